@@ -1,0 +1,23 @@
+"""What time it is, and how a time is written; the only place that asks the operating system.
+
+A clock is any function that returns an aware UTC datetime: tests pass one that they can set.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+Clock = Callable[[], datetime]
+
+
+def system_clock() -> datetime:
+    return datetime.now(UTC)
+
+
+def wire_time(moment: datetime) -> str:
+    """A time as the interface writes it: UTC, whole seconds, `2016-09-28T23:33:32Z`."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def stored_time(moment: datetime) -> str:
+    """A time as the databases take it: UTC, microseconds, always 27 characters so that text sorts like time."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

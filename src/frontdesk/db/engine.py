@@ -1,0 +1,123 @@
+"""Connections and transactions over SQLite and PostgreSQL; it knows both databases and no table.
+
+A `Tx` is one open transaction. Features take it and never commit: the door that opened it does.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pysqlite3
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import DBAPIError, TimeoutError as PoolTimeout
+
+from frontdesk.db.failures import as_unavailable
+from frontdesk.errors import Unavailable
+
+Tx = Connection
+
+# Older libraries can corrupt a WAL database that two connections use (the WAL-reset bug).
+OLDEST_SAFE_SQLITE = (3, 51, 3)
+WAIT_SECONDS = 5
+STATEMENT_SECONDS = 8
+
+
+class Database:
+    """One database. `write()` and `read()` open a transaction; errors of the driver leave as `Unavailable`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.is_sqlite = engine.dialect.name == "sqlite"
+        # SQLite must say at BEGIN that it will write: a deferred one fails when it tries to upgrade under load.
+        self._writer = engine.execution_options(begin="BEGIN IMMEDIATE") if self.is_sqlite else engine
+
+    @contextmanager
+    def write(self) -> Iterator[Tx]:
+        """A transaction that may write: committed at the end of the block, rolled back if the block raises."""
+        with self.translated_errors(), self._writer.begin() as tx:
+            yield tx
+
+    @contextmanager
+    def read(self) -> Iterator[Tx]:
+        """A transaction that only reads; on SQLite all its statements see one state."""
+        with self.translated_errors(), self.engine.begin() as tx:
+            yield tx
+
+    def connect_writer(self) -> Connection:
+        """A connection for a caller that begins and commits by itself (group commit)."""
+        return self._writer.connect()
+
+    def close(self) -> None:
+        self.engine.dispose()
+
+    @contextmanager
+    def translated_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (DBAPIError, PoolTimeout) as error:
+            unavailable = as_unavailable(error)
+            if unavailable is None:
+                raise
+            raise unavailable from None
+
+
+def open_database(url: str, *, pool_size: int = 8) -> Database:
+    """Open the database behind `url` (Config.database_url). Connects lazily; SQLite's folder is made if missing."""
+    parsed = make_url(url)
+    if parsed.get_backend_name() == "sqlite":
+        return Database(_sqlite_engine(str(parsed.database), url, pool_size=pool_size))
+    return Database(_postgresql_engine(url, pool_size=pool_size))
+
+
+def _sqlite_engine(path: str, url: str, *, pool_size: int) -> Engine:
+    if pysqlite3.sqlite_version_info < OLDEST_SAFE_SQLITE:
+        raise Unavailable(
+            f"SQLite {pysqlite3.sqlite_version} can corrupt a database in WAL mode; "
+            f"install a pysqlite3 wheel with {'.'.join(map(str, OLDEST_SAFE_SQLITE))} or newer."
+        )
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    engine = create_engine(
+        url,
+        module=pysqlite3,
+        pool_size=pool_size,
+        max_overflow=0,
+        pool_timeout=WAIT_SECONDS,
+        connect_args={"timeout": WAIT_SECONDS, "check_same_thread": False, "cached_statements": 256},
+    )
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: Any, _record: object) -> None:
+    connection.isolation_level = None  # the driver must not begin by itself; _begin_sqlite does
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "cache_size=-16384"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    connection.exec_driver_sql(str(connection.get_execution_options().get("begin", "BEGIN")))
+
+
+def _postgresql_engine(url: str, *, pool_size: int) -> Engine:
+    engine = create_engine(
+        url,
+        pool_size=pool_size,
+        max_overflow=0,
+        pool_timeout=WAIT_SECONDS,
+        pool_use_lifo=True,
+        connect_args={
+            "connect_timeout": WAIT_SECONDS,
+            "application_name": "frontdesk",
+            "options": f"-c lock_timeout={WAIT_SECONDS}s -c statement_timeout={STATEMENT_SECONDS}s "
+            "-c timezone=UTC -c plan_cache_mode=force_generic_plan",
+        },
+    )
+    event.listen(engine, "connect", _prepare_postgresql)
+    return engine
+
+
+def _prepare_postgresql(connection: DBAPIConnection, _record: object) -> None:
+    connection.prepare_threshold = 2  # type: ignore[attr-defined]  # psycopg: prepare from the third execution

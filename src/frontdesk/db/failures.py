@@ -1,0 +1,71 @@
+"""What a driver's error means, told apart by SQLSTATE and constraint name; its text is never passed on (it holds values)."""
+
+import re
+from enum import Enum, auto
+
+from sqlalchemy import Table
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from frontdesk.errors import Unavailable
+
+_LOST_RACE_STATES = {"40001", "40P01"}  # serialization failure, deadlock
+_BUSY_STATES = {"55P03", "57014"}  # lock_timeout, statement_timeout
+_SQLITE_UNIQUE = re.compile(r"UNIQUE constraint failed: (.+)")
+
+
+class Race(Enum):
+    """Another transaction got in between; running again against the new state may settle it."""
+
+    UNIQUE = auto()
+    LOCKING = auto()
+
+
+def lost_race(error: DBAPIError) -> Race | None:
+    """Whether `error` is a unique violation or a deadlock, which a re-run may cure."""
+    if unique_columns(error) is not None or _state(error) == "23505":
+        return Race.UNIQUE
+    return Race.LOCKING if _state(error) in _LOST_RACE_STATES else None
+
+
+def unique_columns(error: DBAPIError) -> str | None:
+    """The violated unique constraint: its name on PostgreSQL, `table.column, table.column` on SQLite (which tells no
+    name), or None when the error is another."""
+    if not isinstance(error, IntegrityError):
+        return None
+    diagnosis = getattr(error.orig, "diag", None)
+    if diagnosis is not None:
+        return str(diagnosis.constraint_name) if _state(error) == "23505" else None
+    found = _SQLITE_UNIQUE.fullmatch(str(error.orig))
+    return found.group(1) if found else None
+
+
+def violates(error: DBAPIError, table: Table, constraint: str) -> bool:
+    """Whether `error` is a violation of the unique constraint or index of that name."""
+    violated = unique_columns(error)
+    if violated is None or violated == constraint:
+        return violated is not None
+    columns = {
+        str(thing.name): ", ".join(f"{table.name}.{column.name}" for column in thing.columns)
+        for thing in (*table.constraints, *table.indexes)
+        if hasattr(thing, "columns")
+    }
+    return columns.get(constraint) == violated
+
+
+def as_unavailable(error: DBAPIError | PoolTimeout) -> Unavailable | None:
+    """`Unavailable` for what is the database's state and not the statement's fault: away, locked, full, read-only."""
+    if isinstance(error, PoolTimeout):
+        return Unavailable("All database connections are in use.")
+    if error.connection_invalidated:
+        return Unavailable("The connection to the database was lost.")
+    state = _state(error)
+    if state in _BUSY_STATES:
+        return Unavailable("The database is busy.")
+    if isinstance(error, OperationalError) or (state or "").startswith(("08", "53", "57", "58")):
+        return Unavailable("The database can't be reached, or can't write now.")
+    return None
+
+
+def _state(error: DBAPIError) -> str | None:
+    return getattr(error.orig, "sqlstate", None)

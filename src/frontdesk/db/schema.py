@@ -1,0 +1,60 @@
+"""The column types and constraint names that every table shares; the tables themselves belong to the features."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import TIMESTAMP, BigInteger, Date, Integer, MetaData, String
+from sqlalchemy.dialects.postgresql import JSON as PostgresJson
+from sqlalchemy.engine import Dialect
+from sqlalchemy.types import JSON, TypeDecorator, TypeEngine
+
+from frontdesk.clock import stored_time
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+    }
+)
+
+# SQLite numbers rows by itself only for a column declared exactly INTEGER.
+Id = BigInteger().with_variant(Integer(), "sqlite")
+
+# JSON keeps the order of keys, which JSONB would not: metadata is echoed as it was sent.
+Json = JSON(none_as_null=True).with_variant(PostgresJson(none_as_null=True), "postgresql")
+
+
+class UtcTime(TypeDecorator[datetime]):
+    """An aware UTC datetime: timestamptz on PostgreSQL; on SQLite the text of `clock.stored_time`, which sorts."""
+
+    impl = TIMESTAMP(timezone=True)
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        text = dialect.name == "sqlite"
+        return dialect.type_descriptor(String(27) if text else TIMESTAMP(timezone=True))
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:
+        return stored_time(value) if value is not None and dialect.name == "sqlite" else value
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else value
+        return moment.astimezone(UTC)
+
+
+class IsoDate(TypeDecorator[str]):
+    """A calendar date as its text `YYYY-MM-DD`: date on PostgreSQL, text on SQLite, never a date object."""
+
+    impl = String(10)
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        return dialect.type_descriptor(String(10) if dialect.name == "sqlite" else Date())
+
+    def process_result_value(self, value: Any, dialect: Dialect) -> str | None:
+        return None if value is None else str(value)
