@@ -65,8 +65,12 @@ class RateLimited(FrontdeskError):
 
 
 class Unavailable(FrontdeskError):
-    """The database can't answer now. Nothing was written unless `outcome_unknown`; sending it again is safe."""
+    """The database can't answer now. Nothing was written unless `outcome_unknown`; sending it again is safe.
 
-    def __init__(self, detail: str, *, outcome_unknown: bool = False) -> None:
+    `stale_connection`: only this connection was dead, so trying at once on another one may work.
+    """
+
+    def __init__(self, detail: str, *, outcome_unknown: bool = False, stale_connection: bool = False) -> None:
         super().__init__(detail)
         self.outcome_unknown = outcome_unknown
+        self.stale_connection = stale_connection

@@ -3,20 +3,21 @@
 A `Tx` is one open transaction. Features take it and never commit: the door that opened it does.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pysqlite3
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError, TimeoutError as PoolTimeout
 
-from frontdesk.db.failures import as_unavailable
+from frontdesk.db.failures import as_unavailable, as_unknown_outcome
 from frontdesk.errors import Unavailable
 
 Tx = Connection
+Answer = TypeVar("Answer")
 
 # Older libraries can corrupt a WAL database that two connections use (the WAL-reset bug).
 OLDEST_SAFE_SQLITE = (3, 51, 3)
@@ -35,9 +36,17 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[Tx]:
-        """A transaction that may write: committed at the end of the block, rolled back if the block raises."""
-        with self.translated_errors(), self._writer.begin() as tx:
-            yield tx
+        """A transaction that may write: committed at the end of the block, rolled back if the block raises.
+
+        Raises Unavailable; with `outcome_unknown` when the connection was lost while committing.
+        """
+        with self.translated_errors(), self._writer.connect() as connection:
+            with connection.begin() as transaction:
+                yield connection
+                try:
+                    transaction.commit()
+                except DBAPIError as error:
+                    raise as_unknown_outcome(error) or error from None
 
     @contextmanager
     def read(self) -> Iterator[Tx]:
@@ -45,9 +54,16 @@ class Database:
         with self.translated_errors(), self.engine.begin() as tx:
             yield tx
 
-    def connect_writer(self) -> Connection:
-        """A connection for a caller that begins and commits by itself (group commit)."""
-        return self._writer.connect()
+    def ask(self, question: Callable[[Tx], Answer]) -> Answer:
+        """`question(tx)` in a reading transaction, asked again when the first connection turns out to be dead."""
+        try:
+            with self.read() as tx:
+                return question(tx)
+        except Unavailable as error:
+            if not error.stale_connection:
+                raise
+        with self.read() as tx:
+            return question(tx)
 
     def close(self) -> None:
         self.engine.dispose()

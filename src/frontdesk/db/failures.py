@@ -1,7 +1,6 @@
 """What a driver's error means, told apart by SQLSTATE and constraint name; its text is never passed on (it holds values)."""
 
 import re
-from enum import Enum, auto
 
 from sqlalchemy import Table
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
@@ -14,18 +13,9 @@ _BUSY_STATES = {"55P03", "57014"}  # lock_timeout, statement_timeout
 _SQLITE_UNIQUE = re.compile(r"UNIQUE constraint failed: (.+)")
 
 
-class Race(Enum):
-    """Another transaction got in between; running again against the new state may settle it."""
-
-    UNIQUE = auto()
-    LOCKING = auto()
-
-
-def lost_race(error: DBAPIError) -> Race | None:
-    """Whether `error` is a unique violation or a deadlock, which a re-run may cure."""
-    if unique_columns(error) is not None or _state(error) == "23505":
-        return Race.UNIQUE
-    return Race.LOCKING if _state(error) in _LOST_RACE_STATES else None
+def lost_race(error: DBAPIError) -> bool:
+    """Whether another transaction got in between (unique violation, deadlock): running again may settle it."""
+    return unique_columns(error) is not None or _state(error) in _LOST_RACE_STATES
 
 
 def unique_columns(error: DBAPIError) -> str | None:
@@ -58,13 +48,23 @@ def as_unavailable(error: DBAPIError | PoolTimeout) -> Unavailable | None:
     if isinstance(error, PoolTimeout):
         return Unavailable("All database connections are in use.")
     if error.connection_invalidated:
-        return Unavailable("The connection to the database was lost.")
+        return Unavailable("The connection to the database was lost.", stale_connection=True)
     state = _state(error)
     if state in _BUSY_STATES:
         return Unavailable("The database is busy.")
     if isinstance(error, OperationalError) or (state or "").startswith(("08", "53", "57", "58")):
         return Unavailable("The database can't be reached, or can't write now.")
     return None
+
+
+def as_unknown_outcome(error: DBAPIError) -> Unavailable | None:
+    """`Unavailable` for a COMMIT whose answer was lost: what was sent may or may not be stored."""
+    if not error.connection_invalidated:
+        return None
+    return Unavailable(
+        "The connection was lost while the change was being stored. Send it again: nothing is stored twice.",
+        outcome_unknown=True,
+    )
 
 
 def _state(error: DBAPIError) -> str | None:

@@ -1,0 +1,96 @@
+"""The SQL of accounts, API clients, secrets and tokens."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import delete, insert, select, update
+
+from frontdesk.access.tables import access_tokens, accounts, api_clients, client_secrets
+from frontdesk.db import Tx
+
+ClientRow = Mapping[str, Any]
+
+
+def insert_account(tx: Tx, name: str, now: datetime) -> int:
+    result = tx.execute(insert(accounts).values(name=name, created_at=now))
+    return _new_id(result)
+
+
+def select_accounts(tx: Tx, account_id: int | None = None) -> list[Any]:
+    query = select(accounts).order_by(accounts.c.id)
+    return list(tx.execute(query if account_id is None else query.where(accounts.c.id == account_id)))
+
+
+def insert_client(tx: Tx, row: Mapping[str, object]) -> int:
+    return _new_id(tx.execute(insert(api_clients).values(**row)))
+
+
+def select_clients(
+    tx: Tx, *, account_id: int | None = None, client_id: str | None = None
+) -> list[ClientRow]:
+    query = select(api_clients).order_by(api_clients.c.id)
+    if account_id is not None:
+        query = query.where(api_clients.c.account_id == account_id)
+    if client_id is not None:
+        query = query.where(api_clients.c.client_id == client_id)
+    return [dict(row) for row in tx.execute(query).mappings()]
+
+
+def insert_secret(tx: Tx, client: int, secret_hash: bytes, now: datetime) -> None:
+    tx.execute(insert(client_secrets).values(api_client_id=client, secret_hash=secret_hash, created_at=now))
+
+
+def live_secret_hashes(tx: Tx, client: int) -> list[bytes]:
+    live = (client_secrets.c.api_client_id == client) & client_secrets.c.revoked_at.is_(None)
+    return [bytes(value) for value in tx.execute(select(client_secrets.c.secret_hash).where(live)).scalars()]
+
+
+def revoke_secrets(tx: Tx, client: int, *, keep_newest: int, now: datetime) -> None:
+    live = (client_secrets.c.api_client_id == client) & client_secrets.c.revoked_at.is_(None)
+    query = select(client_secrets.c.id).where(live).order_by(client_secrets.c.id.desc()).offset(keep_newest)
+    old = list(tx.execute(query).scalars())
+    tx.execute(update(client_secrets).where(client_secrets.c.id.in_(old)).values(revoked_at=now))
+
+
+def revoke_client(tx: Tx, client: int, now: datetime) -> None:
+    never = api_clients.c.revoked_at.is_(None)
+    tx.execute(update(api_clients).where((api_clients.c.id == client) & never).values(revoked_at=now))
+    revoke_secrets(tx, client, keep_newest=0, now=now)
+    tx.execute(update(access_tokens).where(access_tokens.c.api_client_id == client).values(revoked=True))
+
+
+def insert_token(tx: Tx, row: Mapping[str, object]) -> None:
+    tx.execute(insert(access_tokens).values(**row))
+
+
+def delete_expired_tokens(tx: Tx, client: int, now: datetime) -> None:
+    old = (access_tokens.c.api_client_id == client) & (access_tokens.c.expires_at < now)
+    tx.execute(delete(access_tokens).where(old))
+
+
+_TOKEN = (
+    select(
+        api_clients.c.account_id,
+        api_clients.c.client_id,
+        api_clients.c.id,
+        api_clients.c.requests_per_minute,
+        access_tokens.c.scopes,
+        access_tokens.c.expires_at,
+    )
+    .join(api_clients, access_tokens.c.api_client_id == api_clients.c.id)
+    .where(access_tokens.c.revoked.is_(False), api_clients.c.revoked_at.is_(None))
+)
+
+
+def find_live_token(tx: Tx, token_hash: bytes) -> Any | None:
+    return tx.execute(_TOKEN.where(access_tokens.c.token_hash == token_hash)).first()
+
+
+def revoke_token(tx: Tx, client: int, token_hash: bytes) -> None:
+    own = (access_tokens.c.token_hash == token_hash) & (access_tokens.c.api_client_id == client)
+    tx.execute(update(access_tokens).where(own).values(revoked=True))
+
+
+def _new_id(result: Any) -> int:
+    return int(result.inserted_primary_key[0])

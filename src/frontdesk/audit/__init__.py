@@ -1,0 +1,56 @@
+"""Who did what, when, on whose behalf: entries that are added in the transaction of the deed itself and never changed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import select
+
+from frontdesk.audit.tables import audit_entries
+from frontdesk.clock import stored_time
+from frontdesk.db import Tx
+from frontdesk.db.sets import insert_set, next_ids
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One deed. `actor` is an API client's client_id, or `cli:` and a login name. `detail` holds names and ids only."""
+
+    action: str
+    actor: str
+    request_id: str
+    account_id: int | None = None
+    subject_id: int | None = None
+    detail: dict[str, Any] | None = None
+
+
+def record(tx: Tx, entries: Sequence[Entry], *, now: datetime) -> None:
+    """Add the entries to the audit trail."""
+    at = stored_time(now)
+    ids = next_ids(tx, audit_entries, len(entries))
+    insert_set(
+        tx,
+        audit_entries,
+        [
+            {
+                "id": id_,
+                "at": at,
+                "account_id": entry.account_id,
+                "actor": entry.actor,
+                "action": entry.action,
+                "subject_id": entry.subject_id,
+                "request_id": entry.request_id,
+                "detail": entry.detail,
+            }
+            for id_, entry in zip(ids, entries, strict=True)
+        ],
+    )
+
+
+def list_entries(tx: Tx, *, account_id: int | None = None, limit: int = 100) -> list[dict[str, Any]]:
+    """The newest entries first."""
+    query = select(audit_entries).order_by(audit_entries.c.id.desc()).limit(limit)
+    if account_id is not None:
+        query = query.where(audit_entries.c.account_id == account_id)
+    return [dict(row) for row in tx.execute(query).mappings()]

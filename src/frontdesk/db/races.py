@@ -1,0 +1,64 @@
+"""Writing a set of items in one transaction while others write the same rows; it knows nothing of the items."""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from sqlalchemy.exc import DBAPIError
+
+from frontdesk.db.engine import Database, Tx
+from frontdesk.db.failures import lost_race
+from frontdesk.errors import Unavailable
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Work = Callable[[Tx, Sequence[Item]], Sequence[Result | Exception]]
+
+ATTEMPTS_TOGETHER = 3
+ATTEMPTS_ALONE = 8
+
+
+def write_together(
+    db: Database, items: Sequence[Item], work: Work[Item, Result]
+) -> list[Result | Exception]:
+    """`work(tx, items)` in one transaction; one result, or the item's own error, per item.
+
+    A lost race (unique violation, deadlock, dead connection) runs the set again against the new state. What that does
+    not settle runs item by item, so that one bad item never fails its neighbours. Raises Unavailable for all of them.
+    """
+    try:
+        return list(_attempt(db, items, work, attempts=ATTEMPTS_TOGETHER))
+    except Unavailable:
+        raise
+    except Exception:
+        return [_alone(db, item, work) for item in items]
+
+
+def _alone(
+    db: Database, item: Item, work: Work[Item, Result]
+) -> Result | Exception:
+    try:
+        return _attempt(db, [item], work, attempts=ATTEMPTS_ALONE)[0]
+    except DBAPIError as error:
+        return Unavailable("Others keep writing the same record.") if lost_race(error) else error
+    except Exception as error:
+        return error
+
+
+def _attempt(
+    db: Database,
+    items: Sequence[Item],
+    work: Work[Item, Result],
+    *,
+    attempts: int,
+) -> Sequence[Result | Exception]:
+    while True:
+        attempts -= 1
+        try:
+            with db.write() as tx:
+                return work(tx, items)
+        except DBAPIError as error:
+            if attempts == 0 or not lost_race(error):
+                raise
+        except Unavailable as error:
+            if attempts == 0 or not error.stale_connection:
+                raise

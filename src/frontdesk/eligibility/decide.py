@@ -1,0 +1,157 @@
+"""What each record of a chunk does, decided in plain Python against the stored state; it reads and writes nothing.
+
+A chunk is decided in order: a record sees what the records before it did, as if each had been sent alone.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from frontdesk.eligibility.fields import STORED_COLUMNS
+from frontdesk.eligibility.member import ANSWERED, Enrolled, Outcome, Stored, Submission
+from frontdesk.eligibility.parse import check_dates, missing_on_create
+from frontdesk.errors import Fault, FrontdeskError, Invalid, NotFound
+from frontdesk.invitations import Candidate, Circumstances, decide_invitation
+
+NOT_UNIQUE = "is already in use by another record"
+
+# The column that makes each unique field unique (e-mail is compared folded).
+UNIQUE = {"external_id": "external_id", "member_id": "member_id", "email": "email_folded"}
+
+_EMPTY: dict[str, Any] = dict.fromkeys(STORED_COLUMNS) | {"metadata": {}}
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What was read for a chunk. `today` is `YYYY-MM-DD`; `at` the stored form of now; `by_account` the uniqueness."""
+
+    plan_owners: dict[int, int]
+    circumstances: Circumstances
+    by_account: bool
+    today: str
+    at: str
+
+
+class Ledger:
+    """The stored members that a chunk touches, found by any unique key, kept up to date while the chunk is decided."""
+
+    def __init__(self, members: Iterable[Stored], known: Known) -> None:
+        self._known = known
+        self._holders: dict[tuple[str, int, str], Stored] = {}
+        for member in members:
+            self._hold(member)
+
+    def decide(self, submission: Submission) -> Enrolled | FrontdeskError:
+        """The outcome of one record, or why it is refused; a refused one leaves no trace."""
+        if self._known.plan_owners.get(submission.plan_id) != submission.account_id:
+            return NotFound("There is no such plan.")
+        stored = self._holder("external_id", submission.record.external_id, submission.account_id)
+        if stored is None:
+            return self._create(submission)
+        return self._update(submission, stored)
+
+    def _create(self, submission: Submission) -> Enrolled | FrontdeskError:
+        given = submission.record.given
+        faults = [*missing_on_create(submission.record), *self._faults(submission, given, None)]
+        if faults:
+            return Invalid(faults)
+        known, scope = self._known, self._scope(submission.account_id)
+        values = _EMPTY | given
+        changes = {name: [None, value] for name, value in given.items() if value is not None and name != "email_folded"}
+        values.update(
+            account_id=submission.account_id,
+            plan_id=submission.plan_id,
+            uniqueness_scope=scope,
+            created_at=known.at,
+            updated_at=known.at,
+        )
+        stored = Stored(values, is_new=True)
+        self._hold(stored)
+        return self._enrolled(Outcome.CREATED, submission, stored, changes)
+
+    def _update(self, submission: Submission, stored: Stored) -> Enrolled | FrontdeskError:
+        values, given = stored.values, submission.record.given
+        if values["account_id"] != submission.account_id:
+            # Another account's record: the caller learns that the identifier is taken, and what else is wrong with a new one.
+            return Invalid(
+                [Fault("external_id", "not_unique", NOT_UNIQUE), *self._faults(submission, given, None)]
+            )
+        changed = {name: value for name, value in given.items() if values[name] != value}
+        moved = values["plan_id"] != submission.plan_id
+        if changed:
+            faults = self._faults(submission, {**values, **changed}, stored)
+            if faults:
+                return Invalid(faults)
+        changes = {name: [values[name], value] for name, value in changed.items() if name != "email_folded"}
+        if moved:
+            changes["plan_id"] = [values["plan_id"], submission.plan_id]
+        if changed or moved:
+            self._release(stored)
+            values.update(changed, plan_id=submission.plan_id, updated_at=self._known.at)
+            stored.is_changed = True
+            self._hold(stored)
+        outcome = Outcome.MOVED if moved else Outcome.UPDATED if changed else Outcome.UNCHANGED
+        return self._enrolled(outcome, submission, stored, changes)
+
+    def _enrolled(
+        self, outcome: Outcome, submission: Submission, stored: Stored, changes: dict[str, list[Any]]
+    ) -> Enrolled:
+        values, record = stored.values, submission.record
+        folded = values["email_folded"]
+        expiry = values["expiry_date"]
+        circumstances = self._known.circumstances
+        invitation = decide_invitation(
+            Candidate(
+                is_new=outcome is Outcome.CREATED,
+                has_email=folded is not None,
+                suppressed=folded in circumstances.suppressed,
+                expired=expiry is not None and expiry < self._known.today,
+                asked=record.invite_immediately,
+                batches_enabled=circumstances.batches_enabled.get(submission.account_id),
+            )
+        )
+        warnings = record.warnings
+        if outcome is not Outcome.CREATED and "dob" in changes:
+            warnings += _identity_warnings(changes)
+        answer = {name: values.get(name) for name in ANSWERED}
+        return Enrolled(outcome, stored, answer, changes, warnings, invitation)
+
+    def _faults(self, submission: Submission, values: dict[str, Any], own: Stored | None) -> list[Fault]:
+        """The rules that need the merged record or other records: dates in order, unique keys not taken."""
+        faults = []
+        for name, column in UNIQUE.items():
+            key = values.get(column)
+            if key is None or (own is None and name == "external_id"):
+                continue
+            holder = self._holder(column, key, submission.account_id)
+            if holder is not None and holder is not own:
+                faults.append(Fault(name, "not_unique", NOT_UNIQUE))
+        wrong_dates = check_dates(values.get("effective_date"), values.get("expiry_date"))
+        return [*faults, wrong_dates] if wrong_dates else faults
+
+    def _scope(self, account_id: int) -> int:
+        return account_id if self._known.by_account else 0
+
+    def _holder(self, column: str, key: str, account_id: int) -> Stored | None:
+        return self._holders.get((column, self._scope(account_id), key))
+
+    def _hold(self, member: Stored) -> None:
+        values = member.values
+        scope = values["uniqueness_scope"]
+        for column in UNIQUE.values():
+            if values[column] is not None:
+                self._holders[column, scope, values[column]] = member
+
+    def _release(self, member: Stored) -> None:
+        values = member.values
+        for column in UNIQUE.values():
+            self._holders.pop((column, values["uniqueness_scope"], values[column]), None)
+
+
+def _identity_warnings(changes: dict[str, list[Any]]) -> tuple[str, ...]:
+    """A dob that moved by one day is the classic time-zone bug; first name and dob together, a recycled id or a twin."""
+    before, after = changes["dob"]
+    one_day = abs((date.fromisoformat(after) - date.fromisoformat(before)).days) == 1
+    warnings: tuple[str, ...] = ("dob_shifted_one_day",) if one_day else ()
+    return (*warnings, "identity_changed") if "first_name" in changes else warnings

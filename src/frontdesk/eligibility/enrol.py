@@ -1,0 +1,136 @@
+"""The ONE way a member is written: a chunk of records in, outcomes out, in the caller's transaction.
+
+Read every stored record that any key of the chunk touches, decide each record in plain Python, then write sets: members,
+history, audit entries, invitations. What two transactions do to each other is settled by `db.races`.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+from frontdesk import audit
+from frontdesk.clock import stored_time
+from frontdesk.config import Uniqueness
+from frontdesk.db import Tx
+from frontdesk.eligibility import store
+from frontdesk.eligibility.decide import Known, Ledger
+from frontdesk.eligibility.member import Enrolled, Outcome, Stored, Submission
+from frontdesk.errors import FrontdeskError
+from frontdesk.invitations import Delivery, NewInvitation, enqueue, read_circumstances
+from frontdesk.plans import owners_of_plans
+
+
+def enrol(
+    tx: Tx, submissions: Sequence[Submission], *, now: datetime, uniqueness: Uniqueness
+) -> list[Enrolled | FrontdeskError]:
+    """Create or update a member per submission, in order (CONTRACT, Eligibility).
+
+    Returns for each its outcome, or NotFound (the plan is not the account's) or Invalid with every fault. Nothing is
+    written for a refused one. Raises the driver's error on a lost race: run it again in a new transaction.
+    """
+    by_account = uniqueness is Uniqueness.ACCOUNT
+    ledger = Ledger(_stored(tx, submissions, by_account=by_account), _known(tx, submissions, now, by_account))
+    results = [ledger.decide(submission) for submission in submissions]
+    accepted = [
+        (submission, result)
+        for submission, result in zip(submissions, results, strict=True)
+        if isinstance(result, Enrolled)
+    ]
+    if accepted:
+        _write_members(tx, [result for _, result in accepted])
+        _write_history(tx, accepted, now)
+        _write_invitations(tx, [result for _, result in accepted], now)
+    return results
+
+
+def _stored(tx: Tx, submissions: Sequence[Submission], *, by_account: bool) -> list[Stored]:
+    wanted: dict[int, dict[str, set[str]]] = {}
+    for submission in submissions:
+        scope = submission.account_id if by_account else 0
+        keys = wanted.setdefault(scope, {"external_id": set(), "member_id": set(), "email_folded": set()})
+        given = submission.record.given
+        for column, values in keys.items():
+            if given.get(column) is not None:
+                values.add(given[column])
+    return [Stored(row) for scope in sorted(wanted) for row in store.lock_members(tx, scope, wanted[scope])]
+
+
+def _known(tx: Tx, submissions: Sequence[Submission], now: datetime, by_account: bool) -> Known:
+    at = stored_time(now)
+    emails = [submission.record.given.get("email_folded") for submission in submissions]
+    return Known(
+        plan_owners=owners_of_plans(tx, {submission.plan_id for submission in submissions}),
+        circumstances=read_circumstances(
+            tx,
+            account_ids=[s.account_id for s, email in zip(submissions, emails, strict=True) if email],
+            addresses=[email for email in emails if email],
+        ),
+        by_account=by_account,
+        today=at[:10],
+        at=at,
+    )
+
+
+def _write_members(tx: Tx, accepted: Iterable[Enrolled]) -> None:
+    touched = {id(result.stored): result.stored for result in accepted}.values()
+    created = sorted((s for s in touched if s.is_new), key=lambda s: str(s.values["external_id"]))
+    updated = sorted((s for s in touched if s.is_changed and not s.is_new), key=lambda s: int(s.values["id"]))
+    # Updates first: a new record may take over a key that an updated one gives up.
+    store.update_members(tx, [_without_origin(s.values) for s in updated])
+    if created:
+        for id_, stored in zip(store.new_member_ids(tx, len(created)), created, strict=True):
+            stored.values["id"] = id_
+        store.insert_members(tx, [s.values for s in created])
+    for result in accepted:
+        result.answer["id"] = result.stored.values["id"]
+
+
+def _without_origin(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name not in ("account_id", "uniqueness_scope")}
+
+
+def _write_history(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], now: datetime) -> None:
+    at = stored_time(now)
+    rows = [
+        {
+            "member_id": result.stored.values["id"],
+            "outcome": result.outcome.value,
+            "plan_id": submission.plan_id,
+            "changes": result.changes,
+            "client": submission.client,
+            "request_id": submission.request_id,
+            "changed_at": at,
+        }
+        for submission, result in accepted
+        if result.outcome is not Outcome.UNCHANGED
+    ]
+    if rows:
+        store.insert_history(tx, rows)
+    entries = [
+        audit.Entry(
+            action=f"eligibility.{result.outcome.value}",
+            actor=submission.client,
+            request_id=submission.request_id,
+            account_id=submission.account_id,
+            subject_id=result.stored.values["id"],
+        )
+        for submission, result in accepted
+    ]
+    audit.record(tx, entries, now=now)
+
+
+def _write_invitations(tx: Tx, accepted: Sequence[Enrolled], now: datetime) -> None:
+    invited = []
+    for result in accepted:
+        if isinstance(result.invitation, Delivery):
+            values = result.stored.values
+            invited.append(
+                NewInvitation(
+                    account_id=values["account_id"],
+                    plan_id=values["plan_id"],
+                    member_id=values["id"],
+                    delivery=result.invitation,
+                    address=values["email"],
+                )
+            )
+    enqueue(tx, invited, now=now)

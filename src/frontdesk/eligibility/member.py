@@ -1,0 +1,62 @@
+"""What goes into an enrolment and what comes out: submissions, stored members, outcomes; no rule is here."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from frontdesk.eligibility.parse import MemberRecord
+from frontdesk.invitations import Decision
+
+# The body of the answer: exactly the nine documented fields, in the document's order.
+ANSWERED = (
+    "id",
+    "external_id",
+    "dob",
+    "first_name",
+    "last_name",
+    "gender",
+    "member_id",
+    "zipcode",
+    "metadata",
+)
+
+
+class Outcome(StrEnum):
+    """What an accepted record did (the answer's `Eligibility-Outcome`)."""
+
+    CREATED = "created"
+    UPDATED = "updated"
+    UNCHANGED = "unchanged"
+    MOVED = "moved"
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """One record that somebody hands in: what it says, under which plan, and who is responsible for it."""
+
+    account_id: int
+    plan_id: int
+    record: MemberRecord
+    client: str
+    request_id: str
+
+
+@dataclass(slots=True)
+class Stored:
+    """A member as the chunk sees it: `values` by column, changed in place as the chunk's records are decided."""
+
+    values: dict[str, Any]
+    is_new: bool = False
+    is_changed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Enrolled:
+    """The outcome of one accepted record. `changes` is `{field: [from, to]}` without derived columns."""
+
+    outcome: Outcome
+    stored: Stored
+    answer: dict[str, Any]
+    changes: dict[str, list[Any]]
+    warnings: tuple[str, ...]
+    invitation: Decision

@@ -1,0 +1,53 @@
+"""The SQL of members and their history."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import select
+
+from frontdesk.db import Tx
+from frontdesk.db.sets import Row, insert_set, next_ids, select_by_keys, update_set
+from frontdesk.eligibility.fields import STORED_COLUMNS
+from frontdesk.eligibility.tables import installation, member_history, members
+
+_READ = ("id", "account_id", "plan_id", "uniqueness_scope", *STORED_COLUMNS)
+
+
+def lock_members(tx: Tx, scope: int, keys: Mapping[str, set[str]]) -> list[dict[str, Any]]:
+    """The members of one uniqueness scope that hold any of the keys, by column, locked in id order."""
+    within = {"uniqueness_scope": scope}
+    rows = select_by_keys(tx, members, keys, columns=_READ, within=within)
+    return [dict(zip(_READ, row, strict=True)) for row in rows]
+
+
+def new_member_ids(tx: Tx, count: int) -> list[int]:
+    return next_ids(tx, members, count)
+
+
+def insert_members(tx: Tx, rows: Sequence[Row]) -> None:
+    insert_set(tx, members, rows)
+
+
+def update_members(tx: Tx, rows: Sequence[Row]) -> None:
+    update_set(tx, members, rows)
+
+
+def insert_history(tx: Tx, rows: Sequence[Row]) -> None:
+    ids = next_ids(tx, member_history, len(rows))
+    insert_set(tx, member_history, [{"id": id_, **row} for id_, row in zip(ids, rows, strict=True)])
+
+
+def find_members(tx: Tx, external_id: str, account_id: int | None) -> list[dict[str, Any]]:
+    query = select(members).where(members.c.external_id == external_id).order_by(members.c.id)
+    if account_id is not None:
+        query = query.where(members.c.account_id == account_id)
+    return [dict(row) for row in tx.execute(query).mappings()]
+
+
+def history_of(tx: Tx, member_id: int) -> list[dict[str, Any]]:
+    query = select(member_history).where(member_history.c.member_id == member_id)
+    return [dict(row) for row in tx.execute(query.order_by(member_history.c.id)).mappings()]
+
+
+def installed_uniqueness(tx: Tx) -> str | None:
+    return tx.execute(select(installation.c.uniqueness)).scalar()

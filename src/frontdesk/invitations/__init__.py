@@ -1,0 +1,23 @@
+"""Invitations: who gets one (the four rules), in what state it is, and the account's deliverability settings."""
+
+from frontdesk.invitations.enqueue import Circumstances, NewInvitation, State, enqueue, read_circumstances
+from frontdesk.invitations.rules import Candidate, Decision, Delivery, Reason, decide_invitation
+from frontdesk.invitations.settings import Deliverability, get_deliverability, set_deliverability
+from frontdesk.invitations.store import list_invitations
+
+__all__ = [
+    "Candidate",
+    "Circumstances",
+    "Decision",
+    "Deliverability",
+    "Delivery",
+    "NewInvitation",
+    "Reason",
+    "State",
+    "decide_invitation",
+    "enqueue",
+    "get_deliverability",
+    "list_invitations",
+    "read_circumstances",
+    "set_deliverability",
+]

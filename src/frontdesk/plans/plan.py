@@ -1,0 +1,146 @@
+"""Plans and provider groups: what they are, which account a plan belongs to, and how a plan is changed.
+
+The wire's `active` is `accepting_patients` here; whether doctors are on duty is the queue's business.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy.exc import IntegrityError
+
+from frontdesk.db import Tx
+from frontdesk.db.failures import violates
+from frontdesk.errors import Conflict, Fault, Invalid, NotFound
+from frontdesk.plans import store
+from frontdesk.plans.tables import plans, provider_groups
+
+NOT_UNIQUE = Fault("external_id", "not_unique", "is already in use")
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderGroup:
+    id: int
+    name: str
+    external_id: str | None
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`version` counts the changes, for optimistic concurrency."""
+
+    id: int
+    account_id: int
+    external_id: str
+    name: str
+    description: str | None
+    accepting_patients: bool
+    version: int
+    created_at: datetime
+    provider_group: ProviderGroup
+
+
+def list_plans(
+    tx: Tx,
+    account_id: int | None,
+    *,
+    external_id: str | None = None,
+    after_id: int = 0,
+    limit: int | None = None,
+) -> list[Plan]:
+    """The account's plans (every account's when None) by id; `external_id` filters exactly."""
+    rows = store.select_plans(tx, account_id, external_id=external_id, after_id=after_id, limit=limit)
+    return [_plan(row) for row in rows]
+
+
+def get_plan(tx: Tx, account_id: int | None, plan_id: int) -> Plan:
+    """Raises NotFound when there is no such plan, or it is another account's."""
+    rows = store.select_plans(tx, account_id, plan_id=plan_id)
+    if not rows:
+        raise NotFound("There is no such plan.")
+    return _plan(rows[0])
+
+
+def owners_of_plans(tx: Tx, plan_ids: Collection[int]) -> dict[int, int]:
+    """The account that owns each of the plans; those that do not exist are left out."""
+    return store.select_owners(tx, plan_ids)
+
+
+def change_plan(
+    tx: Tx, account_id: int, plan_id: int, changes: Mapping[str, object], *, if_version: int | None = None
+) -> Plan:
+    """Set `name`, `description`, `external_id` or `accepting_patients`; what is absent from `changes` stays.
+
+    Raises NotFound; Conflict when `if_version` is no longer the plan's; Invalid(`not_unique`).
+    """
+    plan = get_plan(tx, account_id, plan_id)
+    if if_version is not None and if_version != plan.version:
+        raise Conflict("The plan has changed since it was read.")
+    changes = {name: value for name, value in changes.items() if getattr(plan, name) != value}
+    if not changes:
+        return plan
+    try:
+        changed = store.update_plan(tx, plan_id, plan.version, changes)
+    except IntegrityError as error:
+        if violates(error, plans, "uq_plans_account_id_external_id"):
+            raise Invalid([NOT_UNIQUE]) from None
+        raise
+    if not changed:
+        raise Conflict("The plan is being changed by somebody else.")
+    return get_plan(tx, account_id, plan_id)
+
+
+def create_plan(
+    tx: Tx,
+    *,
+    account_id: int,
+    provider_group_id: int,
+    external_id: str,
+    name: str,
+    description: str | None,
+    accepting_patients: bool,
+    now: datetime,
+) -> Plan:
+    """`account_id` must exist. Raises NotFound for an unknown provider group, Invalid(`not_unique`)."""
+    if not store.select_provider_groups(tx, provider_group_id):
+        raise NotFound("There is no such provider group.")
+    row = {
+        "account_id": account_id,
+        "provider_group_id": provider_group_id,
+        "external_id": external_id,
+        "name": name,
+        "description": description,
+        "accepting_patients": accepting_patients,
+        "version": 1,
+        "created_at": now,
+    }
+    try:
+        plan_id = store.insert_plan(tx, row)
+    except IntegrityError as error:
+        if violates(error, plans, "uq_plans_account_id_external_id"):
+            raise Invalid([NOT_UNIQUE]) from None
+        raise
+    return get_plan(tx, account_id, plan_id)
+
+
+def create_provider_group(tx: Tx, *, name: str, external_id: str | None, now: datetime) -> ProviderGroup:
+    """Raises Invalid(`not_unique`) when another group has the external_id."""
+    try:
+        group_id = store.insert_provider_group(
+            tx, {"name": name, "external_id": external_id, "created_at": now}
+        )
+    except IntegrityError as error:
+        if violates(error, provider_groups, "uq_provider_groups_external_id"):
+            raise Invalid([NOT_UNIQUE]) from None
+        raise
+    return ProviderGroup(group_id, name, external_id, now)
+
+
+def list_provider_groups(tx: Tx) -> list[ProviderGroup]:
+    return [ProviderGroup(*row) for row in store.select_provider_groups(tx)]
+
+
+def _plan(row: store.PlanRow) -> Plan:
+    *own, group_id, group_name, group_external_id, group_created_at = row
+    return Plan(*own, ProviderGroup(group_id, group_name, group_external_id, group_created_at))
