@@ -10,7 +10,7 @@ from typing import Any
 
 from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.member import ANSWERED, Enrolled, Outcome, Stored, Submission
-from frontdesk.eligibility.parse import check_dates, missing_on_create
+from frontdesk.eligibility.parse import check_dates, in_field_order, missing_on_create
 from frontdesk.errors import Fault, FrontdeskError, Invalid, NotFound
 from frontdesk.invitations import Candidate, Circumstances, decide_invitation
 
@@ -46,7 +46,8 @@ class Ledger:
         """The outcome of one record, or why it is refused; a refused one leaves no trace."""
         if self._known.plan_owners.get(submission.plan_id) != submission.account_id:
             return NotFound("There is no such plan.")
-        stored = self._holder("external_id", submission.record.external_id, submission.account_id)
+        key = submission.record.external_id
+        stored = None if key is None else self._holder("external_id", key, submission.account_id)
         if stored is None:
             return self._create(submission)
         return self._update(submission, stored)
@@ -55,7 +56,7 @@ class Ledger:
         given = submission.record.given
         faults = [*missing_on_create(submission.record), *self._faults(submission, given, None)]
         if faults:
-            return Invalid(faults)
+            return Invalid(in_field_order(faults))
         known, scope = self._known, self._scope(submission.account_id)
         values = _EMPTY | given
         changes = {name: [None, value] for name, value in given.items() if value is not None and name != "email_folded"}
@@ -74,15 +75,14 @@ class Ledger:
         values, given = stored.values, submission.record.given
         if values["account_id"] != submission.account_id:
             # Another account's record: the caller learns that the identifier is taken, and what else is wrong with a new one.
-            return Invalid(
-                [Fault("external_id", "not_unique", NOT_UNIQUE), *self._faults(submission, given, None)]
-            )
+            taken = Fault("external_id", "not_unique", NOT_UNIQUE)
+            return Invalid(in_field_order([taken, *missing_on_create(submission.record), *self._faults(submission, given, None)]))
         changed = {name: value for name, value in given.items() if values[name] != value}
         moved = values["plan_id"] != submission.plan_id
-        if changed:
+        if changed or submission.record.faults:
             faults = self._faults(submission, {**values, **changed}, stored)
             if faults:
-                return Invalid(faults)
+                return Invalid(in_field_order(faults))
         changes = {name: [values[name], value] for name, value in changed.items() if name != "email_folded"}
         if moved:
             changes["plan_id"] = [values["plan_id"], submission.plan_id]
@@ -118,8 +118,8 @@ class Ledger:
         return Enrolled(outcome, stored, answer, changes, warnings, invitation)
 
     def _faults(self, submission: Submission, values: dict[str, Any], own: Stored | None) -> list[Fault]:
-        """The rules that need the merged record or other records: dates in order, unique keys not taken."""
-        faults = []
+        """The record's own faults, and those that need the merged record or others: dates in order, keys not taken."""
+        faults = list(submission.record.faults)
         for name, column in UNIQUE.items():
             key = values.get(column)
             if key is None or (own is None and name == "external_id"):

@@ -1,0 +1,94 @@
+"""The way every request takes: who asks, may they, what was wrong, what is logged; it knows no endpoint."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+from frontdesk.access.scopes import Scope
+from frontdesk.api.exchange import Answer, Disconnected, Exchange, Header, Message, Receive, Refused
+from frontdesk.api.negotiation import check_accept, check_json_body
+from frontdesk.api.problems import problem_answer
+from frontdesk.api.telemetry import Telemetry
+from frontdesk.app import App
+from frontdesk.errors import Forbidden, FrontdeskError, NotFound
+
+Send = Callable[[Message], Awaitable[None]]
+Handler = Callable[[App, Exchange], Awaitable[Answer]]
+
+ON_EVERY_ANSWER: tuple[Header, ...] = ((b"x-content-type-options", b"nosniff"),)
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One method of one path. `scope` None means that no token is asked for; `takes_json` that a body is read as JSON."""
+
+    method: str
+    path: str
+    handler: Handler
+    scope: Scope | None
+    takes_json: bool = False
+    serves_json: bool = True
+
+
+class Resource:
+    """One path as an ASGI application: finds the method's endpoint, and turns whatever happens into an answer."""
+
+    def __init__(self, app: App, telemetry: Telemetry, endpoints: Sequence[Endpoint]) -> None:
+        self._app = app
+        self._telemetry = telemetry
+        self._endpoints = {endpoint.method: endpoint for endpoint in endpoints}
+        if "GET" in self._endpoints:
+            self._endpoints["HEAD"] = self._endpoints["GET"]
+        self._route = endpoints[0].path if endpoints else "none"
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        started = perf_counter()
+        exchange = Exchange(scope, receive)
+        try:
+            answer = await self._answer(exchange)
+        except Disconnected:
+            return
+        except Exception as error:
+            if not isinstance(error, FrontdeskError | Refused):
+                self._telemetry.unexpected(error, exchange, self._route)
+            answer = problem_answer(error, exchange, self._app.config.base_url)
+        await send(
+            {
+                "type": "http.response.start",
+                "status": answer.status,
+                "headers": [
+                    (b"content-type", answer.content_type),
+                    (b"content-length", b"%d" % len(answer.body)),
+                    (b"x-request-id", exchange.request_id.encode("ascii")),
+                    *ON_EVERY_ANSWER,
+                    *exchange.extra_headers,
+                    *answer.headers,
+                ],
+            }
+        )
+        await send({"type": "http.response.body", "body": b"" if exchange.method == "HEAD" else answer.body})
+        self._telemetry.answered(exchange, self._route, answer.status, perf_counter() - started)
+
+    async def _answer(self, exchange: Exchange) -> Answer:
+        endpoint = self._endpoints.get(exchange.method)
+        if endpoint is None:
+            if not self._endpoints:
+                raise NotFound("There is nothing at this address.")
+            allowed = ", ".join(sorted(self._endpoints)).encode()
+            raise Refused("method_not_allowed", "This path has other methods.", (b"allow", allowed))
+        if endpoint.scope is not None:
+            await self._admit(exchange, endpoint.scope)
+        if endpoint.serves_json:
+            check_accept(exchange)
+        if endpoint.takes_json:
+            check_json_body(exchange)
+        return await endpoint.handler(self._app, exchange)
+
+    async def _admit(self, exchange: Exchange, scope: Scope) -> None:
+        """Who asks, with what scope, and within the client's limit. Raises Unauthorized, Forbidden, RateLimited."""
+        caller = await self._app.tokens.check(exchange.bearer_token())
+        exchange.caller = caller
+        if scope not in caller.scopes:
+            raise Forbidden(scope)
+        if caller.requests_per_minute is not None:
+            exchange.extra_headers = await self._app.limits.admit(caller)

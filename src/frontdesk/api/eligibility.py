@@ -1,0 +1,48 @@
+"""POST of an eligible member: parse, hand over to `enrol`, present the outcome."""
+
+import json
+
+from frontdesk.api.exchange import Answer, Exchange, Header, name_list
+from frontdesk.api.json_body import parse_json_object
+from frontdesk.app import App
+from frontdesk.eligibility import Enrolled, Outcome, Submission, parse_member
+from frontdesk.invitations import Delivery
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
+
+_INVITATION = {
+    Delivery.IMMEDIATE: b"immediate",
+    Delivery.BATCHED: b"queued",
+}
+
+
+async def post(app: App, exchange: Exchange) -> Answer:
+    """`POST /v2/plans/:plan_id/eligibility`: 201 created, 200 matched. Raises NotFound, Invalid, Unavailable."""
+    plan_id = exchange.path_id("plan_id")
+    body = parse_json_object(await exchange.body())
+    record = parse_member(body, today=app.clock().strftime("%Y-%m-%d"), strict=exchange.prefers_strict())
+    caller = exchange.caller
+    enrolled = await app.enrolments.submit(
+        Submission(caller.account_id, plan_id, record, caller.client_id, exchange.request_id)
+    )
+    status = 201 if enrolled.outcome is Outcome.CREATED else 200
+    return Answer(status, _encode(enrolled.answer).encode(), _headers(enrolled, record.ignored))
+
+
+def _headers(enrolled: Enrolled, ignored: tuple[str, ...]) -> tuple[Header, ...]:
+    """What happened, told in headers so that the body stays exactly the documented one."""
+    decision = enrolled.invitation
+    invitation = _INVITATION[decision] if isinstance(decision, Delivery) else b"none; reason=" + decision.encode()
+    headers: tuple[Header, ...] = (
+        (b"eligibility-outcome", enrolled.outcome.encode()),
+        (b"invitation", invitation),
+        (b"cache-control", b"no-store"),
+    )
+    if enrolled.outcome is not Outcome.CREATED:
+        changed = ",".join(name for name in enrolled.changes if name != "plan_id")
+        headers += ((b"eligibility-changed", changed.encode()),) if changed else ()
+    if enrolled.warnings:
+        headers += ((b"eligibility-warnings", ",".join(enrolled.warnings).encode()),)
+    if ignored:
+        headers += ((b"ignored-fields", name_list(ignored)),)
+    return headers

@@ -1,0 +1,172 @@
+"""One HTTP request as the handlers see it, and the answer they give; it knows HTTP and nothing of the product."""
+
+import asyncio
+import re
+import secrets
+from collections.abc import Awaitable, Callable, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl, quote
+
+from frontdesk.access.tokens import Caller
+from frontdesk.errors import Fault, Invalid, Malformed, NotFound, Unauthorized
+
+BODY_LIMIT_BYTES = 64 * 1024
+BODY_DEADLINE_SECONDS = 10
+NAMES_IN_A_HEADER = 20
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Header = tuple[bytes, bytes]
+
+_SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_PATH_ID = re.compile(r"[0-9]{1,18}")
+
+
+class Refused(Exception):
+    """The request is refused for its HTTP form: one of the kinds of `problems.PROBLEMS`, with headers of its own."""
+
+    def __init__(self, kind: str, detail: str, *headers: Header) -> None:
+        super().__init__(detail)
+        self.kind = kind
+        self.detail = detail
+        self.headers = headers
+
+
+class Disconnected(Exception):
+    """The caller went away before the request was complete."""
+
+
+@dataclass(slots=True)
+class Answer:
+    status: int
+    body: bytes = b""
+    headers: tuple[Header, ...] = ()
+    content_type: bytes = b"application/json"
+
+
+class Exchange:
+    """`caller` is set by the door on routes that need a token."""
+
+    __slots__ = ("_headers", "_receive", "_scope", "caller", "extra_headers", "method", "path", "path_parameters", "request_id")
+
+    caller: Caller
+
+    def __init__(self, scope: Message, receive: Receive) -> None:
+        self._scope = scope
+        self._receive = receive
+        self._headers: list[Header] = scope["headers"]
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        self.path_parameters: dict[str, str] = scope.get("path_params", {})
+        self.request_id = self._request_id()
+        self.extra_headers: tuple[Header, ...] = ()
+
+    def header(self, name: bytes) -> str | None:
+        """The header's value (the last one, if it was repeated)."""
+        found = None
+        for key, value in self._headers:
+            if key == name:
+                found = value
+        return None if found is None else found.decode("latin-1")
+
+    def times_sent(self, name: bytes) -> int:
+        return sum(key == name for key, _ in self._headers)
+
+    @property
+    def peer(self) -> str:
+        """The address that the connection came from (never a forwarded one, which a caller can invent)."""
+        client = self._scope.get("client")
+        return str(client[0]) if client else "unknown"
+
+    @property
+    def query_string(self) -> str:
+        return bytes(self._scope["query_string"]).decode("latin-1")
+
+    @property
+    def target(self) -> str:
+        """Path and query as sent, in ASCII: what `links.self` is made of."""
+        query = quote(self.query_string, safe="/?:@!$&'()*+,;=-._~%[]", encoding="latin-1")
+        return quote(self.path, safe="/:@!$&'()*+,;=-._~") + ("?" + query if query else "")
+
+    def query(self, *names: str) -> dict[str, str]:
+        """The named query parameters that were sent; others are ignored. Raises Invalid when one is repeated."""
+        if not self._scope["query_string"]:
+            return {}
+        found: dict[str, str] = {}
+        faults = []
+        for name, value in parse_qsl(self.query_string, keep_blank_values=True, errors="replace"):
+            if name in names and name in found:
+                faults.append(Fault(name, "repeated", "must be given once"))
+            elif name in names:
+                found[name] = value
+        if faults:
+            raise Invalid(faults)
+        return found
+
+    def path_id(self, name: str) -> int:
+        """The identifier in the path; what can't be one names nothing. Raises NotFound."""
+        text = self.path_parameters[name]
+        if not _PATH_ID.fullmatch(text):
+            raise NotFound("There is no such plan.")
+        return int(text)
+
+    def bearer_token(self) -> str:
+        """Raises Unauthorized without one, Malformed for two Authorization headers."""
+        sent = [value for key, value in self._headers if key == b"authorization"]
+        if len(sent) > 1:
+            raise Malformed("There are two Authorization headers.")
+        scheme, _, token = sent[0].partition(b" ") if sent else (b"", b"", b"")
+        token = token.strip()
+        if scheme.lower() != b"bearer" or not token:
+            raise Unauthorized("The request carries no bearer token.")
+        return token.decode("latin-1")
+
+    def prefers_strict(self) -> bool:
+        """`Prefer: handling=strict` (RFC 7240)."""
+        sent = self.header(b"prefer")
+        return sent is not None and any(
+            part.strip().lower().replace('"', "").replace(" ", "") == "handling=strict"
+            for part in sent.replace(";", ",").split(",")
+        )
+
+    async def body(self) -> bytes:
+        """The whole body, counted while it streams in. Raises Refused above 64 KiB or after 10 s, Disconnected."""
+        declared = self.header(b"content-length")
+        if declared is not None and declared.isdigit() and int(declared) > BODY_LIMIT_BYTES:
+            raise Refused("too_large", f"The body may have {BODY_LIMIT_BYTES} bytes at most.", (b"connection", b"close"))
+        async with asyncio.timeout(BODY_DEADLINE_SECONDS) as deadline:
+            try:
+                return await self._read_body()
+            except asyncio.CancelledError:
+                if deadline.expired():
+                    raise Refused("timeout", "The body did not arrive in time.", (b"connection", b"close")) from None
+                raise
+
+    async def _read_body(self) -> bytes:
+        chunks: list[bytes] = []
+        size = 0
+        while True:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise Disconnected
+            chunk = message.get("body", b"")
+            size += len(chunk)
+            if size > BODY_LIMIT_BYTES:
+                raise Refused("too_large", f"The body may have {BODY_LIMIT_BYTES} bytes at most.", (b"connection", b"close"))
+            if not message.get("more_body", False):
+                return b"".join([*chunks, chunk]) if chunks else bytes(chunk)
+            chunks.append(chunk)
+
+    def _request_id(self) -> str:
+        for key, value in self._headers:
+            if key == b"x-request-id" and _SANE_ID.fullmatch(value):
+                return value.decode("ascii")
+        return secrets.token_hex(8)
+
+
+def name_list(names: tuple[str, ...]) -> bytes:
+    """Names that a caller chose, fit for a header: percent-encoded, shortened, and at most 20 of them."""
+    shown = [quote(name[:40].encode("utf-8", "replace"), safe="") for name in names[:NAMES_IN_A_HEADER]]
+    more = len(names) - NAMES_IN_A_HEADER
+    return ",".join(shown + ([f"+{more}"] if more > 0 else [])).encode("ascii")

@@ -1,0 +1,50 @@
+"""Whether the caller takes JSON and sends JSON, by its Accept and Content-Type headers."""
+
+from functools import lru_cache
+
+from frontdesk.api.exchange import Exchange, Refused
+
+
+def check_accept(exchange: Exchange) -> None:
+    """Raises Refused(406) when Accept excludes JSON; without the header everything is welcome."""
+    sent = exchange.header(b"accept")
+    if sent is not None and not _accepts_json(sent):
+        raise Refused("not_acceptable", "Only application/json is served here.")
+
+
+def check_json_body(exchange: Exchange) -> None:
+    """Raises Refused(415) for a body declared as anything other than JSON in UTF-8."""
+    sent = exchange.header(b"content-type")
+    encoding = exchange.header(b"content-encoding")
+    if (sent is not None and not _is_json(sent)) or (encoding is not None and encoding.lower() != "identity"):
+        raise Refused("unsupported_media_type", "Send the body as application/json in UTF-8, not compressed.")
+
+
+@lru_cache(maxsize=256)
+def _accepts_json(accept: str) -> bool:
+    """RFC 9110: the most specific range that matches decides; q=0 excludes."""
+    best, quality = -1, 0.0
+    for part in accept.split(","):
+        media, *parameters = (piece.strip().lower() for piece in part.split(";"))
+        rank = {"*/*": 0, "application/*": 1, "application/json": 2}.get(media, -1)
+        if rank >= best and rank >= 0:
+            weights = [p.partition("=")[2].strip() for p in parameters if p.partition("=")[0].strip() == "q"]
+            weight = _weight(weights[0]) if weights else 1.0
+            quality = max(quality, weight) if rank == best else weight
+            best = rank
+    return quality > 0 or not accept.strip()
+
+
+def _weight(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return 0.0
+
+
+@lru_cache(maxsize=256)
+def _is_json(content_type: str) -> bool:
+    media, *parameters = (piece.strip().lower() for piece in content_type.split(";"))
+    is_json = media == "application/json" or (media.startswith("application/") and media.endswith("+json"))
+    charsets = [p.partition("=")[2].strip('" ') for p in parameters if p.partition("=")[0].strip() == "charset"]
+    return is_json and all(charset in ("utf-8", "utf8") for charset in charsets)

@@ -1,0 +1,83 @@
+"""Every error as RFC 9457 problem details: one table of kinds, one function; messages never repeat what was sent."""
+
+import json
+from dataclasses import dataclass
+
+from frontdesk import errors
+from frontdesk.api.exchange import Answer, Exchange, Header, Refused
+
+RETRY_AFTER_SECONDS = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A kind of error: its HTTP status, its title, and when it happens (for the reference)."""
+
+    status: int
+    title: str
+    happens: str
+
+
+PROBLEMS: dict[str, Problem] = {
+    "malformed": Problem(400, "The request can't be read", "Not JSON, not an object, duplicate keys, bad framing."),
+    "unauthorized": Problem(401, "No valid access token", "The token is missing, unknown, expired or revoked."),
+    "forbidden": Problem(403, "The token's scope is too narrow", "The token lacks the scope of this endpoint."),
+    "not_found": Problem(404, "Not found", "There is nothing here, or it is another account's."),
+    "method_not_allowed": Problem(405, "Method not allowed", "Allow names the methods of this path."),
+    "not_acceptable": Problem(406, "Only JSON is served", "The Accept header excludes application/json."),
+    "timeout": Problem(408, "The request took too long", "The body did not arrive within 10 seconds."),
+    "conflict": Problem(409, "Changed by somebody else", "Two callers changed the same plan at once."),
+    "precondition_failed": Problem(412, "The copy is stale", "If-Match names a version that is no longer the current one."),
+    "too_large": Problem(413, "The body is too large", "The body is larger than 64 KiB."),
+    "unsupported_media_type": Problem(415, "Send JSON", "The body is declared as something other than JSON."),
+    "invalid": Problem(422, "Some fields are not valid", "`errors` names every field at fault."),
+    "rate_limited": Problem(429, "Too many requests", "Retry-After says when the next one is welcome."),
+    "internal": Problem(500, "Something went wrong here", "A fault of the service; the request id finds it in the log."),
+    "unavailable": Problem(503, "Not available now", "The database can't answer; sending it again is safe."),
+}
+
+_KINDS: dict[type[Exception], str] = {
+    errors.Malformed: "malformed",
+    errors.Unauthorized: "unauthorized",
+    errors.Forbidden: "forbidden",
+    errors.NotFound: "not_found",
+    errors.Conflict: "conflict",
+    errors.Invalid: "invalid",
+    errors.RateLimited: "rate_limited",
+    errors.Unavailable: "unavailable",
+}
+
+
+def problem_answer(error: Exception, exchange: Exchange, base_url: str) -> Answer:
+    """The answer for any exception; one that is not the product's own becomes a 500 that tells nothing."""
+    kind = error.kind if isinstance(error, Refused) else _KINDS.get(type(error), "internal")
+    problem = PROBLEMS[kind]
+    detail = getattr(error, "detail", "") if kind != "internal" else ""
+    content: dict[str, object] = {
+        "type": f"{base_url}/problems#{kind}",
+        "title": problem.title,
+        "status": problem.status,
+        "detail": detail or problem.happens,
+        "instance": exchange.target.partition("?")[0],
+        "request_id": exchange.request_id,
+    }
+    if isinstance(error, errors.Invalid):
+        content["errors"] = [
+            {"field": fault.field, "code": fault.code, "message": fault.message} for fault in error.faults
+        ]
+    return Answer(problem.status, json.dumps(content).encode(), _headers(error), b"application/problem+json")
+
+
+def _headers(error: Exception) -> tuple[Header, ...]:
+    match error:
+        case Refused():
+            return error.headers
+        case errors.Unauthorized():
+            return ((b"www-authenticate", b'Bearer error="invalid_token"'),)
+        case errors.Forbidden():
+            return ((b"www-authenticate", f'Bearer error="insufficient_scope", scope="{error.scope}"'.encode()),)
+        case errors.RateLimited():
+            return ((b"retry-after", str(error.retry_after_seconds).encode()),)
+        case errors.Unavailable():
+            return ((b"retry-after", str(RETRY_AFTER_SECONDS).encode()),)
+    return ()

@@ -1,0 +1,51 @@
+"""The one place where the parts are put together; a door gets an App and finds everything on it."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from frontdesk.access.limits import RequestLimits
+from frontdesk.access.tokens import Caller, TokenCheck, find_caller
+from frontdesk.clock import Clock, system_clock
+from frontdesk.config import Config
+from frontdesk.db import Database
+from frontdesk.db.group_commit import GroupCommit
+from frontdesk.db.races import write_together
+from frontdesk.db.shared_reads import SharedReads
+from frontdesk.eligibility import Enrolled, Submission, enrol
+from frontdesk.queues import QueueSnapshots
+
+READER_THREADS = 4
+
+
+class App:
+    """A running installation: its settings, its database, its clock, and what is kept in memory between requests."""
+
+    def __init__(self, config: Config, db: Database, clock: Clock = system_clock) -> None:
+        self.config = config
+        self.db = db
+        self.clock = clock
+        self.readers = ThreadPoolExecutor(READER_THREADS, thread_name_prefix="reader")
+        self.shared_reads: SharedReads[Any] = SharedReads(self.readers)
+        self.callers: SharedReads[Caller | None] = SharedReads(self.readers)
+        self.tokens = TokenCheck(self._find_caller, clock)
+        self.limits = RequestLimits(db, clock)
+        self.queues = QueueSnapshots(clock, config.queue_ttl_seconds)
+        self.enrolments: GroupCommit[Submission, Enrolled] = GroupCommit(self.enrol_together)
+
+    def enrol_together(self, submissions: Sequence[Submission]) -> list[Enrolled | Exception]:
+        """Enrol a chunk and commit it; one outcome, or the record's own error, per submission."""
+        return write_together(
+            self.db,
+            submissions,
+            lambda tx, chunk: enrol(tx, chunk, now=self.clock(), uniqueness=self.config.uniqueness),
+        )
+
+    def close(self) -> None:
+        """Finish what is under way and let go of the database."""
+        self.enrolments.close()
+        self.readers.shutdown()
+        self.db.close()
+
+    async def _find_caller(self, token_hash: bytes) -> Caller | None:
+        return await self.callers.get(token_hash, lambda: self.db.ask(lambda tx: find_caller(tx, token_hash)))

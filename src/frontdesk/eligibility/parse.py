@@ -1,0 +1,139 @@
+"""An untrusted JSON object in, a record with ALL its faults out; what other records say against it is `decide`'s business."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+from frontdesk.eligibility.fields import FIELDS, REQUIRED
+from frontdesk.eligibility.values import Reading, fold_email
+from frontdesk.errors import Fault
+from frontdesk.text import Rejected
+
+FAULT_CODES = {
+    "required": "The field is missing, null or blank, and must not be.",
+    "wrong_type": "The value has another JSON type than the field's.",
+    "too_long": "The text is longer than the field allows.",
+    "control_character": "The text contains a control character or half of a surrogate pair.",
+    "not_a_date": "The value is not a real date in ISO 8601 form.",
+    "in_the_future": "The date of birth is in the future.",
+    "before_1900": "The date of birth is before 1900.",
+    "expiry_before_effective": "expiry_date is before effective_date on the record as it would be.",
+    "not_allowed": "The value is not one of the allowed ones.",
+    "not_ten_digits": "The phone number does not have 10 digits.",
+    "malformed_email": "The e-mail address is malformed.",
+    "malformed_zipcode": "The zip code is malformed.",
+    "too_many_keys": "metadata has more than 50 keys.",
+    "unknown_field": "There is no such field (only with Prefer: handling=strict).",
+    "not_unique": "Another record carries this value already.",
+    "read_only": "The field can't be changed here.",
+    "repeated": "A query parameter is given more than once.",
+}
+
+WARNINGS = {
+    "dob_not_midnight": "The date of birth came as a timestamp that is not midnight; its date as written was taken.",
+    "dob_shifted_one_day": "The date of birth moved by exactly one day: the classic time-zone mistake.",
+    "identity_changed": "First name and date of birth both changed: a recycled identifier, or a twin?",
+    "state_not_recognised": "The state is neither a USPS code nor a state's name; it was kept as sent.",
+    "relationship_code_hipaa_unknown": "The HIPAA relationship code is unknown; it was kept as sent.",
+    "email_dropped": "The e-mail address of a file's row is malformed; the row was kept without it.",
+}
+
+SHOWN_NAMES = 20  # names that a caller chose are shortened, encoded and counted wherever they are shown
+
+_ORDER = {name: position for position, name in enumerate(FIELDS)}
+
+
+@dataclass(slots=True)
+class MemberRecord:
+    """One record as sent. `given` holds the stored form of each good field (None clears it), by column.
+
+    `faults` are those of the fields by themselves; a record that has any is never written.
+    """
+
+    external_id: str | None
+    given: dict[str, Any]
+    invite_immediately: bool
+    faults: tuple[Fault, ...]
+    warnings: tuple[str, ...]
+    ignored: tuple[str, ...]
+
+
+def parse_member(
+    body: Mapping[str, object], *, today: str, strict: bool = False, lenient_email: bool = False
+) -> MemberRecord:
+    """Read every field of the body (CONTRACT, Eligibility). Never raises; `today` is `YYYY-MM-DD`.
+
+    Unknown fields are named in `ignored`, or are faults when `strict`. Absent fields stay out of `given`.
+    """
+    reading = Reading(today, lenient_email)
+    given: dict[str, Any] = {}
+    faults: list[Fault] = []
+    ignored: list[str] = []
+    for name, value in body.items():
+        field = FIELDS.get(name)
+        if field is None:
+            ignored.append(name)
+            continue
+        if value is None or (type(value) is str and (not value or value.isspace())):
+            if field.required:
+                faults.append(Fault(name, "required", "must not be null or blank"))
+            else:
+                given[name] = None
+            continue
+        try:
+            given[name] = field.read(value, reading)
+        except Rejected as rejected:
+            place = f"{name}.{rejected.part}" if rejected.part else name
+            faults.append(Fault(place, rejected.code, rejected.message))
+    return _record(body, given, faults, ignored, reading, strict)
+
+
+def missing_on_create(record: MemberRecord) -> list[Fault]:
+    """The required fields that the record does not bring and that have no fault of their own yet."""
+    at_fault = {fault.field for fault in record.faults}
+    return [
+        Fault(name, "required", "is required for a new member")
+        for name in REQUIRED
+        if name not in record.given and name not in at_fault
+    ]
+
+
+def check_dates(effective_date: str | None, expiry_date: str | None) -> Fault | None:
+    """Both days are inclusive, so equal ones are fine."""
+    if effective_date is not None and expiry_date is not None and expiry_date < effective_date:
+        return Fault("expiry_date", "expiry_before_effective", "must not be before effective_date")
+    return None
+
+
+def in_field_order(faults: list[Fault]) -> list[Fault]:
+    """The faults in the order of the field table; unknown fields last."""
+    return sorted(faults, key=lambda fault: _ORDER.get(fault.field.partition(".")[0], len(_ORDER)))
+
+
+def shown_name(name: str) -> str:
+    """A name that a caller chose, fit to be shown: percent-encoded and shortened."""
+    return quote(name[:40].encode("utf-8", "replace"), safe="")
+
+
+def _record(
+    body: Mapping[str, object],
+    given: dict[str, Any],
+    faults: list[Fault],
+    ignored: list[str],
+    reading: Reading,
+    strict: bool,
+) -> MemberRecord:
+    if "external_id" not in body:
+        faults.append(Fault("external_id", "required", "is required: it is the match key"))
+    if "email" in given:
+        given["email_folded"] = None if given["email"] is None else fold_email(given["email"])
+    if "metadata" in given and given["metadata"] is None:
+        given["metadata"] = {}
+    asked = bool(given.pop("invite_immediately", False))
+    if strict:
+        faults += [Fault(shown_name(name), "unknown_field", "there is no such field") for name in ignored[:SHOWN_NAMES]]
+        ignored = []
+    return MemberRecord(
+        given.get("external_id"), given, asked, tuple(faults), tuple(reading.warnings), tuple(ignored)
+    )

@@ -1,0 +1,215 @@
+"""How the value of each kind of field is read: a JSON value in, the stored form out, or Rejected; no field is known here.
+
+A reader gets the value (never null or blank) and a `Reading`, on which it leaves warnings.
+"""
+
+import re
+import unicodedata
+from dataclasses import dataclass, field
+from datetime import date
+from functools import lru_cache
+from typing import Any
+from urllib.parse import quote
+
+from email_validator import EmailNotValidError, validate_email
+
+from frontdesk.eligibility.vocabulary import GENDERS, HIPAA_RELATIONSHIPS, STATE_CODES
+from frontdesk.text import Rejected, parse_text, refuse_control_characters
+
+EARLIEST_DOB = "1900-01-01"
+METADATA_KEYS, METADATA_KEY_LENGTH, METADATA_VALUE_LENGTH = 50, 40, 500
+EMAIL_LENGTH = 254
+
+_DATE = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
+    r"(?:[Tt]((?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.,][0-9]{1,9})?)?)"
+    r"(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):?[0-5][0-9])?)?"
+)
+_MIDNIGHT = re.compile(r"[0:.,]*")
+_PHONE = re.compile(r"[0-9 ().+/\-]*")
+_ZIPCODE = re.compile(r"[0-9]{5}(?:-?[0-9]{4})?")
+# A part of what email-validator accepts, for which its 60 µs are saved; everything else is asked of the library.
+_PLAIN_EMAIL = re.compile(
+    r"[A-Za-z0-9_]+(?:[.+-][A-Za-z0-9_]+)*@(?:[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*\.)+[A-Za-z]{2,24}"
+)
+_PLAIN_EMAIL_LENGTH = 64
+
+
+@dataclass(slots=True)
+class Reading:
+    """What goes along while one record is read. `today` is `YYYY-MM-DD` in UTC."""
+
+    today: str
+    lenient_email: bool = False
+    warnings: list[str] = field(default_factory=list)
+
+
+def read_short_text(value: object, _reading: Reading) -> str:
+    return parse_text(value, limit=255)
+
+
+def read_name(value: object, _reading: Reading) -> str:
+    return parse_text(value, limit=100)
+
+
+def read_date(value: object, _reading: Reading) -> str:
+    return _calendar_date(value)[0]
+
+
+def read_dob(value: object, reading: Reading) -> str:
+    day, is_midnight = _calendar_date(value)
+    if day > reading.today:
+        raise Rejected("in_the_future", "must not be in the future")
+    if day < EARLIEST_DOB:
+        raise Rejected("before_1900", "must not be before 1900")
+    if not is_midnight:
+        reading.warnings.append("dob_not_midnight")
+    return day
+
+
+def read_gender(value: object, _reading: Reading) -> str:
+    gender = parse_text(value, limit=255).lower()
+    if gender not in GENDERS:
+        raise Rejected("not_allowed", "must be one of male, female, other, unknown")
+    return gender
+
+
+def read_email(value: object, reading: Reading) -> str | None:
+    """As given, trimmed. A malformed one in a file is dropped with a warning (`lenient_email`)."""
+    if type(value) is not str:
+        raise Rejected("wrong_type", "must be a string")
+    email = value.strip()
+    if _is_email(email):
+        return email
+    if not reading.lenient_email:
+        raise Rejected("malformed_email", "must be an e-mail address of at most 254 characters")
+    reading.warnings.append("email_dropped")
+    return None
+
+
+def fold_email(email: str) -> str:
+    """The form in which addresses are compared; made here and never in a database, whose lower() differs."""
+    return email.lower() if email.isascii() else unicodedata.normalize("NFC", email).lower()
+
+
+def read_phone(value: object, _reading: Reading) -> str:
+    if type(value) is not str:
+        raise Rejected("wrong_type", "must be a string")
+    digits = "".join(re.findall("[0-9]", value)) if _PHONE.fullmatch(value.strip()) else ""
+    if len(digits) == 11 and digits[0] == "1":
+        digits = digits[1:]
+    if len(digits) != 10:
+        raise Rejected("not_ten_digits", "must have exactly 10 digits")
+    return digits
+
+
+def read_zipcode(value: object, _reading: Reading) -> str:
+    if type(value) is not str:
+        raise Rejected("wrong_type", "must be a string, so that leading zeros are kept")
+    zipcode = value.strip()
+    if not _ZIPCODE.fullmatch(zipcode):
+        raise Rejected("malformed_zipcode", "must have 5 or 9 digits, or 5 and 4 with a hyphen")
+    return zipcode
+
+
+def read_state(value: object, reading: Reading) -> str:
+    state = parse_text(value, limit=255)
+    code = STATE_CODES.get(state.lower())
+    if code is None:
+        reading.warnings.append("state_not_recognised")
+        return state
+    return code
+
+
+def read_true_or_false(value: object, _reading: Reading) -> str:
+    text = str(value).upper() if isinstance(value, bool) else parse_text(value, limit=255).upper()
+    if text not in ("TRUE", "FALSE"):
+        raise Rejected("not_allowed", "must be TRUE or FALSE")
+    return text
+
+
+def read_relationship_hipaa(value: object, reading: Reading) -> str:
+    if type(value) is int and 0 <= value <= 99:
+        code = f"{value:02d}"
+    else:
+        code = parse_text(value, limit=255)
+    if code not in HIPAA_RELATIONSHIPS:
+        reading.warnings.append("relationship_code_hipaa_unknown")
+    return code
+
+
+def read_subscriber_relationship(value: object, _reading: Reading) -> str:
+    relationship = parse_text(value, limit=255).capitalize()
+    if relationship not in ("Primary", "Dependent"):
+        raise Rejected("not_allowed", "must be Primary or Dependent")
+    return relationship
+
+
+def read_boolean(value: object, _reading: Reading) -> bool:
+    if type(value) is not bool:
+        raise Rejected("wrong_type", "must be true or false, without quotes")
+    return value
+
+
+def read_metadata(value: object, _reading: Reading) -> dict[str, str]:
+    """A flat object of strings, kept exactly as sent."""
+    if type(value) is not dict:
+        raise Rejected("wrong_type", "must be an object whose values are strings")
+    if len(value) > METADATA_KEYS:
+        raise Rejected("too_many_keys", f"must have at most {METADATA_KEYS} keys")
+    for key, item in value.items():
+        _check_metadata_item(key, item)
+    return value
+
+
+def _check_metadata_item(key: str, item: Any) -> None:
+    if type(item) is str and len(item) <= METADATA_VALUE_LENGTH and 1 <= len(key) <= METADATA_KEY_LENGTH:
+        if key.isprintable() and item.isprintable():
+            return
+    part = quote(key[:METADATA_KEY_LENGTH].encode("utf-8", "replace"), safe="")
+    if not 1 <= len(key) <= METADATA_KEY_LENGTH:
+        raise Rejected("too_long", f"keys must have 1 to {METADATA_KEY_LENGTH} characters", part=part)
+    if type(item) is not str:
+        raise Rejected("wrong_type", "must be a string", part=part)
+    if len(item) > METADATA_VALUE_LENGTH:
+        raise Rejected("too_long", f"must have at most {METADATA_VALUE_LENGTH} characters", part=part)
+    try:
+        refuse_control_characters(key)
+        refuse_control_characters(item)
+    except Rejected as rejected:
+        raise Rejected(rejected.code, rejected.message, part=part) from None
+
+
+def _is_email(email: str) -> bool:
+    if len(email) <= _PLAIN_EMAIL_LENGTH and _PLAIN_EMAIL.fullmatch(email):
+        return True
+    if len(email) > EMAIL_LENGTH or "." not in email.rpartition("@")[2]:
+        return False
+    try:
+        validate_email(email, check_deliverability=False, globally_deliverable=False)
+    except (EmailNotValidError, ValueError):
+        return False
+    return True
+
+
+def _calendar_date(value: object) -> tuple[str, bool]:
+    if type(value) is not str:
+        raise Rejected("wrong_type", "must be a string")
+    found = _read_calendar_date(value.strip())
+    if found is None:
+        raise Rejected("not_a_date", "must be a real date, YYYY-MM-DD, or an ISO 8601 timestamp")
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _read_calendar_date(text: str) -> tuple[str, bool] | None:
+    """The calendar date as written, never moved to another zone, and whether its time is midnight (or absent)."""
+    found = _DATE.fullmatch(text)
+    if found is None:
+        return None
+    year, month, day, time = found.groups()
+    try:
+        date(int(year), int(month), int(day))
+    except ValueError:
+        return None
+    return text[:10], time is None or _MIDNIGHT.fullmatch(time) is not None

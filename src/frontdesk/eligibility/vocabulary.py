@@ -1,0 +1,52 @@
+"""The closed lists of the field's trade: genders, USPS states, HIPAA relationship codes; nothing else."""
+
+GENDERS = frozenset({"male", "female", "other", "unknown"})
+
+_STATES = """AL Alabama|AK Alaska|AZ Arizona|AR Arkansas|CA California|CO Colorado|CT Connecticut|DE Delaware
+DC District of Columbia|FL Florida|GA Georgia|HI Hawaii|ID Idaho|IL Illinois|IN Indiana|IA Iowa|KS Kansas|KY Kentucky
+LA Louisiana|ME Maine|MD Maryland|MA Massachusetts|MI Michigan|MN Minnesota|MS Mississippi|MO Missouri|MT Montana
+NE Nebraska|NV Nevada|NH New Hampshire|NJ New Jersey|NM New Mexico|NY New York|NC North Carolina|ND North Dakota|OH Ohio
+OK Oklahoma|OR Oregon|PA Pennsylvania|RI Rhode Island|SC South Carolina|SD South Dakota|TN Tennessee|TX Texas|UT Utah
+VT Vermont|VA Virginia|WA Washington|WV West Virginia|WI Wisconsin|WY Wyoming|AS American Samoa|GU Guam
+MP Northern Mariana Islands|PR Puerto Rico|VI Virgin Islands|VI U.S. Virgin Islands|FM Federated States of Micronesia
+MH Marshall Islands|PW Palau|AA Armed Forces Americas|AE Armed Forces Europe|AP Armed Forces Pacific"""
+
+_PAIRS = [entry.split(" ", 1) for line in _STATES.splitlines() for entry in line.split("|")]
+
+# Code or full name, lower-cased, to the USPS code.
+STATE_CODES = {code.lower(): code for code, _ in _PAIRS} | {name.lower(): code for code, name in _PAIRS}
+
+# The individual relationship codes of the HIPAA 834 implementation guide (data element 1069).
+HIPAA_RELATIONSHIPS = {
+    "01": "Spouse",
+    "03": "Father or Mother",
+    "04": "Grandfather or Grandmother",
+    "05": "Grandson or Granddaughter",
+    "06": "Uncle or Aunt",
+    "07": "Nephew or Niece",
+    "08": "Cousin",
+    "09": "Adopted Child",
+    "10": "Foster Child",
+    "11": "Son-in-law or Daughter-in-law",
+    "12": "Brother-in-law or Sister-in-law",
+    "13": "Mother-in-law or Father-in-law",
+    "14": "Brother or Sister",
+    "15": "Ward",
+    "16": "Stepparent",
+    "17": "Stepson or Stepdaughter",
+    "18": "Self",
+    "19": "Child",
+    "23": "Sponsored Dependent",
+    "24": "Dependent of a Minor Dependent",
+    "25": "Ex-spouse",
+    "26": "Guardian",
+    "31": "Court Appointed Guardian",
+    "38": "Collateral Dependent",
+    "48": "Stepfather",
+    "49": "Stepmother",
+    "53": "Life Partner",
+    "60": "Annuitant",
+    "D2": "Trustee",
+    "G8": "Other Relationship",
+    "G9": "Other Relative",
+}

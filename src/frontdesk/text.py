@@ -1,0 +1,42 @@
+"""The rule that every piece of text follows: NFC, trimmed, no control characters, a largest length; no field is known here."""
+
+import re
+import unicodedata
+
+# Printable ASCII without a space at either end is already in the form that the rule asks for.
+_PLAIN = re.compile(r"[!-~](?:[ -~]*[!-~])?")
+_REFUSED_CATEGORIES = {"Cc", "Cs", "Zl", "Zp"}  # controls, lone surrogates, line and paragraph separators
+
+MESSAGES = {
+    "wrong_type": "must be a string",
+    "control_character": "must not contain control characters",
+    "too_long": "must have at most {limit} characters",
+}
+
+
+class Rejected(Exception):
+    """A value breaks a rule. `message` states the rule and never the value; `part` names the place inside the field."""
+
+    def __init__(self, code: str, message: str, *, part: str = "") -> None:
+        super().__init__(code)
+        self.code = code
+        self.message = message
+        self.part = part
+
+
+def parse_text(value: object, *, limit: int) -> str:
+    """The text in the form it is stored in; "" when nothing but space is left. Raises Rejected."""
+    if type(value) is not str:
+        raise Rejected("wrong_type", MESSAGES["wrong_type"])
+    if not _PLAIN.fullmatch(value):
+        value = unicodedata.normalize("NFC", value.strip())
+        refuse_control_characters(value)
+    if len(value) > limit:
+        raise Rejected("too_long", MESSAGES["too_long"].format(limit=limit))
+    return value
+
+
+def refuse_control_characters(value: str) -> None:
+    """Raises Rejected for what neither a person nor both databases could take (U+0000, lone surrogates, …)."""
+    if not value.isprintable() and any(unicodedata.category(c) in _REFUSED_CATEGORIES for c in value):
+        raise Rejected("control_character", MESSAGES["control_character"])
