@@ -1,8 +1,9 @@
 """The one place where the parts are put together; a door gets an App and finds everything on it."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 from frontdesk.access.limits import RequestLimits
 from frontdesk.access.tokens import Caller, TokenCheck, find_caller
@@ -15,7 +16,9 @@ from frontdesk.db.shared_reads import SharedReads
 from frontdesk.eligibility import Enrolled, Submission, enrol
 from frontdesk.queues import QueueSnapshots
 
-READER_THREADS = 4
+THREADS = 4
+
+Result = TypeVar("Result")
 
 
 class App:
@@ -25,9 +28,9 @@ class App:
         self.config = config
         self.db = db
         self.clock = clock
-        self.readers = ThreadPoolExecutor(READER_THREADS, thread_name_prefix="reader")
-        self.shared_reads: SharedReads[Any] = SharedReads(self.readers)
-        self.callers: SharedReads[Caller | None] = SharedReads(self.readers)
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="work")
+        self.shared_reads: SharedReads[Any] = SharedReads(self._threads)
+        self.callers: SharedReads[Caller | None] = SharedReads(self._threads)
         self.tokens = TokenCheck(self._find_caller, clock)
         self.limits = RequestLimits(db, clock)
         self.queues = QueueSnapshots(clock, config.queue_ttl_seconds)
@@ -41,10 +44,14 @@ class App:
             lambda tx, chunk: enrol(tx, chunk, now=self.clock(), uniqueness=self.config.uniqueness),
         )
 
+    async def in_thread(self, work: Callable[[], Result]) -> Result:
+        """Run blocking work beside the event loop."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+
     def close(self) -> None:
         """Finish what is under way and let go of the database."""
         self.enrolments.close()
-        self.readers.shutdown()
+        self._threads.shutdown()
         self.db.close()
 
     async def _find_caller(self, token_hash: bytes) -> Caller | None:

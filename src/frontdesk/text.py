@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from urllib.parse import quote
 
 # Printable ASCII without a space at either end is already in the form that the rule asks for.
 _PLAIN = re.compile(r"[!-~](?:[ -~]*[!-~])?")
@@ -40,3 +41,11 @@ def refuse_control_characters(value: str) -> None:
     """Raises Rejected for what neither a person nor both databases could take (U+0000, lone surrogates, …)."""
     if not value.isprintable() and any(unicodedata.category(c) in _REFUSED_CATEGORIES for c in value):
         raise Rejected("control_character", MESSAGES["control_character"])
+
+
+SHOWN_NAMES = 20
+
+
+def shown_name(name: str) -> str:
+    """A name that a caller chose, fit to be shown: percent-encoded and shortened. Show at most SHOWN_NAMES of them."""
+    return quote(name[:40].encode("utf-8", "replace"), safe="")

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from frontdesk.access import store
 from frontdesk.access.accounts import get_account
-from frontdesk.access.scopes import Scope, parse_scopes, scope_text
+from frontdesk.access.scopes import Scope, granted, parse_scopes, scope_text
 from frontdesk.access.secrets import digest, new_client_id, new_secret
 from frontdesk.db import Tx
 from frontdesk.errors import NotFound
@@ -26,6 +26,11 @@ class ApiClient:
     requests_per_minute: int | None
     created_at: datetime
     revoked_at: datetime | None
+
+    @property
+    def all_scopes(self) -> frozenset[Scope]:
+        """The client's scopes with what they stand for."""
+        return granted(self.scopes)
 
 
 def create_client(
@@ -56,12 +61,17 @@ def list_clients(tx: Tx, account_id: int | None = None) -> list[ApiClient]:
     return [_client(row) for row in store.select_clients(tx, account_id=account_id)]
 
 
+def find_client(tx: Tx, client_id: str) -> ApiClient | None:
+    rows = store.select_clients(tx, client_id=client_id)
+    return _client(rows[0]) if rows else None
+
+
 def get_client(tx: Tx, client_id: str) -> ApiClient:
     """Raises NotFound."""
-    rows = store.select_clients(tx, client_id=client_id)
-    if not rows:
+    client = find_client(tx, client_id)
+    if client is None:
         raise NotFound("There is no such API client.")
-    return _client(rows[0])
+    return client
 
 
 def rotate_secret(tx: Tx, client_id: str, *, now: datetime) -> str:

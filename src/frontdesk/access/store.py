@@ -1,12 +1,19 @@
 """The SQL of accounts, API clients, secrets and tokens."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import delete, insert, select, update
 
-from frontdesk.access.tables import access_tokens, accounts, api_clients, client_secrets
+from frontdesk.access.tables import (
+    access_tokens,
+    accounts,
+    api_clients,
+    client_secrets,
+    failed_attempts,
+    request_allowances,
+)
 from frontdesk.db import Tx
 
 ClientRow = Mapping[str, Any]
@@ -90,6 +97,34 @@ def find_live_token(tx: Tx, token_hash: bytes) -> Any | None:
 def revoke_token(tx: Tx, client: int, token_hash: bytes) -> None:
     own = (access_tokens.c.token_hash == token_hash) & (access_tokens.c.api_client_id == client)
     tx.execute(update(access_tokens).where(own).values(revoked=True))
+
+
+def failures_since(tx: Tx, subject_hash: bytes, since: datetime, limit: int) -> list[datetime]:
+    """When the newest failures of the subject were, newest first, at most `limit` of them."""
+    recent = (failed_attempts.c.subject_hash == subject_hash) & (failed_attempts.c.failed_at > since)
+    query = select(failed_attempts.c.failed_at).where(recent).order_by(failed_attempts.c.failed_at.desc())
+    return list(tx.execute(query.limit(limit)).scalars())
+
+
+def insert_failures(tx: Tx, subject_hashes: Sequence[bytes], now: datetime) -> None:
+    tx.execute(insert(failed_attempts), [{"subject_hash": subject, "failed_at": now} for subject in subject_hashes])
+
+
+def delete_failures_before(tx: Tx, moment: datetime) -> None:
+    tx.execute(delete(failed_attempts).where(failed_attempts.c.failed_at < moment))
+
+
+def take_allowance(tx: Tx, client: int, minute: int, *, block: int, limit: int) -> int:
+    """Set aside up to `block` of the client's requests of this minute; how many there were left to set aside."""
+    mine = (request_allowances.c.api_client_id == client) & (request_allowances.c.minute == minute)
+    taken = tx.execute(select(request_allowances.c.taken).where(mine).with_for_update()).scalar()
+    if taken is None:
+        tx.execute(delete(request_allowances).where((request_allowances.c.api_client_id == client) & ~mine))
+        tx.execute(insert(request_allowances).values(api_client_id=client, minute=minute, taken=min(block, limit)))
+        return min(block, limit)
+    got = max(0, min(block, limit - taken))
+    tx.execute(update(request_allowances).where(mine).values(taken=taken + got))
+    return got
 
 
 def _new_id(result: Any) -> int:

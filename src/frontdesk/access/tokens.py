@@ -73,13 +73,13 @@ class TokenCheck:
     async def check(self, token: str) -> Caller:
         """Raises Unauthorized for a token that is unknown, expired or revoked."""
         token_hash = digest(token)
-        seen = self._seen.get(token_hash)
-        if seen is None or seen[1] <= monotonic():
+        seen, asked_at = self._seen.get(token_hash), monotonic()
+        if seen is None or seen[1] <= asked_at:
             caller = await self._look_up(token_hash)
             if caller is None:
                 self._seen.pop(token_hash, None)
                 raise Unauthorized("The access token is unknown, expired or revoked.")
-            self._remember(token_hash, caller)
+            self._remember(token_hash, caller, asked_at)
         else:
             caller = seen[0]
         if caller.expires_at <= self._clock():
@@ -90,8 +90,8 @@ class TokenCheck:
         """Drop what is remembered of a token, so that its revocation is in force here at once."""
         self._seen.pop(digest(token), None)
 
-    def _remember(self, token_hash: bytes, caller: Caller) -> None:
-        self._seen[token_hash] = (caller, monotonic() + CACHE_SECONDS)
+    def _remember(self, token_hash: bytes, caller: Caller, asked_at: float) -> None:
+        self._seen[token_hash] = (caller, asked_at + CACHE_SECONDS)
         self._seen.move_to_end(token_hash)
         if len(self._seen) > CACHE_SIZE:
             self._seen.popitem(last=False)

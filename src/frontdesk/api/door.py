@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
+from frontdesk.access.limits import Allowance
 from frontdesk.access.scopes import Scope
 from frontdesk.api.exchange import Answer, Disconnected, Exchange, Header, Message, Receive, Refused
 from frontdesk.api.negotiation import check_accept, check_json_body
@@ -91,4 +92,14 @@ class Resource:
         if scope not in caller.scopes:
             raise Forbidden(scope)
         if caller.requests_per_minute is not None:
-            exchange.extra_headers = await self._app.limits.admit(caller)
+            exchange.extra_headers = _limit_headers(await self._app.limits.admit(caller))
+
+
+def _limit_headers(allowance: Allowance | None) -> tuple[Header, ...]:
+    if allowance is None:
+        return ()
+    return (
+        (b"ratelimit-limit", b"%d" % allowance.limit),
+        (b"ratelimit-remaining", b"%d" % allowance.remaining),
+        (b"ratelimit-reset", b"%d" % allowance.reset_seconds),
+    )

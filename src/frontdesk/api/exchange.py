@@ -10,10 +10,10 @@ from urllib.parse import parse_qsl, quote
 
 from frontdesk.access.tokens import Caller
 from frontdesk.errors import Fault, Invalid, Malformed, NotFound, Unauthorized
+from frontdesk.text import SHOWN_NAMES, shown_name
 
 BODY_LIMIT_BYTES = 64 * 1024
 BODY_DEADLINE_SECONDS = 10
-NAMES_IN_A_HEADER = 20
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -167,6 +167,6 @@ class Exchange:
 
 def name_list(names: tuple[str, ...]) -> bytes:
     """Names that a caller chose, fit for a header: percent-encoded, shortened, and at most 20 of them."""
-    shown = [quote(name[:40].encode("utf-8", "replace"), safe="") for name in names[:NAMES_IN_A_HEADER]]
-    more = len(names) - NAMES_IN_A_HEADER
+    shown = [shown_name(name) for name in names[:SHOWN_NAMES]]
+    more = len(names) - SHOWN_NAMES
     return ",".join(shown + ([f"+{more}"] if more > 0 else [])).encode("ascii")

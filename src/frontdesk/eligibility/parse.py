@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
 
 from frontdesk.eligibility.fields import FIELDS, REQUIRED
 from frontdesk.eligibility.values import Reading, fold_email
 from frontdesk.errors import Fault
-from frontdesk.text import Rejected
+from frontdesk.text import SHOWN_NAMES, Rejected, shown_name
 
 FAULT_CODES = {
     "required": "The field is missing, null or blank, and must not be.",
@@ -38,8 +37,6 @@ WARNINGS = {
     "relationship_code_hipaa_unknown": "The HIPAA relationship code is unknown; it was kept as sent.",
     "email_dropped": "The e-mail address of a file's row is malformed; the row was kept without it.",
 }
-
-SHOWN_NAMES = 20  # names that a caller chose are shortened, encoded and counted wherever they are shown
 
 _ORDER = {name: position for position, name in enumerate(FIELDS)}
 
@@ -109,11 +106,6 @@ def check_dates(effective_date: str | None, expiry_date: str | None) -> Fault | 
 def in_field_order(faults: list[Fault]) -> list[Fault]:
     """The faults in the order of the field table; unknown fields last."""
     return sorted(faults, key=lambda fault: _ORDER.get(fault.field.partition(".")[0], len(_ORDER)))
-
-
-def shown_name(name: str) -> str:
-    """A name that a caller chose, fit to be shown: percent-encoded and shortened."""
-    return quote(name[:40].encode("utf-8", "replace"), safe="")
 
 
 def _record(

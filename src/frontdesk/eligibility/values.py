@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
 from typing import Any
-from urllib.parse import quote
 
 from email_validator import EmailNotValidError, validate_email
 
 from frontdesk.eligibility.vocabulary import GENDERS, HIPAA_RELATIONSHIPS, STATE_CODES
-from frontdesk.text import Rejected, parse_text, refuse_control_characters
+from frontdesk.text import Rejected, parse_text, refuse_control_characters, shown_name
 
 EARLIEST_DOB = "1900-01-01"
 METADATA_KEYS, METADATA_KEY_LENGTH, METADATA_VALUE_LENGTH = 50, 40, 500
@@ -166,7 +165,7 @@ def _check_metadata_item(key: str, item: Any) -> None:
     if type(item) is str and len(item) <= METADATA_VALUE_LENGTH and 1 <= len(key) <= METADATA_KEY_LENGTH:
         if key.isprintable() and item.isprintable():
             return
-    part = quote(key[:METADATA_KEY_LENGTH].encode("utf-8", "replace"), safe="")
+    part = shown_name(key)
     if not 1 <= len(key) <= METADATA_KEY_LENGTH:
         raise Rejected("too_long", f"keys must have 1 to {METADATA_KEY_LENGTH} characters", part=part)
     if type(item) is not str:

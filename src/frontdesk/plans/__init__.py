@@ -1,5 +1,6 @@
 """Plans and provider groups: reading, changing and owning them."""
 
+from frontdesk.plans.patch import PlanPatch, parse_plan_patch, parse_plan_text
 from frontdesk.plans.plan import (
     Plan,
     ProviderGroup,
@@ -14,6 +15,7 @@ from frontdesk.plans.plan import (
 
 __all__ = [
     "Plan",
+    "PlanPatch",
     "ProviderGroup",
     "change_plan",
     "create_plan",
@@ -22,4 +24,6 @@ __all__ = [
     "list_plans",
     "list_provider_groups",
     "owners_of_plans",
+    "parse_plan_patch",
+    "parse_plan_text",
 ]
