@@ -33,6 +33,8 @@ class Database:
         self.is_sqlite = engine.dialect.name == "sqlite"
         # SQLite must say at BEGIN that it will write: a deferred one fails when it tries to upgrade under load.
         self._writer = engine.execution_options(begin="BEGIN IMMEDIATE") if self.is_sqlite else engine
+        # All statements of one read see one state; SQLite's transactions do so by themselves.
+        self._reader = engine if self.is_sqlite else engine.execution_options(isolation_level="REPEATABLE READ")
 
     @contextmanager
     def write(self) -> Iterator[Tx]:
@@ -50,8 +52,8 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Tx]:
-        """A transaction that only reads; on SQLite all its statements see one state."""
-        with self.translated_errors(), self.engine.begin() as tx:
+        """A transaction that only reads; all its statements see one state."""
+        with self.translated_errors(), self._reader.begin() as tx:
             yield tx
 
     def ask(self, question: Callable[[Tx], Answer]) -> Answer:
@@ -65,8 +67,25 @@ class Database:
         with self.read() as tx:
             return question(tx)
 
+    @contextmanager
+    def write_schema(self) -> Iterator[Tx]:
+        """A transaction for a migration: foreign keys are not enforced by SQLite meanwhile (tables are rebuilt)."""
+        with self.translated_errors(), self._writer.connect() as connection:
+            if self.is_sqlite:
+                self._set_foreign_keys(connection, on=False)
+            try:
+                with connection.begin():
+                    yield connection
+            finally:
+                if self.is_sqlite:
+                    self._set_foreign_keys(connection, on=True)
+
     def close(self) -> None:
         self.engine.dispose()
+
+    def _set_foreign_keys(self, connection: Connection, *, on: bool) -> None:
+        driver: Any = connection.connection.driver_connection
+        driver.execute(f"PRAGMA foreign_keys={'ON' if on else 'OFF'}")
 
     @contextmanager
     def translated_errors(self) -> Iterator[None]:
@@ -100,6 +119,7 @@ def _sqlite_engine(path: str, url: str, *, pool_size: int) -> Engine:
         pool_size=pool_size,
         max_overflow=0,
         pool_timeout=WAIT_SECONDS,
+        hide_parameters=True,  # they hold health information
         connect_args={"timeout": WAIT_SECONDS, "check_same_thread": False, "cached_statements": 256},
     )
     event.listen(engine, "connect", _prepare_sqlite)
@@ -124,6 +144,7 @@ def _postgresql_engine(url: str, *, pool_size: int) -> Engine:
         max_overflow=0,
         pool_timeout=WAIT_SECONDS,
         pool_use_lifo=True,
+        hide_parameters=True,
         connect_args={
             "connect_timeout": WAIT_SECONDS,
             "application_name": "frontdesk",

@@ -1,0 +1,40 @@
+"""Whether the process lives, whether it can serve, and what it has counted."""
+
+import json
+import os
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+
+from frontdesk.api.exchange import Answer, Exchange
+from frontdesk.app import App
+from frontdesk.db import migrate
+from frontdesk.errors import Unavailable
+
+_PLAIN = ((b"cache-control", b"no-store"),)
+
+
+async def alive(_app: App, _exchange: Exchange) -> Answer:
+    """The process answers; nothing else is asked."""
+    return Answer(200, b'{"status":"ok"}', _PLAIN)
+
+
+async def ready(app: App, _exchange: Exchange) -> Answer:
+    """The database answers and has the schema that this version needs. Raises Unavailable."""
+    revision = await app.in_thread(lambda: migrate.current(app.db))
+    if revision != migrate.head():
+        raise Unavailable("The database needs migrating: run frontdesk migrate.")
+    return Answer(200, json.dumps({"status": "ready", "revision": revision}).encode(), _PLAIN)
+
+
+async def metrics(app: App, _exchange: Exchange) -> Answer:
+    """Prometheus text, added up over all worker processes of this server."""
+
+    def collect() -> bytes:
+        registry = CollectorRegistry()
+        if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+            return generate_latest()
+        MultiProcessCollector(registry)
+        return generate_latest(registry)
+
+    return Answer(200, await app.in_thread(collect), _PLAIN, CONTENT_TYPE_LATEST.encode())

@@ -1,0 +1,25 @@
+"""Every route of the service on one screen: method, path, handler, scope, and whether a JSON body is taken."""
+
+from frontdesk.access.scopes import Scope
+from frontdesk.api import eligibility, health, oauth, plans, reference
+from frontdesk.api.door import Endpoint
+
+PLAN = "/v2/plans/{plan_id}"
+
+# fmt: off
+ENDPOINTS: tuple[Endpoint, ...] = (
+    Endpoint("POST",  PLAN + "/eligibility", eligibility.post,    Scope.ELIGIBILITY_WRITE, takes_json=True),
+    Endpoint("GET",   "/v2/plans",           plans.list_,         Scope.PLANS_READ),
+    Endpoint("GET",   PLAN,                  plans.show,          Scope.PLANS_READ),
+    Endpoint("PATCH", PLAN,                  plans.change,        Scope.PLANS_WRITE, takes_json=True),
+    Endpoint("POST",  "/oauth/token",        oauth.issue,         None),
+    Endpoint("POST",  "/oauth/revoke",       oauth.revoke,        None),
+    Endpoint("GET",   "/openapi.json",       reference.document,  None),
+    Endpoint("GET",   "/docs",               reference.page,      None, serves_json=False),
+    Endpoint("GET",   "/docs/{asset}",       reference.asset,     None, serves_json=False),
+    Endpoint("GET",   "/problems",           reference.problems,  None, serves_json=False),
+    Endpoint("GET",   "/healthz",            health.alive,        None),
+    Endpoint("GET",   "/readyz",             health.ready,        None),
+    Endpoint("GET",   "/metrics",            health.metrics,      Scope.OPERATOR, serves_json=False),
+)
+# fmt: on

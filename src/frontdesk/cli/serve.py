@@ -1,0 +1,55 @@
+"""`frontdesk serve`: the HTTP server in the foreground."""
+
+import os
+import tempfile
+from typing import Annotated
+
+import typer
+
+from frontdesk.cli.output import fail, settings
+from frontdesk.db import open_database
+from frontdesk.db.checks import problems
+
+STOP_SECONDS = 4
+
+
+def serve(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on.", min=1, max=65535)] = 8000,
+    workers: Annotated[int, typer.Option(help="Serving processes.", min=1, max=64)] = 1,
+) -> None:
+    """Serve the interface until Ctrl-C or SIGTERM; requests under way are finished first.
+
+    Example: frontdesk serve --port 8000 --workers 2
+    """
+    config = settings()
+    db = open_database(config.database_url)
+    found = problems(db, config)
+    db.close()
+    if found:
+        fail("\n".join(f"{problem.what} {problem.mend}" for problem in found))
+    with tempfile.TemporaryDirectory(prefix="frontdesk-metrics-") as folder:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+        run_server(host, port, workers)
+
+
+def run_server(host: str, port: int, workers: int) -> None:
+    """Granian with the limits that it lacks by default: it cuts callers that send their headers slowly."""
+    from granian import Granian
+    from granian.constants import HTTPModes, Interfaces, Loops
+    from granian.http import HTTP1Settings
+
+    Granian(
+        "frontdesk.api.server:make_asgi",
+        factory=True,
+        address=host,
+        port=port,
+        interface=Interfaces.ASGI,
+        workers=workers,
+        loop=Loops.uvloop,
+        http=HTTPModes.http1,
+        http1_settings=HTTP1Settings(header_read_timeout=5000, max_buffer_size=32768),
+        websockets=False,
+        workers_kill_timeout=STOP_SECONDS,
+        log_enabled=False,
+    ).serve()

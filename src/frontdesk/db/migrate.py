@@ -1,0 +1,71 @@
+"""Bringing a database to a schema revision and back, one run at a time, in one transaction, without waiting long for locks."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config as AlembicConfig
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection
+
+from frontdesk.db.engine import Database
+
+ADVISORY_LOCK = 0x66726F6E74  # "front": one migration run at a time on a PostgreSQL server
+
+_FOLDER = Path(__file__).parent / "migrations"
+
+
+def upgrade(db: Database, *, uniqueness: str = "service", revision: str = "head") -> list[str]:
+    """Bring the schema up to `revision`; the revisions that were applied. Raises Unavailable when a lock is not to be had.
+
+    `uniqueness` is written down by the first migration and can't be changed later.
+    """
+    before = current(db)
+    with _connection(db) as connection:
+        command.upgrade(_alembic(connection, uniqueness), revision)
+    after = current(db)
+    return [id_ for id_ in _revisions_up_to(after) if id_ not in _revisions_up_to(before)]
+
+
+def downgrade(db: Database, revision: str) -> None:
+    """Take the schema back to `revision` (`base`: nothing is left). Data that the older schema can't hold goes."""
+    with _connection(db) as connection:
+        command.downgrade(_alembic(connection, "service"), revision)
+
+
+def current(db: Database) -> str | None:
+    """The revision that the database is at; None for an empty one."""
+    return db.ask(lambda tx: MigrationContext.configure(tx).get_current_revision())
+
+
+def head() -> str:
+    """The revision that this version of the program needs."""
+    revision = ScriptDirectory(str(_FOLDER)).get_current_head()
+    assert revision is not None
+    return revision
+
+
+@contextmanager
+def _connection(db: Database) -> Iterator[Connection]:
+    # SQLite checks foreign keys while a table is rebuilt, and can only be told not to outside a transaction.
+    with db.write_schema() as connection:
+        if not db.is_sqlite:
+            connection.exec_driver_sql("SELECT pg_advisory_xact_lock(%s)", (ADVISORY_LOCK,))
+        yield connection
+
+
+def _alembic(connection: Connection, uniqueness: str) -> AlembicConfig:
+    config = AlembicConfig()
+    config.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
+    config.attributes.update(connection=connection, uniqueness=uniqueness)
+    return config
+
+
+def _revisions_up_to(revision: str | None) -> list[str]:
+    if revision is None:
+        return []
+    script = ScriptDirectory(str(_FOLDER))
+    return [step.revision for step in reversed(list(script.iterate_revisions(revision, "base")))]
+

@@ -1,0 +1,17 @@
+"""${message}."""
+
+import sqlalchemy as sa
+from alembic import op
+
+from frontdesk.db.schema import Id, IsoDate, Json, UtcTime
+
+revision = ${repr(up_revision)}
+down_revision = ${repr(down_revision)}
+
+
+def upgrade() -> None:
+    ${upgrades if upgrades else "pass"}
+
+
+def downgrade() -> None:
+    ${downgrades if downgrades else "pass"}

@@ -1,0 +1,34 @@
+"""The encounter queue of each plan: doctors on duty, waiting patients, the wait estimate, the shared snapshot."""
+
+from frontdesk.queues.duty import (
+    OnDuty,
+    Waiting,
+    doctor_off_duty,
+    doctor_on_duty,
+    list_on_duty,
+    list_waiting,
+    patient_joins,
+    patient_leaves,
+    record_visit,
+)
+from frontdesk.queues.estimate import NOBODY_ON_DUTY, Pool, estimate_wait
+from frontdesk.queues.snapshot import QueueInfo, QueueSnapshots, Snapshot, take_queues
+
+__all__ = [
+    "NOBODY_ON_DUTY",
+    "OnDuty",
+    "Pool",
+    "QueueInfo",
+    "QueueSnapshots",
+    "Snapshot",
+    "Waiting",
+    "doctor_off_duty",
+    "doctor_on_duty",
+    "estimate_wait",
+    "list_on_duty",
+    "list_waiting",
+    "patient_joins",
+    "patient_leaves",
+    "record_visit",
+    "take_queues",
+]
