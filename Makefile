@@ -1,0 +1,93 @@
+# `make` alone lists what there is. Needs python3 (3.11 or newer) with venv and pip, and GNU make.
+
+PYTHON ?= python3
+PORT ?= 8000
+# A test process per core.
+JOBS ?= logical
+BIN := .venv/bin
+UV ?= uv
+LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock'
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test faults coverage check format audit bench lock clean
+
+help: ## This list
+	@if [ -t 1 ] && [ -z "$${NO_COLOR:-}" ]; then on=$$(printf '\033[36m'); off=$$(printf '\033[0m'); fi; \
+	awk -v on="$${on:-}" -v off="$${off:-}" -F ':.*## ' \
+		'/^[a-z]+:.*## / { printf "  %s%-9s%s %s\n", on, $$1, off, $$2 }' $(MAKEFILE_LIST)
+
+setup: .venv/ready-for-work ## Everything that work needs, into .venv
+	@:
+
+run: .venv/ready-to-run ## The service with a demo account, on http://127.0.0.1:8000 (PORT=8123 for another port)
+	@exec $(BIN)/frontdesk demo --port $(PORT)
+
+test: setup ## Every test, on SQLite and PostgreSQL
+	@$(BIN)/pytest -n $(JOBS)
+
+check: setup ## Format, lint, types, import contract
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup ## Write the code the way `check` wants it
+	@$(BIN)/ruff check --quiet --fix --exit-zero .
+	@$(BIN)/ruff format .
+
+faults: setup ## The long runs of the fault tests: hours
+	@FRONTDESK_FAULTS=long $(BIN)/pytest tests/faults -n 0
+
+coverage: setup ## Every test, then the lines and branches that none of them reached
+	@rm -f .coverage .coverage.*
+	@$(BIN)/coverage run -m pytest -n 0
+	@$(BIN)/coverage combine --quiet
+	@$(BIN)/coverage report
+
+bench: setup ## The benchmarks, beside what they are measured against
+	@$(BIN)/python -m bench
+
+audit: setup ## Known vulnerabilities in what is locked (asks the package index)
+	$(BIN)/pip-audit --strict --require-hashes --disable-pip -r requirements/run.txt
+	$(BIN)/pip-audit --strict --require-hashes --disable-pip -r requirements/dev.txt
+
+lock: ## Resolve the requirements anew (needs uv; UPGRADE=--upgrade for newer versions)
+	@$(LOCK) $(UPGRADE) -o requirements/run.txt pyproject.toml requirements/run.in
+	@$(LOCK) $(UPGRADE) -c requirements/run.txt -o requirements/dev.txt pyproject.toml requirements/dev.in
+
+clean: ## Remove what setup and the tools made; the data under var/ stays
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage .coverage.* htmlcov build dist
+	@find src tests bench -name __pycache__ -type d -exec rm -rf {} +
+
+# The environment, in three steps that are each redone only when what they depend on has changed.
+
+.venv/made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is too old: Python 3.11 or newer is needed (make PYTHON=...)" >&2; exit 1; }
+	@$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/ready-to-run: .venv/made requirements/run.txt pyproject.toml
+	$(call install,what the service needs,requirements/run.txt)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv/ready-for-work: .venv/ready-to-run requirements/dev.txt
+	$(call install,what work on it needs,requirements/dev.txt)
+	@touch $@
+
+# $(call install,words,file): pip, with a line that counts the packages instead of its report; the report when it fails.
+define install
+@total=$$(grep -c '^[a-z].*==' $(2)); count=0; log=.venv/pip.log; : >$$log; \
+[ -t 1 ] || printf 'Installing %s\n' '$(1)'; \
+{ $(BIN)/python -m pip install --disable-pip-version-check --no-deps --require-hashes -r $(2) 2>&1 || echo 'pip failed'; } | \
+while IFS= read -r line; do \
+	printf '%s\n' "$$line" >>$$log; \
+	case "$$line" in \
+	'Collecting '*|'Processing '*|'Requirement already satisfied: '*|'Ignoring '*) count=$$((count + 1)); \
+		[ ! -t 1 ] || printf '\rInstalling %s: %d of %d' '$(1)' "$$count" "$$total" ;; \
+	'Installing collected packages'*) [ ! -t 1 ] || printf '\rInstalling %s: unpacking   ' '$(1)' ;; \
+	'pip failed') printf '\n'; cat $$log >&2; exit 1 ;; \
+	esac; \
+done; \
+failed=$$?; [ ! -t 1 ] || printf '\n'; exit $$failed
+endef
