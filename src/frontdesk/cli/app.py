@@ -1,0 +1,85 @@
+"""The command line put together: every group and command under `frontdesk`."""
+
+import io
+import sys
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from frontdesk import __version__
+from frontdesk.cli import (
+    account,
+    client,
+    deliverability,
+    duty,
+    invitations,
+    member,
+    plan,
+    provider_group,
+    queue,
+)
+from frontdesk.cli.check import check
+from frontdesk.cli.demo import demo
+from frontdesk.cli.migrate import migrate
+from frontdesk.cli.output import errors_as_sentences
+from frontdesk.cli.serve import serve
+
+
+class Commands(TyperGroup):
+    """Every command runs inside: what the product refuses leaves as a sentence and a status, never as a traceback."""
+
+    def invoke(self, *arguments: Any, **options: Any) -> Any:
+        with errors_as_sentences():
+            return super().invoke(*arguments, **options)
+
+
+app = typer.Typer(
+    cls=Commands,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_show_locals=False,  # they may hold health information
+)
+GROUPS = {
+    "account": account,
+    "provider-group": provider_group,
+    "client": client,
+    "plan": plan,
+    "deliverability": deliverability,
+    "duty": duty,
+    "queue": queue,
+    "member": member,
+    "invitations": invitations,
+}
+for command in (serve, migrate, demo, check):
+    app.command()(command)
+for name, module in GROUPS.items():
+    app.add_typer(module.commands, name=name)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"frontdesk {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def frontdesk(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and stop.", callback=_show_version, is_eager=True)
+    ] = False,
+) -> None:
+    """The front desk of a virtual-care platform: plans, queues, eligible members.
+
+    Settings are FRONTDESK_* environment variables; `frontdesk check` says whether they can be used.
+
+    Example: frontdesk demo --serve
+    """
+
+
+def main() -> None:
+    """Run the command line; a terminal that lacks a letter gets its code instead of an error."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    app(prog_name="frontdesk")

@@ -1,0 +1,41 @@
+"""`frontdesk check`: whether the installation can serve; says what is wrong and how to mend it."""
+
+import os
+
+import typer
+
+from frontdesk.cli.installation import opened_database
+from frontdesk.cli.options import Json
+from frontdesk.cli.output import FAILED, print_json, say
+from frontdesk.config import ConfigError, read_config
+from frontdesk.db.checks import Problem, problems
+from frontdesk.errors import FrontdeskError
+
+
+def check(as_json: Json = False) -> None:
+    """Check configuration, database and migrations; says what is wrong and how to mend it. Status 1 if anything is.
+
+    Example: frontdesk check --json
+    """
+    found = _problems()
+    if as_json:
+        print_json({"ok": not found, "problems": [{"what": problem.what, "mend": problem.mend} for problem in found]})
+    elif not found:
+        say("All is well: the settings can be used, the database answers and has the tables that this program needs.")
+    for problem in [] if as_json else found:
+        say(f"Wrong: {problem.what}\nMend:  {problem.mend}")
+    if found:
+        raise typer.Exit(FAILED)
+
+
+def _problems() -> list[Problem]:
+    try:
+        config = read_config(os.environ)
+    except ConfigError as error:
+        mend = "Correct or remove this variable in the environment."
+        return [Problem(line, mend) for line in str(error).splitlines()]
+    try:
+        with opened_database(config) as db:
+            return problems(db, config)
+    except FrontdeskError as error:
+        return [Problem(error.detail, "Correct FRONTDESK_DATABASE_URL, or make the database reachable.")]

@@ -1,0 +1,115 @@
+"""`frontdesk demo`: an installation to try, with everything in it and the commands to try it with."""
+
+import json
+import os
+import shlex
+from typing import Annotated, Any
+
+import typer
+
+from frontdesk.cli.demo_data import Demo, set_up_demo
+from frontdesk.cli.installation import change_in, opened_database
+from frontdesk.cli.migrate import bring_up_to_date
+from frontdesk.cli.options import Json
+from frontdesk.cli.output import fail, print_heading, print_json, say, settings, show_one
+from frontdesk.cli.serve import serve
+from frontdesk.config import Environment
+
+HOST = "127.0.0.1"
+
+MEMBER = {
+    "external_id": "AB 123356",
+    "member_id": "M-100200",
+    "first_name": "Robin",
+    "last_name": "Sample",
+    "dob": "1977-01-11T00:00:00Z",
+    "gender": "female",
+    "email": "robin.sample@example.com",
+    "zipcode": "02134",
+    "effective_date": "2026-01-01",
+    "invite_immediately": True,
+}
+_READ_ANSWER = """python3 -c 'import json, sys; print(json.load(sys.stdin)["access_token"])'"""
+
+
+def demo(
+    *,
+    port: Annotated[int, typer.Option(help="Port of the server.", min=1, max=65535)] = 8000,
+    with_server: Annotated[
+        bool, typer.Option("--serve/--no-serve", help="Serve afterwards, until Ctrl-C, on 127.0.0.1.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Make a demo account with plans, doctors and patients, and print how to try it; safe to run again.
+
+    Every run gives the demo's client a fresh secret; the one before it works on. Not in production.
+
+    Example: frontdesk demo --port 8123 --serve
+    """
+    variables = dict(os.environ)
+    if not variables.get("FRONTDESK_BASE_URL"):
+        variables["FRONTDESK_BASE_URL"] = f"http://{HOST}:{port}"
+    config = settings(variables)
+    if config.environment is Environment.PRODUCTION:
+        fail("The demo does not run where FRONTDESK_ENVIRONMENT is production. Use a sandbox installation.")
+    with opened_database(config) as db:
+        bring_up_to_date(db, config)
+        made = change_in(db, set_up_demo)
+    outcome = _outcome(made, config.base_url)
+    if as_json:
+        print_json(outcome)
+    else:
+        _print(outcome)
+    if with_server:
+        os.environ["FRONTDESK_BASE_URL"] = config.base_url  # the serving processes read it there
+        serve(host=HOST, port=port, workers=1)
+
+
+def _outcome(made: Demo, base_url: str) -> dict[str, Any]:
+    return {
+        "account_id": made.account.id,
+        "account_created": made.is_new,
+        "plan_ids": [plan.id for plan in made.plans],
+        "client_id": made.client.client_id,
+        "client_secret": made.secret,
+        "token_command": _token_command(made, base_url),
+        "member_command": _member_command(made, base_url),
+        "plans_command": f"curl -sS {shlex.quote(base_url + '/v2/plans')} {_BEARER} -H 'Accept: application/json'",
+        "reference_url": f"{base_url}/docs",
+        "openapi_url": f"{base_url}/openapi.json",
+    }
+
+
+_BEARER = '-H "Authorization: Bearer $TOKEN"'
+
+
+def _token_command(made: Demo, base_url: str) -> str:
+    fields = {
+        "grant_type": "client_credentials",
+        "client_id": made.client.client_id,
+        "client_secret": made.secret,
+        "scope": "customer",
+    }
+    form = " ".join(f"-d {name}={value}" for name, value in fields.items())
+    return f"TOKEN=$(curl -sS {shlex.quote(base_url + '/oauth/token')} {form} | {_READ_ANSWER})"
+
+
+def _member_command(made: Demo, base_url: str) -> str:
+    address = shlex.quote(f"{base_url}/v2/plans/{made.plans[0].id}/eligibility")
+    types = "-H 'Content-Type: application/json' -H 'Accept: application/json'"
+    return f"curl -sS {address} {_BEARER} {types} -d {shlex.quote(json.dumps(MEMBER))}"
+
+
+def _print(outcome: dict[str, Any]) -> None:
+    """The commands are printed as they are, one line each: a line that a terminal's width broke could not be pasted."""
+    made = "made" if outcome["account_created"] else "there already"
+    print_heading(f"The demo account is {made}. Its API client has a fresh secret:")
+    show_one({name: outcome[name] for name in ("client_id", "client_secret")}, as_json=False)
+    for heading, name in (
+        ("Get a token (it lives for two hours):", "token_command"),
+        ("Post an eligible member:", "member_command"),
+        ("List the plans:", "plans_command"),
+    ):
+        print_heading(f"\n{heading}")
+        typer.echo(outcome[name])
+    say(f"\nReference: {outcome['reference_url']}  (machine-readable: {outcome['openapi_url']})")

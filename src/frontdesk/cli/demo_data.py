@@ -1,0 +1,106 @@
+"""What the demo account holds: invented groups, plans, doctors, waiting patients and recent visits; made once."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from frontdesk.access import Account, ApiClient, Scope, create_account, create_client, list_accounts, list_clients, rotate_secret
+from frontdesk.cli.installation import Deed
+from frontdesk.plans import Plan, ProviderGroup, create_plan, create_provider_group, list_plans, list_provider_groups
+from frontdesk.queues import doctor_on_duty, patient_joins, record_visit
+
+ACCOUNT, CLIENT = "Demo Health", "Demo client"
+PRIMARY_CARE = "demo-primary-care"
+
+# external_id, name, description, whether it accepts patients, and whether primary care's doctors serve it.
+_PLANS = (
+    ("demo-bronze", "Demo Bronze", "Primary care by video, 8 to 18 h", True, True),
+    ("demo-silver", "Demo Silver", None, True, True),
+    ("demo-gold", "Demo Gold", "Urgent care by video, day and night", True, False),
+    ("demo-retired", "Demo Retired", "No longer offered", False, False),
+)
+_DOCTORS = {True: ("demo-dr-1", "demo-dr-2"), False: ("demo-dr-3",)}
+_WAITING_MINUTES = {"demo-bronze": (14, 9, 2), "demo-silver": (6,), "demo-gold": (11, 4)}
+_VISIT_MINUTES = (9, 12, 14, 8, 11)  # how long the recent visits took; one began every half hour
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """`is_new`: the account was made now."""
+
+    account: Account
+    plans: list[Plan]
+    client: ApiClient
+    secret: str
+    is_new: bool
+
+
+def set_up_demo(deed: Deed) -> Demo:
+    """The demo account, made if it is missing, and a fresh secret of its client; the one before it works on."""
+    account = next((account for account in list_accounts(deed.tx) if account.name == ACCOUNT), None)
+    account = account or create_account(deed.tx, name=ACCOUNT, now=deed.now)
+    is_new = not list_plans(deed.tx, account.id)
+    if is_new:
+        _fill(deed, account)
+        deed.record("demo.created", account_id=account.id, subject_id=account.id)
+    client, secret = _fresh_secret(deed, account)
+    deed.record("client.secret_made", account_id=account.id, subject_id=client.id, client_id=client.client_id)
+    return Demo(account, list_plans(deed.tx, account.id), client, secret, is_new)
+
+
+def _fresh_secret(deed: Deed, account: Account) -> tuple[ApiClient, str]:
+    live = (client for client in list_clients(deed.tx, account.id) if client.revoked_at is None)
+    client = next((client for client in live if client.name == CLIENT), None)
+    if client is not None:
+        return client, rotate_secret(deed.tx, client.client_id, now=deed.now)
+    return create_client(
+        deed.tx,
+        account_id=account.id,
+        name=CLIENT,
+        scopes={Scope.CUSTOMER},
+        requests_per_minute=None,
+        now=deed.now,
+    )
+
+
+def _fill(deed: Deed, account: Account) -> None:
+    primary_care = _primary_care(deed)
+    urgent_care = create_provider_group(deed.tx, name="Demo Urgent Care", external_id=None, now=deed.now)
+    groups = {True: primary_care, False: urgent_care}
+    for is_primary, doctors in _DOCTORS.items():
+        for doctor in doctors:
+            doctor_on_duty(deed.tx, groups[is_primary].id, doctor, now=deed.now - timedelta(hours=3))
+    for external_id, name, description, accepting, is_primary in _PLANS:
+        plan = create_plan(
+            deed.tx,
+            account_id=account.id,
+            provider_group_id=groups[is_primary].id,
+            external_id=external_id,
+            name=name,
+            description=description,
+            accepting_patients=accepting,
+            now=deed.now,
+        )
+        _visits_and_patients(deed, plan, _DOCTORS[is_primary])
+
+
+def _primary_care(deed: Deed) -> ProviderGroup:
+    """Another account's demo may have left the group behind: its external_id is unique over the service."""
+    known = (group for group in list_provider_groups(deed.tx) if group.external_id == PRIMARY_CARE)
+    group = next(known, None)
+    return group or create_provider_group(
+        deed.tx, name="Demo Primary Care", external_id=PRIMARY_CARE, now=deed.now
+    )
+
+
+def _visits_and_patients(deed: Deed, plan: Plan, doctors: tuple[str, ...]) -> None:
+    waiting = _WAITING_MINUTES.get(plan.external_id, ())
+    for number, minutes in enumerate(waiting, 1):
+        joined_at = deed.now - timedelta(minutes=minutes)
+        patient_joins(deed.tx, plan.id, f"{plan.external_id}-patient-{number}", now=joined_at)
+    for number, minutes in enumerate(_VISIT_MINUTES if waiting else (), 1):
+        began = deed.now - timedelta(minutes=30 * number)
+        doctor = doctors[number % len(doctors)]
+        record_visit(deed.tx, plan.id, doctor, started_at=began, ended_at=began + timedelta(minutes=minutes))
+    if waiting and plan.external_id != "demo-silver":
+        # The first doctor of each group is with a patient now.
+        record_visit(deed.tx, plan.id, doctors[0], started_at=deed.now - timedelta(minutes=4), ended_at=None)

@@ -1,0 +1,110 @@
+"""The installation that a command works on: its settings, its database, one transaction with its audit entries.
+
+It decides nothing; the commands say what is read and changed.
+"""
+
+import getpass
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+
+from frontdesk import audit
+from frontdesk.cli.output import settings
+from frontdesk.clock import system_clock
+from frontdesk.config import Config
+from frontdesk.db import Database, Tx, open_database
+from frontdesk.db.migrate import current, head
+from frontdesk.db.races import write_together
+from frontdesk.errors import FrontdeskError
+
+ACTOR_LENGTH = 64  # the audit trail's column
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """A change under way: its transaction, its time, and who is responsible for it."""
+
+    tx: Tx
+    now: datetime
+    actor: str
+    request_id: str
+
+    def record(
+        self, action: str, *, account_id: int | None = None, subject_id: int | None = None, **detail: Any
+    ) -> None:
+        """Add an audit entry to the transaction. `detail` holds names and ids only."""
+        entry = audit.Entry(
+            action=action,
+            actor=self.actor,
+            request_id=self.request_id,
+            account_id=account_id,
+            subject_id=subject_id,
+            detail=detail or None,
+        )
+        audit.record(self.tx, [entry], now=self.now)
+
+
+def ask(question: Callable[[Tx], Answer]) -> Answer:
+    """`question(tx)` in a transaction that only reads. Raises FrontdeskError."""
+    with migrated_database(settings()) as db:
+        return db.ask(question)
+
+
+def change(work: Callable[[Deed], Answer]) -> Answer:
+    """`work(deed)` in one transaction, run again when it loses a race. Raises FrontdeskError."""
+    with migrated_database(settings()) as db:
+        return change_in(db, work)
+
+
+def change_in(db: Database, work: Callable[[Deed], Answer]) -> Answer:
+    """The same on a database that is open already."""
+    now, actor, request_id = system_clock(), _actor(), f"cli-{secrets.token_hex(8)}"
+    [result] = write_together(db, [work], lambda tx, works: [works[0](Deed(tx, now, actor, request_id))])
+    if isinstance(result, Exception):
+        raise result
+    return result
+
+
+@contextmanager
+def opened_database(config: Config) -> Iterator[Database]:
+    """The database, whatever is or is not in it yet. Raises FrontdeskError when its folder can't be made."""
+    try:
+        db = open_database(config.database_url)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not a well-formed address"
+        raise FrontdeskError(f"The database of FRONTDESK_DATABASE_URL can't be opened: {reason}.") from None
+    try:
+        yield db
+    finally:
+        db.close()
+
+
+@contextmanager
+def migrated_database(config: Config) -> Iterator[Database]:
+    """The database, with the tables that this program needs. Raises FrontdeskError when they are others."""
+    with opened_database(config) as db:
+        revision = current(db)
+        if revision is None:
+            raise FrontdeskError("The database has no tables yet. Run: frontdesk migrate")
+        if revision != head():
+            raise FrontdeskError(
+                f"The database is at revision {revision}, this program needs {head()}. Run: frontdesk migrate "
+                "(or, if a newer frontdesk has migrated it, use that one)."
+            )
+        yield db
+
+
+def _actor() -> str:
+    """`cli:` and the login name; in a container the user may have none."""
+    try:
+        name = getpass.getuser()
+    except (OSError, KeyError):
+        name = str(os.getuid())
+    printable = "".join(character for character in name if character.isprintable())
+    return f"cli:{printable}"[:ACTOR_LENGTH]

@@ -1,0 +1,84 @@
+"""`frontdesk member`: one eligible member's record and history; the only place where a terminal shows a person's data."""
+
+from typing import Annotated, Any
+
+import typer
+
+from frontdesk.cli.installation import ask
+from frontdesk.cli.options import Json, OnlyAccount, read_text
+from frontdesk.cli.output import print_heading, print_json, print_table, show_one
+from frontdesk.clock import wire_time
+from frontdesk.db import Tx
+from frontdesk.eligibility import find_members, history_of
+from frontdesk.errors import FrontdeskError, NotFound
+
+# Columns that serve the database only.
+_INNER = ("uniqueness_scope", "email_folded")
+
+commands = typer.Typer(no_args_is_help=True, help="Eligible members.")
+
+
+@commands.callback()
+def group() -> None:
+    """Eligible members."""
+
+
+@commands.command("show")
+def show(
+    external_id: Annotated[str, typer.Argument(metavar="EXTERNAL_ID", help="The member's external_id, letter by letter.")],
+    *,
+    account: OnlyAccount = None,
+    as_json: Json = False,
+) -> None:
+    """Show a member's record and what happened to it.
+
+    Example: frontdesk member show "AB 123356" --account 1
+    """
+
+    def question(tx: Tx) -> dict[str, Any]:
+        member = _only(find_members(tx, read_text("EXTERNAL_ID", external_id), account))
+        return _record(member) | {"history": [_change(row) for row in history_of(tx, member["id"])]}
+
+    member = ask(question)
+    if as_json:
+        print_json(member)
+        return
+    history = member.pop("history")
+    print_heading("Record")
+    show_one(member, as_json=False)
+    print_heading("\nHistory")
+    columns = ("changed_at", "outcome", "plan_id", "changes", "client", "request_id")
+    rows = [row | {"changes": _changes(row["changes"])} for row in history]
+    print_table(columns, [[row[column] for column in columns] for row in rows])
+
+
+def _only(members: list[dict[str, Any]]) -> dict[str, Any]:
+    """The one member there is. Raises NotFound; FrontdeskError when several accounts have one."""
+    if not members:
+        raise NotFound("There is no such eligible member. The external_id counts upper and lower case too.")
+    if len(members) > 1:
+        accounts = ", ".join(str(member["account_id"]) for member in members)
+        raise FrontdeskError(f"Several accounts have such a member: {accounts}. Say which with --account.")
+    return members[0]
+
+
+def _record(member: dict[str, Any]) -> dict[str, Any]:
+    times = {name: wire_time(member[name]) for name in ("created_at", "updated_at")}
+    return {name: value for name, value in member.items() if name not in _INNER} | times
+
+
+def _change(row: dict[str, Any]) -> dict[str, Any]:
+    names = ("outcome", "plan_id", "changes", "client", "request_id")
+    return {name: row[name] for name in names} | {"changed_at": wire_time(row["changed_at"])}
+
+
+def _changes(changes: dict[str, list[Any]]) -> str:
+    """One line per field: what it was, what it became."""
+    lines = (f"{name}: {_shown(before)} → {_shown(after)}" for name, (before, after) in changes.items())
+    return "\n".join(lines)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name}: {text}" for name, text in value.items()) + "}"
+    return "-" if value is None else str(value)

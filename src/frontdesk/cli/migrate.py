@@ -1,0 +1,33 @@
+"""`frontdesk migrate`: bringing the database's tables to what this program needs."""
+
+from frontdesk.cli.installation import change_in, opened_database
+from frontdesk.cli.options import Json
+from frontdesk.cli.output import print_json, say, settings
+from frontdesk.config import Config
+from frontdesk.db import Database
+from frontdesk.db.migrate import head, upgrade
+
+
+def migrate(as_json: Json = False) -> None:
+    """Create or update the database's tables; safe to run again.
+
+    Example: frontdesk migrate
+    """
+    config = settings()
+    with opened_database(config) as db:
+        applied = bring_up_to_date(db, config)
+    if as_json:
+        print_json({"applied": applied, "revision": head()})
+    elif applied:
+        say(f"Migrated: {', '.join(applied)}. The database is at revision {head()}.")
+    else:
+        say(f"Nothing to do: the database is at revision {head()}.")
+
+
+def bring_up_to_date(db: Database, config: Config) -> list[str]:
+    """The revisions that were applied; an audit entry tells of them, in a transaction after theirs, which may have made
+    the audit trail itself."""
+    applied = upgrade(db, uniqueness=config.uniqueness.value)
+    if applied:
+        change_in(db, lambda deed: deed.record("database.migrated", revisions=applied))
+    return applied

@@ -1,0 +1,56 @@
+"""Options that several commands share, and how typed text is read; it knows no command."""
+
+from typing import Annotated
+
+import typer
+
+from frontdesk.errors import Fault, Invalid
+from frontdesk.text import Rejected, parse_text
+
+LARGEST_ID = 2**63 - 1  # what both databases can hold
+TEXT_LENGTH = 255
+
+
+def checked_id(value: int | None) -> int | None:
+    """An identifier that both databases can be asked for."""
+    if value is not None and not 1 <= value <= LARGEST_ID:
+        raise typer.BadParameter(f"must be a whole number from 1 to {LARGEST_ID}")
+    return value
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs, instead of text for people.")]
+AccountId = Annotated[
+    int, typer.Option("--account", metavar="ID", callback=checked_id, help="Id of the account (see `account list`).")
+]
+OnlyAccount = Annotated[
+    int | None, typer.Option("--account", metavar="ID", callback=checked_id, help="Only what belongs to this account.")
+]
+ProviderGroupId = Annotated[
+    int,
+    typer.Option(
+        "--provider-group",
+        metavar="ID",
+        callback=checked_id,
+        help="Id of the provider group (see `provider-group list`).",
+    ),
+]
+PlanId = Annotated[
+    int, typer.Option("--plan", metavar="ID", callback=checked_id, help="Id of the plan (see `plan list`).")
+]
+ClientId = Annotated[str, typer.Argument(metavar="CLIENT_ID", help="The client's public client_id.")]
+
+
+def read_text(field: str, value: str, *, limit: int = TEXT_LENGTH) -> str:
+    """The text in its stored form, 1 to `limit` characters. Raises Invalid naming the field."""
+    text = read_optional_text(field, value, limit=limit)
+    if text is None:
+        raise Invalid([Fault(field, "required", "must not be blank")])
+    return text
+
+
+def read_optional_text(field: str, value: str | None, *, limit: int = TEXT_LENGTH) -> str | None:
+    """Like `read_text`; None when it is absent or blank."""
+    try:
+        return None if value is None else parse_text(value, limit=limit) or None
+    except Rejected as rejected:
+        raise Invalid([Fault(field, rejected.code, rejected.message)]) from None

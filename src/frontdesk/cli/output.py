@@ -1,0 +1,148 @@
+"""How the command line speaks: tables and colour for people, JSON for programs, errors as sentences, exit statuses.
+
+It knows no command. Status 0: done; 1: not done, and stderr says why and how to mend it; 2: the command was misused.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from frontdesk.config import Config, ConfigError, read_config
+from frontdesk.errors import Conflict, FrontdeskError, Invalid, Unavailable
+
+FAILED, MISUSED = 1, 2
+
+# Output that goes to a file or another program is never wrapped or cut to a terminal's width.
+UNWRAPPED_COLUMNS = 10_000
+
+Item = Mapping[str, Any]
+
+_MENDS = {
+    "There is no such account.": "`frontdesk account list` shows those there are.",
+    "There is no such provider group.": "`frontdesk provider-group list` shows those there are.",
+    "There is no such API client.": "`frontdesk client list` shows those there are, and which are revoked.",
+    "There is no such plan.": "`frontdesk plan list` shows those there are.",
+}
+
+
+def settings(variables: Mapping[str, str] | None = None) -> Config:
+    """The settings from the environment. Ends the command when one of them can't be used."""
+    try:
+        return read_config(os.environ if variables is None else variables)
+    except ConfigError as error:
+        fail(f"The settings can't be used; mend the environment.\n{error}")
+
+
+def fail(message: str, *, status: int = FAILED) -> NoReturn:
+    """Say on stderr what is wrong and end the command."""
+    console = _console(stderr=True)
+    console.print(Text.assemble(("Error: ", "bold red"), message), soft_wrap=True)
+    raise typer.Exit(status)
+
+
+@contextmanager
+def errors_as_sentences() -> Iterator[None]:
+    """What the product refuses, and a database that can't be used, ends the command with a sentence."""
+    try:
+        yield
+    except FrontdeskError as error:
+        fail(_sentence(error))
+
+
+def show_one(item: Item, *, as_json: bool, note: str = "") -> None:
+    """One object: its fields under each other, or a JSON object. `note` is for people only."""
+    if as_json:
+        print_json(item)
+        return
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column(style="cyan", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in item.items():
+        table.add_row(name, _cell(value))
+    _console().print(table)
+    if note:
+        say(note)
+
+
+def show_list(items: Sequence[Item], *, columns: Sequence[str], as_json: bool, nothing: str) -> None:
+    """A table of the columns (`group.name` looks inside), or a JSON array of the whole objects; `nothing` if none."""
+    if as_json:
+        print_json(items)
+    elif not items:
+        say(nothing)
+    else:
+        print_table(columns, [[_inside(item, column) for column in columns] for item in items])
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold cyan", pad_edge=False)
+    for column in columns:
+        table.add_column(column.replace(".", " "), overflow="fold")
+    for row in rows:
+        table.add_row(*map(_cell, row))
+    _console().print(table)
+
+
+def print_heading(text: str) -> None:
+    _console().print(Text(text, style="bold"), soft_wrap=True)
+
+
+def print_json(value: object) -> None:
+    typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def say(sentence: str) -> None:
+    """A sentence for people, on stdout."""
+    _console().print(Text(sentence), soft_wrap=True)
+
+
+def _console(*, stderr: bool = False) -> Console:
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() else UNWRAPPED_COLUMNS
+    return Console(file=stream, width=width, markup=False, highlight=False, emoji=False)
+
+
+def _cell(value: Any) -> Text:
+    """A value as people read it. Text is never taken for markup: names are what somebody typed."""
+    if value is None:
+        return Text("-", style="dim")
+    if isinstance(value, bool):
+        return Text("yes" if value else "no")
+    if isinstance(value, Mapping):
+        return Text("\n").join(Text.assemble(f"{name}: ", _cell(inner)) for name, inner in value.items())
+    if isinstance(value, list | tuple):
+        return Text(", ").join(map(_cell, value))
+    return Text(str(value))
+
+
+def _inside(item: Item, path: str) -> Any:
+    value: Any = item
+    for name in path.split("."):
+        value = value[name]
+    return value
+
+
+def _sentence(error: FrontdeskError) -> str:
+    if isinstance(error, Invalid):
+        faults = [f"{_option(fault.field)} {fault.message}." for fault in error.faults]
+        return "\n".join(["Nothing was changed.", *faults])
+    if isinstance(error, Unavailable):
+        mend = "`frontdesk check` says what is wrong with the installation."
+        return f"{error.detail} {'' if error.outcome_unknown else 'Nothing was changed. '}{mend}"
+    if isinstance(error, Conflict):
+        return f"{error.detail} Run the command again."
+    return f"{error.detail} {_MENDS.get(error.detail, '')}".strip()
+
+
+def _option(field: str) -> str:
+    """The option that gives a field its value; a field in capitals is an argument."""
+    return field if field.isupper() else "--" + field.replace("_", "-")

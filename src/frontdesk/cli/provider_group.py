@@ -1,0 +1,61 @@
+"""`frontdesk provider-group`: the groups whose doctors serve the plans."""
+
+from typing import Annotated, Any
+
+import typer
+
+from frontdesk.cli.installation import Deed, ask, change
+from frontdesk.cli.options import Json, read_optional_text, read_text
+from frontdesk.cli.output import show_list, show_one
+from frontdesk.clock import wire_time
+from frontdesk.plans import ProviderGroup, create_provider_group, list_provider_groups
+
+commands = typer.Typer(no_args_is_help=True, help="Provider groups: whose doctors serve the plans.")
+
+
+@commands.command("create")
+def create(
+    name: Annotated[str, typer.Option(help="Name of the group.")],
+    *,
+    external_id: Annotated[str | None, typer.Option(help="Its identifier outside the service; unique.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Create a provider group and print it with its id.
+
+    Example: frontdesk provider-group create --name "Example Doctors" --external-id doctors-1
+    """
+
+    def work(deed: Deed) -> ProviderGroup:
+        group = create_provider_group(
+            deed.tx,
+            name=read_text("name", name),
+            external_id=read_optional_text("external_id", external_id),
+            now=deed.now,
+        )
+        deed.record("provider_group.created", subject_id=group.id)
+        return group
+
+    show_one(provider_group_item(change(work)), as_json=as_json)
+
+
+@commands.command("list")
+def list_(as_json: Json = False) -> None:
+    """List all provider groups.
+
+    Example: frontdesk provider-group list
+    """
+    items = [provider_group_item(group) for group in ask(list_provider_groups)]
+    nothing = "There is no provider group yet. Make one: frontdesk provider-group create --name NAME"
+    columns = ("id", "name", "external_id", "created_at")
+    show_list(items, columns=columns, as_json=as_json, nothing=nothing)
+
+
+def provider_group_item(group: ProviderGroup) -> dict[str, Any]:
+    """A provider group in the words of the interface."""
+    return {
+        "id": group.id,
+        "type": "provider_groups",
+        "name": group.name,
+        "external_id": group.external_id,
+        "created_at": wire_time(group.created_at),
+    }
