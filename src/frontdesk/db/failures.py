@@ -3,7 +3,7 @@
 import re
 
 from sqlalchemy import Table
-from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
+from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from frontdesk.errors import Unavailable
@@ -52,6 +52,8 @@ def as_unavailable(error: DBAPIError | PoolTimeout) -> Unavailable | None:
     state = _state(error)
     if state in _BUSY_STATES:
         return Unavailable("The database is busy.")
+    if type(error) is DatabaseError:  # SQLite: the file is no database, or is damaged
+        return Unavailable("The database's file is damaged or not a database.")
     if isinstance(error, OperationalError) or (state or "").startswith(("08", "53", "57", "58")):
         return Unavailable("The database can't be reached, or can't write now.")
     return None
