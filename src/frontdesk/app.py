@@ -17,6 +17,7 @@ from frontdesk.eligibility import Enrolled, Submission, enrol
 from frontdesk.queues import QueueSnapshots
 
 THREADS = 4
+POSTGRESQL_LANES = 2  # SQLite has one writer, so a second lane would only wait
 
 Result = TypeVar("Result")
 
@@ -34,7 +35,9 @@ class App:
         self.tokens = TokenCheck(self._find_caller, clock)
         self.limits = RequestLimits(db, clock)
         self.queues = QueueSnapshots(clock, config.queue_ttl_seconds)
-        self.enrolments: GroupCommit[Submission, Enrolled] = GroupCommit(self.enrol_together)
+        self.enrolments: GroupCommit[Submission, Enrolled] = GroupCommit(
+            self.enrol_together, lanes=1 if db.is_sqlite else POSTGRESQL_LANES
+        )
 
     def enrol_together(self, submissions: Sequence[Submission]) -> list[Enrolled | Exception]:
         """Enrol a chunk and commit it; one outcome, or the record's own error, per submission."""

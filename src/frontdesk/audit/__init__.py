@@ -10,7 +10,7 @@ from sqlalchemy import select
 from frontdesk.audit.tables import audit_entries
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
-from frontdesk.db.sets import insert_set, next_ids
+from frontdesk.db.sets import insert_set
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,11 @@ class Entry:
 def record(tx: Tx, entries: Sequence[Entry], *, now: datetime) -> None:
     """Add the entries to the audit trail."""
     at = stored_time(now)
-    ids = next_ids(tx, audit_entries, len(entries))
     insert_set(
         tx,
         audit_entries,
         [
             {
-                "id": id_,
                 "at": at,
                 "account_id": entry.account_id,
                 "actor": entry.actor,
@@ -43,7 +41,7 @@ def record(tx: Tx, entries: Sequence[Entry], *, now: datetime) -> None:
                 "request_id": entry.request_id,
                 "detail": entry.detail,
             }
-            for id_, entry in zip(ids, entries, strict=True)
+            for entry in entries
         ],
     )
 

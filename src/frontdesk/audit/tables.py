@@ -1,6 +1,6 @@
 """The table of audit entries; rows are only ever added (the database refuses to change or delete one)."""
 
-from sqlalchemy import Column, Index, String, Table
+from sqlalchemy import Column, String, Table
 
 from frontdesk.db.schema import Id, Json, UtcTime, metadata
 
@@ -15,5 +15,4 @@ audit_entries = Table(
     Column("subject_id", Id, nullable=True),
     Column("request_id", String(64), nullable=False),
     Column("detail", Json, nullable=True),
-    Index("ix_audit_entries_account_id_id", "account_id", "id"),
 )

@@ -1,7 +1,7 @@
 """Many callers, one transaction: items that wait together are run and committed together; it knows nothing of the items.
 
-A new group starts as soon as the last one has committed, with everything that came meanwhile; there is no timer. Each
-caller is answered after ITS commit.
+A new group starts as soon as a lane is free, with everything that came meanwhile; there is no timer. Each caller is
+answered after ITS commit. With two lanes, one group is being written while the next is being prepared.
 """
 
 import asyncio
@@ -22,18 +22,23 @@ Result = Outcome | Exception
 class GroupCommit(Generic[Item, Outcome]):
     """`await submit(item)` returns the item's outcome once its transaction has committed.
 
-    `run(items)` is called on one thread of its own with 1..`limit` items; it returns one result per item, in order,
-    after committing. An exception it raises goes to every caller of the group.
+    `run(items)` is called on a lane's thread with 1..`limit` items; it returns one result per item, in order, after
+    committing. An exception it raises goes to every caller of the group.
     """
 
-    def __init__(self, run: Callable[[Sequence[Item]], Sequence[Result[Outcome]]], *, limit: int = 128) -> None:
+    def __init__(
+        self, run: Callable[[Sequence[Item]], Sequence[Result[Outcome]]], *, lanes: int = 1, limit: int = 128
+    ) -> None:
         self._run = run
         self._limit = limit
         self._waiting: deque[tuple[Item, asyncio.Future[Outcome]]] = deque()
         self._work = threading.Condition()
         self._stopping = False
-        self._thread = threading.Thread(target=self._loop, name="group-commit", daemon=True)
-        self._thread.start()
+        self._lanes = [
+            threading.Thread(target=self._loop, name=f"group-commit-{lane}", daemon=True) for lane in range(lanes)
+        ]
+        for lane in self._lanes:
+            lane.start()
 
     async def submit(self, item: Item) -> Outcome:
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
@@ -48,8 +53,9 @@ class GroupCommit(Generic[Item, Outcome]):
         """Finish what waits, then stop."""
         with self._work:
             self._stopping = True
-            self._work.notify()
-        self._thread.join()
+            self._work.notify_all()
+        for lane in self._lanes:
+            lane.join()
 
     def _loop(self) -> None:
         while group := self._next_group():

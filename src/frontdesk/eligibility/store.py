@@ -33,8 +33,7 @@ def update_members(tx: Tx, rows: Sequence[Row]) -> None:
 
 
 def insert_history(tx: Tx, rows: Sequence[Row]) -> None:
-    ids = next_ids(tx, member_history, len(rows))
-    insert_set(tx, member_history, [{"id": id_, **row} for id_, row in zip(ids, rows, strict=True)])
+    insert_set(tx, member_history, rows)
 
 
 def find_members(tx: Tx, external_id: str, account_id: int | None) -> list[dict[str, Any]]:

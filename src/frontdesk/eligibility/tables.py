@@ -17,7 +17,7 @@ members = Table(
     "members",
     metadata,
     Column("id", Id, primary_key=True),
-    Column("account_id", Id, ForeignKey("accounts.id"), nullable=False),
+    Column("account_id", Id, nullable=False),
     Column("plan_id", Id, nullable=False),
     # 0 where the three keys are unique over the whole service, else the account's id: one set of indexes for both.
     Column("uniqueness_scope", Id, nullable=False),
@@ -49,10 +49,11 @@ members = Table(
     Column("created_at", UtcTime, nullable=False),
     Column("updated_at", UtcTime, nullable=False),
     ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
-    UniqueConstraint("uniqueness_scope", "external_id"),
-    UniqueConstraint("uniqueness_scope", "member_id"),
-    UniqueConstraint("uniqueness_scope", "email_folded"),
-    Index("ix_members_account_id_plan_id", "account_id", "plan_id"),
+    UniqueConstraint("external_id", "uniqueness_scope"),
+    UniqueConstraint("member_id", "uniqueness_scope"),
+    UniqueConstraint("email_folded", "uniqueness_scope"),
+    # Room on each page, so that an update need not touch the indexes (PostgreSQL's HOT updates).
+    postgresql_with={"fillfactor": 80},
 )
 
 # What each accepted request did to a record: {"field": [from, to], ...}. Rows are only ever added.

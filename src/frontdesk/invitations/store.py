@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, insert, select
 
 from frontdesk.db import Tx
-from frontdesk.db.sets import Row, insert_set, next_ids
+from frontdesk.db.sets import Row, insert_set, present_among
 from frontdesk.invitations.tables import deliverability, invitations, suppressions
 
 if TYPE_CHECKING:
@@ -32,13 +32,11 @@ def batches_enabled(tx: Tx, account_ids: Collection[int]) -> dict[int, bool]:
 
 def suppressed_among(tx: Tx, addresses: Collection[str]) -> set[str]:
     """Those of the folded addresses that must not be mailed."""
-    wanted = suppressions.c.address_folded.in_(sorted(addresses))
-    return set(tx.execute(select(suppressions.c.address_folded).where(wanted)).scalars())
+    return present_among(tx, suppressions, "address_folded", addresses)
 
 
 def insert_invitations(tx: Tx, rows: Sequence[Row]) -> None:
-    ids = next_ids(tx, invitations, len(rows))
-    insert_set(tx, invitations, [{"id": id_, **row} for id_, row in zip(ids, rows, strict=True)])
+    insert_set(tx, invitations, rows)
 
 
 def list_invitations(tx: Tx, *, account_id: int | None, state: str | None, limit: int) -> list[dict[str, Any]]:

@@ -267,19 +267,18 @@ def _create_members() -> None:
             ["plans.account_id", "plans.id"],
             name=op.f("fk_members_account_id_plan_id"),
         ),
-        sa.ForeignKeyConstraint(["account_id"], ["accounts.id"], name=op.f("fk_members_account_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_members")),
         sa.UniqueConstraint(
-            "uniqueness_scope", "email_folded", name=op.f("uq_members_uniqueness_scope_email_folded")
+            "email_folded", "uniqueness_scope", name=op.f("uq_members_email_folded_uniqueness_scope")
         ),
         sa.UniqueConstraint(
-            "uniqueness_scope", "external_id", name=op.f("uq_members_uniqueness_scope_external_id")
+            "external_id", "uniqueness_scope", name=op.f("uq_members_external_id_uniqueness_scope")
         ),
         sa.UniqueConstraint(
-            "uniqueness_scope", "member_id", name=op.f("uq_members_uniqueness_scope_member_id")
+            "member_id", "uniqueness_scope", name=op.f("uq_members_member_id_uniqueness_scope")
         ),
+        postgresql_with={"fillfactor": 80},
     )
-    op.create_index("ix_members_account_id_plan_id", "members", ["account_id", "plan_id"], unique=False)
     op.create_table(
         "member_history",
         sa.Column("id", Id, nullable=False),
@@ -362,4 +361,3 @@ def _create_audit() -> None:
         sa.Column("detail", Json, nullable=True),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_audit_entries")),
     )
-    op.create_index("ix_audit_entries_account_id_id", "audit_entries", ["account_id", "id"], unique=False)
