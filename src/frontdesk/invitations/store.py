@@ -27,7 +27,7 @@ def save_deliverability(tx: Tx, settings: "Deliverability") -> None:
 def batches_enabled(tx: Tx, account_ids: Collection[int]) -> dict[int, bool]:
     """Whether batched invitations are on, for those of the accounts that have settings."""
     wanted = deliverability.c.account_id.in_(sorted(account_ids))
-    return dict(tx.execute(select(deliverability.c.account_id, deliverability.c.enabled).where(wanted)).tuples().all())
+    return dict(tx.execute(select(deliverability.c.account_id, deliverability.c.enabled).where(wanted)).all())
 
 
 def suppressed_among(tx: Tx, addresses: Collection[str]) -> set[str]:

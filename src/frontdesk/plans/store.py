@@ -55,7 +55,7 @@ def select_plans(
 
 def select_owners(tx: Tx, plan_ids: Collection[int]) -> dict[int, int]:
     query = select(plans.c.id, plans.c.account_id).where(plans.c.id.in_(sorted(plan_ids)))
-    return dict(tx.execute(query).tuples().all())
+    return dict(tx.execute(query).all())
 
 
 def update_plan(tx: Tx, plan_id: int, version: int, changes: Mapping[str, object]) -> bool:
