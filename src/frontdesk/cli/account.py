@@ -10,7 +10,9 @@ from frontdesk.cli.options import Json, read_text
 from frontdesk.cli.output import show_list, show_one
 from frontdesk.clock import wire_time
 
-commands = typer.Typer(no_args_is_help=True, help="Accounts: the customers whose plans and members these are.")
+commands = typer.Typer(
+    no_args_is_help=True, help="Accounts: the customers whose plans and members these are."
+)
 
 
 @commands.command("create")

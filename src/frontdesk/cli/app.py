@@ -66,7 +66,8 @@ def _show_version(asked: bool) -> None:
 @app.callback()
 def frontdesk(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version and stop.", callback=_show_version, is_eager=True)
+        bool,
+        typer.Option("--version", help="Print the version and stop.", callback=_show_version, is_eager=True),
     ] = False,
 ) -> None:
     """The front desk of a virtual-care platform: plans, queues, eligible members.

@@ -19,9 +19,13 @@ def check(as_json: Json = False) -> None:
     """
     found = _problems()
     if as_json:
-        print_json({"ok": not found, "problems": [{"what": problem.what, "mend": problem.mend} for problem in found]})
+        print_json(
+            {"ok": not found, "problems": [{"what": problem.what, "mend": problem.mend} for problem in found]}
+        )
     elif not found:
-        say("All is well: the settings can be used, the database answers and has the tables that this program needs.")
+        say(
+            "All is well: the settings can be used, the database answers and has the tables that this program needs."
+        )
     for problem in [] if as_json else found:
         say(f"Wrong: {problem.what}\nMend:  {problem.mend}")
     if found:

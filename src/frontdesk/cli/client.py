@@ -4,7 +4,15 @@ from typing import Annotated, Any
 
 import typer
 
-from frontdesk.access import ApiClient, Scope, create_client, get_client, list_clients, revoke_client, rotate_secret
+from frontdesk.access import (
+    ApiClient,
+    Scope,
+    create_client,
+    get_client,
+    list_clients,
+    revoke_client,
+    rotate_secret,
+)
 from frontdesk.cli.installation import Deed, ask, change
 from frontdesk.cli.options import AccountId, ClientId, Json, OnlyAccount, read_text
 from frontdesk.cli.output import show_list, show_one
@@ -45,12 +53,18 @@ def create(
             now=deed.now,
         )
         deed.record(
-            "client.created", account_id=account, subject_id=client.id, client_id=client.client_id, scopes=sorted(client.scopes)
+            "client.created",
+            account_id=account,
+            subject_id=client.id,
+            client_id=client.client_id,
+            scopes=sorted(client.scopes),
         )
         return client, secret
 
     client, secret = change(work)
-    show_one(_item(client, secret), as_json=as_json, note="\nKeep the client_secret: it can't be shown again.")
+    show_one(
+        _item(client, secret), as_json=as_json, note="\nKeep the client_secret: it can't be shown again."
+    )
 
 
 @commands.command("list")
@@ -60,7 +74,16 @@ def list_(account: OnlyAccount = None, as_json: Json = False) -> None:
     Example: frontdesk client list --account 1
     """
     items = [_item(client) for client in ask(lambda tx: list_clients(tx, account))]
-    columns = ("id", "account_id", "client_id", "name", "scopes", "requests_per_minute", "created_at", "revoked_at")
+    columns = (
+        "id",
+        "account_id",
+        "client_id",
+        "name",
+        "scopes",
+        "requests_per_minute",
+        "created_at",
+        "revoked_at",
+    )
     nothing = "There is no API client. Make one: frontdesk client create --account ID --name NAME"
     show_list(items, columns=columns, as_json=as_json, nothing=nothing)
 
@@ -75,7 +98,9 @@ def rotate(client_id: ClientId, as_json: Json = False) -> None:
     def work(deed: Deed) -> tuple[ApiClient, str]:
         secret = rotate_secret(deed.tx, read_text("CLIENT_ID", client_id), now=deed.now)
         client = get_client(deed.tx, read_text("CLIENT_ID", client_id))
-        deed.record("client.rotated", account_id=client.account_id, subject_id=client.id, client_id=client.client_id)
+        deed.record(
+            "client.rotated", account_id=client.account_id, subject_id=client.id, client_id=client.client_id
+        )
         return client, secret
 
     client, secret = change(work)
@@ -95,7 +120,9 @@ def revoke(client_id: ClientId, as_json: Json = False) -> None:
         if before.revoked_at is not None:
             return before
         client = revoke_client(deed.tx, before.client_id, now=deed.now)
-        deed.record("client.revoked", account_id=client.account_id, subject_id=client.id, client_id=client.client_id)
+        deed.record(
+            "client.revoked", account_id=client.account_id, subject_id=client.id, client_id=client.client_id
+        )
         return client
 
     show_one(_item(change(work)), as_json=as_json)

@@ -55,10 +55,17 @@ def set_(  # noqa: PLR0913 - one parameter per option
         "batch_interval_seconds": batch_interval_seconds,
         "hourly_limit": hourly_limit,
     }
-    texts = {"sender_name": sender_name, "sender_address": sender_address, "registration_url": registration_url}
+    texts = {
+        "sender_name": sender_name,
+        "sender_address": sender_address,
+        "registration_url": registration_url,
+    }
     changes = {name: value for name, value in given.items() if value is not None}
     if not changes and all(text is None for text in texts.values()):
-        fail("Nothing to set: give at least one option (see frontdesk deliverability set --help).", status=MISUSED)
+        fail(
+            "Nothing to set: give at least one option (see frontdesk deliverability set --help).",
+            status=MISUSED,
+        )
 
     def work(deed: Deed) -> Deliverability:
         changes.update(_texts(texts))

@@ -3,9 +3,25 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from frontdesk.access import Account, ApiClient, Scope, create_account, create_client, list_accounts, list_clients, rotate_secret
+from frontdesk.access import (
+    Account,
+    ApiClient,
+    Scope,
+    create_account,
+    create_client,
+    list_accounts,
+    list_clients,
+    rotate_secret,
+)
 from frontdesk.cli.installation import Deed
-from frontdesk.plans import Plan, ProviderGroup, create_plan, create_provider_group, list_plans, list_provider_groups
+from frontdesk.plans import (
+    Plan,
+    ProviderGroup,
+    create_plan,
+    create_provider_group,
+    list_plans,
+    list_provider_groups,
+)
 from frontdesk.queues import doctor_on_duty, patient_joins, record_visit
 
 ACCOUNT, CLIENT = "Demo Health", "Demo client"

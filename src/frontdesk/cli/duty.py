@@ -56,7 +56,11 @@ def list_(as_json: Json = False) -> None:
     Example: frontdesk duty list
     """
     items = [
-        {"provider_group_id": duty.provider_group_id, "doctor": duty.doctor, "since_at": wire_time(duty.since_at)}
+        {
+            "provider_group_id": duty.provider_group_id,
+            "doctor": duty.doctor,
+            "since_at": wire_time(duty.since_at),
+        }
         for duty in ask(list_on_duty)
     ]
     columns = ("provider_group_id", "doctor", "since_at")

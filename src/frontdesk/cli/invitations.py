@@ -27,7 +27,9 @@ def list_(
     account: OnlyAccount = None,
     *,
     state: Annotated[State | None, typer.Option(help="Only those in this state.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=LARGEST_LIMIT, help="At most so many, the newest first.")] = 100,
+    limit: Annotated[
+        int, typer.Option(min=1, max=LARGEST_LIMIT, help="At most so many, the newest first.")
+    ] = 100,
     as_json: Json = False,
 ) -> None:
     """List invitations, newest first.
@@ -41,7 +43,17 @@ def list_(
         return list_invitations(tx, account_id=account, state=state, limit=limit)
 
     items = [_item(row) for row in ask(question)]
-    columns = ("id", "account_id", "plan_id", "member_id", "kind", "delivery", "state", "address_masked", "created_at")
+    columns = (
+        "id",
+        "account_id",
+        "plan_id",
+        "member_id",
+        "kind",
+        "delivery",
+        "state",
+        "address_masked",
+        "created_at",
+    )
     show_list(items, columns=columns, as_json=as_json, nothing="There is no such invitation.")
 
 

@@ -25,7 +25,9 @@ def group() -> None:
 
 @commands.command("show")
 def show(
-    external_id: Annotated[str, typer.Argument(metavar="EXTERNAL_ID", help="The member's external_id, letter by letter.")],
+    external_id: Annotated[
+        str, typer.Argument(metavar="EXTERNAL_ID", help="The member's external_id, letter by letter.")
+    ],
     *,
     account: OnlyAccount = None,
     as_json: Json = False,

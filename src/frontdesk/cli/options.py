@@ -20,10 +20,14 @@ def checked_id(value: int | None) -> int | None:
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs, instead of text for people.")]
 AccountId = Annotated[
-    int, typer.Option("--account", metavar="ID", callback=checked_id, help="Id of the account (see `account list`).")
+    int,
+    typer.Option(
+        "--account", metavar="ID", callback=checked_id, help="Id of the account (see `account list`)."
+    ),
 ]
 OnlyAccount = Annotated[
-    int | None, typer.Option("--account", metavar="ID", callback=checked_id, help="Only what belongs to this account.")
+    int | None,
+    typer.Option("--account", metavar="ID", callback=checked_id, help="Only what belongs to this account."),
 ]
 ProviderGroupId = Annotated[
     int,

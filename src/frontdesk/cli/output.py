@@ -133,8 +133,7 @@ def _inside(item: Item, path: str) -> Any:
 
 def _sentence(error: FrontdeskError) -> str:
     if isinstance(error, Invalid):
-        faults = [f"{_option(fault.field)} {fault.message}." for fault in error.faults]
-        return "\n".join(["Nothing was changed.", *faults])
+        return "\n".join(f"{_option(fault.field)} {fault.message}." for fault in error.faults)
     if isinstance(error, Unavailable):
         mend = "`frontdesk check` says what is wrong with the installation."
         return f"{error.detail} {'' if error.outcome_unknown else 'Nothing was changed. '}{mend}"

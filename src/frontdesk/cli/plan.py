@@ -26,10 +26,14 @@ def create(  # noqa: PLR0913 - one parameter per option
     account: AccountId,
     *,
     provider_group: ProviderGroupId,
-    external_id: Annotated[str, typer.Option(help="Its identifier outside the service; unique in the account.")],
+    external_id: Annotated[
+        str, typer.Option(help="Its identifier outside the service; unique in the account.")
+    ],
     name: Annotated[str, typer.Option(help="Name of the plan.")],
     description: Annotated[str | None, typer.Option(help="Description of the plan.")] = None,
-    not_accepting: Annotated[bool, typer.Option("--not-accepting", help="It does not accept patients yet.")] = False,
+    not_accepting: Annotated[
+        bool, typer.Option("--not-accepting", help="It does not accept patients yet.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Create a plan and print it with its id.
@@ -116,7 +120,9 @@ def set_(
         before = get_plan(deed.tx, None, plan_id)
         plan = change_plan(deed.tx, before.account_id, plan_id, changes)
         if plan.version != before.version:
-            deed.record("plan.changed", account_id=plan.account_id, subject_id=plan.id, fields=sorted(changes))
+            deed.record(
+                "plan.changed", account_id=plan.account_id, subject_id=plan.id, fields=sorted(changes)
+            )
         return plan
 
     show_one(_item(change(work)), as_json=as_json)

@@ -17,7 +17,9 @@ commands = typer.Typer(no_args_is_help=True, help="Provider groups: whose doctor
 def create(
     name: Annotated[str, typer.Option(help="Name of the group.")],
     *,
-    external_id: Annotated[str | None, typer.Option(help="Its identifier outside the service; unique.")] = None,
+    external_id: Annotated[
+        str | None, typer.Option(help="Its identifier outside the service; unique.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Create a provider group and print it with its id.

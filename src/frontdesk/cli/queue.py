@@ -12,7 +12,10 @@ from frontdesk.plans import get_plan
 from frontdesk.queues import list_waiting, patient_joins, patient_leaves
 
 Patient = Annotated[
-    str, typer.Option(metavar="REF", help="Opaque reference of the patient; never a name, an e-mail or a phone number.")
+    str,
+    typer.Option(
+        metavar="REF", help="Opaque reference of the patient; never a name, an e-mail or a phone number."
+    ),
 ]
 
 commands = typer.Typer(no_args_is_help=True, help="Patients waiting in the plans' encounter queues.")
@@ -64,7 +67,9 @@ def list_(as_json: Json = False) -> None:
         {"plan_id": waiting.plan_id, "patient": waiting.patient, "joined_at": wire_time(waiting.joined_at)}
         for waiting in ask(list_waiting)
     ]
-    show_list(items, columns=("plan_id", "patient", "joined_at"), as_json=as_json, nothing="Nobody is waiting.")
+    show_list(
+        items, columns=("plan_id", "patient", "joined_at"), as_json=as_json, nothing="Nobody is waiting."
+    )
 
 
 def _outcome(plan_id: int, patient: str, *, waiting: bool, changed: bool) -> dict[str, Any]:

@@ -1,0 +1,106 @@
+"""A command line on a database of its own: SQLite and PostgreSQL in turn, migrated once and copied for each test."""
+
+import json
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from frontdesk.audit import list_entries
+from frontdesk.cli.app import app
+from frontdesk.config import SETTINGS
+from frontdesk.db import Database, open_database
+from frontdesk.db.migrate import upgrade
+from tests.postgres import Databases, server_for_tests
+
+TEMPLATE = f"cli_template_{secrets.token_hex(4)}"  # several test processes may share a server
+
+
+class CommandLine:
+    """`frontdesk` with a database of its own; every other setting has its default."""
+
+    def __init__(self, database_url: str) -> None:
+        self.database_url = database_url
+
+    def run(self, *arguments: str, **settings: str) -> Result:
+        """Raises what the command raised: a traceback is never an answer."""
+        variables: dict[str, str | None] = {setting.variable: None for setting in SETTINGS}
+        variables["FRONTDESK_DATABASE_URL"] = self.database_url
+        variables |= {f"FRONTDESK_{name.upper()}": value for name, value in settings.items()}
+        return CliRunner().invoke(app, arguments, env=variables, catch_exceptions=False)
+
+    def json(self, *arguments: str, **settings: str) -> Any:
+        """What the command prints for programs; nothing may stand beside it."""
+        result = self.run(*arguments, "--json", **settings)
+        assert (result.exit_code, result.stderr) == (0, "")
+        return json.loads(result.stdout)
+
+    def text(self, *arguments: str, **settings: str) -> str:
+        """What the command prints for people, here into a file, so without colour codes."""
+        result = self.run(*arguments, **settings)
+        assert (result.exit_code, result.stderr) == (0, "")
+        assert "\x1b" not in result.stdout
+        return result.stdout
+
+    def refused(self, *arguments: str, status: int = 1, **settings: str) -> str:
+        """What the command says on stderr when it can't do what it is asked for."""
+        result = self.run(*arguments, **settings)
+        assert (result.exit_code, result.stdout) == (status, "")
+        assert "\x1b" not in result.stderr
+        return result.stderr
+
+    def audit_trail(self) -> list[dict[str, Any]]:
+        """The audit entries, oldest first."""
+        db = self.open()
+        try:
+            return list(reversed(db.ask(list_entries)))
+        finally:
+            db.close()
+
+    def open(self) -> Database:
+        return open_database(self.database_url)
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Databases]:
+    """A server with a migrated template database."""
+    with server_for_tests() as databases:
+        migrate(databases.create_database(TEMPLATE).replace("postgresql:", "postgresql+psycopg:"))
+        yield databases
+        databases.drop_database(TEMPLATE)
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("cli") / "template.db"
+    migrate(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def cli(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CommandLine]:
+    """A command line on a migrated database without a row."""
+    if request.param == "sqlite":
+        path = tmp_path / "frontdesk.db"
+        shutil.copy(request.getfixturevalue("sqlite_template"), path)
+        yield CommandLine(f"sqlite:///{path}")
+    else:
+        databases: Databases = request.getfixturevalue("postgresql")
+        with databases.database(template=TEMPLATE) as url:
+            yield CommandLine(url.replace("postgresql:", "postgresql+psycopg:"))
+
+
+@pytest.fixture
+def bare_cli(tmp_path: Path) -> CommandLine:
+    """A command line on an SQLite database that nobody has made yet."""
+    return CommandLine(f"sqlite:///{tmp_path / 'new' / 'frontdesk.db'}")
+
+
+def migrate(url: str) -> None:
+    db = open_database(url)
+    upgrade(db)
+    db.close()

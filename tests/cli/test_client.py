@@ -1,0 +1,95 @@
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from frontdesk.access import authenticate_client
+from tests.cli.conftest import CommandLine
+
+
+@pytest.fixture
+def client(cli: CommandLine) -> Any:
+    """What `client create --json` printed."""
+    account = cli.json("account", "create", "--name", "Example Health")
+    return cli.json("client", "create", "--account", str(account["id"]), "--name", "Nightly upload")
+
+
+def lets_in(cli: CommandLine, client_id: str, secret: str) -> bool:
+    db = cli.open()
+    with db.write() as tx:
+        found = authenticate_client(
+            tx, client_id=client_id, client_secret=secret, address="192.0.2.1", now=datetime.now(UTC)
+        )
+    db.close()
+    return found is not None
+
+
+def test_a_created_client_is_printed_with_its_secret_which_works(cli: CommandLine, client: Any) -> None:
+    assert set(client) == {
+        *("id", "account_id", "client_id", "client_secret", "name", "scopes"),
+        *("requests_per_minute", "created_at", "revoked_at"),
+    }
+    assert client["scopes"] == ["customer"]
+    assert lets_in(cli, client["client_id"], client["client_secret"])
+
+
+def test_a_secret_is_shown_once(cli: CommandLine, client: Any) -> None:
+    [listed] = cli.json("client", "list")
+    assert listed == {name: value for name, value in client.items() if name != "client_secret"}
+    assert client["client_secret"] not in cli.text("client", "list")
+    assert client["client_secret"] not in str(cli.audit_trail())
+
+
+def test_people_are_told_to_keep_the_secret(cli: CommandLine, client: Any) -> None:
+    said = cli.text("client", "rotate", client["client_id"])
+    assert "client_secret" in said
+    assert "can't be shown again" in said
+
+
+def test_scopes_and_a_limit_are_kept(cli: CommandLine, client: Any) -> None:
+    narrow = cli.json(
+        *("client", "create", "--account", str(client["account_id"]), "--name", "Reader"),
+        *("--scope", "plans:read", "--scope", "eligibility:write", "--requests-per-minute", "60"),
+    )
+    assert narrow["scopes"] == ["eligibility:write", "plans:read"]
+    assert narrow["requests_per_minute"] == 60
+
+
+def test_an_unknown_scope_is_misuse_and_names_the_known_ones(cli: CommandLine) -> None:
+    said = cli.refused("client", "create", "--account", "1", "--name", "x", "--scope", "everything", status=2)
+    assert "plans:read" in said
+
+
+def test_a_rotated_client_has_two_secrets_and_never_three(cli: CommandLine, client: Any) -> None:
+    client_id = client["client_id"]
+    second = cli.json("client", "rotate", client_id)["client_secret"]
+    assert [lets_in(cli, client_id, secret) for secret in (client["client_secret"], second)] == [True, True]
+    third = cli.json("client", "rotate", client_id)["client_secret"]
+    alive = [lets_in(cli, client_id, secret) for secret in (client["client_secret"], second, third)]
+    assert alive == [False, True, True]
+
+
+def test_a_revoked_client_is_let_in_no_more_and_gets_no_new_secret(cli: CommandLine, client: Any) -> None:
+    revoked = cli.json("client", "revoke", client["client_id"])
+    assert revoked["revoked_at"] is not None
+    assert not lets_in(cli, client["client_id"], client["client_secret"])
+    assert "frontdesk client list" in cli.refused("client", "rotate", client["client_id"])
+
+
+def test_revoking_again_changes_nothing(cli: CommandLine, client: Any) -> None:
+    first = cli.json("client", "revoke", client["client_id"])
+    assert cli.json("client", "revoke", client["client_id"]) == first
+    actions = [entry["action"] for entry in cli.audit_trail()]
+    assert actions == ["account.created", "client.created", "client.revoked"]
+
+
+def test_an_unknown_account_or_client_is_told_with_the_list_to_look_in(cli: CommandLine) -> None:
+    assert "frontdesk account list" in cli.refused("client", "create", "--account", "7", "--name", "x")
+    assert "frontdesk client list" in cli.refused("client", "revoke", "nobody")
+    assert "CLIENT_ID must not contain control characters" in cli.refused("client", "revoke", "\udcff")
+
+
+def test_the_list_can_be_narrowed_to_one_account(cli: CommandLine, client: Any) -> None:
+    other = cli.json("account", "create", "--name", "Other Health")
+    assert cli.json("client", "list", "--account", str(other["id"])) == []
+    assert len(cli.json("client", "list", "--account", str(client["account_id"]))) == 1

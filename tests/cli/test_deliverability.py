@@ -1,0 +1,83 @@
+import pytest
+
+from tests.cli.conftest import CommandLine
+
+
+@pytest.fixture
+def account(cli: CommandLine) -> str:
+    return str(cli.json("account", "create", "--name", "Example Health")["id"])
+
+
+def test_batched_invitations_are_off_until_agreed(cli: CommandLine, account: str) -> None:
+    assert cli.json("deliverability", "show", "--account", account) == {
+        "account_id": int(account),
+        "enabled": False,
+        "batch_size": 100,
+        "batch_interval_seconds": 60,
+        "hourly_limit": 1000,
+        "sender_name": None,
+        "sender_address": None,
+        "registration_url": None,
+    }
+
+
+def test_setting_changes_what_is_given_and_keeps_the_rest(cli: CommandLine, account: str) -> None:
+    cli.json("deliverability", "set", "--account", account, "--enabled", "--batch-size", "50")
+    changed = cli.json(
+        *(
+            "deliverability",
+            "set",
+            "--account",
+            account,
+            "--hourly-limit",
+            "500",
+            "--batch-interval-seconds",
+            "30",
+        ),
+        *("--sender-name", "Example Health", "--sender-address", "care@example.com"),
+        *("--registration-url", "https://join.example.com/start"),
+    )
+    assert (changed["enabled"], changed["batch_size"], changed["hourly_limit"]) == (True, 50, 500)
+    assert changed["sender_address"] == "care@example.com"
+    assert cli.json("deliverability", "show", "--account", account) == changed
+    assert "https://join.example.com/start" in cli.text("deliverability", "show", "--account", account)
+    cleared = cli.json("deliverability", "set", "--account", account, "--sender-name", "", "--disabled")
+    assert (cleared["enabled"], cleared["sender_name"]) == (False, None)
+    [*_, entry] = cli.audit_trail()
+    assert (entry["action"], entry["detail"]) == (
+        "deliverability.changed",
+        {"fields": ["enabled", "sender_name"]},
+    )
+
+
+def test_all_wrong_texts_are_told_at_once(cli: CommandLine, account: str) -> None:
+    said = cli.refused(
+        *("deliverability", "set", "--account", account, "--sender-name", "a\nb"),
+        *("--sender-address", "nobody", "--registration-url", "javascript:alert(1)"),
+    )
+    assert "--sender-name must not contain control characters." in said
+    assert "--sender-address must be an e-mail address" in said
+    assert "--registration-url must be an absolute http(s) address" in said
+
+
+@pytest.mark.parametrize("url", ["https://", "https://[::1", "join.example.com", "https://a b.example.com"])
+def test_a_registration_address_is_a_whole_one(cli: CommandLine, account: str, url: str) -> None:
+    assert "--registration-url" in cli.refused(
+        "deliverability", "set", "--account", account, "--registration-url", url
+    )
+
+
+@pytest.mark.parametrize("number", ["0", "-1", str(2**31), "many"])
+def test_a_number_out_of_range_is_misuse(cli: CommandLine, account: str, number: str) -> None:
+    assert "--batch-size" in cli.refused(
+        "deliverability", "set", "--account", account, "--batch-size", number, status=2
+    )
+
+
+def test_setting_nothing_is_misuse(cli: CommandLine, account: str) -> None:
+    assert "at least one option" in cli.refused("deliverability", "set", "--account", account, status=2)
+
+
+def test_an_unknown_account_is_told(cli: CommandLine) -> None:
+    assert "frontdesk account list" in cli.refused("deliverability", "show", "--account", "7")
+    assert "frontdesk account list" in cli.refused("deliverability", "set", "--account", "7", "--enabled")

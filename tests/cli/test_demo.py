@@ -1,0 +1,82 @@
+import json
+import shlex
+import subprocess
+
+import pytest
+
+from tests.cli.conftest import CommandLine
+
+
+def test_the_demo_makes_everything_there_is_to_try(bare_cli: CommandLine) -> None:
+    made = bare_cli.json("demo")
+    assert made["account_created"] is True
+    plans = [bare_cli.json("plan", "show", str(plan_id)) for plan_id in made["plan_ids"]]
+    assert len(plans) == 4
+    assert [plan["active"] for plan in plans].count(False) == 1
+    assert [plan["description"] for plan in plans].count(None) == 1
+    assert all(plan["queue_info"]["is_active"] for plan in plans)
+    assert sum(plan["queue_info"]["queue_length"] for plan in plans) >= 3
+    assert any(plan["queue_info"]["estimated_wait_time"] > 0 for plan in plans)
+    groups = bare_cli.json("provider-group", "list")
+    assert [group["external_id"] for group in groups] == ["demo-primary-care", None]
+
+
+def test_running_it_again_adds_only_a_secret(cli: CommandLine) -> None:
+    first, second = cli.json("demo"), cli.json("demo")
+    assert second["account_created"] is False
+    for name in ("account_id", "plan_ids", "client_id"):
+        assert second[name] == first[name]
+    assert second["client_secret"] != first["client_secret"]
+    assert len(cli.json("client", "list")) == 1
+    assert len(cli.json("plan", "list")) == 4
+
+
+def test_a_revoked_demo_client_is_replaced(cli: CommandLine) -> None:
+    first = cli.json("demo")
+    cli.json("client", "revoke", first["client_id"])
+    assert cli.json("demo")["client_id"] != first["client_id"]
+
+
+def test_the_commands_are_printed_whole_on_one_line_each(bare_cli: CommandLine) -> None:
+    lines = bare_cli.text("demo", "--port", "8123").splitlines()
+    [token] = [line for line in lines if line.startswith("TOKEN=")]
+    member, plans = [line for line in lines if line.startswith("curl ")]
+    assert "http://127.0.0.1:8123/oauth/token" in token
+    assert "/eligibility" in member
+    assert "http://127.0.0.1:8123/v2/plans " in plans
+    assert any("http://127.0.0.1:8123/docs" in line for line in lines)
+    assert any("http://127.0.0.1:8123/openapi.json" in line for line in lines)
+
+
+def test_the_shell_reads_the_commands_as_they_are_meant(bare_cli: CommandLine) -> None:
+    made = bare_cli.json("demo")
+    answer = shlex.quote(json.dumps({"access_token": "t-1"}))
+    # Functions stand in for curl: one answers with a token, the other prints what it was given.
+    script = "\n".join(
+        [
+            f"curl() {{ printf '%s' {answer}; }}",
+            made["token_command"],
+            "curl() { printf '%s\\n' \"$@\"; }",
+            made["member_command"],
+        ]
+    )
+    printed = subprocess.run(
+        ["sh", "-c", script], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    assert "Authorization: Bearer t-1" in printed
+    assert json.loads(printed[-1])["external_id"] == "AB 123356"
+
+
+def test_a_base_address_that_is_set_is_kept(bare_cli: CommandLine) -> None:
+    made = bare_cli.json("demo", base_url="https://try.example.com/")
+    assert made["reference_url"] == "https://try.example.com/docs"
+
+
+def test_the_demo_does_not_run_in_production(cli: CommandLine) -> None:
+    assert "production" in cli.refused("demo", environment="production")
+    assert cli.json("account", "list") == []
+
+
+@pytest.mark.parametrize("port", ["0", "65536", "http"])
+def test_a_port_that_does_not_exist_is_misuse(bare_cli: CommandLine, port: str) -> None:
+    assert "--port" in bare_cli.refused("demo", "--port", port, status=2)

@@ -1,0 +1,67 @@
+"""What holds for every command, taken from the command tree itself."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer.main
+
+from frontdesk.cli.app import app
+from tests.cli.conftest import CommandLine
+
+
+def leaves(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every command that does something, with its words."""
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from leaves(inner, (*path, name))
+    if not hasattr(command, "commands"):
+        yield path, command
+
+
+COMMANDS = dict(leaves(typer.main.get_command(app)))
+each_command = pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+
+
+def test_the_command_tree_is_the_documented_one() -> None:
+    assert {" ".join(path) for path in COMMANDS} == {
+        *("serve", "migrate", "demo", "check"),
+        *("account create", "account list"),
+        *("provider-group create", "provider-group list"),
+        *("client create", "client list", "client rotate", "client revoke"),
+        *("plan create", "plan list", "plan show", "plan set"),
+        *("deliverability set", "deliverability show"),
+        *("duty on", "duty off", "duty list"),
+        *("queue join", "queue leave", "queue list"),
+        *("member show", "invitations list"),
+    }
+
+
+@each_command
+def test_help_has_an_example_that_calls_this_command(bare_cli: CommandLine, path: tuple[str, ...]) -> None:
+    words = " ".join(bare_cli.text(*path, "--help").split())
+    assert f"Example: frontdesk {' '.join(path)}" in words
+
+
+@each_command
+def test_every_option_and_argument_is_explained(path: tuple[str, ...]) -> None:
+    unexplained = [parameter.name for parameter in COMMANDS[path].params if not parameter.help]
+    assert unexplained == []
+
+
+@each_command
+def test_json_is_to_be_had(path: tuple[str, ...]) -> None:
+    if path != ("serve",):  # it prints nothing and stays
+        assert any("--json" in parameter.opts for parameter in COMMANDS[path].params)
+
+
+@each_command
+def test_an_unknown_option_is_misuse_and_no_traceback(bare_cli: CommandLine, path: tuple[str, ...]) -> None:
+    assert "--nonsense" in bare_cli.refused(*path, "--nonsense", status=2)
+
+
+def test_the_version_is_told(bare_cli: CommandLine) -> None:
+    assert bare_cli.text("--version").startswith("frontdesk ")
+
+
+def test_an_unknown_command_is_misuse(bare_cli: CommandLine) -> None:
+    assert "nonsense" in bare_cli.refused("nonsense", status=2)

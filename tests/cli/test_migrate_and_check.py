@@ -1,0 +1,46 @@
+from frontdesk.db.migrate import head
+from tests.cli.conftest import CommandLine
+
+
+def test_migrate_makes_the_folder_and_the_tables_and_tells_what_ran(bare_cli: CommandLine) -> None:
+    first = bare_cli.json("migrate")
+    assert first["revision"] == head()
+    assert first["applied"][-1] == head()
+    assert bare_cli.json("account", "list") == []
+    [entry] = bare_cli.audit_trail()
+    assert (entry["action"], entry["detail"]) == ("database.migrated", {"revisions": first["applied"]})
+
+
+def test_migrating_again_does_nothing(cli: CommandLine) -> None:
+    assert cli.json("migrate") == {"applied": [], "revision": head()}
+    assert "Nothing to do" in cli.text("migrate")
+    assert cli.audit_trail() == []
+
+
+def test_people_are_told_what_ran(bare_cli: CommandLine) -> None:
+    assert f"at revision {head()}" in bare_cli.text("migrate")
+
+
+def test_a_good_installation_passes_the_check(cli: CommandLine) -> None:
+    assert cli.json("check") == {"ok": True, "problems": []}
+    assert "All is well" in cli.text("check")
+
+
+def test_a_check_says_what_is_wrong_and_how_to_mend_it(bare_cli: CommandLine) -> None:
+    result = bare_cli.run("check")
+    assert result.exit_code == 1
+    assert "Wrong: " in result.stdout
+    assert "frontdesk migrate" in result.stdout
+
+
+def test_a_check_tells_programs_of_every_setting_that_cant_be_used(bare_cli: CommandLine) -> None:
+    result = bare_cli.run("check", "--json", base_url="nowhere", environment="lab")
+    assert result.exit_code == 1
+    assert "FRONTDESK_BASE_URL" in result.stdout
+    assert "FRONTDESK_ENVIRONMENT" in result.stdout
+
+
+def test_a_check_of_an_unreachable_database_hides_its_password(bare_cli: CommandLine) -> None:
+    result = bare_cli.run("check", database_url="postgresql://somebody:hush@127.0.0.1:1/frontdesk")
+    assert result.exit_code == 1
+    assert "hush" not in result.output
