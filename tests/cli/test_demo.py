@@ -1,5 +1,6 @@
 import json
 import shlex
+import socket
 import subprocess
 
 import pytest
@@ -75,6 +76,15 @@ def test_a_base_address_that_is_set_is_kept(bare_cli: CommandLine) -> None:
 def test_the_demo_does_not_run_in_production(cli: CommandLine) -> None:
     assert "production" in cli.refused("demo", environment="production")
     assert cli.json("account", "list") == []
+
+
+def test_a_port_that_is_taken_is_told_before_anything_is_made(bare_cli: CommandLine) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        assert f"Port {port}" in bare_cli.refused("demo", "--serve", "--port", port)
+    assert "no tables yet" in bare_cli.refused("account", "list")
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "http"])

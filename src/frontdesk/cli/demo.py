@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import socket
 from typing import Annotated, Any
 
 import typer
@@ -52,6 +53,8 @@ def demo(
     config = settings(variables)
     if config.environment is Environment.PRODUCTION:
         fail("The demo does not run where FRONTDESK_ENVIRONMENT is production. Use a sandbox installation.")
+    if with_server:
+        _refuse_taken_port(port)
     with opened_database(config) as db:
         bring_up_to_date(db, config)
         made = change_in(db, set_up_demo)
@@ -63,6 +66,16 @@ def demo(
     if with_server:
         os.environ["FRONTDESK_BASE_URL"] = config.base_url  # the serving processes read it there
         serve(host=HOST, port=port, workers=1)
+
+
+def _refuse_taken_port(port: int) -> None:
+    """The server's own listening can't tell: it shares the port, and callers would meet either of the two."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((HOST, port))
+        except OSError as error:
+            fail(f"Port {port} can't be listened on: {error.strerror}. Choose another with --port.")
 
 
 def _outcome(made: Demo, base_url: str) -> dict[str, Any]:

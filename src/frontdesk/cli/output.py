@@ -67,7 +67,7 @@ def show_one(item: Item, *, as_json: bool, note: str = "") -> None:
     table.add_column(style="cyan", no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in item.items():
-        table.add_row(name, _cell(value))
+        table.add_row(name, _cell(value or None if isinstance(value, Mapping) else value))
     _console().print(table)
     if note:
         say(note)
