@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
+from prometheus_client import CollectorRegistry
+
 from frontdesk.access.limits import RequestLimits
 from frontdesk.access.tokens import Caller, TokenCheck, find_caller
 from frontdesk.clock import Clock, system_clock
@@ -29,6 +31,7 @@ class App:
         self.config = config
         self.db = db
         self.clock = clock
+        self.registry = CollectorRegistry()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="work")
         self.shared_reads: SharedReads[Any] = SharedReads(self._threads)
         self.callers: SharedReads[Caller | None] = SharedReads(self._threads)

@@ -15,9 +15,9 @@ def system_clock() -> datetime:
 
 def wire_time(moment: datetime) -> str:
     """A time as the interface writes it: UTC, whole seconds, `2016-09-28T23:33:32Z`."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment.astimezone(UTC).isoformat(timespec="seconds")[:19] + "Z"
 
 
 def stored_time(moment: datetime) -> str:
     """A time as the databases take it: UTC, microseconds, always 27 characters so that text sorts like time."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.astimezone(UTC).isoformat(timespec="microseconds")[:26] + "Z"

@@ -113,6 +113,10 @@ SETTINGS: tuple[Setting, ...] = (
 )
 
 
+# Variables that others of our own programs read: the server's processes among themselves, the tests.
+_NOT_SETTINGS = {"FRONTDESK_METRICS_FOLDER", "FRONTDESK_FAULTS"}
+
+
 def read_config(variables: Mapping[str, str]) -> Config:
     """The settings from environment variables. Raises ConfigError naming every setting that can't be used."""
     values: dict[str, object] = {}
@@ -126,7 +130,8 @@ def read_config(variables: Mapping[str, str]) -> Config:
     wrong += [
         f"{name}: no such setting"
         for name in sorted(variables)
-        if name.startswith("FRONTDESK_") and name not in known and not name.startswith("FRONTDESK_TEST_")
+        if name.startswith("FRONTDESK_") and name not in known and name not in _NOT_SETTINGS
+        and not name.startswith("FRONTDESK_TEST_")
     ]
     if wrong:
         raise ConfigError("\n".join(wrong))

@@ -17,7 +17,8 @@ Asgi = Callable[[Message, Receive, Send], Awaitable[None]]
 
 def build_asgi(app: App, telemetry: Telemetry | None = None) -> Asgi:
     """The service as an ASGI application; when its lifespan ends, what is under way is finished and the App closed."""
-    telemetry = telemetry or Telemetry(app.clock)
+    telemetry = telemetry or Telemetry()
+    app.registry.register(telemetry)
     routes = [
         Route(path, Resource(app, telemetry, list(endpoints)))
         for path, endpoints in groupby(ENDPOINTS, lambda endpoint: endpoint.path)

@@ -88,7 +88,7 @@ class Resource:
     async def _admit(self, exchange: Exchange, scope: Scope) -> None:
         """Who asks, with what scope, and within the client's limit. Raises Unauthorized, Forbidden, RateLimited."""
         caller = await self._app.tokens.check(exchange.bearer_token())
-        exchange.caller = caller
+        exchange.known_caller = caller
         if scope not in caller.scopes:
             raise Forbidden(scope)
         if caller.requests_per_minute is not None:

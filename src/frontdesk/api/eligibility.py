@@ -20,7 +20,7 @@ async def post(app: App, exchange: Exchange) -> Answer:
     """`POST /v2/plans/:plan_id/eligibility`: 201 created, 200 matched. Raises NotFound, Invalid, Unavailable."""
     plan_id = exchange.path_id("plan_id")
     body = parse_json_object(await exchange.body())
-    record = parse_member(body, today=app.clock().strftime("%Y-%m-%d"), strict=exchange.prefers_strict())
+    record = parse_member(body, today=app.clock().date().isoformat(), strict=exchange.prefers_strict())
     caller = exchange.caller
     enrolled = await app.enrolments.submit(
         Submission(caller.account_id, plan_id, record, caller.client_id, exchange.request_id)

@@ -3,6 +3,7 @@
 import asyncio
 import re
 import secrets
+from itertools import count
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,10 @@ BODY_DEADLINE_SECONDS = 10
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Header = tuple[bytes, bytes]
+
+# A request's own id: 32 random bits of the process and a number. It names a request; it protects nothing.
+_PROCESS = secrets.token_hex(4)
+_numbers = count(1)
 
 _SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _PATH_ID = re.compile(r"[0-9]{1,18}")
@@ -46,11 +51,19 @@ class Answer:
 
 
 class Exchange:
-    """`caller` is set by the door on routes that need a token."""
+    """`known_caller` is set by the door on routes that need a token."""
 
-    __slots__ = ("_headers", "_receive", "_scope", "caller", "extra_headers", "method", "path", "path_parameters", "request_id")
-
-    caller: Caller
+    __slots__ = (
+        "_headers",
+        "_receive",
+        "_scope",
+        "extra_headers",
+        "known_caller",
+        "method",
+        "path",
+        "path_parameters",
+        "request_id",
+    )
 
     def __init__(self, scope: Message, receive: Receive) -> None:
         self._scope = scope
@@ -60,7 +73,15 @@ class Exchange:
         self.path: str = scope["path"]
         self.path_parameters: dict[str, str] = scope.get("path_params", {})
         self.request_id = self._request_id()
+        self.known_caller: Caller | None = None
         self.extra_headers: tuple[Header, ...] = ()
+
+    @property
+    def caller(self) -> Caller:
+        """Who asks, on a route that needs a token."""
+        if self.known_caller is None:
+            raise Unauthorized("The request carries no bearer token.")
+        return self.known_caller
 
     def header(self, name: bytes) -> str | None:
         """The header's value (the last one, if it was repeated)."""
@@ -135,13 +156,11 @@ class Exchange:
         declared = self.header(b"content-length")
         if declared is not None and declared.isdigit() and int(declared) > BODY_LIMIT_BYTES:
             raise Refused("too_large", f"The body may have {BODY_LIMIT_BYTES} bytes at most.", (b"connection", b"close"))
-        async with asyncio.timeout(BODY_DEADLINE_SECONDS) as deadline:
-            try:
+        try:
+            async with asyncio.timeout(BODY_DEADLINE_SECONDS):
                 return await self._read_body()
-            except asyncio.CancelledError:
-                if deadline.expired():
-                    raise Refused("timeout", "The body did not arrive in time.", (b"connection", b"close")) from None
-                raise
+        except TimeoutError:
+            raise Refused("timeout", "The body did not arrive in time.", (b"connection", b"close")) from None
 
     async def _read_body(self) -> bytes:
         chunks: list[bytes] = []
@@ -162,7 +181,7 @@ class Exchange:
         for key, value in self._headers:
             if key == b"x-request-id" and _SANE_ID.fullmatch(value):
                 return value.decode("ascii")
-        return secrets.token_hex(8)
+        return f"{_PROCESS}{next(_numbers):08x}"
 
 
 def name_list(names: tuple[str, ...]) -> bytes:

@@ -1,10 +1,8 @@
 """Whether the process lives, whether it can serve, and what it has counted."""
 
 import json
-import os
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
-from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from frontdesk.api.exchange import Answer, Exchange
 from frontdesk.app import App
@@ -29,12 +27,4 @@ async def ready(app: App, _exchange: Exchange) -> Answer:
 
 async def metrics(app: App, _exchange: Exchange) -> Answer:
     """Prometheus text, added up over all worker processes of this server."""
-
-    def collect() -> bytes:
-        registry = CollectorRegistry()
-        if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
-            return generate_latest()
-        MultiProcessCollector(registry)
-        return generate_latest(registry)
-
-    return Answer(200, await app.in_thread(collect), _PLAIN, CONTENT_TYPE_LATEST.encode())
+    return Answer(200, await app.in_thread(lambda: generate_latest(app.registry)), _PLAIN, CONTENT_TYPE_LATEST.encode())

@@ -29,7 +29,7 @@ def serve(
     if found:
         fail("\n".join(f"{problem.what} {problem.mend}" for problem in found))
     with tempfile.TemporaryDirectory(prefix="frontdesk-metrics-") as folder:
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+        os.environ["FRONTDESK_METRICS_FOLDER"] = folder
         run_server(host, port, workers)
 
 

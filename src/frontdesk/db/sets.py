@@ -1,13 +1,15 @@
-"""Statements over a whole set of rows in one round trip; two dialects inside, built from the Table objects.
+"""Statements over a whole set of rows; two dialects inside, built from the Table objects.
 
-PostgreSQL takes the set as ONE JSON parameter; SQLite takes it through the driver's `executemany`. Both were measured
-(docs/decisions/0013): row by row through the toolkit costs 4 times as much.
+PostgreSQL takes a set as ONE JSON parameter and several statements in one round trip; SQLite takes a set through the
+driver's `executemany`. Both were measured (docs/decisions/0014): row by row through the toolkit costs 4 times as much.
 A row is a dict of stored values: text, numbers, `YYYY-MM-DD`, `clock.stored_time` text; dicts for JSON columns.
 """
 
 import json
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import lru_cache
 from threading import Lock
 from typing import Any
@@ -25,7 +27,48 @@ ID_BLOCK = 1000
 _reserved: WeakKeyDictionary[Engine, dict[str, deque[int]]] = WeakKeyDictionary()
 _lock = Lock()
 
+_TRIP = "frontdesk_trip"
+
 _dump = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
+
+
+class Found:
+    """The rows of a set read, as dicts; there once the block of `one_round_trip` that it was asked in has ended."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, Any]] = []
+
+
+@dataclass(slots=True)
+class _Trip:
+    """Statements that wait to be sent together, with their parameters."""
+
+    statements: list[str] = field(default_factory=list)
+    parameters: list[Any] = field(default_factory=list)
+    found: list[Found | None] = field(default_factory=list)
+
+
+@contextmanager
+def one_round_trip(tx: Tx) -> Iterator[None]:
+    """Send the set statements of the block as ONE statement at its end; they see one state, in no particular order.
+
+    A trip more is a wait more for the caller and for the interpreter's lock. On SQLite there is no trip, they just run.
+    """
+    if tx.dialect.name == "sqlite":
+        yield
+        return
+    trip = tx.info[_TRIP] = _Trip()
+    try:
+        yield
+    finally:
+        del tx.info[_TRIP]
+    if not trip.statements:
+        return
+    sql = _combined_sql(tuple(trip.statements), tuple(found is not None for found in trip.found))
+    answers = tx.exec_driver_sql(sql, tuple(trip.parameters)).one()
+    for found, rows in zip(trip.found, answers, strict=True):
+        if found is not None:
+            found.rows = rows
 
 
 def next_ids(tx: Tx, table: Table, count: int) -> list[int]:
@@ -39,13 +82,14 @@ def next_ids(tx: Tx, table: Table, count: int) -> list[int]:
         if len(reserved) < count:
             sql = f"SELECT nextval('{table.name}_id_seq') FROM generate_series(1, %s::int)"
             reserved.extend(row[0] for row in tx.exec_driver_sql(sql, (count + ID_BLOCK,)))
-        return [reserved.popleft() for _ in range(count)]
+        return sorted(reserved.popleft() for _ in range(count))
 
 
 def insert_set(tx: Tx, table: Table, rows: Sequence[Row]) -> None:
     """Insert the rows; each has the same keys, which are the columns that are written."""
     if rows:
-        _write(tx, _insert_sql(tx.dialect.name, table, tuple(rows[0])), table, rows)
+        columns = tuple(rows[0])
+        _write(tx, _insert_sql(tx.dialect.name, table, columns), table, rows, columns)
 
 
 def update_set(tx: Tx, table: Table, rows: Sequence[Row]) -> None:
@@ -55,55 +99,90 @@ def update_set(tx: Tx, table: Table, rows: Sequence[Row]) -> None:
         _write(tx, _update_sql(tx.dialect.name, table, columns), table, rows, columns)
 
 
-def select_by_keys(
+def find_set(
+    tx: Tx, table: Table, column: str, values: Collection[Any], *, columns: Sequence[str]
+) -> Found:
+    """The rows whose `column` holds one of the values."""
+    sql = _find_sql(tx.dialect.name, table, column, tuple(columns))
+    return _read(tx, sql, (_array(tx, values),), columns)
+
+
+def lock_set(
     tx: Tx,
     table: Table,
     keys: Mapping[str, Collection[str]],
     *,
     columns: Sequence[str],
     within: Mapping[str, int],
-) -> list[Any]:
-    """The rows where any column of `keys` holds one of its values and every column of `within` its one value, as tuples of
-    `columns` in id order, locked until the transaction ends."""
-    asked = {name: values for name, values in keys.items() if values}
-    if not asked:
-        return []
-    sql = _select_sql(tx.dialect.name, table, tuple(columns), tuple(asked), tuple(within))
+) -> Found:
+    """The rows where any column of `keys` holds one of its values and every column of `within` its one value, in id order,
+    locked until the transaction ends."""
+    sql = _lock_sql(tx.dialect.name, table, tuple(columns), tuple(keys), tuple(within))
     parameters: list[Any] = []
-    for values in asked.values():
+    for values in keys.values():
         parameters += [_array(tx, values), *within.values()]
-    return list(tx.exec_driver_sql(sql, tuple(parameters)))
+    return _read(tx, sql, tuple(parameters), columns)
 
 
-def present_among(tx: Tx, table: Table, column: str, values: Collection[str]) -> set[str]:
-    """Those of the values that some row of the table holds in the column."""
-    sql = f"SELECT {column} FROM {table.name} WHERE {column} {_among(tx.dialect.name)}"
-    return {row[0] for row in tx.exec_driver_sql(sql, (_array(tx, values),))}
+def _read(tx: Tx, sql: str, parameters: tuple[Any, ...], columns: Sequence[str]) -> Found:
+    found = Found()
+    trip = tx.info.get(_TRIP)
+    if trip is None:
+        found.rows = [dict(zip(columns, row, strict=True)) for row in tx.exec_driver_sql(sql, parameters)]
+    else:
+        trip.statements.append(sql)
+        trip.parameters.extend(parameters)
+        trip.found.append(found)
+    return found
 
 
-def _array(tx: Tx, values: Collection[str]) -> Any:
+def _write(tx: Tx, sql: str, table: Table, rows: Sequence[Row], columns: tuple[str, ...]) -> None:
+    trip = tx.info.get(_TRIP)
+    if trip is not None:
+        trip.statements.append(sql)
+        trip.parameters.append(_dump(rows))
+        trip.found.append(None)
+    elif tx.dialect.name != "sqlite":
+        tx.exec_driver_sql(sql, (_dump(rows),))
+    else:
+        json_columns = _json_columns(table, columns)
+        tx.exec_driver_sql(sql, [_sqlite_values(row, columns, json_columns) for row in rows])
+
+
+def _sqlite_values(row: Row, columns: tuple[str, ...], json_columns: frozenset[str]) -> tuple[Any, ...]:
+    return tuple(
+        _dump(row[name]) if name in json_columns and row[name] is not None else row[name] for name in columns
+    )
+
+
+@lru_cache(maxsize=64)
+def _json_columns(table: Table, columns: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(name for name in columns if isinstance(table.c[name].type, JSON))
+
+
+@lru_cache(maxsize=256)
+def _combined_sql(statements: tuple[str, ...], are_reads: tuple[bool, ...]) -> str:
+    """One statement that does them all and answers one row: for each read its rows as JSON, for each write null."""
+    parts = ", ".join(
+        f"s{n} AS ({statement}{'' if is_read else ' RETURNING 1'})"
+        for n, (statement, is_read) in enumerate(zip(statements, are_reads, strict=True))
+    )
+    answers = ", ".join(
+        f"(SELECT coalesce(json_agg(s{n}), '[]') FROM s{n})" if is_read else "NULL"
+        for n, is_read in enumerate(are_reads)
+    )
+    return f"WITH {parts} SELECT {answers}"
+
+
+def _array(tx: Tx, values: Collection[Any]) -> Any:
     return _dump(list(values)) if tx.dialect.name == "sqlite" else list(values)
 
 
-def _among(dialect: str) -> str:
-    return "IN (SELECT value FROM json_each(?))" if dialect == "sqlite" else "= ANY(%s::text[])"
-
-
-def _write(tx: Tx, sql: str, table: Table, rows: Sequence[Row], columns: tuple[str, ...] | None = None) -> None:
-    if tx.dialect.name != "sqlite":
-        tx.exec_driver_sql(sql, (_dump(rows),))
-        return
-    columns = columns or tuple(rows[0])
-    as_json = {name for name in columns if isinstance(table.c[name].type, JSON)}
-    tx.exec_driver_sql(
-        sql,
-        [
-            tuple(
-                _dump(row[name]) if name in as_json and row[name] is not None else row[name] for name in columns
-            )
-            for row in rows
-        ],
-    )
+def _among(dialect: str, table: Table, column: str) -> str:
+    if dialect == "sqlite":
+        return f"{column} IN (SELECT value FROM json_each(?))"
+    kind = "text" if table.c[column].type.python_type is str else "bigint"
+    return f"{column} = ANY(%s::{kind}[])"
 
 
 @lru_cache(maxsize=64)
@@ -124,7 +203,12 @@ def _update_sql(dialect: str, table: Table, columns: tuple[str, ...]) -> str:
 
 
 @lru_cache(maxsize=64)
-def _select_sql(
+def _find_sql(dialect: str, table: Table, column: str, columns: tuple[str, ...]) -> str:
+    return f"SELECT {', '.join(columns)} FROM {table.name} WHERE {_among(dialect, table, column)}"
+
+
+@lru_cache(maxsize=64)
+def _lock_sql(
     dialect: str, table: Table, columns: tuple[str, ...], keys: tuple[str, ...], within: tuple[str, ...]
 ) -> str:
     sqlite = dialect == "sqlite"
@@ -132,7 +216,9 @@ def _select_sql(
     # The `+ 0` keeps the bound out of the index: without statistics a planner takes "scope = 0" for rare and reads the
     # whole index by it. One SELECT per key, because an OR over three indexes is as easily misjudged.
     bounds = "".join(f" AND {name} + 0 = {mark}" for name in within)
-    found = " UNION ALL ".join(f"SELECT id FROM {table.name} WHERE {key} {_among(dialect)}{bounds}" for key in keys)
+    found = " UNION ALL ".join(
+        f"SELECT id FROM {table.name} WHERE {_among(dialect, table, key)}{bounds}" for key in keys
+    )
     ids = f"IN ({found})" if sqlite else f"= ANY(ARRAY({found}))"
     lock = "" if sqlite else " FOR NO KEY UPDATE"
     return f"SELECT {', '.join(columns)} FROM {table.name} WHERE id {ids} ORDER BY id{lock}"

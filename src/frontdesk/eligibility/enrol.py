@@ -4,7 +4,7 @@ Read every stored record that any key of the chunk touches, decide each record i
 history, audit entries, invitations. What two transactions do to each other is settled by `db.races`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,12 +12,13 @@ from frontdesk import audit
 from frontdesk.clock import stored_time
 from frontdesk.config import Uniqueness
 from frontdesk.db import Tx
+from frontdesk.db.sets import one_round_trip
 from frontdesk.eligibility import store
 from frontdesk.eligibility.decide import Known, Ledger
 from frontdesk.eligibility.member import Enrolled, Outcome, Stored, Submission
 from frontdesk.errors import FrontdeskError
-from frontdesk.invitations import Delivery, NewInvitation, enqueue, read_circumstances
-from frontdesk.plans import owners_of_plans
+from frontdesk.invitations import Delivery, NewInvitation, enqueue, find_circumstances
+from frontdesk.plans import find_owners
 
 
 def enrol(
@@ -28,8 +29,7 @@ def enrol(
     Returns for each its outcome, or NotFound (the plan is not the account's) or Invalid with every fault. Nothing is
     written for a refused one. Raises the driver's error on a lost race: run it again in a new transaction.
     """
-    by_account = uniqueness is Uniqueness.ACCOUNT
-    ledger = Ledger(_stored(tx, submissions, by_account=by_account), _known(tx, submissions, now, by_account))
+    ledger = _read(tx, submissions, stored_time(now), by_account=uniqueness is Uniqueness.ACCOUNT)
     results = [ledger.decide(submission) for submission in submissions]
     accepted = [
         (submission, result)
@@ -37,13 +37,12 @@ def enrol(
         if isinstance(result, Enrolled)
     ]
     if accepted:
-        _write_members(tx, [result for _, result in accepted])
-        _write_history(tx, accepted, now)
-        _write_invitations(tx, [result for _, result in accepted], now)
+        _write(tx, accepted, now)
     return results
 
 
-def _stored(tx: Tx, submissions: Sequence[Submission], *, by_account: bool) -> list[Stored]:
+def _read(tx: Tx, submissions: Sequence[Submission], at: str, *, by_account: bool) -> Ledger:
+    """Every stored record and setting that the chunk needs, in one round trip."""
     wanted: dict[int, dict[str, set[str]]] = {}
     for submission in submissions:
         scope = submission.account_id if by_account else 0
@@ -52,37 +51,39 @@ def _stored(tx: Tx, submissions: Sequence[Submission], *, by_account: bool) -> l
         for column, values in keys.items():
             if given.get(column) is not None:
                 values.add(given[column])
-    return [Stored(row) for scope in sorted(wanted) for row in store.lock_members(tx, scope, wanted[scope])]
-
-
-def _known(tx: Tx, submissions: Sequence[Submission], now: datetime, by_account: bool) -> Known:
-    at = stored_time(now)
-    emails = [submission.record.given.get("email_folded") for submission in submissions]
-    return Known(
-        plan_owners=owners_of_plans(tx, {submission.plan_id for submission in submissions}),
-        circumstances=read_circumstances(
-            tx,
-            account_ids=[s.account_id for s, email in zip(submissions, emails, strict=True) if email],
-            addresses=[email for email in emails if email],
-        ),
+    addresses = {address for keys in wanted.values() for address in keys["email_folded"]}
+    with one_round_trip(tx):
+        locked = [store.lock_members(tx, scope, wanted[scope]) for scope in sorted(wanted)]
+        owners = find_owners(tx, {submission.plan_id for submission in submissions})
+        circumstances = find_circumstances(
+            tx, account_ids={submission.account_id for submission in submissions}, addresses=addresses
+        )
+    known = Known(
+        plan_owners={row["id"]: row["account_id"] for row in owners.rows},
+        circumstances=circumstances.read(),
         by_account=by_account,
         today=at[:10],
         at=at,
     )
+    stored = [Stored(store.stored_values(row)) for members in locked for row in members.rows]
+    return Ledger(stored, known)
 
 
-def _write_members(tx: Tx, accepted: Iterable[Enrolled]) -> None:
-    touched = {id(result.stored): result.stored for result in accepted}.values()
+def _write(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], now: datetime) -> None:
+    touched = {id(result.stored): result.stored for _, result in accepted}.values()
     created = sorted((s for s in touched if s.is_new), key=lambda s: str(s.values["external_id"]))
     updated = sorted((s for s in touched if s.is_changed and not s.is_new), key=lambda s: int(s.values["id"]))
-    # Updates first: a new record may take over a key that an updated one gives up.
-    store.update_members(tx, [_without_origin(s.values) for s in updated])
     if created:
         for id_, stored in zip(store.new_member_ids(tx, len(created)), created, strict=True):
             stored.values["id"] = id_
-        store.insert_members(tx, [s.values for s in created])
-    for result in accepted:
+    for _, result in accepted:
         result.answer["id"] = result.stored.values["id"]
+    with one_round_trip(tx):
+        # Updates first: a new record may take over a key that an updated one gives up.
+        store.update_members(tx, [_without_origin(s.values) for s in updated])
+        store.insert_members(tx, [s.values for s in created])
+        _write_history(tx, accepted, now)
+        _write_invitations(tx, [result for _, result in accepted], now)
 
 
 def _without_origin(values: dict[str, Any]) -> dict[str, Any]:

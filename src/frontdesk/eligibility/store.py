@@ -1,23 +1,29 @@
 """The SQL of members and their history."""
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import select
 
 from frontdesk.db import Tx
-from frontdesk.db.sets import Row, insert_set, next_ids, select_by_keys, update_set
+from frontdesk.db.sets import Found, Row, insert_set, lock_set, next_ids, update_set
 from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.tables import installation, member_history, members
 
 _READ = ("id", "account_id", "plan_id", "uniqueness_scope", *STORED_COLUMNS)
 
 
-def lock_members(tx: Tx, scope: int, keys: Mapping[str, set[str]]) -> list[dict[str, Any]]:
-    """The members of one uniqueness scope that hold any of the keys, by column, locked in id order."""
-    within = {"uniqueness_scope": scope}
-    rows = select_by_keys(tx, members, keys, columns=_READ, within=within)
-    return [dict(zip(_READ, row, strict=True)) for row in rows]
+def lock_members(tx: Tx, scope: int, keys: Mapping[str, set[str]]) -> Found:
+    """The members of one uniqueness scope that hold any of the keys, by column, locked in id order. A set read."""
+    return lock_set(tx, members, keys, columns=_READ, within={"uniqueness_scope": scope})
+
+
+def stored_values(row: dict[str, Any]) -> dict[str, Any]:
+    """A found member's values by column (SQLite keeps JSON as text)."""
+    if isinstance(row["metadata"], str):
+        row["metadata"] = json.loads(row["metadata"])
+    return row
 
 
 def new_member_ids(tx: Tx, count: int) -> list[int]:

@@ -1,6 +1,6 @@
 """Invitations: who gets one (the four rules), in what state it is, and the account's deliverability settings."""
 
-from frontdesk.invitations.enqueue import Circumstances, NewInvitation, State, enqueue, read_circumstances
+from frontdesk.invitations.enqueue import Circumstances, NewInvitation, State, enqueue, find_circumstances
 from frontdesk.invitations.rules import Candidate, Decision, Delivery, Reason, decide_invitation
 from frontdesk.invitations.settings import Deliverability, get_deliverability, set_deliverability
 from frontdesk.invitations.store import list_invitations
@@ -16,8 +16,8 @@ __all__ = [
     "State",
     "decide_invitation",
     "enqueue",
+    "find_circumstances",
     "get_deliverability",
     "list_invitations",
-    "read_circumstances",
     "set_deliverability",
 ]

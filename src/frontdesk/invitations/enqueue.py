@@ -1,12 +1,13 @@
 """Putting invitations in line, in the transaction that creates the member; who is invited is `rules`, delivery is later."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
+from frontdesk.db.sets import Found
 from frontdesk.invitations import store
 from frontdesk.invitations.rules import Delivery
 
@@ -30,18 +31,30 @@ class NewInvitation:
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What the rules need of the database, read once for a whole chunk."""
+    """What the rules need of the database, for a whole chunk."""
 
     batches_enabled: dict[int, bool]
     suppressed: set[str]
 
 
-def read_circumstances(tx: Tx, *, account_ids: Iterable[int], addresses: Iterable[str]) -> Circumstances:
-    """Settings of the accounts and suppression of the (folded) addresses; asks nothing when nobody may be invited."""
-    accounts, folded = set(account_ids), set(addresses)
-    return Circumstances(
-        batches_enabled=store.batches_enabled(tx, accounts) if accounts else {},
-        suppressed=store.suppressed_among(tx, folded) if folded else set(),
+class CircumstancesFound:
+    """Circumstances that were asked for in a round trip; `read()` once it has ended."""
+
+    def __init__(self, settings: Found, suppressed: Found) -> None:
+        self._settings = settings
+        self._suppressed = suppressed
+
+    def read(self) -> Circumstances:
+        return Circumstances(
+            batches_enabled={row["account_id"]: bool(row["enabled"]) for row in self._settings.rows},
+            suppressed={row["address_folded"] for row in self._suppressed.rows},
+        )
+
+
+def find_circumstances(tx: Tx, *, account_ids: Collection[int], addresses: Collection[str]) -> CircumstancesFound:
+    """The accounts' settings and which of the (folded) addresses are suppressed. Two set reads."""
+    return CircumstancesFound(
+        store.find_batches_enabled(tx, account_ids), store.find_suppressed(tx, addresses)
     )
 
 

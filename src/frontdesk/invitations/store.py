@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, insert, select
 
 from frontdesk.db import Tx
-from frontdesk.db.sets import Row, insert_set, present_among
+from frontdesk.db.sets import Found, Row, find_set, insert_set
 from frontdesk.invitations.tables import deliverability, invitations, suppressions
 
 if TYPE_CHECKING:
@@ -24,15 +24,14 @@ def save_deliverability(tx: Tx, settings: "Deliverability") -> None:
     tx.execute(insert(deliverability).values(asdict(settings)))
 
 
-def batches_enabled(tx: Tx, account_ids: Collection[int]) -> dict[int, bool]:
-    """Whether batched invitations are on, for those of the accounts that have settings."""
-    wanted = deliverability.c.account_id.in_(sorted(account_ids))
-    return dict(tx.execute(select(deliverability.c.account_id, deliverability.c.enabled).where(wanted)).all())
+def find_batches_enabled(tx: Tx, account_ids: Collection[int]) -> Found:
+    """Rows (account id, whether batched invitations are on), for those of the accounts that have settings."""
+    return find_set(tx, deliverability, "account_id", account_ids, columns=("account_id", "enabled"))
 
 
-def suppressed_among(tx: Tx, addresses: Collection[str]) -> set[str]:
-    """Those of the folded addresses that must not be mailed."""
-    return present_among(tx, suppressions, "address_folded", addresses)
+def find_suppressed(tx: Tx, addresses: Collection[str]) -> Found:
+    """Rows (address) of those of the folded addresses that must not be mailed."""
+    return find_set(tx, suppressions, "address_folded", addresses, columns=("address_folded",))
 
 
 def insert_invitations(tx: Tx, rows: Sequence[Row]) -> None:

@@ -7,10 +7,10 @@ from frontdesk.plans.plan import (
     change_plan,
     create_plan,
     create_provider_group,
+    find_owners,
     get_plan,
     list_plans,
     list_provider_groups,
-    owners_of_plans,
 )
 
 __all__ = [
@@ -20,10 +20,10 @@ __all__ = [
     "change_plan",
     "create_plan",
     "create_provider_group",
+    "find_owners",
     "get_plan",
     "list_plans",
     "list_provider_groups",
-    "owners_of_plans",
     "parse_plan_patch",
     "parse_plan_text",
 ]

@@ -11,6 +11,7 @@ from sqlalchemy.exc import IntegrityError
 
 from frontdesk.db import Tx
 from frontdesk.db.failures import violates
+from frontdesk.db.sets import Found
 from frontdesk.errors import Conflict, Fault, Invalid, NotFound
 from frontdesk.plans import store
 from frontdesk.plans.tables import plans, provider_groups
@@ -62,9 +63,9 @@ def get_plan(tx: Tx, account_id: int | None, plan_id: int) -> Plan:
     return _plan(rows[0])
 
 
-def owners_of_plans(tx: Tx, plan_ids: Collection[int]) -> dict[int, int]:
-    """The account that owns each of the plans; those that do not exist are left out."""
-    return store.select_owners(tx, plan_ids)
+def find_owners(tx: Tx, plan_ids: Collection[int]) -> Found:
+    """Rows (plan id, id of the account that owns it); plans that do not exist are left out. A set read."""
+    return store.find_owners(tx, plan_ids)
 
 
 def change_plan(

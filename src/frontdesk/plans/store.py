@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import insert, select, update
 
 from frontdesk.db import Tx
+from frontdesk.db.sets import Found, find_set
 from frontdesk.plans.tables import plans, provider_groups
 
 PlanRow = Any  # a row of _PLANS
@@ -53,9 +54,8 @@ def select_plans(
     return list(tx.execute(query))
 
 
-def select_owners(tx: Tx, plan_ids: Collection[int]) -> dict[int, int]:
-    query = select(plans.c.id, plans.c.account_id).where(plans.c.id.in_(sorted(plan_ids)))
-    return dict(tx.execute(query).all())
+def find_owners(tx: Tx, plan_ids: Collection[int]) -> Found:
+    return find_set(tx, plans, "id", plan_ids, columns=("id", "account_id"))
 
 
 def update_plan(tx: Tx, plan_id: int, version: int, changes: Mapping[str, object]) -> bool:
