@@ -48,7 +48,6 @@ def list_(
         "account_id",
         "plan_id",
         "member_id",
-        "kind",
         "delivery",
         "state",
         "address_masked",

@@ -6,7 +6,7 @@ import typer
 
 from frontdesk.cli.installation import ask
 from frontdesk.cli.options import Json, OnlyAccount, read_text
-from frontdesk.cli.output import print_heading, print_json, print_table, show_one
+from frontdesk.cli.output import print_heading, print_json, print_table, say, show_one
 from frontdesk.clock import wire_time
 from frontdesk.db import Tx
 from frontdesk.eligibility import find_members, history_of
@@ -49,9 +49,10 @@ def show(
     print_heading("Record")
     show_one(member, as_json=False)
     print_heading("\nHistory")
-    columns = ("changed_at", "outcome", "plan_id", "changes", "client", "request_id")
-    rows = [row | {"changes": _changes(row["changes"])} for row in history]
-    print_table(columns, [[row[column] for column in columns] for row in rows])
+    for change in history:
+        say("\n{changed_at}  {outcome} under plan {plan_id}".format_map(change))
+        say("client {client}, request {request_id}".format_map(change))
+        print_table(("field", "from", "to"), [[name, *values] for name, values in change["changes"].items()])
 
 
 def _only(members: list[dict[str, Any]]) -> dict[str, Any]:
@@ -72,15 +73,3 @@ def _record(member: dict[str, Any]) -> dict[str, Any]:
 def _change(row: dict[str, Any]) -> dict[str, Any]:
     names = ("outcome", "plan_id", "changes", "client", "request_id")
     return {name: row[name] for name in names} | {"changed_at": wire_time(row["changed_at"])}
-
-
-def _changes(changes: dict[str, list[Any]]) -> str:
-    """One line per field: what it was, what it became."""
-    lines = (f"{name}: {_shown(before)} → {_shown(after)}" for name, (before, after) in changes.items())
-    return "\n".join(lines)
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{name}: {text}" for name, text in value.items()) + "}"
-    return "-" if value is None else str(value)

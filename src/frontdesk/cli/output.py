@@ -26,6 +26,9 @@ UNWRAPPED_COLUMNS = 10_000
 
 Item = Mapping[str, Any]
 
+# Columns that keep to one line on a narrow terminal, so that they can be read and copied: text gives way first.
+_COPIED = {"id", "client_id"}
+
 _MENDS = {
     "There is no such account.": "`frontdesk account list` shows those there are.",
     "There is no such provider group.": "`frontdesk provider-group list` shows those there are.",
@@ -84,9 +87,10 @@ def show_list(items: Sequence[Item], *, columns: Sequence[str], as_json: bool, n
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold cyan", pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold cyan", padding=(0, 1, 0, 0))
     for column in columns:
-        table.add_column(column.replace(".", " "), overflow="fold")
+        copied = column in _COPIED or column.endswith("_at")
+        table.add_column(column.replace(".", " ").replace("_", " "), overflow="fold", no_wrap=copied)
     for row in rows:
         table.add_row(*map(_cell, row))
     _console().print(table)
