@@ -11,7 +11,7 @@ from frontdesk.access.limits import RequestLimits
 from frontdesk.access.tokens import Caller, TokenCheck, find_caller
 from frontdesk.clock import Clock, system_clock
 from frontdesk.config import Config
-from frontdesk.db import Database
+from frontdesk.db import Database, evented, open_evented_database
 from frontdesk.db.group_commit import GroupCommit
 from frontdesk.db.races import write_together
 from frontdesk.db.shared_reads import SharedReads
@@ -34,31 +34,41 @@ class App:
         self.registry = CollectorRegistry()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="work")
         self.shared_reads: SharedReads[Any] = SharedReads(self._threads)
-        self.callers: SharedReads[Caller | None] = SharedReads(self._threads)
+        self._callers: SharedReads[Caller | None] = SharedReads(self._threads)
         self.tokens = TokenCheck(self._find_caller, clock)
         self.limits = RequestLimits(db, clock)
         self.queues = QueueSnapshots(clock, config.queue_ttl_seconds)
-        self.enrolments: GroupCommit[Submission, Enrolled] = GroupCommit(
-            self.enrol_together, lanes=1 if db.is_sqlite else POSTGRESQL_LANES
-        )
-
-    def enrol_together(self, submissions: Sequence[Submission]) -> list[Enrolled | Exception]:
-        """Enrol a chunk and commit it; one outcome, or the record's own error, per submission."""
-        return write_together(
-            self.db,
-            submissions,
-            lambda tx, chunk: enrol(tx, chunk, now=self.clock(), uniqueness=self.config.uniqueness),
-        )
+        self._evented_db: Database | None = None
+        lanes = 1
+        if not db.is_sqlite:
+            lanes = POSTGRESQL_LANES
+            self._evented_db = open_evented_database(config.database_url, pool_size=lanes)
+        self.enrolments: GroupCommit[Submission, Enrolled] = GroupCommit(self._enrol_together, lanes=lanes)
 
     async def in_thread(self, work: Callable[[], Result]) -> Result:
         """Run blocking work beside the event loop."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Finish what is under way and let go of the database."""
-        self.enrolments.close()
+        await self.enrolments.close()
         self._threads.shutdown()
+        if self._evented_db is not None:
+            await evented(self._evented_db.close)
         self.db.close()
 
+    async def _enrol_together(self, submissions: Sequence[Submission]) -> list[Enrolled | Exception]:
+        if self._evented_db is not None:
+            return await evented(self._enrol, self._evented_db, submissions)
+        return await self.in_thread(lambda: self._enrol(self.db, submissions))
+
+    def _enrol(self, db: Database, submissions: Sequence[Submission]) -> list[Enrolled | Exception]:
+        """Enrol a chunk and commit it; one outcome, or the record's own error, per submission."""
+        return write_together(
+            db,
+            submissions,
+            lambda tx, chunk: enrol(tx, chunk, now=self.clock(), uniqueness=self.config.uniqueness),
+        )
+
     async def _find_caller(self, token_hash: bytes) -> Caller | None:
-        return await self.callers.get(token_hash, lambda: self.db.ask(lambda tx: find_caller(tx, token_hash)))
+        return await self._callers.get(token_hash, lambda: self.db.ask(lambda tx: find_caller(tx, token_hash)))

@@ -40,7 +40,7 @@ async def _live(app: App, telemetry: Telemetry, receive: Receive, send: Send) ->
         if message["type"] == "lifespan.startup":
             await send({"type": "lifespan.startup.complete"})
         else:
-            app.close()
+            await app.close()
             telemetry.flush()
             await send({"type": "lifespan.shutdown.complete"})
             return

@@ -15,7 +15,7 @@ from frontdesk.db import open_database
 METRICS_FOLDER = "FRONTDESK_METRICS_FOLDER"
 
 # A lane of the group commit that comes back from the database should not wait 5 ms for a busy event loop to let go.
-SWITCH_SECONDS = 0.0005
+SWITCH_SECONDS = 0.005
 
 # Requests make few cycles; with the default thresholds a third of the time went into looking for them.
 COLLECT_AFTER = (50_000, 20, 50)

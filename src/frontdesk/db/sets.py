@@ -11,7 +11,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
-from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -25,7 +24,6 @@ Row = Mapping[str, Any]
 # PostgreSQL's ids are set aside in blocks; what a process does not use is a gap and nothing else.
 ID_BLOCK = 1000
 _reserved: WeakKeyDictionary[Engine, dict[str, deque[int]]] = WeakKeyDictionary()
-_lock = Lock()
 
 _TRIP = "frontdesk_trip"
 
@@ -77,12 +75,14 @@ def next_ids(tx: Tx, table: Table, count: int) -> list[int]:
         # A writing transaction is alone on SQLite, so nobody else can take these.
         last = tx.exec_driver_sql(f"SELECT coalesce(max(id), 0) FROM {table.name}").scalar_one()
         return list(range(last + 1, last + 1 + count))
-    with _lock:
-        reserved = _reserved.setdefault(tx.engine, {}).setdefault(table.name, deque())
-        if len(reserved) < count:
-            sql = f"SELECT nextval('{table.name}_id_seq') FROM generate_series(1, %s::int)"
-            reserved.extend(row[0] for row in tx.exec_driver_sql(sql, (count + ID_BLOCK,)))
-        return sorted(reserved.popleft() for _ in range(count))
+    # deque's operations are atomic, and no lock may be held over a wait: lanes of one event loop share the thread.
+    reserved = _reserved.setdefault(tx.engine, {}).setdefault(table.name, deque())
+    if len(reserved) < count:
+        sql = f"SELECT nextval('{table.name}_id_seq') FROM generate_series(1, %s::int)"
+        fresh = [row[0] for row in tx.exec_driver_sql(sql, (count + ID_BLOCK,))]
+        reserved.extend(fresh[count:])
+        return fresh[:count]
+    return sorted(reserved.popleft() for _ in range(count))
 
 
 def insert_set(tx: Tx, table: Table, rows: Sequence[Row]) -> None:

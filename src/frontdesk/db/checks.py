@@ -1,0 +1,77 @@
+"""What is wrong with a database for this version and these settings, and how to mend it; it mends nothing itself."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy.exc import DBAPIError
+
+from frontdesk.clock import system_clock
+from frontdesk.config import Config
+from frontdesk.db import migrate
+from frontdesk.db.engine import Database, Tx
+from frontdesk.errors import Unavailable
+
+OLDEST_POSTGRESQL = 14
+SKEW_SECONDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """`what` is wrong and how to `mend` it, a sentence each."""
+
+    what: str
+    mend: str
+
+
+def problems(db: Database, config: Config) -> list[Problem]:
+    """Everything that keeps this program from serving on this database; empty when all is well."""
+    try:
+        revision = migrate.current(db)
+        found = _server_problems(db)
+    except (Unavailable, DBAPIError) as error:
+        what = error.detail if isinstance(error, Unavailable) else "The database can't be used."
+        return [Problem(what, "Start the database, or correct FRONTDESK_DATABASE_URL.")]
+    if revision != migrate.head():
+        have = "has no tables yet" if revision is None else f"is at revision {revision}"
+        mend = "Run: frontdesk migrate (or, if a newer frontdesk has migrated it, use that one)."
+        return [*found, Problem(f"The database {have}; this program needs {migrate.head()}.", mend)]
+    return [*found, *_setting_problems(db, config), *_write_problems(db)]
+
+
+def _server_problems(db: Database) -> list[Problem]:
+    if db.is_sqlite:
+        return []
+    found = []
+    version, encoding, now = db.ask(_about_postgresql)
+    if version // 10_000 < OLDEST_POSTGRESQL:
+        what = f"PostgreSQL {version // 10_000} is too old."
+        found.append(Problem(what, f"Use PostgreSQL {OLDEST_POSTGRESQL} or newer."))
+    if encoding != "UTF8":
+        found.append(Problem(f"The database's encoding is {encoding}.", "Create it with ENCODING 'UTF8'."))
+    if abs((now - system_clock()).total_seconds()) > SKEW_SECONDS:
+        what = f"The database server's clock and this machine's differ by more than {SKEW_SECONDS} s."
+        found.append(Problem(what, "Let both follow a time server."))
+    return found
+
+
+def _about_postgresql(tx: Tx) -> tuple[int, str, datetime]:
+    sql = "SELECT current_setting('server_version_num')::int, current_setting('server_encoding'), clock_timestamp()"
+    version, encoding, now = tx.exec_driver_sql(sql).one()
+    return version, encoding, now
+
+
+def _setting_problems(db: Database, config: Config) -> list[Problem]:
+    installed = db.ask(lambda tx: tx.exec_driver_sql("SELECT uniqueness FROM installation").scalar())
+    if installed == config.uniqueness:
+        return []
+    what = f"FRONTDESK_UNIQUENESS is {config.uniqueness}, but this database was set up for {installed}."
+    return [Problem(what, f"Set FRONTDESK_UNIQUENESS={installed}; it can't be changed once there are records.")]
+
+
+def _write_problems(db: Database) -> list[Problem]:
+    try:
+        with db.write() as tx:
+            tx.exec_driver_sql("UPDATE installation SET uniqueness = uniqueness")
+    except (Unavailable, DBAPIError):
+        return [Problem("The database can't be written.", "Look for a read-only or full disk, or missing rights.")]
+    return []

@@ -1,0 +1,149 @@
+"""What every test can ask for: a set clock, a migrated empty database (SQLite and PostgreSQL in turn), the service itself."""
+
+import io
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from frontdesk.api import build_asgi
+from frontdesk.api.telemetry import Telemetry
+from frontdesk.app import App
+from frontdesk.config import Config, read_config
+from frontdesk.db import Database, open_database
+from frontdesk.db.migrate import upgrade
+from frontdesk.db.schema import metadata
+from tests.factories import NOW, Customer, make_customer
+from tests.postgres import Databases, server_for_tests
+
+
+class SetClock:
+    """A clock that stands where it is set."""
+
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+class Api:
+    """The service over HTTP, in this process, as one customer; `as_(token)` is another caller."""
+
+    def __init__(self, http: TestClient, token: str | None, log: io.StringIO) -> None:
+        self.http = http
+        self.token = token
+        self.log = log
+
+    def as_(self, token: str | None) -> "Api":
+        return Api(self.http, token, self.log)
+
+    def request(self, method: str, path: str, **options: Any) -> Any:
+        headers = {"Accept": "application/json"} | options.pop("headers", {})
+        if self.token is not None:
+            headers.setdefault("Authorization", f"Bearer {self.token}")
+        return self.http.request(method, path, headers=headers, **options)
+
+    def get(self, path: str, **options: Any) -> Any:
+        return self.request("GET", path, **options)
+
+    def post(self, path: str, json: Any = None, **options: Any) -> Any:
+        return self.request("POST", path, **({"json": json} if json is not None else {}), **options)
+
+    def patch(self, path: str, json: Any = None, **options: Any) -> Any:
+        return self.request("PATCH", path, **({"json": json} if json is not None else {}), **options)
+
+
+@pytest.fixture
+def clock() -> SetClock:
+    return SetClock(NOW)
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Databases]:
+    yield from server_for_tests.__wrapped__()  # type: ignore[attr-defined]
+
+
+@pytest.fixture(scope="session")
+def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("template") / "frontdesk.db"
+    db = open_database(f"sqlite:///{path}")
+    upgrade(db)
+    db.close()
+    return path
+
+
+@pytest.fixture(scope="session")
+def postgres_url(postgres: Databases) -> Iterator[str]:
+    name = f"frontdesk_{secrets.token_hex(6)}"
+    url = read_config({"FRONTDESK_DATABASE_URL": postgres.create_database(name)}).database_url
+    db = open_database(url)
+    upgrade(db)
+    db.close()
+    yield url
+    postgres.drop_database(name)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of an empty migrated database of the test's own."""
+    if request.param == "sqlite":
+        path = tmp_path / "frontdesk.db"
+        shutil.copy(request.getfixturevalue("sqlite_template"), path)
+        return f"sqlite:///{path}"
+    url = str(request.getfixturevalue("postgres_url"))
+    _empty(url)
+    return url
+
+
+@pytest.fixture
+def db(database_url: str) -> Iterator[Database]:
+    opened = open_database(database_url)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def config(database_url: str) -> Config:
+    return read_config({"FRONTDESK_DATABASE_URL": database_url, "FRONTDESK_BASE_URL": "https://api.example.com"})
+
+
+@pytest.fixture
+def app(config: Config, clock: SetClock) -> App:
+    """Closed by the lifespan of `api`."""
+    return App(config, open_database(config.database_url), clock)
+
+
+@pytest.fixture
+def customer(db: Database) -> Customer:
+    return make_customer(db)
+
+
+@pytest.fixture
+def api(app: App, customer: Customer) -> Iterator[Api]:
+    log = io.StringIO()
+    asgi = build_asgi(app, Telemetry(log))
+    with TestClient(asgi, base_url="http://testserver", raise_server_exceptions=True) as http:
+        yield Api(http, customer.token, log)
+
+
+def _empty(url: str) -> None:
+    """Empty every table and start its ids anew; the append-only ones are emptied as a replica would be."""
+    db = open_database(url)
+    tables = ", ".join(table for table in metadata.tables if table != "installation")
+    with db.write() as tx:
+        tx.exec_driver_sql("SET LOCAL session_replication_role = replica")
+        tx.exec_driver_sql(f"TRUNCATE {tables} RESTART IDENTITY CASCADE")
+    db.close()
+
+
+os.environ.pop("FRONTDESK_DATABASE_URL", None)

@@ -1,0 +1,81 @@
+"""Invented accounts, plans, clients and members, made through the product's own functions."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from frontdesk import access, plans, queues
+from frontdesk.access.scopes import Scope
+from frontdesk.db import Database
+
+NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Customer:
+    """An account with plans, and a client whose `token` carries the scope `customer` unless told."""
+
+    account_id: int
+    plan_ids: list[int]
+    client_id: str
+    client_secret: str
+    token: str
+
+
+def make_customer(
+    db: Database,
+    *,
+    name: str = "Example Health",
+    plan_count: int = 2,
+    scopes: frozenset[Scope] = frozenset({Scope.CUSTOMER}),
+    requests_per_minute: int | None = None,
+    now: datetime = NOW,
+) -> Customer:
+    """A new account with its own provider group (one doctor on duty) and `plan_count` plans."""
+    with db.write() as tx:
+        account = access.create_account(tx, name=name, now=now)
+        group = plans.create_provider_group(tx, name=f"{name} Doctors", external_id=None, now=now)
+        made = [
+            plans.create_plan(
+                tx,
+                account_id=account.id,
+                provider_group_id=group.id,
+                external_id=f"plan-{n}",
+                name=f"{name} Plan {n}",
+                description=None if n else "The first plan",
+                accepting_patients=True,
+                now=now,
+            )
+            for n in range(plan_count)
+        ]
+        queues.doctor_on_duty(tx, group.id, "doctor-1", now=now)
+        client, secret = access.create_client(
+            tx,
+            account_id=account.id,
+            name="Benefits feed",
+            scopes=scopes,
+            requests_per_minute=requests_per_minute,
+            now=now,
+        )
+        token = access.issue_token(tx, client, scopes, now=now)
+    return Customer(account.id, [plan.id for plan in made], client.client_id, secret, token)
+
+
+def member_body(number: int = 1, **changes: Any) -> dict[str, Any]:
+    """A complete, valid record, unique by `number`; `changes` replace fields, and `...` takes one out."""
+    body: dict[str, Any] = {
+        "external_id": f"AB {number:06d}",
+        "member_id": f"M-{number:06d}",
+        "first_name": "Robin",
+        "last_name": "Sample",
+        "dob": "1977-01-11T00:00:00Z",
+        "gender": "female",
+        "email": f"robin.{number}@example.com",
+        "phone": "9999999999",
+        "zipcode": "02134",
+        "city": "Boston",
+        "state": "MA",
+        "effective_date": "2026-01-01",
+        "metadata": {"department": "North"},
+    } | changes
+    return {name: value for name, value in body.items() if value is not ...}
