@@ -20,7 +20,7 @@ setup: .venv/ready-for-work ## Everything that work needs, into .venv
 	@:
 
 run: .venv/ready-to-run ## The service with a demo account, on http://127.0.0.1:8000 (PORT=8123 for another port)
-	@exec $(BIN)/frontdesk demo --port $(PORT)
+	@exec $(BIN)/frontdesk demo --serve --port $(PORT)
 
 test: setup ## Every test, on SQLite and PostgreSQL
 	@$(BIN)/pytest -n $(JOBS)
