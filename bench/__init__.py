@@ -1,0 +1,1 @@
+"""The benchmarks, the limit and the peers they are measured beside."""

@@ -62,7 +62,11 @@ def drive(load: Load) -> Measured:
 
 
 def _exchange(
-    poller: select.epoll, connections: dict[int, "_Connection"], source: Iterator[bytes], started: float, end: float
+    poller: select.epoll,
+    connections: dict[int, "_Connection"],
+    source: Iterator[bytes],
+    started: float,
+    end: float,
 ) -> Measured:
     waits: list[float] = []
     statuses: Counter[int] = Counter()
@@ -84,7 +88,9 @@ def _exchange(
         connection.close()
     waits.sort()
     count = len(waits)
-    return Measured(count, now - started, waits[count // 2], waits[min(count - 1, count * 99 // 100)], dict(statuses))
+    return Measured(
+        count, now - started, waits[count // 2], waits[min(count - 1, count * 99 // 100)], dict(statuses)
+    )
 
 
 def _source(load: Load) -> Iterator[bytes]:

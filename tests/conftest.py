@@ -114,7 +114,9 @@ def db(database_url: str) -> Iterator[Database]:
 
 @pytest.fixture
 def config(database_url: str) -> Config:
-    return read_config({"FRONTDESK_DATABASE_URL": database_url, "FRONTDESK_BASE_URL": "https://api.example.com"})
+    return read_config(
+        {"FRONTDESK_DATABASE_URL": database_url, "FRONTDESK_BASE_URL": "https://api.example.com"}
+    )
 
 
 @pytest.fixture

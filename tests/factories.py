@@ -38,12 +38,9 @@ def make_customer(
         made = [
             plans.create_plan(
                 tx,
-                account_id=account.id,
-                provider_group_id=group.id,
-                external_id=f"plan-{n}",
-                name=f"{name} Plan {n}",
-                description=None if n else "The first plan",
-                accepting_patients=True,
+                plans.NewPlan(
+                    account.id, group.id, f"plan-{n}", f"{name} Plan {n}", None if n else "The first plan"
+                ),
                 now=now,
             )
             for n in range(plan_count)

@@ -71,4 +71,6 @@ class App:
         )
 
     async def _find_caller(self, token_hash: bytes) -> Caller | None:
-        return await self._callers.get(token_hash, lambda: self.db.ask(lambda tx: find_caller(tx, token_hash)))
+        return await self._callers.get(
+            token_hash, lambda: self.db.ask(lambda tx: find_caller(tx, token_hash))
+        )

@@ -130,7 +130,9 @@ def read_config(variables: Mapping[str, str]) -> Config:
     wrong += [
         f"{name}: no such setting"
         for name in sorted(variables)
-        if name.startswith("FRONTDESK_") and name not in known and name not in _NOT_SETTINGS
+        if name.startswith("FRONTDESK_")
+        and name not in known
+        and name not in _NOT_SETTINGS
         and not name.startswith("FRONTDESK_TEST_")
     ]
     if wrong:

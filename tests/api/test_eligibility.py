@@ -1,6 +1,7 @@
 """POST of an eligible member, as a customer sees it."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ def path(customer: Customer) -> str:
     return f"/v2/plans/{customer.plan_ids[0]}/eligibility"
 
 
-def faults(answer) -> dict[str, str]:
+def faults(answer: Any) -> dict[str, str]:
     return {fault["field"]: fault["code"] for fault in answer.json()["errors"]}
 
 
@@ -73,7 +74,9 @@ def test_a_refused_update_changes_nothing_at_all(api: Api, path: str) -> None:
 
 def test_metadata_is_replaced_as_a_whole_and_null_empties_it(api: Api, path: str) -> None:
     api.post(path, member_body(metadata={"b": "1", "a": "2"}))
-    assert api.post(path, {"external_id": "AB 000001", "metadata": {"c": "3"}}).json()["metadata"] == {"c": "3"}
+    assert api.post(path, {"external_id": "AB 000001", "metadata": {"c": "3"}}).json()["metadata"] == {
+        "c": "3"
+    }
     assert api.post(path, {"external_id": "AB 000001", "last_name": "Other"}).json()["metadata"] == {"c": "3"}
     assert api.post(path, {"external_id": "AB 000001", "metadata": None}).json()["metadata"] == {}
 
@@ -127,7 +130,9 @@ def test_expiry_is_compared_on_the_merged_record(api: Api, path: str) -> None:
     assert api.post(path, {"external_id": "AB 000001", "expiry_date": "2026-05-01"}).status_code == 200
 
 
-def test_unknown_fields_are_ignored_and_named_or_refused_when_the_caller_is_strict(api: Api, path: str) -> None:
+def test_unknown_fields_are_ignored_and_named_or_refused_when_the_caller_is_strict(
+    api: Api, path: str
+) -> None:
     answer = api.post(path, member_body(shoe_size="44", **{"odd\r\nname": 1}))
     assert (answer.status_code, answer.headers["Ignored-Fields"]) == (201, "shoe_size,odd%0D%0Aname")
     strict = api.post(path, member_body(shoe_size="44"), headers={"Prefer": "handling=strict"})
@@ -157,7 +162,9 @@ def test_no_value_that_was_sent_comes_back_in_an_error(api: Api, path: str) -> N
         (b'{"external_id":1' + b"0" * 5000 + b"}", 400), (b" " * 70_000, 413),
     ],
 )  # fmt: skip
-def test_hostile_bodies_are_refused_with_the_right_status(api: Api, path: str, raw: bytes, status: int) -> None:
+def test_hostile_bodies_are_refused_with_the_right_status(
+    api: Api, path: str, raw: bytes, status: int
+) -> None:
     answer = api.request("POST", path, content=raw, headers={"Content-Type": "application/json"})
     assert answer.status_code == status
     assert answer.headers["Content-Type"] == "application/problem+json"

@@ -2,7 +2,14 @@
 
 from frontdesk.access.accounts import Account, create_account, get_account, list_accounts
 from frontdesk.access.authentication import authenticate_client
-from frontdesk.access.clients import ApiClient, create_client, get_client, list_clients, revoke_client, rotate_secret
+from frontdesk.access.clients import (
+    ApiClient,
+    create_client,
+    get_client,
+    list_clients,
+    revoke_client,
+    rotate_secret,
+)
 from frontdesk.access.scopes import Scope, parse_scopes, scope_text
 from frontdesk.access.tokens import LIFETIME_SECONDS, Caller, issue_token, revoke_token
 

@@ -31,7 +31,9 @@ def authenticate_client(
         failures = store.failures_since(tx, subject, since, limit)
         if len(failures) >= limit:
             wait = failures[-1] + timedelta(seconds=WINDOW_SECONDS) - now
-            raise RateLimited("Too many failed attempts.", retry_after_seconds=max(1, int(wait.total_seconds()) + 1))
+            raise RateLimited(
+                "Too many failed attempts.", retry_after_seconds=max(1, int(wait.total_seconds()) + 1)
+            )
     client = find_client(tx, client_id)
     hashes = store.live_secret_hashes(tx, client.id) if client and client.revoked_at is None else []
     offered = digest(client_secret)

@@ -55,7 +55,9 @@ class RequestLimits:
                 block.left = await asyncio.to_thread(self._take, caller.client, minute, limit)
                 block.spent = block.left == 0
             if block.left == 0:
-                raise RateLimited("The client has used its requests of this minute.", retry_after_seconds=60 - second)
+                raise RateLimited(
+                    "The client has used its requests of this minute.", retry_after_seconds=60 - second
+                )
             block.left -= 1
             return Allowance(limit, block.left, 60 - second)
 

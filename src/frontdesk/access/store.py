@@ -33,9 +33,7 @@ def insert_client(tx: Tx, row: Mapping[str, object]) -> int:
     return _new_id(tx.execute(insert(api_clients).values(**row)))
 
 
-def select_clients(
-    tx: Tx, *, account_id: int | None = None, client_id: str | None = None
-) -> list[ClientRow]:
+def select_clients(tx: Tx, *, account_id: int | None = None, client_id: str | None = None) -> list[ClientRow]:
     query = select(api_clients).order_by(api_clients.c.id)
     if account_id is not None:
         query = query.where(api_clients.c.account_id == account_id)
@@ -107,7 +105,9 @@ def failures_since(tx: Tx, subject_hash: bytes, since: datetime, limit: int) -> 
 
 
 def insert_failures(tx: Tx, subject_hashes: Sequence[bytes], now: datetime) -> None:
-    tx.execute(insert(failed_attempts), [{"subject_hash": subject, "failed_at": now} for subject in subject_hashes])
+    tx.execute(
+        insert(failed_attempts), [{"subject_hash": subject, "failed_at": now} for subject in subject_hashes]
+    )
 
 
 def delete_failures_before(tx: Tx, moment: datetime) -> None:
@@ -120,9 +120,11 @@ def take_allowance(tx: Tx, client: int, minute: int, *, block: int, limit: int) 
     taken = tx.execute(select(request_allowances.c.taken).where(mine).with_for_update()).scalar()
     if taken is None:
         tx.execute(delete(request_allowances).where((request_allowances.c.api_client_id == client) & ~mine))
-        tx.execute(insert(request_allowances).values(api_client_id=client, minute=minute, taken=min(block, limit)))
+        tx.execute(
+            insert(request_allowances).values(api_client_id=client, minute=minute, taken=min(block, limit))
+        )
         return min(block, limit)
-    got = max(0, min(block, limit - taken))
+    got = max(0, min(block, limit - int(taken)))
     tx.execute(update(request_allowances).where(mine).values(taken=taken + got))
     return got
 

@@ -1,6 +1,16 @@
 """The tables of accounts, API clients, their secrets and their tokens (hashes only)."""
 
-from sqlalchemy import Boolean, Column, ForeignKey, Index, Integer, LargeBinary, String, Table, UniqueConstraint
+from sqlalchemy import (
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    String,
+    Table,
+    UniqueConstraint,
+)
 
 from frontdesk.db.schema import Id, UtcTime, metadata
 

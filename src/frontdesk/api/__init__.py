@@ -29,7 +29,7 @@ def build_asgi(app: App, telemetry: Telemetry | None = None) -> Asgi:
         if scope["type"] == "lifespan":
             await _live(app, telemetry, receive, send)
         else:
-            await router(scope, receive, send)  # type: ignore[arg-type]
+            await router(scope, receive, send)
 
     return asgi
 

@@ -49,7 +49,7 @@ class Resource:
             answer = await self._answer(exchange)
         except Disconnected:
             return
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  # every request is answered
             if not isinstance(error, FrontdeskError | Refused):
                 self._telemetry.unexpected(error, exchange, self._route)
             answer = problem_answer(error, exchange, self._app.config.base_url)

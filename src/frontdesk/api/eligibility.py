@@ -32,7 +32,9 @@ async def post(app: App, exchange: Exchange) -> Answer:
 def _headers(enrolled: Enrolled, ignored: tuple[str, ...]) -> tuple[Header, ...]:
     """What happened, told in headers so that the body stays exactly the documented one."""
     decision = enrolled.invitation
-    invitation = _INVITATION[decision] if isinstance(decision, Delivery) else b"none; reason=" + decision.encode()
+    invitation = (
+        _INVITATION[decision] if isinstance(decision, Delivery) else b"none; reason=" + decision.encode()
+    )
     headers: tuple[Header, ...] = (
         (b"eligibility-outcome", enrolled.outcome.encode()),
         (b"invitation", invitation),

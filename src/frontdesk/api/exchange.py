@@ -3,9 +3,9 @@
 import asyncio
 import re
 import secrets
-from itertools import count
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
@@ -155,7 +155,9 @@ class Exchange:
         """The whole body, counted while it streams in. Raises Refused above 64 KiB or after 10 s, Disconnected."""
         declared = self.header(b"content-length")
         if declared is not None and declared.isdigit() and int(declared) > BODY_LIMIT_BYTES:
-            raise Refused("too_large", f"The body may have {BODY_LIMIT_BYTES} bytes at most.", (b"connection", b"close"))
+            raise Refused(
+                "too_large", f"The body may have {BODY_LIMIT_BYTES} bytes at most.", (b"connection", b"close")
+            )
         try:
             async with asyncio.timeout(BODY_DEADLINE_SECONDS):
                 return await self._read_body()
@@ -172,7 +174,11 @@ class Exchange:
             chunk = message.get("body", b"")
             size += len(chunk)
             if size > BODY_LIMIT_BYTES:
-                raise Refused("too_large", f"The body may have {BODY_LIMIT_BYTES} bytes at most.", (b"connection", b"close"))
+                raise Refused(
+                    "too_large",
+                    f"The body may have {BODY_LIMIT_BYTES} bytes at most.",
+                    (b"connection", b"close"),
+                )
             if not message.get("more_body", False):
                 return b"".join([*chunks, chunk]) if chunks else bytes(chunk)
             chunks.append(chunk)

@@ -27,4 +27,6 @@ async def ready(app: App, _exchange: Exchange) -> Answer:
 
 async def metrics(app: App, _exchange: Exchange) -> Answer:
     """Prometheus text, added up over all worker processes of this server."""
-    return Answer(200, await app.in_thread(lambda: generate_latest(app.registry)), _PLAIN, CONTENT_TYPE_LATEST.encode())
+    return Answer(
+        200, await app.in_thread(lambda: generate_latest(app.registry)), _PLAIN, CONTENT_TYPE_LATEST.encode()
+    )

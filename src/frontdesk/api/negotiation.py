@@ -46,5 +46,7 @@ def _weight(text: str) -> float:
 def _is_json(content_type: str) -> bool:
     media, *parameters = (piece.strip().lower() for piece in content_type.split(";"))
     is_json = media == "application/json" or (media.startswith("application/") and media.endswith("+json"))
-    charsets = [p.partition("=")[2].strip('" ') for p in parameters if p.partition("=")[0].strip() == "charset"]
+    charsets = [
+        p.partition("=")[2].strip('" ') for p in parameters if p.partition("=")[0].strip() == "charset"
+    ]
     return is_json and all(charset in ("utf-8", "utf8") for charset in charsets)

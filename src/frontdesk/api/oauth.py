@@ -157,7 +157,9 @@ def _credentials(exchange: Exchange, form: dict[str, str]) -> tuple[str, str]:
 def _invalid_client() -> OAuthError:
     # RFC 6749: 401 names the scheme; saying it always also helps those who sent no credentials.
     return OAuthError(
-        "invalid_client", "The client is unknown or its secret is wrong.", (b"www-authenticate", b'Basic realm="frontdesk"')
+        "invalid_client",
+        "The client is unknown or its secret is wrong.",
+        (b"www-authenticate", b'Basic realm="frontdesk"'),
     )
 
 
@@ -170,7 +172,9 @@ async def _form(exchange: Exchange) -> dict[str, str]:
         if media == "application/json":
             pairs = _json_pairs(raw)
         elif media == "application/x-www-form-urlencoded":
-            pairs = parse_qsl(raw.decode("utf-8"), keep_blank_values=True, strict_parsing=bool(raw), errors="strict")
+            pairs = parse_qsl(
+                raw.decode("utf-8"), keep_blank_values=True, strict_parsing=bool(raw), errors="strict"
+            )
         elif media == "multipart/form-data":
             pairs = await _multipart_pairs(declared, raw)
         else:

@@ -147,7 +147,8 @@ def queue_body(snapshot: Snapshot, plan_id: int) -> dict[str, Any]:
 
 def _render(plans: list[Plan], snapshot: Snapshot | None, next_after: int | None) -> Page:
     bodies = [
-        plan_body(plan) | ({"queue_info": queue_body(snapshot, plan.id)} if snapshot else {}) for plan in plans
+        plan_body(plan) | ({"queue_info": queue_body(snapshot, plan.id)} if snapshot else {})
+        for plan in plans
     ]
     data = _encode(bodies).encode()
     tag = b'"%s"' % hashlib.sha256(data).hexdigest()[:16].encode()
@@ -167,7 +168,9 @@ def _page(asked: dict[str, str]) -> tuple[int | None, int]:
     faults = []
     for name, largest in (("page[size]", LARGEST_PAGE), ("page[after]", 10**18)):
         text = asked.get(name)
-        if text is not None and (not _PAGE_NUMBER.fullmatch(text) or not (name != "page[size]" or 1 <= int(text) <= largest)):
+        if text is not None and (
+            not _PAGE_NUMBER.fullmatch(text) or not (name != "page[size]" or 1 <= int(text) <= largest)
+        ):
             faults.append(Fault(name, "not_allowed", f"must be a whole number up to {largest}"))
     if faults:
         raise Invalid(faults)

@@ -19,20 +19,30 @@ class Problem:
 
 
 PROBLEMS: dict[str, Problem] = {
-    "malformed": Problem(400, "The request can't be read", "Not JSON, not an object, duplicate keys, bad framing."),
-    "unauthorized": Problem(401, "No valid access token", "The token is missing, unknown, expired or revoked."),
-    "forbidden": Problem(403, "The token's scope is too narrow", "The token lacks the scope of this endpoint."),
+    "malformed": Problem(
+        400, "The request can't be read", "Not JSON, not an object, duplicate keys, bad framing."
+    ),
+    "unauthorized": Problem(
+        401, "No valid access token", "The token is missing, unknown, expired or revoked."
+    ),
+    "forbidden": Problem(
+        403, "The token's scope is too narrow", "The token lacks the scope of this endpoint."
+    ),
     "not_found": Problem(404, "Not found", "There is nothing here, or it is another account's."),
     "method_not_allowed": Problem(405, "Method not allowed", "Allow names the methods of this path."),
     "not_acceptable": Problem(406, "Only JSON is served", "The Accept header excludes application/json."),
     "timeout": Problem(408, "The request took too long", "The body did not arrive within 10 seconds."),
     "conflict": Problem(409, "Changed by somebody else", "Two callers changed the same plan at once."),
-    "precondition_failed": Problem(412, "The copy is stale", "If-Match names a version that is no longer the current one."),
+    "precondition_failed": Problem(
+        412, "The copy is stale", "If-Match names a version that is no longer the current one."
+    ),
     "too_large": Problem(413, "The body is too large", "The body is larger than 64 KiB."),
     "unsupported_media_type": Problem(415, "Send JSON", "The body is declared as something other than JSON."),
     "invalid": Problem(422, "Some fields are not valid", "`errors` names every field at fault."),
     "rate_limited": Problem(429, "Too many requests", "Retry-After says when the next one is welcome."),
-    "internal": Problem(500, "Something went wrong here", "A fault of the service; the request id finds it in the log."),
+    "internal": Problem(
+        500, "Something went wrong here", "A fault of the service; the request id finds it in the log."
+    ),
     "unavailable": Problem(503, "Not available now", "The database can't answer; sending it again is safe."),
 }
 
@@ -75,7 +85,9 @@ def _headers(error: Exception) -> tuple[Header, ...]:
         case errors.Unauthorized():
             return ((b"www-authenticate", b'Bearer error="invalid_token"'),)
         case errors.Forbidden():
-            return ((b"www-authenticate", f'Bearer error="insufficient_scope", scope="{error.scope}"'.encode()),)
+            return (
+                (b"www-authenticate", f'Bearer error="insufficient_scope", scope="{error.scope}"'.encode()),
+            )
         case errors.RateLimited():
             return ((b"retry-after", str(error.retry_after_seconds).encode()),)
         case errors.Unavailable():

@@ -95,7 +95,9 @@ class Telemetry:
             "frontdesk_requests", "Answered requests.", labels=["method", "route", "status"]
         )
         duration = HistogramMetricFamily(
-            "frontdesk_request_seconds", "Time to the answer, in seconds.", labels=["method", "route", "status"]
+            "frontdesk_request_seconds",
+            "Time to the answer, in seconds.",
+            labels=["method", "route", "status"],
         )
         for (method, route, status), counts in total.items():
             labels = [method, route, str(status)]

@@ -5,12 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import select
-
-from frontdesk.audit.tables import audit_entries
+from frontdesk.audit import store
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
-from frontdesk.db.sets import insert_set
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +25,8 @@ class Entry:
 def record(tx: Tx, entries: Sequence[Entry], *, now: datetime) -> None:
     """Add the entries to the audit trail."""
     at = stored_time(now)
-    insert_set(
+    store.insert_entries(
         tx,
-        audit_entries,
         [
             {
                 "at": at,
@@ -48,7 +44,4 @@ def record(tx: Tx, entries: Sequence[Entry], *, now: datetime) -> None:
 
 def list_entries(tx: Tx, *, account_id: int | None = None, limit: int = 100) -> list[dict[str, Any]]:
     """The newest entries first."""
-    query = select(audit_entries).order_by(audit_entries.c.id.desc()).limit(limit)
-    if account_id is not None:
-        query = query.where(audit_entries.c.account_id == account_id)
-    return [dict(row) for row in tx.execute(query).mappings()]
+    return store.newest_entries(tx, account_id, limit)

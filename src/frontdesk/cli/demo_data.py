@@ -15,6 +15,7 @@ from frontdesk.access import (
 )
 from frontdesk.cli.installation import Deed
 from frontdesk.plans import (
+    NewPlan,
     Plan,
     ProviderGroup,
     create_plan,
@@ -86,16 +87,9 @@ def _fill(deed: Deed, account: Account) -> None:
         for doctor in doctors:
             doctor_on_duty(deed.tx, groups[is_primary].id, doctor, now=deed.now - timedelta(hours=3))
     for external_id, name, description, accepting, is_primary in _PLANS:
-        plan = create_plan(
-            deed.tx,
-            account_id=account.id,
-            provider_group_id=groups[is_primary].id,
-            external_id=external_id,
-            name=name,
-            description=description,
-            accepting_patients=accepting,
-            now=deed.now,
-        )
+        group_id = groups[is_primary].id
+        new = NewPlan(account.id, group_id, external_id, name, description, accepting_patients=accepting)
+        plan = create_plan(deed.tx, new, now=deed.now)
         _visits_and_patients(deed, plan, _DOCTORS[is_primary])
 
 

@@ -13,7 +13,7 @@ from frontdesk.cli.provider_group import provider_group_item
 from frontdesk.clock import system_clock, wire_time
 from frontdesk.db import Tx
 from frontdesk.errors import Invalid
-from frontdesk.plans import Plan, change_plan, create_plan, get_plan, list_plans, parse_plan_patch
+from frontdesk.plans import NewPlan, Plan, change_plan, create_plan, get_plan, list_plans, parse_plan_patch
 from frontdesk.queues import take_queues
 
 PlanArgument = Annotated[int, typer.Argument(metavar="PLAN_ID", callback=checked_id, help="Id of the plan.")]
@@ -44,16 +44,15 @@ def create(  # noqa: PLR0913 - one parameter per option
     def work(deed: Deed) -> Plan:
         texts = _texts({"name": name, "description": description, "external_id": external_id})
         get_account(deed.tx, account)
-        plan = create_plan(
-            deed.tx,
+        new = NewPlan(
             account_id=account,
             provider_group_id=provider_group,
             external_id=str(texts["external_id"]),
             name=str(texts["name"]),
             description=texts["description"],
             accepting_patients=not not_accepting,
-            now=deed.now,
         )
+        plan = create_plan(deed.tx, new, now=deed.now)
         deed.record("plan.created", account_id=account, subject_id=plan.id)
         return plan
 

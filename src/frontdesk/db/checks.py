@@ -65,7 +65,9 @@ def _setting_problems(db: Database, config: Config) -> list[Problem]:
     if installed == config.uniqueness:
         return []
     what = f"FRONTDESK_UNIQUENESS is {config.uniqueness}, but this database was set up for {installed}."
-    return [Problem(what, f"Set FRONTDESK_UNIQUENESS={installed}; it can't be changed once there are records.")]
+    return [
+        Problem(what, f"Set FRONTDESK_UNIQUENESS={installed}; it can't be changed once there are records.")
+    ]
 
 
 def _write_problems(db: Database) -> list[Problem]:
@@ -73,5 +75,7 @@ def _write_problems(db: Database) -> list[Problem]:
         with db.write() as tx:
             tx.exec_driver_sql("UPDATE installation SET uniqueness = uniqueness")
     except (Unavailable, DBAPIError):
-        return [Problem("The database can't be written.", "Look for a read-only or full disk, or missing rights.")]
+        return [
+            Problem("The database can't be written.", "Look for a read-only or full disk, or missing rights.")
+        ]
     return []

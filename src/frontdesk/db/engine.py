@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 import pysqlite3
 from psycopg.types.string import TextLoader
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import create_async_engine
 from sqlalchemy.util import greenlet_spawn
-from sqlalchemy.exc import DBAPIError, TimeoutError as PoolTimeout
 
 from frontdesk.db.failures import as_unavailable, as_unknown_outcome
 from frontdesk.errors import Unavailable
@@ -40,7 +41,9 @@ class Database:
         # SQLite must say at BEGIN that it will write: a deferred one fails when it tries to upgrade under load.
         self._writer = engine.execution_options(begin="BEGIN IMMEDIATE") if self.is_sqlite else engine
         # All statements of one read see one state; SQLite's transactions do so by themselves.
-        self._reader = engine if self.is_sqlite else engine.execution_options(isolation_level="REPEATABLE READ")
+        self._reader = (
+            engine if self.is_sqlite else engine.execution_options(isolation_level="REPEATABLE READ")
+        )
 
     @contextmanager
     def write(self) -> Iterator[Tx]:
@@ -48,13 +51,16 @@ class Database:
 
         Raises Unavailable; with `outcome_unknown` when the connection was lost while committing.
         """
-        with self.translated_errors(), self._writer.connect() as connection:
-            with connection.begin() as transaction:
-                yield connection
-                try:
-                    transaction.commit()
-                except DBAPIError as error:
-                    raise as_unknown_outcome(error) or error from None
+        with (
+            self.translated_errors(),
+            self._writer.connect() as connection,
+            connection.begin() as transaction,
+        ):
+            yield connection
+            try:
+                transaction.commit()
+            except DBAPIError as error:
+                raise as_unknown_outcome(error) or error from None
 
     @contextmanager
     def read(self) -> Iterator[Tx]:

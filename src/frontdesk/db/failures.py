@@ -1,6 +1,8 @@
 """What a driver's error means, told apart by SQLSTATE and constraint name; its text is never passed on (it holds values)."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from sqlalchemy import Table
 from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, OperationalError
@@ -30,17 +32,19 @@ def unique_columns(error: DBAPIError) -> str | None:
     return found.group(1) if found else None
 
 
-def violates(error: DBAPIError, table: Table, constraint: str) -> bool:
-    """Whether `error` is a violation of the unique constraint or index of that name."""
-    violated = unique_columns(error)
-    if violated is None or violated == constraint:
-        return violated is not None
-    columns = {
-        str(thing.name): ", ".join(f"{table.name}.{column.name}" for column in thing.columns)
-        for thing in (*table.constraints, *table.indexes)
-        if hasattr(thing, "columns")
-    }
-    return columns.get(constraint) == violated
+@contextmanager
+def violation_as(error: Exception, table: Table, *columns: str) -> Iterator[None]:
+    """Raise `error` when the block violates the table's unique constraint over these columns."""
+    try:
+        yield
+    except IntegrityError as violation:
+        wanted = {
+            f"uq_{table.name}_{'_'.join(columns)}",
+            ", ".join(f"{table.name}.{name}" for name in columns),
+        }
+        if unique_columns(violation) in wanted:
+            raise error from None
+        raise
 
 
 def as_unavailable(error: DBAPIError | PoolTimeout) -> Unavailable | None:

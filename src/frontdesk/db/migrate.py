@@ -43,8 +43,7 @@ def current(db: Database) -> str | None:
 def head() -> str:
     """The revision that this version of the program needs."""
     revision = ScriptDirectory(str(_FOLDER)).get_current_head()
-    assert revision is not None
-    return revision
+    return str(revision)
 
 
 @contextmanager
@@ -68,4 +67,3 @@ def _revisions_up_to(revision: str | None) -> list[str]:
         return []
     script = ScriptDirectory(str(_FOLDER))
     return [step.revision for step in reversed(list(script.iterate_revisions(revision, "base")))]
-

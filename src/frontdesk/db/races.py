@@ -17,9 +17,7 @@ ATTEMPTS_TOGETHER = 3
 ATTEMPTS_ALONE = 8
 
 
-def write_together(
-    db: Database, items: Sequence[Item], work: Work[Item, Result]
-) -> list[Result | Exception]:
+def write_together(db: Database, items: Sequence[Item], work: Work[Item, Result]) -> list[Result | Exception]:
     """`work(tx, items)` in one transaction; one result, or the item's own error, per item.
 
     A lost race (unique violation, deadlock, dead connection) runs the set again against the new state. What that does
@@ -29,18 +27,16 @@ def write_together(
         return list(_attempt(db, items, work, attempts=ATTEMPTS_TOGETHER))
     except Unavailable:
         raise
-    except Exception:
+    except Exception:  # noqa: BLE001  # one item may be the cause, and each gets its own answer
         return [_alone(db, item, work) for item in items]
 
 
-def _alone(
-    db: Database, item: Item, work: Work[Item, Result]
-) -> Result | Exception:
+def _alone(db: Database, item: Item, work: Work[Item, Result]) -> Result | Exception:
     try:
         return _attempt(db, [item], work, attempts=ATTEMPTS_ALONE)[0]
     except DBAPIError as error:
         return Unavailable("Others keep writing the same record.") if lost_race(error) else error
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  # it is the item's answer
         return error
 
 

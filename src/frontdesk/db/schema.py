@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import TIMESTAMP, BigInteger, Date, Integer, MetaData, String
-from sqlalchemy.dialects.postgresql import JSON as PostgresJson
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import JSON, TypeDecorator, TypeEngine
 
@@ -24,7 +24,7 @@ metadata = MetaData(
 Id = BigInteger().with_variant(Integer(), "sqlite")
 
 # JSON keeps the order of keys, which JSONB would not: metadata is echoed as it was sent.
-Json = JSON(none_as_null=True).with_variant(PostgresJson(none_as_null=True), "postgresql")
+Json = JSON(none_as_null=True).with_variant(postgresql.JSON(none_as_null=True), "postgresql")
 
 
 class UtcTime(TypeDecorator[datetime]):

@@ -99,9 +99,7 @@ def update_set(tx: Tx, table: Table, rows: Sequence[Row]) -> None:
         _write(tx, _update_sql(tx.dialect.name, table, columns), table, rows, columns)
 
 
-def find_set(
-    tx: Tx, table: Table, column: str, values: Collection[Any], *, columns: Sequence[str]
-) -> Found:
+def find_set(tx: Tx, table: Table, column: str, values: Collection[Any], *, columns: Sequence[str]) -> Found:
     """The rows whose `column` holds one of the values."""
     sql = _find_sql(tx.dialect.name, table, column, tuple(columns))
     return _read(tx, sql, (_array(tx, values),), columns)
@@ -225,6 +223,6 @@ def _lock_sql(
 
 
 def _recordset(table: Table, columns: tuple[str, ...]) -> str:
-    dialect = postgresql.dialect()
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
     types = ", ".join(f"{name} {table.c[name].type.compile(dialect)}" for name in columns)
     return f"json_to_recordset(%s::json) AS r({types})"

@@ -59,7 +59,11 @@ class Ledger:
             return Invalid(in_field_order(faults))
         known, scope = self._known, self._scope(submission.account_id)
         values = _EMPTY | given
-        changes = {name: [None, value] for name, value in given.items() if value is not None and name != "email_folded"}
+        changes = {
+            name: [None, value]
+            for name, value in given.items()
+            if value is not None and name != "email_folded"
+        }
         values.update(
             account_id=submission.account_id,
             plan_id=submission.plan_id,
@@ -76,7 +80,11 @@ class Ledger:
         if values["account_id"] != submission.account_id:
             # Another account's record: the caller learns that the identifier is taken, and what else is wrong with a new one.
             taken = Fault("external_id", "not_unique", NOT_UNIQUE)
-            return Invalid(in_field_order([taken, *missing_on_create(submission.record), *self._faults(submission, given, None)]))
+            return Invalid(
+                in_field_order(
+                    [taken, *missing_on_create(submission.record), *self._faults(submission, given, None)]
+                )
+            )
         changed = {name: value for name, value in given.items() if values[name] != value}
         moved = values["plan_id"] != submission.plan_id
         if changed or submission.record.faults:

@@ -24,7 +24,10 @@ def _text(limit: int) -> dict[str, Any]:
     return {"type": "string", "maxLength": limit}
 
 
-_DATE = {"type": "string", "description": "A date or an ISO 8601 timestamp; the calendar date as written counts."}
+_DATE = {
+    "type": "string",
+    "description": "A date or an ISO 8601 timestamp; the calendar date as written counts.",
+}
 _TRUTH = {"anyOf": [{"type": "string", "pattern": "^(?i:true|false)$"}, {"type": "boolean"}]}
 _METADATA = {
     "type": "object",

@@ -124,7 +124,10 @@ def _record(
         given["metadata"] = {}
     asked = bool(given.pop("invite_immediately", False))
     if strict:
-        faults += [Fault(shown_name(name), "unknown_field", "there is no such field") for name in ignored[:SHOWN_NAMES]]
+        faults += [
+            Fault(shown_name(name), "unknown_field", "there is no such field")
+            for name in ignored[:SHOWN_NAMES]
+        ]
         ignored = []
     return MemberRecord(
         given.get("external_id"), given, asked, tuple(faults), tuple(reading.warnings), tuple(ignored)

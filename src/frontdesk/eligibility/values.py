@@ -128,10 +128,8 @@ def read_true_or_false(value: object, _reading: Reading) -> str:
 
 
 def read_relationship_hipaa(value: object, reading: Reading) -> str:
-    if type(value) is int and 0 <= value <= 99:
-        code = f"{value:02d}"
-    else:
-        code = parse_text(value, limit=255)
+    is_number = type(value) is int and 0 <= value <= 99
+    code = f"{value:02d}" if is_number else parse_text(value, limit=255)
     if code not in HIPAA_RELATIONSHIPS:
         reading.warnings.append("relationship_code_hipaa_unknown")
     return code
@@ -162,9 +160,6 @@ def read_metadata(value: object, _reading: Reading) -> dict[str, str]:
 
 
 def _check_metadata_item(key: str, item: Any) -> None:
-    if type(item) is str and len(item) <= METADATA_VALUE_LENGTH and 1 <= len(key) <= METADATA_KEY_LENGTH:
-        if key.isprintable() and item.isprintable():
-            return
     part = shown_name(key)
     if not 1 <= len(key) <= METADATA_KEY_LENGTH:
         raise Rejected("too_long", f"keys must have 1 to {METADATA_KEY_LENGTH} characters", part=part)

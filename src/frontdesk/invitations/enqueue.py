@@ -51,7 +51,9 @@ class CircumstancesFound:
         )
 
 
-def find_circumstances(tx: Tx, *, account_ids: Collection[int], addresses: Collection[str]) -> CircumstancesFound:
+def find_circumstances(
+    tx: Tx, *, account_ids: Collection[int], addresses: Collection[str]
+) -> CircumstancesFound:
     """The accounts' settings and which of the (folded) addresses are suppressed. Two set reads."""
     return CircumstancesFound(
         store.find_batches_enabled(tx, account_ids), store.find_suppressed(tx, addresses)

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 def find_deliverability(tx: Tx, account_id: int) -> dict[str, Any] | None:
-    row = tx.execute(select(deliverability).where(deliverability.c.account_id == account_id)).mappings().first()
+    row = (
+        tx.execute(select(deliverability).where(deliverability.c.account_id == account_id)).mappings().first()
+    )
     return dict(row) if row else None
 
 
@@ -38,7 +40,9 @@ def insert_invitations(tx: Tx, rows: Sequence[Row]) -> None:
     insert_set(tx, invitations, rows)
 
 
-def list_invitations(tx: Tx, *, account_id: int | None, state: str | None, limit: int) -> list[dict[str, Any]]:
+def list_invitations(
+    tx: Tx, *, account_id: int | None, state: str | None, limit: int
+) -> list[dict[str, Any]]:
     query = select(invitations).order_by(invitations.c.id.desc()).limit(limit)
     if account_id is not None:
         query = query.where(invitations.c.account_id == account_id)

@@ -2,6 +2,7 @@
 
 from frontdesk.plans.patch import PlanPatch, parse_plan_patch, parse_plan_text
 from frontdesk.plans.plan import (
+    NewPlan,
     Plan,
     ProviderGroup,
     change_plan,
@@ -14,6 +15,7 @@ from frontdesk.plans.plan import (
 )
 
 __all__ = [
+    "NewPlan",
     "Plan",
     "PlanPatch",
     "ProviderGroup",

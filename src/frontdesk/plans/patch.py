@@ -39,7 +39,10 @@ def parse_plan_patch(body: Mapping[str, object], *, strict: bool = False) -> Pla
                 faults.append(Fault(name, rejected.code, rejected.message))
     unknown = tuple(name for name in body if name not in CHANGEABLE and name not in READ_ONLY)
     if strict:
-        faults += [Fault(shown_name(name), "unknown_field", "there is no such field") for name in unknown[:SHOWN_NAMES]]
+        faults += [
+            Fault(shown_name(name), "unknown_field", "there is no such field")
+            for name in unknown[:SHOWN_NAMES]
+        ]
     return PlanPatch(
         changes=changes,
         echoed={name: body[name] for name in READ_ONLY if name in body},

@@ -4,13 +4,11 @@ The wire's `active` is `accepting_patients` here; whether doctors are on duty is
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from sqlalchemy.exc import IntegrityError
-
 from frontdesk.db import Tx
-from frontdesk.db.failures import violates
+from frontdesk.db.failures import violation_as
 from frontdesk.db.sets import Found
 from frontdesk.errors import Conflict, Fault, Invalid, NotFound
 from frontdesk.plans import store
@@ -40,6 +38,18 @@ class Plan:
     version: int
     created_at: datetime
     provider_group: ProviderGroup
+
+
+@dataclass(frozen=True, slots=True)
+class NewPlan:
+    """A plan to be made; `external_id` is unique among the account's plans."""
+
+    account_id: int
+    provider_group_id: int
+    external_id: str
+    name: str
+    description: str | None = None
+    accepting_patients: bool = True
 
 
 def list_plans(
@@ -81,60 +91,28 @@ def change_plan(
     changes = {name: value for name, value in changes.items() if getattr(plan, name) != value}
     if not changes:
         return plan
-    try:
+    with violation_as(Invalid([NOT_UNIQUE]), plans, "account_id", "external_id"):
         changed = store.update_plan(tx, plan_id, plan.version, changes)
-    except IntegrityError as error:
-        if violates(error, plans, "uq_plans_account_id_external_id"):
-            raise Invalid([NOT_UNIQUE]) from None
-        raise
     if not changed:
         raise Conflict("The plan is being changed by somebody else.")
     return get_plan(tx, account_id, plan_id)
 
 
-def create_plan(
-    tx: Tx,
-    *,
-    account_id: int,
-    provider_group_id: int,
-    external_id: str,
-    name: str,
-    description: str | None,
-    accepting_patients: bool,
-    now: datetime,
-) -> Plan:
-    """`account_id` must exist. Raises NotFound for an unknown provider group, Invalid(`not_unique`)."""
-    if not store.select_provider_groups(tx, provider_group_id):
+def create_plan(tx: Tx, plan: NewPlan, *, now: datetime) -> Plan:
+    """Its account must exist. Raises NotFound for an unknown provider group, Invalid(`not_unique`)."""
+    if not store.select_provider_groups(tx, plan.provider_group_id):
         raise NotFound("There is no such provider group.")
-    row = {
-        "account_id": account_id,
-        "provider_group_id": provider_group_id,
-        "external_id": external_id,
-        "name": name,
-        "description": description,
-        "accepting_patients": accepting_patients,
-        "version": 1,
-        "created_at": now,
-    }
-    try:
-        plan_id = store.insert_plan(tx, row)
-    except IntegrityError as error:
-        if violates(error, plans, "uq_plans_account_id_external_id"):
-            raise Invalid([NOT_UNIQUE]) from None
-        raise
-    return get_plan(tx, account_id, plan_id)
+    with violation_as(Invalid([NOT_UNIQUE]), plans, "account_id", "external_id"):
+        plan_id = store.insert_plan(tx, asdict(plan) | {"version": 1, "created_at": now})
+    return get_plan(tx, plan.account_id, plan_id)
 
 
 def create_provider_group(tx: Tx, *, name: str, external_id: str | None, now: datetime) -> ProviderGroup:
     """Raises Invalid(`not_unique`) when another group has the external_id."""
-    try:
+    with violation_as(Invalid([NOT_UNIQUE]), provider_groups, "external_id"):
         group_id = store.insert_provider_group(
             tx, {"name": name, "external_id": external_id, "created_at": now}
         )
-    except IntegrityError as error:
-        if violates(error, provider_groups, "uq_provider_groups_external_id"):
-            raise Invalid([NOT_UNIQUE]) from None
-        raise
     return ProviderGroup(group_id, name, external_id, now)
 
 
@@ -143,5 +121,5 @@ def list_provider_groups(tx: Tx) -> list[ProviderGroup]:
 
 
 def _plan(row: store.PlanRow) -> Plan:
-    *own, group_id, group_name, group_external_id, group_created_at = row
-    return Plan(*own, ProviderGroup(group_id, group_name, group_external_id, group_created_at))
+    own, group = tuple(row)[:8], tuple(row)[8:]
+    return Plan(*own, ProviderGroup(*group))

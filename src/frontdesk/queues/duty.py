@@ -48,7 +48,9 @@ def patient_leaves(tx: Tx, plan_id: int, patient: str) -> bool:
     return store.delete_patient(tx, plan_id, patient)
 
 
-def record_visit(tx: Tx, plan_id: int, doctor: str, *, started_at: datetime, ended_at: datetime | None) -> None:
+def record_visit(
+    tx: Tx, plan_id: int, doctor: str, *, started_at: datetime, ended_at: datetime | None
+) -> None:
     """A visit, in progress while `ended_at` is None. Raises NotFound."""
     store.insert_visit(tx, plan_id, store.group_of_plan(tx, plan_id), doctor, started_at, ended_at)
 

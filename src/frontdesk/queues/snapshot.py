@@ -10,10 +10,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy.exc import DBAPIError
-
 from frontdesk.clock import Clock
 from frontdesk.db import Database, Tx
+from frontdesk.db.races import write_together
 from frontdesk.errors import Unavailable
 from frontdesk.queues import store
 from frontdesk.queues.estimate import Pool, estimate_wait, usual_seconds
@@ -68,16 +67,22 @@ class QueueSnapshots:
         if shared is not None:
             return shared
         try:
-            with db.write() as tx:
-                # Another process may have stored its own since: the first one stored is everybody's.
-                shared = self._stored(tx, account_id, plan_ids)
-                if shared is None:
-                    queues = {str(id_): _packed(queue) for id_, queue in fresh.queues.items()}
-                    times = {"taken_at": fresh.taken_at, "expires_at": fresh.expires_at}
-                    store.save_snapshot(tx, account_id, **times, queues=queues)
-        except (Unavailable, DBAPIError):
-            return db.ask(lambda tx: self._stored(tx, account_id, plan_ids)) or fresh
-        return shared or fresh
+            [shown] = write_together(
+                db, [fresh], lambda tx, snapshots: [self._share(tx, account_id, snapshots[0])]
+            )
+        except Unavailable:
+            return fresh  # a database that can't be written is no reason not to tell what was read
+        return fresh if isinstance(shown, Exception) else shown
+
+    def _share(self, tx: Tx, account_id: int, fresh: Snapshot) -> Snapshot:
+        """Store the snapshot for all, unless another process was first: the one stored is everybody's."""
+        shared = self._stored(tx, account_id, fresh.queues)
+        if shared is not None:
+            return shared
+        queues = {str(id_): _packed(queue) for id_, queue in fresh.queues.items()}
+        times = {"taken_at": fresh.taken_at, "expires_at": fresh.expires_at}
+        store.save_snapshot(tx, account_id, **times, queues=queues)
+        return fresh
 
     def _look(self, tx: Tx, account_id: int, plan_ids: Collection[int]) -> tuple[Snapshot | None, Snapshot]:
         now = self._clock()
@@ -89,7 +94,9 @@ class QueueSnapshots:
         row = store.find_snapshot(tx, account_id)
         if row is None:
             return None
-        queues = {int(id_): QueueInfo(wait, length, on_duty) for id_, (wait, length, on_duty) in row.queues.items()}
+        queues = {
+            int(id_): QueueInfo(wait, length, on_duty) for id_, (wait, length, on_duty) in row.queues.items()
+        }
         ttl_seconds = round((row.expires_at - row.taken_at).total_seconds())
         stored = Snapshot(queues, ttl_seconds, row.taken_at, row.expires_at)
         return stored if stored.covers(plan_ids, self._clock()) else None
@@ -120,7 +127,9 @@ def take_queues(tx: Tx, account_id: int, now: datetime) -> dict[int, QueueInfo]:
     for row in scene.waiting:
         lengths[row.plan_id] += 1
     return {
-        row.id: QueueInfo(waits[row.provider_group_id], lengths[row.id], pools[row.provider_group_id].doctors > 0)
+        row.id: QueueInfo(
+            waits[row.provider_group_id], lengths[row.id], pools[row.provider_group_id].doctors > 0
+        )
         for row in scene.plans
     }
 

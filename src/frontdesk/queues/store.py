@@ -72,7 +72,9 @@ def insert_visit(
 def select_doctors(tx: Tx) -> list[Any]:
     columns = doctors_on_duty.c
     order = (columns.provider_group_id, columns.since_at, columns.doctor)
-    return list(tx.execute(select(columns.provider_group_id, columns.doctor, columns.since_at).order_by(*order)))
+    return list(
+        tx.execute(select(columns.provider_group_id, columns.doctor, columns.since_at).order_by(*order))
+    )
 
 
 def select_patients(tx: Tx) -> list[Any]:
@@ -83,7 +85,9 @@ def select_patients(tx: Tx) -> list[Any]:
 
 def select_scene(tx: Tx, account_id: int) -> Scene:
     """Everything about the groups that serve the account's plans, sibling plans of other accounts included."""
-    own = list(tx.execute(select(plans.c.id, plans.c.provider_group_id).where(plans.c.account_id == account_id)))
+    own = list(
+        tx.execute(select(plans.c.id, plans.c.provider_group_id).where(plans.c.account_id == account_id))
+    )
     groups = sorted({row.provider_group_id for row in own})
     in_groups = visits.c.provider_group_id.in_(groups)
     return Scene(
@@ -100,14 +104,16 @@ def select_scene(tx: Tx, account_id: int) -> Scene:
                 select(plans.c.provider_group_id, waiting_patients.c.plan_id)
                 .join(plans, plans.c.id == waiting_patients.c.plan_id)
                 .where(plans.c.provider_group_id.in_(groups))
-                .order_by(waiting_patients.c.joined_at, waiting_patients.c.plan_id, waiting_patients.c.patient)
+                .order_by(
+                    waiting_patients.c.joined_at, waiting_patients.c.plan_id, waiting_patients.c.patient
+                )
             )
         ),
         in_progress=list(
             tx.execute(
-                select(visits.c.provider_group_id, visits.c.plan_id, visits.c.doctor, visits.c.started_at).where(
-                    in_groups, visits.c.ended_at.is_(None)
-                )
+                select(
+                    visits.c.provider_group_id, visits.c.plan_id, visits.c.doctor, visits.c.started_at
+                ).where(in_groups, visits.c.ended_at.is_(None))
             )
         ),
         recent=_recent_visits(tx, groups),
@@ -117,7 +123,13 @@ def select_scene(tx: Tx, account_id: int) -> Scene:
 def _recent_visits(tx: Tx, groups: Collection[int]) -> list[Any]:
     newest = func.row_number().over(partition_by=visits.c.plan_id, order_by=visits.c.ended_at.desc())
     ranked = (
-        select(visits.c.provider_group_id, visits.c.plan_id, visits.c.started_at, visits.c.ended_at, newest.label("n"))
+        select(
+            visits.c.provider_group_id,
+            visits.c.plan_id,
+            visits.c.started_at,
+            visits.c.ended_at,
+            newest.label("n"),
+        )
         .where(visits.c.provider_group_id.in_(groups), visits.c.ended_at.is_not(None))
         .subquery()
     )
