@@ -1,22 +1,89 @@
-"""The reference: /openapi.json, the page at /docs with its assets, and the list of problems."""
+"""The reference: /openapi.json, the page at /docs with its files, and the list of problems at /problems."""
 
 import json
+from functools import lru_cache
+from html import escape
+from importlib.resources import files
 
-from frontdesk.api.exchange import Answer, Exchange
+from frontdesk.api.exchange import Answer, Exchange, Header
+from frontdesk.api.openapi import openapi_document
+from frontdesk.api.problems import PROBLEMS
 from frontdesk.app import App
+from frontdesk.eligibility.parse import FAULT_CODES, WARNINGS
+from frontdesk.errors import NotFound
+from frontdesk.invitations import REASONS
+
+ASSETS = {
+    "page.js": ("page.js", "text/javascript; charset=utf-8"),
+    "swagger-ui-bundle.js": ("swagger-ui/swagger-ui-bundle.js", "text/javascript; charset=utf-8"),
+    "swagger-ui.css": ("swagger-ui/swagger-ui.css", "text/css; charset=utf-8"),
+    "favicon-32x32.png": ("swagger-ui/favicon-32x32.png", "image/png"),
+}
+_CACHED: Header = (b"cache-control", b"public, max-age=3600")
 
 
-async def document(app: App, exchange: Exchange) -> Answer:
-    return Answer(200, json.dumps({}).encode())
+async def document(app: App, _exchange: Exchange) -> Answer:
+    """`GET /openapi.json`."""
+    return Answer(200, _document(app.config.base_url), (_CACHED,))
 
 
-async def page(app: App, exchange: Exchange) -> Answer:
-    return Answer(200, b"", (), b"text/html")
+async def page(app: App, _exchange: Exchange) -> Answer:
+    """`GET /docs`: the page, allowed to load from and talk to this service and nobody else."""
+    return Answer(200, _file("page.html"), (_policy(app.config.base_url),), b"text/html; charset=utf-8")
 
 
-async def asset(app: App, exchange: Exchange) -> Answer:
-    return Answer(200, b"", (), b"text/html")
+async def asset(_app: App, exchange: Exchange) -> Answer:
+    """`GET /docs/:asset`: one of the page's files. Raises NotFound."""
+    known = ASSETS.get(exchange.path_parameters["asset"])
+    if known is None:
+        raise NotFound("There is nothing at this address.")
+    path, content_type = known
+    return Answer(200, _file(path), (_CACHED,), content_type.encode())
 
 
-async def problems(app: App, exchange: Exchange) -> Answer:
-    return Answer(200, b"", (), b"text/html")
+async def problems(app: App, _exchange: Exchange) -> Answer:
+    """`GET /problems`: what the `type` of every problem points at."""
+    return Answer(200, _problems_page(), (_policy(app.config.base_url),), b"text/html; charset=utf-8")
+
+
+def _policy(base_url: str) -> Header:
+    policy = (
+        f"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
+        f"connect-src 'self' {base_url}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    return b"content-security-policy", policy.encode()
+
+
+@lru_cache(maxsize=8)
+def _document(base_url: str) -> bytes:
+    return json.dumps(openapi_document(base_url), ensure_ascii=False).encode()
+
+
+@lru_cache(maxsize=8)
+def _file(path: str) -> bytes:
+    return files("frontdesk.api").joinpath("assets", path).read_bytes()
+
+
+@lru_cache(maxsize=1)
+def _problems_page() -> bytes:
+    kinds = {
+        kind: f"{problem.status}. {problem.title}. {problem.happens}" for kind, problem in PROBLEMS.items()
+    }
+    sections = (
+        ("Problems", kinds),
+        ("Fault codes, in errors[].code", FAULT_CODES),
+        ("Warnings, in Eligibility-Warnings", WARNINGS),
+        ("Why nobody was invited, in Invitation", {reason.value: text for reason, text in REASONS.items()}),
+    )
+    body = "".join(_section(title, entries) for title, entries in sections)
+    style = "body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem}dt{font-weight:600}"
+    page = f"<!doctype html><html lang=en><meta charset=utf-8><title>Problems</title><style>{style}</style>{body}</html>"
+    return page.encode()
+
+
+def _section(title: str, entries: dict[str, str]) -> str:
+    rows = "".join(
+        f'<dt id="{escape(name)}"><code>{escape(name)}</code></dt><dd>{escape(text)}</dd>'
+        for name, text in entries.items()
+    )
+    return f"<h1>{escape(title)}</h1><dl>{rows}</dl>"

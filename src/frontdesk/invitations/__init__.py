@@ -1,11 +1,12 @@
 """Invitations: who gets one (the four rules), in what state it is, and the account's deliverability settings."""
 
 from frontdesk.invitations.enqueue import Circumstances, NewInvitation, State, enqueue, find_circumstances
-from frontdesk.invitations.rules import Candidate, Decision, Delivery, Reason, decide_invitation
+from frontdesk.invitations.rules import REASONS, Candidate, Decision, Delivery, Reason, decide_invitation
 from frontdesk.invitations.settings import Deliverability, get_deliverability, set_deliverability
 from frontdesk.invitations.store import list_invitations
 
 __all__ = [
+    "REASONS",
     "Candidate",
     "Circumstances",
     "Decision",

@@ -22,6 +22,15 @@ class Reason(StrEnum):
     EXPIRED = "expired"
 
 
+REASONS = {
+    Reason.NOT_NEW: "The record existed already; only new members are invited.",
+    Reason.NO_EMAIL: "The record has no e-mail address.",
+    Reason.NOT_REQUESTED: "invite_immediately was not true, and the account has no deliverability settings.",
+    Reason.DISABLED: "invite_immediately was not true, and the account's batched invitations are switched off.",
+    Reason.SUPPRESSED: "The address is on the suppression list.",
+    Reason.EXPIRED: "The member's access has already expired.",
+}
+
 Decision = Delivery | Reason
 
 

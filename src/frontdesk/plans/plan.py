@@ -122,4 +122,4 @@ def list_provider_groups(tx: Tx) -> list[ProviderGroup]:
 
 def _plan(row: store.PlanRow) -> Plan:
     own, group = tuple(row)[:8], tuple(row)[8:]
-    return Plan(*own, ProviderGroup(*group))
+    return Plan(*(*own, ProviderGroup(*group)))

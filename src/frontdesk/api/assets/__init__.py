@@ -1,0 +1,1 @@
+"""Files that the reference page is made of; the folder swagger-ui is third-party (see its LICENSE)."""
