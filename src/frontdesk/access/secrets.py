@@ -1,6 +1,6 @@
 """Making and hashing secrets and tokens: 256 random bits each, only their SHA-256 is kept.
 
-A slow password hash would add nothing to 256 random bits and cost 220 ms a request (docs/decisions/0018).
+A slow password hash would add nothing to 256 random bits and cost 220 ms a request (docs/decisions/0017).
 """
 
 import hashlib
