@@ -1,7 +1,7 @@
 """Accounts, API clients, their secrets and tokens, and how much a client may ask."""
 
 from frontdesk.access.accounts import Account, create_account, get_account, list_accounts
-from frontdesk.access.authentication import authenticate_client
+from frontdesk.access.authentication import authenticate_client, refuse_if_limited
 from frontdesk.access.clients import (
     ApiClient,
     create_client,
@@ -28,6 +28,7 @@ __all__ = [
     "list_accounts",
     "list_clients",
     "parse_scopes",
+    "refuse_if_limited",
     "revoke_client",
     "revoke_token",
     "rotate_secret",

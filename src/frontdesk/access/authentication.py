@@ -1,12 +1,19 @@
-"""Proving to be an API client with its secret, and slowing down those who guess.
+"""Proving to be an API client with its secret, and slowing down those who guess; it knows nothing of HTTP.
 
-Failures are counted in the database, so that all processes share the count, in a sliding window of five minutes: per
-client AND address (a stranger elsewhere can't lock a customer out), and per address over all clients. While a caller is
-limited even the right secret is refused, or the limit would tell a good guess from a bad one.
+Failures are counted in the database, so that all processes share the count, over the last five minutes at any moment:
+per client at one address, and per address over all clients. While a caller is limited even the right secret is refused,
+or the limit would tell a good guess from a bad one; attempts that are refused so are not counted, so it always ends.
+
+Nothing is counted per client over all addresses: a stranger who keeps failing from many places would lock the customer
+out for good, and all that such a count could hinder is the guessing of 256 random bits. An IPv6 address counts as its
+/64, which is what one caller has.
 """
 
 import hmac
+import math
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from ipaddress import IPv6Address, IPv6Network, ip_address
 
 from frontdesk.access import store
 from frontdesk.access.clients import ApiClient, find_client
@@ -16,31 +23,80 @@ from frontdesk.errors import RateLimited
 
 WINDOW_SECONDS = 300
 FAILURES_PER_CLIENT_AND_ADDRESS = 10
-FAILURES_PER_ADDRESS = 50
+FAILURES_PER_ADDRESS = 30
 
+_WINDOW = timedelta(seconds=WINDOW_SECONDS)
+_NO_CLIENT = 0  # no row has this id
 _NO_SECRET = digest("")
+
+
+@dataclass(frozen=True, slots=True)
+class _Subjects:
+    """What a failure counts against, hashed: an address can be a person's."""
+
+    client_at_address: bytes
+    address: bytes
 
 
 def authenticate_client(
     tx: Tx, *, client_id: str, client_secret: str, address: str, now: datetime
 ) -> ApiClient | None:
     """The client, or None for a wrong pair, in which case the failure is recorded: commit it. Raises RateLimited."""
-    pair, alone = digest(f"pair:{client_id}:{address}"), digest(f"address:{address}")
-    since = now - timedelta(seconds=WINDOW_SECONDS)
-    for subject, limit in ((pair, FAILURES_PER_CLIENT_AND_ADDRESS), (alone, FAILURES_PER_ADDRESS)):
-        failures = store.failures_since(tx, subject, since, limit)
-        if len(failures) >= limit:
-            wait = failures[-1] + timedelta(seconds=WINDOW_SECONDS) - now
-            raise RateLimited(
-                "Too many failed attempts.", retry_after_seconds=max(1, int(wait.total_seconds()) + 1)
-            )
+    subjects = _subjects(client_id, address)
+    # Guesses that are sent at once are counted one after the other, or they would all find room below the limit.
+    store.lock_failures(tx, subjects.address)
+    refuse_if_limited(tx, client_id=client_id, address=address, now=now)
     client = find_client(tx, client_id)
-    hashes = store.live_secret_hashes(tx, client.id) if client and client.revoked_at is None else []
+    if client is not None and client.revoked_at is not None:
+        client = None
+    hashes = store.live_secret_hashes(tx, client.id if client else _NO_CLIENT)
     offered = digest(client_secret)
     # Every live secret is compared, and one is compared even when there is none, so that time tells nothing.
     matches = [hmac.compare_digest(offered, known) for known in [*hashes, _NO_SECRET]]
     if client is not None and any(matches[:-1]):
         return client
-    store.delete_failures_before(tx, since)
-    store.insert_failures(tx, (pair, alone), now)
+    store.delete_oldest_failures(tx, outside=_counted(now))
+    store.insert_failures(tx, (subjects.client_at_address, subjects.address), now)
     return None
+
+
+def refuse_if_limited(tx: Tx, *, client_id: str, address: str, now: datetime) -> None:
+    """Raises RateLimited while there are too many failures. It writes nothing, so a door can ask before it opens a
+    transaction that keeps others waiting."""
+    subjects = _subjects(client_id, address)
+    waits = [
+        _wait_seconds(tx, subjects.client_at_address, FAILURES_PER_CLIENT_AND_ADDRESS, now),
+        _wait_seconds(tx, subjects.address, FAILURES_PER_ADDRESS, now),
+    ]
+    if any(waits):
+        raise RateLimited("Too many failed attempts.", retry_after_seconds=max(waits))
+
+
+def _wait_seconds(tx: Tx, subject: bytes, limit: int, now: datetime) -> int:
+    """How long until the subject has fewer than `limit` failures in the window; 0 when that is now."""
+    failures = store.failures_within(tx, subject, _counted(now), limit)
+    if len(failures) < limit:
+        return 0
+    wait = (failures[-1] + _WINDOW - now).total_seconds()
+    return min(max(1, math.ceil(wait)), WINDOW_SECONDS)
+
+
+def _counted(now: datetime) -> tuple[datetime, datetime]:
+    """The time after which, and up to which, a failure counts. A window ahead is for machines whose clocks differ; what
+    lies farther ahead was written by a clock that has since been set back, and must not lock anybody out until then."""
+    return now - _WINDOW, now + _WINDOW
+
+
+def _subjects(client_id: str, address: str) -> _Subjects:
+    network = _network(address)
+    return _Subjects(digest(f"client:{network} {client_id}"), digest(f"address:{network}"))
+
+
+def _network(address: str) -> str:
+    try:
+        ip = ip_address(address)
+    except ValueError:  # a socket of the machine's own, for instance
+        return address
+    if not isinstance(ip, IPv6Address):
+        return str(ip)
+    return str(ip.ipv4_mapped or IPv6Network((int(ip), 64), strict=False))

@@ -1,5 +1,6 @@
 """API clients of an account and their secrets: made by the server, shown once, at most two alive for rotation."""
 
+import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +13,9 @@ from frontdesk.db import Tx
 from frontdesk.errors import NotFound
 
 LIVE_SECRETS = 2
+
+# What can't be one of our ids is not looked up: a database may not even take it (U+0000).
+_CLIENT_ID = re.compile(r"[!-~]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,8 @@ def list_clients(tx: Tx, account_id: int | None = None) -> list[ApiClient]:
 
 
 def find_client(tx: Tx, client_id: str) -> ApiClient | None:
+    if not _CLIENT_ID.fullmatch(client_id):
+        return None
     rows = store.select_clients(tx, client_id=client_id)
     return _client(rows[0]) if rows else None
 
@@ -76,6 +82,9 @@ def get_client(tx: Tx, client_id: str) -> ApiClient:
 
 def rotate_secret(tx: Tx, client_id: str, *, now: datetime) -> str:
     """A second secret beside the newest one; an older one stops working now. Raises NotFound."""
+    store.lock_client(
+        tx, get_client(tx, client_id).id
+    )  # or rotations at once would leave more than two alive
     client = get_client(tx, client_id)
     if client.revoked_at is not None:
         raise NotFound("There is no such API client.")

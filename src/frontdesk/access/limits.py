@@ -1,6 +1,7 @@
-"""Request limits per API client: exact over all processes, free of cost where none is set.
+"""Request limits per API client and minute: never more than the limit over all processes, free of cost where none is set.
 
-A process sets requests aside in blocks, in a row that all processes share, and spends them without asking again.
+A process sets requests aside in blocks, in a row that all processes share, and spends them without asking again. Blocks
+grow with what the process has spent and shrink with what is left, so that hardly any is unspent where it isn't needed.
 """
 
 import asyncio
@@ -13,19 +14,24 @@ from frontdesk.db import Database
 from frontdesk.db.races import write_together
 from frontdesk.errors import RateLimited
 
-BLOCKS_PER_MINUTE = 20
+# A block is at most this part of the limit, and of what is left of it.
+BLOCK_SHARE = 20
 
 
 @dataclass(slots=True)
 class _Block:
+    """What this process may spend in one minute without asking, and what was `free` for anybody when it asked last."""
+
     minute: int
-    left: int
-    spent: bool = False  # the shared row has nothing left for this minute
+    size: int = 1
+    left: int = 0
+    free: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """`remaining` is what this process may still spend without asking; `reset_seconds` until the minute is over."""
+    """`remaining` requests of this minute, as this process knows (others may have spent some of them since);
+    `reset_seconds` until the minute is over."""
 
     limit: int
     remaining: int
@@ -46,28 +52,31 @@ class RequestLimits:
         limit = caller.requests_per_minute
         if limit is None:
             return None
-        minute, second = divmod(int(self._clock().timestamp()), 60)
         async with self._locks.setdefault(caller.client, asyncio.Lock()):
+            minute, second = divmod(int(self._clock().timestamp()), 60)
             block = self._blocks.get(caller.client)
             if block is None or block.minute != minute:
-                block = self._blocks[caller.client] = _Block(minute, 0)
-            if block.left == 0 and not block.spent:
-                block.left = await asyncio.to_thread(self._take, caller.client, minute, limit)
-                block.spent = block.left == 0
+                block = self._blocks[caller.client] = _Block(minute)
+            if block.left == 0 and block.free > 0:
+                await asyncio.to_thread(self._refill, block, caller.client, limit)
             if block.left == 0:
                 raise RateLimited(
                     "The client has used its requests of this minute.", retry_after_seconds=60 - second
                 )
             block.left -= 1
-            return Allowance(limit, block.left, 60 - second)
+            return Allowance(limit, block.left + block.free, 60 - second)
 
-    def _take(self, client: int, minute: int, limit: int) -> int:
-        block = max(1, limit // BLOCKS_PER_MINUTE)
+    def _refill(self, block: _Block, client: int, limit: int) -> None:
         [got] = write_together(
             self._db,
-            [client],
-            lambda tx, clients: [store.take_allowance(tx, clients[0], minute, block=block, limit=limit)],
+            [block],
+            lambda tx, blocks: [
+                store.take_allowance(
+                    tx, client, blocks[0].minute, block=blocks[0].size, limit=limit, share=BLOCK_SHARE
+                )
+            ],
         )
         if isinstance(got, Exception):
             raise got
-        return got
+        block.left, block.free = got
+        block.size = min(2 * block.size, max(1, limit // BLOCK_SHARE))

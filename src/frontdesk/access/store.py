@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, func, insert, select, update
 
 from frontdesk.access.tables import (
     access_tokens,
@@ -17,6 +17,8 @@ from frontdesk.access.tables import (
 from frontdesk.db import Tx
 
 ClientRow = Mapping[str, Any]
+
+_FAILURES_LOCK = 0x6C6F6769  # "logi": the first key of PostgreSQL's advisory locks on failed attempts
 
 
 def insert_account(tx: Tx, name: str, now: datetime) -> int:
@@ -40,6 +42,12 @@ def select_clients(tx: Tx, *, account_id: int | None = None, client_id: str | No
     if client_id is not None:
         query = query.where(api_clients.c.client_id == client_id)
     return [dict(row) for row in tx.execute(query).mappings()]
+
+
+def lock_client(tx: Tx, client: int) -> None:
+    """Make others who change the client wait until this transaction ends; its tokens can be used and issued meanwhile."""
+    query = select(api_clients.c.id).where(api_clients.c.id == client)
+    tx.execute(query.with_for_update(key_share=True))
 
 
 def insert_secret(tx: Tx, client: int, secret_hash: bytes, now: datetime) -> None:
@@ -97,11 +105,26 @@ def revoke_token(tx: Tx, client: int, token_hash: bytes) -> None:
     tx.execute(update(access_tokens).where(own).values(revoked=True))
 
 
-def failures_since(tx: Tx, subject_hash: bytes, since: datetime, limit: int) -> list[datetime]:
+def lock_failures(tx: Tx, subject_hash: bytes) -> None:
+    """Let one transaction at a time count and record failures of the subject (on SQLite a writer is alone anyway)."""
+    if tx.dialect.name != "sqlite":
+        key = int.from_bytes(subject_hash[:4], signed=True)
+        tx.execute(select(func.pg_advisory_xact_lock(_FAILURES_LOCK, key)))
+
+
+def failures_within(
+    tx: Tx, subject_hash: bytes, window: tuple[datetime, datetime], limit: int
+) -> list[datetime]:
     """When the newest failures of the subject were, newest first, at most `limit` of them."""
-    recent = (failed_attempts.c.subject_hash == subject_hash) & (failed_attempts.c.failed_at > since)
-    query = select(failed_attempts.c.failed_at).where(recent).order_by(failed_attempts.c.failed_at.desc())
-    return list(tx.execute(query.limit(limit)).scalars())
+    after, until = window
+    query = (
+        select(failed_attempts.c.failed_at)
+        .where(failed_attempts.c.subject_hash == subject_hash)
+        .where(failed_attempts.c.failed_at > after, failed_attempts.c.failed_at <= until)
+        .order_by(failed_attempts.c.failed_at.desc())
+        .limit(limit)
+    )
+    return list(tx.execute(query).scalars())
 
 
 def insert_failures(tx: Tx, subject_hashes: Sequence[bytes], now: datetime) -> None:
@@ -110,23 +133,34 @@ def insert_failures(tx: Tx, subject_hashes: Sequence[bytes], now: datetime) -> N
     )
 
 
-def delete_failures_before(tx: Tx, moment: datetime) -> None:
-    tx.execute(delete(failed_attempts).where(failed_attempts.c.failed_at < moment))
+def delete_oldest_failures(tx: Tx, *, outside: tuple[datetime, datetime], at_most: int = 20) -> None:
+    """Clear away failures that no longer count: more of them than one failure adds, by the primary key, so that the
+    table stays as small as what counts and an attempt's cost does not grow with it."""
+    after, until = outside
+    oldest = select(failed_attempts.c.id).order_by(failed_attempts.c.id).limit(at_most)
+    # Whoever else is clearing the same rows away needs no help, and waiting for each other could be a deadlock.
+    mine = failed_attempts.c.id.in_(oldest.with_for_update(skip_locked=True))
+    over = (failed_attempts.c.failed_at <= after) | (failed_attempts.c.failed_at > until)
+    tx.execute(delete(failed_attempts).where(mine & over))
 
 
-def take_allowance(tx: Tx, client: int, minute: int, *, block: int, limit: int) -> int:
-    """Set aside up to `block` of the client's requests of this minute; how many there were left to set aside."""
+def take_allowance(  # noqa: PLR0913  # a row's key, and the three numbers that say how much
+    tx: Tx, client: int, minute: int, *, block: int, limit: int, share: int
+) -> tuple[int, int]:
+    """Set aside up to `block` of the client's requests of this minute, and at most one part in `share` of those left (at
+    least one, while there is one); how many those are, and how many are left for anybody."""
     mine = (request_allowances.c.api_client_id == client) & (request_allowances.c.minute == minute)
     taken = tx.execute(select(request_allowances.c.taken).where(mine).with_for_update()).scalar()
-    if taken is None:
-        tx.execute(delete(request_allowances).where((request_allowances.c.api_client_id == client) & ~mine))
-        tx.execute(
-            insert(request_allowances).values(api_client_id=client, minute=minute, taken=min(block, limit))
-        )
-        return min(block, limit)
-    got = max(0, min(block, limit - int(taken)))
-    tx.execute(update(request_allowances).where(mine).values(taken=taken + got))
-    return got
+    left = max(0, limit - (taken or 0))
+    got = min(block, max(1, left // share), left)
+    if taken is not None:
+        tx.execute(update(request_allowances).where(mine).values(taken=taken + got))
+        return got, left - got
+    # The last minute's row stays: a process that is a moment behind may still be counting there.
+    past = (request_allowances.c.api_client_id == client) & (request_allowances.c.minute < minute - 1)
+    tx.execute(delete(request_allowances).where(past))
+    tx.execute(insert(request_allowances).values(api_client_id=client, minute=minute, taken=got))
+    return got, left - got
 
 
 def _new_id(result: Any) -> int:

@@ -63,35 +63,42 @@ def find_caller(tx: Tx, token_hash: bytes) -> Caller | None:
 
 
 class TokenCheck:
-    """`await check(token)`: the caller behind a bearer token, from memory when it was seen in the last 5 s."""
+    """`await check(token)`: the caller behind a bearer token, from memory when it was seen in the last 5 s.
+
+    `look_up` must begin its read after it is called: the 5 s count from then, so that nothing older is served.
+    """
 
     def __init__(self, look_up: Callable[[bytes], Awaitable[Caller | None]], clock: Clock) -> None:
         self._look_up = look_up
         self._clock = clock
         self._seen: OrderedDict[bytes, tuple[Caller, float]] = OrderedDict()
+        self._revocations = 0
 
     async def check(self, token: str) -> Caller:
         """Raises Unauthorized for a token that is unknown, expired or revoked."""
         token_hash = digest(token)
         seen, asked_at = self._seen.get(token_hash), monotonic()
         if seen is None or seen[1] <= asked_at:
-            caller = await self._look_up(token_hash)
-            if caller is None:
-                self._seen.pop(token_hash, None)
-                raise Unauthorized("The access token is unknown, expired or revoked.")
-            self._remember(token_hash, caller, asked_at)
+            caller = await self._look_up_and_remember(token_hash, asked_at)
         else:
             caller = seen[0]
-        if caller.expires_at <= self._clock():
+        if caller is None or caller.expires_at <= self._clock():
             raise Unauthorized("The access token is unknown, expired or revoked.")
         return caller
 
     def forget(self, token: str) -> None:
         """Drop what is remembered of a token, so that its revocation is in force here at once."""
+        self._revocations += 1
         self._seen.pop(digest(token), None)
 
-    def _remember(self, token_hash: bytes, caller: Caller, asked_at: float) -> None:
-        self._seen[token_hash] = (caller, asked_at + CACHE_SECONDS)
-        self._seen.move_to_end(token_hash)
-        if len(self._seen) > CACHE_SIZE:
-            self._seen.popitem(last=False)
+    async def _look_up_and_remember(self, token_hash: bytes, asked_at: float) -> Caller | None:
+        revocations = self._revocations
+        caller = await self._look_up(token_hash)
+        if caller is None:
+            self._seen.pop(token_hash, None)
+        elif revocations == self._revocations:  # else the answer may be from before the revocation
+            self._seen[token_hash] = (caller, asked_at + CACHE_SECONDS)
+            self._seen.move_to_end(token_hash)
+            if len(self._seen) > CACHE_SIZE:
+                self._seen.popitem(last=False)
+        return caller

@@ -12,7 +12,7 @@ from frontdesk.api.json_body import parse_json_object
 from frontdesk.app import App
 from frontdesk.clock import wire_time
 from frontdesk.errors import Conflict, Fault, Invalid
-from frontdesk.plans import Plan, change_plan, get_plan, list_plans, parse_plan_patch
+from frontdesk.plans import Plan, change_plan, find_taken, get_plan, list_plans, parse_plan_patch
 from frontdesk.queues import Snapshot
 
 LARGEST_PAGE = 1000
@@ -84,7 +84,8 @@ async def change(app: App, exchange: Exchange) -> Answer:
             before = get_plan(tx, caller.account_id, plan_id)
             if if_match is not None and not _matches(if_match, before.version):
                 raise Refused("precondition_failed", "The plan has changed since it was read.")
-            faults = [*patch.faults, *_read_only_faults(before, patch.echoed)]
+            taken = find_taken(tx, caller.account_id, plan_id, patch.changes)
+            faults = [*patch.faults, *taken, *_read_only_faults(before, patch.echoed)]
             if faults:
                 raise Invalid(faults)
             plan = change_plan(tx, caller.account_id, plan_id, patch.changes)

@@ -78,6 +78,15 @@ def find_owners(tx: Tx, plan_ids: Collection[int]) -> Found:
     return store.find_owners(tx, plan_ids)
 
 
+def find_taken(tx: Tx, account_id: int, plan_id: int, changes: Mapping[str, object]) -> list[Fault]:
+    """Whether another plan of the account has the external_id of the changes already."""
+    external_id = changes.get("external_id")
+    if not isinstance(external_id, str):
+        return []
+    holders = store.select_plans(tx, account_id, external_id=external_id)
+    return [NOT_UNIQUE] if any(row.id != plan_id for row in holders) else []
+
+
 def change_plan(
     tx: Tx, account_id: int, plan_id: int, changes: Mapping[str, object], *, if_version: int | None = None
 ) -> Plan:

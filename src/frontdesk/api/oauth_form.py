@@ -1,0 +1,130 @@
+"""The parameters of a token request and the client's credentials, in whichever way they were sent; it checks neither."""
+
+import base64
+from collections.abc import AsyncGenerator
+from urllib.parse import parse_qsl, unquote_plus
+
+from python_multipart.multipart import parse_options_header
+from starlette.datastructures import Headers
+from starlette.formparsers import MultiPartException, MultiPartParser
+
+from frontdesk.api.exchange import Exchange, Header, Refused
+from frontdesk.api.json_body import parse_json_object
+from frontdesk.errors import Malformed
+from frontdesk.text import Rejected, refuse_control_characters
+
+URLENCODED, MULTIPART, JSON = "application/x-www-form-urlencoded", "multipart/form-data", "application/json"
+LARGEST_FIELD_COUNT = 100
+
+# Others are ignored, as RFC 6749, section 3.2, asks for.
+PARAMETERS = ("grant_type", "client_id", "client_secret", "scope", "token", "token_type_hint")
+
+Pairs = list[tuple[str, str]]
+
+
+class OAuthError(Exception):
+    """An error as RFC 6749, section 5.2, names it."""
+
+    def __init__(self, code: str, description: str, *headers: Header) -> None:
+        super().__init__(code)
+        self.code = code
+        self.description = description
+        self.headers = headers
+
+
+def invalid_client(description: str) -> OAuthError:
+    # Every 401 names a way to authenticate (RFC 9110), not only the answer to HTTP Basic.
+    return OAuthError("invalid_client", description, (b"www-authenticate", b'Basic realm="frontdesk"'))
+
+
+async def read_form(exchange: Exchange) -> dict[str, str]:
+    """The parameters that were sent; one without a value counts as not sent (RFC 6749, section 3.2).
+
+    Raises OAuthError, and Refused(415) for what is neither a form nor JSON.
+    """
+    declared = exchange.header(b"content-type") or URLENCODED
+    media = declared.partition(";")[0].strip().lower()
+    encoding = (exchange.header(b"content-encoding") or "identity").strip().lower()
+    if media not in (URLENCODED, MULTIPART, JSON) or encoding != "identity":
+        raise Refused(
+            "unsupported_media_type", "Send a form (multipart or urlencoded) or JSON, not compressed."
+        )
+    raw = await exchange.body()
+    try:
+        pairs = await _multipart_pairs(declared, raw) if media == MULTIPART else _pairs(media, raw)
+    except (Malformed, MultiPartException, ValueError):
+        raise OAuthError("invalid_request", "The body can't be read.") from None
+    return _unambiguous([(name, value) for name, value in pairs if name in PARAMETERS])
+
+
+def read_credentials(exchange: Exchange, form: dict[str, str]) -> tuple[str, str]:
+    """client_id and client_secret, from HTTP Basic or the form. Raises OAuthError when they are missing or sent in both."""
+    if exchange.times_sent(b"authorization") > 1:
+        raise OAuthError("invalid_request", "There are two Authorization headers.")
+    scheme, _, encoded = (exchange.header(b"authorization") or "").partition(" ")
+    if scheme.lower() != "basic":
+        if "client_id" not in form or "client_secret" not in form:
+            raise invalid_client("Send client_id and client_secret, in the body or by HTTP Basic.")
+        return form["client_id"], form["client_secret"]
+    if "client_secret" in form:
+        raise OAuthError("invalid_request", "The client authenticates in two ways at once.")
+    client_id, secret = _basic_pair(encoded)
+    if form.get("client_id", client_id) != client_id:
+        raise OAuthError("invalid_request", "The two client_ids differ.")
+    return client_id, secret
+
+
+def _basic_pair(encoded: str) -> tuple[str, str]:
+    """Both halves are form-urlencoded inside the base64 (RFC 6749, section 2.3.1)."""
+    try:
+        text = base64.b64decode(encoded.strip().encode("ascii"), validate=True).decode("utf-8")
+        client_id, colon, secret = text.partition(":")
+        pair = unquote_plus(client_id, errors="strict"), unquote_plus(secret, errors="strict")
+        for value in pair:
+            refuse_control_characters(value)
+    except (ValueError, Rejected):
+        raise invalid_client("The HTTP Basic credentials can't be read.") from None
+    if not colon:
+        raise invalid_client("The HTTP Basic credentials can't be read.")
+    return pair
+
+
+def _unambiguous(pairs: Pairs) -> dict[str, str]:
+    form: dict[str, str] = {}
+    for name, value in pairs:
+        if name in form:
+            raise OAuthError("invalid_request", f"{name} is given twice.")
+        try:
+            refuse_control_characters(value)
+        except Rejected as error:
+            raise OAuthError("invalid_request", f"{name} {error.message}.") from None
+        form[name] = value
+    return {name: value for name, value in form.items() if value}
+
+
+def _pairs(media: str, raw: bytes) -> Pairs:
+    if media == JSON:
+        sent = {name: value for name, value in parse_json_object(raw).items() if name in PARAMETERS}
+        for name, value in sent.items():
+            if not isinstance(value, str | None):
+                raise OAuthError("invalid_request", f"{name} must be a string.")
+        return [(name, str(value)) for name, value in sent.items() if value is not None]
+    text = raw.decode("utf-8")
+    return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=LARGEST_FIELD_COUNT)
+
+
+async def _multipart_pairs(content_type: str, raw: bytes) -> Pairs:
+    """Read as bytes, so to speak, and then as UTF-8, whatever charset is declared: Python knows some that yield text
+    which no database takes."""
+
+    async def stream() -> AsyncGenerator[bytes, None]:
+        yield raw
+
+    boundary = parse_options_header(content_type)[1].get(b"boundary", b"").decode("ascii")
+    headers = Headers({"content-type": f'{MULTIPART}; boundary="{boundary}"; charset=latin-1'})
+    form = await MultiPartParser(headers, stream(), max_files=0, max_fields=LARGEST_FIELD_COUNT).parse()
+    return [
+        (name, value.encode("latin-1").decode("utf-8"))
+        for name, value in form.multi_items()
+        if isinstance(value, str)
+    ]

@@ -1,0 +1,140 @@
+"""What holds for every route: tokens, headers, methods, limits, and what is logged."""
+
+import json
+from typing import Any
+
+import pytest
+
+from frontdesk.access.scopes import Scope
+from frontdesk.api.routes import ENDPOINTS
+from frontdesk.db import Database
+from tests.conftest import Api, SetClock
+from tests.factories import Customer, make_customer, member_body
+
+PROTECTED = [endpoint for endpoint in ENDPOINTS if endpoint.scope is not None]
+
+
+@pytest.mark.parametrize("endpoint", PROTECTED, ids=lambda endpoint: f"{endpoint.method} {endpoint.path}")
+@pytest.mark.parametrize("authorization", [None, "", "Bearer", "Bearer x", "Basic eDp5", "Bearer \xff"])
+def test_every_protected_route_refuses_without_a_good_token(
+    api: Api, endpoint: Any, authorization: str | None
+) -> None:
+    headers = {} if authorization is None else {"Authorization": authorization.encode("latin-1")}
+    answer = api.as_(None).request(endpoint.method, endpoint.path.replace("{plan_id}", "1"), headers=headers)
+    assert answer.status_code == 401
+    assert answer.headers["WWW-Authenticate"] == 'Bearer error="invalid_token"'
+
+
+def test_an_expired_token_is_refused(api: Api, clock: SetClock) -> None:
+    assert api.get("/v2/plans").status_code == 200
+    clock.advance(7200)
+    assert api.get("/v2/plans").status_code == 401
+
+
+def test_two_authorization_headers_are_bad_framing(api: Api) -> None:
+    headers = [("Authorization", f"Bearer {api.token}"), ("Authorization", f"Bearer {api.token}")]
+    assert api.http.get("/v2/plans", headers=headers).status_code == 400
+
+
+def test_an_unknown_method_is_told_the_known_ones(api: Api) -> None:
+    answer = api.request("DELETE", "/v2/plans")
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "GET, HEAD")
+    assert api.request("PUT", "/v2/plans/1/eligibility").headers["Allow"] == "POST"
+
+
+def test_an_unknown_address_is_a_problem_too(api: Api) -> None:
+    for path in ("/", "/v2", "/v2/plans/", "/v1/plans", "/%00", "/v2/plans/1/eligibility/2"):
+        answer = api.get(path)
+        assert answer.status_code == 404
+        assert answer.headers["Content-Type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize(
+    ("accept", "status"),
+    [("application/json", 200), ("*/*", 200), ("application/*;q=0.5, text/html", 200), ("text/html", 406),
+     ("application/json;q=0", 406), ("*/*, application/json;q=0", 406), ("", 200)],
+)  # fmt: skip
+def test_an_accept_header_that_excludes_json_is_not_acceptable(api: Api, accept: str, status: int) -> None:
+    assert api.get("/v2/plans", headers={"Accept": accept}).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("content_type", "status"),
+    [("application/json", 422), ("application/json; charset=UTF-8", 422), ("application/merge-patch+json", 422),
+     ("text/plain", 415), ("application/x-www-form-urlencoded", 415), ("application/json; charset=latin-1", 415)],
+)  # fmt: skip
+def test_a_body_declared_as_something_else_than_json_is_refused(
+    api: Api, customer: Customer, content_type: str, status: int
+) -> None:
+    path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
+    answer = api.request("POST", path, content=b"{}", headers={"Content-Type": content_type})
+    assert answer.status_code == status
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"), [("my-id.1_2", True), ("a" * 65, False), ("a b", False), ("ä", False)]
+)
+def test_a_sane_request_id_is_kept(api: Api, sent: str, kept: bool) -> None:
+    answer = api.get("/v2/plans", headers={"X-Request-Id": sent.encode()})
+    assert (answer.headers["X-Request-Id"] == sent) is kept
+
+
+def test_a_client_with_a_limit_is_told_what_is_left_and_when_to_come_back(api: Api, db: Database) -> None:
+    limited = api.as_(make_customer(db, name="Limited", requests_per_minute=3).token)
+    answers = [limited.get("/v2/plans") for _ in range(5)]
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 429, 429]
+    assert answers[0].headers["RateLimit-Limit"] == "3"
+    assert answers[3].headers["Retry-After"] == "60"
+    assert api.get("/v2/plans").status_code == 200
+
+
+def test_health_needs_no_token_and_metrics_needs_the_operators(api: Api, db: Database) -> None:
+    assert api.as_(None).get("/healthz").json() == {"status": "ok"}
+    assert api.as_(None).get("/readyz").json()["status"] == "ready"
+    operator = make_customer(db, name="Operator", scopes=frozenset({Scope.OPERATOR}))
+    text = api.as_(operator.token).get("/metrics").text
+    assert 'frontdesk_requests_total{method="GET",route="/healthz",status="200"} 1.0' in text
+    assert api.get("/metrics").status_code == 403
+
+
+def test_nothing_that_a_person_sent_is_in_a_log_a_metric_or_an_error(
+    api: Api, db: Database, customer: Customer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
+    canaries = {name: f"canary{name}" for name in member_body() if name not in ("metadata", "dob", "email")}
+    good = member_body(1, first_name="canaryfirst", last_name="canarylast", email="canary@example.com")
+    good |= {
+        "external_id": "canary-1",
+        "member_id": "canary-2",
+        "city": "canarycity",
+        "metadata": {"k": "canarymeta"},
+    }
+    answers = [
+        api.post(path, good),
+        api.post(path, good | {"external_id": "canary-3"}),
+        api.post(path, canaries | {"email": "canary@", "dob": "canary", "metadata": {"k": ["canary"]}}),
+        api.post(path, "canary"),
+        api.request("POST", path, content=b'{"canary'),
+        api.get("/v2/plans?external_id=canary"),
+    ]
+    operator = make_customer(db, name="Operator", scopes=frozenset({Scope.OPERATOR}))
+    metrics = api.as_(operator.token).get("/metrics").text
+    api.http.__exit__(None, None, None)
+    api.http.__enter__()
+    errors = [answer.text for answer in answers if answer.status_code >= 400]
+    assert len(errors) == 4
+    captured = capfd.readouterr()
+    for text in (*errors, metrics, api.log.getvalue(), captured.out, captured.err):
+        assert "canary" not in text
+
+
+def test_every_request_is_logged_with_ids_only(api: Api, customer: Customer) -> None:
+    answer = api.get("/v2/plans", headers={"X-Request-Id": "logged-1"})
+    api.http.__exit__(None, None, None)
+    lines = [json.loads(line) for line in api.log.getvalue().splitlines()]
+    [line] = [line for line in lines if line["request_id"] == answer.headers["X-Request-Id"]]
+    assert line | {"at": "", "ms": 0} == {
+        "at": "", "event": "request", "request_id": "logged-1", "client": customer.client_id, "method": "GET",
+        "route": "/v2/plans", "status": 200, "ms": 0,
+    }  # fmt: skip
+    api.http.__enter__()

@@ -1,0 +1,192 @@
+"""Reading and changing plans, as a customer sees it."""
+
+from typing import Any
+
+import pytest
+
+from frontdesk import queues
+from frontdesk.access.scopes import Scope
+from frontdesk.db import Database
+from tests.conftest import Api, SetClock
+from tests.factories import NOW, Customer, make_customer
+
+PLAN_FIELDS = {
+    "id", "type", "external_id", "name", "description", "active", "created_at", "provider_group", "queue_info",
+}  # fmt: skip
+
+
+def faults(answer: Any) -> dict[str, str]:
+    return {fault["field"]: fault["code"] for fault in answer.json()["errors"]}
+
+
+def test_all_plans_of_the_account_are_listed_by_id_with_their_queues(api: Api, customer: Customer) -> None:
+    answer = api.get("/v2/plans", headers={"Host": "evil.example"})
+    assert answer.status_code == 200
+    assert answer.json()["links"] == {"self": "https://api.example.com/v2/plans"}
+    assert [plan["id"] for plan in answer.json()["data"]] == customer.plan_ids
+    plan = answer.json()["data"][1]
+    assert set(plan) == PLAN_FIELDS
+    assert plan["description"] is None
+    assert plan["created_at"] == "2026-11-20T12:00:00Z"
+    assert plan["provider_group"]["type"] == "provider_groups"
+    assert plan["queue_info"] == {
+        "estimated_wait_time": 0,
+        "queue_length": 0,
+        "is_active": True,
+        "cache_info": {"ttl": 15, "expires_at": "2026-11-20T12:00:15Z"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [("external_id=plan-1", ["plan-1"]), ("external_id=PLAN-1", []), ("external_id=", []), ("external_id=%00", []),
+     ("external_id=%FF", []), ("other=1", ["plan-0", "plan-1"])],
+)  # fmt: skip
+def test_external_id_filters_exactly(api: Api, query: str, found: list[str]) -> None:
+    answer = api.get(f"/v2/plans?{query}")
+    assert answer.status_code == 200
+    assert [plan["external_id"] for plan in answer.json()["data"]] == found
+    assert answer.json()["links"]["self"] == f"https://api.example.com/v2/plans?{query}"
+
+
+def test_pages_cover_all_plans_once(api: Api, db: Database) -> None:
+    customer = make_customer(db, name="Large", plan_count=5)
+    seen: list[int] = []
+    path: str | None = "/v2/plans?page[size]=2"
+    while path:
+        body = api.as_(customer.token).get(path).json()
+        seen += [plan["id"] for plan in body["data"]]
+        path = body["links"].get("next", "").removeprefix("https://api.example.com")
+    assert seen == customer.plan_ids
+
+
+@pytest.mark.parametrize("query", ["page[size]=0", "page[size]=1001", "page[size]=x", "page[after]=-1"])
+def test_a_page_out_of_range_is_a_fault(api: Api, query: str) -> None:
+    assert faults(api.get(f"/v2/plans?{query}")) == {query.partition("=")[0]: "not_allowed"}
+
+
+def test_one_plan_comes_in_the_same_envelope(api: Api, customer: Customer) -> None:
+    one = api.get(f"/v2/plans/{customer.plan_ids[0]}").json()
+    assert one["data"] == api.get("/v2/plans").json()["data"][:1]
+
+
+@pytest.mark.parametrize("plan_id", ["0", "999999", "abc", "1e3", "-1", "9" * 30, "%31%00", "٣"])
+def test_what_is_no_plan_is_not_found(api: Api, plan_id: str) -> None:
+    for answer in (
+        api.get(f"/v2/plans/{plan_id}"),
+        api.patch(f"/v2/plans/{plan_id}", {}),
+        api.post(f"/v2/plans/{plan_id}/eligibility", {"external_id": "x"}),
+    ):
+        assert answer.status_code == 404
+        assert answer.json()["type"] == "https://api.example.com/problems#not_found"
+
+
+def test_a_patch_changes_the_given_fields_and_answers_without_the_queue(api: Api, customer: Customer) -> None:
+    path = f"/v2/plans/{customer.plan_ids[0]}"
+    before = api.get(path).json()["data"][0]
+    answer = api.patch(path, {"name": " Renamed ", "description": None})
+    assert answer.status_code == 200
+    before.pop("queue_info")
+    assert answer.json()["data"] == [before | {"name": "Renamed", "description": None}]
+    assert api.get(path).json()["data"][0]["name"] == "Renamed"
+
+
+def test_an_empty_patch_and_an_echo_change_nothing(api: Api, customer: Customer) -> None:
+    path = f"/v2/plans/{customer.plan_ids[0]}"
+    whole = api.get(path).json()["data"][0]
+    empty, echo = api.patch(path, {}), api.patch(path, whole)
+    assert (empty.status_code, echo.status_code) == (200, 200)
+    assert empty.json() == echo.json()
+    assert empty.headers["ETag"] == echo.headers["ETag"]
+
+
+def test_every_fault_of_a_patch_is_told_at_once(api: Api, customer: Customer) -> None:
+    body = {"name": " ", "external_id": None, "description": 7, "active": False, "id": "1", "type": "plan",
+            "created_at": 0}  # fmt: skip
+    assert faults(api.patch(f"/v2/plans/{customer.plan_ids[0]}", body)) == {
+        "name": "required", "description": "wrong_type", "external_id": "required", "id": "read_only",
+        "type": "read_only", "active": "read_only", "created_at": "read_only",
+    }  # fmt: skip
+
+
+def test_external_id_is_unique_among_the_accounts_plans_only(
+    api: Api, db: Database, customer: Customer
+) -> None:
+    taken = api.patch(f"/v2/plans/{customer.plan_ids[0]}", {"external_id": "plan-1", "active": False})
+    assert faults(taken) == {"external_id": "not_unique", "active": "read_only"}
+    other = make_customer(db, name="Other")
+    assert (
+        api.as_(other.token).patch(f"/v2/plans/{other.plan_ids[0]}", {"external_id": "x"}).status_code == 200
+    )
+    assert api.patch(f"/v2/plans/{customer.plan_ids[0]}", {"external_id": "x"}).status_code == 200
+
+
+def test_a_read_that_is_known_is_not_sent_again(api: Api, customer: Customer) -> None:
+    for path in ("/v2/plans", f"/v2/plans/{customer.plan_ids[0]}"):
+        tag = api.get(path).headers["ETag"]
+        again = api.get(path, headers={"If-None-Match": f'"other", {tag}'})
+        assert (again.status_code, again.content, again.headers["ETag"]) == (304, b"", tag)
+        assert api.get(path, headers={"If-None-Match": '"other"'}).status_code == 200
+
+
+def test_if_match_refuses_a_stale_copy_and_a_changing_queue_does_not_matter(
+    api: Api, db: Database, clock: SetClock, customer: Customer
+) -> None:
+    path = f"/v2/plans/{customer.plan_ids[0]}"
+    tag = api.get(path).headers["ETag"]
+    with db.write() as tx:
+        queues.patient_joins(tx, customer.plan_ids[0], "patient-1", now=NOW)
+    clock.advance(16)
+    assert api.get(path).headers["ETag"] != tag
+    assert api.patch(path, {"name": "First"}, headers={"If-Match": tag}).status_code == 200
+    stale = api.patch(path, {"name": "Second"}, headers={"If-Match": tag})
+    assert stale.status_code == 412
+    assert api.patch(path, {"name": "Third"}, headers={"If-Match": "*"}).status_code == 200
+
+
+def test_queue_values_are_kept_for_their_ttl_and_then_taken_anew(
+    api: Api, db: Database, clock: SetClock, customer: Customer
+) -> None:
+    def length() -> int:
+        return int(api.get("/v2/plans").json()["data"][0]["queue_info"]["queue_length"])
+
+    assert length() == 0
+    with db.write() as tx:
+        queues.patient_joins(tx, customer.plan_ids[0], "patient-1", now=NOW)
+    clock.advance(14)
+    assert length() == 0
+    clock.advance(1)
+    assert length() == 1
+
+
+def test_another_accounts_plan_is_answered_like_one_that_does_not_exist(api: Api, db: Database) -> None:
+    other = make_customer(db, name="Other")
+    foreign, absent = other.plan_ids[0], 999_999
+    for method, path in (("GET", ""), ("PATCH", ""), ("POST", "/eligibility")):
+        content = b"" if method == "GET" else b'{"external_id": "x"}'
+        answers = [
+            api.request(method, f"/v2/plans/{id_}{path}", content=content, headers={"X-Request-Id": "same"})
+            for id_ in (foreign, absent)
+        ]
+        texts = [
+            answer.text.replace(str(id_), "ID")
+            for answer, id_ in zip(answers, (foreign, absent), strict=True)
+        ]
+        assert texts[0] == texts[1]
+        assert [answer.status_code for answer in answers] == [404, 404]
+
+
+@pytest.mark.parametrize(
+    ("scope", "allowed"),
+    [(Scope.PLANS_READ, {"GET"}), (Scope.PLANS_WRITE, {"PATCH"}), (Scope.ELIGIBILITY_WRITE, {"POST"}),
+     (Scope.CUSTOMER, {"GET", "PATCH", "POST"}), (Scope.OPERATOR, set())],
+)  # fmt: skip
+def test_a_token_opens_what_its_scope_names(api: Api, db: Database, scope: Scope, allowed: set[str]) -> None:
+    narrow = make_customer(db, name="Narrow", scopes=frozenset({scope}))
+    plan = f"/v2/plans/{narrow.plan_ids[0]}"
+    for method, path in (("GET", plan), ("PATCH", plan), ("POST", f"{plan}/eligibility")):
+        content = b"" if method == "GET" else b"{}"
+        answer = api.as_(narrow.token).request(method, path, content=content)
+        assert (answer.status_code == 403) is (method not in allowed)
+        if answer.status_code == 403:
+            assert "insufficient_scope" in answer.headers["WWW-Authenticate"]
