@@ -1,0 +1,1 @@
+"""What happens when processes, databases and connections die; one file per kind of fault."""
