@@ -1,27 +1,31 @@
-"""The service as its own group of processes, to be killed, stopped and started again; it knows no endpoint but /readyz."""
+"""The service as its own group of processes, to be killed, stopped and started again, and callers that keep asking it."""
 
 import contextlib
 import http.client
+import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
+from tests.factories import member_body
 from tests.postgres import _free_port as free_port
 
-START_SECONDS = 30.0
+WAIT_SECONDS = 30.0
 STOP_SECONDS = 5.0  # the promise of `frontdesk serve`
 
 
 class Server:
-    """`python -m frontdesk serve` on a port that stays the same when it is started again. `log` holds what it wrote."""
+    """`python -m frontdesk serve` on a port that stays the same when it is started again; it writes to `log`."""
 
-    def __init__(self, database_url: str, folder: Path, *, workers: int = 1) -> None:
+    def __init__(self, database_url: str, log: Path, *, workers: int = 1) -> None:
         self.port = free_port()
-        self.log = folder / "server.log"
+        self.log = log
         self._command = [
             *(sys.executable, "-m", "frontdesk", "serve"),
             *("--port", str(self.port), "--workers", str(workers)),
@@ -30,7 +34,7 @@ class Server:
         self._environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith("FRONTDESK_")},
             "FRONTDESK_DATABASE_URL": database_url,
-            "TMPDIR": str(folder),
+            "TMPDIR": str(log.parent),
         }
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -38,8 +42,7 @@ class Server:
         return self.start()
 
     def __exit__(self, *_: object) -> None:
-        if self._process is not None:
-            self.kill()
+        self.kill()
 
     @property
     def pid(self) -> int:
@@ -59,34 +62,32 @@ class Server:
                 env=self._environment,
                 start_new_session=True,
             )
-        deadline = time.monotonic() + START_SECONDS
-        while not self.ready():
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"the server did not start:\n{self.log.read_text()[-2000:]}")
-            time.sleep(0.01)
+        wait_until(self.ready, "the server to be ready")
         return self
 
     def ready(self) -> bool:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=START_SECONDS)
+        if self._running().poll() is not None:
+            raise RuntimeError(f"the server ended:\n{self.log.read_text(errors='replace')[-2000:]}")
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT_SECONDS)
         with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
             connection.request("GET", "/readyz")
             return connection.getresponse().status == 200
         return False
 
     def kill(self) -> None:
-        """SIGKILL to all of its processes at once; returns when they are gone, and with them their connections."""
-        process = self._running()
+        """SIGKILL to all of its processes at once; returns when they are gone. One that has ended is left alone."""
+        process, self._process = self._process, None
+        if process is None:
+            return
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-        self._see_group_gone(process.pid)
-        self._process = None
+        wait_until(lambda: not any(map(_lives, _group(process.pid))), "the killed server to be gone")
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
-        """Ask it to stop; the exit status. Raises subprocess.TimeoutExpired when it takes longer than it promises."""
-        process = self._running()
-        process.send_signal(how)
-        status = process.wait(STOP_SECONDS)
+        """Ask it to stop; its exit status. Raises subprocess.TimeoutExpired when it takes longer than it promises."""
+        self._running().send_signal(how)
+        status = self._running().wait(STOP_SECONDS)
         self._process = None
         return status
 
@@ -99,30 +100,97 @@ class Server:
             raise RuntimeError("the server is not running")
         return self._process
 
-    def _see_group_gone(self, group: int) -> None:
-        """Orphans are reaped by init, soon but not at once; a zombie holds nothing any more but still counts here."""
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline:
-            if not any(_lives(pid) for pid in _group(group)):
-                return
-            time.sleep(0.002)
-        raise RuntimeError("a killed server is still there")
+
+class Callers:
+    """Callers who each create members with an invitation and then rename them; what gets no answer is sent again.
+
+    `acknowledged` is the last name that each external_id was answered for with 200 or 201, `statuses` every status seen.
+    """
+
+    def __init__(self, server: Server, path: str, token: str, *, count: int = 16) -> None:
+        self.acknowledged: dict[str, str] = {}
+        self.statuses: set[int] = set()
+        self._server = server
+        self._path = path
+        self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        self._ended = threading.Event()
+        self._threads = [threading.Thread(target=self._call, args=(n,), daemon=True) for n in range(count)]
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Each caller ends after the answer, or the loss, of its present request."""
+        self._ended.set()
+        for thread in self._threads:
+            thread.join(WAIT_SECONDS)
+            if thread.is_alive():
+                raise RuntimeError("a request is neither answered nor cut off")
+
+    def _call(self, caller: int) -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", self._server.port, timeout=WAIT_SECONDS)
+        number = caller * 1_000_000
+        with contextlib.closing(connection):
+            while not self._ended.is_set():
+                number += 1
+                body = member_body(number, invite_immediately=True)
+                if self._insist(connection, body):
+                    self._insist(
+                        connection, {"external_id": body["external_id"], "last_name": f"Renamed {number}"}
+                    )
+
+    def _insist(self, connection: http.client.HTTPConnection, body: dict[str, object]) -> bool:
+        """Send until it is acknowledged; False when the callers were stopped before, so that nobody knows."""
+        while not self._ended.is_set():
+            status = self._send(connection, json.dumps(body))
+            if status is not None:
+                self.statuses.add(status)
+            if status in (200, 201):
+                self.acknowledged[str(body["external_id"])] = str(body["last_name"])
+                return True
+            self._ended.wait(0.02)  # not to take the processor from the server that comes up
+        # The last, unanswered change may or may not be stored: no promise was made about this record.
+        self.acknowledged.pop(str(body["external_id"]), None)
+        return False
+
+    def _send(self, connection: http.client.HTTPConnection, body: str) -> int | None:
+        try:
+            connection.request("POST", self._path, body, self._headers)
+            answer = connection.getresponse()
+            answer.read()
+        except (OSError, http.client.HTTPException):
+            connection.close()
+            return None
+        return answer.status
+
+
+def wait_until(condition: Callable[[], bool], what: str) -> None:
+    """Return when `condition()` holds. Raises RuntimeError, naming `what` was waited for, when it never does."""
+    deadline = time.monotonic() + WAIT_SECONDS
+    while not condition():
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"waited in vain for {what}")
+        time.sleep(0.005)
 
 
 def _group(group: int) -> list[int]:
-    """The processes of a group, from /proc."""
+    """The processes of a process group, from /proc."""
     found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError, ProcessLookupError):
-                if os.getpgid(int(entry.name)) == group:
-                    found.append(int(entry.name))
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if os.getpgid(int(entry.name)) == group:
+                found.append(int(entry.name))
     return found
 
 
 def _lives(pid: int) -> bool:
+    """Whether a process holds anything; one that only waits to be reaped does not."""
     try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
     except OSError:
         return False
-    return state not in ("Z", "X")
