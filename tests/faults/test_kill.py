@@ -13,8 +13,8 @@ from frontdesk.config import read_config
 from frontdesk.db import Database, open_database
 from frontdesk.db.migrate import upgrade
 from tests.factories import Customer, make_customer
-from tests.faults import LONG
-from tests.faults.server import Callers, Server, wait_until
+from tests.faults.callers import LONG, Callers
+from tests.faults.server import Server
 from tests.postgres import PostgresServer
 
 SERVER_KILLS = 25 * LONG  # on each of the two databases
@@ -48,12 +48,9 @@ def test_a_killed_server_loses_nothing_that_it_acknowledged(
     server.start()
     chance = random.Random(7)
     try:
-        with Callers(server, path_of(customer), customer.token) as callers:
+        with Callers(server.port, path_of(customer), customer.token) as callers:
             for _ in range(SERVER_KILLS):
-                enough = len(callers.acknowledged) + chance.randint(1, 60)
-                wait_until(
-                    lambda enough=enough: len(callers.acknowledged) >= enough, "callers to be answered"
-                )  # type: ignore[misc]
+                callers.wait_for(chance.randint(1, 60))
                 server.kill()
                 server.start()
     finally:
@@ -78,12 +75,9 @@ def test_killed_backends_and_postmasters_lose_nothing_and_the_server_recovers(
     server = Server(url, tmp_path / "log")
     server.start()
     try:
-        with Callers(server, path_of(customer), customer.token) as callers:
+        with Callers(server.port, path_of(customer), customer.token) as callers:
             for number in range(BACKEND_KILLS + POSTMASTER_KILLS):
-                enough = len(callers.acknowledged) + 20
-                wait_until(
-                    lambda enough=enough: len(callers.acknowledged) >= enough, "callers to be answered"
-                )  # type: ignore[misc]
+                callers.wait_for(20)
                 if number < BACKEND_KILLS:
                     durable.kill_backends("killed")
                 else:
@@ -107,8 +101,8 @@ def test_a_stopped_server_answers_what_it_took_and_loses_nothing(
     server.start()
     half_sent = socket.create_connection(("127.0.0.1", server.port))
     half_sent.sendall(b"POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc")
-    with Callers(server, path_of(customer), customer.token) as callers:
-        wait_until(lambda: len(callers.acknowledged) >= 100, "callers to be answered")
+    with Callers(server.port, path_of(customer), customer.token) as callers:
+        callers.wait_for(100)
         server.stop(sign)
         callers.stop()
     half_sent.close()

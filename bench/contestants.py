@@ -1,0 +1,237 @@
+"""Who is measured: our service, pgbench on the same server, a FastAPI + ORM service, a Fastify service."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+
+from bench.load import Load, Measured, http_request, run_load
+from tests.postgres import PostgresServer
+
+PEERS = Path(__file__).parent / "peers"
+KNOWN = 1000  # members that are there before the measured run; half of its POSTs change them
+
+
+@dataclass
+class Service:
+    """A running HTTP service: where it is, how it is called, and which processes serve it."""
+
+    port: int
+    token: str
+    process: subprocess.Popen[bytes]
+    fresh: int = KNOWN
+
+    def measure(self, what: str, connections: int, seconds: float) -> Measured:
+        if what == "GET":
+            request = http_request("GET", "/v2/plans", token=self.token)
+            return run_load(Load(self.port, connections, seconds, [request], repeat=True))
+        return run_load(
+            Load(self.port, connections, seconds, self._posts(int(seconds * 12_000) + connections))
+        )
+
+    def prepare(self) -> None:
+        """The members that half of the POSTs will change."""
+        requests = [self._post(number, "First") for number in range(KNOWN)]
+        run_load(Load(self.port, 16, 60, requests))
+
+    def peak_memory_mib(self) -> float:
+        """The largest resident set of any serving process so far."""
+        peaks = []
+        for path in Path("/proc").glob("[0-9]*/status"):
+            try:
+                lines = dict(line.split(":", 1) for line in path.read_text().splitlines() if ":" in line)
+                if os.getpgid(int(path.parent.name)) == self.process.pid:
+                    peaks.append(int(lines["VmHWM"].split()[0]) / 1024)
+            except (OSError, KeyError):
+                continue
+        return max(peaks, default=0.0)
+
+    def _posts(self, count: int) -> list[bytes]:
+        posts = []
+        for n in range(count):
+            if n % 2:
+                posts.append(self._post(n * 7919 % KNOWN, f"Name{time.monotonic_ns()}"))
+            else:
+                posts.append(self._post(self.fresh, "Sample"))
+                self.fresh += 1
+        return posts
+
+    def _post(self, number: int, last_name: str) -> bytes:
+        body = {
+            "external_id": f"AB {number:08d}", "member_id": f"M-{number:08d}", "first_name": "Robin",
+            "last_name": last_name, "dob": "1977-01-11", "gender": "female", "email": f"robin.{number}@example.com",
+            "phone": "6175550100", "zipcode": "02134", "city": "Boston", "state": "MA",
+            "effective_date": "2026-01-01", "expiry_date": "2027-12-31", "metadata": {"department": "north"},
+        }  # fmt: skip
+        return http_request(
+            "POST", "/v2/plans/1/eligibility", token=self.token, body=json.dumps(body).encode()
+        )
+
+
+@contextmanager
+def frontdesk(database_url: str, workers: int, folder: Path) -> Iterator[Service]:
+    """Our service, set up and started through its command line only."""
+    environment = os.environ | {"FRONTDESK_DATABASE_URL": database_url}
+
+    def run(*arguments: str) -> str:
+        command = [sys.executable, "-m", "frontdesk", *arguments]
+        return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
+
+    run("migrate")
+    account = json.loads(run("account", "create", "--name", "Bench", "--json"))["id"]
+    group = json.loads(run("provider-group", "create", "--name", "Doctors", "--json"))["id"]
+    for n in range(10):
+        names = ("--external-id", f"plan-{n}", "--name", f"Plan {n}")
+        run("plan", "create", "--account", str(account), "--provider-group", str(group), *names)
+    client = json.loads(run("client", "create", "--account", str(account), "--name", "bench", "--json"))
+    run("duty", "on", "--provider-group", str(group), "--doctor", "doctor-1")
+    port = free_port()
+    command = [sys.executable, "-m", "frontdesk", "serve", "--port", str(port), "--workers", str(workers)]
+    with _serving(command, environment, port, folder / "frontdesk.log") as process:
+        token = _token(port, client["client_id"], client["client_secret"])
+        service = Service(port, token, process)
+        service.prepare()
+        yield service
+
+
+@contextmanager
+def fastapi(database_url: str, workers: int, folder: Path) -> Iterator[Service]:
+    """The FastAPI + ORM peer on uvicorn."""
+    port = free_port()
+    environment = os.environ | {
+        "PEER_DATABASE_URL": database_url.replace("postgresql://", "postgresql+psycopg://")
+    }
+    command = [sys.executable, "-m", "uvicorn", "bench.peers.fastapi_orm:app", "--port", str(port)]
+    command += ["--workers", str(workers), "--log-level", "error", "--no-access-log"]
+    with _serving(command, environment, port, folder / "fastapi.log") as process:
+        service = Service(port, "bench", process)
+        service.prepare()
+        yield service
+
+
+@contextmanager
+def fastify(database_url: str, workers: int, folder: Path) -> Iterator[Service]:
+    """The Fastify + postgres.js peer; `has_fastify` says whether there is a node to run it."""
+    home = PEERS / "fastify"
+    if not (home / "node_modules").exists():
+        subprocess.run(["npm", "ci", "--silent"], cwd=home, check=True)
+    port = free_port()
+    environment = os.environ | {
+        "PEER_DATABASE_URL": database_url,
+        "PORT": str(port),
+        "PEER_WORKERS": str(workers),
+    }
+    with _serving(["node", str(home / "server.js")], environment, port, folder / "fastify.log") as process:
+        service = Service(port, "bench", process)
+        service.prepare()
+        yield service
+
+
+def has_fastify() -> bool:
+    return shutil.which("node") is not None and shutil.which("npm") is not None
+
+
+@dataclass
+class PgBench:
+    """pgbench with prepared statements on the peers' tables: what the database itself can do."""
+
+    server: PostgresServer
+    database: str
+
+    def measure(self, what: str, connections: int, seconds: float) -> Measured:
+        script = PEERS / ("read.sql" if what == "GET" else "upsert.sql")
+        command = [
+            str(self.server.bin_dir / "pgbench"),
+            "-h",
+            "127.0.0.1",
+            "-p",
+            str(self.server.port),
+            "-U",
+            "postgres",
+        ]
+        command += [
+            "-n",
+            "-M",
+            "prepared",
+            "-f",
+            str(script),
+            "-c",
+            str(connections),
+            "-j",
+            str(min(2, connections)),
+        ]
+        command += ["-T", str(max(1, round(seconds))), self.database]
+        text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        numbers = {
+            line.split("=")[0].strip(): line.split("=")[1].split()[0]
+            for line in text.splitlines()
+            if "=" in line
+        }
+        latency = float(numbers["latency average"]) / 1000
+        per_second = float(numbers["tps"])
+        return Measured(round(per_second * seconds), seconds, latency, latency, {})
+
+
+def make_peer_database(server: PostgresServer, name: str) -> str:
+    url = server.create_database(name)
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute((PEERS / "schema.sql").read_text().encode())
+    return url
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+@contextmanager
+def _serving(
+    command: list[str], environment: Mapping[str, str], port: int, log: Path
+) -> Iterator[subprocess.Popen[bytes]]:
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, env=environment, stdout=output, stderr=output, start_new_session=True
+        )
+    try:
+        _wait_for(port, process, log)
+        yield process
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+    for _ in range(300):
+        if process.poll() is not None:
+            break
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                time.sleep(0.5)
+                return
+        time.sleep(0.1)
+    raise RuntimeError(f"{log.name}: the service did not start:\n{log.read_text()[-2000:]}")
+
+
+def _token(port: int, client_id: str, client_secret: str) -> str:
+    form = {"grant_type": "client_credentials", "client_id": client_id, "client_secret": client_secret}
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(http_request("POST", "/oauth/token", body=json.dumps(form).encode()))
+        answer = b""
+        while b"access_token" not in answer or not answer.endswith(b"}"):
+            answer += connection.recv(65_536)
+    return str(json.loads(answer.split(b"\r\n\r\n", 1)[1])["access_token"])

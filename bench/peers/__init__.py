@@ -1,0 +1,1 @@
+"""The peers: the same work, written the ordinary way."""
