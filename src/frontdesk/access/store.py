@@ -144,7 +144,7 @@ def delete_oldest_failures(tx: Tx, *, outside: tuple[datetime, datetime], at_mos
     tx.execute(delete(failed_attempts).where(mine & over))
 
 
-def take_allowance(  # noqa: PLR0913  # a row's key, and the three numbers that say how much
+def take_allowance(
     tx: Tx, client: int, minute: int, *, block: int, limit: int, share: int
 ) -> tuple[int, int]:
     """Set aside up to `block` of the client's requests of this minute, and at most one part in `share` of those left (at

@@ -65,19 +65,27 @@ def find_caller(tx: Tx, token_hash: bytes) -> Caller | None:
 class TokenCheck:
     """`await check(token)`: the caller behind a bearer token, from memory when it was seen in the last 5 s.
 
-    `look_up` must begin its read after it is called: the 5 s count from then, so that nothing older is served.
+    `look_up` must begin its read after it is called: the 5 s count from then, so that nothing older is served. They are
+    counted by `timer`, which no change of the machine's time moves.
     """
 
-    def __init__(self, look_up: Callable[[bytes], Awaitable[Caller | None]], clock: Clock) -> None:
+    def __init__(
+        self,
+        look_up: Callable[[bytes], Awaitable[Caller | None]],
+        clock: Clock,
+        *,
+        timer: Callable[[], float] = monotonic,
+    ) -> None:
         self._look_up = look_up
         self._clock = clock
+        self._timer = timer
         self._seen: OrderedDict[bytes, tuple[Caller, float]] = OrderedDict()
         self._revocations = 0
 
     async def check(self, token: str) -> Caller:
         """Raises Unauthorized for a token that is unknown, expired or revoked."""
         token_hash = digest(token)
-        seen, asked_at = self._seen.get(token_hash), monotonic()
+        seen, asked_at = self._seen.get(token_hash), self._timer()
         if seen is None or seen[1] <= asked_at:
             caller = await self._look_up_and_remember(token_hash, asked_at)
         else:

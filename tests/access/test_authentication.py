@@ -1,0 +1,253 @@
+"""Who is let in with a client_id and a secret, and how those who guess are slowed down."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from sqlalchemy import func, insert, select
+
+from frontdesk import access
+from frontdesk.access.authentication import (
+    FAILURES_PER_ADDRESS,
+    FAILURES_PER_CLIENT_AND_ADDRESS,
+    WINDOW_SECONDS,
+)
+from frontdesk.access.tables import failed_attempts
+from frontdesk.db import Database
+from frontdesk.errors import RateLimited
+from tests.conftest import SetClock
+from tests.factories import Customer, make_customer
+
+HERE, THERE = "192.0.2.1", "198.51.100.7"
+
+
+class Caller:
+    """Somebody who tries client_ids and secrets from an address."""
+
+    def __init__(self, db: Database, clock: SetClock) -> None:
+        self.db = db
+        self.clock = clock
+
+    def let_in(self, client_id: str, secret: str, address: str = HERE) -> bool:
+        with self.db.write() as tx:
+            client = access.authenticate_client(
+                tx, client_id=client_id, client_secret=secret, address=address, now=self.clock()
+            )
+        return client is not None
+
+    def fail(self, times: int, *client_ids: str, address: str = HERE) -> None:
+        for n in range(times):
+            assert not self.let_in(client_ids[n % len(client_ids)], "wrong", address)
+
+    def wait_seconds(self, client_id: str, secret: str, address: str = HERE) -> int:
+        with pytest.raises(RateLimited) as limited:
+            self.let_in(client_id, secret, address)
+        return limited.value.retry_after_seconds
+
+
+@pytest.fixture
+def caller(db: Database, clock: SetClock) -> Caller:
+    return Caller(db, clock)
+
+
+def row_count(db: Database) -> int:
+    return db.ask(lambda tx: int(tx.execute(select(func.count()).select_from(failed_attempts)).scalar_one()))
+
+
+def test_the_right_secret_lets_the_client_in_and_is_no_failure(
+    caller: Caller, customer: Customer, db: Database
+) -> None:
+    with db.write() as tx:
+        client = access.authenticate_client(
+            tx,
+            client_id=customer.client_id,
+            client_secret=customer.client_secret,
+            address=HERE,
+            now=caller.clock(),
+        )
+    assert client is not None
+    assert (client.client_id, client.account_id) == (customer.client_id, customer.account_id)
+    assert row_count(db) == 0
+
+
+@pytest.mark.parametrize(
+    "client_id",
+    ["", "0" * 32, "nobody", "with\0nul", "\udcff", "пароль", "x" * 70_000, "' OR 1=1 --"],
+    ids=["empty", "well_formed", "short", "nul", "surrogate", "letters", "long", "quotes"],
+)
+def test_an_unknown_client_is_refused_whatever_its_name(caller: Caller, client_id: str) -> None:
+    assert not caller.let_in(client_id, "a secret")
+    assert not caller.let_in(client_id, "")
+
+
+@pytest.mark.parametrize("secret", ["", "wrong", "nul\0", "\udcff", "x" * 70_000])
+def test_a_wrong_secret_is_refused(caller: Caller, customer: Customer, secret: str) -> None:
+    assert not caller.let_in(customer.client_id, secret)
+
+
+def test_another_clients_secret_is_refused(caller: Caller, customer: Customer, db: Database) -> None:
+    other = make_customer(db, name="Other")
+    assert not caller.let_in(customer.client_id, other.client_secret)
+
+
+def test_a_revoked_client_is_refused(caller: Caller, customer: Customer, db: Database) -> None:
+    with db.write() as tx:
+        access.revoke_client(tx, customer.client_id, now=caller.clock())
+    assert not caller.let_in(customer.client_id, customer.client_secret)
+
+
+def test_after_ten_failures_even_the_right_secret_waits_until_the_oldest_is_five_minutes_old(
+    caller: Caller, customer: Customer
+) -> None:
+    caller.fail(1, customer.client_id)
+    caller.clock.advance(100)
+    caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS - 1, customer.client_id)
+    pair = customer.client_id, customer.client_secret
+    assert caller.wait_seconds(*pair) == WINDOW_SECONDS - 100
+    caller.clock.advance(WINDOW_SECONDS - 100 - 0.5)
+    assert caller.wait_seconds(*pair) == 1
+    caller.clock.advance(0.5)
+    assert caller.let_in(*pair)
+
+
+def test_the_window_slides_so_that_no_five_minutes_hold_more_than_the_limit(
+    caller: Caller, customer: Customer
+) -> None:
+    evaluated: list[float] = []
+    for second in range(0, 900, 7):
+        try:
+            caller.let_in(customer.client_id, "wrong")
+            evaluated.append(second)
+        except RateLimited:
+            pass
+        caller.clock.advance(7)
+    most = max(sum(0 <= later - first < WINDOW_SECONDS for later in evaluated) for first in evaluated)
+    assert most == FAILURES_PER_CLIENT_AND_ADDRESS
+    assert len(evaluated) == 3 * FAILURES_PER_CLIENT_AND_ADDRESS
+
+
+def test_attempts_that_are_turned_away_do_not_prolong_the_wait(caller: Caller, customer: Customer) -> None:
+    caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS, customer.client_id)
+    for _ in range(5):
+        caller.clock.advance(WINDOW_SECONDS / 5 - 1)
+        caller.wait_seconds(customer.client_id, "wrong")
+    caller.clock.advance(5)
+    assert caller.let_in(customer.client_id, customer.client_secret)
+
+
+def test_a_stranger_elsewhere_locks_nobody_out(caller: Caller, customer: Customer) -> None:
+    for n in range(20):
+        caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS, customer.client_id, address=f"203.0.113.{n}")
+    assert caller.let_in(customer.client_id, customer.client_secret, THERE)
+
+
+def test_one_client_that_fails_does_not_stop_another_at_the_same_address(
+    caller: Caller, customer: Customer, db: Database
+) -> None:
+    other = make_customer(db, name="Other")
+    caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS, other.client_id)
+    assert caller.let_in(customer.client_id, customer.client_secret)
+
+
+def test_an_address_that_tries_many_clients_is_stopped_for_all_of_them(
+    caller: Caller, customer: Customer
+) -> None:
+    caller.fail(FAILURES_PER_ADDRESS, *(f"guess-{n}" for n in range(FAILURES_PER_ADDRESS)))
+    assert caller.wait_seconds(customer.client_id, customer.client_secret) == WINDOW_SECONDS
+    assert caller.let_in(customer.client_id, customer.client_secret, THERE)
+
+
+def test_of_two_limits_the_longer_wait_is_told(caller: Caller, customer: Customer) -> None:
+    caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS, customer.client_id)
+    caller.clock.advance(60)
+    caller.fail(FAILURES_PER_ADDRESS - FAILURES_PER_CLIENT_AND_ADDRESS, *(f"guess-{n}" for n in range(20)))
+    # After 240 s neither limit holds: the ten oldest failures count for both.
+    assert caller.wait_seconds(customer.client_id, "wrong") == WINDOW_SECONDS - 60
+    caller.clock.advance(WINDOW_SECONDS - 60)
+    caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS, customer.client_id)
+    assert caller.wait_seconds(customer.client_id, "wrong") == WINDOW_SECONDS
+
+
+def test_an_ipv6_caller_is_known_by_its_network_and_a_mapped_address_by_its_ipv4_one(
+    caller: Caller, customer: Customer
+) -> None:
+    for n in range(FAILURES_PER_CLIENT_AND_ADDRESS):
+        caller.fail(1, customer.client_id, address=f"2001:db8:0:1:{n:x}::1")
+    pair = customer.client_id, customer.client_secret
+    caller.wait_seconds(*pair, address="2001:db8:0:1:ffff::")
+    assert caller.let_in(*pair, "2001:db8:0:2::1")
+    caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS, customer.client_id, address=f"::ffff:{THERE}")
+    caller.wait_seconds(*pair, address=THERE)
+
+
+def test_an_address_that_is_no_ip_address_counts_too(caller: Caller, customer: Customer) -> None:
+    caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS, customer.client_id, address="unknown")
+    caller.wait_seconds(customer.client_id, customer.client_secret, address="unknown")
+
+
+def test_guesses_that_are_sent_at_once_find_no_more_room_than_one_after_the_other(
+    caller: Caller, customer: Customer
+) -> None:
+    def guess(_: int) -> bool:
+        try:
+            return not caller.let_in(customer.client_id, "wrong")
+        except RateLimited:
+            return False
+
+    with ThreadPoolExecutor(8) as threads:
+        tried = sum(threads.map(guess, range(40)))
+    assert tried == FAILURES_PER_CLIENT_AND_ADDRESS
+
+
+def test_what_no_longer_counts_is_cleared_away_by_later_failures(caller: Caller, db: Database) -> None:
+    for n in range(20):
+        caller.fail(
+            FAILURES_PER_ADDRESS, f"guess-{n}", f"guess-{n}-b", f"guess-{n}-c", address=f"203.0.113.{n}"
+        )
+        caller.clock.advance(WINDOW_SECONDS / 4)
+    # Four rounds are less than five minutes old, and one more may be half cleared away.
+    assert row_count(db) <= 5 * 2 * FAILURES_PER_ADDRESS
+
+
+def test_those_who_are_turned_away_write_nothing(caller: Caller, db: Database) -> None:
+    caller.fail(FAILURES_PER_ADDRESS, *(f"guess-{n}" for n in range(FAILURES_PER_ADDRESS)))
+    before = row_count(db)
+    for n in range(50):
+        caller.wait_seconds(f"another-{n}", "wrong")
+    assert row_count(db) == before == 2 * FAILURES_PER_ADDRESS
+
+
+def test_a_clock_that_was_ahead_for_a_while_locks_nobody_out(
+    caller: Caller, customer: Customer, db: Database
+) -> None:
+    caller.clock.advance(86_400)
+    caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS, customer.client_id)
+    caller.clock.advance(-86_400)
+    assert caller.let_in(customer.client_id, customer.client_secret)
+    caller.fail(1, customer.client_id)
+    assert row_count(db) == 2
+
+
+def test_machines_whose_clocks_differ_by_seconds_count_together(caller: Caller, customer: Customer) -> None:
+    caller.clock.advance(3)
+    caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS, customer.client_id)
+    caller.clock.advance(-3)
+    assert caller.wait_seconds(customer.client_id, customer.client_secret) == WINDOW_SECONDS
+
+
+def test_no_address_and_no_client_id_is_kept_in_the_clear(
+    caller: Caller, customer: Customer, db: Database
+) -> None:
+    caller.fail(1, customer.client_id)
+    rows = db.ask(lambda tx: list(tx.execute(select(failed_attempts.c.subject_hash)).scalars()))
+    assert [len(subject) for subject in rows] == [32, 32]
+
+
+def test_old_failures_of_other_addresses_cost_an_attempt_nothing(
+    caller: Caller, customer: Customer, db: Database
+) -> None:
+    old = [{"subject_hash": bytes(32), "failed_at": caller.clock()} for _ in range(100)]
+    with db.write() as tx:
+        tx.execute(insert(failed_attempts), old)
+    caller.clock.advance(WINDOW_SECONDS)
+    caller.fail(1, customer.client_id)
+    assert row_count(db) == 100 - 20 + 2

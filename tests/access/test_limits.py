@@ -1,0 +1,193 @@
+"""How much a client may ask in a minute, counted over all processes."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import event, select
+
+from frontdesk import access
+from frontdesk.access.limits import Allowance, RequestLimits
+from frontdesk.access.secrets import digest
+from frontdesk.access.tables import request_allowances
+from frontdesk.access.tokens import Caller, find_caller
+from frontdesk.db import Database, open_database
+from frontdesk.errors import RateLimited
+from tests.conftest import SetClock
+from tests.factories import Customer
+
+
+class Process:
+    """One serving process's limits; `spend` asks `times` times and says how many were let through."""
+
+    def __init__(self, db: Database, clock: SetClock, caller: Caller) -> None:
+        self.limits = RequestLimits(db, clock)
+        self.caller = caller
+
+    async def ask(self) -> Allowance | RateLimited | None:
+        try:
+            return await self.limits.admit(self.caller)
+        except RateLimited as limited:
+            return limited
+
+    def once(self) -> Allowance | RateLimited | None:
+        return asyncio.run(self.ask())
+
+    def spend(self, times: int, *, at_once: bool = False) -> int:
+        async def all_of_them() -> list[Allowance | RateLimited | None]:
+            if at_once:
+                return await asyncio.gather(*(self.ask() for _ in range(times)))
+            return [await self.ask() for _ in range(times)]
+
+        return sum(isinstance(answer, Allowance) for answer in asyncio.run(all_of_them()))
+
+
+@pytest.fixture
+def caller(db: Database, customer: Customer) -> Caller:
+    found = db.ask(lambda tx: find_caller(tx, digest(customer.token)))
+    assert found is not None
+    return replace(found, requests_per_minute=600)
+
+
+@pytest.fixture
+def process(db: Database, clock: SetClock, caller: Caller) -> Process:
+    return Process(db, clock, caller)
+
+
+@pytest.fixture
+def other_process(database_url: str, clock: SetClock, caller: Caller) -> Iterator[Process]:
+    db = open_database(database_url)
+    yield Process(db, clock, caller)
+    db.close()
+
+
+@pytest.fixture
+def statements(db: Database) -> Iterator[list[str]]:
+    said: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        said.append(statement)
+
+    event.listen(db.engine, "before_cursor_execute", note)
+    yield said
+    event.remove(db.engine, "before_cursor_execute", note)
+
+
+def test_without_a_limit_nothing_is_asked_of_the_database(process: Process, statements: list[str]) -> None:
+    process.caller = replace(process.caller, requests_per_minute=None)
+    assert process.once() is None
+    assert statements == []
+
+
+@pytest.mark.parametrize("limit", [1, 2, 19, 20, 59, 600])
+def test_exactly_the_limit_is_let_through_in_a_minute(process: Process, limit: int) -> None:
+    process.caller = replace(process.caller, requests_per_minute=limit)
+    assert process.spend(limit + 20) == limit
+
+
+def test_the_numbers_count_down_to_nothing(process: Process, clock: SetClock) -> None:
+    process.caller = replace(process.caller, requests_per_minute=50)
+    clock.advance(15)
+    told = [process.once() for _ in range(50)]
+    assert told == [Allowance(50, left, 45) for left in range(49, -1, -1)]
+
+
+def test_who_has_spent_it_all_is_told_when_the_next_minute_begins(process: Process, clock: SetClock) -> None:
+    process.caller = replace(process.caller, requests_per_minute=1)
+    clock.advance(59.9)
+    process.once()
+    refused = process.once()
+    assert isinstance(refused, RateLimited)
+    assert refused.retry_after_seconds == 1
+    clock.advance(refused.retry_after_seconds)
+    assert process.once() == Allowance(1, 0, 60)
+
+
+def test_callers_at_once_share_what_their_process_has_set_aside(process: Process) -> None:
+    assert process.spend(700, at_once=True) == 600
+
+
+def test_two_processes_together_let_exactly_the_limit_through(
+    process: Process, other_process: Process
+) -> None:
+    async def both() -> list[Allowance | RateLimited | None]:
+        return await asyncio.gather(*(p.ask() for _ in range(650) for p in (process, other_process)))
+
+    assert sum(isinstance(answer, Allowance) for answer in asyncio.run(both())) == 600
+
+
+def test_a_process_that_is_asked_little_keeps_little_from_the_others(
+    process: Process, other_process: Process
+) -> None:
+    used = other_process.spend(3)
+    assert used == 3
+    assert process.spend(700) >= 600 - 2 * used
+    assert process.spend(1) == 0
+
+
+def test_setting_requests_aside_takes_few_statements(process: Process, statements: list[str]) -> None:
+    process.caller = replace(process.caller, requests_per_minute=6000)
+    process.spend(6000)
+    assert len([statement for statement in statements if statement.startswith("SELECT")]) < 200
+    before = len(statements)
+    assert process.spend(50) == 0
+    assert len(statements) == before
+
+
+def test_clients_are_counted_apart(
+    process: Process, clock: SetClock, db: Database, customer: Customer
+) -> None:
+    with db.write() as tx:
+        client, _ = access.create_client(
+            tx,
+            account_id=customer.account_id,
+            name="Another",
+            scopes=frozenset({access.Scope.CUSTOMER}),
+            requests_per_minute=5,
+            now=clock(),
+        )
+    one = process.caller
+    process.caller = replace(one, client=client.id, requests_per_minute=5)
+    assert process.spend(10) == 5
+    process.caller = replace(one, requests_per_minute=7)
+    assert process.spend(10) == 7
+
+
+def test_a_process_whose_clock_is_behind_opens_no_minute_anew(
+    process: Process, database_url: str, clock: SetClock, caller: Caller
+) -> None:
+    behind = SetClock(clock())
+    late_db = open_database(database_url)
+    late = Process(late_db, behind, caller)
+    clock.advance(60)
+    let_through = 0
+    for _ in range(30):  # in turns, as they would at the turn of a minute
+        let_through += process.spend(15)
+        late.spend(15)
+        process.limits, late.limits = RequestLimits(process.limits._db, clock), RequestLimits(late_db, behind)
+    late_db.close()
+    assert let_through <= 600
+    rows = select(request_allowances.c.minute, request_allowances.c.taken)
+    taken = dict(process.limits._db.ask(lambda tx: [tuple(row) for row in tx.execute(rows)]))
+    assert len(taken) == 2
+    assert max(taken.values()) <= 600
+
+
+def test_the_rows_of_past_minutes_are_cleared_away(process: Process, clock: SetClock, db: Database) -> None:
+    for _ in range(5):
+        process.once()
+        clock.advance(60)
+    with db.read() as tx:
+        assert len(tx.execute(request_allowances.select()).all()) == 2
+
+
+def test_a_clock_that_is_set_back_counts_in_the_minute_that_it_shows(
+    process: Process, clock: SetClock
+) -> None:
+    process.caller = replace(process.caller, requests_per_minute=3)
+    assert process.spend(5) == 3
+    clock.advance(-3600)
+    assert process.spend(5) == 3
+    clock.advance(3600)
+    assert process.spend(5) == 0

@@ -1,0 +1,193 @@
+"""Checking a bearer token: from memory for five seconds, never longer than it lives."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from frontdesk import access
+from frontdesk.access.secrets import digest
+from frontdesk.access.tables import access_tokens
+from frontdesk.access.tokens import CACHE_SIZE, LIFETIME_SECONDS, Caller, TokenCheck, find_caller
+from frontdesk.db import Database
+from frontdesk.errors import Unauthorized
+from tests.conftest import SetClock
+from tests.factories import NOW, Customer
+
+CALLER = Caller(
+    account_id=1,
+    client_id="c",
+    client=1,
+    scopes=frozenset(),
+    requests_per_minute=None,
+    expires_at=NOW + timedelta(seconds=LIFETIME_SECONDS),
+)
+
+
+class Tokens:
+    """A TokenCheck over a database of one's own making: `known` by token; `during` runs while a look-up is under way."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, Caller] = {"token": CALLER}
+        self.asked = 0
+        self.seconds = 1000.0
+        self.clock = SetClock(NOW)
+        self.during: Callable[[], None] = lambda: None
+        self.check = TokenCheck(self._look_up, self.clock, timer=lambda: self.seconds)
+
+    def passes(self, token: str = "token") -> bool:
+        try:
+            asyncio.run(self.check.check(token))
+        except Unauthorized:
+            return False
+        return True
+
+    async def _look_up(self, token_hash: bytes) -> Caller | None:
+        self.asked += 1
+        found = {digest(token): caller for token, caller in self.known.items()}.get(token_hash)
+        self.during()
+        return found
+
+
+@pytest.fixture
+def tokens() -> Tokens:
+    return Tokens()
+
+
+def test_a_token_seen_in_the_last_five_seconds_is_not_looked_up_again(tokens: Tokens) -> None:
+    assert tokens.passes()
+    tokens.seconds += 4.99
+    assert tokens.passes()
+    assert tokens.asked == 1
+    tokens.seconds += 0.01
+    assert tokens.passes()
+    assert tokens.asked == 2
+
+
+def test_use_does_not_prolong_the_five_seconds(tokens: Tokens) -> None:
+    tokens.passes()
+    for _ in range(5):
+        tokens.seconds += 0.9
+        assert tokens.passes()
+    del tokens.known["token"]
+    tokens.seconds += 0.6
+    assert not tokens.passes()
+
+
+def test_the_five_seconds_count_from_before_a_slow_look_up(tokens: Tokens) -> None:
+    def slow() -> None:
+        tokens.seconds += 4
+
+    tokens.during = slow
+    tokens.passes()
+    del tokens.known["token"]
+    tokens.seconds += 0.99
+    assert tokens.passes()
+    tokens.seconds += 0.01
+    assert not tokens.passes()
+
+
+def test_an_unknown_token_is_refused_and_not_remembered(tokens: Tokens) -> None:
+    assert not tokens.passes("new")
+    tokens.known["new"] = CALLER
+    assert tokens.passes("new")
+
+
+def test_a_remembered_token_ends_on_the_second_that_it_expires(tokens: Tokens) -> None:
+    assert tokens.passes()
+    tokens.clock.advance(LIFETIME_SECONDS - 0.001)
+    assert tokens.passes()
+    tokens.clock.advance(0.001)
+    assert not tokens.passes()
+
+
+def test_a_token_that_has_expired_before_it_was_seen_is_refused(tokens: Tokens) -> None:
+    tokens.known["token"] = replace(CALLER, expires_at=NOW)
+    assert not tokens.passes()
+
+
+def test_a_forgotten_token_is_looked_up_at_once(tokens: Tokens) -> None:
+    tokens.passes()
+    del tokens.known["token"]
+    tokens.check.forget("token")
+    assert not tokens.passes()
+
+
+def test_a_look_up_that_began_before_a_revocation_is_not_remembered(tokens: Tokens) -> None:
+    def revoke() -> None:
+        tokens.known.pop("token", None)
+        tokens.check.forget("token")
+
+    tokens.during = revoke
+    assert tokens.passes()  # asked before the revocation, so either answer is right
+    assert not tokens.passes()
+
+
+def test_no_more_than_ten_thousand_tokens_are_remembered(tokens: Tokens) -> None:
+    async def check_many() -> None:
+        for n in range(CACHE_SIZE + 1):
+            await tokens.check.check(f"token-{n}")
+
+    tokens.known = {f"token-{n}": CALLER for n in range(3)}
+    everything = TokenCheck(lambda _: _found(), tokens.clock, timer=lambda: tokens.seconds)
+    tokens.check = everything
+    asyncio.run(check_many())
+    assert len(everything._seen) == CACHE_SIZE
+    assert digest("token-0") not in everything._seen
+
+
+async def _found() -> Caller:
+    return CALLER
+
+
+@pytest.mark.parametrize("token", ["", "unknown", "nul\0", "é", "\udcff", "x" * 20_000])
+def test_whatever_a_header_holds_is_merely_an_unknown_token(
+    db: Database, clock: SetClock, token: str
+) -> None:
+    assert db.ask(lambda tx: find_caller(tx, digest(token))) is None
+
+
+def test_an_issued_token_names_its_account_client_and_scopes_for_two_hours(
+    db: Database, customer: Customer
+) -> None:
+    caller = db.ask(lambda tx: find_caller(tx, digest(customer.token)))
+    assert caller is not None
+    assert (caller.account_id, caller.client_id) == (customer.account_id, customer.client_id)
+    assert caller.scopes == set(access.Scope) - {access.Scope.OPERATOR}
+    assert caller.expires_at == NOW + timedelta(seconds=7200)
+
+
+def test_only_a_tokens_hash_is_stored(db: Database, customer: Customer) -> None:
+    with db.read() as tx:
+        [row] = tx.execute(access_tokens.select()).mappings()
+    assert bytes(row["token_hash"]) == digest(customer.token)
+    assert customer.token not in str(dict(row))
+
+
+def test_a_revoked_clients_tokens_are_gone(db: Database, customer: Customer, clock: SetClock) -> None:
+    with db.write() as tx:
+        access.revoke_client(tx, customer.client_id, now=clock())
+    assert db.ask(lambda tx: find_caller(tx, digest(customer.token))) is None
+
+
+def test_a_token_issued_while_its_client_is_revoked_is_worth_nothing(
+    db: Database, customer: Customer, clock: SetClock
+) -> None:
+    with db.write() as tx:
+        client = access.get_client(tx, customer.client_id)
+        access.revoke_client(tx, customer.client_id, now=clock())
+        token = access.issue_token(tx, client, client.scopes, now=clock())
+    assert db.ask(lambda tx: find_caller(tx, digest(token))) is None
+
+
+def test_a_client_that_gets_a_token_loses_its_expired_ones(
+    db: Database, customer: Customer, clock: SetClock
+) -> None:
+    clock.advance(LIFETIME_SECONDS + 1)
+    with db.write() as tx:
+        client = access.get_client(tx, customer.client_id)
+        access.issue_token(tx, client, client.scopes, now=clock())
+    with db.read() as tx:
+        assert len(tx.execute(access_tokens.select()).all()) == 1
