@@ -12,6 +12,7 @@ from frontdesk.errors import Unavailable
 
 _LOST_RACE_STATES = {"40001", "40P01"}  # serialization failure, deadlock
 _BUSY_STATES = {"55P03", "57014"}  # lock_timeout, statement_timeout
+_READ_ONLY_STATE = "25006"  # a standby, or set so by its operator; the driver calls it no OperationalError
 _SQLITE_UNIQUE = re.compile(r"UNIQUE constraint failed: (.+)")
 
 
@@ -58,7 +59,8 @@ def as_unavailable(error: DBAPIError | PoolTimeout) -> Unavailable | None:
         return Unavailable("The database is busy.")
     if type(error) is DatabaseError:  # SQLite: the file is no database, or is damaged
         return Unavailable("The database's file is damaged or not a database.")
-    if isinstance(error, OperationalError) or (state or "").startswith(("08", "53", "57", "58")):
+    away = (state or "").startswith(("08", "53", "57", "58", _READ_ONLY_STATE))
+    if away or isinstance(error, OperationalError):
         return Unavailable("The database can't be reached, or can't write now.")
     return None
 
