@@ -77,7 +77,9 @@ def main() -> None:
 
 def _start(stack: contextlib.ExitStack, folder: Path, *, two_workers: bool) -> dict[str, Any]:
     """Every contestant, running at once and measured in turn; each has a database of its own on one durable server."""
-    server = stack.enter_context(PostgresServer(durable=True))
+    server = PostgresServer(durable=True)
+    stack.callback(server.stop)
+    server.start({"max_connections": "400"})
     stack.callback(_check_counts, server)
     found: dict[str, Any] = {}
     for workers in (1, 2) if two_workers else (1,):

@@ -1,0 +1,1 @@
+"""The database part on both databases."""

@@ -1,0 +1,83 @@
+"""Migrations: up and down with data, and the models they lead to."""
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import delete, inspect, update
+from sqlalchemy.exc import DBAPIError
+
+from frontdesk.audit.tables import audit_entries
+from frontdesk.config import read_config
+from frontdesk.db import Database, migrate, open_database
+from frontdesk.db.checks import problems
+from frontdesk.db.schema import metadata
+from frontdesk.eligibility.tables import member_history
+from frontdesk.errors import Unavailable
+from tests.conftest import Api
+from tests.factories import Customer, make_customer, member_body
+
+
+def test_the_migrated_schema_is_what_the_models_say(db: Database) -> None:
+    with db.read() as tx:
+        context = MigrationContext.configure(tx)
+        assert compare_metadata(context, metadata) == []
+
+
+def test_constraints_and_indexes_have_the_names_of_the_models(db: Database) -> None:
+    with db.read() as tx:
+        looked_at = inspect(tx)
+        for table in metadata.sorted_tables:
+            unique = {thing["name"] for thing in looked_at.get_unique_constraints(table.name)}
+            indexes = {thing["name"] for thing in looked_at.get_indexes(table.name)} - unique
+            assert indexes == {str(index.name) for index in table.indexes}
+            assert unique == {
+                str(thing.name)
+                for thing in table.constraints
+                if thing.__class__.__name__ == "UniqueConstraint"
+            }
+
+
+def test_down_and_up_again_with_data_leaves_an_empty_schema_that_works(db: Database) -> None:
+    make_customer(db)
+    migrate.downgrade(db, "base")
+    with db.read() as tx:
+        assert [name for name in inspect(tx).get_table_names() if name != "alembic_version"] == []
+    assert migrate.upgrade(db) == ["0001"]
+    assert migrate.upgrade(db) == []
+    make_customer(db)
+
+
+def test_history_and_audit_can_only_be_added_to(api: Api, db: Database, customer: Customer) -> None:
+    api.post(f"/v2/plans/{customer.plan_ids[0]}/eligibility", member_body())
+    for table in (member_history, audit_entries):
+        for deed in (update(table).values(request_id="other"), delete(table)):
+            with pytest.raises(DBAPIError), db.write() as tx:
+                tx.execute(deed)
+
+
+def test_checks_name_what_is_wrong_and_how_to_mend_it(db: Database, database_url: str) -> None:
+    good = read_config({"FRONTDESK_DATABASE_URL": database_url})
+    other = read_config({"FRONTDESK_DATABASE_URL": database_url, "FRONTDESK_UNIQUENESS": "account"})
+    assert problems(db, good) == []
+    assert "FRONTDESK_UNIQUENESS=service" in problems(db, other)[0].mend
+    migrate.downgrade(db, "base")
+    assert "frontdesk migrate" in problems(db, good)[0].mend
+    migrate.upgrade(db)
+
+
+def test_a_migration_waits_for_locks_only_so_long_and_changes_nothing(
+    db: Database, database_url: str
+) -> None:
+    if db.is_sqlite:
+        blocker = open_database(database_url)
+        with blocker.write() as tx:
+            tx.exec_driver_sql("UPDATE installation SET uniqueness = uniqueness")
+            with pytest.raises(Unavailable):
+                migrate.downgrade(db, "base")
+        blocker.close()
+    else:
+        with db.read() as tx:
+            tx.exec_driver_sql("SELECT * FROM installation")
+            with pytest.raises(Unavailable):
+                migrate.downgrade(db, "base")
+    assert migrate.current(db) == migrate.head()

@@ -1,0 +1,175 @@
+"""Reading one record: every rule of every field, all faults at once, and nothing but faults whatever is sent."""
+
+import json
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from email_validator import validate_email
+from hypothesis import given
+from hypothesis import strategies as st
+
+from frontdesk.api.json_body import parse_json_object
+from frontdesk.eligibility import parse_member
+from frontdesk.eligibility.fields import FIELDS
+from frontdesk.eligibility.parse import FAULT_CODES, WARNINGS, MemberRecord
+from frontdesk.eligibility.values import _PLAIN_EMAIL
+from frontdesk.errors import Malformed
+
+TODAY = "2026-11-20"
+
+
+def read(**body: Any) -> MemberRecord:
+    return parse_member({"external_id": "X"} | body, today=TODAY)
+
+
+@pytest.mark.parametrize(
+    ("field", "sent", "stored"),
+    [
+        ("external_id", " AB 123356 ", "AB 123356"),
+        ("first_name", "Zoe\u0308", "Zoë"),
+        ("dob", "1977-01-11", "1977-01-11"),
+        ("dob", "1977-01-11T00:00:00+14:00", "1977-01-11"),
+        ("dob", "1900-01-01", "1900-01-01"),
+        ("dob", TODAY, TODAY),
+        ("effective_date", "2026-01-01T23:59:59.999-0500", "2026-01-01"),
+        ("gender", "FEMALE", "female"),
+        ("email", " Robin@Example.COM ", "Robin@Example.COM"),
+        ("email", "o'hara@example.com", "o'hara@example.com"),
+        ("phone", "+1 (617) 555-0100", "6175550100"),
+        ("phone", "9999999999", "9999999999"),
+        ("zipcode", "02134", "02134"),
+        ("zipcode", "02134-1000", "02134-1000"),
+        ("zipcode", "021341000", "021341000"),
+        ("state", "massachusetts", "MA"),
+        ("state", "ma", "MA"),
+        ("medical_eligibility", True, "TRUE"),
+        ("medical_enrollment", "false", "FALSE"),
+        ("relationship_code_hipaa", 1, "01"),
+        ("relationship_code_hipaa", "018", "018"),
+        ("subscriber_relationship", "dependent", "Dependent"),
+        ("metadata", {"b": " kept ", "a": ""}, {"b": " kept ", "a": ""}),
+        ("metadata", None, {}),
+        ("city", "  ", None),
+        ("phone", None, None),
+    ],
+)
+def test_a_good_value_is_stored_in_its_form(field: str, sent: Any, stored: Any) -> None:
+    record = read(**{field: sent})
+    assert record.faults == ()
+    assert record.given[field] == stored
+
+
+@pytest.mark.parametrize(
+    ("field", "sent", "code"),
+    [
+        ("external_id", "", "required"),
+        ("last_name", "x" * 101, "too_long"),
+        ("city", "a\x07b", "control_character"),
+        ("city", "a\ud800b", "control_character"),
+        ("city", 5, "wrong_type"),
+        ("dob", "2026-11-21", "in_the_future"),
+        ("dob", "1899-12-31", "before_1900"),
+        ("dob", "1977-W02-2", "not_a_date"),
+        ("dob", "1977-02-29", "not_a_date"),
+        ("dob", "1977-01-11 00:00:00", "not_a_date"),
+        ("dob", "1977-01-11T25:00:00Z", "not_a_date"),
+        ("dob", "\u0661977-01-11", "not_a_date"),
+        ("dob", "19770111", "not_a_date"),
+        ("effective_date", 20260101, "wrong_type"),
+        ("gender", "F", "not_allowed"),
+        ("email", "a@b", "malformed_email"),
+        ("email", "a b@example.com", "malformed_email"),
+        ("email", "a@example.com\nBcc: b@example.com", "malformed_email"),
+        ("email", "x" * 250 + "@example.com", "malformed_email"),
+        ("phone", "617555010", "not_ten_digits"),
+        ("phone", "617555010\u0663", "not_ten_digits"),
+        ("phone", "617-555-CALL", "not_ten_digits"),
+        ("phone", "26175550100", "not_ten_digits"),
+        ("phone", 6175550100, "wrong_type"),
+        ("zipcode", 2134, "wrong_type"),
+        ("zipcode", "0213", "malformed_zipcode"),
+        ("zipcode", "02134\n", None),
+        ("invite_immediately", "true", "wrong_type"),
+        ("invite_immediately", 1, "wrong_type"),
+        ("medical_eligibility", "yes", "not_allowed"),
+        ("relationship_code_hipaa", True, "wrong_type"),
+        ("relationship_code_hipaa", 2**64, "wrong_type"),
+        ("subscriber_relationship", "Self", "not_allowed"),
+        ("metadata", [], "wrong_type"),
+        ("metadata", {str(n): "" for n in range(51)}, "too_many_keys"),
+    ],
+)
+def test_a_wrong_value_is_one_fault_with_its_code(field: str, sent: Any, code: str | None) -> None:
+    faults = [(fault.field, fault.code) for fault in read(**{field: sent}).faults]
+    assert faults == ([(field, code)] if code else [])
+
+
+@pytest.mark.parametrize(
+    ("metadata", "field", "code"),
+    [
+        ({"color": 1}, "metadata.color", "wrong_type"),
+        ({"color": "x" * 501}, "metadata.color", "too_long"),
+        ({"x" * 41: "1"}, "metadata." + "x" * 40, "too_long"),
+        ({"": "1"}, "metadata", "too_long"),
+        ({"a\r\nb": {}}, "metadata.a%0D%0Ab", "wrong_type"),
+        ({"color": "a\x00"}, "metadata.color", "control_character"),
+    ],
+)
+def test_a_fault_inside_metadata_names_its_key(metadata: Any, field: str, code: str) -> None:
+    assert [(fault.field, fault.code) for fault in read(metadata=metadata).faults] == [(field, code)]
+
+
+@pytest.mark.parametrize(
+    ("field", "sent", "warning"),
+    [
+        ("dob", "1977-01-11T05:00:00Z", "dob_not_midnight"),
+        ("state", "Atlantis", "state_not_recognised"),
+        ("relationship_code_hipaa", "99", "relationship_code_hipaa_unknown"),
+    ],
+)
+def test_a_likely_mistake_is_kept_and_warned_of(field: str, sent: str, warning: str) -> None:
+    record = read(**{field: sent})
+    assert (record.faults, record.warnings) == ((), (warning,))
+    assert warning in WARNINGS
+
+
+def test_in_a_file_a_malformed_email_is_dropped_and_the_row_kept() -> None:
+    record = parse_member({"external_id": "X", "email": "a@"}, today=TODAY, lenient_email=True)
+    assert (record.faults, record.warnings, record.given["email"]) == ((), ("email_dropped",), None)
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@given(st.dictionaries(st.sampled_from(list(FIELDS)) | st.text(max_size=8), _JSON, max_size=8), st.booleans())
+def test_whatever_is_sent_there_are_faults_with_known_codes_and_never_an_exception(
+    body: dict[str, Any], strict: bool
+) -> None:
+    record = parse_member(body, today=TODAY, strict=strict)
+    assert all(fault.code in FAULT_CODES for fault in record.faults)
+    json.dumps(record.given, ensure_ascii=False).encode("utf-8")
+
+
+@given(st.dictionaries(st.sampled_from(list(FIELDS)), st.text(), max_size=8))
+def test_what_was_stored_can_be_sent_again_and_stays_the_same(body: dict[str, Any]) -> None:
+    given_ = dict(parse_member(body, today=TODAY).given)
+    given_.pop("email_folded", None)
+    again = parse_member(given_, today=TODAY).given
+    again.pop("email_folded", None)
+    assert again == given_
+
+
+@given(st.from_regex(_PLAIN_EMAIL, fullmatch=True).filter(lambda email: len(email) <= 64))
+def test_the_fast_path_for_plain_addresses_accepts_only_what_the_library_accepts(email: str) -> None:
+    validate_email(email, check_deliverability=False, globally_deliverable=False)
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_a_json_object_or_malformed(raw: bytes) -> None:
+    with suppress(Malformed):
+        assert isinstance(parse_json_object(raw), dict)

@@ -1,0 +1,43 @@
+"""The invitation rules, as a table that reads like the specification."""
+
+import itertools
+
+import pytest
+
+from frontdesk.invitations import Candidate, Delivery, Reason, decide_invitation
+
+EXPECTED = {
+    # (new, e-mail, invite_immediately true, batches on): what happens
+    (True, "valid", True, True): Delivery.IMMEDIATE,
+    (True, "valid", True, False): Delivery.IMMEDIATE,  # rule 3: settings are ignored
+    (True, "valid", False, True): Delivery.BATCHED,  # rule 4
+    (True, "valid", False, False): Reason.DISABLED,  # rule 2
+}
+
+
+@pytest.mark.parametrize(
+    ("new", "email", "asked", "batches"),
+    list(itertools.product([True, False], ["none", "valid", "suppressed"], [True, False], [True, False])),
+)
+def test_every_combination_of_the_rules(new: bool, email: str, asked: bool, batches: bool) -> None:
+    candidate = Candidate(
+        is_new=new,
+        has_email=email != "none",
+        suppressed=email == "suppressed",
+        expired=False,
+        asked=asked,
+        batches_enabled=batches,
+    )
+    otherwise = Reason.NOT_NEW if not new else Reason.NO_EMAIL if email == "none" else Reason.SUPPRESSED
+    assert decide_invitation(candidate) is EXPECTED.get((new, email, asked, batches), otherwise)
+
+
+def test_an_account_without_settings_never_asked_and_an_expired_member_gets_no_mail() -> None:
+    plain = Candidate(
+        is_new=True, has_email=True, suppressed=False, expired=False, asked=False, batches_enabled=None
+    )
+    expired = Candidate(
+        is_new=True, has_email=True, suppressed=False, expired=True, asked=True, batches_enabled=True
+    )
+    assert decide_invitation(plain) is Reason.NOT_REQUESTED
+    assert decide_invitation(expired) is Reason.EXPIRED

@@ -1,0 +1,64 @@
+"""What the documents say is so."""
+
+import json
+import re
+from enum import StrEnum
+from pathlib import Path
+
+import pytest
+
+from frontdesk.config import SETTINGS
+from frontdesk.eligibility import Outcome
+from frontdesk.invitations import Delivery, State
+from tests.conftest import Api
+
+ROOT = Path(__file__).parents[2]
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("bench/*.md")]
+
+
+def test_every_setting_is_documented_with_its_default_and_sentence() -> None:
+    text = (ROOT / "docs/configuration.md").read_text()
+    rows = [f"| {setting.variable} | {setting.default} | {setting.sentence} |" for setting in SETTINGS]
+    assert [row for row in rows if row not in text] == []
+    assert len(re.findall(r"^\| FRONTDESK_", text, re.MULTILINE)) == len(SETTINGS)
+
+
+@pytest.mark.parametrize("states", [Outcome, State, Delivery])
+def test_every_state_diagram_has_the_states_of_the_code(states: type[StrEnum]) -> None:
+    text = (ROOT / "docs/states.md").read_text()
+    [diagram] = re.findall(rf"\.{states.__name__}`\)\n\n```mermaid\n(.*?)```", text, re.DOTALL)
+    assert set(re.findall(r"--> (\w+)", diagram)) == set(states)
+
+
+def test_the_readmes_examples_are_answered_as_it_says(api: Api) -> None:
+    readme = (ROOT / "README.md").read_text()
+    examples = re.findall(r"```http\n(\w+) (\S+)\n(.*?)```", readme, re.DOTALL)
+    answers = [api.request(method, path, json=json.loads(body)) for method, path, body in examples]
+    assert [answer.status_code for answer in answers] == [201, 200]
+    assert [answer.headers["Eligibility-Outcome"] for answer in answers] == ["created", "updated"]
+    assert answers[1].headers["Eligibility-Changed"] == "last_name"
+    assert answers[1].headers["Invitation"] == "none; reason=not_new"
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 120
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_between_documents_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text())
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
+def test_every_decision_is_in_the_index() -> None:
+    folder = ROOT / "docs/decisions"
+    index = (folder / "README.md").read_text()
+    assert [path.name for path in folder.glob("0*.md") if path.name not in index] == []
+
+
+def test_every_dependency_is_explained() -> None:
+    table = (ROOT / "ARCHITECTURE.md").read_text()
+    project = (ROOT / "pyproject.toml").read_text().partition("dependencies = [")[2].partition("]\n\n")[0]
+    names = re.findall(r'^\s+"([a-z0-9-]+)', project, re.MULTILINE)
+    assert len(names) > 8
+    assert [name for name in names if name not in table] == []
