@@ -1,19 +1,16 @@
-"""The service as its own group of processes, to be killed, stopped and started again, and callers that keep asking it."""
+"""The service as its own group of processes, to be killed, stopped and started again; it knows no endpoint but /readyz."""
 
 import contextlib
 import http.client
-import json
 import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-from tests.factories import member_body
 from tests.postgres import _free_port as free_port
 
 WAIT_SECONDS = 30.0
@@ -99,74 +96,6 @@ class Server:
         if self._process is None:
             raise RuntimeError("the server is not running")
         return self._process
-
-
-class Callers:
-    """Callers who each create members with an invitation and then rename them; what gets no answer is sent again.
-
-    `acknowledged` is the last name that each external_id was answered for with 200 or 201, `statuses` every status seen.
-    """
-
-    def __init__(self, server: Server, path: str, token: str, *, count: int = 16) -> None:
-        self.acknowledged: dict[str, str] = {}
-        self.statuses: set[int] = set()
-        self._server = server
-        self._path = path
-        self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-        self._ended = threading.Event()
-        self._threads = [threading.Thread(target=self._call, args=(n,), daemon=True) for n in range(count)]
-
-    def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def stop(self) -> None:
-        """Each caller ends after the answer, or the loss, of its present request."""
-        self._ended.set()
-        for thread in self._threads:
-            thread.join(WAIT_SECONDS)
-            if thread.is_alive():
-                raise RuntimeError("a request is neither answered nor cut off")
-
-    def _call(self, caller: int) -> None:
-        connection = http.client.HTTPConnection("127.0.0.1", self._server.port, timeout=WAIT_SECONDS)
-        number = caller * 1_000_000
-        with contextlib.closing(connection):
-            while not self._ended.is_set():
-                number += 1
-                body = member_body(number, invite_immediately=True)
-                if self._insist(connection, body):
-                    self._insist(
-                        connection, {"external_id": body["external_id"], "last_name": f"Renamed {number}"}
-                    )
-
-    def _insist(self, connection: http.client.HTTPConnection, body: dict[str, object]) -> bool:
-        """Send until it is acknowledged; False when the callers were stopped before, so that nobody knows."""
-        while not self._ended.is_set():
-            status = self._send(connection, json.dumps(body))
-            if status is not None:
-                self.statuses.add(status)
-            if status in (200, 201):
-                self.acknowledged[str(body["external_id"])] = str(body["last_name"])
-                return True
-            self._ended.wait(0.02)  # not to take the processor from the server that comes up
-        # The last, unanswered change may or may not be stored: no promise was made about this record.
-        self.acknowledged.pop(str(body["external_id"]), None)
-        return False
-
-    def _send(self, connection: http.client.HTTPConnection, body: str) -> int | None:
-        try:
-            connection.request("POST", self._path, body, self._headers)
-            answer = connection.getresponse()
-            answer.read()
-        except (OSError, http.client.HTTPException):
-            connection.close()
-            return None
-        return answer.status
 
 
 def wait_until(condition: Callable[[], bool], what: str) -> None:
