@@ -101,8 +101,7 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         shutil.copy(request.getfixturevalue("sqlite_template"), path)
         return f"sqlite:///{path}"
     url = str(request.getfixturevalue("postgres_url"))
-    _empty(url)
-    return url
+    return emptied(url)
 
 
 @pytest.fixture
@@ -138,7 +137,7 @@ def api(app: App, customer: Customer) -> Iterator[Api]:
         yield Api(http, customer.token, log)
 
 
-def _empty(url: str) -> None:
+def emptied(url: str) -> str:
     """Empty every table and start its ids anew; the append-only ones are emptied as a replica would be."""
     db = open_database(url)
     tables = ", ".join(table for table in metadata.tables if table != "installation")
@@ -146,6 +145,7 @@ def _empty(url: str) -> None:
         tx.exec_driver_sql("SET LOCAL session_replication_role = replica")
         tx.exec_driver_sql(f"TRUNCATE {tables} RESTART IDENTITY CASCADE")
     db.close()
+    return url
 
 
 os.environ.pop("FRONTDESK_DATABASE_URL", None)
