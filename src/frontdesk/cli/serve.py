@@ -10,7 +10,7 @@ from frontdesk.cli.output import fail, settings
 from frontdesk.db import open_database
 from frontdesk.db.checks import problems
 
-STOP_SECONDS = 4
+STOP_SECONDS = 3
 
 
 def serve(
