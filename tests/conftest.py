@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from frontdesk.api import build_asgi
-from frontdesk.api.telemetry import Telemetry
 from frontdesk.app import App
+from frontdesk.asgi import build_asgi
 from frontdesk.config import Config, read_config
 from frontdesk.db import Database, open_database
 from frontdesk.db.migrate import upgrade
 from frontdesk.db.schema import metadata
+from frontdesk.web.telemetry import Telemetry
 from tests.factories import NOW, Customer, make_customer
 from tests.postgres import Databases, server_for_tests
 

@@ -84,7 +84,7 @@ class PostgresServer(Databases):
     """
 
     def __init__(self, *, durable: bool = False) -> None:
-        self.port = _free_port()
+        self.port = free_port()
         super().__init__(f"postgresql://postgres@127.0.0.1:{self.port}")
         self.bin_dir = _binaries()
         self._settings = {} if durable else dict(NOT_DURABLE)
@@ -284,7 +284,7 @@ def _tell(process: subprocess.Popen[bytes], pid: int) -> None:
     pipe.flush()
 
 
-def _free_port() -> int:
+def free_port() -> int:
     """A port that nobody listens on now, at random so that runs beside each other don't meet."""
     for port in random.sample(_PORTS, 100):
         with socket.socket() as probe, contextlib.suppress(OSError):

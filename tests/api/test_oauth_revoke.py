@@ -7,8 +7,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from frontdesk import access
-from frontdesk.api import build_asgi
 from frontdesk.app import App
+from frontdesk.asgi import build_asgi
 from frontdesk.config import Config
 from frontdesk.db import Database, open_database
 from tests.conftest import Api, SetClock

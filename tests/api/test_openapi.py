@@ -8,10 +8,10 @@ import schemathesis
 
 from frontdesk.access.scopes import Scope
 from frontdesk.api.openapi import openapi_document
-from frontdesk.api.problems import PROBLEMS
 from frontdesk.api.routes import ENDPOINTS
 from frontdesk.eligibility.parse import FAULT_CODES, WARNINGS
 from frontdesk.invitations import Reason
+from frontdesk.web.problems import PROBLEMS
 from tests.conftest import Api
 
 DOCUMENT = openapi_document("https://api.example.com")

@@ -9,12 +9,12 @@ from email_validator import validate_email
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontdesk.api.json_body import parse_json_object
 from frontdesk.eligibility import parse_member
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.parse import FAULT_CODES, WARNINGS, MemberRecord
 from frontdesk.eligibility.values import _PLAIN_EMAIL
 from frontdesk.errors import Malformed
+from frontdesk.web.json_body import parse_json_object
 
 TODAY = "2026-11-20"
 

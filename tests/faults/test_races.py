@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from frontdesk.api import build_asgi
-from frontdesk.api.telemetry import Telemetry
 from frontdesk.app import App
+from frontdesk.asgi import build_asgi
 from frontdesk.config import Config
 from frontdesk.db import Database, open_database
+from frontdesk.web.telemetry import Telemetry
 from tests.conftest import SetClock
 from tests.factories import Customer, make_customer, member_body
 from tests.faults.callers import LONG

@@ -2,11 +2,11 @@
 
 import json
 
-from frontdesk.api.exchange import Answer, Exchange, Header, name_list
-from frontdesk.api.json_body import parse_json_object
 from frontdesk.app import App
 from frontdesk.eligibility import Enrolled, Outcome, Submission, parse_member
 from frontdesk.invitations import Delivery
+from frontdesk.web.exchange import Answer, Exchange, Header, name_list
+from frontdesk.web.json_body import parse_json_object
 
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 

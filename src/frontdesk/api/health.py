@@ -4,10 +4,10 @@ import json
 
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from frontdesk.api.exchange import Answer, Exchange
 from frontdesk.app import App
 from frontdesk.db import migrate
 from frontdesk.errors import Unavailable
+from frontdesk.web.exchange import Answer, Exchange
 
 _PLAIN = ((b"cache-control", b"no-store"),)
 

@@ -15,12 +15,12 @@ from frontdesk.access import (
     revoke_token,
     scope_text,
 )
-from frontdesk.api.exchange import Answer, Exchange, Header
 from frontdesk.api.oauth_form import OAuthError, invalid_client, read_credentials, read_form
 from frontdesk.app import App
 from frontdesk.db import Tx
 from frontdesk.db.races import write_together
 from frontdesk.errors import RateLimited
+from frontdesk.web.exchange import Answer, Exchange, Header
 
 NO_STORE: tuple[Header, ...] = ((b"cache-control", b"no-store"), (b"pragma", b"no-cache"))
 

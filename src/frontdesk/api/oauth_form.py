@@ -8,10 +8,10 @@ from python_multipart.multipart import parse_options_header
 from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartException, MultiPartParser
 
-from frontdesk.api.exchange import Exchange, Header, Refused
-from frontdesk.api.json_body import parse_json_object
 from frontdesk.errors import Malformed
 from frontdesk.text import Rejected, refuse_control_characters
+from frontdesk.web.exchange import Exchange, Header, Refused
+from frontdesk.web.json_body import parse_json_object
 
 URLENCODED, MULTIPART, JSON = "application/x-www-form-urlencoded", "multipart/form-data", "application/json"
 LARGEST_FIELD_COUNT = 100

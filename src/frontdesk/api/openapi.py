@@ -5,10 +5,10 @@ from typing import Any
 from frontdesk import __version__
 from frontdesk.access.scopes import Scope
 from frontdesk.api.openapi_schemas import ref, schemas
-from frontdesk.api.problems import PROBLEMS
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.parse import WARNINGS
 from frontdesk.invitations import Reason
+from frontdesk.web.problems import PROBLEMS
 
 Json = dict[str, Any]
 

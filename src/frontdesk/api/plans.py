@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from frontdesk import audit
-from frontdesk.api.exchange import Answer, Exchange, Header, Refused, name_list
-from frontdesk.api.json_body import parse_json_object
 from frontdesk.app import App
 from frontdesk.clock import wire_time
 from frontdesk.errors import Conflict, Fault, Invalid
 from frontdesk.plans import Plan, change_plan, find_taken, get_plan, list_plans, parse_plan_patch
 from frontdesk.queues import Snapshot
+from frontdesk.web.exchange import Answer, Exchange, Header, Refused, name_list
+from frontdesk.web.json_body import parse_json_object
 
 LARGEST_PAGE = 1000
 _PAGE_NUMBER = re.compile(r"[0-9]{1,18}")

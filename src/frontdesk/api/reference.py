@@ -5,13 +5,13 @@ from functools import lru_cache
 from html import escape
 from importlib.resources import files
 
-from frontdesk.api.exchange import Answer, Exchange, Header
 from frontdesk.api.openapi import openapi_document
-from frontdesk.api.problems import PROBLEMS
 from frontdesk.app import App
 from frontdesk.eligibility.parse import FAULT_CODES, WARNINGS
 from frontdesk.errors import NotFound
 from frontdesk.invitations import REASONS
+from frontdesk.web.exchange import Answer, Exchange, Header
+from frontdesk.web.problems import PROBLEMS
 
 ASSETS = {
     "page.js": ("page.js", "text/javascript; charset=utf-8"),

@@ -2,7 +2,7 @@
 
 from frontdesk.access.scopes import Scope
 from frontdesk.api import eligibility, health, oauth, plans, reference
-from frontdesk.api.door import Endpoint
+from frontdesk.web.door import Endpoint
 
 PLAN = "/v2/plans/{plan_id}"
 

@@ -40,7 +40,7 @@ def run_server(host: str, port: int, workers: int) -> None:
     from granian.http import HTTP1Settings
 
     Granian(
-        "frontdesk.api.server:make_asgi",
+        "frontdesk.asgi:make_asgi",
         factory=True,
         address=host,
         port=port,

@@ -6,12 +6,12 @@ from time import perf_counter
 
 from frontdesk.access.limits import Allowance
 from frontdesk.access.scopes import Scope
-from frontdesk.api.exchange import Answer, Disconnected, Exchange, Header, Message, Receive, Refused
-from frontdesk.api.negotiation import check_accept, check_json_body
-from frontdesk.api.problems import problem_answer
-from frontdesk.api.telemetry import Telemetry
 from frontdesk.app import App
 from frontdesk.errors import Forbidden, FrontdeskError, NotFound
+from frontdesk.web.exchange import Answer, Disconnected, Exchange, Header, Message, Receive, Refused
+from frontdesk.web.negotiation import check_accept, check_json_body
+from frontdesk.web.problems import problem_answer
+from frontdesk.web.telemetry import Telemetry
 
 Send = Callable[[Message], Awaitable[None]]
 Handler = Callable[[App, Exchange], Awaitable[Answer]]

@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from frontdesk.api.exchange import Exchange, Refused
+from frontdesk.web.exchange import Exchange, Refused
 
 
 def check_accept(exchange: Exchange) -> None:

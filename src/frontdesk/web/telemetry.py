@@ -18,7 +18,7 @@ from typing import TextIO
 
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 
-from frontdesk.api.exchange import Exchange
+from frontdesk.web.exchange import Exchange
 
 FLUSH_SECONDS = 0.1
 SHARE_SECONDS = 1.0

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 
 from frontdesk import errors
-from frontdesk.api.exchange import Answer, Exchange, Header, Refused
+from frontdesk.web.exchange import Answer, Exchange, Header, Refused
 
 RETRY_AFTER_SECONDS = 1
 
