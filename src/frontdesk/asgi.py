@@ -3,19 +3,21 @@
 import gc
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 
-from starlette.routing import Route, Router
+from starlette.routing import Match, Route
 
 from frontdesk.api.routes import ENDPOINTS as CUSTOMER_ENDPOINTS
 from frontdesk.app import App
 from frontdesk.config import read_config
 from frontdesk.db import open_database
 from frontdesk.operator.routes import ENDPOINTS as OPERATOR_ENDPOINTS
+from frontdesk.web.deadlines import Deadlines
 from frontdesk.web.door import Resource
-from frontdesk.web.exchange import Message, Receive
+from frontdesk.web.exchange import BODY_DEADLINE_SECONDS, Message, Receive
 from frontdesk.web.telemetry import Telemetry
 
 Send = Callable[[Message], Awaitable[None]]
@@ -29,6 +31,8 @@ SWITCH_SECONDS = 0.005
 
 # Requests make few cycles; with the default thresholds a third of the time went into looking for them.
 COLLECT_AFTER = (50_000, 20, 50)
+
+REMEMBERED_PATHS, REMEMBERED_LENGTH = 1024, 200
 
 
 def make_asgi() -> Asgi:
@@ -48,21 +52,37 @@ def build_asgi(app: App, telemetry: Telemetry | None = None) -> Asgi:
     """The service as an ASGI application; when its lifespan ends, what is under way is finished and the App closed."""
     telemetry = telemetry or Telemetry()
     app.registry.register(telemetry)
+    deadlines = Deadlines(BODY_DEADLINE_SECONDS)
     routes = [
-        Route(path, Resource(app, telemetry, list(endpoints)))
+        Route(path, Resource(app, telemetry, deadlines, list(endpoints)))
         for path, endpoints in groupby(
             CUSTOMER_ENDPOINTS + OPERATOR_ENDPOINTS, lambda endpoint: endpoint.path
         )
     ]
-    router = Router(routes, redirect_slashes=False, default=Resource(app, telemetry, ()))
+    find = _finder(routes, Resource(app, telemetry, deadlines, ()))
 
     async def asgi(scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await _live(app, telemetry, receive, send)
         else:
-            await router(scope, receive, send)
+            resource, scope["path_params"] = find(scope["path"])
+            await resource(scope, receive, send)
 
     return asgi
+
+
+def _finder(routes: Sequence[Route], nothing: Asgi) -> Callable[[str], tuple[Asgi, dict[str, str]]]:
+    """Which resource a path leads to, and the parameters in it; what was found is remembered, for plans are few."""
+
+    @lru_cache(maxsize=REMEMBERED_PATHS)
+    def find(path: str) -> tuple[Asgi, dict[str, str]]:
+        for route in routes:
+            match, found = route.matches({"type": "http", "method": "GET", "path": path})
+            if match is Match.FULL:
+                return found["endpoint"], found["path_params"]
+        return nothing, {}
+
+    return lambda path: find(path) if len(path) <= REMEMBERED_LENGTH else find.__wrapped__(path)
 
 
 async def _live(app: App, telemetry: Telemetry, receive: Receive, send: Send) -> None:

@@ -1,14 +1,12 @@
 """POST of an eligible member: parse, hand over to `enrol`, present the outcome."""
 
-import json
+import orjson
 
 from frontdesk.app import App
 from frontdesk.eligibility import Enrolled, Outcome, Submission, parse_member
 from frontdesk.invitations import Delivery
 from frontdesk.web.exchange import Answer, Exchange, Header, name_list
 from frontdesk.web.json_body import parse_json_object
-
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
 _INVITATION = {
     Delivery.IMMEDIATE: b"immediate",
@@ -26,7 +24,7 @@ async def post(app: App, exchange: Exchange) -> Answer:
         Submission(caller.account_id, plan_id, record, caller.client_id, exchange.request_id)
     )
     status = 201 if enrolled.outcome is Outcome.CREATED else 200
-    return Answer(status, _encode(enrolled.answer).encode(), _headers(enrolled, record.ignored))
+    return Answer(status, orjson.dumps(enrolled.answer), _headers(enrolled, record.ignored))
 
 
 def _headers(enrolled: Enrolled, ignored: tuple[str, ...]) -> tuple[Header, ...]:

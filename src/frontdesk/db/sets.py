@@ -5,7 +5,6 @@ driver's `executemany`. Both were measured (docs/decisions/0014): row by row thr
 A row is a dict of stored values: text, numbers, `YYYY-MM-DD`, `clock.stored_time` text; dicts for JSON columns.
 """
 
-import json
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from functools import lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import orjson
 from sqlalchemy import JSON, Engine, Table
 from sqlalchemy.dialects import postgresql
 
@@ -26,8 +26,6 @@ ID_BLOCK = 1000
 _reserved: WeakKeyDictionary[Engine, dict[str, deque[int]]] = WeakKeyDictionary()
 
 _TRIP = "frontdesk_trip"
-
-_dump = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
 
 class Found:
@@ -102,7 +100,7 @@ def update_set(tx: Tx, table: Table, rows: Sequence[Row]) -> None:
 def find_set(tx: Tx, table: Table, column: str, values: Collection[Any], *, columns: Sequence[str]) -> Found:
     """The rows whose `column` holds one of the values."""
     sql = _find_sql(tx.dialect.name, table, column, tuple(columns))
-    return _read(tx, sql, (_array(tx, values),), columns)
+    return _read(tx, sql, (_dump(list(values)),), columns)
 
 
 def lock_set(
@@ -118,7 +116,7 @@ def lock_set(
     sql = _lock_sql(tx.dialect.name, table, tuple(columns), tuple(keys), tuple(within))
     parameters: list[Any] = []
     for values in keys.values():
-        parameters += [_array(tx, values), *within.values()]
+        parameters += [_dump(list(values)), *within.values()]
     return _read(tx, sql, tuple(parameters), columns)
 
 
@@ -172,15 +170,15 @@ def _combined_sql(statements: tuple[str, ...], are_reads: tuple[bool, ...]) -> s
     return f"WITH {parts} SELECT {answers}"
 
 
-def _array(tx: Tx, values: Collection[Any]) -> Any:
-    return _dump(list(values)) if tx.dialect.name == "sqlite" else list(values)
+def _dump(value: Any) -> str:
+    return orjson.dumps(value).decode()
 
 
 def _among(dialect: str, table: Table, column: str) -> str:
     if dialect == "sqlite":
         return f"{column} IN (SELECT value FROM json_each(?))"
-    kind = "text" if table.c[column].type.python_type is str else "bigint"
-    return f"{column} = ANY(%s::{kind}[])"
+    element = "value" if table.c[column].type.python_type is str else "value::bigint"
+    return f"{column} = ANY(ARRAY(SELECT {element} FROM json_array_elements_text(%s::json)))"
 
 
 @lru_cache(maxsize=64)

@@ -8,7 +8,6 @@ import unicodedata
 from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
-from typing import Any
 
 from email_validator import EmailNotValidError, validate_email
 
@@ -94,6 +93,8 @@ def fold_email(email: str) -> str:
 def read_phone(value: object, _reading: Reading) -> str:
     if type(value) is not str:
         raise Rejected("wrong_type", "must be a string")
+    if len(value) == 10 and value.isascii() and value.isdigit():
+        return value
     digits = "".join(re.findall("[0-9]", value)) if _PHONE.fullmatch(value.strip()) else ""
     if len(digits) == 11 and digits[0] == "1":
         digits = digits[1:]
@@ -155,23 +156,22 @@ def read_metadata(value: object, _reading: Reading) -> dict[str, str]:
     if len(value) > METADATA_KEYS:
         raise Rejected("too_many_keys", f"must have at most {METADATA_KEYS} keys")
     for key, item in value.items():
-        _check_metadata_item(key, item)
+        try:
+            _check_metadata_item(key, item)
+        except Rejected as rejected:
+            raise Rejected(rejected.code, rejected.message, part=shown_name(key)) from None
     return value
 
 
-def _check_metadata_item(key: str, item: Any) -> None:
-    part = shown_name(key)
+def _check_metadata_item(key: str, item: object) -> None:
     if not 1 <= len(key) <= METADATA_KEY_LENGTH:
-        raise Rejected("too_long", f"keys must have 1 to {METADATA_KEY_LENGTH} characters", part=part)
+        raise Rejected("too_long", f"keys must have 1 to {METADATA_KEY_LENGTH} characters")
     if type(item) is not str:
-        raise Rejected("wrong_type", "must be a string", part=part)
+        raise Rejected("wrong_type", "must be a string")
     if len(item) > METADATA_VALUE_LENGTH:
-        raise Rejected("too_long", f"must have at most {METADATA_VALUE_LENGTH} characters", part=part)
-    try:
-        refuse_control_characters(key)
-        refuse_control_characters(item)
-    except Rejected as rejected:
-        raise Rejected(rejected.code, rejected.message, part=part) from None
+        raise Rejected("too_long", f"must have at most {METADATA_VALUE_LENGTH} characters")
+    refuse_control_characters(key)
+    refuse_control_characters(item)
 
 
 def _is_email(email: str) -> bool:

@@ -8,6 +8,7 @@ from frontdesk.access.limits import Allowance
 from frontdesk.access.scopes import Scope
 from frontdesk.app import App
 from frontdesk.errors import Forbidden, FrontdeskError, NotFound
+from frontdesk.web.deadlines import Deadlines
 from frontdesk.web.exchange import Answer, Disconnected, Exchange, Header, Message, Receive, Refused
 from frontdesk.web.negotiation import check_accept, check_json_body
 from frontdesk.web.problems import problem_answer
@@ -34,8 +35,11 @@ class Endpoint:
 class Resource:
     """One path as an ASGI application: finds the method's endpoint, and turns whatever happens into an answer."""
 
-    def __init__(self, app: App, telemetry: Telemetry, endpoints: Sequence[Endpoint]) -> None:
+    def __init__(
+        self, app: App, telemetry: Telemetry, deadlines: Deadlines, endpoints: Sequence[Endpoint]
+    ) -> None:
         self._app = app
+        self._deadlines = deadlines
         self._telemetry = telemetry
         self._endpoints = {endpoint.method: endpoint for endpoint in endpoints}
         if "GET" in self._endpoints:
@@ -44,7 +48,7 @@ class Resource:
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         started = perf_counter()
-        exchange = Exchange(scope, receive)
+        exchange = Exchange(scope, receive, self._deadlines)
         try:
             answer = await self._answer(exchange)
         except Disconnected:

@@ -1,6 +1,5 @@
 """One HTTP request as the handlers see it, and the answer they give; it knows HTTP and nothing of the product."""
 
-import asyncio
 import re
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
@@ -12,6 +11,7 @@ from urllib.parse import parse_qsl, quote
 from frontdesk.access.tokens import Caller
 from frontdesk.errors import Fault, Invalid, Malformed, NotFound, Unauthorized
 from frontdesk.text import SHOWN_NAMES, shown_name
+from frontdesk.web.deadlines import Deadlines
 
 BODY_LIMIT_BYTES = 64 * 1024
 BODY_DEADLINE_SECONDS = 10
@@ -54,6 +54,7 @@ class Exchange:
     """`known_caller` is set by the door on routes that need a token."""
 
     __slots__ = (
+        "_deadlines",
         "_headers",
         "_receive",
         "_scope",
@@ -65,9 +66,10 @@ class Exchange:
         "request_id",
     )
 
-    def __init__(self, scope: Message, receive: Receive) -> None:
+    def __init__(self, scope: Message, receive: Receive, deadlines: Deadlines) -> None:
         self._scope = scope
         self._receive = receive
+        self._deadlines = deadlines
         self._headers: list[Header] = scope["headers"]
         self.method: str = scope["method"]
         self.path: str = scope["path"]
@@ -159,8 +161,7 @@ class Exchange:
                 "too_large", f"The body may have {BODY_LIMIT_BYTES} bytes at most.", (b"connection", b"close")
             )
         try:
-            async with asyncio.timeout(BODY_DEADLINE_SECONDS):
-                return await self._read_body()
+            return await self._deadlines.within(self._read_body())
         except TimeoutError:
             raise Refused("timeout", "The body did not arrive in time.", (b"connection", b"close")) from None
 

@@ -1,0 +1,58 @@
+"""Ends waits that last too long, all by one timer; it knows nothing of what is waited for.
+
+`asyncio.timeout` makes a timer per wait, which cost as much as parsing the JSON of a small body.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable
+from typing import TypeVar
+
+Result = TypeVar("Result")
+
+
+class _Wait:
+    __slots__ = ("ends_at", "is_over", "task")
+
+    def __init__(self, task: "asyncio.Task[object] | None", ends_at: float) -> None:
+        self.task = task
+        self.ends_at = ends_at
+        self.is_over = False
+
+
+class Deadlines:
+    """`await within(awaitable)` raises TimeoutError when it takes longer than `seconds`. For one event loop."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._waits: deque[_Wait] = deque()  # all waits are equally long, so the oldest ends first
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def within(self, awaitable: Awaitable[Result]) -> Result:
+        loop = asyncio.get_running_loop()
+        wait = _Wait(asyncio.current_task(loop), loop.time() + self._seconds)
+        self._waits.append(wait)
+        if self._timer is None:
+            self._timer = loop.call_at(wait.ends_at, self._end_overdue, loop)
+        try:
+            return await awaitable
+        except asyncio.CancelledError:
+            if wait.is_over and wait.task is not None:
+                wait.task.uncancel()
+                raise TimeoutError from None
+            raise
+        finally:
+            wait.task = None
+            while self._waits and self._waits[0].task is None:
+                self._waits.popleft()
+
+    def _end_overdue(self, loop: asyncio.AbstractEventLoop) -> None:
+        now = loop.time()
+        for wait in self._waits:
+            if wait.ends_at > now:
+                break
+            if wait.task is not None and not wait.is_over:
+                wait.is_over = True
+                wait.task.cancel()
+        coming = next((wait.ends_at for wait in self._waits if not wait.is_over), None)
+        self._timer = None if coming is None else loop.call_at(coming, self._end_overdue, loop)
