@@ -11,10 +11,11 @@ from frontdesk.access.limits import RequestLimits
 from frontdesk.access.tokens import Caller, TokenCheck, find_caller
 from frontdesk.clock import Clock, system_clock
 from frontdesk.config import Config
-from frontdesk.db import Database, evented, open_evented_database
+from frontdesk.db import Database
 from frontdesk.db.group_commit import GroupCommit
-from frontdesk.db.races import write_together
+from frontdesk.db.races import Writable, write_together
 from frontdesk.db.shared_reads import SharedReads
+from frontdesk.db.wire import WireDatabase, evented
 from frontdesk.eligibility import Enrolled, Submission, enrol
 from frontdesk.queues import QueueSnapshots
 
@@ -38,11 +39,8 @@ class App:
         self.tokens = TokenCheck(self._find_caller, clock)
         self.limits = RequestLimits(db, clock)
         self.queues = QueueSnapshots(clock, config.queue_ttl_seconds)
-        self._evented_db: Database | None = None
-        lanes = 1
-        if not db.is_sqlite:
-            lanes = POSTGRESQL_LANES
-            self._evented_db = open_evented_database(config.database_url, pool_size=lanes)
+        self._wire_db = None if db.is_sqlite else WireDatabase(config.database_url)
+        lanes = 1 if db.is_sqlite else POSTGRESQL_LANES
         self.enrolments: GroupCommit[Submission, Enrolled] = GroupCommit(self._enrol_together, lanes=lanes)
 
     async def in_thread(self, work: Callable[[], Result]) -> Result:
@@ -53,16 +51,16 @@ class App:
         """Finish what is under way and let go of the database."""
         await self.enrolments.close()
         self._threads.shutdown()
-        if self._evented_db is not None:
-            await evented(self._evented_db.close)
+        if self._wire_db is not None:
+            self._wire_db.close()
         self.db.close()
 
     async def _enrol_together(self, submissions: Sequence[Submission]) -> list[Enrolled | Exception]:
-        if self._evented_db is not None:
-            return await evented(self._enrol, self._evented_db, submissions)
+        if self._wire_db is not None:
+            return await evented(self._enrol, self._wire_db, submissions)
         return await self.in_thread(lambda: self._enrol(self.db, submissions))
 
-    def _enrol(self, db: Database, submissions: Sequence[Submission]) -> list[Enrolled | Exception]:
+    def _enrol(self, db: Writable, submissions: Sequence[Submission]) -> list[Enrolled | Exception]:
         """Enrol a chunk and commit it; one outcome, or the record's own error, per submission."""
         return write_together(
             db,

@@ -1,5 +1,5 @@
 """The database: connections and transactions, set statements, group commit, migrations; no product rule is here."""
 
-from frontdesk.db.engine import Database, Tx, evented, open_database, open_evented_database
+from frontdesk.db.engine import Database, Tx, open_database
 
-__all__ = ["Database", "Tx", "evented", "open_database", "open_evented_database"]
+__all__ = ["Database", "Tx", "open_database"]

@@ -13,8 +13,6 @@ from psycopg.types.string import TextLoader
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
-from sqlalchemy.ext.asyncio import create_async_engine
-from sqlalchemy.util import greenlet_spawn
 
 from frontdesk.db.failures import as_unavailable, as_unknown_outcome
 from frontdesk.errors import Unavailable
@@ -149,43 +147,30 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql(str(connection.get_execution_options().get("begin", "BEGIN")))
 
 
-def open_evented_database(url: str, *, pool_size: int) -> Database:
-    """The same PostgreSQL database for work that runs inside the event loop (`evented`), where a wait is no thread's wait."""
-    engine = create_async_engine(url, **_postgresql_options(pool_size)).sync_engine
-    event.listen(engine, "connect", _prepare_postgresql)
-    return Database(engine)
-
-
-async def evented(work: Callable[..., Answer], *arguments: Any) -> Answer:
-    """Run `work`, written as if it blocked, inside the event loop: each wait of an evented database lets others run.
-
-    A thread would do, but it and the event loop would take the interpreter's lock from each other at every wait.
-    """
-    return await greenlet_spawn(work, *arguments)
-
-
 def _postgresql_engine(url: str, *, pool_size: int) -> Engine:
-    engine = create_engine(url, pool_use_lifo=True, **_postgresql_options(pool_size))
+    engine = create_engine(
+        url,
+        pool_use_lifo=True,
+        pool_size=pool_size,
+        max_overflow=0,
+        pool_timeout=WAIT_SECONDS,
+        hide_parameters=True,  # they hold health information
+        connect_args=postgresql_arguments(),
+    )
     event.listen(engine, "connect", _prepare_postgresql)
     return engine
 
 
-def _postgresql_options(pool_size: int) -> dict[str, Any]:
+def postgresql_arguments() -> dict[str, Any]:
+    """What every connection to PostgreSQL is opened with."""
     return {
-        "pool_size": pool_size,
-        "max_overflow": 0,
-        "pool_timeout": WAIT_SECONDS,
-        "hide_parameters": True,  # they hold health information
-        "connect_args": {
-            "connect_timeout": WAIT_SECONDS,
-            "application_name": "frontdesk",
-            "options": f"-c lock_timeout={WAIT_SECONDS}s -c statement_timeout={STATEMENT_SECONDS}s "
-            "-c timezone=UTC " + BY_INDEX,
-        },
+        "connect_timeout": WAIT_SECONDS,
+        "application_name": "frontdesk",
+        "options": f"-c lock_timeout={WAIT_SECONDS}s -c statement_timeout={STATEMENT_SECONDS}s "
+        "-c timezone=UTC " + BY_INDEX,
     }
 
 
 def _prepare_postgresql(connection: Any, _record: object) -> None:
-    driver = getattr(connection, "driver_connection", connection)
-    driver.prepare_threshold = 2  # statements are prepared from their third execution on
-    driver.adapters.register_loader("date", TextLoader)  # dates are text everywhere, as on SQLite
+    connection.prepare_threshold = 2  # statements are prepared from their third execution on
+    connection.adapters.register_loader("date", TextLoader)  # dates are text everywhere, as on SQLite

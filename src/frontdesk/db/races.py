@@ -1,11 +1,12 @@
 """Writing a set of items in one transaction while others write the same rows; it knows nothing of the items."""
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from contextlib import AbstractContextManager
+from typing import Protocol, TypeVar
 
 from sqlalchemy.exc import DBAPIError
 
-from frontdesk.db.engine import Database, Tx
+from frontdesk.db.engine import Tx
 from frontdesk.db.failures import lost_race
 from frontdesk.errors import Unavailable
 
@@ -13,11 +14,18 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 Work = Callable[[Tx, Sequence[Item]], Sequence[Result | Exception]]
 
+
+class Writable(Protocol):
+    """What can be written in a transaction: a `Database`, or its short way."""
+
+    def write(self) -> AbstractContextManager[Tx]: ...
+
+
 ATTEMPTS_TOGETHER = 3
 ATTEMPTS_ALONE = 8
 
 
-def write_together(db: Database, items: Sequence[Item], work: Work[Item, Result]) -> list[Result | Exception]:
+def write_together(db: Writable, items: Sequence[Item], work: Work[Item, Result]) -> list[Result | Exception]:
     """`work(tx, items)` in one transaction; one result, or the item's own error, per item.
 
     A lost race (unique violation, deadlock, dead connection) runs the set again against the new state. What that does
@@ -31,7 +39,7 @@ def write_together(db: Database, items: Sequence[Item], work: Work[Item, Result]
         return [_alone(db, item, work) for item in items]
 
 
-def _alone(db: Database, item: Item, work: Work[Item, Result]) -> Result | Exception:
+def _alone(db: Writable, item: Item, work: Work[Item, Result]) -> Result | Exception:
     try:
         return _attempt(db, [item], work, attempts=ATTEMPTS_ALONE)[0]
     except DBAPIError as error:
@@ -41,7 +49,7 @@ def _alone(db: Database, item: Item, work: Work[Item, Result]) -> Result | Excep
 
 
 def _attempt(
-    db: Database,
+    db: Writable,
     items: Sequence[Item],
     work: Work[Item, Result],
     *,

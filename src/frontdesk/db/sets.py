@@ -18,12 +18,13 @@ from sqlalchemy import JSON, Engine, Table
 from sqlalchemy.dialects import postgresql
 
 from frontdesk.db.engine import Tx
+from frontdesk.db.wire import WireDatabase, WireTx
 
 Row = Mapping[str, Any]
 
 # PostgreSQL's ids are set aside in blocks; what a process does not use is a gap and nothing else.
 ID_BLOCK = 1000
-_reserved: WeakKeyDictionary[Engine, dict[str, deque[int]]] = WeakKeyDictionary()
+_reserved: WeakKeyDictionary[Engine | WireDatabase, dict[str, deque[int]]] = WeakKeyDictionary()
 
 _TRIP = "frontdesk_trip"
 
@@ -50,7 +51,7 @@ def one_round_trip(tx: Tx) -> Iterator[None]:
 
     A trip more is a wait more for the caller and for the interpreter's lock. On SQLite there is no trip, they just run.
     """
-    if tx.dialect.name == "sqlite":
+    if _dialect(tx) == "sqlite":
         yield
         return
     trip = tx.info[_TRIP] = _Trip()
@@ -61,23 +62,29 @@ def one_round_trip(tx: Tx) -> Iterator[None]:
     if not trip.statements:
         return
     sql = _combined_sql(tuple(trip.statements), tuple(found is not None for found in trip.found))
-    answers = tx.exec_driver_sql(sql, tuple(trip.parameters)).one()
-    for found, rows in zip(trip.found, answers, strict=True):
+    answers = _one_row(tx, sql, tuple(trip.parameters), is_answered=any(trip.found))
+    for found, rows in zip(trip.found, answers, strict=False):  # a write alone may be answered with nothing
         if found is not None:
             found.rows = rows
 
 
+def _one_row(tx: Tx | WireTx, sql: str, parameters: tuple[Any, ...], *, is_answered: bool) -> Sequence[Any]:
+    if isinstance(tx, WireTx):
+        return tx.run(sql, parameters, is_answered=is_answered)
+    return tx.exec_driver_sql(sql, parameters).one()
+
+
 def next_ids(tx: Tx, table: Table, count: int) -> list[int]:
     """`count` fresh ids for `table`, ascending, so that rows that point at each other can be written as sets."""
-    if tx.dialect.name == "sqlite":
+    if _dialect(tx) == "sqlite":
         # A writing transaction is alone on SQLite, so nobody else can take these.
         last = tx.exec_driver_sql(f"SELECT coalesce(max(id), 0) FROM {table.name}").scalar_one()
         return list(range(last + 1, last + 1 + count))
     # deque's operations are atomic, and no lock may be held over a wait: lanes of one event loop share the thread.
     reserved = _reserved.setdefault(tx.engine, {}).setdefault(table.name, deque())
     if len(reserved) < count:
-        sql = f"SELECT nextval('{table.name}_id_seq') FROM generate_series(1, %s::int)"
-        fresh = [row[0] for row in tx.exec_driver_sql(sql, (count + ID_BLOCK,))]
+        sql = f"SELECT json_agg(nextval('{table.name}_id_seq')) FROM generate_series(1, %s::int)"
+        fresh: list[int] = _one_row(tx, sql, (count + ID_BLOCK,), is_answered=True)[0]
         reserved.extend(fresh[count:])
         return fresh[:count]
     return sorted(reserved.popleft() for _ in range(count))
@@ -87,19 +94,19 @@ def insert_set(tx: Tx, table: Table, rows: Sequence[Row]) -> None:
     """Insert the rows; each has the same keys, which are the columns that are written."""
     if rows:
         columns = tuple(rows[0])
-        _write(tx, _insert_sql(tx.dialect.name, table, columns), table, rows, columns)
+        _write(tx, _insert_sql(_dialect(tx), table, columns), table, rows, columns)
 
 
 def update_set(tx: Tx, table: Table, rows: Sequence[Row]) -> None:
     """Update, by `id`, every other column that the rows carry (each row the same ones)."""
     if rows:
         columns = (*(name for name in rows[0] if name != "id"), "id")
-        _write(tx, _update_sql(tx.dialect.name, table, columns), table, rows, columns)
+        _write(tx, _update_sql(_dialect(tx), table, columns), table, rows, columns)
 
 
 def find_set(tx: Tx, table: Table, column: str, values: Collection[Any], *, columns: Sequence[str]) -> Found:
     """The rows whose `column` holds one of the values."""
-    sql = _find_sql(tx.dialect.name, table, column, tuple(columns))
+    sql = _find_sql(_dialect(tx), table, column, tuple(columns))
     return _read(tx, sql, (_dump(list(values)),), columns)
 
 
@@ -113,7 +120,7 @@ def lock_set(
 ) -> Found:
     """The rows where any column of `keys` holds one of its values and every column of `within` its one value, in id order,
     locked until the transaction ends."""
-    sql = _lock_sql(tx.dialect.name, table, tuple(columns), tuple(keys), tuple(within))
+    sql = _lock_sql(_dialect(tx), table, tuple(columns), tuple(keys), tuple(within))
     parameters: list[Any] = []
     for values in keys.values():
         parameters += [_dump(list(values)), *within.values()]
@@ -138,7 +145,7 @@ def _write(tx: Tx, sql: str, table: Table, rows: Sequence[Row], columns: tuple[s
         trip.statements.append(sql)
         trip.parameters.append(_dump(rows))
         trip.found.append(None)
-    elif tx.dialect.name != "sqlite":
+    elif _dialect(tx) != "sqlite":
         tx.exec_driver_sql(sql, (_dump(rows),))
     else:
         json_columns = _json_columns(table, columns)
@@ -168,6 +175,10 @@ def _combined_sql(statements: tuple[str, ...], are_reads: tuple[bool, ...]) -> s
         for n, is_read in enumerate(are_reads)
     )
     return f"WITH {parts} SELECT {answers}"
+
+
+def _dialect(tx: Tx | WireTx) -> str:
+    return "postgresql" if isinstance(tx, WireTx) else tx.dialect.name
 
 
 def _dump(value: Any) -> str:
