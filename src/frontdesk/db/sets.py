@@ -149,13 +149,19 @@ def _write(tx: Tx, sql: str, table: Table, rows: Sequence[Row], columns: tuple[s
         tx.exec_driver_sql(sql, (_dump(rows),))
     else:
         json_columns = _json_columns(table, columns)
-        tx.exec_driver_sql(sql, [_sqlite_values(row, columns, json_columns) for row in rows])
+        tx.exec_driver_sql(sql, list(_sqlite_values(rows, columns, json_columns)))
 
 
-def _sqlite_values(row: Row, columns: tuple[str, ...], json_columns: frozenset[str]) -> tuple[Any, ...]:
-    return tuple(
-        _dump(row[name]) if name in json_columns and row[name] is not None else row[name] for name in columns
-    )
+def _sqlite_values(
+    rows: Sequence[Row], columns: tuple[str, ...], json_columns: frozenset[str]
+) -> Iterator[tuple[Any, ...]]:
+    places = [place for place, name in enumerate(columns) if name in json_columns]
+    for row in rows:
+        values = [row[name] for name in columns]
+        for place in places:
+            if values[place] is not None:
+                values[place] = _dump(values[place])
+        yield tuple(values)
 
 
 @lru_cache(maxsize=64)

@@ -1,0 +1,158 @@
+"""The short way to PostgreSQL: transactions in two trips, whose errors and losses are those of the long way."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import Column, MetaData, String, Table, select
+from sqlalchemy.exc import IntegrityError
+
+from frontdesk.config import read_config
+from frontdesk.db import Database, Tx, open_database
+from frontdesk.db.failures import unique_columns
+from frontdesk.db.schema import Id
+from frontdesk.db.sets import find_set, insert_set, next_ids, one_round_trip, update_set
+from frontdesk.db.wire import WireDatabase, evented
+from frontdesk.errors import Unavailable
+from tests.postgres import Databases
+
+words = Table(
+    "words", MetaData(), Column("id", Id, primary_key=True), Column("word", String(20), unique=True)
+)
+CREATE = "CREATE TABLE words (id bigserial PRIMARY KEY, word varchar(20) CONSTRAINT uq_words_word UNIQUE)"
+
+
+@pytest.fixture
+def url(postgres: Databases) -> Iterator[str]:
+    name = "wire"
+    made = read_config({"FRONTDESK_DATABASE_URL": postgres.create_database(name)}).database_url
+    yield made
+    postgres.drop_database(name)
+
+
+@pytest.fixture
+def long_way(url: str) -> Iterator[Database]:
+    db = open_database(url)
+    with db.write() as tx:
+        tx.exec_driver_sql(CREATE)
+    yield db
+    db.close()
+
+
+def on_the_wire(url: str, *works: Callable[[WireDatabase], Any]) -> list[Any]:
+    """Each work's result, or the exception it ended with, one after the other on one `WireDatabase`."""
+
+    async def run() -> list[Any]:
+        wire = WireDatabase(url)
+        results = []
+        for work in works:
+            try:
+                results.append(await evented(work, wire))
+            except Exception as error:  # noqa: BLE001  # it is the result
+                results.append(error)
+        wire.close()
+        return results
+
+    return asyncio.run(run())
+
+
+def insert(*rows: dict[str, Any]) -> Callable[[WireDatabase], None]:
+    def work(db: WireDatabase) -> None:
+        with db.write() as tx, one_round_trip(tx):
+            insert_set(tx, words, rows)
+
+    return work
+
+
+def stored(db: Database) -> list[tuple[int, str]]:
+    with db.read() as tx:
+        return [(row.id, row.word) for row in tx.execute(select(words).order_by(words.c.id))]
+
+
+def test_what_was_written_is_committed_and_found_again(url: str, long_way: Database) -> None:
+    def find(db: WireDatabase) -> list[dict[str, Any]]:
+        with db.write() as tx:
+            with one_round_trip(tx):
+                found = find_set(tx, words, "word", ["été", "x"], columns=["id", "word"])
+                missing = find_set(tx, words, "id", [99], columns=["id"])
+            return [*found.rows, *missing.rows]
+
+    _, found = on_the_wire(url, insert({"id": 1, "word": "été"}, {"id": 2, "word": "b"}), find)
+    assert found == [{"id": 1, "word": "été"}]
+    assert stored(long_way) == [(1, "été"), (2, "b")]
+
+
+def test_an_error_in_the_block_leaves_nothing_and_the_connection_goes_on(
+    url: str, long_way: Database
+) -> None:
+    def breaks(tx: Tx) -> None:
+        with one_round_trip(tx):
+            insert_set(tx, words, [{"id": 1, "word": "a"}])
+        with one_round_trip(tx):
+            find_set(tx, words, "id", [1], columns=["id"])
+        raise KeyError
+
+    def work(db: WireDatabase) -> None:
+        with db.write() as tx:
+            breaks(tx)
+
+    error, nothing = on_the_wire(url, work, insert({"id": 2, "word": "b"}))
+    assert isinstance(error, KeyError)
+    assert nothing is None
+    assert stored(long_way) == [(2, "b")]
+
+
+def test_a_violation_is_told_by_its_constraint_and_undoes_the_whole(url: str, long_way: Database) -> None:
+    def both(db: WireDatabase) -> None:
+        with db.write() as tx:
+            with one_round_trip(tx):
+                update_set(tx, words, [{"id": 1, "word": "changed"}])
+            with one_round_trip(tx):
+                insert_set(tx, words, [{"id": 3, "word": "b"}])
+
+    first, violation, after = on_the_wire(
+        url, insert({"id": 1, "word": "a"}, {"id": 2, "word": "b"}), both, insert({"id": 4, "word": "d"})
+    )
+    assert isinstance(violation, IntegrityError)
+    assert unique_columns(violation) == "uq_words_word"
+    assert (first, after) == (None, None)
+    assert stored(long_way) == [(1, "a"), (2, "b"), (4, "d")]
+
+
+def test_ids_are_fresh_ascending_and_never_given_twice(url: str, long_way: Database) -> None:
+    def ids(db: WireDatabase) -> list[int]:
+        with db.write() as tx:
+            return next_ids(tx, words, 700)
+
+    first, second = on_the_wire(url, ids, ids)
+    assert first == sorted(first)
+    assert len({*first, *second}) == 1400
+
+
+def test_a_dead_connection_is_told_as_stale_and_replaced(url: str, long_way: Database) -> None:
+    def kill(_db: WireDatabase) -> None:
+        with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as other:
+            other.execute(
+                "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
+                "WHERE application_name = 'frontdesk' AND datname = 'wire'"
+            )
+
+    def find(db: WireDatabase) -> str:
+        with db.write() as tx:
+            with one_round_trip(tx):
+                found = find_set(tx, words, "id", [1], columns=["word"])
+            return str(found.rows[0]["word"])
+
+    long_way.close()
+    _, _, lost, again = on_the_wire(url, insert({"id": 1, "word": "a"}), kill, find, find)
+    assert isinstance(lost, Unavailable)
+    assert lost.stale_connection
+    assert not lost.outcome_unknown
+    assert again == "a"
+
+
+def test_a_server_that_is_not_there_is_unavailable() -> None:
+    [error] = on_the_wire("postgresql+psycopg://nobody@127.0.0.1:1/none", insert({"id": 1, "word": "a"}))
+    assert isinstance(error, Unavailable)
