@@ -6,6 +6,7 @@ A setting `x` is the environment variable `FRONTDESK_X`. docs/configuration.md i
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from urllib.parse import urlsplit
 
 
@@ -32,6 +33,7 @@ class Config:
     environment: Environment
     uniqueness: Uniqueness
     queue_ttl_seconds: int
+    trusted_proxies: tuple[IPv4Network | IPv6Network, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,17 @@ def _seconds(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 86_400:
         raise ValueError("use whole seconds between 1 and 86400")
     return int(text)
+
+
+def _networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
+    if text == "none":
+        return ()
+    try:
+        return tuple(ip_network(part.strip()) for part in text.split(","))
+    except ValueError:
+        raise ValueError(
+            "use addresses and networks with commas between them, such as 10.0.0.7,192.168.4.0/24, or none"
+        ) from None
 
 
 def _one_of(kind: type[StrEnum]) -> Callable[[str], StrEnum]:
@@ -109,6 +122,13 @@ SETTINGS: tuple[Setting, ...] = (
         "15",
         "How long the values of a plan's queue are served before they are taken anew.",
         _seconds,
+    ),
+    Setting(
+        "trusted_proxies",
+        "none",
+        "Addresses and networks (10.0.0.7,192.168.4.0/24) of the proxies before the server, whose X-Forwarded-For is "
+        "believed when failed attempts are counted per address.",
+        _networks,
     ),
 )
 

@@ -6,7 +6,14 @@ from urllib.parse import quote
 
 # Printable ASCII without a space at either end is already in the form that the rule asks for.
 _PLAIN = re.compile(r"[!-~](?:[ -~]*[!-~])?")
+# No character is more than four in any form of Unicode, so text more than four times too long is too long in every form.
+# To normalise it first would cost seconds: a long run of combining marks is put in order in quadratic time.
+_LONGEST_DECOMPOSITION = 4
 _REFUSED_CATEGORIES = {"Cc", "Cs", "Zl", "Zp"}  # controls, lone surrogates, line and paragraph separators
+
+# How an encoded word begins (RFC 2047). A mail program decodes it, line ends and all, so it has no place in what becomes
+# a header: an address, a sender's name.
+ENCODED_WORD = "=?"
 
 MESSAGES = {
     "wrong_type": "must be a string",
@@ -30,11 +37,18 @@ def parse_text(value: object, *, limit: int) -> str:
     if type(value) is not str:
         raise Rejected("wrong_type", MESSAGES["wrong_type"])
     if not _PLAIN.fullmatch(value):
-        value = unicodedata.normalize("NFC", value.strip())
+        value = value.strip()
+        if len(value) > _LONGEST_DECOMPOSITION * limit:
+            raise _too_long(limit)
+        value = unicodedata.normalize("NFC", value)
         refuse_control_characters(value)
     if len(value) > limit:
-        raise Rejected("too_long", MESSAGES["too_long"].format(limit=limit))
+        raise _too_long(limit)
     return value
+
+
+def _too_long(limit: int) -> Rejected:
+    return Rejected("too_long", MESSAGES["too_long"].format(limit=limit))
 
 
 def refuse_control_characters(value: str) -> None:

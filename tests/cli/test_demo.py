@@ -83,7 +83,7 @@ def test_a_port_that_is_taken_is_told_before_anything_is_made(bare_cli: CommandL
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        assert f"Port {port}" in bare_cli.refused("demo", "--serve", "--port", port)
+        assert f"port {port}" in bare_cli.refused("demo", "--serve", "--port", port)
     assert "no tables yet" in bare_cli.refused("account", "list")
 
 

@@ -11,7 +11,7 @@ from frontdesk.access import store
 from frontdesk.access.tokens import Caller
 from frontdesk.clock import Clock
 from frontdesk.db import Database
-from frontdesk.db.races import write_together
+from frontdesk.db.races import write_alone
 from frontdesk.errors import RateLimited
 
 # A block is at most this part of the limit, and of what is left of it.
@@ -67,16 +67,10 @@ class RequestLimits:
             return Allowance(limit, block.left + block.free, 60 - second)
 
     def _refill(self, block: _Block, client: int, limit: int) -> None:
-        [got] = write_together(
+        block.left, block.free = write_alone(
             self._db,
-            [block],
-            lambda tx, blocks: [
-                store.take_allowance(
-                    tx, client, blocks[0].minute, block=blocks[0].size, limit=limit, share=BLOCK_SHARE
-                )
-            ],
+            lambda tx: store.take_allowance(
+                tx, client, block.minute, block=block.size, limit=limit, share=BLOCK_SHARE
+            ),
         )
-        if isinstance(got, Exception):
-            raise got
-        block.left, block.free = got
         block.size = min(2 * block.size, max(1, limit // BLOCK_SHARE))

@@ -18,7 +18,7 @@ from frontdesk.access import (
 from frontdesk.api.oauth_form import OAuthError, invalid_client, read_credentials, read_form
 from frontdesk.app import App
 from frontdesk.db import Tx
-from frontdesk.db.races import write_together
+from frontdesk.db.races import write_alone
 from frontdesk.errors import RateLimited
 from frontdesk.web.exchange import Answer, Exchange, Header
 
@@ -92,7 +92,7 @@ def _asked_scopes(form: dict[str, str], client: ApiClient) -> frozenset[Scope]:
 
 async def _authenticated(app: App, exchange: Exchange, form: dict[str, str]) -> ApiClient:
     client_id, secret = read_credentials(exchange, form)
-    address, now = exchange.peer, app.clock()
+    address, now = exchange.address(app.config.trusted_proxies), app.clock()
 
     def prove(tx: Tx) -> ApiClient | None:
         return authenticate_client(tx, client_id=client_id, client_secret=secret, address=address, now=now)
@@ -113,12 +113,4 @@ async def _authenticated(app: App, exchange: Exchange, form: dict[str, str]) -> 
 
 
 async def _write(app: App, work: Callable[[Tx], Result]) -> Result:
-    """`work(tx)`, committed; run again when another transaction got in between or the connection was dead."""
-
-    def run() -> Result:
-        [result] = write_together(app.db, [work], lambda tx, works: [works[0](tx)])
-        if isinstance(result, Exception):
-            raise result
-        return result
-
-    return await app.in_thread(run)
+    return await app.in_thread(lambda: write_alone(app.db, work))

@@ -4,13 +4,16 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from frontdesk import audit
 from frontdesk.app import App
 from frontdesk.clock import wire_time
+from frontdesk.db import Tx
+from frontdesk.db.races import write_alone
 from frontdesk.errors import Conflict, Fault, Invalid
-from frontdesk.plans import Plan, change_plan, find_taken, get_plan, list_plans, parse_plan_patch
+from frontdesk.plans import Plan, PlanPatch, change_plan, find_taken, get_plan, list_plans, parse_plan_patch
 from frontdesk.queues import Snapshot
 from frontdesk.web.exchange import Answer, Exchange, Header, Refused, name_list
 from frontdesk.web.json_body import parse_json_object
@@ -77,32 +80,16 @@ async def change(app: App, exchange: Exchange) -> Answer:
     """`PATCH /v2/plans/:plan_id`: name, description, external_id; absent keeps. Raises NotFound, Invalid, Conflict."""
     plan_id = exchange.path_id("plan_id")
     patch = parse_plan_patch(parse_json_object(await exchange.body()), strict=exchange.prefers_strict())
-    caller, if_match = exchange.caller, exchange.header(b"if-match")
+    if_match = exchange.header(b"if-match")
 
-    def write() -> Plan:
-        with app.db.write() as tx:
-            before = get_plan(tx, caller.account_id, plan_id)
-            if if_match is not None and not _matches(if_match, before.version):
-                raise Refused("precondition_failed", "The plan has changed since it was read.")
-            taken = find_taken(tx, caller.account_id, plan_id, patch.changes)
-            faults = [*patch.faults, *taken, *_read_only_faults(before, patch.echoed)]
-            if faults:
-                raise Invalid(faults)
-            plan = change_plan(tx, caller.account_id, plan_id, patch.changes)
-            if plan.version != before.version:
-                entry = audit.Entry(
-                    action="plan.changed",
-                    actor=caller.client_id,
-                    request_id=exchange.request_id,
-                    account_id=caller.account_id,
-                    subject_id=plan_id,
-                    detail={"fields": sorted(patch.changes)},
-                )
-                audit.record(tx, [entry], now=app.clock())
-            return plan
+    def write(tx: Tx) -> Plan:
+        before = get_plan(tx, exchange.caller.account_id, plan_id)
+        if if_match is not None and not _matches(if_match, before.version):
+            raise Refused("precondition_failed", "The plan has changed since it was read.")
+        return _patched(tx, exchange=exchange, before=before, patch=patch, now=app.clock())
 
     try:
-        plan = await app.in_thread(write)
+        plan = await app.in_thread(lambda: write_alone(app.db, write))
     except Conflict:
         if if_match is None:
             raise
@@ -112,6 +99,27 @@ async def change(app: App, exchange: Exchange) -> Answer:
     if patch.ignored:
         headers += ((b"ignored-fields", name_list(patch.ignored)),)
     return Answer(200, _encode(body).encode(), headers)
+
+
+def _patched(tx: Tx, *, exchange: Exchange, before: Plan, patch: PlanPatch, now: datetime) -> Plan:
+    """The plan with the patch applied and an audit entry, if it changes anything. Raises Invalid, Conflict."""
+    caller = exchange.caller
+    taken = find_taken(tx, caller.account_id, before.id, patch.changes)
+    faults = [*patch.faults, *taken, *_read_only_faults(before, patch.echoed)]
+    if faults:
+        raise Invalid(faults)
+    plan = change_plan(tx, caller.account_id, before.id, patch.changes)
+    if plan.version != before.version:
+        entry = audit.Entry(
+            action="plan.changed",
+            actor=caller.client_id,
+            request_id=exchange.request_id,
+            account_id=caller.account_id,
+            subject_id=before.id,
+            detail={"fields": sorted(patch.changes)},
+        )
+        audit.record(tx, [entry], now=now)
+    return plan
 
 
 def plan_body(plan: Plan) -> dict[str, Any]:

@@ -23,19 +23,24 @@ LARGEST_REQUESTS_PER_MINUTE = 1_000_000
 commands = typer.Typer(no_args_is_help=True, help="API clients of an account and their secrets.")
 
 
+Scopes = Annotated[
+    list[Scope] | None,
+    typer.Option(help="What it may do; repeat for several. Default: customer, the whole of /v2."),
+]
+RequestsPerMinute = Annotated[
+    int | None,
+    typer.Option(min=1, max=LARGEST_REQUESTS_PER_MINUTE, help="How much it may ask. Default: no limit."),
+]
+ONCE = "\nKeep the client_secret: it can't be shown again."
+
+
 @commands.command("create")
 def create(
     account: AccountId,
     *,
     name: Annotated[str, typer.Option(help="What the client is for.")],
-    scope: Annotated[
-        list[Scope] | None,
-        typer.Option(help="What it may do; repeat for several. Default: customer, the whole of /v2."),
-    ] = None,
-    requests_per_minute: Annotated[
-        int | None,
-        typer.Option(min=1, max=LARGEST_REQUESTS_PER_MINUTE, help="How much it may ask. Default: no limit."),
-    ] = None,
+    scope: Scopes = None,
+    requests_per_minute: RequestsPerMinute = None,
     as_json: Json = False,
 ) -> None:
     """Create an API client; its client_secret is printed now and never again.
@@ -52,19 +57,11 @@ def create(
             requests_per_minute=requests_per_minute,
             now=deed.now,
         )
-        deed.record(
-            "client.created",
-            account_id=account,
-            subject_id=client.id,
-            client_id=client.client_id,
-            scopes=sorted(client.scopes),
-        )
+        about: dict[str, Any] = {"client_id": client.client_id, "scopes": sorted(client.scopes)}
+        deed.record("client.created", account_id=account, subject_id=client.id, **about)
         return client, secret
 
-    client, secret = change(work)
-    show_one(
-        _item(client, secret), as_json=as_json, note="\nKeep the client_secret: it can't be shown again."
-    )
+    show_one(_item(*change(work)), as_json=as_json, note=ONCE)
 
 
 @commands.command("list")
@@ -94,9 +91,8 @@ def rotate(client_id: ClientId, as_json: Json = False) -> None:
         )
         return client, secret
 
-    client, secret = change(work)
-    note = "\nKeep the client_secret: it can't be shown again. Rotate once more to end the secret before it."
-    show_one(_item(client, secret), as_json=as_json, note=note)
+    note = f"{ONCE} Rotate once more to end the secret before it."
+    show_one(_item(*change(work)), as_json=as_json, note=note)
 
 
 @commands.command("revoke")

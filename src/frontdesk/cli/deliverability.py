@@ -1,5 +1,6 @@
 """`frontdesk deliverability`: whether, how fast and in whose name an account's batched invitations go out."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Annotated, Any
 from urllib.parse import urlsplit
@@ -14,7 +15,7 @@ from frontdesk.db import Tx
 from frontdesk.eligibility.values import Reading, read_email
 from frontdesk.errors import Fault, Invalid
 from frontdesk.invitations import Deliverability, get_deliverability, set_deliverability
-from frontdesk.text import Rejected
+from frontdesk.text import ENCODED_WORD, Rejected
 
 LARGEST_NUMBER = 2**31 - 1  # what both databases' integers hold
 URL_LENGTH = 2000
@@ -22,34 +23,41 @@ URL_LENGTH = 2000
 commands = typer.Typer(no_args_is_help=True, help="Batched invitations of an account: off until agreed.")
 
 
+Enabled = Annotated[
+    bool | None, typer.Option("--enabled/--disabled", help="Whether batched invitations go out.")
+]
+BatchSize = Annotated[int | None, typer.Option(min=1, max=LARGEST_NUMBER, help="Messages in one batch.")]
+BatchInterval = Annotated[
+    int | None, typer.Option(min=1, max=LARGEST_NUMBER, help="Seconds from one batch to the next.")
+]
+HourlyLimit = Annotated[
+    int | None, typer.Option(min=1, max=LARGEST_NUMBER, help="Most messages in any 60 minutes.")
+]
+SenderName = Annotated[str | None, typer.Option(help="Name in From; empty text clears it.")]
+SenderAddress = Annotated[str | None, typer.Option(help="Address in From; empty text clears it.")]
+RegistrationUrl = Annotated[
+    str | None, typer.Option(help="Where the invitation leads; empty text clears it.")
+]
+
+
 @commands.command("set")
 def set_(  # noqa: PLR0913 - one parameter per option
     account: AccountId,
     *,
-    enabled: Annotated[
-        bool | None, typer.Option("--enabled/--disabled", help="Whether batched invitations go out.")
-    ] = None,
-    batch_size: Annotated[
-        int | None, typer.Option(min=1, max=LARGEST_NUMBER, help="Messages in one batch.")
-    ] = None,
-    batch_interval_seconds: Annotated[
-        int | None, typer.Option(min=1, max=LARGEST_NUMBER, help="Seconds from one batch to the next.")
-    ] = None,
-    hourly_limit: Annotated[
-        int | None, typer.Option(min=1, max=LARGEST_NUMBER, help="Most messages in any 60 minutes.")
-    ] = None,
-    sender_name: Annotated[str | None, typer.Option(help="Name in From; empty text clears it.")] = None,
-    sender_address: Annotated[str | None, typer.Option(help="Address in From; empty text clears it.")] = None,
-    registration_url: Annotated[
-        str | None, typer.Option(help="Where the invitation leads; empty text clears it.")
-    ] = None,
+    enabled: Enabled = None,
+    batch_size: BatchSize = None,
+    batch_interval_seconds: BatchInterval = None,
+    hourly_limit: HourlyLimit = None,
+    sender_name: SenderName = None,
+    sender_address: SenderAddress = None,
+    registration_url: RegistrationUrl = None,
     as_json: Json = False,
 ) -> None:
     """Change an account's deliverability settings; what is not given stays.
 
     Example: frontdesk deliverability set --account 1 --enabled --batch-size 50 --hourly-limit 500
     """
-    given: dict[str, object] = {
+    plain = {
         "enabled": enabled,
         "batch_size": batch_size,
         "batch_interval_seconds": batch_interval_seconds,
@@ -60,21 +68,26 @@ def set_(  # noqa: PLR0913 - one parameter per option
         "sender_address": sender_address,
         "registration_url": registration_url,
     }
-    changes = {name: value for name, value in given.items() if value is not None}
-    if not changes and all(text is None for text in texts.values()):
+    show_one(_item(_changed(account, plain, texts)), as_json=as_json)
+
+
+def _changed(account: int, plain: Mapping[str, object], texts: Mapping[str, str | None]) -> Deliverability:
+    """The settings with those changed that were given (not None). Ends the command when none was."""
+    given = {name: value for name, value in plain.items() if value is not None}
+    if not given and all(text is None for text in texts.values()):
         fail(
             "Nothing to set: give at least one option (see frontdesk deliverability set --help).",
             status=MISUSED,
         )
 
     def work(deed: Deed) -> Deliverability:
-        changes.update(_texts(texts))
+        changes = given | _texts(texts)
         get_account(deed.tx, account)
         settings = set_deliverability(deed.tx, account, **changes)
         deed.record("deliverability.changed", account_id=account, subject_id=account, fields=sorted(changes))
         return settings
 
-    show_one(_item(change(work)), as_json=as_json)
+    return change(work)
 
 
 @commands.command("show")
@@ -91,7 +104,7 @@ def show(account: AccountId, as_json: Json = False) -> None:
     show_one(_item(ask(question)), as_json=as_json)
 
 
-def _texts(texts: dict[str, str | None]) -> dict[str, str | None]:
+def _texts(texts: Mapping[str, str | None]) -> dict[str, str | None]:
     """Those that were given, in their stored form; blank clears. Raises Invalid with every fault."""
     readers = {"sender_name": _name, "sender_address": _address, "registration_url": _url}
     read: dict[str, str | None] = {}
@@ -108,7 +121,10 @@ def _texts(texts: dict[str, str | None]) -> dict[str, str | None]:
 
 
 def _name(text: str) -> str | None:
-    return read_optional_text("sender_name", text)
+    name = read_optional_text("sender_name", text)
+    if name is not None and ENCODED_WORD in name:
+        raise Invalid([Fault("sender_name", "not_allowed", f"must not contain {ENCODED_WORD}")])
+    return name
 
 
 def _address(text: str) -> str | None:

@@ -3,7 +3,6 @@
 import json
 import os
 import shlex
-import socket
 from typing import Annotated, Any
 
 import typer
@@ -13,7 +12,7 @@ from frontdesk.cli.installation import change_in, opened_database
 from frontdesk.cli.migrate import bring_up_to_date
 from frontdesk.cli.options import Json
 from frontdesk.cli.output import fail, print_heading, print_json, say, settings, show_one
-from frontdesk.cli.serve import serve
+from frontdesk.cli.serve import refuse_taken_port, serve
 from frontdesk.config import Environment
 
 HOST = "127.0.0.1"
@@ -54,7 +53,7 @@ def demo(
     if config.environment is Environment.PRODUCTION:
         fail("The demo does not run where FRONTDESK_ENVIRONMENT is production. Use a sandbox installation.")
     if with_server:
-        _refuse_taken_port(port)
+        refuse_taken_port(HOST, port)
     with opened_database(config) as db:
         bring_up_to_date(db, config)
         made = change_in(db, set_up_demo)
@@ -66,16 +65,6 @@ def demo(
     if with_server:
         os.environ["FRONTDESK_BASE_URL"] = config.base_url  # the serving processes read it there
         serve(host=HOST, port=port, workers=1)
-
-
-def _refuse_taken_port(port: int) -> None:
-    """The server's own listening can't tell: it shares the port, and callers would meet either of the two."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((HOST, port))
-        except OSError as error:
-            fail(f"Port {port} can't be listened on: {error.strerror}. Choose another with --port.")
 
 
 def _outcome(made: Demo, base_url: str) -> dict[str, Any]:

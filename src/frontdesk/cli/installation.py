@@ -18,7 +18,7 @@ from frontdesk.clock import system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database, Tx, open_database
 from frontdesk.db.migrate import current, head
-from frontdesk.db.races import write_together
+from frontdesk.db.races import write_alone
 from frontdesk.errors import FrontdeskError
 
 ACTOR_LENGTH = 64  # the audit trail's column
@@ -65,10 +65,7 @@ def change(work: Callable[[Deed], Answer]) -> Answer:
 def change_in(db: Database, work: Callable[[Deed], Answer]) -> Answer:
     """The same on a database that is open already."""
     now, actor, request_id = system_clock(), _actor(), f"cli-{secrets.token_hex(8)}"
-    [result] = write_together(db, [work], lambda tx, works: [works[0](Deed(tx, now, actor, request_id))])
-    if isinstance(result, Exception):
-        raise result
-    return result
+    return write_alone(db, lambda tx: work(Deed(tx, now, actor, request_id)))
 
 
 @contextmanager

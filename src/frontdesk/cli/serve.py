@@ -1,6 +1,7 @@
 """`frontdesk serve`: the HTTP server in the foreground."""
 
 import os
+import socket
 import tempfile
 from typing import Annotated
 
@@ -23,6 +24,7 @@ def serve(
     Example: frontdesk serve --port 8000 --workers 2
     """
     config = settings()
+    refuse_taken_port(host, port)
     db = open_database(config.database_url)
     found = problems(db, config)
     db.close()
@@ -31,6 +33,19 @@ def serve(
     with tempfile.TemporaryDirectory(prefix="frontdesk-metrics-") as folder:
         os.environ["FRONTDESK_METRICS_FOLDER"] = folder
         run_server(host, port, workers)
+
+
+def refuse_taken_port(host: str, port: int) -> None:
+    """The server's own listening can't tell: it shares the port, and callers would meet either of the two."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError as error:
+        fail(
+            f"{host} port {port} can't be listened on: {error.strerror}. Choose another with --host or --port."
+        )
 
 
 def run_server(host: str, port: int, workers: int) -> None:

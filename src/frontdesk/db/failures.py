@@ -49,12 +49,17 @@ def violation_as(error: Exception, table: Table, *columns: str) -> Iterator[None
 
 
 def as_unavailable(error: DBAPIError | PoolTimeout) -> Unavailable | None:
-    """`Unavailable` for what is the database's state and not the statement's fault: away, locked, full, read-only."""
+    """`Unavailable` for what is the database's state and not the statement's fault: away, locked, full, read-only.
+
+    A lost race is none of these, though the driver files deadlocks with them: `db.races` runs it again.
+    """
     if isinstance(error, PoolTimeout):
         return Unavailable("All database connections are in use.")
     if error.connection_invalidated:
         return Unavailable("The connection to the database was lost.", stale_connection=True)
     state = _state(error)
+    if state in _LOST_RACE_STATES:
+        return None
     if state in _BUSY_STATES:
         return Unavailable("The database is busy.")
     if type(error) is DatabaseError:  # SQLite: the file is no database, or is damaged

@@ -35,8 +35,18 @@ def write_together(db: Writable, items: Sequence[Item], work: Work[Item, Result]
         return list(_attempt(db, items, work, attempts=ATTEMPTS_TOGETHER))
     except Unavailable:
         raise
-    except Exception:  # noqa: BLE001  # one item may be the cause, and each gets its own answer
+    except Exception as error:  # noqa: BLE001  # one item may be the cause, and each gets its own answer
+        if len(items) == 1 and not (isinstance(error, DBAPIError) and lost_race(error)):
+            return [error]  # it was alone already, and would only fail again
         return [_alone(db, item, work) for item in items]
+
+
+def write_alone(db: Writable, work: Callable[[Tx], Result]) -> Result:
+    """`work(tx)` in one transaction, run again when it loses a race. Raises what `work` raises, and Unavailable."""
+    [result] = write_together(db, [work], lambda tx, works: [works[0](tx)])
+    if isinstance(result, Exception):
+        raise result
+    return result
 
 
 def _alone(db: Writable, item: Item, work: Work[Item, Result]) -> Result | Exception:

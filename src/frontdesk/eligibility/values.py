@@ -12,7 +12,7 @@ from functools import lru_cache
 from email_validator import EmailNotValidError, validate_email
 
 from frontdesk.eligibility.vocabulary import GENDERS, HIPAA_RELATIONSHIPS, STATE_CODES
-from frontdesk.text import Rejected, parse_text, refuse_control_characters, shown_name
+from frontdesk.text import ENCODED_WORD, Rejected, parse_text, refuse_control_characters, shown_name
 
 EARLIEST_DOB = "1900-01-01"
 METADATA_KEYS, METADATA_KEY_LENGTH, METADATA_VALUE_LENGTH = 50, 40, 500
@@ -23,6 +23,7 @@ _DATE = re.compile(
     r"(?:[Tt]((?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.,][0-9]{1,9})?)?)"
     r"(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):?[0-5][0-9])?)?"
 )
+_DATE_LENGTH = len("2026-01-01T00:00:00.000000000+00:00")
 _MIDNIGHT = re.compile(r"[0:.,]*")
 _PHONE = re.compile(r"[0-9 ().+/\-]*")
 _ZIPCODE = re.compile(r"[0-9]{5}(?:-?[0-9]{4})?")
@@ -179,6 +180,8 @@ def _is_email(email: str) -> bool:
         return True
     if len(email) > EMAIL_LENGTH or "." not in email.rpartition("@")[2]:
         return False
+    if ENCODED_WORD in email:
+        return False
     try:
         validate_email(email, check_deliverability=False, globally_deliverable=False)
     except (EmailNotValidError, ValueError):
@@ -189,7 +192,9 @@ def _is_email(email: str) -> bool:
 def _calendar_date(value: object) -> tuple[str, bool]:
     if type(value) is not str:
         raise Rejected("wrong_type", "must be a string")
-    found = _read_calendar_date(value.strip())
+    text = value.strip()
+    # The cache keeps what it is asked for, so nothing longer than a date may come near it.
+    found = _read_calendar_date(text) if len(text) <= _DATE_LENGTH else None
     if found is None:
         raise Rejected("not_a_date", "must be a real date, YYYY-MM-DD, or an ISO 8601 timestamp")
     return found

@@ -2,7 +2,7 @@
 
 import re
 import secrets
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -12,6 +12,7 @@ from frontdesk.access.tokens import Caller
 from frontdesk.errors import Fault, Invalid, Malformed, NotFound, Unauthorized
 from frontdesk.text import SHOWN_NAMES, shown_name
 from frontdesk.web.deadlines import Deadlines
+from frontdesk.web.forwarded import Network, caller_address
 
 BODY_LIMIT_BYTES = 64 * 1024
 BODY_DEADLINE_SECONDS = 10
@@ -96,11 +97,12 @@ class Exchange:
     def times_sent(self, name: bytes) -> int:
         return sum(key == name for key, _ in self._headers)
 
-    @property
-    def peer(self) -> str:
-        """The address that the connection came from (never a forwarded one, which a caller can invent)."""
+    def address(self, trusted_proxies: Sequence[Network]) -> str:
+        """The address of the caller: the connection's, unless a proxy that the installation trusts tells another."""
         client = self._scope.get("client")
-        return str(client[0]) if client else "unknown"
+        peer = str(client[0]) if client else "unknown"
+        forwarded = (value.decode("latin-1") for key, value in self._headers if key == b"x-forwarded-for")
+        return caller_address(peer, forwarded, trusted_proxies)
 
     @property
     def query_string(self) -> str:

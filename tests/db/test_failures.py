@@ -1,0 +1,92 @@
+"""What a driver's error means: the database's state, a lost race, a violated constraint, or a fault of the statement."""
+
+import pytest
+from sqlalchemy.exc import DBAPIError, IntegrityError
+
+from frontdesk.db import Database, open_database
+from frontdesk.db.failures import lost_race, unique_columns, violation_as
+from frontdesk.errors import Conflict, Unavailable
+from frontdesk.plans.tables import plans, provider_groups
+from tests.factories import NOW, make_customer
+
+BUSY = ["55P03", "57014"]
+AWAY = ["08006", "53300", "53100", "57P01", "57P03", "58030", "25006"]
+LOST_RACES = ["40001", "40P01"]
+OURS = ["22001", "23502", "23503", "23514", "42P01", "42501"]
+ON_POSTGRESQL = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+
+
+def fail_with(db: Database, state: str) -> None:
+    with db.write() as tx:
+        tx.exec_driver_sql(f"DO $$ BEGIN RAISE EXCEPTION 'private' USING ERRCODE = '{state}'; END $$")
+
+
+@ON_POSTGRESQL
+@pytest.mark.parametrize("state", BUSY + AWAY)
+def test_a_database_that_is_busy_or_away_is_unavailable(db: Database, state: str) -> None:
+    with pytest.raises(Unavailable) as caught:
+        fail_with(db, state)
+    assert "private" not in caught.value.detail
+    assert caught.value.__suppress_context__
+
+
+@ON_POSTGRESQL
+@pytest.mark.parametrize("state", LOST_RACES)
+def test_a_lost_race_passes_through_so_that_it_can_be_run_again(db: Database, state: str) -> None:
+    with pytest.raises(DBAPIError) as caught:
+        fail_with(db, state)
+    assert lost_race(caught.value)
+    assert unique_columns(caught.value) is None
+
+
+@ON_POSTGRESQL
+@pytest.mark.parametrize("state", OURS)
+def test_a_fault_of_the_statement_is_neither(db: Database, state: str) -> None:
+    with pytest.raises(DBAPIError) as caught:
+        fail_with(db, state)
+    assert not lost_race(caught.value)
+
+
+def break_unique(db: Database, *, external_id: str = "group-1") -> None:
+    with db.write() as tx:
+        for _ in range(2):
+            tx.execute(
+                provider_groups.insert().values(name="Private", external_id=external_id, created_at=NOW)
+            )
+
+
+def test_a_unique_violation_is_a_lost_race_and_names_its_columns(db: Database) -> None:
+    make_customer(db)
+    with pytest.raises(IntegrityError) as caught:
+        break_unique(db)
+    assert lost_race(caught.value)
+    named = "provider_groups.external_id" if db.is_sqlite else "uq_provider_groups_external_id"
+    assert unique_columns(caught.value) == named
+
+
+def test_a_violation_becomes_the_error_of_its_constraint_only(db: Database) -> None:
+    ours = Conflict("taken")
+    with pytest.raises(Conflict), violation_as(ours, provider_groups, "external_id"):
+        break_unique(db)
+    with pytest.raises(IntegrityError), violation_as(ours, plans, "account_id", "external_id"):
+        break_unique(db)
+    with pytest.raises(ZeroDivisionError), violation_as(ours, provider_groups, "external_id"):
+        raise ZeroDivisionError
+
+
+def test_another_integrity_error_is_no_unique_violation(db: Database) -> None:
+    with pytest.raises(IntegrityError) as caught, db.write() as tx:
+        tx.execute(provider_groups.insert().values(name=None, created_at=NOW))
+    assert unique_columns(caught.value) is None
+    assert not lost_race(caught.value)
+
+
+@ON_SQLITE
+def test_a_file_that_is_no_database_is_unavailable(db: Database, database_url: str) -> None:
+    with open(database_url.removeprefix("sqlite:///"), "r+b") as file:  # noqa: PTH123
+        file.write(b"no database" * 100)
+    broken = open_database(database_url)
+    with pytest.raises(Unavailable, match="damaged"):
+        broken.ask(lambda tx: tx.exec_driver_sql("SELECT * FROM plans").all())
+    broken.close()

@@ -1,0 +1,187 @@
+"""Writing while others write the same rows: what is run again, how often, and who is told what."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+
+import pytest
+
+from frontdesk.db import Database, Tx
+from frontdesk.db.races import ATTEMPTS_ALONE, ATTEMPTS_TOGETHER, write_alone, write_together
+from frontdesk.errors import NotFound, Unavailable
+from frontdesk.plans.tables import plans, provider_groups
+from tests.factories import NOW, make_customer
+from tests.postgres import Databases
+
+ON_POSTGRESQL = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+
+
+def add_group(tx: Tx, external_id: str) -> str:
+    tx.execute(provider_groups.insert().values(name="Group", external_id=external_id, created_at=NOW))
+    return external_id
+
+
+def group_names(db: Database) -> set[str]:
+    return set(db.ask(lambda tx: tx.execute(provider_groups.select()).scalars(1).all()))
+
+
+class Scripted:
+    """Work that adds its items; `before(attempt, tx, items)` may spoil an attempt. `calls` are the sets it was given."""
+
+    def __init__(self, before: Callable[[int, Tx, Sequence[str]], None]) -> None:
+        self.calls: list[list[str]] = []
+        self._before = before
+
+    def __call__(self, tx: Tx, items: Sequence[str]) -> Sequence[str | Exception]:
+        self.calls.append(list(items))
+        added = [add_group(tx, item) for item in items]
+        self._before(len(self.calls), tx, items)
+        return added
+
+
+def lose_a_race(tx: Tx) -> None:
+    """A unique violation, as when somebody else has just inserted the same."""
+    add_group(tx, "twice")
+    add_group(tx, "twice")
+
+
+def test_a_set_is_written_together_and_committed_once(db: Database) -> None:
+    work = Scripted(lambda *_: None)
+    assert write_together(db, ["a", "b"], work) == ["a", "b"]
+    assert work.calls == [["a", "b"]]
+    assert group_names(db) == {"a", "b"}
+
+
+def test_a_lost_race_runs_the_set_again_and_leaves_nothing_of_the_first_attempt(db: Database) -> None:
+    work = Scripted(lambda attempt, tx, _: lose_a_race(tx) if attempt < ATTEMPTS_TOGETHER else None)
+    assert write_together(db, ["a", "b"], work) == ["a", "b"]
+    assert work.calls == [["a", "b"]] * ATTEMPTS_TOGETHER
+    assert group_names(db) == {"a", "b"}
+
+
+def test_races_that_go_on_are_settled_item_by_item(db: Database) -> None:
+    work = Scripted(lambda _, tx, items: lose_a_race(tx) if len(items) > 1 else None)
+    assert write_together(db, ["a", "b"], work) == ["a", "b"]
+    assert work.calls == [["a", "b"]] * ATTEMPTS_TOGETHER + [["a"], ["b"]]
+
+
+def test_one_bad_item_does_not_fail_its_neighbours(db: Database) -> None:
+    def spoil(_: int, __: Tx, items: Sequence[str]) -> None:
+        if "bad" in items:
+            raise ZeroDivisionError
+
+    first, bad, last = write_together(db, ["a", "bad", "b"], Scripted(spoil))
+    assert (first, last) == ("a", "b")
+    assert isinstance(bad, ZeroDivisionError)
+    assert group_names(db) == {"a", "b"}
+
+
+def test_one_item_that_fails_by_itself_is_not_run_again(db: Database) -> None:
+    def fail(*_: Any) -> None:
+        raise NotFound("There is no such thing.")
+
+    work = Scripted(fail)
+    [answer] = write_together(db, ["a"], work)
+    assert isinstance(answer, NotFound)
+    assert work.calls == [["a"]]
+    assert group_names(db) == set()
+
+
+def test_an_item_that_never_wins_its_race_is_told_to_come_back(db: Database) -> None:
+    work = Scripted(lambda _, tx, __: lose_a_race(tx))
+    [answer] = write_together(db, ["a"], work)
+    assert isinstance(answer, Unavailable)
+    assert len(work.calls) == ATTEMPTS_TOGETHER + ATTEMPTS_ALONE
+
+
+def test_what_keeps_all_from_being_written_is_raised_for_all(db: Database) -> None:
+    def away(*_: Any) -> None:
+        raise Unavailable("The database is away.")
+
+    work = Scripted(away)
+    with pytest.raises(Unavailable):
+        write_together(db, ["a", "b"], work)
+    assert len(work.calls) == 1
+
+
+def test_a_commit_whose_answer_was_lost_is_not_run_again(db: Database) -> None:
+    def unknown(*_: Any) -> None:
+        raise Unavailable("Lost.", outcome_unknown=True)
+
+    work = Scripted(unknown)
+    with pytest.raises(Unavailable) as caught:
+        write_together(db, ["a"], work)
+    assert (caught.value.outcome_unknown, len(work.calls)) == (True, 1)
+
+
+def test_work_done_alone_answers_its_result_or_raises_its_own_error(db: Database) -> None:
+    assert write_alone(db, lambda tx: add_group(tx, "a")) == "a"
+
+    def fail(tx: Tx) -> None:
+        add_group(tx, "b")
+        raise NotFound("There is no such thing.")
+
+    with pytest.raises(NotFound):
+        write_alone(db, fail)
+    assert group_names(db) == {"a"}
+
+
+@ON_POSTGRESQL
+def test_dead_connections_are_replaced_and_the_work_is_run_again(db: Database, postgres: Databases) -> None:
+    with db.read(), db.read():  # two connections go into the pool
+        pass
+    postgres.kill_backends(str(db.engine.url.database))
+    assert write_alone(db, lambda tx: add_group(tx, "a")) == "a"
+    assert group_names(db) == {"a"}
+
+
+@ON_POSTGRESQL
+def test_a_connection_that_dies_before_a_statement_runs_the_set_again(
+    db: Database, postgres: Databases
+) -> None:
+    def die(attempt: int, tx: Tx, _: Sequence[str]) -> None:
+        if attempt == 1:
+            postgres.kill_backends(str(db.engine.url.database))
+            add_group(tx, "never")
+
+    work = Scripted(die)
+    assert write_together(db, ["a"], work) == ["a"]
+    assert work.calls == [["a"]] * 2
+    assert group_names(db) == {"a"}
+
+
+@ON_POSTGRESQL
+def test_a_connection_that_dies_at_the_commit_leaves_the_outcome_unknown(
+    db: Database, postgres: Databases
+) -> None:
+    work = Scripted(lambda *_: postgres.kill_backends(str(db.engine.url.database)))
+    with pytest.raises(Unavailable) as caught:
+        write_together(db, ["a"], work)
+    assert (caught.value.outcome_unknown, len(work.calls)) == (True, 1)
+
+
+@ON_POSTGRESQL
+def test_of_two_transactions_in_a_deadlock_both_are_written(db: Database) -> None:
+    one, other = make_customer(db).plan_ids
+    both_hold_one = Barrier(2, timeout=10)
+    attempts: list[str] = []
+
+    def rename(name: str, ids: list[int]) -> str:
+        def work(tx: Tx) -> str:
+            attempts.append(name)
+            tx.exec_driver_sql("SET LOCAL deadlock_timeout = '20ms'")
+            for id_ in ids:
+                tx.execute(plans.update().where(plans.c.id == id_).values(description=name))
+                if attempts.count(name) == 1 and id_ == ids[0]:
+                    both_hold_one.wait()
+            return name
+
+        return write_alone(db, work)
+
+    with ThreadPoolExecutor(2) as threads:
+        calls = [threads.submit(rename, "up", [one, other]), threads.submit(rename, "down", [other, one])]
+        assert [call.result() for call in calls] == ["up", "down"]
+    assert len(attempts) >= 3  # one of the two was cut short and came again
+    described = db.ask(lambda tx: {row.description for row in tx.execute(plans.select())})
+    assert len(described) == 1

@@ -1,0 +1,198 @@
+"""Statements over sets of rows, on both databases: what goes in comes out, and only the rows that were meant are touched."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from sqlalchemy import BigInteger, Column, Integer, MetaData, String, Table, UniqueConstraint, func, select
+from sqlalchemy.exc import IntegrityError
+
+from frontdesk.db import Database, Tx
+from frontdesk.db.schema import Id, IsoDate, Json
+from frontdesk.db.sets import find_set, insert_set, lock_set, next_ids, one_round_trip, update_set
+
+things = Table(
+    "set_test_things",
+    MetaData(),
+    Column("id", Id, primary_key=True),
+    Column("scope", BigInteger, nullable=False),
+    Column("name", String(255), nullable=True),
+    Column("nickname", String(255), nullable=True),
+    Column("day", IsoDate, nullable=True),
+    Column("size", Integer, nullable=True),
+    Column("notes", Json, nullable=True),
+    UniqueConstraint("name", "scope"),
+)
+HOSTILE = [
+    "'; DROP TABLE plans; --",
+    '"',
+    "\\",
+    "%s",
+    "?",
+    ":name",
+    "{}",
+    "null",
+    "",
+    " ",
+    "é",
+    "\U0001f600",
+    "a\tb",
+    "\u2028",
+]
+
+
+@pytest.fixture
+def tx(db: Database) -> Iterator[Tx]:
+    """A transaction with a table of its own, which is gone with it."""
+    with db.engine.connect() as connection:
+        if not db.is_sqlite:
+            connection.exec_driver_sql(
+                "SET LOCAL enable_seqscan = on"
+            )  # for checks; the set statements use keys
+        things.create(connection)
+        yield connection
+        connection.rollback()
+
+
+def thing(id_: int, **values: Any) -> dict[str, Any]:
+    return {
+        "id": id_,
+        "scope": 0,
+        "name": f"n{id_}",
+        "nickname": None,
+        "day": None,
+        "size": None,
+        "notes": None,
+    } | values
+
+
+def stored(tx: Tx) -> list[dict[str, Any]]:
+    return [dict(row) for row in tx.execute(things.select().order_by(things.c.id)).mappings()]
+
+
+def test_a_set_is_stored_as_it_was_given(tx: Tx) -> None:
+    rows = [
+        thing(1, day="2026-02-28", size=-7, notes={"b": "1", "a": {"deep": [1, None, "é"]}}),
+        thing(2, name=None, nickname="x" * 255, notes={}),
+        thing(3, notes=[]),
+        thing(2**53, scope=2**62),
+    ]
+    insert_set(tx, things, rows)
+    assert stored(tx) == rows
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_no_text_is_taken_for_anything_but_text(tx: Tx, text: str) -> None:
+    insert_set(tx, things, [thing(1, name=text, notes={text: text}), thing(2)])
+    update_set(tx, things, [{"id": 2, "nickname": text, "notes": {"k": text}}])
+    first, second = stored(tx)
+    assert (first["name"], first["notes"]) == (text, {text: text})
+    assert (second["nickname"], second["notes"]) == (text, {"k": text})
+    found = find_set(tx, things, "name", [text], columns=("id",))
+    assert found.rows == [{"id": 1}]
+
+
+def test_the_keys_of_an_object_keep_their_order(tx: Tx) -> None:
+    keys = ["z", "a", "m", "10", "9"]
+    insert_set(tx, things, [thing(1, notes=dict.fromkeys(keys, "v")), thing(2, notes={})])
+    update_set(tx, things, [{"id": 2, "notes": dict.fromkeys(keys, "w")}])
+    assert [list(row["notes"]) for row in stored(tx)] == [keys, keys]
+
+
+def test_an_object_can_be_read_changed_and_written_back(tx: Tx) -> None:
+    """SQLite hands JSON out as text; what is written back must be an object again on both, never a text in a text."""
+    insert_set(tx, things, [thing(1, notes={"k": "v"})])
+    [row] = find_set(tx, things, "id", [1], columns=("id", "notes")).rows
+    notes = json.loads(row["notes"]) if isinstance(row["notes"], str) else row["notes"]
+    update_set(tx, things, [{"id": 1, "notes": notes}])
+    assert stored(tx)[0]["notes"] == {"k": "v"}
+    kind = func.json_type if tx.dialect.name == "sqlite" else func.json_typeof
+    assert tx.execute(select(kind(things.c.notes))).scalar() == "object"
+
+
+def test_an_absent_object_is_null_and_not_the_word(tx: Tx) -> None:
+    insert_set(tx, things, [thing(1), thing(2, notes={"k": "v"})])
+    update_set(tx, things, [{"id": 2, "notes": None}])
+    assert tx.exec_driver_sql("SELECT count(*) FROM set_test_things WHERE notes IS NULL").scalar() == 2
+
+
+def test_an_update_changes_the_named_columns_of_the_named_rows_only(tx: Tx) -> None:
+    insert_set(tx, things, [thing(n, size=n) for n in (1, 2, 3)])
+    update_set(tx, things, [{"id": 1, "size": 10, "name": "one"}, {"id": 3, "size": None, "name": "three"}])
+    assert [(row["id"], row["name"], row["size"]) for row in stored(tx)] == [
+        (1, "one", 10), (2, "n2", 2), (3, "three", None),
+    ]  # fmt: skip
+
+
+def test_an_update_of_a_row_that_is_gone_changes_nothing(tx: Tx) -> None:
+    insert_set(tx, things, [thing(1)])
+    update_set(tx, things, [{"id": 9, "name": "nobody"}])
+    assert stored(tx) == [thing(1)]
+
+
+def test_empty_sets_are_no_statement(tx: Tx) -> None:
+    insert_set(tx, things, [])
+    update_set(tx, things, [])
+    assert find_set(tx, things, "id", [], columns=("id",)).rows == []
+    assert lock_set(tx, things, {"name": []}, columns=("id",), within={"scope": 0}).rows == []
+
+
+def test_rows_are_found_by_a_set_of_numbers_or_of_texts(tx: Tx) -> None:
+    insert_set(tx, things, [thing(n) for n in (1, 2, 3)])
+    assert find_set(tx, things, "id", {2, 99}, columns=("name", "id")).rows == [{"name": "n2", "id": 2}]
+    found = find_set(tx, things, "name", ["n1", "N2", "n3", "n3"], columns=("id",))
+    assert sorted(row["id"] for row in found.rows) == [1, 3]
+
+
+def test_rows_are_locked_by_any_key_inside_one_scope_in_the_order_of_their_ids(tx: Tx) -> None:
+    rows = [thing(3, nickname="x"), thing(1), thing(2), thing(4, scope=7, name="n1", nickname="x")]
+    insert_set(tx, things, rows)
+    found = lock_set(
+        tx, things, {"name": ["n2", "n1"], "nickname": ["x"]}, columns=("id", "scope"), within={"scope": 0}
+    )
+    assert found.rows == [{"id": 1, "scope": 0}, {"id": 2, "scope": 0}, {"id": 3, "scope": 0}]
+
+
+def test_a_row_found_by_several_keys_is_found_once(tx: Tx) -> None:
+    insert_set(tx, things, [thing(1, name="a", nickname="a")])
+    found = lock_set(tx, things, {"name": ["a"], "nickname": ["a"]}, columns=("id",), within={"scope": 0})
+    assert found.rows == [{"id": 1}]
+
+
+def test_fresh_ids_ascend_and_are_never_given_twice(tx: Tx) -> None:
+    given: list[int] = []
+    for count in (1, 3, 1_200, 2):
+        fresh = next_ids(tx, things, count)
+        assert len(fresh) == count
+        assert fresh == sorted(fresh)
+        insert_set(tx, things, [thing(id_) for id_ in fresh])
+        given += fresh
+    assert len(set(given)) == len(given)
+
+
+def test_statements_of_one_trip_are_all_done_and_their_reads_are_there_afterwards(tx: Tx) -> None:
+    insert_set(tx, things, [thing(1), thing(2)])
+    with one_round_trip(tx):
+        found = find_set(tx, things, "id", [1], columns=("id", "name"))
+        none = find_set(tx, things, "id", [99], columns=("id",))
+        insert_set(tx, things, [thing(3, notes={"k": "v"})])
+        update_set(tx, things, [{"id": 2, "name": "two"}])
+    assert found.rows == [{"id": 1, "name": "n1"}]
+    assert none.rows == []
+    assert [row["name"] for row in stored(tx)] == ["n1", "two", "n3"]
+
+
+def test_a_trip_without_statements_or_with_an_error_leaves_the_next_one_clean(tx: Tx) -> None:
+    with one_round_trip(tx):
+        pass
+    with pytest.raises(ZeroDivisionError), one_round_trip(tx):
+        raise ZeroDivisionError
+    insert_set(tx, things, [thing(1)])  # at once, and not in a trip that nobody sends
+    assert stored(tx) == [thing(1)]
+
+
+def test_a_violated_constraint_leaves_as_the_drivers_error(tx: Tx) -> None:
+    with pytest.raises(IntegrityError), tx.begin_nested():
+        insert_set(tx, things, [thing(1), thing(2, name="n1")])
+    assert stored(tx) == []

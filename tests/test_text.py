@@ -1,0 +1,64 @@
+"""The rule of every text, and that hostile text is refused before anything expensive is done with it."""
+
+import pytest
+
+from frontdesk.text import Rejected, parse_text, shown_name
+
+THREE_MARKS = "\u03b1\u0313\u0300\u0345"  # one character when composed: the longest decomposition there is
+
+
+def code_of(value: object, limit: int = 10) -> str:
+    with pytest.raises(Rejected) as caught:
+        parse_text(value, limit=limit)
+    return caught.value.code
+
+
+@pytest.mark.parametrize(
+    ("sent", "stored"),
+    [
+        ("plain", "plain"),
+        ("  inner  space ", "inner  space"),
+        ("\u00a0edges\u3000\n", "edges"),
+        ("Zoe\u0308", "Zo\u00eb"),
+        ("\u0e01\u0e33", "\u0e01\u0e33"),
+        ("Łódź", "Łódź"),
+        ("\U0001f600", "\U0001f600"),
+        (" \n ", ""),
+    ],
+)
+def test_text_is_stored_composed_and_trimmed(sent: str, stored: str) -> None:
+    assert parse_text(sent, limit=12) == stored
+
+
+@pytest.mark.parametrize("inside", ["\0", "\n", "\t", "\x1b", "\x7f", "\x85", "\ud800", "\u2028", "\u2029"])
+def test_control_characters_inside_are_refused(inside: str) -> None:
+    assert code_of(f"a{inside}b") == "control_character"
+
+
+@pytest.mark.parametrize("value", [None, True, 1, 1.5, [], {}, ["text"], b"text"])
+def test_what_is_no_string_is_refused(value: object) -> None:
+    assert code_of(value) == "wrong_type"
+
+
+def test_the_limit_counts_characters_as_they_are_stored() -> None:
+    assert parse_text("é" * 10, limit=10) == "é" * 10
+    assert parse_text("e\u0301" * 10, limit=10) == "é" * 10
+    assert code_of("é" * 11) == "too_long"
+    assert code_of("a" * 11) == "too_long"
+    assert code_of("\ufb2c" * 10) == "too_long"  # this one is never composed: three characters each
+
+
+def test_the_longest_text_that_can_still_be_short_enough_is_looked_at() -> None:
+    assert parse_text(THREE_MARKS * 10, limit=10) == "\u1f82" * 10
+
+
+@pytest.mark.parametrize("filler", ["\u0301\u0316", "\0", "\ud800", "e\u0301"])
+def test_text_that_is_too_long_in_any_form_is_refused_before_it_is_normalised(filler: str) -> None:
+    # Were it normalised or searched first, the fault would be another one, and later.
+    assert code_of("a" + filler * 20_000) == "too_long"
+
+
+def test_a_name_that_a_caller_chose_is_shown_encoded_and_short() -> None:
+    assert shown_name("odd\r\nname") == "odd%0D%0Aname"
+    assert shown_name("\ud800") == "%3F"
+    assert shown_name("x" * 60_000) == "x" * 40

@@ -1,0 +1,78 @@
+"""Strict JSON: what two readers could take in two ways is refused, at any depth."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from frontdesk.errors import Malformed
+from frontdesk.web.json_body import LARGEST_DEPTH, parse_json_object
+
+HIGH, LOW, PAIR = r"\ud83d", r"\ude00", r"\ud83d\ude00"
+
+
+def nested(depth: int, opening: str = "[", closing: str = "]") -> bytes:
+    """An object that is `depth` levels deep."""
+    return (
+        '{"a":' + opening * (depth - 1) + ("1" if opening != "[" else "") + closing * (depth - 1) + "}"
+    ).encode()
+
+
+@pytest.mark.parametrize("opening, closing", [("[", "]"), ('{"b":', "}")])  # noqa: PT006
+def test_nesting_is_read_to_one_depth_and_no_deeper(opening: str, closing: str) -> None:
+    assert parse_json_object(nested(LARGEST_DEPTH, opening, closing))
+    for depth in (LARGEST_DEPTH + 1, 300, 900, 970, 990, 1_000, 1_500, 10_000):
+        with pytest.raises(Malformed):
+            parse_json_object(nested(depth, opening, closing))
+
+
+@pytest.mark.parametrize("depth", [*range(900, 1_000, 3), 2_000, 10_000])
+def test_deep_nesting_with_an_escape_in_it_is_malformed_like_any_other(depth: int) -> None:
+    for raw in (nested(depth), nested(depth, '{"b":', "}")):
+        with pytest.raises(Malformed):
+            parse_json_object(raw[:-1] + rb',"c":"\u0041"}')
+
+
+def test_many_brackets_side_by_side_are_no_depth() -> None:
+    assert len(parse_json_object(b'{"a":[' + b",".join([b"[]"] * 5_000) + b"]}")) == 1
+    assert parse_json_object(b'{"a":"' + b"[{" * 5_000 + b'"}')
+
+
+@pytest.mark.parametrize(
+    "half", [HIGH, LOW, LOW + HIGH, PAIR + LOW, HIGH + PAIR, HIGH + "x" + LOW, r"\uDBFF", r"\\" + HIGH]
+)
+@pytest.mark.parametrize("place", ['{"a":"%s"}', '{"%s":1}', '{"a":["x","%s"]}', '{"a":{"b":{"%s":[]}}}'])
+def test_half_a_surrogate_pair_is_refused_wherever_it_is(half: str, place: str) -> None:
+    with pytest.raises(Malformed):
+        parse_json_object((place % half).encode())
+
+
+@pytest.mark.parametrize("whole", [PAIR, r"\\ud83d", r"\\\\ude00", r"\u0041", r"\"\\ud800", r"\uD83D\uDE00"])
+@pytest.mark.parametrize("place", ['{"a":"%s"}', '{"%s":1}', '{"a":["x","%s"]}'])
+def test_a_whole_pair_and_a_written_backslash_are_text(whole: str, place: str) -> None:
+    raw = place % whole
+    assert parse_json_object(raw.encode()) == json.loads(raw)
+
+
+def test_duplicate_keys_are_refused_however_they_are_written() -> None:
+    for raw in (b'{"a":1,"a":1}', rb'{"a":1,"\u0061":2}', b'{"x":[{"y":{"b":1,"b":2}}]}', b'{"":1,"":2}'):
+        with pytest.raises(Malformed):
+            parse_json_object(raw)
+
+
+TREES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.text(max_size=5)
+    | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(st.text(max_size=4), TREES, max_size=5), st.booleans())
+def test_good_json_is_read_as_it_was_meant(value: dict[str, Any], plain: bool) -> None:
+    assert parse_json_object(json.dumps(value, ensure_ascii=plain).encode()) == value
