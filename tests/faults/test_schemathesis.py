@@ -14,6 +14,7 @@ from schemathesis import Case, HookContext, openapi
 from schemathesis.config import SchemathesisConfig
 from schemathesis.engine import events, from_schema
 from schemathesis.engine.recorder import ScenarioRecorder
+from schemathesis.generation.meta import TestPhase
 from schemathesis.schemas import BaseSchema
 
 from frontdesk.api.openapi import openapi_document
@@ -79,7 +80,15 @@ def exceptions() -> Iterator[dict[str, Any]]:
     yield expecting("changePlan", accepted=("412", "422"), rejected=("412",))
     yield expecting("issueToken", accepted=("400",))
     yield expecting("revokeToken", accepted=("400",))
-    for operation in ("document", "referencePage", "referenceFile", "listProblems", "isAlive", "isReady", "metrics"):
+    for operation in (
+        "document",
+        "referencePage",
+        "referenceFile",
+        "listProblems",
+        "isAlive",
+        "isReady",
+        "metrics",
+    ):
         few = {"phases": {"fuzzing": {"generation": {"max-examples": 5}}}}
         yield expecting(operation) | few
 
@@ -96,10 +105,11 @@ def expecting(
     }
 
 
-def completed(_context: HookContext, case: Case) -> Case:
+def completed(_context: HookContext, case: Case[Any]) -> Case[Any]:
     """Half of the good random members become complete ones, of whom most are new; nothing random has all that it takes."""
+    is_random = case.meta is not None and case.meta.phase.name in (TestPhase.FUZZING, TestPhase.STATEFUL)
     is_good = case.meta is not None and case.meta.generation.mode.is_positive
-    if is_good and "eligibility" in case.path and isinstance(case.body, dict):
+    if is_random and is_good and "eligibility" in case.path and isinstance(case.body, dict):
         number = zlib.crc32(repr(sorted(case.body.items(), key=repr)).encode("utf-8", "replace"))
         complete = member_body(number)
         if number % 2:
@@ -114,7 +124,9 @@ def completed(_context: HookContext, case: Case) -> Case:
 
 def told(recorder: ScenarioRecorder) -> list[str]:
     """Each failed check with the request that brought it about, as a curl command without the token."""
-    failed = [check for checks in recorder.checks.values() for check in checks if check.failure_info is not None]
+    failed = [
+        check for checks in recorder.checks.values() for check in checks if check.failure_info is not None
+    ]
     return [
         f"{check.name}: {info.failure.title}. {info.failure.message}\n{info.code_sample}"
         for check in failed

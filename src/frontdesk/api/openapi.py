@@ -55,7 +55,8 @@ def openapi_document(base_url: str) -> Json:
         "paths": _paths(base_url, ENDPOINTS),
         "components": {
             "schemas": schemas(),
-            "headers": HEADERS,
+            # `Allow` is described in place, with the methods of each path.
+            "headers": {name: header for name, header in HEADERS.items() if name != "Allow"},
             "parameters": PARAMETERS,
             "securitySchemes": _security_schemes(base_url),
         },
@@ -64,7 +65,7 @@ def openapi_document(base_url: str) -> Json:
 
 def _paths(base_url: str, endpoints: Sequence[Endpoint]) -> Json:
     described = operations(base_url)
-    methods = defaultdict(set)
+    methods: defaultdict[str, set[str]] = defaultdict(set)
     for endpoint in endpoints:
         methods[endpoint.path] |= {endpoint.method} | ({"HEAD"} if endpoint.method == "GET" else set())
     paths: defaultdict[str, Json] = defaultdict(dict)

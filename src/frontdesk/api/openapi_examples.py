@@ -47,7 +47,11 @@ MEMBER_ANSWER: Json = {
 }
 CHANGED_MEMBER_ANSWER = MEMBER_ANSWER | {"last_name": MEMBER_CHANGE["last_name"]}
 
-PLAN_PATCH: Json = {"name": "Gold Plus", "description": "With a shorter wait.", "external_id": "gold-plus-2027"}
+PLAN_PATCH: Json = {
+    "name": "Gold Plus",
+    "description": "With a shorter wait.",
+    "external_id": "gold-plus-2027",
+}
 
 TOKEN_REQUEST: Json = {
     "grant_type": "client_credentials",
@@ -62,7 +66,11 @@ TOKEN: Json = {
     "scope": "customer",
     "created_at": 1795244400,
 }
-REVOCATION_REQUEST: Json = {"token": "access-token", "client_id": "client-id", "client_secret": "client-secret"}
+REVOCATION_REQUEST: Json = {
+    "token": "access-token",
+    "client_id": "client-id",
+    "client_secret": "client-secret",
+}
 
 
 def one_plan(base_url: str) -> Json:
@@ -80,7 +88,9 @@ def plan_lists(base_url: str) -> Json:
     page = {"self": f"{address}?page[size]=1", "next": f"{address}?page[size]=1&page[after]=1"}
     gold = _PLAN | {"queue_info": _QUEUE}
     return {
-        "every_plan": _named("Every plan of the account", {"links": {"self": address}, "data": [gold, silver]}),
+        "every_plan": _named(
+            "Every plan of the account", {"links": {"self": address}, "data": [gold, silver]}
+        ),
         "first_page": _named("A page, asked for with `page[size]=1`", {"links": page, "data": [gold]}),
         "no_match": _named(
             "No plan has the `external_id` that was asked for",

@@ -244,7 +244,10 @@ def _body(schema: str, named: Json) -> Json:
 
 
 def _forms(schema: str, example: Json) -> Json:
-    return {"required": True, "content": {form: {"schema": ref(schema), "example": example} for form in _FORMS}}
+    return {
+        "required": True,
+        "content": {form: {"schema": ref(schema), "example": example} for form in _FORMS},
+    }
 
 
 def _one(value: Json) -> Json:

@@ -45,8 +45,8 @@ PARAMETERS: dict[str, Schema] = {
         '"8c6c1d7f0a3b2e19"',
     ),
     "if_match": _parameter(
-        "If-Match", "header", "The `ETag` of a read: change this version of the plan only, else 412.", _TEXT,
-        '"v3.8c6c1d7f0a3b2e19"',
+        "If-Match", "header", "The `ETag` of a read: change this version of the plan only, else 412. `*` is any version.",
+        _TEXT, "*",
     ),
     "prefer": _parameter(
         "Prefer", "header", "`handling=strict` makes unknown fields a fault instead of ignoring them.", _TEXT,

@@ -35,7 +35,13 @@ class Problems:
     """The problem answers of one endpoint. `faults` are the codes of its 422; `more` are kinds that it alone knows."""
 
     def __init__(
-        self, endpoint: Endpoint, operation_id: str, base_url: str, *, methods: str, faults: tuple[str, ...] = ()
+        self,
+        endpoint: Endpoint,
+        operation_id: str,
+        base_url: str,
+        *,
+        methods: str,
+        faults: tuple[str, ...] = (),
     ) -> None:
         self._endpoint = endpoint
         self._operation_id = operation_id
@@ -120,7 +126,9 @@ def oauth_errors(*codes: str) -> Json:
     errors = {code: OAUTH_ERRORS[code] for code in codes} or OAUTH_ERRORS
     statuses = sorted({status for status, _ in errors.values()})
     return {
-        str(status): _oauth_answer(status, {code: text for code, (of, text) in errors.items() if of == status})
+        str(status): _oauth_answer(
+            status, {code: text for code, (of, text) in errors.items() if of == status}
+        )
         for status in statuses
     }
 
@@ -139,7 +147,7 @@ def _oauth_answer(status: int, errors: dict[str, str]) -> Json:
 
 
 _SAID = {
-    "invalid_request": "grant_type is missing.",
+    "invalid_request": "The client authenticates in two ways at once.",
     "invalid_scope": "The client does not have every scope that was asked for.",
     "unsupported_grant_type": "Only client_credentials is supported.",
     "invalid_client": "The client is unknown or its secret is wrong.",

@@ -6,11 +6,11 @@ The eligible member's is made from the one table of fields. Bodies stay open to 
 from typing import Any
 
 from frontdesk.access.scopes import Scope
-from frontdesk.web.problems import PROBLEMS
 from frontdesk.eligibility.fields import FIELDS, REQUIRED, Field
 from frontdesk.eligibility.member import ANSWERED
 from frontdesk.eligibility.parse import FAULT_CODES
 from frontdesk.plans.patch import DESCRIPTION_LENGTH, NAME_LENGTH
+from frontdesk.web.problems import PROBLEMS
 
 Schema = dict[str, Any]
 
@@ -40,7 +40,9 @@ def ref(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _object(properties: dict[str, Schema], *, optional: tuple[str, ...] = (), description: str = "") -> Schema:
+def _object(
+    properties: dict[str, Schema], *, optional: tuple[str, ...] = (), description: str = ""
+) -> Schema:
     required = [name for name in properties if name not in optional]
     return {"type": "object", "properties": properties, "required": required} | (
         {"description": description} if description else {}
@@ -86,7 +88,11 @@ def _plan_schemas() -> dict[str, Schema]:
         "PlanQueueInfo": _queue_schema(),
         "PlanQueueInfoCacheInfo": _object(
             {
-                "ttl": {**_NUMBER, "minimum": 0, "description": "How long the values are served, in seconds."},
+                "ttl": {
+                    **_NUMBER,
+                    "minimum": 0,
+                    "description": "How long the values are served, in seconds.",
+                },
                 "expires_at": _said(_TIME, "When they are taken anew."),
             }
         ),
@@ -95,7 +101,9 @@ def _plan_schemas() -> dict[str, Schema]:
 
 
 def _queue_schema() -> Schema:
-    wait = "Seconds until a patient who joins now reaches a doctor; -1 when no doctor is on duty for the plan."
+    wait = (
+        "Seconds until a patient who joins now reaches a doctor; -1 when no doctor is on duty for the plan."
+    )
     queue: dict[str, Schema] = {
         "estimated_wait_time": {**_NUMBER, "minimum": -1, "description": wait},
         "queue_length": {**_NUMBER, "minimum": 0, "description": "Patients waiting in this plan's queue."},
@@ -126,7 +134,7 @@ def _plan_patch() -> Schema:
 def _member_schemas() -> dict[str, Schema]:
     properties = {field.name: _member_property(field) for field in FIELDS.values()}
     required = ", ".join(f"`{name}`" for name in REQUIRED)
-    answered: dict[str, Schema] = {name: _TEXT for name in ANSWERED} | {
+    answered: dict[str, Schema] = dict.fromkeys(ANSWERED, _TEXT) | {
         "id": _said(_NUMBER, "Identifier of the member record."),
         "dob": {"type": "string", "format": "date"},
         "gender": {"type": "string", "enum": ["male", "female", "other", "unknown"]},
@@ -186,7 +194,11 @@ def _oauth_schemas() -> dict[str, Schema]:
             }
         ),
         "RevocationRequest": _object(
-            {"token": _TEXT, "token_type_hint": _said(_TEXT_OR_NULL, "Changes nothing."), **client},
+            {
+                "token": {**_TEXT, "minLength": 1},
+                "token_type_hint": _said(_TEXT_OR_NULL, "Changes nothing."),
+                **client,
+            },
             optional=("token_type_hint", "client_id", "client_secret"),
         ),
         "OAuthError": _object(
@@ -198,7 +210,9 @@ def _oauth_schemas() -> dict[str, Schema]:
 
 def _other_schemas() -> dict[str, Schema]:
     fault = {
-        "field": _said(_TEXT, "The body's member, dotted below it (`metadata.color`), or the query parameter."),
+        "field": _said(
+            _TEXT, "The body's member, dotted below it (`metadata.color`), or the query parameter."
+        ),
         "code": {
             "type": "string",
             "enum": list(FAULT_CODES),
@@ -213,9 +227,17 @@ def _other_schemas() -> dict[str, Schema]:
         "detail": _TEXT,
         "instance": _said(_TEXT, "The request's path."),
         "request_id": _TEXT,
-        "errors": {"type": "array", "items": ref("Fault"), "minItems": 1, "description": "With status 422: all faults."},
+        "errors": {
+            "type": "array",
+            "items": ref("Fault"),
+            "minItems": 1,
+            "description": "With status 422: all faults.",
+        },
     }
-    health = {"status": {"type": "string", "enum": ["ok", "ready"]}, "revision": _said(_TEXT, "Of the database.")}
+    health = {
+        "status": {"type": "string", "enum": ["ok", "ready"]},
+        "revision": _said(_TEXT, "Of the database."),
+    }
     return {
         "Problem": _object(problem, optional=("errors",), description="Problem details (RFC 9457)."),
         "Fault": _object(fault),
