@@ -25,7 +25,10 @@ from tests.faults.callers import LONG
 from tests.faults.server import Server
 
 # On each of the two databases; the random ones are per operation.
-CASES, RANDOM_REQUESTS, CHAINS = (1_000, 50, 30) if LONG == 1 else (25_000, 3_600, 600)
+CASES, RANDOM_REQUESTS, CHAINS = (1_000, 60, 30) if LONG == 1 else (25_000, 3_600, 600)
+
+# Values of optional parameters with which more than a refusal can be got.
+EXAMPLES = {"if_match": "*", "external_id": "plan-0", "page_size": 1, "prefer": "handling=strict"}
 
 ACCEPTED = ("2xx", "3xx", "401", "403", "404", "429")
 REJECTED = ("400", "401", "403", "404", "405", "406", "415", "422", "429")
@@ -68,7 +71,10 @@ def live_schema(port: int, customer: Customer) -> BaseSchema:
         },
         "operations": list(exceptions()),
     }
-    schema = openapi.from_dict(openapi_document(address), config=SchemathesisConfig.from_dict(settings))
+    document = openapi_document(address)
+    for name, example in EXAMPLES.items():
+        document["components"]["parameters"][name]["example"] = example
+    schema = openapi.from_dict(document, config=SchemathesisConfig.from_dict(settings))
     schema.hook("map_case")(completed)
     return schema
 

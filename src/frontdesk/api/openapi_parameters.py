@@ -1,4 +1,8 @@
-"""The parameters of the OpenAPI document, by the name under which operations point at them."""
+"""The parameters of the OpenAPI document, by the name under which operations point at them.
+
+Only those that a request can't do without have an `example`: the reference page fills it in, and would send the others
+with every request that a reader tries.
+"""
 
 from typing import Any
 
@@ -9,51 +13,46 @@ Schema = dict[str, Any]
 _TEXT: Schema = {"type": "string"}
 
 
-def _parameter(name: str, place: str, description: str, schema: Schema, example: object) -> Schema:
-    return {
-        "name": name,
-        "in": place,
-        "description": description,
-        "required": place == "path",
-        "schema": schema,
-        "example": example,
-    }
+def _path(name: str, description: str, schema: Schema, example: object) -> Schema:
+    return _parameter(name, "path", description, schema) | {"required": True, "example": example}
+
+
+def _query(name: str, description: str, schema: Schema) -> Schema:
+    return _parameter(name, "query", description, schema)
+
+
+def _header(name: str, description: str) -> Schema:
+    return _parameter(name, "header", description, _TEXT)
+
+
+def _parameter(name: str, place: str, description: str, schema: Schema) -> Schema:
+    return {"name": name, "in": place, "description": description, "required": False, "schema": schema}
 
 
 PARAMETERS: dict[str, Schema] = {
-    "plan_id": _parameter("plan_id", "path", "The plan's `id`.", {"type": "integer"}, 1),
-    "asset": _parameter("asset", "path", "The file's name.", _TEXT, "page.js"),
-    "external_id": _parameter(
-        "external_id", "query", "Only the plan with exactly this `external_id`.", _TEXT, "gold-2027"
-    ),
-    "page_size": _parameter(
+    "plan_id": _path("plan_id", "The plan's `id`.", {"type": "integer"}, 1),
+    "asset": _path("asset", "The file's name.", _TEXT, "page.js"),
+    "external_id": _query("external_id", "Only the plan with exactly this `external_id`.", _TEXT),
+    "page_size": _query(
         "page[size]",
-        "query",
         "Plans per page; without it everything is returned.",
         {"type": "integer", "minimum": 1, "maximum": LARGEST_PAGE},
-        100,
     ),
-    "page_after": _parameter(
+    "page_after": _query(
         "page[after]",
-        "query",
-        "The `id` after which the page starts.",
+        "The `id` after which the page starts; `links.next` has it.",
         {"type": "integer", "minimum": 0, "maximum": LARGEST_ID},
-        0,
     ),
-    "if_none_match": _parameter(
-        "If-None-Match", "header", "The `ETag` of an earlier read: 304 if nothing has changed since.", _TEXT,
-        '"8c6c1d7f0a3b2e19"',
+    "if_none_match": _header(
+        "If-None-Match", 'The `ETag` of an earlier read, such as `"8c6c1d7f0a3b2e19"`: 304 if nothing has changed since.'
     ),
-    "if_match": _parameter(
-        "If-Match", "header", "The `ETag` of a read: change this version of the plan only, else 412. `*` is any version.",
-        _TEXT, "*",
+    "if_match": _header(
+        "If-Match",
+        'The `ETag` of a read, such as `"v3.8c6c1d7f0a3b2e19"`: change this version of the plan only, else 412. '
+        "`*` is any version.",
     ),
-    "prefer": _parameter(
-        "Prefer", "header", "`handling=strict` makes unknown fields a fault instead of ignoring them.", _TEXT,
-        "handling=strict",
-    ),
-    "request_id": _parameter(
-        "X-Request-Id", "header", "A name for the request, to find it by: letters, digits, `.`, `_`, `-`, 64 at most.",
-        _TEXT, "import-7.42",
+    "prefer": _header("Prefer", "`handling=strict` makes unknown fields a fault instead of ignoring them."),
+    "request_id": _header(
+        "X-Request-Id", "A name to find the request by: 1 to 64 letters, digits, `.`, `_` or `-`."
     ),
 }  # fmt: skip
