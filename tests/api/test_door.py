@@ -85,7 +85,19 @@ def test_a_client_with_a_limit_is_told_what_is_left_and_when_to_come_back(api: A
     assert [answer.status_code for answer in answers] == [200, 200, 200, 429, 429]
     assert answers[0].headers["RateLimit-Limit"] == "3"
     assert answers[3].headers["Retry-After"] == "60"
+    told = [answers[3].headers[f"RateLimit-{name}"] for name in ("Limit", "Remaining", "Reset")]
+    assert told == ["3", "0", "60"]
     assert api.get("/v2/plans").status_code == 200
+
+
+def test_an_empty_answer_has_no_type_and_an_unchanged_one_no_length(api: Api, customer: Customer) -> None:
+    unchanged = api.get("/v2/plans", headers={"If-None-Match": api.get("/v2/plans").headers["ETag"]})
+    assert unchanged.status_code == 304
+    assert {"content-type", "content-length"} & set(unchanged.headers) == set()
+    secret = {"client_id": customer.client_id, "client_secret": customer.client_secret, "token": "unknown"}
+    revoked = api.as_(None).post("/oauth/revoke", secret)
+    assert (revoked.status_code, revoked.headers["Content-Length"]) == (200, "0")
+    assert "content-type" not in revoked.headers
 
 
 def test_health_needs_no_token_and_metrics_needs_the_operators(api: Api, db: Database) -> None:

@@ -1,8 +1,14 @@
-"""The OpenAPI document and the reference page."""
+"""The OpenAPI document by itself: whole, well-formed, and known to those who change it. The reference page that shows it."""
 
 import json
+import os
 import re
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
 
+import jsonschema_rs
 import pytest
 import schemathesis
 
@@ -14,13 +20,55 @@ from frontdesk.invitations import Reason
 from frontdesk.web.problems import PROBLEMS
 from tests.conftest import Api
 
-DOCUMENT = openapi_document("https://api.example.com")
+BASE_URL = "https://api.example.com"
+DOCUMENT = openapi_document(BASE_URL)
+SNAPSHOT = Path(__file__).parent / "snapshots/openapi.json"
+RENEW = "FRONTDESK_TEST_RENEW"
+
+
+def schema_validator(schema: dict[str, Any]) -> jsonschema_rs.Draft202012Validator:
+    """For a schema of the document, whose references lead into the document's components."""
+    return jsonschema_rs.Draft202012Validator(
+        schema | {"components": DOCUMENT["components"]}, validate_formats=True
+    )
+
+
+def operations() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Path, method and description of every operation."""
+    for path, methods in DOCUMENT["paths"].items():
+        for method, operation in methods.items():
+            yield path, method.upper(), operation
+
+
+def shown(part: Any) -> Iterator[tuple[dict[str, Any], Any]]:
+    """Every example below a part of the document, with the schema it is an example of."""
+    if isinstance(part, dict):
+        if "schema" in part:
+            yield from ((part["schema"], entry["value"]) for entry in part.get("examples", {}).values())
+            yield from ((part["schema"], part[name]) for name in ("example",) if name in part)
+        elif isinstance(part.get("examples"), list):
+            yield from ((part, example) for example in part["examples"])
+        for inner in part.values():
+            yield from shown(inner)
+    elif isinstance(part, list):
+        for inner in part:
+            yield from shown(inner)
 
 
 def test_the_document_is_valid_openapi() -> None:
     schema = schemathesis.openapi.from_dict(DOCUMENT)
     schema.validate()
     assert len(list(schema.get_all_operations())) == len(ENDPOINTS)
+
+
+def test_a_change_of_the_document_is_made_knowingly() -> None:
+    text = json.dumps(DOCUMENT, indent=1, ensure_ascii=False) + "\n"
+    if os.environ.get(RENEW):
+        SNAPSHOT.write_text(text, encoding="utf-8")
+    assert SNAPSHOT.read_text(encoding="utf-8") == text, (
+        f"The OpenAPI document has changed. Look at what customers will see, with: {RENEW}=1 .venv/bin/pytest "
+        f"{SNAPSHOT.parent.parent.name}/test_openapi.py; git diff {SNAPSHOT.name}. Commit the snapshot if it is right."
+    )
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: f"{endpoint.method} {endpoint.path}")
@@ -30,12 +78,35 @@ def test_every_route_is_documented_with_its_scope(endpoint) -> None:  # type: ig
     assert scopes == ([endpoint.scope.value] if endpoint.scope else [])
 
 
+def test_every_operation_has_a_name_of_its_own() -> None:
+    names = [operation["operationId"] for _, _, operation in operations()]
+    assert len(set(names)) == len(names)
+
+
+def test_every_example_fits_its_schema() -> None:
+    examples = list(shown(DOCUMENT))
+    assert len(examples) > 150
+    assert [example for schema, example in examples if not schema_validator(schema).is_valid(example)] == []
+
+
+def test_every_component_is_referred_to() -> None:
+    referred = set(re.findall(r'"#/components/(\w+)/([^"]+)"', json.dumps(DOCUMENT)))
+    parts = {
+        (kind, name) for kind in ("schemas", "headers", "parameters") for name in DOCUMENT["components"][kind]
+    }
+    assert parts - referred == set()
+
+
 def test_every_problem_status_is_documented_somewhere() -> None:
-    documented = {
-        int(status) for path in DOCUMENT["paths"].values() for operation in path.values() if isinstance(operation, dict)
-        for status in operation["responses"]
-    }  # fmt: skip
+    documented = {int(status) for _, _, operation in operations() for status in operation["responses"]}
     assert {problem.status for problem in PROBLEMS.values()} <= documented
+
+
+def test_every_fault_code_belongs_to_an_operation() -> None:
+    texts = " ".join(
+        operation["responses"].get("422", {}).get("description", "") for _, _, operation in operations()
+    )
+    assert [code for code in FAULT_CODES if f"`{code}`" not in texts] == []
 
 
 def test_every_scope_warning_and_reason_is_in_the_document() -> None:
@@ -61,6 +132,14 @@ def test_the_reference_page_needs_nothing_from_outside(api: Api) -> None:
 def test_only_the_files_of_the_page_are_served(api: Api) -> None:
     for name in ("page.html", "..%2fproblems.py", "LICENSE", "%2e%2e"):
         assert api.get(f"/docs/{name}").status_code == 404
+
+
+def test_the_licences_that_the_page_names_are_shipped() -> None:
+    folder = files("frontdesk.api").joinpath("assets/swagger-ui")
+    first_line = folder.joinpath("swagger-ui-bundle.js").read_text().partition("\n")[0]
+    [name] = re.findall(r"license information please see (\S+)", first_line)
+    assert "DOMPurify" in folder.joinpath(name).read_text()
+    assert "Apache License" in folder.joinpath("LICENSE").read_text()
 
 
 def test_the_document_is_served_as_json(api: Api) -> None:

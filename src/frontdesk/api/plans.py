@@ -19,6 +19,7 @@ from frontdesk.web.exchange import Answer, Exchange, Header, Refused, name_list
 from frontdesk.web.json_body import parse_json_object
 
 LARGEST_PAGE = 1000
+LARGEST_ID = 10**18 - 1
 _PAGE_NUMBER = re.compile(r"[0-9]{1,18}")
 _TAG = re.compile(r'"v([0-9]{1,9})(?:\.[0-9a-f]+)?"')
 # Values that a PATCH may echo but not change; provider_group and queue_info may be echoed in any state.
@@ -175,7 +176,7 @@ def _read_answer(exchange: Exchange, links: dict[str, str], data: bytes, tag: by
 def _page(asked: dict[str, str]) -> tuple[int | None, int]:
     """Size and start of the page. Raises Invalid for what is not a number in range."""
     faults = []
-    for name, largest in (("page[size]", LARGEST_PAGE), ("page[after]", 10**18)):
+    for name, largest in (("page[size]", LARGEST_PAGE), ("page[after]", LARGEST_ID)):
         text = asked.get(name)
         if text is not None and (
             not _PAGE_NUMBER.fullmatch(text) or not (name != "page[size]" or 1 <= int(text) <= largest)

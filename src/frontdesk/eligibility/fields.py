@@ -17,18 +17,27 @@ class Field:
     required: bool
     description: str
     example: Any
-    schema: dict[str, Any]
+    schema: dict[str, Any]  # of a trimmed value that is not blank
 
 
 def _text(limit: int) -> dict[str, Any]:
     return {"type": "string", "maxLength": limit}
 
 
+def _any_case(*words: str) -> str:
+    """A pattern for any of the words in any letter case; spelt out, because JSON Schema's patterns know no flags."""
+    spelt = ("".join(f"[{letter.upper()}{letter.lower()}]" for letter in word) for word in words)
+    return f"^(?:{'|'.join(spelt)})$"
+
+
 _DATE = {
     "type": "string",
-    "description": "A date or an ISO 8601 timestamp; the calendar date as written counts.",
+    "pattern": "^[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+    "(?:[Tt](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.,][0-9]{1,9})?)?"
+    "(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):?[0-5][0-9])?)?$",
 }
-_TRUTH = {"anyOf": [{"type": "string", "pattern": "^(?i:true|false)$"}, {"type": "boolean"}]}
+_PHONE = {"type": "string", "pattern": "^[ ().+/-]*(?:1[ ().+/-]*)?(?:[0-9][ ().+/-]*){10}$"}
+_TRUTH = {"type": ["string", "boolean"], "pattern": _any_case("true", "false")}
 _METADATA = {
     "type": "object",
     "maxProperties": values.METADATA_KEYS,
@@ -44,15 +53,16 @@ FIELDS: dict[str, Field] = {
         Field("first_name", values.read_name, True, "Patient first name.", "Robin", _text(100)),
         Field("last_name", values.read_name, True, "Patient last name.", "Sample", _text(100)),
         Field("middle_name", values.read_name, False, "Patient middle name.", "Lee", _text(100)),
-        Field("dob", values.read_dob, True, "Date of birth, 1900 to today.", "1977-01-11T00:00:00Z", _DATE),
+        Field("dob", values.read_dob, True, "Date of birth, 1900 to today; of a timestamp, the date as written.",
+              "1977-01-11T00:00:00Z", _DATE),
         Field("gender", values.read_gender, True, "Biological sex: male, female, other, unknown; any case.", "female",
-              {"type": "string", "pattern": "^(?i:male|female|other|unknown)$"}),
+              {"type": "string", "pattern": _any_case("male", "female", "other", "unknown")}),
         Field("email", values.read_email, False, "E-mail address; unique whatever its letter case.",
               "robin.sample@example.com", {"type": "string", "maxLength": values.EMAIL_LENGTH}),
         Field("phone", values.read_phone, False, "10 digits; punctuation and a leading 1 are dropped.", "9999999999",
-              {"type": "string"}),
+              _PHONE),
         Field("zipcode", values.read_zipcode, True, "5, 9, or 5-4 digits.", "02134",
-              {"type": "string", "pattern": "^[0-9]{5}(-?[0-9]{4})?$"}),
+              {"type": "string", "pattern": "^[0-9]{5}(?:-?[0-9]{4})?$"}),
         Field("city", values.read_short_text, False, "City.", "Boston", _text(255)),
         Field("county", values.read_short_text, False, "County.", "Suffolk", _text(255)),
         Field("state", values.read_state, False, "State: USPS code or full name.", "MA", _text(255)),
@@ -69,9 +79,9 @@ FIELDS: dict[str, Field] = {
               _text(255)),
         Field("relationship_code_hipaa", values.read_relationship_hipaa, False,
               "HIPAA relationship code; zeros are kept, the integer 1 becomes 01.", "18",
-              {"anyOf": [_text(255), {"type": "integer", "minimum": 0, "maximum": 99}]}),
+              {"type": ["string", "integer"], "maxLength": 255, "minimum": 0, "maximum": 99}),
         Field("subscriber_relationship", values.read_subscriber_relationship, False, "Primary or Dependent.", "Primary",
-              {"type": "string", "pattern": "^(?i:primary|dependent)$"}),
+              {"type": "string", "pattern": _any_case("primary", "dependent")}),
         Field("metadata", values.read_metadata, False, "Free-form keys with string values; replaced as a whole.",
               {"department": "North"}, _METADATA),
     )

@@ -7,7 +7,7 @@ from time import perf_counter
 from frontdesk.access.limits import Allowance
 from frontdesk.access.scopes import Scope
 from frontdesk.app import App
-from frontdesk.errors import Forbidden, FrontdeskError, NotFound
+from frontdesk.errors import Forbidden, FrontdeskError, NotFound, RateLimited
 from frontdesk.web.deadlines import Deadlines
 from frontdesk.web.exchange import Answer, Disconnected, Exchange, Header, Message, Receive, Refused
 from frontdesk.web.negotiation import check_accept, check_json_body
@@ -62,8 +62,7 @@ class Resource:
                 "type": "http.response.start",
                 "status": answer.status,
                 "headers": [
-                    (b"content-type", answer.content_type),
-                    (b"content-length", b"%d" % len(answer.body)),
+                    *_content_headers(answer),
                     (b"x-request-id", exchange.request_id.encode("ascii")),
                     *ON_EVERY_ANSWER,
                     *exchange.extra_headers,
@@ -95,8 +94,21 @@ class Resource:
         exchange.known_caller = caller
         if scope not in caller.scopes:
             raise Forbidden(scope)
-        if caller.requests_per_minute is not None:
-            exchange.extra_headers = _limit_headers(await self._app.limits.admit(caller))
+        limit = caller.requests_per_minute
+        if limit is not None:
+            try:
+                allowance = await self._app.limits.admit(caller)
+            except RateLimited as error:
+                exchange.extra_headers = _limit_headers(Allowance(limit, 0, error.retry_after_seconds))
+                raise
+            exchange.extra_headers = _limit_headers(allowance)
+
+
+def _content_headers(answer: Answer) -> tuple[Header, ...]:
+    """An empty body has no type; 204 and 304 have no body whose length could be told (RFC 9110, section 8.6)."""
+    if answer.body:
+        return (b"content-type", answer.content_type), (b"content-length", b"%d" % len(answer.body))
+    return () if answer.status in (204, 304) else ((b"content-length", b"0"),)
 
 
 def _limit_headers(allowance: Allowance | None) -> tuple[Header, ...]:

@@ -1,0 +1,58 @@
+"""The parameters of the OpenAPI document, by the name under which operations point at them.
+
+Only those that a request can't do without have an `example`: the reference page fills it in, and would send the others
+with every request that a reader tries.
+"""
+
+from typing import Any
+
+from frontdesk.api.plans import LARGEST_ID, LARGEST_PAGE
+
+Schema = dict[str, Any]
+
+_TEXT: Schema = {"type": "string"}
+
+
+def _path(name: str, description: str, schema: Schema, example: object) -> Schema:
+    return _parameter(name, "path", description, schema) | {"required": True, "example": example}
+
+
+def _query(name: str, description: str, schema: Schema) -> Schema:
+    return _parameter(name, "query", description, schema)
+
+
+def _header(name: str, description: str) -> Schema:
+    return _parameter(name, "header", description, _TEXT)
+
+
+def _parameter(name: str, place: str, description: str, schema: Schema) -> Schema:
+    return {"name": name, "in": place, "description": description, "required": False, "schema": schema}
+
+
+PARAMETERS: dict[str, Schema] = {
+    "plan_id": _path("plan_id", "The plan's `id`.", {"type": "integer"}, 1),
+    "asset": _path("asset", "The file's name.", _TEXT, "page.js"),
+    "external_id": _query("external_id", "Only the plan with exactly this `external_id`.", _TEXT),
+    "page_size": _query(
+        "page[size]",
+        "Plans per page; without it everything is returned.",
+        {"type": "integer", "minimum": 1, "maximum": LARGEST_PAGE},
+    ),
+    "page_after": _query(
+        "page[after]",
+        "The `id` after which the page starts; `links.next` has it.",
+        {"type": "integer", "minimum": 0, "maximum": LARGEST_ID},
+    ),
+    "if_none_match": _header(
+        "If-None-Match", 'The `ETag` of an earlier read, such as `"8c6c1d7f0a3b2e19"`: 304 if nothing has changed since.'
+    ),
+    "if_match": _header(
+        "If-Match",
+        'The `ETag` of a read, such as `"v3.8c6c1d7f0a3b2e19"`: change this version of the plan only, else 412. '
+        "`*` is any version.",
+    ),
+    "prefer": _header("Prefer", "`handling=strict` makes unknown fields a fault instead of ignoring them."),
+    "request_id": _header(
+        "X-Request-Id", "A name to find the request by: 1 to 64 letters, digits, `.`, `_` or `-`."
+    ),
+}  # fmt: skip

@@ -1,0 +1,233 @@
+"""The OpenAPI document beside the service: every answer that it describes is brought about, and is as it says.
+
+An answer that is described and not tried here, or that carries what is not described, fails.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import frontdesk
+from frontdesk.access.scopes import Scope
+from frontdesk.api.openapi_examples import DETAILS, INVALID, MEMBER, MEMBER_CHANGE, PLAN_PATCH
+from frontdesk.db import Database
+from tests.api.test_openapi import BASE_URL, DOCUMENT, operations, schema_validator
+from tests.conftest import Api
+from tests.factories import Customer, make_customer
+
+OPERATIONS = {operation["operationId"]: (path, method, operation) for path, method, operation in operations()}
+OF_V2 = {"listPlans", "showPlan", "changePlan", "enrolMember"}
+OF_TOKENS = OF_V2 | {"metrics"}
+OF_JSON = {"changePlan", "enrolMember"}
+OF_OAUTH = {"issueToken", "revokeToken"}
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+
+# These need a fault, a race or ten seconds, and have tests of their own; their words are looked up in the code.
+NOT_TRIED = {"408/slow", "409/raced", "500/internal", "503/busy"}
+# Members of a problem that are the request's own.
+OWN = {"instance", "request_id"}
+# Headers that OpenAPI leaves to HTTP.
+OF_HTTP = {"content-type", "content-length", "date", "server"}
+
+
+class Tries:
+    """One operation on its way to be sent in every way that the document tells of."""
+
+    def __init__(self, name: str, api: Api, db: Database, customer: Customer) -> None:
+        self.name = name
+        self.path, self.method, self.operation = OPERATIONS[name]
+        self.db = db
+        self.customer = customer
+        self.api = self.as_client(frozenset({Scope.OPERATOR}), api) if name == "metrics" else api
+        self.secret = {"client_id": customer.client_id, "client_secret": customer.client_secret}
+
+    def as_client(self, scopes: frozenset[Scope], api: Api, *, limit: int | None = None) -> Api:
+        name = f"Client {len(scopes)} {limit}"
+        return api.as_(make_customer(self.db, name=name, scopes=scopes, requests_per_minute=limit).token)
+
+    def send(self, *, method: str = "", query: str = "", api: Api | None = None, **options: Any) -> Any:
+        plan, asset = options.pop("plan", self.customer.plan_ids[0]), options.pop("asset", "page.js")
+        path = self.path.replace("{plan_id}", str(plan)).replace("{asset}", asset)
+        return (api or self.api).request(method or self.method, path + query, **options)
+
+    def raw(self, body: bytes, content_type: str = "application/json") -> Any:
+        return self.send(content=body, headers={"Content-Type": content_type})
+
+    def form(self, **parameters: str) -> Any:
+        """A request to /oauth with these parameters beside the client's."""
+        form = {"grant_type": "client_credentials", "token": "unknown"} | self.secret | parameters
+        return self.send(content="&".join(f"{name}={value}" for name, value in form.items()), headers=FORM)
+
+    def again(self, **options: Any) -> Any:
+        """A read that names the version it has seen."""
+        return self.send(headers={"If-None-Match": self.send().headers["ETag"]}, **options)
+
+
+Recipe = Callable[[Tries], Any]
+
+
+def without_a_token(tries: Tries) -> Any:
+    return tries.send(api=tries.api.as_(None))
+
+
+def with_two_tokens(tries: Tries) -> Any:
+    path = tries.path.replace("{plan_id}", "1")
+    return tries.api.http.request(tries.method, path, headers=[("Authorization", "Bearer x")] * 2)
+
+
+def with_too_narrow_a_token(tries: Tries) -> Any:
+    other = Scope.CUSTOMER if tries.name == "metrics" else Scope.OPERATOR
+    return tries.send(api=tries.as_client(frozenset({other}), tries.api))
+
+
+def beyond_the_limit(tries: Tries) -> Any:
+    limited = tries.as_client(frozenset({Scope.CUSTOMER, Scope.OPERATOR}), tries.api, limit=1)
+    tries.send(api=limited)
+    return tries.send(api=limited)
+
+
+def after_many_failures(tries: Tries) -> Any:
+    for _ in range(10):
+        tries.form(client_secret="wrong")
+    return tries.form()
+
+
+def with_invalid_fields(tries: Tries) -> Any:
+    query, body, _ = INVALID[tries.name]
+    return tries.send(query=query, json=body) if body else tries.send(query=query)
+
+
+def before_a_migration(tries: Tries) -> Any:
+    """The database is shared with other tests, so its revision is put back."""
+    with tries.db.write() as tx:
+        tx.exec_driver_sql("UPDATE alembic_version SET version_num = 'x' || version_num")
+    try:
+        return tries.send()
+    finally:
+        with tries.db.write() as tx:
+            tx.exec_driver_sql("UPDATE alembic_version SET version_num = substr(version_num, 2)")
+
+
+def a_new_member(tries: Tries) -> Any:
+    return tries.send(json=MEMBER)
+
+
+def a_known_member(tries: Tries) -> Any:
+    tries.send(json=MEMBER)
+    return tries.send(json=MEMBER_CHANGE)
+
+
+# Which operations, what is tried as `status/example`, and how.
+RECIPES: tuple[tuple[set[str], str, Recipe], ...] = (
+    ({"listPlans"}, "200/every_plan", lambda tries: tries.send()),
+    ({"listPlans"}, "200/first_page", lambda tries: tries.send(query="?page[size]=1")),
+    ({"listPlans"}, "200/no_match", lambda tries: tries.send(query="?external_id=bronze")),
+    ({"listPlans", "showPlan"}, "304/", Tries.again),
+    ({"showPlan", "isAlive", "isReady"}, "200/example", lambda tries: tries.send()),
+    ({"changePlan"}, "200/example", lambda tries: tries.send(json=PLAN_PATCH)),
+    ({"enrolMember"}, "201/example", a_new_member),
+    ({"enrolMember"}, "200/example", a_known_member),
+    ({"issueToken"}, "200/example", lambda tries: tries.form(scope="customer")),
+    ({"revokeToken"}, "200/", lambda tries: tries.form()),
+    ({"document", "referencePage", "referenceFile", "listProblems", "metrics"}, "200/", lambda tries: tries.send()),
+    (OF_TOKENS, "400/two_tokens", with_two_tokens),
+    (OF_JSON, "400/not_json", lambda tries: tries.raw(b"{")),
+    (OF_JSON, "400/not_an_object", lambda tries: tries.raw(b"[]")),
+    (OF_JSON, "400/duplicate_keys", lambda tries: tries.raw(b'{"name": "a", "name": "b"}')),
+    (OF_OAUTH, "400/invalid_request", lambda tries: tries.send(json=tries.secret, auth=tuple(tries.secret.values()))),
+    ({"issueToken"}, "400/invalid_scope", lambda tries: tries.form(scope="operator")),
+    ({"issueToken"}, "400/unsupported_grant_type", lambda tries: tries.form(grant_type="password")),
+    (OF_TOKENS, "401/no_token", without_a_token),
+    (OF_TOKENS, "401/bad_token", lambda tries: tries.send(api=tries.api.as_("unknown"))),
+    (OF_OAUTH, "401/invalid_client", lambda tries: tries.form(client_secret="wrong")),
+    (OF_TOKENS, "403/forbidden", with_too_narrow_a_token),
+    (OF_V2 - {"listPlans"}, "404/not_found", lambda tries: tries.send(plan=999_999, json={"external_id": "1"})),
+    ({"referenceFile"}, "404/not_found", lambda tries: tries.send(asset="page.css")),
+    (set(OPERATIONS), "405/method", lambda tries: tries.send(method="DELETE")),
+    (OF_V2 | OF_OAUTH | {"document", "isAlive", "isReady"}, "406/accept",
+     lambda tries: tries.send(headers={"Accept": "text/html"})),
+    ({"changePlan"}, "412/stale", lambda tries: tries.send(json={}, headers={"If-Match": '"v7"'})),
+    (OF_JSON | OF_OAUTH, "413/large", lambda tries: tries.raw(b" " * 65_537)),
+    (OF_JSON | OF_OAUTH, "415/type", lambda tries: tries.raw(b"{}", "text/plain")),
+    (set(INVALID), "422/faults", with_invalid_fields),
+    (OF_TOKENS, "429/limited", beyond_the_limit),
+    (OF_OAUTH, "429/rate_limited", after_many_failures),
+    ({"isReady"}, "503/not_migrated", before_a_migration),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_every_answer_that_is_described_is_given_as_described(
+    name: str, api: Api, db: Database, customer: Customer
+) -> None:
+    tries = Tries(name, api, db, customer)
+    recipes = {what: recipe for names, what, recipe in RECIPES if name in names}
+    assert set(recipes) == set(described(tries.operation)) - NOT_TRIED
+    for what, recipe in recipes.items():
+        status, _, example = what.partition("/")
+        answer = recipe(tries)
+        assert (what, answer.status_code) == (what, int(status)), answer.text
+        check_headers(answer, tries.operation["responses"][status]["headers"])
+        check_body(answer, tries.operation["responses"][status], example)
+
+
+def described(operation: dict[str, Any]) -> Iterator[str]:
+    """`status/example` of every answer; `status/` where there is no example."""
+    for status, answer in operation["responses"].items():
+        contents = answer.get("content", {}).values()
+        names = {name for content in contents for name in content.get("examples", {})}
+        yield from (f"{status}/{name}" for name in names or {""})
+
+
+def check_headers(answer: Any, headers: dict[str, Any]) -> None:
+    headers = {name.lower(): resolved(header) for name, header in headers.items()}
+    assert set(answer.headers) - set(headers) - OF_HTTP == set()
+    assert {name for name, header in headers.items() if header["required"]} - set(answer.headers) == set()
+    for name, value in answer.headers.items():
+        if name in headers:
+            schema = headers[name]["schema"]
+            assert schema_validator(schema).is_valid(int(value) if schema.get("type") == "integer" else value)
+
+
+def check_body(answer: Any, response: dict[str, Any], example: str) -> None:
+    if not response.get("content"):
+        assert (answer.content, answer.headers.get("Content-Type")) == (b"", None)
+        return
+    content = response["content"][answer.headers["Content-Type"].partition(";")[0]]
+    if "examples" not in content:
+        return
+    body, shown = answer.json(), content["examples"][example]["value"]
+    schema_validator(content["schema"]).validate(body)
+    if answer.status_code >= 400:
+        own = {member: shown[member] for member in OWN if member in shown}
+        assert body | own == shown
+    elif "member_id" in body:
+        assert body == shown | {"id": body["id"]}
+    else:
+        assert set(body) == set(shown)
+
+
+def resolved(part: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" in part:
+        _, _, kind, name = part["$ref"].split("/")
+        return dict(DOCUMENT["components"][kind][name])
+    return part
+
+
+def test_the_words_of_answers_that_are_not_tried_are_the_services() -> None:
+    package = Path(frontdesk.__file__).parent
+    code = "".join(path.read_text() for path in package.rglob("*.py") if not path.name.startswith("openapi"))
+    names = {what.partition("/")[2] for what in NOT_TRIED}
+    words = [text for details in DETAILS.values() for name, text in details.items() if name in names]
+    assert len(words) == 3
+    assert [text for text in words if text not in code] == []
+
+
+def test_the_addresses_in_examples_are_the_services_own(api: Api) -> None:
+    answer = api.get("/v2/plans?page[size]=1").json()
+    shown = resolved(DOCUMENT["paths"]["/v2/plans"]["get"])["responses"]["200"]["content"]
+    links = shown["application/json"]["examples"]["first_page"]["value"]["links"]
+    assert links["self"] == answer["links"]["self"] == f"{BASE_URL}/v2/plans?page[size]=1"
+    assert links["next"].rpartition("=")[0] == answer["links"]["next"].rpartition("=")[0]

@@ -1,0 +1,140 @@
+"""Schemathesis against a live server: whatever it makes of the OpenAPI document, the service answers as the document says.
+
+It sends the examples, every limit and every violated rule, random requests, and chains of them along the links, each with
+every check that Schemathesis has. The seed is fixed, so that an ordinary run is the same each time.
+"""
+
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from schemathesis import Case, HookContext, openapi
+from schemathesis.config import SchemathesisConfig
+from schemathesis.engine import events, from_schema
+from schemathesis.engine.recorder import ScenarioRecorder
+from schemathesis.generation.meta import TestPhase
+from schemathesis.schemas import BaseSchema
+
+from frontdesk.api.openapi import openapi_document
+from frontdesk.clock import system_clock
+from frontdesk.db import Database
+from tests.factories import Customer, make_customer, member_body
+from tests.faults.callers import LONG
+from tests.faults.server import Server
+
+# On each of the two databases; the random ones are per operation.
+CASES, RANDOM_REQUESTS, CHAINS = (1_000, 60, 30) if LONG == 1 else (25_000, 3_600, 600)
+
+# Values of optional parameters with which more than a refusal can be got.
+EXAMPLES = {"if_match": "*", "external_id": "plan-0", "page_size": 1, "prefer": "handling=strict"}
+
+ACCEPTED = ("2xx", "3xx", "401", "403", "404", "429")
+REJECTED = ("400", "401", "403", "404", "405", "406", "415", "422", "429")
+
+
+def test_the_service_answers_as_its_document_says(database_url: str, db: Database, tmp_path: Path) -> None:
+    customer = make_customer(db, now=system_clock())
+    statuses: Counter[int] = Counter()
+    failures: list[str] = []
+    with Server(database_url, tmp_path / "log") as server:
+        for event in from_schema(live_schema(server.port, customer)).execute():
+            if isinstance(event, events.ScenarioFinished):
+                answers = [interaction.response for interaction in event.recorder.interactions.values()]
+                statuses.update(answer.status_code if answer else 0 for answer in answers)
+                failures += told(event.recorder)
+            elif isinstance(event, events.NonFatalError | events.FatalError):
+                failures.append(str(getattr(event, "value", None) or getattr(event, "exception", event)))
+    assert not failures, f"{len(failures)} failures:\n\n" + "\n\n".join(failures[:10])
+    assert statuses.total() >= CASES
+    assert {200, 201, 400, 401, 404, 405, 415, 422} <= set(statuses)
+
+
+def live_schema(port: int, customer: Customer) -> BaseSchema:
+    address = f"http://127.0.0.1:{port}"
+    basic = {"username": customer.client_id, "password": customer.client_secret}
+    settings: dict[str, Any] = {
+        "seed": 20_261_121,
+        "base-url": address,
+        "request-timeout": 60,
+        "continue-on-failure": True,
+        "suppress-health-check": ["all"],
+        "auth": {"openapi": {"token": {"bearer": customer.token}, "basic": basic}},
+        "generation": {"max-examples": RANDOM_REQUESTS, "no-shrink": LONG == 1, "database": "none"},
+        "phases": {
+            "coverage": {"generate-duplicate-query-parameters": True},
+            # What answers teach would make the requests depend on times and ids, and the fields that a new member
+            # needs pass for needed everywhere.
+            "fuzzing": {"extra-data-sources": {"responses": False}, "error-feedback": {"enabled": False}},
+            "stateful": {"generation": {"max-examples": CHAINS}},
+        },
+        "operations": list(exceptions()),
+    }
+    document = openapi_document(address)
+    for name, example in EXAMPLES.items():
+        document["components"]["parameters"][name]["example"] = example
+    schema = openapi.from_dict(document, config=SchemathesisConfig.from_dict(settings))
+    schema.hook("map_case")(completed)
+    return schema
+
+
+def exceptions() -> Iterator[dict[str, Any]]:
+    """What a schema can't tell: that a value is taken, that a new member needs more, how a client proves itself, that a
+    version is stale. Such requests are refused although they fit the schema. All other checks hold everywhere."""
+    yield expecting("enrolMember", accepted=("422",))
+    yield expecting("changePlan", accepted=("412", "422"), rejected=("412",))
+    yield expecting("issueToken", accepted=("400",))
+    yield expecting("revokeToken", accepted=("400",))
+    for operation in (
+        "document",
+        "referencePage",
+        "referenceFile",
+        "listProblems",
+        "isAlive",
+        "isReady",
+        "metrics",
+    ):
+        few = {"phases": {"fuzzing": {"generation": {"max-examples": 5}}}}
+        yield expecting(operation) | few
+
+
+def expecting(
+    operation: str, *, accepted: tuple[str, ...] = (), rejected: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    return {
+        "include-operation-id": operation,
+        "checks": {
+            "positive_data_acceptance": {"expected-statuses": [*ACCEPTED, *accepted]},
+            "negative_data_rejection": {"expected-statuses": [*REJECTED, *rejected]},
+        },
+    }
+
+
+def completed(_context: HookContext, case: Case[Any]) -> Case[Any]:
+    """Half of the good random members become complete ones, of whom most are new; nothing random has all that it takes."""
+    is_random = case.meta is not None and case.meta.phase.name in (TestPhase.FUZZING, TestPhase.STATEFUL)
+    is_good = case.meta is not None and case.meta.generation.mode.is_positive
+    if is_random and is_good and "eligibility" in case.path and isinstance(case.body, dict):
+        number = zlib.crc32(repr(sorted(case.body.items(), key=repr)).encode("utf-8", "replace"))
+        complete = member_body(number)
+        if number % 2:
+            kept = {
+                name: value
+                for name, value in case.body.items()
+                if name not in complete or (name.endswith("_name") and str(value).isprintable())
+            }
+            case.body = complete | kept
+    return case
+
+
+def told(recorder: ScenarioRecorder) -> list[str]:
+    """Each failed check with the request that brought it about, as a curl command without the token."""
+    failed = [
+        check for checks in recorder.checks.values() for check in checks if check.failure_info is not None
+    ]
+    return [
+        f"{check.name}: {info.failure.title}. {info.failure.message}\n{info.code_sample}"
+        for check in failed
+        if (info := check.failure_info) is not None
+    ]
