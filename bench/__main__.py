@@ -67,7 +67,7 @@ def main() -> None:
                         progress.advance(task)
         for who, contestant in field_.items():
             if isinstance(contestant, Service):
-                results.memory_mib[who] = contestant.peak_memory_mib()
+                results.memory_mib[who] = contestant.memory_mib()
     if options.json:
         print(json.dumps(_rows(results), indent=2))
     else:

@@ -36,7 +36,7 @@ class Service:
             request = http_request("GET", "/v2/plans", token=self.token)
             return run_load(Load(self.port, connections, seconds, [request], repeat=True))
         return run_load(
-            Load(self.port, connections, seconds, self._posts(int(seconds * 12_000) + connections))
+            Load(self.port, connections, seconds, self.posts(int(seconds * 12_000) + connections))
         )
 
     def prepare(self) -> None:
@@ -44,19 +44,19 @@ class Service:
         requests = [self._post(number, "First") for number in range(KNOWN)]
         run_load(Load(self.port, 16, 60, requests))
 
-    def peak_memory_mib(self) -> float:
-        """The largest resident set of any serving process so far."""
+    def memory_mib(self, kind: str = "VmHWM") -> float:
+        """The largest resident set of any serving process: its peak, or (`VmRSS`) as it is now."""
         peaks = []
         for path in Path("/proc").glob("[0-9]*/status"):
             try:
                 lines = dict(line.split(":", 1) for line in path.read_text().splitlines() if ":" in line)
                 if os.getpgid(int(path.parent.name)) == self.process.pid:
-                    peaks.append(int(lines["VmHWM"].split()[0]) / 1024)
+                    peaks.append(int(lines[kind].split()[0]) / 1024)
             except (OSError, KeyError):
                 continue
         return max(peaks, default=0.0)
 
-    def _posts(self, count: int) -> list[bytes]:
+    def posts(self, count: int) -> list[bytes]:
         posts = []
         for n in range(count):
             if n % 2:
