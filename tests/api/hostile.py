@@ -155,8 +155,8 @@ def wrong_texts() -> Iterator[tuple[str, Any, dict[str, str]]]:
     yield "expiry_date", "2025-12-31", {"expiry_date": "expiry_before_effective"}
     for name, (code, texts) in _WRONG.items():
         for text in texts:
-            control = name in _FREE_OF_CONTROL and "\0" in text
-            yield name, text, {name: "control_character" if control else code}
+            told_as_such = name in _FREE_OF_CONTROL and "\0" in text
+            yield name, text, {name: "control_character" if told_as_such else code}
     for name in _TEXTS:
         for control in _CONTROLS:
             yield name, f"a{control}b", {name: "control_character"}
