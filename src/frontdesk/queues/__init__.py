@@ -11,20 +11,23 @@ from frontdesk.queues.duty import (
     patient_leaves,
     record_visit,
 )
-from frontdesk.queues.estimate import NOBODY_ON_DUTY, Pool, estimate_wait
+from frontdesk.queues.estimate import NOBODY_ON_DUTY, Doctor, PastVisit, Pool, Visit, estimate_waits
 from frontdesk.queues.snapshot import QueueInfo, QueueSnapshots, Snapshot, take_queues
 
 __all__ = [
     "NOBODY_ON_DUTY",
+    "Doctor",
     "OnDuty",
+    "PastVisit",
     "Pool",
     "QueueInfo",
     "QueueSnapshots",
     "Snapshot",
+    "Visit",
     "Waiting",
     "doctor_off_duty",
     "doctor_on_duty",
-    "estimate_wait",
+    "estimate_waits",
     "list_on_duty",
     "list_waiting",
     "patient_joins",

@@ -15,7 +15,7 @@ from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_together
 from frontdesk.errors import Unavailable
 from frontdesk.queues import store
-from frontdesk.queues.estimate import Pool, estimate_wait, usual_seconds
+from frontdesk.queues.estimate import NOBODY_ON_DUTY, Doctor, PastVisit, Pool, Visit, estimate_waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,43 +105,41 @@ class QueueSnapshots:
 def take_queues(tx: Tx, account_id: int, now: datetime) -> dict[int, QueueInfo]:
     """The queues of all the account's plans as they are now, from one consistent read, in five statements."""
     scene = store.select_scene(tx, account_id)
-    by_plan, by_group = _visit_lengths(scene)
-    usual = {
-        (group, plan): usual_seconds(by_plan[plan], by_group[group])
-        for group, plan in {(row[0], row[1]) for row in (*scene.waiting, *scene.in_progress)}
-    }
-    pools = {}
+    waits: dict[int, int] = {}
     for group in {row.provider_group_id for row in scene.plans}:
-        on_duty = {row.doctor for row in scene.doctors if row.provider_group_id == group}
-        pools[group] = Pool(
-            doctors=len(on_duty),
-            visits_in_progress=[
-                ((now - row.started_at).total_seconds(), usual[group, row.plan_id])
-                for row in scene.in_progress
-                if row.provider_group_id == group and row.doctor in on_duty
-            ],
-            waiting=[usual[group, row.plan_id] for row in scene.waiting if row.provider_group_id == group],
-        )
-    waits = {group: estimate_wait(pool) for group, pool in pools.items()}
+        plan_ids = [row.id for row in scene.plans if row.provider_group_id == group]
+        waits |= estimate_waits(_pool(scene, group, now), plan_ids)
     lengths: defaultdict[int, int] = defaultdict(int)
     for row in scene.waiting:
         lengths[row.plan_id] += 1
     return {
-        row.id: QueueInfo(
-            waits[row.provider_group_id], lengths[row.id], pools[row.provider_group_id].doctors > 0
-        )
+        row.id: QueueInfo(waits[row.id], lengths[row.id], waits[row.id] != NOBODY_ON_DUTY)
         for row in scene.plans
     }
 
 
-def _visit_lengths(scene: store.Scene) -> tuple[defaultdict[int, list[float]], defaultdict[int, list[float]]]:
-    by_plan: defaultdict[int, list[float]] = defaultdict(list)
-    by_group: defaultdict[int, list[float]] = defaultdict(list)
-    for row in scene.recent:
-        seconds = (row.ended_at - row.started_at).total_seconds()
-        by_plan[row.plan_id].append(seconds)
-        by_group[row.provider_group_id].append(seconds)
-    return by_plan, by_group
+def _pool(scene: store.Scene, group: int, now: datetime) -> Pool:
+    visits: defaultdict[str, list[Visit]] = defaultdict(list)
+    for row in scene.in_progress:
+        if row.provider_group_id == group:
+            visits[row.doctor].append(Visit(row.plan_id, (now - row.started_at).total_seconds()))
+    return Pool(
+        doctors=[
+            Doctor(None, 1, tuple(visits[row.doctor]))
+            for row in scene.doctors
+            if row.provider_group_id == group
+        ],
+        waiting=[row.plan_id for row in scene.waiting if row.provider_group_id == group],
+        past=[
+            PastVisit(
+                row.plan_id,
+                (row.ended_at - row.started_at).total_seconds(),
+                (now - row.ended_at).total_seconds(),
+            )
+            for row in scene.recent
+            if row.provider_group_id == group
+        ],
+    )
 
 
 def _packed(queue: QueueInfo) -> list[int | bool]:
