@@ -16,7 +16,7 @@ from frontdesk.db.group_commit import GroupCommit
 from frontdesk.db.races import write_together
 from frontdesk.db.shared_reads import SharedReads
 from frontdesk.eligibility import Enrolled, Submission, enrol
-from frontdesk.queues import QueueSnapshots
+from frontdesk.queues import QueueSnapshots, queue_rules
 
 THREADS = 4
 POSTGRESQL_LANES = 2  # SQLite has one writer, so a second lane would only wait
@@ -37,7 +37,7 @@ class App:
         self._callers: SharedReads[Caller | None] = SharedReads(self._threads)
         self.tokens = TokenCheck(self._find_caller, clock)
         self.limits = RequestLimits(db, clock)
-        self.queues = QueueSnapshots(clock, config.queue_ttl_seconds)
+        self.queues = QueueSnapshots(clock, config.queue_ttl_seconds, queue_rules(config))
         self._evented_db: Database | None = None
         lanes = 1
         if not db.is_sqlite:
@@ -53,6 +53,7 @@ class App:
         """Finish what is under way and let go of the database."""
         await self.enrolments.close()
         self._threads.shutdown()
+        self.queues.close()
         if self._evented_db is not None:
             await evented(self._evented_db.close)
         self.db.close()

@@ -32,6 +32,8 @@ class Config:
     environment: Environment
     uniqueness: Uniqueness
     queue_ttl_seconds: int
+    queue_default_visit_seconds: int
+    queue_longest_visit_seconds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,18 @@ SETTINGS: tuple[Setting, ...] = (
         "queue_ttl_seconds",
         "15",
         "How long the values of a plan's queue are served before they are taken anew.",
+        _seconds,
+    ),
+    Setting(
+        "queue_default_visit_seconds",
+        "900",
+        "How long a visit is taken to last where no visit of the plan or its provider group has ended yet.",
+        _seconds,
+    ),
+    Setting(
+        "queue_longest_visit_seconds",
+        "14400",
+        "After this long a visit whose end was never told no longer keeps its doctor busy.",
         _seconds,
     ),
 )

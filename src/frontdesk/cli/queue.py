@@ -49,7 +49,7 @@ def leave(plan: PlanId, *, patient: Patient, as_json: Json = False) -> None:
     def work(deed: Deed) -> dict[str, Any]:
         reference = read_text("patient", patient)
         account_id = get_plan(deed.tx, None, plan).account_id
-        changed = patient_leaves(deed.tx, plan, reference)
+        changed = patient_leaves(deed.tx, plan, reference, now=deed.now)
         if changed:
             deed.record("queue.left", account_id=account_id, subject_id=plan, patient=reference)
         return _outcome(plan, reference, waiting=False, changed=changed)
