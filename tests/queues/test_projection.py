@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from frontdesk.db import Database
-from frontdesk.queues import EventOutcome, EventType, ingest, prune, rebuild, take_lines, take_queues
+from frontdesk.queues import EventOutcome, EventType, Line, ingest, prune, rebuild, take_lines, take_queues
 from frontdesk.queues.tables import encounters, queue_events
 from tests.factories import NOW
 from tests.queues.feed import (
@@ -131,7 +131,7 @@ class Told:
         return [line.info.queue_length for line in self._lines(at)]
 
     def busy(self, at: float = 100) -> int:
-        return next(iter(self._lines(at))).in_visit
+        return self._lines(at)[0].in_visit
 
     def on_duty(self, at: float = 100) -> list[int]:
         return [line.doctors for line in self._lines(at)]
@@ -139,7 +139,7 @@ class Told:
     def waits(self, at: float = 100) -> list[int]:
         return [line.info.estimated_wait_seconds for line in self._lines(at)]
 
-    def _lines(self, at: float) -> list[Any]:
+    def _lines(self, at: float) -> list[Line]:
         with self.db.read() as tx:
             return list(take_lines(tx, self.clinic.account_id, NOW + timedelta(seconds=at)).values())
 
