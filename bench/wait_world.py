@@ -12,10 +12,10 @@ from typing import Any
 
 import simpy
 
-from frontdesk.queues.estimate import Doctor, Pool, Visit
-from frontdesk.queues.visit_lengths import PastVisit
+from frontdesk.queues.estimate import Doctor, DutySpan, PastVisit, PastWait, Pool, Visit
 
 HOUR = 3600.0
+KNOWN_WAITS = 200
 KNOWN_VISITS = 60  # per plan: what the service reads of the past
 LATELY = 4 * HOUR
 
@@ -62,6 +62,7 @@ class Patient:
 
 @dataclass(eq=False)
 class OnDuty:
+    name: str
     shift: Shift
     visits: dict[Patient, float] = field(default_factory=dict)
     on_duty: bool = False
@@ -83,14 +84,16 @@ class Day:
         self.ask = ask
         self.env = simpy.Environment()
         self.line: list[Patient] = []
-        self.staff = [OnDuty(shift) for shift in scenario.roster(self.random)]
+        self.staff = [OnDuty(f"doctor {i}", shift) for i, shift in enumerate(scenario.roster(self.random))]
         self.past: dict[int, deque[tuple[float, float]]] = {
             plan_id: deque(maxlen=KNOWN_VISITS) for plan_id in scenario.plans
         }
         self.joined: list[tuple[int, float]] = []
         self.seen: list[tuple[int, float, float]] = []  # plan, when seen, wait
-        self.gone: list[tuple[float, float]] = []  # when left unseen, how long they had waited
-        self.duty_changes: list[tuple[float, int]] = []
+        self.waits_over: deque[tuple[float, bool]] = deque(
+            maxlen=KNOWN_WAITS
+        )  # seconds, whether they left unseen
+        self.duty: list[tuple[str, float, float | None]] = []
         self.newcomers: list[Patient] = []
 
     def run(self) -> list[Patient]:
@@ -104,8 +107,6 @@ class Day:
     def pool(self) -> Pool:
         """What the service knows."""
         now = self.env.now
-        lately = [wait for _, at, wait in self.seen if at > now - LATELY]
-        left = [wait for at, wait in self.gone if at > now - LATELY]
         waiting = [patient for patient in self.line if not patient.left]
         return Pool(
             doctors=[
@@ -123,8 +124,13 @@ class Day:
                 for plan_id, visits in self.past.items()
                 for at, seconds in visits
             ],
-            left=len(left),
-            waited_seconds=sum(lately) + sum(left) + sum(now - patient.joined_at for patient in waiting),
+            waited=[now - patient.joined_at for patient in waiting],
+            past_waits=[PastWait(seconds, left) for seconds, left in self.waits_over],
+            duty=[
+                DutySpan(doctor, now - start, 0.0 if end is None else now - end)
+                for doctor, start, end in self.duty
+                if end is None or end > now - LATELY
+            ],
         )
 
     def _arrive(self, plan_id: int, plan: Plan) -> Generator[Any, Any, None]:
@@ -152,17 +158,18 @@ class Day:
         yield self.env.timeout(seconds)
         if patient.wait is None:
             patient.left = True
-            self.gone.append((self.env.now, seconds))
+            self.waits_over.append((seconds, True))
 
     def _work(self, doctor: OnDuty) -> Generator[Any, Any, None]:
         for start, end in doctor.shift.spans:
             yield self.env.timeout(start - self.env.now)
             doctor.on_duty, doctor.idle_since = True, self.env.now
-            self.duty_changes.append((self.env.now, 1))
+            row = len(self.duty)
+            self.duty.append((doctor.name, start, None))
             self._match()
             yield self.env.timeout(end - self.env.now)
             doctor.on_duty = False
-            self.duty_changes.append((self.env.now, -1))
+            self.duty[row] = (doctor.name, start, end)
 
     def _match(self) -> None:
         for patient in list(self.line):
@@ -172,6 +179,7 @@ class Day:
             self.line.remove(patient)
             patient.wait = self.env.now - patient.joined_at
             if not patient.left:
+                self.waits_over.append((patient.wait, False))
                 self.seen.append((patient.plan_id, self.env.now, patient.wait))
                 doctor = min(free, key=lambda doctor: (len(doctor.visits), doctor.idle_since))
                 doctor.visits[patient] = self.env.now

@@ -24,6 +24,14 @@ class PastVisit:
     ended_seconds_ago: float
 
 
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A visit in progress."""
+
+    plan_id: int
+    elapsed_seconds: float
+
+
 class Point(NamedTuple):
     """A possible length and how much it counts."""
 
@@ -31,8 +39,8 @@ class Point(NamedTuple):
     weight: float
 
 
-HALVED_EVERY = 40  # the fortieth visit back counts half, the eightieth a quarter
-OUTLIER_TIMES = 2.0  # a visit counts as at most so many times the 95th percentile: somebody forgot to end it
+HALVED_EVERY = 100  # the hundredth visit back counts half
+OUTLIER_TIMES = 3.0  # a visit counts as at most so many times the 95th percentile: somebody forgot to end it
 GROUP_WEIGHT = (
     4.0  # the group's visits count as so many of the plan's own while it has none, less and less after
 )
@@ -42,6 +50,9 @@ CURVE_SPREAD = 0.8  # its standard deviation, in means
 CURVE_POINTS = 12
 GROUP_POINTS = 16
 OVERDUE_SHARE = 0.5  # a visit longer than any that is known needs this part of a usual visit still
+RECORD_BEGAN = (
+    8  # with fewer ended visits than so many per visit in progress, those ended are mostly the short ones
+)
 SHORTEST_SECONDS = 1.0
 
 
@@ -71,7 +82,7 @@ class Lengths:
 
 
 def lengths_by_plan(
-    past: Sequence[PastVisit], plan_ids: Iterable[int], default_seconds: float
+    past: Sequence[PastVisit], in_progress: Sequence[Visit], plan_ids: Iterable[int], default_seconds: float
 ) -> dict[int, Lengths]:
     """What is known about each plan's visits. Never nothing: its own, then the group's, then the default."""
     own: defaultdict[int, list[float]] = defaultdict(list)
@@ -83,16 +94,32 @@ def lengths_by_plan(
     known = sum(point.seconds * point.weight for point in everyone)
     mean = (known + DEFAULT_WEIGHT * default_seconds) / (weight + DEFAULT_WEIGHT)
     group = Lengths(everyone).parts(GROUP_POINTS) if everyone else []
-    return {plan_id: _mixed(points.get(plan_id, []), group, weight, mean) for plan_id in plan_ids}
+    unended: defaultdict[int, list[float]] = defaultdict(list)
+    if len(past) < RECORD_BEGAN * len(in_progress):
+        for now in in_progress:
+            unended[now.plan_id].append(now.elapsed_seconds)
+    share = 1 - len(past) / (RECORD_BEGAN * len(in_progress)) if unended else 0.0
+    mixed = {plan_id: _mixed(points.get(plan_id, []), group, weight, mean) for plan_id in plan_ids}
+    return {plan_id: Lengths(_lasting(known, unended[plan_id], share)) for plan_id, known in mixed.items()}
 
 
-def _mixed(own: list[Point], group: list[float], group_weight: float, mean_seconds: float) -> Lengths:
+def _mixed(own: list[Point], group: list[float], group_weight: float, mean_seconds: float) -> list[Point]:
     weight = sum(point.weight for point in own)
     from_group = min(GROUP_WEIGHT, group_weight) * GROUP_WEIGHT / (GROUP_WEIGHT + weight)
     points = list(own)
     points += [Point(seconds, from_group / len(group)) for seconds in group]
     points += [Point(mean_seconds * part, CURVE_WEIGHT / CURVE_POINTS) for part in _curve()]
-    return Lengths(points)
+    return points
+
+
+def _lasting(points: list[Point], unended: list[float], share: float) -> list[Point]:
+    """At the start of a record: each visit in progress is one more that lasts longer than it has lasted yet."""
+    for elapsed in sorted(unended):
+        above = sum(weight for seconds, weight in points if seconds > elapsed)
+        if above > 0:
+            more = 1 + share / above
+            points = [Point(s, weight * more if s > elapsed else weight) for s, weight in points]
+    return points
 
 
 def _weighted(newest_first: list[float]) -> list[Point]:
