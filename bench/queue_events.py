@@ -35,7 +35,9 @@ def main() -> None:
         for name, url in _databases(Path(folder)):
             rates = _measure(url, Path(folder) / f"{name}.log", options.batch, options.batches)
             low, middle = min(rates), statistics.median(rates)
-            print(f"{name:<10} {middle:>8,.0f} events/s (slowest batch {low:,.0f}), batches of {options.batch}")
+            print(
+                f"{name:<10} {middle:>8,.0f} events/s (slowest batch {low:,.0f}), batches of {options.batch}"
+            )
 
 
 def _databases(folder: Path) -> Iterator[tuple[str, str]]:
@@ -75,7 +77,12 @@ def _stream(group: int, plans: list[int], batch: int, batches: int) -> Iterator[
             events.append((at, event))
     events.sort(key=lambda pair: pair[0])
     made = [
-        {"id": f"{mark}-e{number}", "at": (start + timedelta(seconds=at)).isoformat(), "provider_group_id": group} | event
+        {
+            "id": f"{mark}-e{number}",
+            "at": (start + timedelta(seconds=at)).isoformat(),
+            "provider_group_id": group,
+        }
+        | event
         for number, (at, event) in enumerate(events)
     ]
     for number in range(batches):

@@ -86,7 +86,9 @@ def _placed(event: Event, groups_of: Mapping[int, int], existing: set[int]) -> E
             faults.append(_NO_PLANS)
         elif owners != {group}:
             faults.append(_OTHER_GROUPS)
-    return tuple(faults) if faults else replace(event, provider_group_id=group)
+    if faults:
+        return tuple(faults)
+    return event if event.provider_group_id == group else replace(event, provider_group_id=group)
 
 
 def _sorted_out(tx: Tx, placed: Sequence[Event | tuple[Fault, ...]]) -> tuple[_Fresh, list[Taken]]:

@@ -75,7 +75,7 @@ def take_lines(tx: Tx, account_id: int | None, now: datetime, rules: QueueRules 
     plans: defaultdict[int, list[int]] = defaultdict(list)
     for row in scene.plans:
         plans[row.provider_group_id].append(row.id)
-    lengths = Counter(row.plan_id for row in scene.waiting)
+    lengths = Counter(plan for waiting in scene.waiting.values() for plan in waiting)
     lines = {}
     for group, pool in _pools(scene, now).items():
         waits = estimate_waits(pool, plans[group], rules.default_visit_seconds)
@@ -102,12 +102,9 @@ def _pools(scene: store.Scene, now: datetime) -> dict[int, Pool]:
         visits = tuple(in_progress[row.provider_group_id, row.doctor][: row.capacity])
         plans = None if row.plan_ids is None else frozenset(row.plan_ids)
         doctors[row.provider_group_id].append(Doctor(plans, row.capacity, visits))
-    waiting: defaultdict[int, list[int]] = defaultdict(list)
-    for row in scene.waiting:
-        waiting[row.provider_group_id].append(row.plan_id)
     past = _past(scene.recent, now)
     groups = {row.provider_group_id for row in scene.plans}
-    return {group: Pool(doctors[group], waiting[group], past[group]) for group in groups}
+    return {group: Pool(doctors[group], scene.waiting.get(group, ()), past[group]) for group in groups}
 
 
 def _past(recent: Collection[Any], now: datetime) -> defaultdict[int, list[PastVisit]]:

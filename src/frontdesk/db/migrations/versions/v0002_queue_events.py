@@ -39,10 +39,6 @@ def _create_events() -> None:
         sa.Column("visit", sa.String(length=255), nullable=True),
         sa.Column("plan_ids", Json, nullable=True),
         sa.Column("capacity", sa.Integer(), nullable=True),
-        sa.ForeignKeyConstraint(["plan_id"], ["plans.id"], name=op.f("fk_queue_events_plan_id")),
-        sa.ForeignKeyConstraint(
-            ["provider_group_id"], ["provider_groups.id"], name=op.f("fk_queue_events_provider_group_id")
-        ),
         sa.PrimaryKeyConstraint("event_id", "provider_group_id", name=op.f("pk_queue_events")),
     )
     op.create_index("ix_queue_events_visit_provider_group_id", "queue_events", ["visit", "provider_group_id"])
