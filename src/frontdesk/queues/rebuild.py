@@ -11,6 +11,7 @@ from frontdesk.queues import store
 from frontdesk.queues.encounters import Duty, settle_duty, settle_encounter
 from frontdesk.queues.events import LATEST
 from frontdesk.queues.ingest import as_event, duty_row, encounter_row, grouped
+from frontdesk.queues.store import upkeep
 
 # An id must be remembered for as long as its event may still be sent again.
 LEAST_AGE = LATEST + timedelta(days=1)
@@ -35,9 +36,9 @@ class Pruned:
 def rebuild(tx: Tx) -> Rebuilt:
     """Settle every encounter and duty anew from its events; feeders wait meanwhile, readers see the state before."""
     store.lock_groups(tx, None)
-    mended = store.delete_encounters_without_events(tx)
+    mended = upkeep.delete_encounters_without_events(tx)
     count = 0
-    for visits in store.pages_of_visits(tx):
+    for visits in upkeep.pages_of_visits(tx):
         found, wrong = _rebuild_encounters(tx, visits)
         count, mended = count + found, mended + wrong
     doctors, wrong = _rebuild_duties(tx)
@@ -45,9 +46,9 @@ def rebuild(tx: Tx) -> Rebuilt:
 
 
 def _rebuild_encounters(tx: Tx, visits: list[str]) -> tuple[int, int]:
-    known = {(row["visit"], row["provider_group_id"]): row for row in store.select_encounters(tx, visits)}
+    known = {(row["visit"], row["provider_group_id"]): row for row in upkeep.select_encounters(tx, visits)}
     rows = []
-    settled = grouped(map(as_event, store.events_of_visits(tx, visits)))
+    settled = grouped(map(as_event, upkeep.events_of_visits(tx, visits)))
     for reference, events in settled.items():
         before = known.get(reference)
         row = encounter_row(before["id"] if before else None, reference, settle_encounter(events))
@@ -58,13 +59,13 @@ def _rebuild_encounters(tx: Tx, visits: list[str]) -> tuple[int, int]:
 
 
 def _rebuild_duties(tx: Tx) -> tuple[int, int]:
-    known = {(row["doctor"], row["provider_group_id"]): row for row in store.select_duties(tx)}
+    known = {(row["doctor"], row["provider_group_id"]): row for row in upkeep.select_duties(tx)}
     settled = {
         reference: settle_duty(Duty(), events)
-        for reference, events in grouped(map(as_event, store.events_of_doctors(tx))).items()
+        for reference, events in grouped(map(as_event, upkeep.events_of_doctors(tx))).items()
     }
     bare = [row["id"] for reference, row in known.items() if reference not in settled]
-    store.delete_duties(tx, bare)
+    upkeep.delete_duties(tx, bare)
     rows = []
     for reference, duty in settled.items():
         before = known.get(reference)
@@ -86,8 +87,8 @@ def prune(tx: Tx, *, now: datetime, age: timedelta) -> Pruned:
         raise ValueError("events can't be forgotten while they may still be sent again")
     before = now - age
     store.lock_groups(tx, None)
-    gone, events = store.prune_encounters(tx, before)
-    return Pruned(events + store.prune_duties(tx, before), gone, store.prune_estimates(tx, before))
+    gone, events = upkeep.prune_encounters(tx, before)
+    return Pruned(events + upkeep.prune_duties(tx, before), gone, upkeep.prune_estimates(tx, before))
 
 
 def _differs(row: Mapping[str, Any], before: Mapping[str, Any]) -> bool:

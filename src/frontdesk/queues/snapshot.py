@@ -17,6 +17,7 @@ from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_together
 from frontdesk.errors import Unavailable
 from frontdesk.queues import store
+from frontdesk.queues.store.upkeep import log_estimates
 from frontdesk.queues.take import USUAL, QueueInfo, QueueRules, take_queues
 
 READ_SECONDS = 1.0  # what a reader waits for a renewal while there is an older snapshot to serve
@@ -179,7 +180,7 @@ class QueueSnapshots:
         store.save_snapshot(
             tx, account_id, taken_at=fresh.taken_at, expires_at=fresh.expires_at, queues=queues
         )
-        store.log_estimates(
+        log_estimates(
             tx,
             [
                 {

@@ -34,7 +34,7 @@ queue_events = Table(
     Column("plan_ids", Json, nullable=True),
     Column("capacity", Integer, nullable=True),
     PrimaryKeyConstraint("event_id", "provider_group_id"),
-    Index("ix_queue_events_visit_provider_group_id", "visit", "provider_group_id"),
+    Index("ix_queue_events_visit_provider_group_id_at", "visit", "provider_group_id", "at"),
     Index("ix_queue_events_at", "at"),
 )
 

@@ -11,19 +11,16 @@ from typing import Any
 
 from frontdesk.config import Config
 from frontdesk.db import Tx
-from frontdesk.queues import store
-from frontdesk.queues.estimate import (
-    DEFAULT_HANDLE_SECONDS,
-    NOBODY_ON_DUTY,
-    Doctor,
-    PastVisit,
-    Pool,
-    Visit,
-    estimate_waits,
-)
+from frontdesk.queues.encounters import EncounterState
+from frontdesk.queues.estimate import DEFAULT_HANDLE_SECONDS, NOBODY_ON_DUTY, estimate_waits
+from frontdesk.queues.events import EventType
+from frontdesk.queues.pool import Doctor, DutySpan, PastVisit, PastWait, Pool, Visit
+from frontdesk.queues.store.scene import Line as Waiting
+from frontdesk.queues.store.scene import Scene, Since, select_scene
 
 # A patient whose end of waiting was never told does not wait for ever.
 LONGEST_WAIT = timedelta(hours=24)
+LATELY = timedelta(hours=4)  # what is looked at to see how long patients stay, and how doctors come and go
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,22 +57,22 @@ class Line:
 
 
 def take_queues(tx: Tx, account_id: int, now: datetime, rules: QueueRules = USUAL) -> dict[int, QueueInfo]:
-    """The queues of all the account's plans as they are now, from one consistent read, in five statements."""
+    """The queues of all the account's plans as they are now, from one consistent read, in seven statements."""
     return {plan: line.info for plan, line in take_lines(tx, account_id, now, rules).items()}
 
 
 def take_lines(tx: Tx, account_id: int | None, now: datetime, rules: QueueRules = USUAL) -> dict[int, Line]:
     """The same with what a board shows; of every account's plans when `account_id` is None."""
-    scene = store.select_scene(
-        tx,
-        account_id,
-        joined_after=now - LONGEST_WAIT,
-        started_after=now - timedelta(seconds=rules.longest_visit_seconds),
+    since = Since(
+        joined=now - LONGEST_WAIT,
+        started=now - timedelta(seconds=rules.longest_visit_seconds),
+        lately=now - LATELY,
     )
+    scene = select_scene(tx, account_id, since)
     plans: defaultdict[int, list[int]] = defaultdict(list)
     for row in scene.plans:
         plans[row.provider_group_id].append(row.id)
-    lengths = Counter(plan for waiting in scene.waiting.values() for plan in waiting)
+    lengths = Counter(plan for line in scene.waiting.values() for plan in line.plan_ids)
     lines = {}
     for group, pool in _pools(scene, now).items():
         waits = estimate_waits(pool, plans[group], rules.default_visit_seconds)
@@ -90,7 +87,7 @@ def _line(pool: Pool, plan: int, info: QueueInfo) -> Line:
     return Line(info, len(serving), sum(bool(doctor.visits) for doctor in serving))
 
 
-def _pools(scene: store.Scene, now: datetime) -> dict[int, Pool]:
+def _pools(scene: Scene, now: datetime) -> dict[int, Pool]:
     """By provider group. Visits of doctors who are off duty don't count: those doctors take nobody after them."""
     in_progress: defaultdict[tuple[int, str], list[Visit]] = defaultdict(list)
     for row in scene.in_progress:
@@ -102,9 +99,20 @@ def _pools(scene: store.Scene, now: datetime) -> dict[int, Pool]:
         visits = tuple(in_progress[row.provider_group_id, row.doctor][: row.capacity])
         plans = None if row.plan_ids is None else frozenset(row.plan_ids)
         doctors[row.provider_group_id].append(Doctor(plans, row.capacity, visits))
-    past = _past(scene.recent, now)
     groups = {row.provider_group_id for row in scene.plans}
-    return {group: Pool(doctors[group], scene.waiting.get(group, ()), past[group]) for group in groups}
+    past, waits, duty = _past(scene.recent, now), _waits(scene.waits), _duty(scene, now)
+    pools = {}
+    for group in groups:
+        line = scene.waiting.get(group, Waiting([], []))
+        pools[group] = Pool(
+            doctors[group],
+            line.plan_ids,
+            past[group],
+            waited=[max(0.0, (now - joined_at).total_seconds()) for joined_at in line.joined_at],
+            past_waits=waits[group],
+            duty=duty[group],
+        )
+    return pools
 
 
 def _past(recent: Collection[Any], now: datetime) -> defaultdict[int, list[PastVisit]]:
@@ -114,3 +122,39 @@ def _past(recent: Collection[Any], now: datetime) -> defaultdict[int, list[PastV
         ago = max(0.0, (now - row.ended_at).total_seconds())
         past[row.provider_group_id].append(PastVisit(row.plan_id, seconds, ago))
     return past
+
+
+def _waits(over: Collection[Any]) -> defaultdict[int, list[PastWait]]:
+    """Waits that ended with a doctor or without; an end of the visit alone says nothing of the wait."""
+    waits: defaultdict[int, list[PastWait]] = defaultdict(list)
+    for row in over:
+        left = row.state == EncounterState.LEFT
+        until = row.ended_at if left else row.started_at
+        if until is not None:
+            seconds = max(0.0, (until - row.joined_at).total_seconds())
+            waits[row.provider_group_id].append(PastWait(seconds, left))
+    return waits
+
+
+def _duty(scene: Scene, now: datetime) -> defaultdict[int, list[DutySpan]]:
+    """Who was on duty when, lately: from the comings and goings, and from who is on duty now."""
+    since: dict[tuple[int, str], datetime | None] = {}
+    spans: defaultdict[int, list[DutySpan]] = defaultdict(list)
+    for row in scene.changes:
+        who = (row.provider_group_id, row.doctor)
+        if row.type == EventType.DOCTOR_ON_DUTY:
+            since[who] = since.get(who) or row.at
+        else:
+            # Who goes without having come lately was there all the time; who goes twice has gone already.
+            came = since[who] if who in since else now - LATELY
+            if came is not None:
+                spans[row.provider_group_id].append(DutySpan(row.doctor, _ago(came, now), _ago(row.at, now)))
+            since[who] = None
+    for row in scene.doctors:
+        came = since.get((row.provider_group_id, row.doctor)) or row.on_at
+        spans[row.provider_group_id].append(DutySpan(row.doctor, _ago(came, now), 0.0))
+    return spans
+
+
+def _ago(at: datetime, now: datetime) -> float:
+    return max(0.0, (now - at).total_seconds())

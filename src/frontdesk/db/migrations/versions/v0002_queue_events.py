@@ -41,7 +41,9 @@ def _create_events() -> None:
         sa.Column("capacity", sa.Integer(), nullable=True),
         sa.PrimaryKeyConstraint("event_id", "provider_group_id", name=op.f("pk_queue_events")),
     )
-    op.create_index("ix_queue_events_visit_provider_group_id", "queue_events", ["visit", "provider_group_id"])
+    op.create_index(
+        "ix_queue_events_visit_provider_group_id_at", "queue_events", ["visit", "provider_group_id", "at"]
+    )
     op.create_index("ix_queue_events_at", "queue_events", ["at"])
 
 
