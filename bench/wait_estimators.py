@@ -1,12 +1,15 @@
 """The ways to tell a newcomer's wait, each from what the service knows at that moment."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import takewhile
 from math import factorial
 
 from bench.wait_world import HOUR, Day
 from frontdesk.queues.estimate import estimate_waits
 
 OURS = "frontdesk"
+OURS_WITH_LESS = "frontdesk, told less"
 HARDER = "AHT x position, idle seen"
 FULL = 0.95  # a queue that grows without bound has no mean wait: the formula is asked for this load at most
 
@@ -15,9 +18,16 @@ def ours(day: Day, plan_id: int) -> float:
     return float(estimate_waits(day.pool(), [plan_id], day.scenario.default_seconds)[plan_id])
 
 
+def ours_with_less(day: Day, plan_id: int) -> float:
+    """The same when nobody tells who left unseen and when doctors came and went."""
+    pool = replace(day.pool(), waited=(), past_waits=(), duty=())
+    return float(estimate_waits(pool, [plan_id], day.scenario.default_seconds)[plan_id])
+
+
 def handle_time_by_position(day: Day, plan_id: int) -> float:
     """Handle time x position / doctors, counted over all plans that share a doctor with this one, as a careful product would."""
-    ahead = [p for p in day.line if not p.left and p.plan_id in _sharing(day, plan_id)]
+    sharing = _sharing(day, plan_id)
+    ahead = [p for p in day.line if not p.left and p.plan_id in sharing]
     return _handle_seconds(day, plan_id) * (len(ahead) + 1) / _places(day, plan_id)
 
 
@@ -31,7 +41,9 @@ def erlang_c(day: Day, plan_id: int) -> float:
     """The mean wait of M/M/c with the last hour's arrivals and the known visits."""
     places, handle = _places(day, plan_id), _handle_seconds(day, plan_id)
     since = max(0.0, day.env.now - HOUR)
-    arrivals = sum(1 for plan, at in day.joined if at > since and plan in _sharing(day, plan_id))
+    recent = takewhile(lambda joined: joined[1] > since, reversed(day.joined))
+    sharing = _sharing(day, plan_id)
+    arrivals = sum(plan in sharing for plan, _ in recent)
     load = min(arrivals * handle / max(1.0, day.env.now - since), FULL * places)
     top = load**places / factorial(places) * places / (places - load)
     p_wait = top / (sum(load**k / factorial(k) for k in range(places)) + top)
@@ -45,12 +57,14 @@ def last_wait(day: Day, plan_id: int) -> float:
 
 def mean_of_the_last_hour(day: Day, plan_id: int) -> float:
     since = day.env.now - HOUR
-    waits = [wait for plan, at, wait in day.seen if plan == plan_id and at > since]
+    recent = takewhile(lambda seen: seen[1] > since, reversed(day.seen))
+    waits = [wait for plan, _, wait in recent if plan == plan_id]
     return sum(waits) / len(waits) if waits else last_wait(day, plan_id)
 
 
 ESTIMATORS: dict[str, Callable[[Day, int], float]] = {
     OURS: ours,
+    OURS_WITH_LESS: ours_with_less,
     "AHT x position": handle_time_by_position,
     "Erlang C": erlang_c,
     "last wait": last_wait,

@@ -173,7 +173,10 @@ class Day:
 
     def _match(self) -> None:
         for patient in list(self.line):
-            free = [doctor for doctor in self.staff if doctor.is_free() and doctor.serves(patient.plan_id)]
+            all_free = [doctor for doctor in self.staff if doctor.is_free()]
+            if not all_free:
+                return
+            free = [doctor for doctor in all_free if doctor.serves(patient.plan_id)]
             if not free:
                 continue
             self.line.remove(patient)

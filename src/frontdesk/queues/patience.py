@@ -2,18 +2,11 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from frontdesk.queues.pool import PastWait
 
 LEAVERS_PER_STEP = 8
 MOST_STEPS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class PastWait:
-    """A wait that is over: the patient was seen, or left unseen."""
-
-    seconds: float
-    left: bool
 
 
 class Patience:

@@ -8,18 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import exp
-from typing import NamedTuple
+
+from frontdesk.queues.pool import DutySpan
 
 LATELY_SECONDS = 4 * 3600.0
 HALVINGS = 30
-
-
-class DutySpan(NamedTuple):
-    """A doctor was on duty from so many seconds ago until so many seconds ago; 0: still is."""
-
-    doctor: str
-    from_ago: float
-    until_ago: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,37 +7,15 @@ around what is known so far, which is the configured default at first.
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
 from math import exp, log, sqrt
 from statistics import NormalDist
-from typing import NamedTuple
 
+from frontdesk.queues.pool import PastVisit, Visit
 
-@dataclass(frozen=True, slots=True)
-class PastVisit:
-    """A visit that ended."""
-
-    plan_id: int
-    seconds: float
-    ended_seconds_ago: float
-
-
-@dataclass(frozen=True, slots=True)
-class Visit:
-    """A visit in progress."""
-
-    plan_id: int
-    elapsed_seconds: float
-
-
-class Point(NamedTuple):
-    """A possible length and how much it counts."""
-
-    seconds: float
-    weight: float
-
+# A possible length in seconds and how much it counts.
+Point = tuple[float, float]
 
 HALVED_EVERY = 100  # the hundredth visit back counts half
 OUTLIER_TIMES = 3.0  # a visit counts as at most so many times the 95th percentile: somebody forgot to end it
@@ -50,39 +28,44 @@ CURVE_SPREAD = 0.8  # its standard deviation, in means
 CURVE_POINTS = 12
 GROUP_POINTS = 16
 OVERDUE_SHARE = 0.5  # a visit longer than any that is known needs this part of a usual visit still
-RECORD_BEGAN = (
-    8  # with fewer ended visits than so many per visit in progress, those ended are mostly the short ones
-)
 SHORTEST_SECONDS = 1.0
+
+# A plan's record begins while it has fewer ended visits than so many per visit in progress, and than so many in all:
+# those that have ended are mostly the short ones.
+BEGUN_VISITS_EACH = 8
+BEGUN_VISITS = 50
 
 
 class Lengths:
     """A distribution of lengths as weighted points in order, with running sums so that any part of it is averaged fast."""
 
-    def __init__(self, points: Iterable[Point]) -> None:
+    def __init__(self, points: Sequence[Point]) -> None:
         ordered = sorted(points)
-        self._seconds = [point.seconds for point in ordered]
-        self._below = [0.0, *accumulate(point.weight for point in ordered)]
-        self._sums = [0.0, *accumulate(point.seconds * point.weight for point in ordered)]
-        self.mean_seconds = self._sums[-1] / self._below[-1]
+        self._seconds = [seconds for seconds, _ in ordered]
+        self._below = [0.0, *accumulate([weight for _, weight in ordered])]
+        self._sums = [0.0, *accumulate([seconds * weight for seconds, weight in ordered])]
 
     def parts(self, count: int, elapsed_seconds: float = 0.0) -> list[float]:
         """The rest of a visit that has lasted so long: the mean of each of `count` equally likely parts, in order."""
-        start = bisect_right(self._seconds, elapsed_seconds)
-        low, high = self._below[start], self._below[-1]
-        if start == len(self._seconds):
-            return [OVERDUE_SHARE * self.mean_seconds * part for part in _exponential_parts(count)]
-        step = (high - low) / count
-        sums = [self._sum_below(low + step * i, start) for i in range(count)] + [self._sums[-1]]
-        return [max(0.0, (sums[i + 1] - sums[i]) / step - elapsed_seconds) for i in range(count)]
-
-    def _sum_below(self, weight: float, start: int) -> float:
-        at = min(max(bisect_right(self._below, weight) - 1, start), len(self._seconds) - 1)
-        return self._sums[at] + (weight - self._below[at]) * self._seconds[at]
+        seconds, below, sums = self._seconds, self._below, self._sums
+        at, last = bisect_right(seconds, elapsed_seconds), len(seconds) - 1
+        if at > last:
+            overdue = OVERDUE_SHARE * sums[-1] / below[-1]
+            return [overdue * part for part in _exponential_parts(count)]
+        low, step = below[at], (below[-1] - below[at]) / count
+        parts, before = [], sums[at]
+        for i in range(1, count + 1):
+            weight = low + step * i
+            while at < last and below[at + 1] < weight:
+                at += 1
+            upto = sums[at] + (weight - below[at]) * seconds[at]
+            parts.append(max(0.0, (upto - before) / step - elapsed_seconds))
+            before = upto
+        return parts
 
 
 def lengths_by_plan(
-    past: Sequence[PastVisit], in_progress: Sequence[Visit], plan_ids: Iterable[int], default_seconds: float
+    past: Sequence[PastVisit], in_progress: Iterable[Visit], plan_ids: Iterable[int], default_seconds: float
 ) -> dict[int, Lengths]:
     """What is known about each plan's visits. Never nothing: its own, then the group's, then the default."""
     own: defaultdict[int, list[float]] = defaultdict(list)
@@ -90,44 +73,52 @@ def lengths_by_plan(
         own[visit.plan_id].append(max(SHORTEST_SECONDS, visit.seconds))
     points = {plan_id: _weighted(seconds) for plan_id, seconds in own.items()}
     everyone = [point for of_plan in points.values() for point in of_plan]
-    weight = sum(point.weight for point in everyone)
-    known = sum(point.seconds * point.weight for point in everyone)
+    weight = sum(weight for _, weight in everyone)
+    known = sum(seconds * weight for seconds, weight in everyone)
     mean = (known + DEFAULT_WEIGHT * default_seconds) / (weight + DEFAULT_WEIGHT)
     group = Lengths(everyone).parts(GROUP_POINTS) if everyone else []
     unended: defaultdict[int, list[float]] = defaultdict(list)
-    if len(past) < RECORD_BEGAN * len(in_progress):
-        for now in in_progress:
-            unended[now.plan_id].append(now.elapsed_seconds)
-    share = 1 - len(past) / (RECORD_BEGAN * len(in_progress)) if unended else 0.0
-    mixed = {plan_id: _mixed(points.get(plan_id, []), group, weight, mean) for plan_id in plan_ids}
-    return {plan_id: Lengths(_lasting(known, unended[plan_id], share)) for plan_id, known in mixed.items()}
+    for now in in_progress:
+        unended[now.plan_id].append(now.elapsed_seconds)
+    return {
+        plan_id: Lengths(
+            _lasting(
+                _mixed(points.get(plan_id, []), group, weight, mean), unended[plan_id], len(own[plan_id])
+            )
+        )
+        for plan_id in plan_ids
+    }
 
 
 def _mixed(own: list[Point], group: list[float], group_weight: float, mean_seconds: float) -> list[Point]:
-    weight = sum(point.weight for point in own)
+    weight = sum(weight for _, weight in own)
     from_group = min(GROUP_WEIGHT, group_weight) * GROUP_WEIGHT / (GROUP_WEIGHT + weight)
-    points = list(own)
-    points += [Point(seconds, from_group / len(group)) for seconds in group]
-    points += [Point(mean_seconds * part, CURVE_WEIGHT / CURVE_POINTS) for part in _curve()]
-    return points
+    points = own + [(seconds, from_group / len(group)) for seconds in group]
+    return points + [(mean_seconds * part, CURVE_WEIGHT / CURVE_POINTS) for part in _curve()]
 
 
-def _lasting(points: list[Point], unended: list[float], share: float) -> list[Point]:
-    """At the start of a record: each visit in progress is one more that lasts longer than it has lasted yet."""
-    for elapsed in sorted(unended):
-        above = sum(weight for seconds, weight in points if seconds > elapsed)
-        if above > 0:
-            more = 1 + share / above
-            points = [Point(s, weight * more if s > elapsed else weight) for s, weight in points]
-    return points
+def _lasting(points: list[Point], unended: list[float], ended: int) -> list[Point]:
+    """While a record begins, each visit in progress is one more that lasts longer than it has lasted yet."""
+    begun = min(BEGUN_VISITS_EACH * len(unended), BEGUN_VISITS)
+    if ended >= begun:
+        return points
+    ordered, longer = sorted(points), iter(sorted(unended))
+    above, factor, result = sum(weight for _, weight in ordered), 1.0, []
+    elapsed = next(longer, None)
+    for seconds, weight in ordered:
+        while elapsed is not None and elapsed < seconds:
+            factor += (1 - ended / begun) / above
+            elapsed = next(longer, None)
+        above -= weight
+        result.append((seconds, weight * factor))
+    return result
 
 
 def _weighted(newest_first: list[float]) -> list[Point]:
     usual_long = sorted(newest_first)[int(0.95 * (len(newest_first) - 1))]
     longest = OUTLIER_TIMES * usual_long
     return [
-        Point(min(seconds, longest), 0.5 ** (rank / HALVED_EVERY))
-        for rank, seconds in enumerate(newest_first)
+        (min(seconds, longest), 0.5 ** (rank / HALVED_EVERY)) for rank, seconds in enumerate(newest_first)
     ]
 
 
