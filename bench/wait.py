@@ -63,7 +63,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="few days, and WAIT.md stays as it is")
     parser.add_argument("--json", action="store_true", help="print the numbers for programs")
     options = parser.parse_args()
-    days = 8 if options.quick else 60
+    days = 8 if options.quick else 100
     measured = _measure(_simulate(days))
     if options.json:
         print(json.dumps([asdict(row) for row in measured], indent=2))

@@ -27,7 +27,7 @@ CURVE_WEIGHT = 1.0  # the broad curve counts as so many of the plan's own visits
 CURVE_SPREAD = 0.8  # its standard deviation, in means
 CURVE_POINTS = 12
 GROUP_POINTS = 16
-OVERDUE_SHARE = 0.5  # a visit longer than any that is known needs this part of a usual visit still
+OVERDUE_SHARE = 0.3  # a visit longer than any that is known needs this part of its time so far still
 SHORTEST_SECONDS = 1.0
 
 # A plan's record begins while it has fewer ended visits than so many per visit in progress, and than so many in all:
@@ -50,7 +50,7 @@ class Lengths:
         seconds, below, sums = self._seconds, self._below, self._sums
         at, last = bisect_right(seconds, elapsed_seconds), len(seconds) - 1
         if at > last:
-            overdue = OVERDUE_SHARE * sums[-1] / below[-1]
+            overdue = OVERDUE_SHARE * elapsed_seconds
             return [overdue * part for part in _exponential_parts(count)]
         low, step = below[at], (below[-1] - below[at]) / count
         parts, before = [], sums[at]
