@@ -16,6 +16,7 @@ from frontdesk.db import open_database
 from frontdesk.operator.routes import ENDPOINTS as OPERATOR_ENDPOINTS
 from frontdesk.web.door import Resource
 from frontdesk.web.exchange import Message, Receive
+from frontdesk.web.queue_metrics import QueueAccuracy
 from frontdesk.web.telemetry import Telemetry
 
 Send = Callable[[Message], Awaitable[None]]
@@ -48,6 +49,7 @@ def build_asgi(app: App, telemetry: Telemetry | None = None) -> Asgi:
     """The service as an ASGI application; when its lifespan ends, what is under way is finished and the App closed."""
     telemetry = telemetry or Telemetry()
     app.registry.register(telemetry)
+    app.registry.register(QueueAccuracy(app))
     routes = [
         Route(path, Resource(app, telemetry, list(endpoints)))
         for path, endpoints in groupby(

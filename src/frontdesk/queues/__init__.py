@@ -1,10 +1,13 @@
 """The encounter queue of each plan: events of the clinical system, what follows from them, the wait, the shared snapshot."""
 
+from frontdesk.queues.accuracy import Accuracy, Outcome, list_outcomes, measure
 from frontdesk.queues.duty import (
+    InVisit,
     OnDuty,
     Waiting,
     doctor_off_duty,
     doctor_on_duty,
+    list_in_visit,
     list_on_duty,
     list_waiting,
     patient_joins,
@@ -22,14 +25,17 @@ from frontdesk.queues.take import Line, QueueInfo, QueueRules, queue_rules, take
 __all__ = [
     "LEAST_AGE",
     "NOBODY_ON_DUTY",
+    "Accuracy",
     "Doctor",
     "Encounter",
     "EncounterState",
     "Event",
     "EventOutcome",
     "EventType",
+    "InVisit",
     "Line",
     "OnDuty",
+    "Outcome",
     "PastVisit",
     "Pool",
     "Pruned",
@@ -46,8 +52,11 @@ __all__ = [
     "doctor_on_duty",
     "estimate_waits",
     "ingest",
+    "list_in_visit",
     "list_on_duty",
+    "list_outcomes",
     "list_waiting",
+    "measure",
     "parse_event",
     "patient_joins",
     "patient_leaves",

@@ -29,6 +29,14 @@ class Waiting:
     joined_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class InVisit:
+    plan_id: int
+    visit: str
+    doctor: str
+    started_at: datetime
+
+
 def doctor_on_duty(tx: Tx, provider_group_id: int, doctor: str, *, now: datetime) -> bool:
     """Whether this was news: a doctor who is on duty already stays so, since when they were. Raises NotFound."""
     return _duty(tx, Event(_new_id(), EventType.DOCTOR_ON_DUTY, now, provider_group_id, doctor=doctor))
@@ -80,6 +88,10 @@ def list_on_duty(tx: Tx) -> list[OnDuty]:
 
 def list_waiting(tx: Tx) -> list[Waiting]:
     return [Waiting(*row) for row in store.select_patients(tx)]
+
+
+def list_in_visit(tx: Tx) -> list[InVisit]:
+    return [InVisit(*row) for row in store.select_visits(tx)]
 
 
 def _duty(tx: Tx, event: Event) -> bool:

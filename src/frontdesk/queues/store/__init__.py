@@ -139,6 +139,14 @@ def select_patients(tx: Tx) -> list[Any]:
     return list(tx.execute(query.order_by(columns.plan_id, columns.joined_at, columns.visit)))
 
 
+def select_visits(tx: Tx) -> list[Any]:
+    columns = encounters.c
+    query = select(columns.plan_id, columns.visit, columns.doctor, columns.started_at)
+    return list(
+        tx.execute(query.where(columns.state == "in_visit").order_by(columns.started_at, columns.visit))
+    )
+
+
 def find_snapshot(tx: Tx, account_id: int, *, lock: bool = False) -> Any | None:
     query = select(queue_snapshots).where(queue_snapshots.c.account_id == account_id)
     return tx.execute(query.with_for_update() if lock else query).first()

@@ -23,22 +23,24 @@ def log_estimates(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
 def select_outcomes(tx: Tx, since: datetime, *, limit: int) -> list[Any]:
     """Visits that began since then, with the estimate that was in force when their patient joined: the latest first."""
     columns, log = encounters.c, estimate_log.c
-    given = (
-        select(log.id)
-        .where(
-            log.plan_id == columns.plan_id,
-            log.taken_at <= columns.joined_at,
-            log.expires_at > columns.joined_at,
-        )
-        .order_by(log.taken_at.desc())
+    shown = estimate_log.alias("shown").c
+    latest = (
+        select(shown.id)
+        .where(shown.plan_id == columns.plan_id, shown.taken_at <= columns.joined_at)
+        .order_by(shown.taken_at.desc())
         .limit(1)
+        .correlate(encounters)
         .scalar_subquery()
     )
+    of_plans = plans.join(encounters, columns.plan_id == plans.c.id).join(estimate_log, log.id == latest)
     query = (
         select(columns.plan_id, columns.joined_at, columns.started_at, log.id, log.estimate_seconds)
-        .join(estimate_log, log.id == given)
-        .join(plans, plans.c.id == columns.plan_id)
-        .where(columns.joined_at >= since, columns.started_at.is_not(None))
+        .select_from(of_plans)
+        .where(
+            columns.joined_at >= since,
+            columns.started_at.is_not(None),
+            log.expires_at > columns.joined_at,
+        )
         .order_by(columns.joined_at.desc(), columns.visit)
         .limit(limit)
     )
