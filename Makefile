@@ -9,12 +9,12 @@ UV ?= uv
 LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test faults coverage check format audit bench lock clean
+.PHONY: help setup run test faults coverage check format audit bench bench-wait lock clean
 
 help: ## This list
 	@if [ -t 1 ] && [ -z "$${NO_COLOR:-}" ]; then on=$$(printf '\033[36m'); off=$$(printf '\033[0m'); fi; \
 	awk -v on="$${on:-}" -v off="$${off:-}" -F ':.*## ' \
-		'/^[a-z]+:.*## / { printf "  %s%-9s%s %s\n", on, $$1, off, $$2 }' $(MAKEFILE_LIST)
+		'/^[a-z-]+:.*## / { printf "  %s%-10s%s %s\n", on, $$1, off, $$2 }' $(MAKEFILE_LIST)
 
 setup: .venv/ready-for-work ## Everything that work needs, into .venv
 	@:
@@ -46,6 +46,9 @@ coverage: setup ## Every test, then the lines and branches that none of them rea
 
 bench: setup ## The benchmarks, beside what they are measured against
 	@$(BIN)/python -m bench
+
+bench-wait: setup ## How wrong the wait estimate is, beside what else is in use: minutes
+	@$(BIN)/python -m bench.wait
 
 audit: setup ## Known vulnerabilities in what is locked (asks the package index)
 	$(BIN)/pip-audit --strict --require-hashes --disable-pip -r requirements/run.txt

@@ -17,7 +17,7 @@ from frontdesk.db.races import Writable, write_together
 from frontdesk.db.shared_reads import SharedReads
 from frontdesk.db.wire import WireDatabase, evented
 from frontdesk.eligibility import Enrolled, Submission, enrol
-from frontdesk.queues import QueueSnapshots
+from frontdesk.queues import QueueSnapshots, queue_rules
 
 THREADS = 4
 POSTGRESQL_LANES = 2  # SQLite has one writer, so a second lane would only wait
@@ -38,7 +38,7 @@ class App:
         self._callers: SharedReads[Caller | None] = SharedReads(self._threads)
         self.tokens = TokenCheck(self._find_caller, clock)
         self.limits = RequestLimits(db, clock)
-        self.queues = QueueSnapshots(clock, config.queue_ttl_seconds)
+        self.queues = QueueSnapshots(clock, config.queue_ttl_seconds, queue_rules(config))
         self._wire_db = None if db.is_sqlite else WireDatabase(config.database_url)
         lanes = 1 if db.is_sqlite else POSTGRESQL_LANES
         self.enrolments: GroupCommit[Submission, Enrolled] = GroupCommit(self._enrol_together, lanes=lanes)
@@ -51,6 +51,7 @@ class App:
         """Finish what is under way and let go of the database."""
         await self.enrolments.close()
         self._threads.shutdown()
+        self.queues.close()
         if self._wire_db is not None:
             self._wire_db.close()
         self.db.close()

@@ -18,6 +18,7 @@ from frontdesk.operator.routes import ENDPOINTS as OPERATOR_ENDPOINTS
 from frontdesk.web.deadlines import Deadlines
 from frontdesk.web.door import Resource
 from frontdesk.web.exchange import BODY_DEADLINE_SECONDS, Message, Receive
+from frontdesk.web.queue_metrics import QueueAccuracy
 from frontdesk.web.telemetry import Telemetry
 
 Send = Callable[[Message], Awaitable[None]]
@@ -53,6 +54,7 @@ def build_asgi(app: App, telemetry: Telemetry | None = None) -> Asgi:
     telemetry = telemetry or Telemetry()
     app.registry.register(telemetry)
     deadlines = Deadlines(BODY_DEADLINE_SECONDS)
+    app.registry.register(QueueAccuracy(app))
     routes = [
         Route(path, Resource(app, telemetry, deadlines, list(endpoints)))
         for path, endpoints in groupby(

@@ -34,6 +34,8 @@ class Config:
     uniqueness: Uniqueness
     queue_ttl_seconds: int
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...]
+    queue_default_visit_seconds: int
+    queue_longest_visit_seconds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,18 @@ SETTINGS: tuple[Setting, ...] = (
         "Addresses and networks (10.0.0.7,192.168.4.0/24) of the proxies before the server, whose X-Forwarded-For is "
         "believed when failed attempts are counted per address.",
         _networks,
+    ),
+    Setting(
+        "queue_default_visit_seconds",
+        "900",
+        "How long a visit is taken to last where no visit of the plan or its provider group has ended yet.",
+        _seconds,
+    ),
+    Setting(
+        "queue_longest_visit_seconds",
+        "14400",
+        "After this long a visit whose end was never told no longer keeps its doctor busy.",
+        _seconds,
     ),
 )
 

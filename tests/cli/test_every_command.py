@@ -31,7 +31,8 @@ def test_the_command_tree_is_the_documented_one() -> None:
         *("plan create", "plan list", "plan show", "plan set"),
         *("deliverability set", "deliverability show"),
         *("duty on", "duty off", "duty list"),
-        *("queue join", "queue leave", "queue list"),
+        *("queue join", "queue leave", "queue list", "queue watch", "queue accuracy", "queue simulate"),
+        *("queue rebuild", "queue prune"),
         *("member show", "invitations list"),
     }
 

@@ -1,37 +1,215 @@
 """The wait estimate."""
 
-from hypothesis import given
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frontdesk.queues import NOBODY_ON_DUTY, Pool, estimate_wait
+from frontdesk.queues.estimate import (
+    NOBODY_ON_DUTY,
+    Doctor,
+    DutySpan,
+    PastVisit,
+    PastWait,
+    Pool,
+    Visit,
+    estimate_waits,
+)
 
-LENGTHS = st.lists(st.floats(1, 7200), max_size=30)
-VISITS = st.lists(st.tuples(st.floats(0, 7200), st.floats(1, 7200)), max_size=10)
+PLAN, SIBLING = 7, 8
+PLANS = [PLAN, SIBLING]
+DEFAULT = 900.0
+HOUR = 3600.0
+
+FEW = settings(max_examples=40, deadline=None)
+
+TEN_MINUTES = [PastVisit(PLAN, 600.0, i * 60.0) for i in range(60)]
+
+some_visits = st.builds(Visit, st.sampled_from(PLANS), st.floats(0, 20_000))
+past_visits = st.builds(PastVisit, st.sampled_from(PLANS), st.floats(0, 20_000), st.floats(0, 1e6))
+past_waits = st.builds(PastWait, st.floats(0, 7200), st.booleans())
+served = st.sampled_from([None, frozenset({PLAN}), frozenset({SIBLING}), frozenset(PLANS), frozenset[int]()])
 
 
-def test_nobody_on_duty_is_told_as_minus_one() -> None:
-    assert estimate_wait(Pool(doctors=0, visits_in_progress=[], waiting=[900])) == NOBODY_ON_DUTY == -1
+@st.composite
+def doctors(draw: st.DrawFn, plans: st.SearchStrategy[frozenset[int] | None] = served) -> Doctor:
+    capacity = draw(st.integers(1, 3))
+    return Doctor(draw(plans), capacity, tuple(draw(st.lists(some_visits, max_size=capacity + 1))))
 
 
-def test_a_free_doctor_means_no_wait() -> None:
-    assert estimate_wait(Pool(doctors=2, visits_in_progress=[(10, 900)], waiting=[])) == 0
+@st.composite
+def pools(draw: st.DrawFn, staff: st.SearchStrategy[Doctor] | None = None) -> Pool:
+    waiting = draw(st.lists(st.sampled_from(PLANS), max_size=8))
+    return Pool(
+        draw(st.lists(doctors() if staff is None else staff, max_size=5)),
+        waiting,
+        draw(st.lists(past_visits, max_size=8)),
+        waited=draw(st.lists(st.floats(0, 7200), min_size=len(waiting), max_size=len(waiting))),
+        past_waits=draw(st.lists(past_waits, max_size=8)),
+    )
 
 
-def test_everyone_ahead_takes_the_doctor_who_is_free_first() -> None:
-    pool = Pool(doctors=2, visits_in_progress=[(300, 900), (600, 900)], waiting=[900, 900])
-    assert estimate_wait(pool) == 1200  # free in 300 and 600; after both: 1200 and 1500
+everyone_serves_all = doctors(st.none())
 
 
-def test_a_visit_that_lasts_longer_than_usual_is_not_over_yet() -> None:
-    assert estimate_wait(Pool(doctors=1, visits_in_progress=[(5000, 900)], waiting=[])) == 225
+def serves(doctor: Doctor, plan_id: int) -> bool:
+    return doctor.plan_ids is None or plan_id in doctor.plan_ids
 
 
-@given(st.integers(1, 20), VISITS, LENGTHS)
-def test_one_more_ahead_never_shortens_the_wait_and_one_more_doctor_never_lengthens_it(
-    doctors: int, visits: list[tuple[float, float]], waiting: list[float]
+def busy(*elapsed: float, plan_ids: frozenset[int] | None = None, capacity: int = 1) -> Doctor:
+    return Doctor(plan_ids, capacity, tuple(Visit(PLAN, seconds) for seconds in elapsed))
+
+
+def wait_of(pool: Pool, plan_id: int = PLAN) -> int:
+    return estimate_waits(pool, PLANS, DEFAULT)[plan_id]
+
+
+@FEW
+@given(pools())
+def test_minus_one_exactly_when_nobody_on_duty_serves_the_plan_and_never_negative_otherwise(
+    pool: Pool,
 ) -> None:
-    visits = visits[:doctors]
-    wait = estimate_wait(Pool(doctors, visits, waiting))
-    assert wait >= 0
-    assert estimate_wait(Pool(doctors, visits, [*waiting, 60.0])) >= wait
-    assert estimate_wait(Pool(doctors + 1, visits, waiting)) <= wait
+    for plan_id, wait in estimate_waits(pool, PLANS, DEFAULT).items():
+        attended = any(serves(doctor, plan_id) for doctor in pool.doctors)
+        assert wait >= 0 if attended else wait == NOBODY_ON_DUTY == -1
+
+
+@FEW
+@given(pools())
+def test_nobody_waits_where_a_doctor_is_free_and_no_one_is_ahead(pool: Pool) -> None:
+    pool = replace(pool, waiting=[], waited=[])
+    for plan_id, wait in estimate_waits(pool, PLANS, DEFAULT).items():
+        serving = [doctor for doctor in pool.doctors if serves(doctor, plan_id)]
+        free = any(len(doctor.visits) < doctor.capacity for doctor in serving)
+        assert not serving or (wait == 0) == free
+
+
+@FEW
+@given(pools(), st.sampled_from(PLANS), st.floats(0, 7200))
+def test_one_more_ahead_never_shortens_the_wait(pool: Pool, plan_id: int, waited: float) -> None:
+    pool = replace(pool, past_waits=())
+    longer = replace(pool, waiting=[*pool.waiting, plan_id], waited=[*pool.waited, waited])
+    assert all(wait_of(longer, plan) >= wait_of(pool, plan) for plan in PLANS)
+
+
+@FEW
+@given(pools(everyone_serves_all), st.integers(1, 3))
+def test_one_more_doctor_never_lengthens_the_wait(pool: Pool, capacity: int) -> None:
+    pool = replace(pool, past_waits=(), doctors=pool.doctors or [busy(60)])
+    more = replace(pool, doctors=[*pool.doctors, Doctor(None, capacity, ())])
+    assert all(wait_of(more, plan) <= wait_of(pool, plan) for plan in PLANS)
+
+
+@FEW
+@given(pools())
+def test_the_same_pool_has_the_same_estimate(pool: Pool) -> None:
+    shuffled = replace(pool, past=sorted(pool.past, key=lambda visit: -visit.ended_seconds_ago))
+    if len({visit.ended_seconds_ago for visit in pool.past}) == len(pool.past):
+        assert estimate_waits(pool, PLANS, DEFAULT) == estimate_waits(shuffled, [*reversed(PLANS)], DEFAULT)
+
+
+@FEW
+@given(pools())
+def test_the_estimate_of_a_plan_does_not_depend_on_what_else_is_asked(pool: Pool) -> None:
+    assert estimate_waits(pool, [PLAN], DEFAULT)[PLAN] == wait_of(pool)
+
+
+def test_without_any_visit_known_the_default_is_what_a_visit_takes() -> None:
+    wait = wait_of(Pool([busy(0)], waiting=[PLAN] * 10, past=[]))
+    assert wait == pytest.approx(11 * DEFAULT, rel=0.1)
+
+
+def test_a_known_plan_outweighs_the_default_and_an_unknown_one_takes_its_siblings_visits() -> None:
+    pool = Pool([busy(0)], [PLAN] * 10, TEN_MINUTES)
+    assert wait_of(pool) == pytest.approx(11 * 600, rel=0.03)
+    sibling = replace(pool, doctors=[Doctor(None, 1, (Visit(SIBLING, 0),))], waiting=[SIBLING] * 10)
+    assert wait_of(sibling) == pytest.approx(11 * 600, rel=0.05)
+
+
+def test_siblings_ahead_count_when_they_share_a_doctor_and_only_then() -> None:
+    shared = Pool([busy(0)], [SIBLING] * 3, TEN_MINUTES)
+    assert wait_of(shared) == pytest.approx(4 * 600, rel=0.1)
+    apart = replace(
+        shared, doctors=[busy(0, plan_ids=frozenset({PLAN})), busy(0, plan_ids=frozenset({SIBLING}))]
+    )
+    assert wait_of(apart) == pytest.approx(600, rel=0.1)
+
+
+def test_a_doctor_with_three_visits_at_a_time_is_free_three_times_as_often() -> None:
+    line = [PLAN] * 9
+    three = Pool([busy(0, 200, 400, capacity=3)], line, TEN_MINUTES)
+    assert wait_of(three) == pytest.approx(4 * 600 - 400, rel=0.1)
+    assert wait_of(replace(three, doctors=[busy(0, 200, capacity=3)], waiting=[])) == 0
+
+
+def test_of_more_visits_than_a_doctor_can_have_the_latest_count() -> None:
+    assert wait_of(Pool([busy(9000, 500)], [], TEN_MINUTES)) == wait_of(Pool([busy(500)], [], TEN_MINUTES))
+
+
+def test_a_long_visit_needs_what_visits_that_long_still_needed() -> None:
+    short_or_long = [PastVisit(PLAN, 300.0 if i % 3 else 1800.0, i * 60.0) for i in range(60)]
+    fresh, long_ago = (wait_of(Pool([busy(seconds)], [], short_or_long)) for seconds in (0, 400))
+    assert fresh == pytest.approx(800, rel=0.15)
+    assert long_ago == pytest.approx(1400, rel=0.15)
+
+
+def test_a_visit_longer_than_any_before_is_not_over_yet() -> None:
+    assert wait_of(Pool([busy(5000)], [], TEN_MINUTES)) > 60
+
+
+def test_several_busy_doctors_are_free_sooner_than_one_of_them_on_average() -> None:
+    spread = [PastVisit(PLAN, 60.0 + 20 * i, i * 60.0) for i in range(60)]
+    one, five = (wait_of(Pool([busy(0)] * count, [], spread)) for count in (1, 5))
+    assert five < one / 2
+
+
+def test_one_visit_that_nobody_ended_hardly_changes_the_estimate() -> None:
+    pool = Pool([busy(0)], [PLAN] * 5, TEN_MINUTES)
+    forgotten = replace(pool, past=[PastVisit(PLAN, 80_000.0, 0.0), *TEN_MINUTES])
+    assert wait_of(forgotten) < 1.1 * wait_of(pool)
+
+
+def test_recent_visits_count_more_than_old_ones() -> None:
+    now_slow = [PastVisit(PLAN, 1200.0 if i < 60 else 600.0, i * 60.0) for i in range(120)]
+    assert wait_of(Pool([busy(0)], [PLAN] * 9, now_slow)) > 10 * 900
+
+
+def test_patients_who_lose_patience_shorten_the_wait_of_those_behind_them() -> None:
+    pool = Pool([busy(0)], [PLAN] * 10, TEN_MINUTES, waited=[0.0] * 10)
+    patient = replace(pool, past_waits=[PastWait(1200.0, False)] * 40)
+    impatient = replace(pool, past_waits=[PastWait(1200.0, i % 2 == 0) for i in range(40)])
+    assert wait_of(patient) == wait_of(pool)
+    assert wait_of(impatient) < 0.7 * wait_of(pool)
+
+
+def test_fewer_doctors_than_usual_become_more_and_more_become_fewer() -> None:
+    staying = [DutySpan(f"stays {i}", 4 * HOUR, 0.0) for i in range(2)]
+    changing = [DutySpan(f"goes {i}", 3 * HOUR, 1.5 * HOUR) for i in range(4)]
+    back = [DutySpan("goes 0", 0.2 * HOUR, 0.0)]
+    pool = Pool([busy(0)] * 3, [PLAN] * 15, TEN_MINUTES)
+    assert wait_of(replace(pool, duty=staying)) == wait_of(pool)
+    assert wait_of(replace(pool, duty=[*staying, *changing, *back])) < wait_of(pool)
+    crowded = replace(pool, doctors=[busy(0)] * 7)
+    gone_for_good = [DutySpan(f"new {i}", 0.1 * HOUR, 0.0) for i in range(5)]
+    assert wait_of(replace(crowded, duty=[*staying, *changing, *gone_for_good])) != wait_of(crowded)
+
+
+def test_a_line_of_ten_thousand_is_counted_at_the_rate_at_which_it_moves() -> None:
+    pool = Pool([busy(300)] * 500, [PLAN] * 10_000, TEN_MINUTES)
+    assert wait_of(pool) == pytest.approx(10_000 / 500 * 600, rel=0.05)
+    ahead = [wait_of(replace(pool, waiting=[PLAN] * count)) for count in range(500, 2500, 100)]
+    assert ahead == sorted(ahead)
+
+
+def test_the_far_end_of_a_line_goes_to_whichever_team_is_free_first() -> None:
+    staff = [busy(0, plan_ids=plans) for plans in (frozenset({PLAN}), frozenset({SIBLING}), None)] * 3
+    pool = Pool(staff, [PLAN, SIBLING] * 3000, TEN_MINUTES)
+    assert wait_of(pool) == pytest.approx(6000 / 9 * 600, rel=0.05)
+    assert wait_of(pool, SIBLING) == pytest.approx(6000 / 9 * 600, rel=0.05)
+
+
+def test_who_waits_for_a_plan_that_nobody_serves_is_in_nobodys_way() -> None:
+    only_plan = Pool([busy(0, plan_ids=frozenset({PLAN}))], [SIBLING] * 20, TEN_MINUTES)
+    assert wait_of(only_plan) == wait_of(replace(only_plan, waiting=[]))
+    assert wait_of(only_plan, SIBLING) == NOBODY_ON_DUTY

@@ -157,7 +157,9 @@ def queue_body(snapshot: Snapshot, plan_id: int) -> dict[str, Any]:
 
 def _render(plans: list[Plan], snapshot: Snapshot | None, next_after: int | None) -> Page:
     bodies = [
-        plan_body(plan) | ({"queue_info": queue_body(snapshot, plan.id)} if snapshot else {})
+        plan_body(plan)
+        # Rather no queue_info than an invented one: none could be read, or the plan is newer than what could be.
+        | ({"queue_info": queue_body(snapshot, plan.id)} if snapshot and plan.id in snapshot.queues else {})
         for plan in plans
     ]
     data = _encode(bodies).encode()

@@ -3,6 +3,10 @@
 import json
 import os
 import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Annotated, Any
 
 import typer
@@ -38,6 +42,9 @@ def demo(
     with_server: Annotated[
         bool, typer.Option("--serve/--no-serve", help="Serve afterwards, until Ctrl-C, on 127.0.0.1.")
     ] = False,
+    moving: Annotated[
+        bool, typer.Option("--moving/--still", help="While serving, let patients come and be seen.")
+    ] = True,
     as_json: Json = False,
 ) -> None:
     """Make a demo account with plans, doctors and patients, and print how to try it; safe to run again.
@@ -64,7 +71,24 @@ def demo(
         _print(outcome)
     if with_server:
         os.environ["FRONTDESK_BASE_URL"] = config.base_url  # the serving processes read it there
-        serve(host=HOST, port=port, workers=1)
+        with _moving_queues(made.account.id) if moving else nullcontext():
+            serve(host=HOST, port=port, workers=1)
+
+
+@contextmanager
+def _moving_queues(account_id: int) -> Iterator[None]:
+    """A process that feeds the demo's queues until the block ends; it ends by itself when this one is killed."""
+    words = ("-m", "frontdesk", "queue", "simulate", "--account", str(account_id))
+    with subprocess.Popen(  # noqa: S603 - words of our own
+        [sys.executable, *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as feeder:
+        try:
+            yield
+        finally:
+            feeder.terminate()
 
 
 def _outcome(made: Demo, base_url: str) -> dict[str, Any]:

@@ -41,7 +41,7 @@ def off(provider_group: ProviderGroupId, *, doctor: Doctor, as_json: Json = Fals
 
     def work(deed: Deed) -> dict[str, Any]:
         reference = read_text("doctor", doctor)
-        changed = doctor_off_duty(deed.tx, provider_group, reference)
+        changed = doctor_off_duty(deed.tx, provider_group, reference, now=deed.now)
         if changed:
             deed.record("doctor.off_duty", subject_id=provider_group, doctor=reference)
         return _outcome(provider_group, reference, on_duty=False, changed=changed)

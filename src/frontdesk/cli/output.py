@@ -47,8 +47,7 @@ def settings(variables: Mapping[str, str] | None = None) -> Config:
 
 def fail(message: str, *, status: int = FAILED) -> NoReturn:
     """Say on stderr what is wrong and end the command."""
-    console = _console(stderr=True)
-    console.print(Text.assemble(("Error: ", "bold red"), message), soft_wrap=True)
+    console(stderr=True).print(Text.assemble(("Error: ", "bold red"), message), soft_wrap=True)
     raise typer.Exit(status)
 
 
@@ -71,7 +70,7 @@ def show_one(item: Item, *, as_json: bool, note: str = "") -> None:
     table.add_column(overflow="fold")
     for name, value in item.items():
         table.add_row(name, _cell(value or None if isinstance(value, Mapping) else value))
-    _console().print(table)
+    console().print(table)
     if note:
         say(note)
 
@@ -87,17 +86,21 @@ def show_list(items: Sequence[Item], *, columns: Sequence[str], as_json: bool, n
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    console().print(build_table(columns, rows))
+
+
+def build_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, header_style="bold cyan", padding=(0, 1, 0, 0))
     for column in columns:
         copied = column in _COPIED or column.endswith("_at")
         table.add_column(column.replace(".", " ").replace("_", " "), overflow="fold", no_wrap=copied)
     for row in rows:
         table.add_row(*map(_cell, row))
-    _console().print(table)
+    return table
 
 
 def print_heading(text: str) -> None:
-    _console().print(Text(text, style="bold"), soft_wrap=True)
+    console().print(Text(text, style="bold"), soft_wrap=True)
 
 
 def print_json(value: object) -> None:
@@ -106,10 +109,11 @@ def print_json(value: object) -> None:
 
 def say(sentence: str) -> None:
     """A sentence for people, on stdout."""
-    _console().print(Text(sentence), soft_wrap=True)
+    console().print(Text(sentence), soft_wrap=True)
 
 
-def _console(*, stderr: bool = False) -> Console:
+def console(*, stderr: bool = False) -> Console:
+    """Where people read; no markup, so that what somebody typed is never taken for it."""
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else UNWRAPPED_COLUMNS
     return Console(file=stream, width=width, markup=False, highlight=False, emoji=False)

@@ -8,13 +8,13 @@ import typer
 from frontdesk.access import get_account
 from frontdesk.cli.installation import Deed, ask, change
 from frontdesk.cli.options import AccountId, Json, OnlyAccount, ProviderGroupId, checked_id
-from frontdesk.cli.output import MISUSED, fail, show_list, show_one
+from frontdesk.cli.output import MISUSED, fail, settings, show_list, show_one
 from frontdesk.cli.provider_group import provider_group_item
 from frontdesk.clock import system_clock, wire_time
 from frontdesk.db import Tx
 from frontdesk.errors import Invalid
 from frontdesk.plans import NewPlan, Plan, change_plan, create_plan, get_plan, list_plans, parse_plan_patch
-from frontdesk.queues import take_queues
+from frontdesk.queues import queue_rules, take_queues
 
 PlanArgument = Annotated[int, typer.Argument(metavar="PLAN_ID", callback=checked_id, help="Id of the plan.")]
 
@@ -80,7 +80,7 @@ def show(plan_id: PlanArgument, as_json: Json = False) -> None:
 
     def question(tx: Tx) -> dict[str, Any]:
         plan = get_plan(tx, None, plan_id)
-        queue = take_queues(tx, plan.account_id, system_clock())[plan.id]
+        queue = take_queues(tx, plan.account_id, system_clock(), queue_rules(settings()))[plan.id]
         queue_info = {
             "estimated_wait_time": queue.estimated_wait_seconds,
             "queue_length": queue.queue_length,

@@ -7,6 +7,10 @@ import typer
 from frontdesk.cli.installation import Deed, ask, change
 from frontdesk.cli.options import Json, PlanId, read_text
 from frontdesk.cli.output import print_json, say, show_list
+from frontdesk.cli.queue_accuracy import accuracy
+from frontdesk.cli.queue_simulate import simulate
+from frontdesk.cli.queue_upkeep import prune, rebuild
+from frontdesk.cli.queue_watch import watch
 from frontdesk.clock import wire_time
 from frontdesk.plans import get_plan
 from frontdesk.queues import list_waiting, patient_joins, patient_leaves
@@ -19,6 +23,8 @@ Patient = Annotated[
 ]
 
 commands = typer.Typer(no_args_is_help=True, help="Patients waiting in the plans' encounter queues.")
+for command in (watch, accuracy, simulate, rebuild, prune):
+    commands.command()(command)
 
 
 @commands.command("join")
@@ -49,7 +55,7 @@ def leave(plan: PlanId, *, patient: Patient, as_json: Json = False) -> None:
     def work(deed: Deed) -> dict[str, Any]:
         reference = read_text("patient", patient)
         account_id = get_plan(deed.tx, None, plan).account_id
-        changed = patient_leaves(deed.tx, plan, reference)
+        changed = patient_leaves(deed.tx, plan, reference, now=deed.now)
         if changed:
             deed.record("queue.left", account_id=account_id, subject_id=plan, patient=reference)
         return _outcome(plan, reference, waiting=False, changed=changed)

@@ -1,34 +1,69 @@
-"""The encounter queue of each plan: doctors on duty, waiting patients, the wait estimate, the shared snapshot."""
+"""The encounter queue of each plan: events of the clinical system, what follows from them, the wait, the shared snapshot."""
 
+from frontdesk.queues.accuracy import Accuracy, Outcome, list_outcomes, measure
 from frontdesk.queues.duty import (
+    InVisit,
     OnDuty,
     Waiting,
     doctor_off_duty,
     doctor_on_duty,
+    list_in_visit,
     list_on_duty,
     list_waiting,
     patient_joins,
     patient_leaves,
     record_visit,
 )
-from frontdesk.queues.estimate import NOBODY_ON_DUTY, Pool, estimate_wait
-from frontdesk.queues.snapshot import QueueInfo, QueueSnapshots, Snapshot, take_queues
+from frontdesk.queues.encounters import Encounter, EncounterState
+from frontdesk.queues.estimate import NOBODY_ON_DUTY, Doctor, PastVisit, Pool, Visit, estimate_waits
+from frontdesk.queues.events import Event, EventType, Reading, parse_event
+from frontdesk.queues.ingest import EventOutcome, Taken, ingest
+from frontdesk.queues.rebuild import LEAST_AGE, Pruned, Rebuilt, prune, rebuild
+from frontdesk.queues.snapshot import QueueSnapshots, Snapshot
+from frontdesk.queues.take import Line, QueueInfo, QueueRules, queue_rules, take_lines, take_queues
 
 __all__ = [
+    "LEAST_AGE",
     "NOBODY_ON_DUTY",
+    "Accuracy",
+    "Doctor",
+    "Encounter",
+    "EncounterState",
+    "Event",
+    "EventOutcome",
+    "EventType",
+    "InVisit",
+    "Line",
     "OnDuty",
+    "Outcome",
+    "PastVisit",
     "Pool",
+    "Pruned",
     "QueueInfo",
+    "QueueRules",
     "QueueSnapshots",
+    "Reading",
+    "Rebuilt",
     "Snapshot",
+    "Taken",
+    "Visit",
     "Waiting",
     "doctor_off_duty",
     "doctor_on_duty",
-    "estimate_wait",
+    "estimate_waits",
+    "ingest",
+    "list_in_visit",
     "list_on_duty",
+    "list_outcomes",
     "list_waiting",
+    "measure",
+    "parse_event",
     "patient_joins",
     "patient_leaves",
+    "prune",
+    "queue_rules",
+    "rebuild",
     "record_visit",
+    "take_lines",
     "take_queues",
 ]

@@ -1,55 +1,50 @@
-"""How long a patient who joins a plan's queue now will wait: a pure calculation over the doctors' shared pool.
+"""How long a patient who joins a plan's queue now will wait: pure arithmetic; it knows no database, no clock and no names.
 
-The doctors of a provider group serve all its plans in the order of arrival, so everyone who waits in a sibling plan is
-ahead of the newcomer too. Each waiting patient takes the doctor who is free first; the wait is when the next doctor is
-free after all of them.
+The doctors of a provider group serve all its plans, or some of them, in the order of arrival, so everyone who waits in a
+sibling plan that shares doctors is ahead of the newcomer too. docs/wait-estimate.md has the formula and the measured error.
+
+For whoever fills a `Pool` (queues/pool.py): `past_waits` with `waited`, and `duty`, may be left out; the estimate then takes
+it that nobody leaves the line and that the doctors stay as many as they are.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from heapq import heapify, heapreplace
+from collections.abc import Collection
 from math import ceil
+
+from frontdesk.queues.near_future import NearFuture
+from frontdesk.queues.pool import Doctor, DutySpan, PastVisit, PastWait, Pool, Visit
+from frontdesk.queues.staffing import staffing
+
+__all__ = [
+    "DEFAULT_HANDLE_SECONDS",
+    "NOBODY_ON_DUTY",
+    "Doctor",
+    "DutySpan",
+    "PastVisit",
+    "PastWait",
+    "Pool",
+    "Visit",
+    "estimate_waits",
+]
 
 NOBODY_ON_DUTY = -1
 DEFAULT_HANDLE_SECONDS = 900.0
 
-# A visit that is already longer than expected is taken to need this part of a usual visit still.
-OVERDUE_SHARE = 0.25
 
+def estimate_waits(
+    pool: Pool, plan_ids: Collection[int], default_handle_seconds: float = DEFAULT_HANDLE_SECONDS
+) -> dict[int, int]:
+    """By plan: whole seconds, rounded up; 0 if a doctor is free for the newcomer, -1 if none is on duty for the plan.
 
-@dataclass(frozen=True, slots=True)
-class Pool:
-    """A provider group now. Times in seconds: for each visit in progress its age and what such a visit usually takes, for
-    each waiting patient what their visit will usually take, in order of arrival."""
-
-    doctors: int
-    visits_in_progress: Sequence[tuple[float, float]]
-    waiting: Sequence[float]
-
-
-def estimate_wait(pool: Pool) -> int:
-    """Whole seconds, rounded up; 0 if a doctor is free for the newcomer, -1 if none is on duty.
-
-    >>> estimate_wait(Pool(doctors=1, visits_in_progress=[(300.0, 900.0)], waiting=[900.0]))
-    1500
+    >>> estimate_waits(Pool([Doctor(None, 1, ())], waiting=[], past=[]), [7], 900.0)
+    {7: 0}
     """
-    if pool.doctors <= 0:
-        return NOBODY_ON_DUTY
-    free_in = sorted(_remaining(age, usual) for age, usual in pool.visits_in_progress)[: pool.doctors]
-    free_in = [0.0] * (pool.doctors - len(free_in)) + free_in
-    heapify(free_in)
-    for handle_seconds in pool.waiting:
-        heapreplace(free_in, free_in[0] + handle_seconds)
-    return ceil(free_in[0])
-
-
-def usual_seconds(*samples: Sequence[float]) -> float:
-    """The mean of the first list that is not empty (this plan's recent visits, then the group's), else the default."""
-    for sample in samples:
-        if sample:
-            return max(1.0, sum(sample) / len(sample))
-    return DEFAULT_HANDLE_SECONDS
-
-
-def _remaining(age: float, usual: float) -> float:
-    return max(usual - age, usual * OVERDUE_SHARE)
+    future = NearFuture(pool, plan_ids, default_handle_seconds)
+    waits = future.waits(plan_ids)
+    doctors = sum(doctor.capacity > 0 for doctor in pool.doctors)
+    change = staffing(pool.duty) if doctors else None
+    if change:
+        waits = {
+            plan_id: wait and change.stretched(wait, doctors, future.usual_seconds(plan_id))
+            for plan_id, wait in waits.items()
+        }
+    return {plan_id: NOBODY_ON_DUTY if wait is None else ceil(wait) for plan_id, wait in waits.items()}

@@ -1,13 +1,15 @@
 """The picture of an account's queues that is served for `ttl` seconds, one and the same in every process.
 
 Values of all plans are taken in ONE consistent read. The first process to find the shared row stale computes and stores
-it; others take what was stored, so two processes never answer differently inside one ttl.
+it; others take what was stored, so two processes never answer differently inside one ttl. In one process all readers wait
+for one renewal. When the database is slow the last snapshot is served on, up to a hard limit, and says that it is old.
 """
 
 import threading
-from collections import defaultdict
+import time
 from collections.abc import Collection
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from frontdesk.clock import Clock
@@ -15,16 +17,16 @@ from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_together
 from frontdesk.errors import Unavailable
 from frontdesk.queues import store
-from frontdesk.queues.estimate import Pool, estimate_wait, usual_seconds
+from frontdesk.queues.store.upkeep import log_estimates
+from frontdesk.queues.take import USUAL, QueueInfo, QueueRules, take_queues
 
+READ_SECONDS = 1.0  # what a reader waits for a renewal while there is an older snapshot to serve
+FIRST_READ_SECONDS = 5.0  # and what it waits when there is none
+SAVE_SECONDS = 0.25  # what it waits, then, for the values to be stored for all
+RETRY_SECONDS = 1.0  # a renewal that failed is not tried again before
+STALE_TTLS = 4  # an expired snapshot is served for so many ttls more while no newer one is to be had
 
-@dataclass(frozen=True, slots=True)
-class QueueInfo:
-    """One plan's queue. `estimated_wait_seconds` is -1 exactly when no doctor is on duty."""
-
-    estimated_wait_seconds: int
-    queue_length: int
-    doctors_on_duty: bool
+THREADS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,112 +38,177 @@ class Snapshot:
     taken_at: datetime
     expires_at: datetime
 
+    def in_time(self, now: datetime) -> bool:
+        """Whether it has not expired, and is not from a future that a set-back clock left behind."""
+        return self.taken_at - timedelta(seconds=self.ttl_seconds) <= now < self.expires_at
+
     def covers(self, plan_ids: Collection[int], now: datetime) -> bool:
-        """Whether it may be served: not expired, not from a future that a set-back clock left behind, no plan missing."""
-        in_time = self.taken_at - timedelta(seconds=self.ttl_seconds) <= now < self.expires_at
-        return in_time and all(plan_id in self.queues for plan_id in plan_ids)
+        """Whether it may be served: in time, no plan missing."""
+        return self.in_time(now) and all(plan_id in self.queues for plan_id in plan_ids)
+
+    def bearable(self, now: datetime) -> bool:
+        """Whether it may be served while no newer one is to be had."""
+        ttl = timedelta(seconds=self.ttl_seconds)
+        return self.taken_at - ttl <= now < self.expires_at + STALE_TTLS * ttl
+
+
+@dataclass(slots=True)
+class _Renewal:
+    """A renewal under way. `fresh` is there once the values were read, `result` once they are stored for all."""
+
+    started: float
+    was_read: threading.Event = field(default_factory=threading.Event)
+    read_at: float = 0.0
+    fresh: Snapshot | None = None
+    result: "Future[Snapshot]" = field(default_factory=Future)
 
 
 class QueueSnapshots:
     """`read(db, account_id, plan_ids)` from any thread; a warm read touches no database."""
 
-    def __init__(self, clock: Clock, ttl_seconds: int) -> None:
+    def __init__(self, clock: Clock, ttl_seconds: int, rules: QueueRules = USUAL) -> None:
         self._clock = clock
         self._ttl_seconds = ttl_seconds
+        self._rules = rules
         self._kept: dict[int, Snapshot] = {}
-        self._locks: defaultdict[int, threading.Lock] = defaultdict(threading.Lock)
+        self._renewals: dict[int, _Renewal] = {}
+        self._retry_at: dict[int, float] = {}
+        self._lock = threading.Lock()
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="queues")
 
-    def read(self, db: Database, account_id: int, plan_ids: Collection[int]) -> Snapshot:
-        """The account's snapshot, covering at least these plans of it. Raises Unavailable."""
+    def read(self, db: Database, account_id: int, plan_ids: Collection[int]) -> Snapshot | None:
+        """The account's snapshot; None when there is none that may be served. It may lack a plan made since it was taken."""
+        shown = self._read(db, account_id, plan_ids)
+        if shown is not None and not all(plan_id in shown.queues for plan_id in plan_ids):
+            # The renewal that was under way may have read before the newest plan was made.
+            shown = self._read(db, account_id, plan_ids)
+        return shown
+
+    def close(self) -> None:
+        self._threads.shutdown()
+
+    def _read(self, db: Database, account_id: int, plan_ids: Collection[int]) -> Snapshot | None:
         kept = self._kept.get(account_id)
         if kept is not None and kept.covers(plan_ids, self._clock()):
             return kept
-        with self._locks[account_id]:
-            kept = self._kept.get(account_id)
-            if kept is None or not kept.covers(plan_ids, self._clock()):
-                kept = self._kept[account_id] = self._renew(db, account_id, plan_ids)
-            return kept
+        return self._shown(self._renewal(db, account_id), kept)
 
-    def _renew(self, db: Database, account_id: int, plan_ids: Collection[int]) -> Snapshot:
-        shared, fresh = db.ask(lambda tx: self._look(tx, account_id, plan_ids))
-        if shared is not None:
-            return shared
+    def _renewal(self, db: Database, account_id: int) -> _Renewal | None:
+        """The renewal under way, begun if there is none; None for a moment after one has failed."""
+        with self._lock:
+            renewal = self._renewals.get(account_id)
+            if renewal is None and time.monotonic() >= self._retry_at.get(account_id, 0.0):
+                renewal = self._renewals[account_id] = _Renewal(time.monotonic())
+                self._threads.submit(self._run, renewal, db, account_id)
+            return renewal
+
+    def _shown(self, renewal: _Renewal | None, kept: Snapshot | None) -> Snapshot | None:
+        """What a reader gets: the renewed values, else the last ones that are bearable, else what was read, else nothing."""
+        last = kept if kept is not None and kept.bearable(self._clock()) else None
+        if renewal is None:
+            return last
+        limit = renewal.started + (FIRST_READ_SECONDS if last is None else READ_SECONDS)
+        if not renewal.was_read.wait(max(0.0, limit - time.monotonic())):
+            return last
+        try:
+            return renewal.result.result(max(0.0, renewal.read_at + SAVE_SECONDS - time.monotonic()))
+        except (TimeoutError, Unavailable):
+            return last or renewal.fresh
+
+    def _run(self, renewal: _Renewal, db: Database, account_id: int) -> None:
+        """Renew, and let everybody who waits know, whatever happened."""
+        try:
+            snapshot = self._renew(renewal, db, account_id)
+        except BaseException as error:  # noqa: BLE001  # it is the readers' answer
+            self._finish(renewal, account_id, failed=True)
+            renewal.result.set_exception(error)
+        else:
+            self._kept[account_id] = snapshot
+            self._finish(renewal, account_id, failed=not snapshot.in_time(self._clock()))
+            renewal.result.set_result(snapshot)
+        renewal.read_at = renewal.read_at or time.monotonic()
+        renewal.was_read.set()
+
+    def _finish(self, renewal: _Renewal, account_id: int, *, failed: bool) -> None:
+        with self._lock:
+            del self._renewals[account_id]
+            self._retry_at.pop(account_id, None)
+            if failed:
+                self._retry_at[account_id] = time.monotonic() + RETRY_SECONDS
+
+    def _renew(self, renewal: _Renewal, db: Database, account_id: int) -> Snapshot:
+        shared, fresh = db.ask(lambda tx: self._look(tx, account_id))
+        if fresh is shared:
+            return fresh
+        renewal.fresh, renewal.read_at = fresh, time.monotonic()
+        renewal.was_read.set()
         try:
             [shown] = write_together(
                 db, [fresh], lambda tx, snapshots: [self._share(tx, account_id, snapshots[0])]
             )
         except Unavailable:
-            return fresh  # a database that can't be written is no reason not to tell what was read
-        return fresh if isinstance(shown, Exception) else shown
+            # Others can't store either: what all of them have is the last shared one.
+            return shared if shared is not None and shared.bearable(self._clock()) else fresh
+        if isinstance(shown, Exception):
+            raise shown
+        return shown
+
+    def _look(self, tx: Tx, account_id: int) -> tuple[Snapshot | None, Snapshot]:
+        """What is shared, and what is to be served: the shared one, or what is so now."""
+        now = self._clock()
+        shared = self._stored(tx, account_id)
+        if shared is not None and shared.covers(store.plan_ids_of(tx, account_id), now):
+            return shared, shared
+        # Whole seconds, so that cache_info, which has no smaller ones, tells when the values really expire.
+        taken_at = now.replace(microsecond=0)
+        expires_at = taken_at + timedelta(seconds=self._ttl_seconds)
+        queues = take_queues(tx, account_id, now, self._rules)
+        return shared, Snapshot(queues, self._ttl_seconds, taken_at, expires_at)
 
     def _share(self, tx: Tx, account_id: int, fresh: Snapshot) -> Snapshot:
-        """Store the snapshot for all, unless another process was first: the one stored is everybody's."""
-        shared = self._stored(tx, account_id, fresh.queues)
-        if shared is not None:
-            return shared
+        """Store the snapshot for all, unless another process was first: the one stored is everybody's.
+
+        A plan made since is added to it; what it says of the others stays until it expires.
+        """
+        shared, now = self._stored(tx, account_id, lock=True), self._clock()
+        known: dict[int, QueueInfo] = {}
+        if shared is not None and shared.in_time(now):
+            if shared.covers(fresh.queues, now):
+                return shared
+            known, fresh = shared.queues, fresh_at(shared, fresh)
         queues = {str(id_): _packed(queue) for id_, queue in fresh.queues.items()}
-        times = {"taken_at": fresh.taken_at, "expires_at": fresh.expires_at}
-        store.save_snapshot(tx, account_id, **times, queues=queues)
+        store.save_snapshot(
+            tx, account_id, taken_at=fresh.taken_at, expires_at=fresh.expires_at, queues=queues
+        )
+        log_estimates(
+            tx,
+            [
+                {
+                    "plan_id": plan_id,
+                    "taken_at": fresh.taken_at,
+                    "expires_at": fresh.expires_at,
+                    "estimate_seconds": queue.estimated_wait_seconds,
+                }
+                for plan_id, queue in fresh.queues.items()
+                if queue.doctors_on_duty and plan_id not in known
+            ],
+        )
         return fresh
 
-    def _look(self, tx: Tx, account_id: int, plan_ids: Collection[int]) -> tuple[Snapshot | None, Snapshot]:
-        now = self._clock()
-        shared = self._stored(tx, account_id, plan_ids)
-        queues = {} if shared else take_queues(tx, account_id, now)
-        return shared, Snapshot(queues, self._ttl_seconds, now, now + timedelta(seconds=self._ttl_seconds))
-
-    def _stored(self, tx: Tx, account_id: int, plan_ids: Collection[int]) -> Snapshot | None:
-        row = store.find_snapshot(tx, account_id)
+    def _stored(self, tx: Tx, account_id: int, *, lock: bool = False) -> Snapshot | None:
+        row = store.find_snapshot(tx, account_id, lock=lock)
         if row is None:
             return None
         queues = {
             int(id_): QueueInfo(wait, length, on_duty) for id_, (wait, length, on_duty) in row.queues.items()
         }
         ttl_seconds = round((row.expires_at - row.taken_at).total_seconds())
-        stored = Snapshot(queues, ttl_seconds, row.taken_at, row.expires_at)
-        return stored if stored.covers(plan_ids, self._clock()) else None
+        return Snapshot(queues, ttl_seconds, row.taken_at, row.expires_at)
 
 
-def take_queues(tx: Tx, account_id: int, now: datetime) -> dict[int, QueueInfo]:
-    """The queues of all the account's plans as they are now, from one consistent read, in five statements."""
-    scene = store.select_scene(tx, account_id)
-    by_plan, by_group = _visit_lengths(scene)
-    usual = {
-        (group, plan): usual_seconds(by_plan[plan], by_group[group])
-        for group, plan in {(row[0], row[1]) for row in (*scene.waiting, *scene.in_progress)}
-    }
-    pools = {}
-    for group in {row.provider_group_id for row in scene.plans}:
-        on_duty = {row.doctor for row in scene.doctors if row.provider_group_id == group}
-        pools[group] = Pool(
-            doctors=len(on_duty),
-            visits_in_progress=[
-                ((now - row.started_at).total_seconds(), usual[group, row.plan_id])
-                for row in scene.in_progress
-                if row.provider_group_id == group and row.doctor in on_duty
-            ],
-            waiting=[usual[group, row.plan_id] for row in scene.waiting if row.provider_group_id == group],
-        )
-    waits = {group: estimate_wait(pool) for group, pool in pools.items()}
-    lengths: defaultdict[int, int] = defaultdict(int)
-    for row in scene.waiting:
-        lengths[row.plan_id] += 1
-    return {
-        row.id: QueueInfo(
-            waits[row.provider_group_id], lengths[row.id], pools[row.provider_group_id].doctors > 0
-        )
-        for row in scene.plans
-    }
-
-
-def _visit_lengths(scene: store.Scene) -> tuple[defaultdict[int, list[float]], defaultdict[int, list[float]]]:
-    by_plan: defaultdict[int, list[float]] = defaultdict(list)
-    by_group: defaultdict[int, list[float]] = defaultdict(list)
-    for row in scene.recent:
-        seconds = (row.ended_at - row.started_at).total_seconds()
-        by_plan[row.plan_id].append(seconds)
-        by_group[row.provider_group_id].append(seconds)
-    return by_plan, by_group
+def fresh_at(shared: Snapshot, fresh: Snapshot) -> Snapshot:
+    """The shared snapshot with the plans that only the fresh one knows."""
+    return Snapshot(fresh.queues | shared.queues, shared.ttl_seconds, shared.taken_at, shared.expires_at)
 
 
 def _packed(queue: QueueInfo) -> list[int | bool]:

@@ -155,19 +155,17 @@ class Exchange:
             for part in sent.replace(";", ",").split(",")
         )
 
-    async def body(self) -> bytes:
-        """The whole body, counted while it streams in. Raises Refused above 64 KiB or after 10 s, Disconnected."""
+    async def body(self, *, limit_bytes: int = BODY_LIMIT_BYTES) -> bytes:
+        """The whole body, counted while it streams in. Raises Refused above the limit or after 10 s, Disconnected."""
         declared = self.header(b"content-length")
-        if declared is not None and declared.isdigit() and int(declared) > BODY_LIMIT_BYTES:
-            raise Refused(
-                "too_large", f"The body may have {BODY_LIMIT_BYTES} bytes at most.", (b"connection", b"close")
-            )
+        if declared is not None and declared.isdigit() and int(declared) > limit_bytes:
+            raise _too_large(limit_bytes)
         try:
-            return await self._deadlines.within(self._read_body())
+            return await self._deadlines.within(self._read_body(limit_bytes))
         except TimeoutError:
             raise Refused("timeout", "The body did not arrive in time.", (b"connection", b"close")) from None
 
-    async def _read_body(self) -> bytes:
+    async def _read_body(self, limit_bytes: int) -> bytes:
         chunks: list[bytes] = []
         size = 0
         while True:
@@ -176,12 +174,8 @@ class Exchange:
                 raise Disconnected
             chunk = message.get("body", b"")
             size += len(chunk)
-            if size > BODY_LIMIT_BYTES:
-                raise Refused(
-                    "too_large",
-                    f"The body may have {BODY_LIMIT_BYTES} bytes at most.",
-                    (b"connection", b"close"),
-                )
+            if size > limit_bytes:
+                raise _too_large(limit_bytes)
             if not message.get("more_body", False):
                 return b"".join([*chunks, chunk]) if chunks else bytes(chunk)
             chunks.append(chunk)
@@ -191,6 +185,10 @@ class Exchange:
             if key == b"x-request-id" and _SANE_ID.fullmatch(value):
                 return value.decode("ascii")
         return f"{_PROCESS}{next(_numbers):08x}"
+
+
+def _too_large(limit_bytes: int) -> Refused:
+    return Refused("too_large", f"The body may have {limit_bytes} bytes at most.", (b"connection", b"close"))
 
 
 def name_list(names: tuple[str, ...]) -> bytes:

@@ -11,19 +11,25 @@ LARGEST_DEPTH = 100
 
 
 def parse_json_object(raw: bytes) -> dict[str, object]:
-    """The JSON object in `raw` (UTF-8). Raises Malformed for anything else: a BOM, another encoding, NaN, a number that
-    overflows, duplicate keys at any depth, half a surrogate pair, an array, nesting without end."""
+    """The JSON object in `raw`. Raises Malformed as `parse_json` does, and for an array or a single value."""
+    value = parse_json(raw)
+    if type(value) is not dict:
+        raise Malformed("The body must be a JSON object.")
+    return value
+
+
+def parse_json(raw: bytes) -> object:
+    """The JSON in `raw` (UTF-8). Raises Malformed for anything else: a BOM, another encoding, NaN, a number that overflows,
+    duplicate keys at any depth, half a surrogate pair, nesting without end."""
     try:
         text = raw.decode("utf-8")
-        value = _DECODER.decode(text)
+        value: object = _DECODER.decode(text)
     except Malformed:
         raise
     except RecursionError:
         raise Malformed(_TOO_DEEP) from None
     except ValueError:
         raise Malformed("The body is not valid JSON in UTF-8.") from None
-    if type(value) is not dict:
-        raise Malformed("The body must be a JSON object.")
     # Only these bodies can be too deep or hold half a pair, so nearly every other one is spared the walk.
     if "\\u" in text or text.count("{") + text.count("[") > LARGEST_DEPTH:
         _refuse_hostile_parts(value)

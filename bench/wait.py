@@ -1,0 +1,211 @@
+"""`python -m bench.wait`: how wrong the wait estimate is, beside what else is in use, on simulated days."""
+
+import argparse
+import json
+import platform
+import statistics
+from collections import defaultdict
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from multiprocessing import get_context
+from pathlib import Path
+
+from rich import box
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from bench.wait_estimators import ESTIMATORS, HARDER, OURS, OURS_WITH_LESS, ask_all
+from bench.wait_scenarios import SCENARIOS
+from bench.wait_world import Day
+
+RESULTS = Path(__file__).parent / "WAIT.md"
+PROCESSES = 2
+OTHERS = [name for name in ESTIMATORS if name not in {OURS, OURS_WITH_LESS, HARDER}]
+TABLE_WIDTH = 150
+ALL = "all scenarios"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One estimator on one scenario, in seconds. `better_days`: the share of days on which ours had the lower error."""
+
+    scenario: str
+    estimator: str
+    newcomers: int
+    mean_wait: float
+    mean_absolute_error: float
+    bias: float
+    error_90: float
+    better_days: float
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One simulated day: the waits that came and, by estimator, what had been told."""
+
+    scenario: int
+    waits: list[float]
+    told: dict[str, list[float]]
+
+    def errors(self, estimator: str) -> list[float]:
+        return [told - wait for told, wait in zip(self.told[estimator], self.waits, strict=True)]
+
+    def mean_absolute_error(self, estimator: str) -> float:
+        return statistics.fmean(map(abs, self.errors(estimator)))
+
+
+def main() -> None:
+    """Simulate, print the table, write WAIT.md."""
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.wait", description="Example: python -m bench.wait --quick"
+    )
+    parser.add_argument("--quick", action="store_true", help="few days, and WAIT.md stays as it is")
+    parser.add_argument("--json", action="store_true", help="print the numbers for programs")
+    options = parser.parse_args()
+    days = 8 if options.quick else 100
+    measured = _measure(_simulate(days))
+    if options.json:
+        print(json.dumps([asdict(row) for row in measured], indent=2))
+    else:
+        console = Console()
+        console.width = console.width if console.is_terminal else TABLE_WIDTH
+        for table in _tables(measured):
+            console.print(table)
+    if not options.quick:
+        RESULTS.write_text(_markdown(measured, days))
+
+
+def _simulate(days: int) -> list[Seen]:
+    work = [(scenario, seed) for seed in range(days) for scenario in range(len(SCENARIOS))]
+    seen = []
+    with get_context("spawn").Pool(PROCESSES) as pool, Progress(console=Console(stderr=True)) as progress:
+        task = progress.add_task("simulating days", total=len(work))
+        for day in pool.imap_unordered(_one_day, work):
+            seen.append(day)
+            progress.advance(task)
+    return [day for day in seen if day.waits]
+
+
+def _one_day(work: tuple[int, int]) -> Seen:
+    scenario, seed = work
+    patients = Day(SCENARIOS[scenario], seed, ask_all).run()
+    waits = [patient.wait for patient in patients if patient.wait is not None]
+    return Seen(scenario, waits, {name: [p.estimates[name] for p in patients] for name in ESTIMATORS})
+
+
+def _measure(seen: list[Seen]) -> list[Measured]:
+    by_scenario: defaultdict[int, list[Seen]] = defaultdict(list)
+    for day in seen:
+        by_scenario[day.scenario].append(day)
+    groups = [(SCENARIOS[number].name, days) for number, days in sorted(by_scenario.items())]
+    return [_row(scenario, name, days) for scenario, days in [*groups, (ALL, seen)] for name in ESTIMATORS]
+
+
+def _row(scenario: str, estimator: str, days: list[Seen]) -> Measured:
+    waits = [wait for day in days for wait in day.waits]
+    errors = [error for day in days for error in day.errors(estimator)]
+    sizes = sorted(map(abs, errors))
+    better = sum(day.mean_absolute_error(OURS) < day.mean_absolute_error(estimator) for day in days)
+    return Measured(
+        scenario,
+        estimator,
+        newcomers=len(errors),
+        mean_wait=round(statistics.fmean(waits), 1),
+        mean_absolute_error=round(statistics.fmean(sizes), 1),
+        bias=round(statistics.fmean(errors), 1),
+        error_90=round(sizes[int(0.9 * len(sizes))], 1),
+        better_days=round(better / len(days), 3),
+    )
+
+
+def _verdicts(measured: list[Measured]) -> list[dict[str, str]]:
+    """Per scenario: ours beside the best of the four others."""
+    rows = []
+    for scenario in dict.fromkeys(row.scenario for row in measured):
+        of_scenario = {row.estimator: row for row in measured if row.scenario == scenario}
+        ours = of_scenario[OURS]
+        best = min((of_scenario[name] for name in OTHERS), key=lambda row: row.mean_absolute_error)
+        harder = of_scenario[HARDER]
+        rows.append(
+            {
+                "scenario": scenario,
+                "newcomers": f"{ours.newcomers:,}",
+                "mean wait": f"{ours.mean_wait:.0f} s",
+                "our MAE": f"{ours.mean_absolute_error:.0f} s",
+                "our bias": f"{ours.bias / ours.mean_wait:+.1%}",
+                "our 90 %": f"{ours.error_90:.0f} s",
+                "best other": best.estimator,
+                "its MAE": f"{best.mean_absolute_error:.0f} s",
+                "ours below by": _below(ours, best),
+                "idle seen": f"{harder.mean_absolute_error:.0f} s",
+                "below by": _below(ours, harder),
+            }
+        )
+    return rows
+
+
+def _below(ours: Measured, other: Measured) -> str:
+    return f"{1 - ours.mean_absolute_error / other.mean_absolute_error:.0%}"
+
+
+def _details(measured: list[Measured]) -> list[dict[str, str]]:
+    return [
+        {
+            "scenario": row.scenario,
+            "estimator": row.estimator,
+            "MAE": f"{row.mean_absolute_error:.0f} s",
+            "MAE / mean wait": f"{row.mean_absolute_error / row.mean_wait:.2f}",
+            "bias": f"{row.bias / row.mean_wait:+.0%}",
+            "90 %": f"{row.error_90:.0f} s",
+            "days ours is nearer": "" if row.estimator == OURS else f"{row.better_days:.0%}",
+        }
+        for row in measured
+    ]
+
+
+def _tables(measured: list[Measured]) -> list[Table]:
+    tables = []
+    for rows in (_details(measured), _verdicts(measured)):
+        table = Table(box=box.SIMPLE_HEAD, header_style="bold cyan")
+        for column in rows[0]:
+            table.add_column(
+                column, justify="left" if column in {"scenario", "estimator", "best other"} else "right"
+            )
+        for row in rows:
+            table.add_row(*row.values(), style="bold" if row.get("estimator") == OURS else None)
+        tables.append(table)
+    return tables
+
+
+def _markdown(measured: list[Measured], days: int) -> str:
+    return "\n".join(
+        [
+            "# The wait estimate, measured",
+            "",
+            f"Written by `make bench-wait` on {datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}: {days}",
+            "simulated days per scenario (bench/wait_scenarios.py). Every newcomer while a doctor is on duty counts; for who",
+            "left unseen the wait is the one they would have had. MAE: mean absolute error. Bias: mean of estimate less wait,",
+            "as a share of the mean wait. Last line: all newcomers together.",
+            "",
+            *_markdown_table(_verdicts(measured)),
+            "",
+            "`idle seen` is the position formula of a product that says 0 when a doctor is idle: harder than the four.",
+            "",
+            "## Every estimator",
+            "",
+            "`frontdesk, told less` is not told who left unseen and when doctors came and went.",
+            "",
+            *_markdown_table(_details(measured)),
+            "",
+        ]
+    )
+
+
+def _markdown_table(rows: list[dict[str, str]]) -> list[str]:
+    lines = ["| " + " | ".join(rows[0]) + " |", "|" + "---|" * len(rows[0])]
+    return lines + ["| " + " | ".join(row.values()) + " |" for row in rows]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""The days that the wait estimate is measured on."""
+
+from collections.abc import Callable
+from math import log, sqrt
+from random import Random
+
+from bench.wait_world import HOUR, Plan, Scenario, Shift
+
+MINUTE = 60.0
+DAY = (0.0, 15 * HOUR)
+
+
+def lognormal(mean: float, spread: float) -> Callable[[Random], float]:
+    """Visits with this mean and a standard deviation of so many means."""
+    sigma = sqrt(log(1 + spread**2))
+    return lambda random: random.lognormvariate(log(mean) - sigma**2 / 2, sigma)
+
+
+def bimodal(short: float, long: float, share_short: float) -> Callable[[Random], float]:
+    """Prescriptions and consultations."""
+
+    def length(random: Random) -> float:
+        middle = short if random.random() < share_short else long
+        return max(20.0, random.gauss(middle, 0.15 * middle))
+
+    return length
+
+
+def exponential(mean: float) -> Callable[[Random], float]:
+    return lambda random: random.expovariate(1 / mean)
+
+
+def steady(
+    rate: float, length: Callable[[Random], float], patience: Callable[[Random], float] | None = None
+) -> Plan:
+    return Plan(lambda _: rate, length, rate, patience)
+
+
+def between(times: tuple[float, float], inside: float, outside: float) -> Callable[[float], float]:
+    return lambda t: inside if times[0] <= t < times[1] else outside
+
+
+def all_day(count: int, capacity: int = 1) -> Callable[[Random], list[Shift]]:
+    return lambda _: [Shift((DAY,), capacity=capacity)] * count
+
+
+def uneven(_: Random) -> list[Shift]:
+    first, second = frozenset({1}), frozenset({2})
+    return [Shift((DAY,), plans) for plans in (first, second, None, None, None)]
+
+
+def comings_and_goings(random: Random) -> list[Shift]:
+    """Eight doctors, each on duty for one to three hours, then away for a quarter of an hour to an hour and a half."""
+    shifts = []
+    for _ in range(8):
+        spans, at = [], random.uniform(-2, 0.5) * HOUR
+        while at < DAY[1]:
+            end = at + random.uniform(1, 3) * HOUR
+            if end > 0:
+                spans.append((max(0.0, at), end))
+            at = end + random.uniform(0.25, 1.5) * HOUR
+        shifts.append(Shift(tuple(spans)))
+    return [*shifts, Shift((DAY,))]
+
+
+SCENARIOS = [
+    Scenario("one doctor", {1: steady(4.6, lognormal(10 * MINUTE, 0.6))}, all_day(1)),
+    Scenario("ten doctors", {1: steady(44, lognormal(12 * MINUTE, 0.7))}, all_day(10)),
+    Scenario(
+        "two plans share doctors unevenly",
+        {1: steady(9, lognormal(8 * MINUTE, 0.6)), 2: steady(8.5, lognormal(20 * MINUTE, 0.6))},
+        uneven,
+    ),
+    Scenario(
+        "lunch-time burst",
+        {1: Plan(between((4 * HOUR, 5.5 * HOUR), 45, 18), lognormal(12 * MINUTE, 0.6), 45)},
+        all_day(6),
+    ),
+    Scenario("lognormal visits, long tail", {1: steady(17, lognormal(12 * MINUTE, 1.3))}, all_day(4)),
+    Scenario("bimodal visits", {1: steady(16.5, bimodal(5 * MINUTE, 30 * MINUTE, 0.7))}, all_day(4)),
+    Scenario("doctors leave and arrive", {1: steady(31, lognormal(12 * MINUTE, 0.6))}, comings_and_goings),
+    Scenario(
+        "abandonment",
+        {1: steady(24, lognormal(14 * MINUTE, 0.6), lognormal(25 * MINUTE, 0.8))},
+        all_day(5),
+    ),
+    Scenario(
+        "chat, three visits at a time", {1: steady(34, lognormal(22 * MINUTE, 0.6))}, all_day(4, capacity=3)
+    ),
+    Scenario(
+        "cold start",
+        {1: steady(24, lognormal(11 * MINUTE, 0.6)), 2: steady(4, lognormal(20 * MINUTE, 0.6))},
+        all_day(6),
+        measured=(0.0, 2 * HOUR),
+    ),
+]

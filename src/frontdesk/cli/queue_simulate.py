@@ -1,0 +1,142 @@
+"""`frontdesk queue simulate`: a sandbox whose queues move, fed with the events of invented practices as a clinic would."""
+
+import os
+import secrets
+import time
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from random import Random
+from typing import Annotated, Any
+
+import typer
+
+from frontdesk.cli.installation import migrated_database
+from frontdesk.cli.options import Json, OnlyAccount
+from frontdesk.cli.output import fail, print_json, say, settings
+from frontdesk.cli.queue_practice import Practice
+from frontdesk.clock import Clock, system_clock
+from frontdesk.config import Environment
+from frontdesk.db import Database, Tx
+from frontdesk.db.races import write_together
+from frontdesk.errors import Unavailable
+from frontdesk.plans import list_plans
+from frontdesk.queues import ingest, list_in_visit, list_on_duty, list_waiting, parse_event
+
+STEP_SECONDS = 0.5
+BATCH = 500
+LEAST_DOCTORS = 2  # of each practice; the missing ones come on duty at once
+
+
+def simulate(
+    account: OnlyAccount = None,
+    *,
+    speed: Annotated[
+        float, typer.Option(help="10: a visit of 12 minutes takes 72 seconds.", min=0.1, max=1000)
+    ] = 10.0,
+    seconds: Annotated[
+        float | None, typer.Option(help="Stop after so many seconds; else at Ctrl-C.", min=0)
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="The same seed makes the same patients.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Let patients come and doctors see them in the plans of a sandbox. Not in production.
+
+    Who is on duty, waits or is with a doctor already takes part.
+
+    Example: frontdesk queue simulate --speed 10
+    """
+    config = settings()
+    if config.environment is Environment.PRODUCTION:
+        fail("Nothing is simulated where FRONTDESK_ENVIRONMENT is production. Use a sandbox installation.")
+    with migrated_database(config) as db:
+        practices = db.ask(lambda tx: open_practices(tx, account, Random(seed)))  # noqa: S311 - invented patients
+        if not practices:
+            fail("There is no plan to simulate. Make some: frontdesk demo")
+        feeder = Feeder(db, practices, speed=speed, clock=system_clock)
+        parent, end = os.getppid(), None if seconds is None else time.monotonic() + seconds
+        try:
+            feeder.feed()
+            while (end is None or time.monotonic() < end) and os.getppid() == parent:
+                time.sleep(STEP_SECONDS)
+                feeder.feed()
+        except KeyboardInterrupt:
+            pass
+    _report(feeder.counts, as_json=as_json)
+
+
+def open_practices(tx: Tx, account_id: int | None, chance: Random) -> list[Practice]:
+    """One for each provider group that serves the plans, with those who are there already."""
+    plans: defaultdict[int, list[int]] = defaultdict(list)
+    for plan in list_plans(tx, account_id):
+        if plan.accepting_patients:
+            plans[plan.provider_group.id].append(plan.id)
+    waiting, seen, on_duty = list_waiting(tx), list_in_visit(tx), list_on_duty(tx)
+    practices = []
+    for group, ids in plans.items():
+        line = sorted((one.joined_at, one.patient, one.plan_id) for one in waiting if one.plan_id in ids)
+        doctors = [one.doctor for one in on_duty if one.provider_group_id == group]
+        arriving = [f"sim-dr-{n}" for n in range(len(doctors) + 1, LEAST_DOCTORS + 1)]
+        practice = Practice(
+            group,
+            ids,
+            [*doctors, *arriving],
+            arriving=arriving,
+            mark=f"sim-{secrets.token_hex(4)}",
+            chance=Random(chance.random()),  # noqa: S311 - invented patients
+            waiting=deque((patient, plan_id) for _, patient, plan_id in line),
+        )
+        with_doctor = {one.doctor: (one.visit, one.plan_id) for one in seen if one.plan_id in ids}
+        practice.begin([(*with_doctor[doctor], doctor) for doctor in doctors if doctor in with_doctor])
+        practices.append(practice)
+    return practices
+
+
+class Feeder:
+    """Tells what happens in the practices, whose clocks run `speed` times as fast; `counts` by type of event."""
+
+    def __init__(self, db: Database, practices: Sequence[Practice], *, speed: float, clock: Clock) -> None:
+        self.counts: Counter[str] = Counter()
+        self._db = db
+        self._practices = practices
+        self._speed = speed
+        self._clock = clock
+        self._began = clock()
+        self._mark = secrets.token_hex(6)
+        self._untold: deque[dict[str, Any]] = deque()
+        self._number = 0
+
+    def feed(self) -> None:
+        """Tell what has happened since; what can't be told now is told the next time."""
+        passed = (self._clock() - self._began).total_seconds() * self._speed
+        for practice in self._practices:
+            for second, event in practice.until(passed):
+                self._number += 1
+                at = self._began + timedelta(seconds=second / self._speed)
+                self._untold.append({"id": f"sim-{self._mark}-{self._number}", "at": at.isoformat(), **event})
+        while self._untold:
+            batch = [self._untold[n] for n in range(min(BATCH, len(self._untold)))]
+            try:
+                self._tell(batch, self._clock())
+            except Unavailable:
+                return
+            for event in batch:
+                self._untold.popleft()
+                self.counts[event["type"]] += 1
+
+    def _tell(self, batch: Sequence[dict[str, Any]], now: datetime) -> None:
+        """The way that a clinical system's events take, but for HTTP."""
+        events = [
+            reading.event for reading in (parse_event(sent, now=now) for sent in batch) if reading.event
+        ]
+        work: Callable[..., Any] = lambda tx, items: ingest(tx, items, now=now)  # noqa: E731 - typed for `write_together`
+        write_together(self._db, events, work)
+
+
+def _report(counts: Counter[str], *, as_json: bool) -> None:
+    if as_json:
+        print_json({"events": counts.total(), "by_type": dict(sorted(counts.items()))})
+    else:
+        say(
+            f"{counts.total()} events: {counts['patient.joined']} patients came, {counts['visit.ended']} were seen."
+        )

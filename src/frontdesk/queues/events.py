@@ -1,0 +1,210 @@
+"""What a clinical system tells about the queue: an untrusted JSON object in, an event or ALL its faults out; pure.
+
+Doctors and visits are opaque references. Whether a plan or a provider group exists, only the database can tell.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from frontdesk.errors import Fault
+from frontdesk.text import SHOWN_NAMES, Rejected, parse_text, shown_name
+
+REFERENCE_LENGTH = 255
+LARGEST_ID = 2**63 - 1
+LARGEST_CAPACITY = 100
+MOST_PLANS = 1000
+
+SKEW = timedelta(minutes=5)  # how far the feeder's clock may be ahead
+LATEST = timedelta(days=7)  # how late an event may come; its id is remembered for longer (`rebuild.prune`)
+
+FAULT_CODES = {
+    "required": "The field is missing, null or blank, and this type of event needs it.",
+    "wrong_type": "The value has another JSON type than the field's.",
+    "too_long": "The text has more than 255 characters.",
+    "control_character": "The text contains a control character or half of a surrogate pair.",
+    "not_allowed": "The value is not one of the allowed ones.",
+    "not_a_time": "The value is not a real time in ISO 8601 form with Z or an offset.",
+    "in_the_future": "The time is more than 5 minutes ahead of the service's clock.",
+    "too_old": "The time is more than 7 days ago.",
+    "not_found": "There is no such plan or provider group.",
+    "not_of_group": "The plan is served by another provider group.",
+    "unknown_field": "There is no such field (only with Prefer: handling=strict).",
+}
+
+
+class EventType(StrEnum):
+    DOCTOR_ON_DUTY = "doctor.on_duty"
+    DOCTOR_OFF_DUTY = "doctor.off_duty"
+    PATIENT_JOINED = "patient.joined"
+    PATIENT_LEFT = "patient.left"
+    VISIT_STARTED = "visit.started"
+    VISIT_ENDED = "visit.ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event. Without a `visit` it is a doctor's. `provider_group_id` None: that of the plan.
+
+    `plan_ids` None: the doctor serves all plans of the group; `capacity`: how many visits at a time.
+    """
+
+    id: str
+    type: EventType
+    at: datetime
+    provider_group_id: int | None = None
+    plan_id: int | None = None
+    doctor: str | None = None
+    visit: str | None = None
+    plan_ids: tuple[int, ...] | None = None
+    capacity: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """An event as sent: the event, or its faults. `id` is told back as far as it could be read."""
+
+    id: str | None
+    event: Event | None
+    faults: tuple[Fault, ...] = ()
+    ignored: tuple[str, ...] = ()
+
+
+_DOCTORS = {EventType.DOCTOR_ON_DUTY, EventType.DOCTOR_OFF_DUTY}
+_NEEDS: dict[EventType, tuple[str, ...]] = {
+    EventType.DOCTOR_ON_DUTY: ("provider_group_id", "doctor"),
+    EventType.DOCTOR_OFF_DUTY: ("provider_group_id", "doctor"),
+    EventType.PATIENT_JOINED: ("plan_id", "visit"),
+    EventType.PATIENT_LEFT: ("plan_id", "visit"),
+    EventType.VISIT_STARTED: ("plan_id", "visit", "doctor"),
+    EventType.VISIT_ENDED: ("plan_id", "visit"),
+}
+# What is kept of the fields that a type does not need; the rest of the known ones is passed over.
+_MAY_HAVE: dict[EventType, tuple[str, ...]] = {
+    EventType.DOCTOR_ON_DUTY: ("plan_ids", "capacity"),
+    EventType.PATIENT_JOINED: ("provider_group_id",),
+    EventType.PATIENT_LEFT: ("provider_group_id",),
+    EventType.VISIT_STARTED: ("provider_group_id",),
+    EventType.VISIT_ENDED: ("provider_group_id", "doctor"),
+}
+_NOT_A_TIME = Rejected("not_a_time", "must be an ISO 8601 time with Z or an offset")
+_TIME = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})"
+)
+
+
+def parse_event(sent: object, *, now: datetime, strict: bool = False) -> Reading:
+    """One event as a clinical system sends it. Never raises."""
+    if not isinstance(sent, Mapping):
+        return Reading(None, None, (Fault("", "wrong_type", "must be an object"),))
+    faults: list[Fault] = []
+    read: dict[str, Any] = {}
+    for name in ("id", "type", "at"):
+        _take(sent, name, read, faults, required=True)
+    type_: EventType | None = read.get("type")
+    if type_ is not None:
+        for name in _NEEDS[type_]:
+            _take(sent, name, read, faults, required=True)
+        for name in _MAY_HAVE.get(type_, ()):
+            _take(sent, name, read, faults, required=False)
+    if "at" in read:
+        faults += _out_of_time(read["at"], now)
+    unknown = tuple(str(name) for name in sent if name not in _READERS)
+    if strict:
+        names = unknown[:SHOWN_NAMES]
+        faults += [Fault(shown_name(name), "unknown_field", "there is no such field") for name in names]
+    if faults:
+        return Reading(read.get("id"), None, tuple(faults), unknown)
+    if type_ is EventType.DOCTOR_ON_DUTY:
+        read.setdefault("capacity", 1)
+    return Reading(read["id"], Event(**read), (), unknown)
+
+
+def _take(
+    sent: Mapping[str, object], name: str, read: dict[str, Any], faults: list[Fault], *, required: bool
+) -> None:
+    value = sent.get(name)
+    if value is None:
+        if required:
+            faults.append(Fault(name, "required", "must not be missing, null or blank"))
+        return
+    try:
+        read[name] = _READERS[name](value)
+    except Rejected as rejected:
+        faults.append(Fault(name, rejected.code, rejected.message))
+
+
+def _out_of_time(at: datetime, now: datetime) -> list[Fault]:
+    if at > now + SKEW:
+        return [Fault("at", "in_the_future", "must not be more than 5 minutes ahead of the service's clock")]
+    if at < now - LATEST:
+        return [Fault("at", "too_old", "must not be more than 7 days ago")]
+    return []
+
+
+def _reference(value: object) -> str:
+    text = parse_text(value, limit=REFERENCE_LENGTH)
+    if not text:
+        raise Rejected("required", "must not be missing, null or blank")
+    return text
+
+
+def _type(value: object) -> EventType:
+    if type(value) is not str:
+        raise Rejected("wrong_type", "must be a string")
+    try:
+        return EventType(value)
+    except ValueError:
+        raise Rejected("not_allowed", "must be one of: " + ", ".join(EventType)) from None
+
+
+def _time(value: object) -> datetime:
+    """CONTRACT, Wire conventions: ISO 8601 with Z or an offset; a time without one could be any."""
+    if type(value) is not str:
+        raise Rejected("wrong_type", "must be a string")
+    if not _TIME.fullmatch(value):
+        raise _NOT_A_TIME
+    try:
+        return datetime.fromisoformat(value.upper()).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise _NOT_A_TIME from None
+
+
+def _id(value: object) -> int:
+    if type(value) is not int:
+        raise Rejected("wrong_type", "must be a whole number")
+    if not 1 <= value <= LARGEST_ID:
+        raise Rejected("not_found", "names nothing here")
+    return value
+
+
+def _ids(value: object) -> tuple[int, ...]:
+    if type(value) is not list:
+        raise Rejected("wrong_type", "must be an array of plan ids")
+    if not 1 <= len(value) <= MOST_PLANS:
+        raise Rejected("not_allowed", f"must name 1 to {MOST_PLANS} plans; leave it out for all")
+    return tuple(sorted({_id(one) for one in value}))
+
+
+def _capacity(value: object) -> int:
+    if type(value) is not int:
+        raise Rejected("wrong_type", "must be a whole number")
+    if not 1 <= value <= LARGEST_CAPACITY:
+        raise Rejected("not_allowed", f"must be 1 to {LARGEST_CAPACITY}")
+    return value
+
+
+_READERS: dict[str, Callable[[object], Any]] = {
+    "id": _reference,
+    "type": _type,
+    "at": _time,
+    "provider_group_id": _id,
+    "plan_id": _id,
+    "doctor": _reference,
+    "visit": _reference,
+    "plan_ids": _ids,
+    "capacity": _capacity,
+}

@@ -1,0 +1,174 @@
+"""The commands that look at live queues, let them move, and keep their events."""
+
+from collections import Counter, deque
+from dataclasses import replace
+from datetime import timedelta
+from random import Random
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from frontdesk.cli.queue_accuracy import chart
+from frontdesk.cli.queue_practice import Practice
+from frontdesk.cli.queue_simulate import Feeder, open_practices
+from frontdesk.clock import system_clock
+from frontdesk.db.races import write_together
+from frontdesk.queues import ingest, list_in_visit, list_on_duty, list_waiting, rebuild
+from frontdesk.queues.store.upkeep import log_estimates
+from frontdesk.queues.tables import encounters
+from tests.cli.conftest import CommandLine
+from tests.conftest import SetClock
+from tests.queues.feed import JOINED, STARTED, event
+
+
+@pytest.fixture
+def demo(cli: CommandLine) -> dict[str, Any]:
+    made: dict[str, Any] = cli.json("demo")
+    return made
+
+
+def test_the_board_shows_each_plan_with_its_queue(cli: CommandLine, demo: dict[str, Any]) -> None:
+    items = cli.json("queue", "watch")
+    assert [item["plan_id"] for item in items] == demo["plan_ids"]
+    assert [item["doctors"] for item in items] == [2, 2, 1, 1]
+    assert [item["queue_length"] for item in items] == [3, 1, 2, 0]
+    assert all(item["is_active"] and item["estimated_wait_time"] > 0 for item in items)
+    assert items[0]["last_hour"] == {"matched": 0, "mean_error_seconds": None}
+    board = cli.text("queue", "watch", "--once", "--account", str(demo["account_id"]))
+    assert "Demo Bronze" in board
+    assert "min" in board
+
+
+def test_simulated_practices_move_the_queues_and_leave_a_state_that_follows_from_the_events(
+    cli: CommandLine, demo: dict[str, Any]
+) -> None:
+    clock = SetClock(system_clock())
+    db = cli.open()
+    practices = db.ask(lambda tx: open_practices(tx, demo["account_id"], Random(7)))
+    feeder = Feeder(db, practices, speed=10, clock=clock)
+    lengths = set()
+    for _ in range(12):
+        clock.advance(60)
+        feeder.feed()
+        lengths.add(len(db.ask(list_waiting)))
+        assert len(db.ask(list_on_duty)) >= 2
+    assert len(lengths) > 2
+    assert set(feeder.counts) >= {"patient.joined", "visit.started", "visit.ended"}
+    assert {visit.doctor for visit in db.ask(list_in_visit)} <= {
+        doctor.doctor for doctor in db.ask(list_on_duty)
+    }
+    with db.write() as tx:
+        assert rebuild(tx).mended == 0
+    db.close()
+
+
+def test_simulating_for_a_while_tells_what_happened(cli: CommandLine, demo: dict[str, Any]) -> None:
+    told = cli.json("queue", "simulate", "--seconds", "0", "--seed", "1", "--speed", "1000")
+    assert told["events"] == sum(told["by_type"].values())
+    assert "patients came" in cli.text("queue", "simulate", "--seconds", "0")
+
+
+def test_nothing_is_simulated_in_production_or_without_plans(cli: CommandLine) -> None:
+    assert "production" in cli.refused("queue", "simulate", environment="production")
+    assert "frontdesk demo" in cli.refused("queue", "simulate")
+
+
+def test_a_practice_sees_everybody_in_turn_and_loses_nobody() -> None:
+    practice = Practice(1, [5, 6], ["dr-1", "dr-2"], "sim", Random(3), deque([("old-1", 5), ("old-2", 6)]))
+    practice.begin([("old-0", 5, "dr-1")])
+    seen: dict[str, list[str]] = {}
+    times = []
+    for at, happening in practice.until(24 * 3600):
+        times.append(at)
+        if "visit" in happening:
+            seen.setdefault(happening["visit"], []).append(happening["type"])
+    assert times == sorted(times)
+    ways = Counter(tuple(way) for way in seen.values())
+    whole = ("patient.joined", "visit.started", "visit.ended")
+    unfinished = {whole[:1], whole[:2], ("patient.joined", "patient.left"), whole, ("visit.ended",)}
+    assert set(ways) <= unfinished | {("visit.started", "visit.ended"), ("patient.left",)}
+    assert ways[whole] > 100
+    assert [seen["old-0"], seen["old-1"][-1:]] == [["visit.ended"], ["visit.ended"]]
+
+
+def test_rebuilding_mends_what_does_not_follow_from_the_events(
+    cli: CommandLine, demo: dict[str, Any]
+) -> None:
+    assert cli.json("queue", "rebuild")["mended"] == 0
+    db = cli.open()
+    with db.write() as tx:
+        tx.execute(update(encounters).values(state="left"))
+    db.close()
+    assert "were mended" in cli.text("queue", "rebuild")
+    assert "as it should be" in cli.text("queue", "rebuild")
+    assert [entry["action"] for entry in cli.audit_trail()][-3:] == ["queue.rebuilt"] * 3
+
+
+def test_old_events_are_forgotten_by_age(cli: CommandLine, demo: dict[str, Any]) -> None:
+    assert cli.json("queue", "prune") == {"events": 0, "encounters": 0, "estimates": 0}
+    plan, now = demo["plan_ids"][0], system_clock()
+    then = now - timedelta(days=30)
+    db = cli.open()
+    old = [
+        event("1", JOINED, 0, plan_id=plan, visit="old"),
+        event("2", STARTED, 0, plan_id=plan, visit="old", doctor="x"),
+    ]
+    late = [replace(one, at=then) for one in old]
+    write_together(db, late, lambda tx, events: ingest(tx, events, now=now))
+    db.close()
+    assert cli.json("queue", "prune", "--older-than", "29d") == {"events": 2, "encounters": 1, "estimates": 0}
+    assert "Forgotten: 0 events" in cli.text("queue", "prune", "--older-than", "29d")
+
+
+@pytest.mark.parametrize("age", ["7d", "90", "0d", "d", "90h", "٩0d"])
+def test_an_age_in_which_events_may_come_again_is_misuse(bare_cli: CommandLine, age: str) -> None:
+    assert "8d at least" in bare_cli.refused("queue", "prune", "--older-than", age, status=2)
+
+
+def test_estimates_are_compared_with_the_waits_that_came(cli: CommandLine, demo: dict[str, Any]) -> None:
+    assert "No patient" in cli.text("queue", "accuracy")
+    plan, now = demo["plan_ids"][0], system_clock()
+    db = cli.open()
+    for number, (minutes_ago, estimate, wait) in enumerate([(50, 600, 660), (30, 300, 240), (10, 60, 90)]):
+        joined = now - timedelta(minutes=minutes_ago)
+        row = {"plan_id": plan, "taken_at": joined - timedelta(seconds=5), "estimate_seconds": estimate}
+        made = [
+            event(f"j{number}", JOINED, 0, plan_id=plan, visit=f"v{number}"),
+            event(f"s{number}", STARTED, 0, plan_id=plan, visit=f"v{number}", doctor="dr-1"),
+            event(f"k{number}", JOINED, 0, plan_id=plan, visit=f"second{number}"),
+            event(f"t{number}", STARTED, 0, plan_id=plan, visit=f"second{number}", doctor="dr-2"),
+        ]
+        seconds = (0, wait, 3, 2000)
+        made = [
+            replace(one, at=joined + timedelta(seconds=at)) for one, at in zip(made, seconds, strict=True)
+        ]
+        with db.write() as tx:
+            log_estimates(tx, [row | {"expires_at": joined + timedelta(seconds=10)}])
+            ingest(tx, made, now=now)
+    db.close()
+    told = cli.json("queue", "accuracy", "--hours", "2")
+    assert told["plans"] == [
+        {
+            "plan_id": plan,
+            "matched": 3,
+            "mean_wait_seconds": 330.0,
+            "mean_error_seconds": 50.0,
+            "bias_seconds": -10.0,
+            "p90_error_seconds": 60.0,
+        }
+    ]
+    assert sum(hour["matched"] for hour in told["by_hour"]) == 3
+    assert "0:50 min" in cli.text("queue", "accuracy")
+    assert cli.json("queue", "watch")[0]["last_hour"] == {"matched": 3, "mean_error_seconds": 50}
+
+
+def test_the_chart_has_a_bar_for_each_hour() -> None:
+    hours = [
+        {"hour": f"2026-11-20T1{n}:00:00Z", "mean_error_seconds": error}
+        for n, error in enumerate((30.0, 60.0, 0.0))
+    ]
+    lines = chart(hours)
+    assert [line.count("█") for line in lines] == [20, 40, 0]
+    assert lines[0].startswith("11-20 10h")
+    assert lines[1].endswith("1:00 min")

@@ -1,0 +1,1 @@
+"""The operator's HTTP interface, as a clinical system sees it."""

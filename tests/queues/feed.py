@@ -1,0 +1,62 @@
+"""Invented queues to feed: two provider groups of one account, events with short names, and what the projection holds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from frontdesk import access, plans
+from frontdesk.db import Database, Tx
+from frontdesk.queues import Event, EventType, Taken, ingest
+from frontdesk.queues.tables import duties, encounters
+from tests.factories import NOW
+
+ON, OFF = EventType.DOCTOR_ON_DUTY, EventType.DOCTOR_OFF_DUTY
+JOINED, LEFT = EventType.PATIENT_JOINED, EventType.PATIENT_LEFT
+STARTED, ENDED = EventType.VISIT_STARTED, EventType.VISIT_ENDED
+
+
+@dataclass(frozen=True, slots=True)
+class Clinic:
+    """A provider group with plans of one account, nobody on duty."""
+
+    account_id: int
+    group_id: int
+    plan_ids: tuple[int, ...]
+
+
+def make_clinic(db: Database, name: str = "Example", *, plan_count: int = 2) -> Clinic:
+    with db.write() as tx:
+        account = access.create_account(tx, name=name, now=NOW)
+        group = plans.create_provider_group(tx, name=f"{name} Doctors", external_id=None, now=NOW)
+        made = [
+            plans.create_plan(tx, plans.NewPlan(account.id, group.id, f"plan-{n}", f"Plan {n}"), now=NOW)
+            for n in range(plan_count)
+        ]
+    return Clinic(account.id, group.id, tuple(plan.id for plan in made))
+
+
+def event(id_: str, type_: EventType, seconds: float, **fields: Any) -> Event:
+    """An event so many seconds after NOW."""
+    return Event(id_, type_, NOW + timedelta(seconds=seconds), **fields)
+
+
+def feed(db: Database, *events: Event) -> list[Taken]:
+    """The events as one batch, in a transaction of its own."""
+    with db.write() as tx:
+        return ingest(tx, events, now=NOW)
+
+
+def projection(tx: Tx, clinic: Clinic) -> dict[str, Sequence[Any]]:
+    """What follows from a clinic's events, by visit and doctor: without ids of rows, its plans named by their place."""
+    places = {plan_id: place for place, plan_id in enumerate(clinic.plan_ids)}
+    found: dict[str, Sequence[Any]] = {}
+    for table, name in ((encounters, "visit"), (duties, "doctor")):
+        for row in tx.execute(table.select().where(table.c.provider_group_id == clinic.group_id)).mappings():
+            values = {key: value for key, value in row.items() if key not in ("id", "provider_group_id")}
+            if "plan_id" in values:
+                values["plan_id"] = places[values["plan_id"]]
+            if values.get("plan_ids"):
+                values["plan_ids"] = [places[plan_id] for plan_id in values["plan_ids"]]
+            found[f"{name} {row[name]}"] = list(values.items())
+    return found
