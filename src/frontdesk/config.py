@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from urllib.parse import urlsplit
 
+SECRET_LENGTH = 32  # characters
+
 
 class ConfigError(Exception):
     """A setting that can't be used; the message names it and says how to mend it."""
@@ -32,6 +34,7 @@ class Config:
     environment: Environment
     uniqueness: Uniqueness
     queue_ttl_seconds: int
+    link_secret: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,12 @@ def _seconds(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 86_400:
         raise ValueError("use whole seconds between 1 and 86400")
     return int(text)
+
+
+def _secret(text: str) -> str:
+    if text and len(text) < SECRET_LENGTH:
+        raise ValueError(f"use at least {SECRET_LENGTH} characters that nobody can guess")
+    return text
 
 
 def _one_of(kind: type[StrEnum]) -> Callable[[str], StrEnum]:
@@ -109,6 +118,13 @@ SETTINGS: tuple[Setting, ...] = (
         "15",
         "How long the values of a plan's queue are served before they are taken anew.",
         _seconds,
+    ),
+    Setting(
+        "link_secret",
+        "",
+        "What the links in invitations are made from: 32 or more characters that nobody can guess, the same for every "
+        "process of the installation. Production needs one.",
+        _secret,
     ),
 )
 

@@ -9,6 +9,7 @@ from sqlalchemy import (
     Integer,
     String,
     Table,
+    Text,
     UniqueConstraint,
 )
 
@@ -51,4 +52,36 @@ invitations = Table(
     ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
     UniqueConstraint("member_id", "kind"),
     Index("ix_invitations_state_account_id_id", "state", "account_id", "id"),
+)
+
+# The links in a mail carry tokens of which only the SHA-256 is kept. A second Message-ID brings a second row.
+invitation_links = Table(
+    "invitation_links",
+    metadata,
+    Column("registration_hash", String(64), primary_key=True),
+    Column("unsubscribe_hash", String(64), nullable=False),
+    Column("invitation_id", Id, ForeignKey("invitations.id"), nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    UniqueConstraint("unsubscribe_hash"),
+)
+
+# What an account says in its own words; null is the product's own text.
+invitation_templates = Table(
+    "invitation_templates",
+    metadata,
+    Column("account_id", Id, ForeignKey("accounts.id"), primary_key=True),
+    Column("subject", String(500), nullable=True),
+    Column("text", Text, nullable=True),
+    Column("html", Text, nullable=True),
+    Column("updated_at", UtcTime, nullable=False),
+)
+
+# What became of a message after the relay took it; each kind of report counts once.
+delivery_reports = Table(
+    "delivery_reports",
+    metadata,
+    Column("invitation_id", Id, ForeignKey("invitations.id"), primary_key=True),
+    Column("kind", String(16), primary_key=True),
+    Column("status", String(11), nullable=True),
+    Column("received_at", UtcTime, nullable=False),
 )
