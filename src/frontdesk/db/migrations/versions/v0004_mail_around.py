@@ -6,7 +6,7 @@ from alembic import op
 from frontdesk.db.schema import Id, UtcTime
 
 revision = "0004"
-down_revision = "0001"
+down_revision = "0003"
 
 
 def upgrade() -> None:
@@ -14,6 +14,7 @@ def upgrade() -> None:
         "invitation_links",
         sa.Column("registration_hash", sa.String(length=64), nullable=False),
         sa.Column("unsubscribe_hash", sa.String(length=64), nullable=False),
+        sa.Column("message_id", sa.String(length=255), nullable=False),
         sa.Column("invitation_id", Id, nullable=False),
         sa.Column("created_at", UtcTime(), nullable=False),
         sa.ForeignKeyConstraint(
@@ -22,6 +23,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("registration_hash", name=op.f("pk_invitation_links")),
         sa.UniqueConstraint("unsubscribe_hash", name=op.f("uq_invitation_links_unsubscribe_hash")),
     )
+    op.create_index(op.f("ix_invitation_links_message_id"), "invitation_links", ["message_id"], unique=False)
     op.create_table(
         "invitation_templates",
         sa.Column("account_id", Id, nullable=False),
