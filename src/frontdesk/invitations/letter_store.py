@@ -53,6 +53,18 @@ def find_unsubscriber(tx: Tx, unsubscribe_hash: str) -> str | None:
     return tx.execute(query).scalar()
 
 
+def find_by_message_id(tx: Tx, message_id: str) -> dict[str, Any] | None:
+    """The invitation whose mail has, or ever had, this Message-ID."""
+    query = (
+        select(invitations)
+        .join(invitation_links, invitations.c.id == invitation_links.c.invitation_id)
+        .where(invitation_links.c.message_id == message_id)
+        .limit(1)
+    )
+    row = tx.execute(query).mappings().first()
+    return None if row is None else dict(row)
+
+
 def find_templates(tx: Tx, account_ids: Collection[int]) -> list[dict[str, Any]]:
     columns = ("account_id", "subject", "text", "html")
     return find_set(tx, invitation_templates, "account_id", account_ids, columns=columns).rows

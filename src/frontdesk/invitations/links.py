@@ -43,27 +43,31 @@ def derive_tokens(link_secret: str, message_id: str) -> Tokens:
     )
 
 
-def remember_tokens(tx: Tx, tokens: Mapping[int, Tokens], *, now: datetime) -> None:
-    """Keep the hashes of the tokens, by invitation id, so that the links work. Keeping them again changes nothing.
+def give_tokens(
+    tx: Tx, message_ids: Mapping[int, str], *, link_secret: str, now: datetime
+) -> dict[int, Tokens]:
+    """The tokens of these mails, by invitation id, and their hashes kept so that the links work.
 
-    Called in the transaction that claims the invitations, before anything leaves.
+    Called with the Message-IDs by invitation id in the transaction that claims the invitations, before anything leaves.
+    Giving the same again changes nothing.
     """
-    hashes = {digest(pair.registration): (id_, digest(pair.unsubscribe)) for id_, pair in tokens.items()}
+    tokens = {id_: derive_tokens(link_secret, message_id) for id_, message_id in message_ids.items()}
+    hashes = {digest(pair.registration): id_ for id_, pair in tokens.items()}
     known = letter_store.find_links(tx, list(hashes))
     at = stored_time(now)
-    letter_store.insert_links(
-        tx,
-        [
-            {
-                "registration_hash": registration,
-                "unsubscribe_hash": unsubscribe,
-                "invitation_id": invitation_id,
-                "created_at": at,
-            }
-            for registration, (invitation_id, unsubscribe) in hashes.items()
-            if registration not in known
-        ],
-    )
+    rows = [
+        {
+            "registration_hash": registration,
+            "unsubscribe_hash": digest(tokens[id_].unsubscribe),
+            "message_id": message_ids[id_],
+            "invitation_id": id_,
+            "created_at": at,
+        }
+        for registration, id_ in hashes.items()
+        if registration not in known
+    ]
+    letter_store.insert_links(tx, rows)
+    return tokens
 
 
 def find_landing(tx: Tx, token: str) -> Landing | None:
