@@ -10,14 +10,18 @@ from typer.core import TyperGroup
 from frontdesk import __version__
 from frontdesk.cli import (
     account,
+    bounces,
     client,
     deliverability,
     duty,
     invitations,
+    mailbox,
     member,
     plan,
     provider_group,
     queue,
+    suppression,
+    template,
 )
 from frontdesk.cli.check import check
 from frontdesk.cli.demo import demo
@@ -50,6 +54,10 @@ GROUPS = {
     "queue": queue,
     "member": member,
     "invitations": invitations,
+    "template": template,
+    "suppression": suppression,
+    "bounces": bounces,
+    "mailbox": mailbox,
 }
 for command in (serve, migrate, demo, check):
     app.command()(command)
