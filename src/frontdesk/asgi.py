@@ -10,6 +10,7 @@ from pathlib import Path
 from starlette.routing import Route, Router
 
 from frontdesk.api.routes import ENDPOINTS as CUSTOMER_ENDPOINTS
+from frontdesk.api.routes import PAGES
 from frontdesk.app import App
 from frontdesk.config import read_config
 from frontdesk.db import open_database
@@ -51,7 +52,7 @@ def build_asgi(app: App, telemetry: Telemetry | None = None) -> Asgi:
     routes = [
         Route(path, Resource(app, telemetry, list(endpoints)))
         for path, endpoints in groupby(
-            CUSTOMER_ENDPOINTS + OPERATOR_ENDPOINTS, lambda endpoint: endpoint.path
+            CUSTOMER_ENDPOINTS + PAGES + OPERATOR_ENDPOINTS, lambda endpoint: endpoint.path
         )
     ]
     router = Router(routes, redirect_slashes=False, default=Resource(app, telemetry, ()))

@@ -44,13 +44,14 @@ def find_landing(tx: Tx, registration_hash: str) -> dict[str, Any] | None:
     return None if row is None else dict(row)
 
 
-def find_unsubscriber(tx: Tx, unsubscribe_hash: str) -> str | None:
+def find_unsubscriber(tx: Tx, unsubscribe_hash: str) -> dict[str, Any] | None:
     query = (
-        select(invitations.c.address)
+        select(invitations.c.id.label("invitation_id"), invitations.c.account_id, invitations.c.address)
         .join(invitation_links, invitations.c.id == invitation_links.c.invitation_id)
         .where(invitation_links.c.unsubscribe_hash == unsubscribe_hash)
     )
-    return tx.execute(query).scalar()
+    row = tx.execute(query).mappings().first()
+    return None if row is None else dict(row)
 
 
 def find_by_message_id(tx: Tx, message_id: str) -> dict[str, Any] | None:

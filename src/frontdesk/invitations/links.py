@@ -36,6 +36,15 @@ class Landing:
     registration_url: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class Unsubscriber:
+    """Whose unsubscribe link it is: one invitation, sent to this address."""
+
+    invitation_id: int
+    account_id: int
+    address: str
+
+
 def derive_tokens(link_secret: str, message_id: str) -> Tokens:
     """The tokens of the mail with this Message-ID; the same each time."""
     return Tokens(
@@ -76,9 +85,10 @@ def find_landing(tx: Tx, token: str) -> Landing | None:
     return None if row is None else Landing(row["name"], row["registration_url"])
 
 
-def find_unsubscriber(tx: Tx, token: str) -> str | None:
-    """The address that the unsubscribe token was sent to; None for one that was never given out."""
-    return letter_store.find_unsubscriber(tx, digest(token)) if _TOKEN.fullmatch(token) else None
+def find_unsubscriber(tx: Tx, token: str) -> Unsubscriber | None:
+    """Whom the unsubscribe token was sent to; None for one that was never given out."""
+    row = letter_store.find_unsubscriber(tx, digest(token)) if _TOKEN.fullmatch(token) else None
+    return None if row is None else Unsubscriber(**row)
 
 
 def registration_link(*, base_url: str, registration_url: str | None, token: str) -> str:

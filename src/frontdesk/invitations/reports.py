@@ -5,12 +5,16 @@ one about a mail that is not ours changes nothing.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from frontdesk.db import Tx
 from frontdesk.invitations import letter_store
+from frontdesk.invitations.delivery.changes import Change, apply
+from frontdesk.invitations.states import State, Step
 from frontdesk.invitations.suppression import SuppressionReason, suppress
 
 MESSAGE_ID_LENGTH = 255
@@ -40,11 +44,15 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One event of the mail with this Message-ID. `status` is the enhanced status code (RFC 3463), if any was told."""
+    """One event of the mail with this Message-ID (without <>).
+
+    `status` is the enhanced status code (RFC 3463), if any was told; `permanent` is what the relay makes of a bounce itself.
+    """
 
     message_id: str
     event: Event
     status: str | None = None
+    permanent: bool | None = None
 
 
 def receive_report(tx: Tx, report: Report, *, now: datetime) -> Effect:
@@ -62,11 +70,37 @@ def receive_report(tx: Tx, report: Report, *, now: datetime) -> Effect:
     }
     if not letter_store.insert_report(tx, row):
         return Effect.KNOWN
+    _settle(tx, mail, report, now)
     if report.event is Event.COMPLAINED:
         suppress(tx, mail["address"], SuppressionReason.COMPLAINT, now=now)
-    elif report.event is Event.BOUNCED and is_hard_bounce(report.status):
+    elif report.event is Event.BOUNCED and _is_hard(report):
         suppress(tx, mail["address"], SuppressionReason.HARD_BOUNCE, now=now)
     return Effect.APPLIED
+
+
+def _settle(tx: Tx, mail: Mapping[str, Any], report: Report, now: datetime) -> None:
+    """Step 7 of the delivery protocol: the report tells what the relay's lost answer did not, or what came after it."""
+    state = State(mail["state"])
+    if mail["message_id"] != report.message_id:
+        return  # it is about a mail before the present one
+    unclear = state is State.AMBIGUOUS or (state in (State.PENDING, State.CLAIMED) and mail["losses"] > 0)
+    bounced = report.event is Event.BOUNCED
+    if unclear or (bounced and state is State.SENT):
+        change = Change(
+            mail["id"],
+            mail["epoch"],
+            state,
+            State.FAILED if bounced else State.SENT,
+            Step.BY_REPORT,
+            mail["attempts"],
+            mail["losses"],
+            closes=True,
+        )
+        apply(tx, [change], now=now)
+
+
+def _is_hard(report: Report) -> bool:
+    return is_hard_bounce(report.status) if report.permanent is None else report.permanent
 
 
 def is_hard_bounce(status: str | None) -> bool:
