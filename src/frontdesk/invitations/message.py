@@ -12,7 +12,7 @@ from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid
 from frontdesk.invitations.letters import InvitationLetter
 from frontdesk.invitations.links import Tokens, give_tokens, registration_link, unsubscribe_link
-from frontdesk.invitations.mime import mail_bytes, mailable, phrase, unstructured
+from frontdesk.invitations.mime import mail_bytes, mailable, mailbox, unstructured
 from frontdesk.invitations.wording import OWN_WORDS, Filling, Wording, find_wordings, render
 from frontdesk.mail import Letter
 
@@ -51,7 +51,7 @@ def compose(letter: InvitationLetter, gathered: Gathered, *, base_url: str, mail
     rendered = render(gathered.wordings.get(letter.account_id, OWN_WORDS), filling)
     try:
         headers = (
-            ("From", _mailbox(letter.sender_name, letter.sender_address or mail_from)),
+            ("From", mailbox(letter.sender_name, letter.sender_address or mail_from)),
             ("To", mailable(letter.address)),
             ("Subject", unstructured(rendered.subject)),
             ("Date", format_datetime(gathered.now.astimezone(UTC))),
@@ -65,7 +65,3 @@ def compose(letter: InvitationLetter, gathered: Gathered, *, base_url: str, mail
     except ValueError:
         fault = Fault("address", "not_mailable", "must be an address that a mail can carry")
         raise Invalid([fault]) from None  # the library's message holds the address
-
-
-def _mailbox(name: str | None, address: str) -> str:
-    return f"{phrase(name)} <{mailable(address)}>" if name else mailable(address)

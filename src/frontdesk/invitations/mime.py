@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from email_validator import validate_email
 
 LINE_LENGTH = 78
-_WORD_BYTES = 45  # of text in one encoded word, which may have 75 characters in all (RFC 2047)
+_WORD_BYTES = 39  # of text in one encoded word, so that a line has at most 76 characters (RFC 2047)
 
 _PRINTABLE = re.compile(r"[ -~]+")
 _SPECIALS = frozenset(' <>(),;:\\"[]')
@@ -28,12 +28,16 @@ def mail_bytes(headers: Sequence[tuple[str, str]], *, text: str, html: str | Non
     return head.encode() + b"MIME-Version: 1.0\r\n" + _body(text, html, seed)
 
 
-def phrase(name: str) -> str:
-    """A display name: in quotes, or encoded when it has more than ASCII or could be taken for encoded words."""
+def mailbox(name: str | None, address: str) -> str:
+    """Name and address. The name stands in quotes, or encoded when it has more than ASCII or looks encoded itself."""
+    if not name:
+        return mailable(address)
     if _is_plain(name):
-        escaped = name.replace("\\", "\\\\").replace('"', '\\"')
-        return f'"{escaped}"'
-    return _encoded_words(name)
+        shown = '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    else:
+        shown = _encoded_words(name)
+    space = " " if len(shown) + len(address) < LINE_LENGTH - 10 else "\r\n "
+    return f"{shown}{space}<{mailable(address)}>"
 
 
 def unstructured(text: str) -> str:
@@ -65,8 +69,8 @@ def _body(text: str, html: str | None, seed: str) -> bytes:
 
 
 def _part(content_type: str, content: str) -> bytes:
-    lines = content.strip("\r\n").replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    encoded = binascii.b2a_qp("\r\n".join(lines).encode("utf-8", "replace"), istext=True)
+    lines = content.strip("\r\n").replace("\r\n", "\n").replace("\r", "\n")
+    encoded = binascii.b2a_qp(lines.encode("utf-8", "replace"), istext=True).replace(b"\n", b"\r\n")
     head = (
         f"Content-Type: {content_type}; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n"
     )
