@@ -34,7 +34,7 @@ class Refused(Exception):
     @property
     def of_this_letter(self) -> bool:
         """Whether the reply is about this letter; else the relay as a whole is out of order and others would fail too."""
-        return self.stage in ("sender", "recipient", "content") and self.code not in (None, 421)
+        return self.stage in ("sender", "recipient", "data", "content") and self.code != 421
 
 
 class Lost(Exception):
