@@ -15,6 +15,7 @@ from frontdesk.app import App
 from frontdesk.config import read_config
 from frontdesk.db import open_database
 from frontdesk.operator.routes import ENDPOINTS as OPERATOR_ENDPOINTS
+from frontdesk.web.delivery_figures import DeliveryFigures
 from frontdesk.web.door import Resource
 from frontdesk.web.exchange import Message, Receive
 from frontdesk.web.telemetry import Telemetry
@@ -49,6 +50,7 @@ def build_asgi(app: App, telemetry: Telemetry | None = None) -> Asgi:
     """The service as an ASGI application; when its lifespan ends, what is under way is finished and the App closed."""
     telemetry = telemetry or Telemetry()
     app.registry.register(telemetry)
+    app.registry.register(DeliveryFigures(app.db, app.clock))
     routes = [
         Route(path, Resource(app, telemetry, list(endpoints)))
         for path, endpoints in groupby(

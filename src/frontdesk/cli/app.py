@@ -28,6 +28,7 @@ from frontdesk.cli.demo import demo
 from frontdesk.cli.migrate import migrate
 from frontdesk.cli.output import errors_as_sentences
 from frontdesk.cli.serve import serve
+from frontdesk.cli.worker import worker
 
 
 class Commands(TyperGroup):
@@ -59,7 +60,7 @@ GROUPS = {
     "bounces": bounces,
     "mailbox": mailbox,
 }
-for command in (serve, migrate, demo, check):
+for command in (serve, worker, migrate, demo, check):
     app.command()(command)
 for name, module in GROUPS.items():
     app.add_typer(module.commands, name=name)

@@ -10,17 +10,18 @@ from frontdesk.invitations.delivery import Claimed, Kind
 from frontdesk.mail import Conversation, Letter, Lost, Mailer, Refused
 
 IDLE_SECONDS = 10.0  # a connection that nobody needs for so long is closed
+_LAST = 9  # the rank that is behind every job's
 
 
-@dataclass(order=True, slots=True)
+@dataclass(slots=True)
 class Job:
     """One letter to send. Smaller `rank` goes first. `until`: after that (monotonic) nothing may be sent any more."""
 
     rank: tuple[int, int]
-    claimed: Claimed = field(compare=False)
-    letter: Letter | None = field(compare=False)
-    until: float = field(compare=False)
-    gate: SimpleQueue[bool] = field(compare=False, default_factory=SimpleQueue)
+    claimed: Claimed
+    letter: Letter | None
+    until: float
+    gate: SimpleQueue[bool] = field(default_factory=SimpleQueue)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +47,13 @@ class Crew:
         self._mailer = mailer
         self._size = size
         self._monotonic = monotonic
-        self._jobs: PriorityQueue[Job] = PriorityQueue()
+        self._jobs: PriorityQueue[tuple[tuple[int, int], Job | None]] = PriorityQueue()
         self._threads: list[threading.Thread] = []
         self._idle = 0
-        self._closing = False
         self._lock = threading.Lock()
 
     def take(self, job: Job) -> None:
-        self._jobs.put(job)
+        self._jobs.put((job.rank, job))
         with self._lock:
             if self._jobs.qsize() > self._idle and len(self._threads) < self._size:
                 name = f"connection-{len(self._threads) + 1}"
@@ -66,35 +66,36 @@ class Crew:
         jobs: list[Job] = []
         while True:
             try:
-                jobs.append(self._jobs.get_nowait())
+                _, job = self._jobs.get_nowait()
             except Empty:
                 return jobs
+            if job is not None:
+                jobs.append(job)
 
     def close(self, seconds: float) -> None:
         """Let every connection say goodbye; those that don't in that time are left to the end of the process."""
-        self._closing = True
+        for number in range(len(self._threads)):
+            self._jobs.put(((_LAST, number), None))
         until = time.monotonic() + seconds
         for thread in self._threads:
             thread.join(max(0.0, until - time.monotonic()))
 
     def _work(self) -> None:
         conversation = self._mailer.open()
-        idle_since = time.monotonic()
-        while not self._closing:
+        while True:
             with self._lock:
                 self._idle += 1
             try:
-                job = self._jobs.get(timeout=0.5)
+                _, job = self._jobs.get(timeout=IDLE_SECONDS)
             except Empty:
-                job = None
+                conversation.close()
+                continue
             finally:
                 with self._lock:
                     self._idle -= 1
-            if job is not None:
-                self._do(conversation, job)
-                idle_since = time.monotonic()
-            elif time.monotonic() - idle_since > IDLE_SECONDS:
-                conversation.close()
+            if job is None:
+                break
+            self._do(conversation, job)
         conversation.close()
 
     def _do(self, conversation: Conversation, job: Job) -> None:

@@ -150,13 +150,10 @@ class Worker:
         steps.lapse(tx, terms=self._terms, meter=self._meter, now=now)
         self._lapsed_at = time.monotonic()
         claimed = steps.claim(
-            tx,
+            steps.Claim(tx, now, self._terms, self._meter),
             count=room,
-            terms=self._terms,
-            meter=self._meter,
             rota=self._rota,
             find_expired=find_expired,
-            now=now,
         )
         letters = [one.letter for one in claimed]
         return claimed, gather(tx, letters, link_secret=self._config.link_secret, now=now)

@@ -1,11 +1,12 @@
 """Which way mail leaves: the relay, in a sandbox only to those it may mail, and the catcher for everybody else."""
 
+from frontdesk.clock import system_clock
 from frontdesk.config import Config, Environment
 from frontdesk.db import Database
 from frontdesk.errors import FrontdeskError
 from frontdesk.mail import Conversation, Letter, Mailer
-from frontdesk.mail.memory import MemoryMailer
 from frontdesk.mail.smtp import SmtpMailer
+from frontdesk.mailbox import catcher
 
 
 def make_mailer(config: Config, db: Database) -> Mailer:
@@ -18,8 +19,8 @@ def make_mailer(config: Config, db: Database) -> Mailer:
         if relay is None:
             raise FrontdeskError("There is no relay to deliver invitations to: set FRONTDESK_SMTP_URL.")
         return relay
-    catcher = MemoryMailer(keep=False)
-    return catcher if relay is None else OnlyTo(config.sandbox_recipients, relay, catcher)
+    catching = catcher(db, system_clock)
+    return catching if relay is None else OnlyTo(config.sandbox_recipients, relay, catching)
 
 
 class OnlyTo:

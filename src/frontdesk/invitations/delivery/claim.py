@@ -65,20 +65,17 @@ class Claim:
     meter: Meter
 
 
-def claim(
-    tx: Tx, *, count: int, terms: Terms, meter: Meter, rota: Rota, find_expired: FindExpired, now: datetime
-) -> list[Claimed]:
+def claim(claim_: Claim, *, count: int, rota: Rota, find_expired: FindExpired) -> list[Claimed]:
     """Take up to `count` invitations in hand, their letters' data with them. Empty while delivery is held.
 
     Every account gets an equal share of the count first; what shares leave over goes to whoever has more.
     """
-    if find_hold(tx, now=now) is not None:
+    if find_hold(claim_.tx, now=claim_.now) is not None:
         return []
-    meter.look(tx)
-    lanes = due_lanes(tx, now)
+    claim_.meter.look(claim_.tx)
+    lanes = due_lanes(claim_.tx, claim_.now)
     taken: list[Row] = []
-    claim_ = Claim(tx, now, terms, meter)
-    accounts = _in_turn(lanes, rota, meter.now())
+    accounts = _in_turn(lanes, rota, claim_.meter.now())
     for index, (account_id, own) in enumerate(accounts):
         share = math.ceil((count - len(taken)) / (len(accounts) - index))
         if share <= 0:

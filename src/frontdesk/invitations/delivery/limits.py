@@ -69,7 +69,8 @@ class Meter:
         self._monotonic = monotonic
         self._slice_us = int(window_seconds * _SECOND / SLICES)
         slack = min(SLACK_SECONDS, window_seconds / 10)
-        self._window_us = int((window_seconds + slack) * _SECOND)
+        self.window_seconds = window_seconds + slack
+        self._window_us = int(self.window_seconds * _SECOND)
         self._looks: dict[int, _Look] = {}
         self._looked_at = float("-inf")
         self._lock = threading.Lock()

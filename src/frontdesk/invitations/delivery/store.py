@@ -84,7 +84,7 @@ def find_lanes(tx: Tx, delivery: str) -> list[Row]:
 def _take_sql(dialect: str) -> TextClause:
     """One statement: whoever else is claiming takes others (on SQLite there is nobody else)."""
     due = (
-        f"SELECT id {_PENDING} AND account_id = :account_id AND plan_id = :plan_id AND due_at <= :now "  # noqa: S608
+        f"SELECT id {_PENDING} AND account_id = :account_id AND plan_id = :plan_id AND due_at <= :now "
         "ORDER BY due_at, id LIMIT :count"
     )
     if dialect == "sqlite":
@@ -295,3 +295,45 @@ def count_offers(tx: Tx) -> int:
     """One more commit after which mail leaves; how many there have been."""
     sql = "UPDATE delivery_home SET offers = offers + 1 WHERE id = 1 RETURNING offers"
     return int(tx.exec_driver_sql(sql).scalar_one())
+
+
+# For operators.
+
+
+def forget_message_id(tx: Tx, invitation_id: int) -> None:
+    """The next claim gives it a new one."""
+    tx.execute(update(invitations).where(invitations.c.id == invitation_id).values(message_id=None))
+
+
+def find_pending(tx: Tx, count: int) -> list[Row]:
+    query = text(f"SELECT {_CLAIMED} FROM invitations WHERE state = 'pending' ORDER BY id LIMIT :count")  # noqa: S608
+    return [dict(row) for row in tx.execute(query, {"count": count}).mappings()]
+
+
+def find_window(tx: Tx, account_id: int) -> Row | None:
+    query = select(delivery_windows).where(delivery_windows.c.account_id == account_id)
+    row = tx.execute(query).mappings().first()
+    return dict(row) if row else None
+
+
+_WAITING = text(
+    "SELECT p.accepting_patients, count(*) FROM invitations i JOIN plans p ON p.id = i.plan_id "
+    "WHERE state = 'pending' AND i.delivery = 'batched' AND i.account_id = :account_id GROUP BY p.accepting_patients"
+)
+
+
+def count_pending(tx: Tx, account_id: int) -> dict[bool, int]:
+    """The account's batched invitations in line, by whether their plan accepts patients."""
+    found = tx.execute(_WAITING, {"account_id": account_id})
+    return {bool(row[0]): int(row[1]) for row in found}
+
+
+def count_by_state(tx: Tx) -> dict[str, int]:
+    query = select(invitations.c.state, func.count()).group_by(invitations.c.state)
+    return {str(row[0]): int(row[1]) for row in tx.execute(query)}
+
+
+def oldest_due(tx: Tx) -> datetime | None:
+    """Since when the one that is due longest has been due."""
+    found = [row["first_due_at"] for delivery in ("immediate", "batched") for row in find_lanes(tx, delivery)]
+    return min(found, default=None)
