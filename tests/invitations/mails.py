@@ -47,4 +47,5 @@ def state_of(db: Database, mail: Mailed) -> State:
 def suppressed(db: Database) -> dict[str, str]:
     """The suppression list: reason by address."""
     with db.read() as tx:
-        return dict(tx.execute(select(suppressions.c.address_folded, suppressions.c.reason)).tuples().all())
+        rows = tx.execute(select(suppressions.c.address_folded, suppressions.c.reason))
+        return {row.address_folded: row.reason for row in rows}

@@ -102,14 +102,12 @@ def _answered_id(message: Message) -> str | None:
 
 
 def _blocks(part: Message) -> list[Message]:
-    """The groups of fields of a report part; those that came encoded or as text are parsed here."""
-    blocks = [block for block in _payload(part) if isinstance(block, Message)]
-    if any(block.keys() for block in blocks):
-        return blocks
+    """The groups of fields of a report part. The library splits only some of them; so they are put together and split here."""
     content = part.get_payload(decode=True)
-    text = content if isinstance(content, bytes) else b""
+    inner = [block.as_bytes() for block in _payload(part) if isinstance(block, Message)]
+    text = b"\n\n".join(inner or [content if isinstance(content, bytes) else b""])
     groups = text.replace(b"\r\n", b"\n").split(b"\n\n")
-    return [BytesHeaderParser().parsebytes(group) for group in groups[:_LARGEST_PARTS]]
+    return [BytesHeaderParser().parsebytes(group) for group in groups if group][:_LARGEST_PARTS]
 
 
 def _payload(message: Message) -> list[object]:
