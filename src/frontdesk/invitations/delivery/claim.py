@@ -36,6 +36,7 @@ class Terms:
     ambiguous_hold_seconds: float = 86_400.0
     resend_ambiguous: bool = True
     most_attempts: int = 20
+    first_retry_seconds: float = 60.0
 
 
 @dataclass(slots=True)

@@ -13,7 +13,6 @@ from frontdesk.invitations.delivery.home import Mark, count_offer
 from frontdesk.invitations.delivery.limits import Meter
 from frontdesk.invitations.states import State, Step
 
-FIRST_RETRY_SECONDS = 60.0
 LONGEST_RETRY_SECONDS = 3600.0
 
 
@@ -78,12 +77,12 @@ def _once_again(one: Claimed, code: int | None, terms: Terms, now: datetime, cha
     if attempts >= terms.most_attempts:
         change = change_of(one, State.FAILED, Step.TOO_MANY_ATTEMPTS, code=code)
     else:
-        due_at = now + timedelta(seconds=retry_seconds(attempts, chance))
+        due_at = now + timedelta(seconds=retry_seconds(attempts, terms.first_retry_seconds, chance))
         change = change_of(one, State.PENDING, Step.REFUSED_FOR_NOW, due_at=due_at, code=code)
     return replace(change, attempts=attempts)
 
 
-def retry_seconds(attempts: int, chance: random.Random) -> float:
-    """A minute, doubling to an hour, and up to a quarter more so that what failed together does not return together."""
-    seconds: float = min(LONGEST_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2 ** min(attempts - 1, 10))
+def retry_seconds(attempts: int, first: float, chance: random.Random) -> float:
+    """The first (a minute), doubling to an hour, and up to a quarter more so that what failed together does not return together."""
+    seconds: float = min(LONGEST_RETRY_SECONDS, first * 2 ** min(attempts - 1, 10))
     return seconds * chance.uniform(1.0, 1.25)
