@@ -1,10 +1,20 @@
 """What a delivery report brings about, once, whichever way it comes."""
 
 import pytest
+from sqlalchemy import update
 
 from frontdesk.db import Database
-from frontdesk.invitations.reports import Effect, Event, Report, is_hard_bounce, receive_report
+from frontdesk.invitations.delivery.operations import get_invitation
+from frontdesk.invitations.reports import (
+    Effect,
+    Event,
+    Report,
+    heed_early_reports,
+    is_hard_bounce,
+    receive_report,
+)
 from frontdesk.invitations.states import State
+from frontdesk.invitations.tables import invitations
 from tests.conftest import Api
 from tests.factories import NOW, Customer
 from tests.invitations.mails import Mailed, mailed, state_of, suppressed
@@ -80,3 +90,28 @@ def test_a_full_mailbox_fails_the_mail_and_leaves_the_address_alone(
     mail = mailed(api, db, customer)
     assert report(db, mail, Event.BOUNCED, "5.2.2") is Effect.APPLIED
     assert (state_of(db, mail), suppressed(db)) == (State.FAILED, {})
+
+
+def test_a_report_that_is_faster_than_the_relays_answer_counts_once_that_is_written_down(
+    api: Api, db: Database, customer: Customer
+) -> None:
+    early = [(Event.BOUNCED, State.SENT, State.FAILED), (Event.DELIVERED, State.AMBIGUOUS, State.SENT)]
+    for number, (event, answered, becomes) in enumerate(early):
+        mail = mailed(api, db, customer, number=number, state=State.OFFERED)
+        assert report(db, mail, event) is Effect.APPLIED
+        assert state_of(db, mail) is State.OFFERED
+        with db.write() as tx:
+            tx.execute(
+                update(invitations).where(invitations.c.id == mail.id).values(state=answered.value, losses=1)
+            )
+            heed_early_reports(tx, {mail.message_id, "other@mail.example.com"}, now=NOW)
+        assert state_of(db, mail) is becomes
+
+
+def test_a_complaint_stands_on_the_invitations_timeline(api: Api, db: Database, customer: Customer) -> None:
+    mail = mailed(api, db, customer)
+    for _ in range(2):
+        report(db, mail, Event.COMPLAINED)
+    with db.read() as tx:
+        _, timeline = get_invitation(tx, mail.id)
+    assert [(step["to_state"], step["reason"]) for step in timeline] == [("sent", "complained")]

@@ -81,16 +81,21 @@ def delete_template(tx: Tx, account_id: int) -> None:
 
 
 def insert_report(tx: Tx, row: Row) -> bool:
-    """Whether it is the first report of its kind about the invitation."""
+    """Whether it is the first report of its kind about the mail."""
     known = select(
         exists().where(
-            delivery_reports.c.invitation_id == row["invitation_id"], delivery_reports.c.kind == row["kind"]
+            delivery_reports.c.message_id == row["message_id"], delivery_reports.c.kind == row["kind"]
         )
     )
     if tx.execute(known).scalar():
         return False
     tx.execute(insert(delivery_reports).values(row))
     return True
+
+
+def find_reports(tx: Tx, message_ids: Collection[str]) -> list[dict[str, Any]]:
+    columns = ("message_id", "kind", "status")
+    return find_set(tx, delivery_reports, "message_id", message_ids, columns=columns).rows
 
 
 def find_suppression(tx: Tx, address_folded: str) -> dict[str, Any] | None:

@@ -32,10 +32,7 @@ def mailbox(name: str | None, address: str) -> str:
     """Name and address. The name stands in quotes, or encoded when it has more than ASCII or looks encoded itself."""
     if not name:
         return mailable(address)
-    if _is_plain(name):
-        shown = '"' + name.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    else:
-        shown = _encoded_words(name)
+    shown = _quoted(name) if _is_plain(name) else _encoded_words(name)
     space = " " if len(shown) + len(address) < LINE_LENGTH - 10 else "\r\n "
     return f"{shown}{space}<{mailable(address)}>"
 
@@ -75,6 +72,10 @@ def _part(content_type: str, content: str) -> bytes:
         f"Content-Type: {content_type}; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n"
     )
     return head.encode() + encoded + b"\r\n"
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _is_plain(text: str) -> bool:

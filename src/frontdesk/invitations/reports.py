@@ -5,14 +5,16 @@ one about a mail that is not ours changes nothing.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.invitations import letter_store
+from frontdesk.invitations.delivery import store
 from frontdesk.invitations.delivery.changes import Change, apply
 from frontdesk.invitations.states import State, Step
 from frontdesk.invitations.suppression import SuppressionReason, suppress
@@ -63,40 +65,63 @@ def receive_report(tx: Tx, report: Report, *, now: datetime) -> Effect:
     if report.event is Event.DELAYED:
         return Effect.NO_NEWS
     row = {
-        "invitation_id": mail["id"],
+        "message_id": report.message_id,
         "kind": report.event.value,
+        "invitation_id": mail["id"],
         "status": report.status,
         "received_at": now,
     }
     if not letter_store.insert_report(tx, row):
         return Effect.KNOWN
-    _settle(tx, mail, report, now)
+    state = _settle(tx, mail, report, now)
     if report.event is Event.COMPLAINED:
         suppress(tx, mail["address"], SuppressionReason.COMPLAINT, now=now)
+        _note_complaint(tx, mail["id"], state, now)
     elif report.event is Event.BOUNCED and _is_hard(report):
         suppress(tx, mail["address"], SuppressionReason.HARD_BOUNCE, now=now)
     return Effect.APPLIED
 
 
-def _settle(tx: Tx, mail: Mapping[str, Any], report: Report, now: datetime) -> None:
-    """Step 7 of the delivery protocol: the report tells what the relay's lost answer did not, or what came after it."""
+def heed_early_reports(tx: Tx, message_ids: Collection[str], *, now: datetime) -> None:
+    """Let count what was reported about these mails while their workers still waited for the relay's answer.
+
+    Called in the transaction that writes down the answers: a relay that calls back can be faster than that.
+    """
+    for row in letter_store.find_reports(tx, message_ids):
+        mail = letter_store.find_by_message_id(tx, row["message_id"])
+        if mail is not None:
+            _settle(tx, mail, Report(row["message_id"], Event(row["kind"]), row["status"]), now)
+
+
+def _settle(tx: Tx, mail: Mapping[str, Any], report: Report, now: datetime) -> State:
+    """Step 7 of the delivery protocol: the report tells what the relay's lost answer did not, or what came after it.
+
+    The state that the invitation is in then.
+    """
     state = State(mail["state"])
     if mail["message_id"] != report.message_id:
-        return  # it is about a mail before the present one
+        return state  # it is about a mail before the present one
     unclear = state is State.AMBIGUOUS or (state in (State.PENDING, State.CLAIMED) and mail["losses"] > 0)
     bounced = report.event is Event.BOUNCED
-    if unclear or (bounced and state is State.SENT):
-        change = Change(
-            mail["id"],
-            mail["epoch"],
-            state,
-            State.FAILED if bounced else State.SENT,
-            Step.BY_REPORT,
-            mail["attempts"],
-            mail["losses"],
-            closes=True,
-        )
-        apply(tx, [change], now=now)
+    if not (unclear or (bounced and state is State.SENT)):
+        return state
+    settled = State.FAILED if bounced else State.SENT
+    numbers = (mail["attempts"], mail["losses"])
+    change = Change(mail["id"], mail["epoch"], state, settled, Step.BY_REPORT, *numbers, closes=True)
+    apply(tx, [change], now=now)
+    return settled
+
+
+def _note_complaint(tx: Tx, invitation_id: int, state: State, now: datetime) -> None:
+    event = {
+        "invitation_id": invitation_id,
+        "at": stored_time(now),
+        "from_state": state.value,
+        "to_state": state.value,
+        "reason": Step.COMPLAINED.value,
+        "code": None,
+    }
+    store.insert_events(tx, [event])
 
 
 def _is_hard(report: Report) -> bool:

@@ -33,6 +33,7 @@ class Step(StrEnum):
     NOT_WRITABLE = "not_writable"
     BY_OPERATOR = "by_operator"
     BY_REPORT = "by_report"
+    COMPLAINED = "complained"
     RESTORED = "restored"
 
 
@@ -52,5 +53,6 @@ STEPS = {
     Step.NOT_WRITABLE: "No message could be written, for instance because a template is at fault.",
     Step.BY_OPERATOR: "An operator decided so.",
     Step.BY_REPORT: "A delivery report says so.",
+    Step.COMPLAINED: "The reader complained about the message.",
     Step.RESTORED: "A backup was restored; whether it has been sent since then is not known.",
 }

@@ -104,8 +104,9 @@ invitation_templates = Table(
 delivery_reports = Table(
     "delivery_reports",
     metadata,
-    Column("invitation_id", Id, ForeignKey("invitations.id"), primary_key=True),
+    Column("message_id", String(255), primary_key=True),
     Column("kind", String(16), primary_key=True),
+    Column("invitation_id", Id, ForeignKey("invitations.id"), nullable=False),
     Column("status", String(11), nullable=True),
     Column("received_at", UtcTime, nullable=False),
 )

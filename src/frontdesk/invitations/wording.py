@@ -98,7 +98,9 @@ def find_wordings(tx: Tx, account_ids: Collection[int]) -> dict[int, Wording]:
 def set_wording(tx: Tx, account_id: int, *, now: datetime, **changes: str | None) -> Wording:
     """Change the parts named in `changes` (None: back to the product's words). Raises Invalid with every fault."""
     wording = replace(get_wording(tx, account_id), **changes)
-    faults = [fault for part, source in asdict(wording).items() if source for fault in faults_in(part, source)]
+    faults = [
+        fault for part, source in asdict(wording).items() if source for fault in faults_in(part, source)
+    ]
     if wording.html is not None and wording.text is None:
         faults.append(Fault("text", "required", "must be given when html is: some people read only text"))
     if faults:

@@ -22,6 +22,7 @@ from frontdesk.invitations import Delivery, State
 from frontdesk.invitations import delivery as steps
 from frontdesk.invitations.delivery import Claimed, Kind, Meter, Outcome, Rota, Terms
 from frontdesk.invitations.message import Gathered, compose, gather
+from frontdesk.invitations.reports import heed_early_reports
 from frontdesk.mail import Letter, Mailer
 from frontdesk.worker.crew import Crew, Job, Report
 from frontdesk.worker.log import Log
@@ -235,6 +236,7 @@ class Worker:
         granted, mark = steps.offer(tx, [job.claimed for job in ready], terms=self._terms, now=now)
         if outcomes:
             steps.settle(tx, outcomes, terms=self._terms, meter=self._meter, now=now, chance=self._chance)
+            heed_early_reports(tx, {outcome.one.letter.message_id for outcome in outcomes}, now=now)
         return granted, mark
 
     def _write(self, work: Callable[[Tx], Answer]) -> Answer:

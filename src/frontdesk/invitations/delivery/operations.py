@@ -53,7 +53,8 @@ def resend_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
         raise FrontdeskError(
             f"The address was mailed less than {COOL_DOWN_HOURS} hours ago; wait until then."
         )
-    if row["state"] == State.SENT:
+    if row["state"] == State.SENT or row["reason"] == Step.BY_REPORT:
+        # A relay took it once: reports about that mail must not be taken for reports about the new one.
         store.forget_message_id(tx, invitation_id)
     _change(tx, row, State.PENDING, now=now, due_at=now, afresh=True)
 

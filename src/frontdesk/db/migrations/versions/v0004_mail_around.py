@@ -38,14 +38,15 @@ def upgrade() -> None:
     )
     op.create_table(
         "delivery_reports",
-        sa.Column("invitation_id", Id, nullable=False),
+        sa.Column("message_id", sa.String(length=255), nullable=False),
         sa.Column("kind", sa.String(length=16), nullable=False),
+        sa.Column("invitation_id", Id, nullable=False),
         sa.Column("status", sa.String(length=11), nullable=True),
         sa.Column("received_at", UtcTime(), nullable=False),
         sa.ForeignKeyConstraint(
             ["invitation_id"], ["invitations.id"], name=op.f("fk_delivery_reports_invitation_id")
         ),
-        sa.PrimaryKeyConstraint("invitation_id", "kind", name=op.f("pk_delivery_reports")),
+        sa.PrimaryKeyConstraint("message_id", "kind", name=op.f("pk_delivery_reports")),
     )
     op.create_table(
         "caught_messages",
