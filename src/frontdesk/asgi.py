@@ -11,11 +11,13 @@ from pathlib import Path
 from starlette.routing import Match, Route
 
 from frontdesk.api.routes import ENDPOINTS as CUSTOMER_ENDPOINTS
+from frontdesk.api.routes import PAGES
 from frontdesk.app import App
 from frontdesk.config import read_config
 from frontdesk.db import open_database
 from frontdesk.operator.routes import ENDPOINTS as OPERATOR_ENDPOINTS
 from frontdesk.web.deadlines import Deadlines
+from frontdesk.web.delivery_figures import DeliveryFigures
 from frontdesk.web.door import Resource
 from frontdesk.web.exchange import BODY_DEADLINE_SECONDS, Message, Receive
 from frontdesk.web.queue_metrics import QueueAccuracy
@@ -55,10 +57,11 @@ def build_asgi(app: App, telemetry: Telemetry | None = None) -> Asgi:
     app.registry.register(telemetry)
     deadlines = Deadlines(BODY_DEADLINE_SECONDS)
     app.registry.register(QueueAccuracy(app))
+    app.registry.register(DeliveryFigures(app.db, app.clock))
     routes = [
         Route(path, Resource(app, telemetry, deadlines, list(endpoints)))
         for path, endpoints in groupby(
-            CUSTOMER_ENDPOINTS + OPERATOR_ENDPOINTS, lambda endpoint: endpoint.path
+            CUSTOMER_ENDPOINTS + PAGES + OPERATOR_ENDPOINTS, lambda endpoint: endpoint.path
         )
     ]
     find = _finder(routes, Resource(app, telemetry, deadlines, ()))

@@ -3,11 +3,16 @@
 A setting `x` is the environment variable `FRONTDESK_X`. docs/configuration.md is checked against this table.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from urllib.parse import urlsplit
+
+from frontdesk.relay import Relay, parse_relay
+
+SECRET_LENGTH = 32  # characters
 
 
 class ConfigError(Exception):
@@ -36,6 +41,14 @@ class Config:
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...]
     queue_default_visit_seconds: int
     queue_longest_visit_seconds: int
+    link_secret: str
+    smtp_url: Relay | None
+    smtp_connections: int
+    mail_from: str
+    sandbox_recipients: tuple[str, ...]
+    delivery_attempts: int
+    ambiguous_hold_hours: int
+    ambiguous_resend: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +94,47 @@ def _networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
         raise ValueError(
             "use addresses and networks with commas between them, such as 10.0.0.7,192.168.4.0/24, or none"
         ) from None
+
+
+def _secret(text: str) -> str:
+    if text and len(text) < SECRET_LENGTH:
+        raise ValueError(f"use at least {SECRET_LENGTH} characters that nobody can guess")
+    return text
+
+
+def _whole(lowest: int, highest: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and len(text) <= 9 and lowest <= int(text) <= highest):
+            raise ValueError(f"use a whole number between {lowest} and {highest}")
+        return int(text)
+
+    return parse
+
+
+def _yes_or_no(text: str) -> bool:
+    if text not in ("yes", "no"):
+        raise ValueError("use one of: yes, no")
+    return text == "yes"
+
+
+def _smtp_url(text: str) -> Relay | None:
+    return parse_relay(text) if text else None
+
+
+def _mail_from(text: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9._+-]+@[A-Za-z0-9.-]+", text):
+        raise ValueError("use a plain address, such as invitations@example.com")
+    return text
+
+
+def _recipients(text: str) -> tuple[str, ...]:
+    """Addresses and @domains, folded."""
+    found = tuple(part.strip().lower() for part in text.split(",") if part.strip())
+    if any(not re.fullmatch(r"[^@\s]*@[^@\s]+", part) for part in found):
+        raise ValueError(
+            "use addresses and @domains with commas between them, such as qa@example.com,@test.example"
+        )
+    return found
 
 
 def _one_of(kind: type[StrEnum]) -> Callable[[str], StrEnum]:
@@ -144,11 +198,62 @@ SETTINGS: tuple[Setting, ...] = (
         "After this long a visit whose end was never told no longer keeps its doctor busy.",
         _seconds,
     ),
+    Setting(
+        "link_secret",
+        "",
+        "What the links in invitations are made from: 32 or more characters that nobody can guess, the same for every "
+        "process of the installation. Production needs one.",
+        _secret,
+    ),
+    Setting(
+        "smtp_url",
+        "",
+        "The relay that mails leave by: `smtp://user:password@host:port` (STARTTLS) or `smtps://…`. "
+        "A sandbox without one catches every mail; production without one delivers nothing.",
+        _smtp_url,
+    ),
+    Setting(
+        "smtp_connections",
+        "8",
+        "How many connections to the relay one worker opens at most.",
+        _whole(1, 200),
+    ),
+    Setting(
+        "mail_from",
+        "invitations@localhost.localdomain",
+        "Who mails come from where an account has set no sender, and where those come back to that can't be delivered.",
+        _mail_from,
+    ),
+    Setting(
+        "sandbox_recipients",
+        "",
+        "Whom a sandbox with a relay may mail: addresses and `@domains`, with commas between them. "
+        "Mails to anybody else are caught. Without it a sandbox with a relay does not start.",
+        _recipients,
+    ),
+    Setting(
+        "delivery_attempts",
+        "20",
+        "How often an invitation that the relay refuses for now is tried, over about 15 hours, before it has failed.",
+        _whole(1, 1000),
+    ),
+    Setting(
+        "ambiguous_hold_hours",
+        "24",
+        "How long an invitation is held, to be looked up, when the relay's answer was lost.",
+        _whole(1, 8760),
+    ),
+    Setting(
+        "ambiguous_resend",
+        "yes",
+        "Whether one that nobody settled in that time is sent once more (`yes`) or stays held (`no`).",
+        _yes_or_no,
+    ),
 )
 
 
 # Variables that others of our own programs read: the server's processes among themselves, the tests.
-_NOT_SETTINGS = {"FRONTDESK_METRICS_FOLDER", "FRONTDESK_FAULTS"}
+_NOT_SETTINGS = {"FRONTDESK_METRICS_FOLDER", "FRONTDESK_WORKER_PARENT", "FRONTDESK_FAULTS"}
 
 
 def read_config(variables: Mapping[str, str]) -> Config:
@@ -169,6 +274,12 @@ def read_config(variables: Mapping[str, str]) -> Config:
         and name not in _NOT_SETTINGS
         and not name.startswith("FRONTDESK_TEST_")
     ]
+    real = values.get("smtp_url") and values.get("environment") is Environment.SANDBOX
+    if real and not values.get("sandbox_recipients", "unreadable"):
+        wrong.append(
+            "FRONTDESK_SMTP_URL: a sandbox mails nobody by itself; name whom it may mail in "
+            "FRONTDESK_SANDBOX_RECIPIENTS, or leave the relay out"
+        )
     if wrong:
         raise ConfigError("\n".join(wrong))
     return Config(**values)  # type: ignore[arg-type]

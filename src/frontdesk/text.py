@@ -68,6 +68,11 @@ def refuse_control_characters(value: str) -> None:
         raise Rejected("control_character", MESSAGES["control_character"])
 
 
+def fold_email(email: str) -> str:
+    """The form in which addresses are compared; made here and never in a database, whose lower() differs."""
+    return email.lower() if email.isascii() else unicodedata.normalize("NFC", email).lower()
+
+
 SHOWN_NAMES = 20
 
 

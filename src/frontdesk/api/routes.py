@@ -1,7 +1,7 @@
 """Every route of the service on one screen: method, path, handler, scope, and whether a JSON body is taken."""
 
 from frontdesk.access.scopes import Scope
-from frontdesk.api import eligibility, health, oauth, plans, reference
+from frontdesk.api import eligibility, health, invitees, oauth, plans, reference
 from frontdesk.web.door import Endpoint
 
 PLAN = "/v2/plans/{plan_id}"
@@ -21,5 +21,12 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("GET",   "/healthz",            health.alive,        None),
     Endpoint("GET",   "/readyz",             health.ready,        None),
     Endpoint("GET",   "/metrics",            health.metrics,      Scope.OPERATOR, serves_json=False),
+)
+
+# For people who were invited, not for programs: these are no part of the OpenAPI document.
+PAGES: tuple[Endpoint, ...] = (
+    Endpoint("GET",   "/register/{token}",    invitees.register,           None, serves_json=False),
+    Endpoint("GET",   "/unsubscribe/{token}", invitees.ask_to_unsubscribe, None, serves_json=False),
+    Endpoint("POST",  "/unsubscribe/{token}", invitees.unsubscribe,        None, serves_json=False),
 )
 # fmt: on

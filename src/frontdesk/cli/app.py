@@ -10,20 +10,25 @@ from typer.core import TyperGroup
 from frontdesk import __version__
 from frontdesk.cli import (
     account,
+    bounces,
     client,
     deliverability,
     duty,
     invitations,
+    mailbox,
     member,
     plan,
     provider_group,
     queue,
+    suppression,
+    template,
 )
 from frontdesk.cli.check import check
 from frontdesk.cli.demo import demo
 from frontdesk.cli.migrate import migrate
 from frontdesk.cli.output import errors_as_sentences
 from frontdesk.cli.serve import serve
+from frontdesk.cli.worker import worker
 
 
 class Commands(TyperGroup):
@@ -50,8 +55,12 @@ GROUPS = {
     "queue": queue,
     "member": member,
     "invitations": invitations,
+    "template": template,
+    "suppression": suppression,
+    "bounces": bounces,
+    "mailbox": mailbox,
 }
-for command in (serve, migrate, demo, check):
+for command in (serve, worker, migrate, demo, check):
     app.command()(command)
 for name, module in GROUPS.items():
     app.add_typer(module.commands, name=name)

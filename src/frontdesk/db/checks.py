@@ -6,7 +6,7 @@ from datetime import datetime
 from sqlalchemy.exc import DBAPIError
 
 from frontdesk.clock import system_clock
-from frontdesk.config import Config
+from frontdesk.config import SECRET_LENGTH, Config, Environment
 from frontdesk.db import migrate
 from frontdesk.db.engine import Database, Tx
 from frontdesk.errors import Unavailable
@@ -61,13 +61,17 @@ def _about_postgresql(tx: Tx) -> tuple[int, str, datetime]:
 
 
 def _setting_problems(db: Database, config: Config) -> list[Problem]:
+    found = []
     installed = db.ask(lambda tx: tx.exec_driver_sql("SELECT uniqueness FROM installation").scalar())
-    if installed == config.uniqueness:
-        return []
-    what = f"FRONTDESK_UNIQUENESS is {config.uniqueness}, but this database was set up for {installed}."
-    return [
-        Problem(what, f"Set FRONTDESK_UNIQUENESS={installed}; it can't be changed once there are records.")
-    ]
+    if installed != config.uniqueness:
+        what = f"FRONTDESK_UNIQUENESS is {config.uniqueness}, but this database was set up for {installed}."
+        mend = f"Set FRONTDESK_UNIQUENESS={installed}; it can't be changed once there are records."
+        found.append(Problem(what, mend))
+    if config.environment is Environment.PRODUCTION and not config.link_secret:
+        what = "FRONTDESK_LINK_SECRET is not set, so the links in invitations could be guessed."
+        mend = f"Set it to {SECRET_LENGTH} or more random characters, such as those of: openssl rand -hex 32"
+        found.append(Problem(what, mend))
+    return found
 
 
 def _write_problems(db: Database) -> list[Problem]:

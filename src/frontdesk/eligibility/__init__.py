@@ -3,7 +3,7 @@
 from frontdesk.eligibility.enrol import enrol
 from frontdesk.eligibility.member import Enrolled, Outcome, Submission
 from frontdesk.eligibility.parse import MemberRecord, parse_member
-from frontdesk.eligibility.store import find_members, history_of, installed_uniqueness
+from frontdesk.eligibility.store import find_expired, find_members, history_of, installed_uniqueness
 
 __all__ = [
     "Enrolled",
@@ -11,6 +11,7 @@ __all__ = [
     "Outcome",
     "Submission",
     "enrol",
+    "find_expired",
     "find_members",
     "history_of",
     "installed_uniqueness",

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from frontdesk.eligibility.fields import FIELDS, REQUIRED
-from frontdesk.eligibility.values import Reading, fold_email
+from frontdesk.eligibility.values import Reading
 from frontdesk.errors import Fault
-from frontdesk.text import SHOWN_NAMES, Rejected, shown_name
+from frontdesk.text import SHOWN_NAMES, Rejected, fold_email, shown_name
 
 FAULT_CODES = {
     "required": "The field is missing, null or blank, and must not be.",

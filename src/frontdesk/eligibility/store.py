@@ -1,13 +1,13 @@
 """The SQL of members and their history."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import select
 
 from frontdesk.db import Tx
-from frontdesk.db.sets import Found, Row, insert_set, lock_set, next_ids, update_set
+from frontdesk.db.sets import Found, Row, find_set, insert_set, lock_set, next_ids, update_set
 from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.tables import installation, member_history, members
 
@@ -40,6 +40,12 @@ def update_members(tx: Tx, rows: Sequence[Row]) -> None:
 
 def insert_history(tx: Tx, rows: Sequence[Row]) -> None:
     insert_set(tx, member_history, rows)
+
+
+def find_expired(tx: Tx, member_ids: Collection[int], today: str) -> set[int]:
+    """Those of the members whose access ended before today (`YYYY-MM-DD`)."""
+    found = find_set(tx, members, "id", member_ids, columns=("id", "expiry_date"))
+    return {row["id"] for row in found.rows if row["expiry_date"] is not None and row["expiry_date"] < today}
 
 
 def find_members(tx: Tx, external_id: str, account_id: int | None) -> list[dict[str, Any]]:

@@ -4,7 +4,6 @@ A reader gets the value (never null or blank) and a `Reading`, on which it leave
 """
 
 import re
-import unicodedata
 from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
@@ -84,11 +83,6 @@ def read_email(value: object, reading: Reading) -> str | None:
         raise Rejected("malformed_email", "must be an e-mail address of at most 254 characters")
     reading.warnings.append("email_dropped")
     return None
-
-
-def fold_email(email: str) -> str:
-    """The form in which addresses are compared; made here and never in a database, whose lower() differs."""
-    return email.lower() if email.isascii() else unicodedata.normalize("NFC", email).lower()
 
 
 def read_phone(value: object, _reading: Reading) -> str:

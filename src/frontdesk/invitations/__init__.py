@@ -1,12 +1,14 @@
 """Invitations: who gets one (the four rules), in what state it is, and the account's deliverability settings."""
 
-from frontdesk.invitations.enqueue import Circumstances, NewInvitation, State, enqueue, find_circumstances
+from frontdesk.invitations.enqueue import Circumstances, NewInvitation, enqueue, find_circumstances
 from frontdesk.invitations.rules import REASONS, Candidate, Decision, Delivery, Reason, decide_invitation
 from frontdesk.invitations.settings import Deliverability, get_deliverability, set_deliverability
+from frontdesk.invitations.states import STEPS, State, Step
 from frontdesk.invitations.store import list_invitations
 
 __all__ = [
     "REASONS",
+    "STEPS",
     "Candidate",
     "Circumstances",
     "Decision",
@@ -15,6 +17,7 @@ __all__ = [
     "NewInvitation",
     "Reason",
     "State",
+    "Step",
     "decide_invitation",
     "enqueue",
     "find_circumstances",

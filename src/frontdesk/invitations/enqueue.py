@@ -3,21 +3,15 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.db.sets import Found
 from frontdesk.invitations import store
 from frontdesk.invitations.rules import Delivery
+from frontdesk.invitations.states import State
 
 ENROLMENT = "enrolment"  # the kind of invitation that a new member gets, once
-
-
-class State(StrEnum):
-    """Where an invitation is (docs/states.md)."""
-
-    PENDING = "pending"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +72,7 @@ def enqueue(tx: Tx, invitations: Sequence[NewInvitation], *, now: datetime) -> N
                 "address": invitation.address,
                 "created_at": at,
                 "updated_at": at,
+                "due_at": at,
             }
             for invitation in invitations
         ],

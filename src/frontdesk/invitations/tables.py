@@ -9,7 +9,9 @@ from sqlalchemy import (
     Integer,
     String,
     Table,
+    Text,
     UniqueConstraint,
+    text,
 )
 
 from frontdesk.db.schema import Id, UtcTime, metadata
@@ -35,6 +37,11 @@ suppressions = Table(
     Column("created_at", UtcTime, nullable=False),
 )
 
+NEXT = ("delivery", "account_id", "plan_id", "due_at", "id")
+IS_PENDING = text("state = 'pending'")
+LAPSES = text("state IN ('claimed', 'offered', 'ambiguous') AND due_at IS NOT NULL")
+IN_HAND = text("state IN ('claimed', 'offered') AND delivery = 'batched'")
+
 invitations = Table(
     "invitations",
     metadata,
@@ -48,7 +55,58 @@ invitations = Table(
     Column("address", String(254), nullable=False),
     Column("created_at", UtcTime, nullable=False),
     Column("updated_at", UtcTime, nullable=False),
+    # When a worker has to look at it again: to claim it, or because a lease or a hold has run out. None: never.
+    Column("due_at", UtcTime, nullable=True),
+    Column(
+        "epoch", Integer, nullable=False, server_default="0"
+    ),  # of the claim: what an older one writes is void
+    Column("attempts", Integer, nullable=False, server_default="0"),  # that were refused for now
+    Column("losses", Integer, nullable=False, server_default="0"),  # how often the relay's answer was lost
+    Column("message_id", String(255), nullable=True),
+    Column("offered_at", UtcTime, nullable=True),
+    Column("settled_at", UtcTime, nullable=True),
+    Column("reason", String(32), nullable=True),
+    Column("relay_code", Integer, nullable=True),
     ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
     UniqueConstraint("member_id", "kind"),
+    UniqueConstraint("message_id"),
     Index("ix_invitations_state_account_id_id", "state", "account_id", "id"),
+    # The next batch is read from its beginning, whatever the number of rows; the conditions stand in the queries as here.
+    Index("ix_invitations_next", *NEXT, sqlite_where=IS_PENDING, postgresql_where=IS_PENDING),
+    Index("ix_invitations_lapsing", "due_at", sqlite_where=LAPSES, postgresql_where=LAPSES),
+    Index("ix_invitations_in_hand", "account_id", sqlite_where=IN_HAND, postgresql_where=IN_HAND),
+)
+
+# Each Message-ID that an invitation ever had, with the links in it: of their tokens only the SHA-256 is kept.
+invitation_links = Table(
+    "invitation_links",
+    metadata,
+    Column("registration_hash", String(64), primary_key=True),
+    Column("unsubscribe_hash", String(64), nullable=False),
+    Column("message_id", String(255), nullable=False, index=True),
+    Column("invitation_id", Id, ForeignKey("invitations.id"), nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    UniqueConstraint("unsubscribe_hash"),
+)
+
+# What an account says in its own words; null is the product's own text.
+invitation_templates = Table(
+    "invitation_templates",
+    metadata,
+    Column("account_id", Id, ForeignKey("accounts.id"), primary_key=True),
+    Column("subject", String(500), nullable=True),
+    Column("text", Text, nullable=True),
+    Column("html", Text, nullable=True),
+    Column("updated_at", UtcTime, nullable=False),
+)
+
+# What became of a message after the relay took it; each kind of report counts once.
+delivery_reports = Table(
+    "delivery_reports",
+    metadata,
+    Column("message_id", String(255), primary_key=True),
+    Column("kind", String(16), primary_key=True),
+    Column("invitation_id", Id, ForeignKey("invitations.id"), nullable=False),
+    Column("status", String(11), nullable=True),
+    Column("received_at", UtcTime, nullable=False),
 )

@@ -1,11 +1,16 @@
 """Every route of the operator's interface on one screen; each needs a token of scope `operator` unless it says otherwise."""
 
 from frontdesk.access.scopes import Scope
-from frontdesk.operator import queue_events
+from frontdesk.operator import email_events, mailbox, queue_events
 from frontdesk.web.door import Endpoint
 
+# The mailbox's pages check their callers themselves: a browser on a developer's own machine needs no token.
 # fmt: off
 ENDPOINTS: tuple[Endpoint, ...] = (
-    Endpoint("POST", "/operator/v1/queue-events", queue_events.post, Scope.OPERATOR, takes_json=True),
+    Endpoint("POST",  "/operator/v1/queue-events",           queue_events.post, Scope.OPERATOR, takes_json=True),
+    Endpoint("POST",  "/operator/v1/email-events",           email_events.receive, Scope.OPERATOR, takes_json=True),
+    Endpoint("GET",   "/sandbox/mailbox",                    mailbox.list_, None, serves_json=False),
+    Endpoint("GET",   "/sandbox/mailbox/{message_id}",       mailbox.show,  None, serves_json=False),
+    Endpoint("GET",   "/sandbox/mailbox/{message_id}/html",  mailbox.html,  None, serves_json=False),
 )
 # fmt: on

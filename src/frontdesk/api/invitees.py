@@ -1,0 +1,84 @@
+"""Pages for those who were invited: where the links in an invitation lead. They need no token but the one in the link.
+
+What a page says does not tell whether an unsubscribe token was ever given out, and looking at it changes nothing.
+"""
+
+from collections.abc import Sequence
+
+from markupsafe import Markup
+
+from frontdesk import audit
+from frontdesk.app import App
+from frontdesk.db import Tx
+from frontdesk.db.races import write_together
+from frontdesk.invitations.links import find_landing, find_unsubscriber, registration_link
+from frontdesk.invitations.suppression import SuppressionReason, suppress
+from frontdesk.web.exchange import Answer, Exchange
+from frontdesk.web.page import PRIVATE, page_answer
+
+_ASK = Markup(
+    "<h1>Get no more invitations?</h1>\n"
+    "<p>Your address will be put on a list of addresses that this service sends nothing to.</p>\n"
+    '<form method="post"><input type="hidden" name="List-Unsubscribe" value="One-Click">'
+    '<button type="submit">Send me nothing more</button></form>'
+)
+_DONE = Markup("<h1>You will get no more invitations</h1>\n<p>You can close this page.</p>")
+_NOT_YET = Markup(
+    "<h1>You are invited to {}</h1>\n<p>Registration has not been opened yet. Please try this link again later.</p>"
+)
+_NOTHING = Markup(
+    "<h1>This link leads nowhere</h1>\n<p>Please open the link in your invitation again, whole.</p>"
+)
+
+
+async def register(app: App, exchange: Exchange) -> Answer:
+    """`GET /register/:token`: on to the account's own page, for mails that were written before it had one."""
+    token = exchange.path_parameters["token"]
+    landing = await app.in_thread(lambda: app.db.ask(lambda tx: find_landing(tx, token)))
+    if landing is None:
+        return page_answer("This link leads nowhere", _NOTHING, status=404)
+    if landing.registration_url is None:
+        return page_answer("You are invited", _NOT_YET.format(landing.plan_name))
+    link = registration_link(
+        base_url=app.config.base_url, registration_url=landing.registration_url, token=token
+    )
+    return Answer(303, b"", ((b"location", link.encode()), *PRIVATE))
+
+
+async def ask_to_unsubscribe(_app: App, _exchange: Exchange) -> Answer:
+    """`GET /unsubscribe/:token`: a page with a button. Programs that follow every link change nothing by it."""
+    return page_answer("Get no more invitations?", _ASK)
+
+
+async def unsubscribe(app: App, exchange: Exchange) -> Answer:
+    """`POST /unsubscribe/:token`: the button, or one click in a mail program (RFC 8058)."""
+    await exchange.body()
+    token = exchange.path_parameters["token"]
+
+    def work(tx: Tx, tokens: Sequence[str]) -> list[bool]:
+        return [_unsubscribe(app, exchange, tx, token) for token in tokens]
+
+    def run() -> None:
+        if app.db.ask(lambda tx: find_unsubscriber(tx, token)) is None:
+            return  # whoever guesses keeps no writer waiting
+        [done] = write_together(app.db, [token], work)
+        if isinstance(done, Exception):
+            raise done
+
+    await app.in_thread(run)
+    return page_answer("You will get no more invitations", _DONE)
+
+
+def _unsubscribe(app: App, exchange: Exchange, tx: Tx, token: str) -> bool:
+    found, now = find_unsubscriber(tx, token), app.clock()
+    if found is None or not suppress(tx, found.address, SuppressionReason.UNSUBSCRIBE, now=now):
+        return False
+    entry = audit.Entry(
+        action="suppression.added",
+        actor="unsubscribe-link",
+        request_id=exchange.request_id,
+        account_id=found.account_id,
+        subject_id=found.invitation_id,
+    )
+    audit.record(tx, [entry], now=now)
+    return True

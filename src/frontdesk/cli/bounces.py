@@ -1,0 +1,77 @@
+"""`frontdesk bounces`: what came back to the installation's mail address, read from a mailbox file or a pipe."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+import typer
+
+from frontdesk.cli.installation import Deed, change_in, migrated_database
+from frontdesk.cli.options import Json
+from frontdesk.cli.output import fail, print_json, say, settings
+from frontdesk.invitations.bounces import parse_report, split_mailbox
+from frontdesk.invitations.reports import Effect, receive_report
+
+TOGETHER = 50  # messages of one transaction
+
+commands = typer.Typer(no_args_is_help=True, help="Bounces and complaints that came back.")
+
+
+@commands.callback()
+def group() -> None:
+    """Bounces and complaints that came back."""
+
+
+@commands.command("read")
+def read(
+    path: Annotated[
+        str, typer.Argument(metavar="PATH", help="An mbox file or a single message; - reads stdin.")
+    ],
+    as_json: Json = False,
+) -> None:
+    """Read delivery reports: settle what was unclear, and suppress addresses that don't exist or complain.
+
+    Reading the same file again changes nothing, and mail that is no report of ours is passed over.
+
+    Example: frontdesk bounces read /var/mail/invitations
+    """
+    counts: Counter[str] = Counter()
+    with _opened(path) as stream, migrated_database(settings()) as db:
+        messages = split_mailbox(stream)
+        while together := list(islice(messages, TOGETHER)):
+            counts.update(change_in(db, lambda deed, some=together: _receive(deed, some)))  # type: ignore[misc]
+    told = {"messages": counts.total()} | {effect: counts[effect] for effect in (*Effect, "not_a_report")}
+    if as_json:
+        print_json(told)
+        return
+    say(
+        "{messages} messages: {applied} reports applied, {known} known already, {no_news} of delays, "
+        "{unknown} about mail of others, {not_a_report} no delivery reports.".format_map(told)
+    )
+
+
+def _receive(deed: Deed, messages: Sequence[bytes]) -> list[str]:
+    effects: list[str] = []
+    for report in map(parse_report, messages):
+        effect = None if report is None else receive_report(deed.tx, report, now=deed.now)
+        effects.append("not_a_report" if effect is None else effect.value)
+    applied = effects.count(Effect.APPLIED)
+    if applied:
+        deed.record("bounces.read", count=applied)
+    return effects
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[BinaryIO]:
+    if path == "-":
+        yield sys.stdin.buffer
+        return
+    try:
+        with Path(path).open("rb") as stream:
+            yield stream
+    except OSError as error:
+        fail(f"The mailbox can't be read: {error.strerror}.")

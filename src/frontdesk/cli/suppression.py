@@ -1,0 +1,115 @@
+"""`frontdesk suppression`: addresses that must not be mailed. They are shown masked unless asked for whole."""
+
+import sys
+from itertools import islice
+from typing import Annotated, Any
+
+import typer
+
+from frontdesk.cli.installation import Deed, ask, change
+from frontdesk.cli.invitations import masked
+from frontdesk.cli.options import Json
+from frontdesk.cli.output import print_json, say, show_list
+from frontdesk.clock import wire_time
+from frontdesk.eligibility.values import Reading, read_email
+from frontdesk.errors import Fault, Invalid
+from frontdesk.invitations.suppression import (
+    Suppression,
+    SuppressionReason,
+    allow_again,
+    list_suppressions,
+    suppress,
+)
+from frontdesk.text import Rejected
+
+LARGEST_LIMIT = 1_000_000
+
+Address = Annotated[
+    str, typer.Argument(metavar="ADDRESS", help="The address; - reads addresses from stdin, one a line.")
+]
+
+commands = typer.Typer(no_args_is_help=True, help="Addresses that must not be mailed.")
+
+
+@commands.command("add")
+def add(address: Address, as_json: Json = False) -> None:
+    """Mail an address no more; invitations of it that wait are not sent.
+
+    Example: frontdesk suppression add robin@example.com
+    """
+    addresses = _addresses(address)
+
+    def work(deed: Deed) -> int:
+        added = sum(suppress(deed.tx, each, SuppressionReason.BY_HAND, now=deed.now) for each in addresses)
+        if added:
+            deed.record("suppression.added", count=added)
+        return added
+
+    _tell(change(work), of=len(addresses), done="put on the list", as_json=as_json)
+
+
+@commands.command("remove")
+def remove(address: Address, as_json: Json = False) -> None:
+    """Allow an address to be mailed again; invitations that were held back for it don't leave by themselves.
+
+    Example: frontdesk suppression remove robin@example.com
+    """
+    addresses = _addresses(address)
+
+    def work(deed: Deed) -> int:
+        removed = sum(allow_again(deed.tx, each) for each in addresses)
+        if removed:
+            deed.record("suppression.removed", count=removed)
+        return removed
+
+    _tell(change(work), of=len(addresses), done="taken off the list", as_json=as_json)
+
+
+@commands.command("list")
+def list_(
+    *,
+    full: Annotated[bool, typer.Option("--full", help="Show whole addresses, not masked ones.")] = False,
+    limit: Annotated[
+        int, typer.Option(min=1, max=LARGEST_LIMIT, help="At most so many, in order of the addresses.")
+    ] = 100,
+    as_json: Json = False,
+) -> None:
+    """List the suppressed addresses and why each is one.
+
+    Example: frontdesk suppression list --full --limit 1000
+    """
+    found = ask(lambda tx: list(islice(list_suppressions(tx, limit=limit), limit)))
+    items = [_item(each, full=full) for each in found]
+    name = "address" if full else "address_masked"
+    show_list(
+        items, columns=(name, "reason", "created_at"), as_json=as_json, nothing="No address is suppressed."
+    )
+
+
+def _item(suppression: Suppression, *, full: bool) -> dict[str, Any]:
+    shown = {"address": suppression.address} if full else {"address_masked": masked(suppression.address)}
+    return shown | {"reason": suppression.reason, "created_at": wire_time(suppression.created_at)}
+
+
+def _addresses(argument: str) -> list[str]:
+    """Raises Invalid, naming the line, when one of them is no address."""
+    if argument != "-":
+        return [_address(argument, "must be an e-mail address")]
+    lines = enumerate(sys.stdin.read().splitlines(), 1)
+    return [_address(line, f"must be an e-mail address in line {n}") for n, line in lines if line.strip()]
+
+
+def _address(text: str, rule: str) -> str:
+    try:
+        return str(read_email(text, Reading(today="")))
+    except Rejected as rejected:
+        raise Invalid([Fault("ADDRESS", rejected.code, rule)]) from None
+
+
+def _tell(count: int, *, of: int, done: str, as_json: bool) -> None:
+    if as_json:
+        print_json({"changed": count, "unchanged": of - count})
+    elif of == 1:
+        say(f"The address was {'' if count else 'not '}{done}{'' if count else ': nothing had to change'}.")
+    else:
+        say(f"{count} of {of} addresses were {done}; the others needed no change.")

@@ -1,0 +1,101 @@
+"""`frontdesk worker`: delivers invitations in the foreground, beside any number of others; `serve` starts one as its child."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+
+from frontdesk.cli.installation import migrated_database
+from frontdesk.cli.output import settings
+from frontdesk.config import Config, Environment
+from frontdesk.worker import Worker
+from frontdesk.worker.mailers import make_mailer
+
+PARENT = "FRONTDESK_WORKER_PARENT"  # the process whose child a worker is: it ends with it
+WATCH_SECONDS = 0.5
+STOP_SECONDS = 4.0
+RESTART_SECONDS = 1.0
+
+
+def worker(
+    connections: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=200, help="Connections to the relay at most, instead of FRONTDESK_SMTP_CONNECTIONS."
+        ),
+    ] = None,
+) -> None:
+    """Deliver invitations until Ctrl-C or SIGTERM; the messages in hand are finished first.
+
+    Any number of workers, on any hosts, share the work. `frontdesk serve` starts one unless told --no-worker.
+
+    Example: frontdesk worker --connections 4
+    """
+    config = settings()
+    if connections is not None:
+        os.environ["FRONTDESK_SMTP_CONNECTIONS"] = str(connections)
+        config = settings()
+    with migrated_database(config) as db:
+        running = Worker(config, db, make_mailer(config, db))
+        for sign in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(sign, lambda *_: running.stop())
+        parent = os.environ.get(PARENT)
+        if parent is not None:
+            threading.Thread(target=_stop_with, args=(int(parent), running.stop), daemon=True).start()
+        running.run()
+
+
+def why_none(config: Config) -> str | None:
+    """Why `serve` starts no worker, if so."""
+    if config.environment is Environment.PRODUCTION and config.smtp_url is None:
+        return "Invitations are not delivered: FRONTDESK_SMTP_URL names no relay."
+    return None
+
+
+@contextmanager
+def worker_beside() -> Iterator[None]:
+    """A worker as a child process for as long as the block runs; one that ends by itself is started again."""
+    ended = threading.Event()
+    keeper = threading.Thread(target=_keep, args=(ended,), daemon=True)
+    keeper.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        keeper.join(STOP_SECONDS + WATCH_SECONDS)
+
+
+def _keep(ended: threading.Event) -> None:
+    while not ended.is_set():
+        child = subprocess.Popen(
+            [sys.executable, "-m", "frontdesk", "worker"], env={**os.environ, PARENT: str(os.getpid())}
+        )
+        while child.poll() is None and not ended.wait(0.05):
+            pass
+        if ended.is_set():
+            _stop(child)
+            return
+        ended.wait(RESTART_SECONDS)
+
+
+def _stop(child: "subprocess.Popen[bytes]") -> None:
+    """What it has in hand it may finish; what a kill cuts off is ambiguous, and is treated so."""
+    child.terminate()
+    try:
+        child.wait(STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+
+
+def _stop_with(parent: int, stop: Callable[[], None]) -> None:
+    while os.getppid() == parent:
+        time.sleep(WATCH_SECONDS)
+    stop()

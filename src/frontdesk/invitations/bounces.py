@@ -1,0 +1,121 @@
+"""Delivery reports that come as mail: bounces (RFC 3464) and complaints (RFC 5965), out of a mailbox file; it changes nothing.
+
+Whoever knows a Message-ID of ours, 128 random bits or more, has seen the mail: that is all the proof a bounce can carry. The
+address that a report names is never looked at.
+"""
+
+from collections.abc import Iterator
+from email.message import Message
+from email.parser import BytesHeaderParser, BytesParser
+from typing import BinaryIO
+
+from frontdesk.invitations.reports import Event, Report, read_message_id, read_status
+
+LARGEST_BYTES = 1_000_000  # of one message that are looked at; what bounces carry back can be large
+_ORIGINALS = {"message/rfc822", "message/global", "text/rfc822-headers", "message/global-headers"}
+_STATUSES = {"message/delivery-status", "message/global-delivery-status"}
+_LARGEST_PARTS = 20
+
+_ACTIONS = {
+    "failed": Event.BOUNCED,
+    "delivered": Event.DELIVERED,
+    "relayed": Event.DELIVERED,
+    "expanded": Event.DELIVERED,
+    "delayed": Event.DELAYED,
+}
+
+
+def split_mailbox(stream: BinaryIO) -> Iterator[bytes]:
+    """The messages of an mbox stream, or the one message that is there; each cut after LARGEST_BYTES."""
+    lines: list[bytes] = []
+    size, after_blank = 0, True
+    for line in stream:
+        if after_blank and line.startswith(b"From "):
+            if size:
+                yield b"".join(lines)
+            lines, size = [], 0
+        elif size < LARGEST_BYTES:
+            lines.append(line[1:] if line.startswith(b">From ") else line)
+            size += len(line)
+        after_blank = line in (b"\n", b"\r\n")
+    if b"".join(lines).strip():
+        yield b"".join(lines)
+
+
+def parse_report(raw: bytes) -> Report | None:
+    """What the mail reports about one of ours; None when it is no report, or not one that can be read."""
+    try:
+        return _parse(BytesParser().parsebytes(raw))
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return None  # the library stumbles over some of what strangers send
+
+
+def _parse(message: Message) -> Report | None:
+    if message.get_content_type() != "multipart/report" or not message.is_multipart():
+        return None
+    parts = [part for part in _payload(message) if isinstance(part, Message)][:_LARGEST_PARTS]
+    message_id = next(filter(None, map(_original_id, parts)), None) or _answered_id(message)
+    if message_id is None:
+        return None
+    for part in parts:
+        kind = part.get_content_type()
+        if kind in _STATUSES:
+            return _delivery_report(message_id, _blocks(part))
+        if kind == "message/feedback-report":
+            return _feedback_report(message_id, _blocks(part))
+    return None
+
+
+def _delivery_report(message_id: str, blocks: list[Message]) -> Report | None:
+    """The worst that any block says of a recipient: our mails have one recipient each."""
+    found = []
+    for block in blocks:
+        event = _ACTIONS.get(_word(block, "Action"))
+        if event is not None:
+            found.append(Report(message_id, event, read_status(_word(block, "Status"))))
+    order = list(Event)
+    return min(found, key=lambda report: order.index(report.event), default=None)
+
+
+def _feedback_report(message_id: str, blocks: list[Message]) -> Report | None:
+    """A feedback report of "not-spam" takes a complaint back; that is for people to judge."""
+    kinds = {_word(block, "Feedback-Type") for block in blocks}
+    return Report(message_id, Event.COMPLAINED) if kinds & {"abuse", "fraud", "other"} else None
+
+
+def _original_id(part: Message) -> str | None:
+    """The Message-ID of the mail that the report carries back, whole or its headers."""
+    kind = part.get_content_type()
+    if kind not in _ORIGINALS:
+        return None
+    payload = part.get_payload()
+    if isinstance(payload, list) and payload and isinstance(payload[0], Message):
+        inner = payload[0]
+    else:
+        content = part.get_payload(decode=True)
+        inner = BytesHeaderParser().parsebytes(content if isinstance(content, bytes) else b"")
+    return read_message_id(str(inner.get("Message-ID", "")))
+
+
+def _answered_id(message: Message) -> str | None:
+    return read_message_id(str(message.get("In-Reply-To", "")))
+
+
+def _blocks(part: Message) -> list[Message]:
+    """The groups of fields of a report part. The library splits only some of them; so they are put together and split here."""
+    content = part.get_payload(decode=True)
+    inner = [block.as_bytes() for block in _payload(part) if isinstance(block, Message)]
+    text = b"\n\n".join(inner or [content if isinstance(content, bytes) else b""])
+    groups = text.replace(b"\r\n", b"\n").split(b"\n\n")
+    return [BytesHeaderParser().parsebytes(group) for group in groups if group][:_LARGEST_PARTS]
+
+
+def _payload(message: Message) -> list[object]:
+    payload = message.get_payload()
+    return list(payload) if isinstance(payload, list) else []
+
+
+def _word(block: Message, name: str) -> str:
+    """The first word of a field in lower case, without a comment: `failed (mailbox unknown)` is `failed`."""
+    words = str(block.get(name, "")).partition("(")[0].split()
+    return words[0].lower() if words else ""

@@ -1,0 +1,49 @@
+"""The delivery of invitations: claimed, offered, settled, in sets and within limits; it knows no SMTP and no text."""
+
+from frontdesk.invitations.delivery.changes import Claimed
+from frontdesk.invitations.delivery.claim import Claim, Rota, Terms, claim, lapse, lapse_waits, work_waits
+from frontdesk.invitations.delivery.forecast import Figures, Forecast, figures, forecast
+from frontdesk.invitations.delivery.home import HOLD_REASONS, Hold, HoldReason, Mark, find_hold, hold, release
+from frontdesk.invitations.delivery.limits import Meter
+from frontdesk.invitations.delivery.operations import (
+    cancel_invitation,
+    get_invitation,
+    keep_back_pending,
+    resend_invitation,
+    settle_invitation,
+)
+from frontdesk.invitations.delivery.outcomes import Kind, Outcome, offer, settle
+from frontdesk.invitations.delivery.store import database_time
+
+__all__ = [
+    "HOLD_REASONS",
+    "Claim",
+    "Claimed",
+    "Figures",
+    "Forecast",
+    "Hold",
+    "HoldReason",
+    "Kind",
+    "Mark",
+    "Meter",
+    "Outcome",
+    "Rota",
+    "Terms",
+    "cancel_invitation",
+    "claim",
+    "database_time",
+    "figures",
+    "find_hold",
+    "forecast",
+    "get_invitation",
+    "hold",
+    "keep_back_pending",
+    "lapse",
+    "lapse_waits",
+    "offer",
+    "release",
+    "resend_invitation",
+    "settle",
+    "settle_invitation",
+    "work_waits",
+]

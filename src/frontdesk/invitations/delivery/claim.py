@@ -1,0 +1,240 @@
+"""Claiming: which invitations a worker takes in hand next, fairly between accounts and within limits; it sends nothing.
+
+Steps 2 and 6 of the delivery protocol. A claim is a lease on the database's clock; what a worker writes later counts only
+while the invitation is still of its claim (the epoch).
+"""
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import groupby
+
+from frontdesk.clock import stored_time
+from frontdesk.db import Tx
+from frontdesk.db.sets import Row
+from frontdesk.invitations.delivery import store
+from frontdesk.invitations.delivery.changes import Claimed, apply, back_in_line, cancel
+from frontdesk.invitations.delivery.home import find_hold
+from frontdesk.invitations.delivery.limits import Limits, Meter, after, allowance
+from frontdesk.invitations.letters import InvitationLetter
+from frontdesk.invitations.rules import Delivery
+from frontdesk.invitations.settings import get_deliverability
+from frontdesk.invitations.states import State, Step
+from frontdesk.invitations.store import find_suppressed
+from frontdesk.text import fold_email
+
+FindExpired = Callable[[Tx, Collection[int], str], set[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The installation's rules of delivery. `message_domain` is the right side of Message-IDs."""
+
+    message_domain: str
+    lease_seconds: float = 1200.0  # longer than RFC 5321 lets the content and its verdict take
+    ambiguous_hold_seconds: float = 86_400.0
+    resend_ambiguous: bool = True
+    most_attempts: int = 20
+    first_retry_seconds: float = 60.0
+
+
+@dataclass(slots=True)
+class Rota:
+    """What one worker remembers between claims: whose turn it is, and which accounts can't be served for a while."""
+
+    last_account: int = 0
+    not_before: dict[int, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """The pending invitations of one plan that leave in one way."""
+
+    account_id: int
+    plan_id: int
+    delivery: Delivery
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One claiming transaction: the time it happens at, and what it is done with."""
+
+    tx: Tx
+    now: datetime
+    terms: Terms
+    meter: Meter
+
+
+def claim(claim_: Claim, *, count: int, rota: Rota, find_expired: FindExpired) -> list[Claimed]:
+    """Take up to `count` invitations in hand, their letters' data with them. Empty while delivery is held.
+
+    Every account gets an equal share of the count first; what shares leave over goes to whoever has more.
+    """
+    if find_hold(claim_.tx, now=claim_.now) is not None:
+        return []
+    claim_.meter.look(claim_.tx)
+    lanes = due_lanes(claim_.tx, claim_.now)
+    taken: list[Row] = []
+    accounts = _in_turn(lanes, rota, claim_.meter.now())
+    for index, (account_id, own) in enumerate(accounts):
+        share = math.ceil((count - len(taken)) / (len(accounts) - index))
+        if share <= 0:
+            break
+        rota.last_account = account_id
+        taken += _take_of_account(claim_, own, share, rota)
+    return _as_claimed(claim_, taken, find_expired)
+
+
+def due_lanes(tx: Tx, now: datetime) -> list[Lane]:
+    """What could be claimed if no limit stood against it; plans that accept no patients hold their batched ones back."""
+    found = []
+    for delivery in Delivery:
+        for row in store.find_lanes(tx, delivery.value):
+            free = delivery is Delivery.IMMEDIATE or (row["accepting"] and row["enabled"])
+            if free and row["first_due_at"] <= now:
+                found.append(Lane(row["account_id"], row["plan_id"], delivery))
+    return found
+
+
+# The longest that an account is left alone after its limit was met: its settings may change meanwhile.
+_PATIENCE_SECONDS = 5.0
+
+
+def _in_turn(lanes: Sequence[Lane], rota: Rota, moment: float) -> list[tuple[int, list[Lane]]]:
+    """The lanes by account, beginning with the account after the one that was served last."""
+    ready = [
+        lane
+        for lane in lanes
+        if lane.delivery is Delivery.IMMEDIATE or rota.not_before.get(lane.account_id, moment) <= moment
+    ]
+    ready.sort(key=lambda lane: (lane.account_id <= rota.last_account, lane.account_id))
+    return [(account_id, list(own)) for account_id, own in groupby(ready, key=lambda lane: lane.account_id)]
+
+
+def _take_of_account(claim_: Claim, lanes: Sequence[Lane], share: int, rota: Rota) -> list[Row]:
+    taken: list[Row] = []
+    for lane in lanes:
+        if lane.delivery is Delivery.IMMEDIATE and len(taken) < share:
+            taken += _take(claim_, lane, share - len(taken))
+    batched = [lane for lane in lanes if lane.delivery is Delivery.BATCHED]
+    if batched and len(taken) < share:
+        taken += _take_batched(claim_, batched, share - len(taken), rota)
+    return taken
+
+
+def _take_batched(claim_: Claim, lanes: Sequence[Lane], share: int, rota: Rota) -> list[Row]:
+    account_id = lanes[0].account_id
+    window = claim_.meter.lock(claim_.tx, account_id, claim_.now, wait=False)
+    if window is None:
+        return []
+    settings = get_deliverability(claim_.tx, account_id)
+    limits = Limits(settings.batch_size, settings.batch_interval_seconds, settings.hourly_limit)
+    allowed = allowance(window, limits, used=claim_.meter.used(claim_.tx, window))
+    if allowed.count == 0:
+        rota.not_before[account_id] = claim_.meter.now() + min(allowed.retry_seconds, _PATIENCE_SECONDS)
+        return []
+    wanted = min(share, allowed.count)
+    taken: list[Row] = []
+    for lane in lanes:
+        if len(taken) < wanted:
+            taken += _take(claim_, lane, wanted - len(taken))
+    claim_.meter.save(claim_.tx, after(allowed.window, len(taken)))
+    return taken
+
+
+def _take(claim_: Claim, lane: Lane, count: int) -> list[Row]:
+    return store.take(
+        claim_.tx,
+        account_id=lane.account_id,
+        plan_id=lane.plan_id,
+        delivery=lane.delivery.value,
+        count=count,
+        now=stored_time(claim_.now),
+        lease_until=stored_time(claim_.now + timedelta(seconds=claim_.terms.lease_seconds)),
+        domain=f"@{claim_.terms.message_domain}",
+    )
+
+
+def _as_claimed(claim_: Claim, rows: list[Row], find_expired: FindExpired) -> list[Claimed]:
+    """Write the timeline, and put aside what must not be sent any more: suppressed addresses, expired members."""
+    if not rows:
+        return []
+    tx, at = claim_.tx, stored_time(claim_.now)
+    store.insert_events(
+        tx,
+        [
+            {
+                "invitation_id": row["id"],
+                "at": at,
+                "from_state": State.PENDING.value,
+                "to_state": State.CLAIMED.value,
+                "reason": Step.CLAIMED.value,
+                "code": None,
+            }
+            for row in rows
+        ],
+    )
+    folded = {row["id"]: fold_email(row["address"]) for row in rows}
+    suppressed = {row["address_folded"] for row in find_suppressed(tx, set(folded.values())).rows}
+    expired = find_expired(tx, {row["member_id"] for row in rows}, at[:10])
+    letters = _letters(tx, rows)
+    claimed = [_claimed(row, letters[row["id"]]) for row in rows]
+    refused = {row["id"]: Step.SUPPRESSED for row in rows if folded[row["id"]] in suppressed}
+    refused |= {
+        row["id"]: Step.EXPIRED for row in rows if row["member_id"] in expired and row["id"] not in refused
+    }
+    apply(tx, [cancel(one, refused[one.id]) for one in claimed if one.id in refused], now=claim_.now)
+    return [one for one in claimed if one.id not in refused]
+
+
+def _letters(tx: Tx, rows: Sequence[Row]) -> dict[int, InvitationLetter]:
+    stationery = store.find_stationery(tx, {row["plan_id"] for row in rows})
+    return {
+        row["id"]: InvitationLetter(
+            invitation_id=row["id"],
+            account_id=row["account_id"],
+            plan_id=row["plan_id"],
+            address=row["address"],
+            message_id=row["message_id"],
+            plan_name=stationery[row["plan_id"]]["name"],
+            sender_name=stationery[row["plan_id"]]["sender_name"],
+            sender_address=stationery[row["plan_id"]]["sender_address"],
+            registration_url=stationery[row["plan_id"]]["registration_url"],
+        )
+        for row in rows
+    }
+
+
+def _claimed(row: Row, letter: InvitationLetter) -> Claimed:
+    return Claimed(
+        id=row["id"],
+        epoch=row["epoch"],
+        delivery=Delivery(row["delivery"]),
+        state=State.CLAIMED,
+        attempts=row["attempts"],
+        losses=row["losses"],
+        letter=letter,
+    )
+
+
+def lapse(tx: Tx, *, terms: Terms, meter: Meter, now: datetime, count: int = 500) -> int:
+    """What leases and holds that have run out lead to; how many invitations that were.
+
+    A claimed one goes back in line. An offered one may have left: ambiguous. An ambiguous one that nobody settled is sent
+    once more, if the terms say so, and never a third time.
+    """
+    rows = store.find_lapsed(tx, now, count)
+    apply(tx, [back_in_line(row, terms, now=now) for row in rows], now=now, meter=meter)
+    return len(rows)
+
+
+def work_waits(tx: Tx, *, meter: Meter, rota: Rota, now: datetime) -> bool:
+    """Whether a claim could find something; a cheap look that writes nothing, so it may be done often."""
+    meter.look(tx)
+    return bool(_in_turn(due_lanes(tx, now), rota, meter.now()))
+
+
+def lapse_waits(tx: Tx, *, now: datetime) -> bool:
+    """Whether a lease or a hold has run out."""
+    return store.has_lapsed(tx, now)

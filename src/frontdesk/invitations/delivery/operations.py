@@ -1,0 +1,110 @@
+"""What operators decide about invitations: cancel, resend, settle, keep back; each leaves its mark on the timeline."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from frontdesk.db import Tx
+from frontdesk.db.sets import Row
+from frontdesk.errors import FrontdeskError, NotFound
+from frontdesk.invitations.delivery import store
+from frontdesk.invitations.delivery.changes import Change, apply
+from frontdesk.invitations.states import State, Step
+from frontdesk.invitations.store import find_suppressed
+from frontdesk.text import fold_email
+
+COOL_DOWN_HOURS = 24  # between two mails to one address that an operator asks for
+
+CANCELLABLE = {State.PENDING, State.CLAIMED}
+RESENDABLE = {State.SENT, State.FAILED, State.CANCELLED, State.AMBIGUOUS}
+SETTLEABLE = {State.AMBIGUOUS}
+
+
+def get_invitation(tx: Tx, invitation_id: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """An invitation and its timeline, oldest step first. Raises NotFound."""
+    row = store.find_invitation(tx, invitation_id)
+    if row is None:
+        raise NotFound("There is no such invitation.")
+    return dict(row), [dict(event) for event in store.events_of(tx, invitation_id)]
+
+
+def cancel_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
+    """It will not be sent. Raises NotFound, and FrontdeskError when it has left, or may have left, already."""
+    row = _locked(tx, invitation_id, CANCELLABLE, "cancelled")
+    _change(tx, row, State.CANCELLED, now=now)
+
+
+def settle_invitation(tx: Tx, invitation_id: int, state: State, *, now: datetime) -> None:
+    """An ambiguous one was looked up: it was `sent`, or it `failed`. Raises NotFound, FrontdeskError."""
+    row = _locked(tx, invitation_id, SETTLEABLE, "settled")
+    _change(tx, row, state, now=now)
+
+
+def resend_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
+    """Put it in line again. One that was sent gets a new Message-ID; one that may have been keeps its own.
+
+    Raises NotFound, and FrontdeskError when the address is suppressed or was mailed less than COOL_DOWN_HOURS ago.
+    """
+    row = _locked(tx, invitation_id, RESENDABLE, "resent")
+    if find_suppressed(tx, {fold_email(row["address"])}).rows:
+        raise FrontdeskError(
+            "The address is on the suppression list; `frontdesk suppression remove` takes it off."
+        )
+    if row["offered_at"] is not None and row["offered_at"] > now - timedelta(hours=COOL_DOWN_HOURS):
+        raise FrontdeskError(
+            f"The address was mailed less than {COOL_DOWN_HOURS} hours ago; wait until then."
+        )
+    if row["state"] == State.SENT or row["reason"] == Step.BY_REPORT:
+        # A relay took it once: reports about that mail must not be taken for reports about the new one.
+        store.forget_message_id(tx, invitation_id)
+    _change(tx, row, State.PENDING, now=now, due_at=now, afresh=True)
+
+
+def keep_back_pending(tx: Tx, *, now: datetime) -> int:
+    """After a backup was restored: all that is pending may have been sent since, so it is ambiguous; how many that were.
+
+    They stay so until each is settled or resent.
+    """
+    count = 0
+    while rows := store.find_pending(tx, 1000):
+        changes = [
+            Change(
+                row["id"],
+                row["epoch"],
+                State.PENDING,
+                State.AMBIGUOUS,
+                Step.RESTORED,
+                row["attempts"],
+                row["losses"] + 1,
+                closes=True,
+            )
+            for row in rows
+        ]
+        count += len(apply(tx, changes, now=now))
+    return count
+
+
+def _locked(tx: Tx, invitation_id: int, states: set[State], done: str) -> Row:
+    row = store.lock_invitation(tx, invitation_id)
+    if row is None:
+        raise NotFound("There is no such invitation.")
+    if row["state"] not in states:
+        names = ", ".join(sorted(states))
+        raise FrontdeskError(f"The invitation is {row['state']}; only these can be {done}: {names}.")
+    return row
+
+
+def _change(
+    tx: Tx, row: Row, state: State, *, now: datetime, due_at: datetime | None = None, afresh: bool = False
+) -> None:
+    change = Change(
+        row["id"],
+        row["epoch"],
+        State(row["state"]),
+        state,
+        Step.BY_OPERATOR,
+        0 if afresh else row["attempts"],
+        0 if afresh else row["losses"],
+        due_at=due_at,
+        closes=True,
+    )
+    apply(tx, [change], now=now)

@@ -1,0 +1,88 @@
+"""What a relay's answer means for an invitation: steps 3 to 5 of the delivery protocol, pure but for the two writes."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from frontdesk.db import Tx
+from frontdesk.invitations.delivery.changes import Change, Claimed, apply, change_of, lost
+from frontdesk.invitations.delivery.claim import Terms
+from frontdesk.invitations.delivery.home import Mark, count_offer
+from frontdesk.invitations.delivery.limits import Meter
+from frontdesk.invitations.states import State, Step
+
+LONGEST_RETRY_SECONDS = 3600.0
+
+
+class Kind(StrEnum):
+    """What became of an attempt."""
+
+    ACCEPTED = "accepted"
+    REFUSED = "refused"
+    REFUSED_FOR_NOW = "refused_for_now"
+    LOST = "lost"
+    NOT_TRIED = "not_tried"
+    NOT_WRITABLE = "not_writable"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`one` is the invitation as it was last written: claimed, or offered once that was committed."""
+
+    one: Claimed
+    kind: Kind
+    code: int | None = None
+
+
+def offer(tx: Tx, claimed: Sequence[Claimed], *, terms: Terms, now: datetime) -> tuple[set[int], Mark | None]:
+    """Step 4: `offered`, committed before DATA. The ids of those that may go on, and what to note before they do.
+
+    One that was cancelled meanwhile, or whose lease has lapsed, is not among them.
+    """
+    due_at = now + timedelta(seconds=terms.lease_seconds)
+    changes = [change_of(one, State.OFFERED, Step.RELAY_ASKED, due_at=due_at) for one in claimed]
+    granted = apply(tx, changes, now=now)
+    mark = count_offer(tx) if granted else None
+    return granted, mark
+
+
+def settle(
+    tx: Tx, outcomes: Sequence[Outcome], *, terms: Terms, meter: Meter, now: datetime, chance: random.Random
+) -> set[int]:
+    """Write what became of attempts; the ids of those that were still of their worker's claim."""
+    return apply(tx, [_change(outcome, terms, now, chance) for outcome in outcomes], now=now, meter=meter)
+
+
+def _change(outcome: Outcome, terms: Terms, now: datetime, chance: random.Random) -> Change:
+    one, code = outcome.one, outcome.code
+    match outcome.kind:
+        case Kind.ACCEPTED:
+            return change_of(one, State.SENT, Step.ACCEPTED, code=code)
+        case Kind.REFUSED:
+            return change_of(one, State.FAILED, Step.REFUSED, code=code)
+        case Kind.NOT_WRITABLE:
+            return change_of(one, State.FAILED, Step.NOT_WRITABLE)
+        case Kind.LOST:
+            return lost(change_of(one, State.AMBIGUOUS, Step.ANSWER_LOST), terms, now=now)
+        case Kind.NOT_TRIED:
+            return change_of(one, State.PENDING, Step.NOT_OFFERED, due_at=now, code=code)
+        case Kind.REFUSED_FOR_NOW:
+            return _once_again(one, code, terms, now, chance)
+
+
+def _once_again(one: Claimed, code: int | None, terms: Terms, now: datetime, chance: random.Random) -> Change:
+    attempts = one.attempts + 1
+    if attempts >= terms.most_attempts:
+        change = change_of(one, State.FAILED, Step.TOO_MANY_ATTEMPTS, code=code)
+    else:
+        due_at = now + timedelta(seconds=retry_seconds(attempts, terms.first_retry_seconds, chance))
+        change = change_of(one, State.PENDING, Step.REFUSED_FOR_NOW, due_at=due_at, code=code)
+    return replace(change, attempts=attempts)
+
+
+def retry_seconds(attempts: int, first: float, chance: random.Random) -> float:
+    """The first (a minute), doubling to an hour, and up to a quarter more so that what failed together does not return together."""
+    seconds: float = min(LONGEST_RETRY_SECONDS, first * 2 ** min(attempts - 1, 10))
+    return seconds * chance.uniform(1.0, 1.25)

@@ -1,0 +1,88 @@
+"""The sandbox's relay: no letter leaves, each is handed to a mailbox; some addresses act as bad ones do. It knows no database."""
+
+import time
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Protocol
+
+from frontdesk.mail import Letter, Refused
+
+SLOW_SECONDS = 10
+ACCEPTED, COME_LATER = 250, 451
+
+
+class Outcome(StrEnum):
+    """What became of a letter in the sandbox. Addresses `bounce@…`, `complaint@…`, `slow@…`, `greylist@…` act, in any domain."""
+
+    CAUGHT = "caught"
+    BOUNCED = "bounced"  # taken, and reported as undeliverable a moment later
+    COMPLAINED = "complained"  # taken, and reported as unwanted
+    SLOW = "slow"  # taken after SLOW_SECONDS
+    GREYLISTED = "greylisted"  # put off once, taken the next time
+
+
+ACTING = {
+    "bounce": Outcome.BOUNCED,
+    "complaint": Outcome.COMPLAINED,
+    "slow": Outcome.SLOW,
+    "greylist": Outcome.GREYLISTED,
+}
+
+
+class Mailbox(Protocol):
+    """Where caught letters are kept."""
+
+    def keep(self, letter: Letter, outcome: Outcome) -> None: ...
+
+    def has_seen(self, message_id: str) -> bool:
+        """Whether a letter with this Message-ID was put off or kept before."""
+
+
+class Catcher:
+    """A Mailer that catches every letter."""
+
+    def __init__(self, mailbox: Mailbox, pause: Callable[[float], None] = time.sleep) -> None:
+        self._mailbox = mailbox
+        self._pause = pause
+
+    def open(self) -> "CatchersConversation":
+        return CatchersConversation(self._mailbox, self._pause)
+
+
+class CatchersConversation:
+    """Speaks as a relay would, one letter at a time."""
+
+    def __init__(self, mailbox: Mailbox, pause: Callable[[float], None]) -> None:
+        self._mailbox = mailbox
+        self._pause = pause
+        self._offered: Letter | None = None
+
+    def offer(self, letter: Letter) -> None:
+        """Raises Refused the first time for an address that is greylisted."""
+        outcome = outcome_for(letter.recipient)
+        if outcome is Outcome.GREYLISTED and not self._mailbox.has_seen(letter.message_id):
+            self._mailbox.keep(letter, Outcome.GREYLISTED)
+            raise Refused("recipient", permanent=False, code=COME_LATER)
+        self._offered = letter
+
+    def finish(self) -> int:
+        letter, self._offered = self._offered, None
+        if letter is None:
+            raise Refused("data", permanent=False)
+        outcome = outcome_for(letter.recipient)
+        if outcome is Outcome.SLOW:
+            self._pause(SLOW_SECONDS)
+        self._mailbox.keep(letter, Outcome.CAUGHT if outcome is Outcome.GREYLISTED else outcome)
+        return ACCEPTED
+
+    def abandon(self) -> None:
+        self._offered = None
+
+    def close(self) -> None:
+        self._offered = None
+
+
+def outcome_for(recipient: str) -> Outcome:
+    """What the address does: `Bounce+anything@example.com` acts like `bounce@example.com`."""
+    local = recipient.rpartition("@")[0].lower().partition("+")[0]
+    return ACTING.get(local, Outcome.CAUGHT)

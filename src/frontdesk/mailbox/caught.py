@@ -1,0 +1,116 @@
+"""What the sandbox caught instead of sending: keeping it, finding it, reading it; it knows no page and no terminal."""
+
+import email
+import email.policy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from email.message import EmailMessage
+
+from frontdesk.clock import Clock
+from frontdesk.db import Database, Tx
+from frontdesk.db.races import write_together
+from frontdesk.errors import NotFound
+from frontdesk.invitations.reports import Event, Report, receive_report
+from frontdesk.mail import Letter
+from frontdesk.mail.catcher import Catcher, Outcome
+from frontdesk.mailbox import store
+
+# What the reporting addresses bring about, at once. 5.1.1: there is no such mailbox.
+_REPORTS = {Outcome.BOUNCED: (Event.BOUNCED, "5.1.1"), Outcome.COMPLAINED: (Event.COMPLAINED, None)}
+
+
+@dataclass(frozen=True, slots=True)
+class CaughtMessage:
+    """A mail as it would have left. `content` is RFC 5322 bytes."""
+
+    id: int
+    message_id: str
+    sender: str
+    recipient: str
+    outcome: str
+    content: bytes
+    caught_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A mail as a person reads it: all its headers, decoded, and its parts."""
+
+    headers: tuple[tuple[str, str], ...]
+    text: str
+    html: str | None
+
+    @property
+    def subject(self) -> str:
+        return next((value for name, value in self.headers if name == "Subject"), "")
+
+
+class CatchingMailbox:
+    """The mailbox of the Catcher, which stands for a relay outside: each mail is kept in a transaction of its own."""
+
+    def __init__(self, db: Database, clock: Clock) -> None:
+        self._db = db
+        self._clock = clock
+
+    def keep(self, letter: Letter, outcome: Outcome) -> None:
+        def work(tx: Tx, letters: Sequence[Letter]) -> list[bool]:
+            return [_keep(tx, each, outcome, now=self._clock()) for each in letters]
+
+        [kept] = write_together(self._db, [letter], work)
+        if isinstance(kept, Exception):
+            raise kept
+
+    def has_seen(self, message_id: str) -> bool:
+        return self._db.ask(lambda tx: store.has_message_id(tx, message_id))
+
+
+def _keep(tx: Tx, letter: Letter, outcome: Outcome, *, now: datetime) -> bool:
+    row = {
+        "message_id": letter.message_id,
+        "sender": letter.sender,
+        "recipient": letter.recipient,
+        "outcome": outcome.value,
+        "content": letter.content,
+        "caught_at": now,
+    }
+    store.insert_message(tx, row)
+    if outcome in _REPORTS:
+        event, status = _REPORTS[outcome]
+        receive_report(tx, Report(letter.message_id, event, status), now=now)
+    return True
+
+
+def catcher(db: Database, clock: Clock) -> Catcher:
+    """The Mailer of a sandbox without a relay."""
+    return Catcher(CatchingMailbox(db, clock))
+
+
+def list_messages(tx: Tx, *, before_id: int | None = None, limit: int = 100) -> list[CaughtMessage]:
+    """The newest first; `before_id` goes on from there."""
+    return [CaughtMessage(**row) for row in store.newest_messages(tx, before_id=before_id, limit=limit)]
+
+
+def get_message(tx: Tx, id_: int) -> CaughtMessage:
+    """Raises NotFound."""
+    row = store.find_message(tx, id_)
+    if row is None:
+        raise NotFound("There is no such message.")
+    return CaughtMessage(**row)
+
+
+def clear_messages(tx: Tx) -> int:
+    """Throw all of them away; how many there were."""
+    return store.delete_messages(tx)
+
+
+def read_content(content: bytes) -> Reading:
+    """The mail as a person reads it."""
+    message = email.message_from_bytes(content, policy=email.policy.default)
+    headers = tuple((name, str(value)) for name, value in message.items())
+    return Reading(headers, _part(message, "plain") or "", _part(message, "html"))
+
+
+def _part(message: EmailMessage, kind: str) -> str | None:
+    part = message.get_body((kind,))
+    return None if part is None else str(part.get_content())

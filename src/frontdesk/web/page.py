@@ -1,0 +1,47 @@
+"""A page for a person: one look, no script, and a policy that lets it load nothing; what it says is its door's business."""
+
+import base64
+import hashlib
+from importlib.resources import files
+
+from jinja2 import Environment, StrictUndefined, Template
+from markupsafe import Markup
+
+from frontdesk.web.exchange import Answer, Header
+
+_environment = Environment(
+    autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, auto_reload=False
+)
+
+
+def page_template(package: str, name: str) -> Template:
+    """A template in the folder `pages` of the package; what it is given is escaped."""
+    return _environment.from_string(_read(package, name))
+
+
+def _read(package: str, name: str) -> str:
+    return files(package).joinpath("pages", name).read_text(encoding="utf-8")
+
+
+_page = page_template("frontdesk.web", "page.html")
+_style = _read("frontdesk.web", "page.css")
+_style_hash = base64.b64encode(hashlib.sha256(_style.encode()).digest()).decode()
+
+_POLICY = (
+    f"default-src 'none'; style-src 'sha256-{_style_hash}'; frame-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
+)
+
+# The address of such a page may be a secret: nobody is told it, and nothing keeps the page.
+PRIVATE: tuple[Header, ...] = (
+    (b"cache-control", b"no-store"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-robots-tag", b"noindex"),
+)
+
+
+def page_answer(title: str, content: Markup, *, status: int = 200, wide: bool = False) -> Answer:
+    """`content` is markup that was escaped where it had to be, such as a `page_template` renders."""
+    body = _page.render(title=title, content=content, style=Markup(_style), wide=wide)  # noqa: S704 # our own text
+    headers = ((b"content-security-policy", _POLICY.encode()), *PRIVATE)
+    return Answer(status, body.encode(), headers, b"text/html; charset=utf-8")

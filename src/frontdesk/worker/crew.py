@@ -1,0 +1,136 @@
+"""The connections of one worker: threads that each hold one conversation and report every step; they know no database."""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from queue import Empty, PriorityQueue, SimpleQueue
+
+from frontdesk.invitations.delivery import Claimed, Kind
+from frontdesk.mail import Conversation, Letter, Lost, Mailer, Refused
+
+IDLE_SECONDS = 10.0  # a connection that nobody needs for so long is closed
+_LAST = 9  # the rank that is behind every job's
+
+
+@dataclass(slots=True)
+class Job:
+    """One letter to send. Smaller `rank` goes first. `until`: after that (monotonic) nothing may be sent any more."""
+
+    rank: tuple[int, int]
+    claimed: Claimed
+    letter: Letter | None
+    until: float
+    gate: SimpleQueue[bool] = field(default_factory=SimpleQueue)
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a connection says of its job: ready for DATA (`kind` None), or done with it.
+
+    `relay_down` says that the failure was not this letter's; `offered` that DATA had been allowed.
+    """
+
+    job: Job
+    kind: Kind | None = None
+    code: int | None = None
+    offered: bool = False
+    relay_down: bool = False
+    silent: bool = False  # refused without a reply: the connection broke
+
+
+class Crew:
+    """Up to `size` connections, opened as they are needed. Jobs go in by `take`, reports come out of `reports`."""
+
+    def __init__(self, mailer: Mailer, size: int, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self.reports: SimpleQueue[Report | None] = SimpleQueue()
+        self._mailer = mailer
+        self._size = size
+        self._monotonic = monotonic
+        self._jobs: PriorityQueue[tuple[tuple[int, int], Job | None]] = PriorityQueue()
+        self._threads: list[threading.Thread] = []
+        self._idle = 0
+        self._lock = threading.Lock()
+
+    def take(self, job: Job) -> None:
+        self._jobs.put((job.rank, job))
+        with self._lock:
+            if self._jobs.qsize() > self._idle and len(self._threads) < self._size:
+                name = f"connection-{len(self._threads) + 1}"
+                thread = threading.Thread(target=self._work, name=name, daemon=True)
+                self._threads.append(thread)
+                thread.start()
+
+    def give_back(self) -> list[Job]:
+        """The jobs that no connection has begun with."""
+        jobs: list[Job] = []
+        while True:
+            try:
+                _, job = self._jobs.get_nowait()
+            except Empty:
+                return jobs
+            if job is not None:
+                jobs.append(job)
+
+    def close(self, seconds: float) -> None:
+        """Let every connection say goodbye; those that don't in that time are left to the end of the process."""
+        for number in range(len(self._threads)):
+            self._jobs.put(((_LAST, number), None))
+        until = time.monotonic() + seconds
+        for thread in self._threads:
+            thread.join(max(0.0, until - time.monotonic()))
+
+    def _work(self) -> None:
+        conversation = self._mailer.open()
+        while True:
+            with self._lock:
+                self._idle += 1
+            try:
+                _, job = self._jobs.get(timeout=IDLE_SECONDS)
+            except Empty:
+                conversation.close()
+                continue
+            finally:
+                with self._lock:
+                    self._idle -= 1
+            if job is None:
+                break
+            self._do(conversation, job)
+        conversation.close()
+
+    def _do(self, conversation: Conversation, job: Job) -> None:
+        if job.letter is None:
+            self.reports.put(Report(job, Kind.NOT_WRITABLE))
+            return
+        try:
+            conversation.offer(job.letter)
+        except Refused as refused:
+            self.reports.put(_refusal(job, refused, offered=False))
+            return
+        except Exception:  # noqa: BLE001 - a fault of ours must not take the connection along; nothing was sent
+            self.reports.put(Report(job, Kind.REFUSED_FOR_NOW, silent=True))
+            return
+        self.reports.put(Report(job))
+        # The answer comes after the commit of `offered`. A process that was stopped past its lease sends nothing.
+        if not job.gate.get() or self._monotonic() > job.until:
+            conversation.abandon()
+            self.reports.put(Report(job, Kind.NOT_TRIED, offered=True))
+            return
+        self.reports.put(self._finish(conversation, job))
+
+    def _finish(self, conversation: Conversation, job: Job) -> Report:
+        try:
+            return Report(job, Kind.ACCEPTED, conversation.finish(), offered=True)
+        except Refused as refused:
+            return _refusal(job, refused, offered=True)
+        except Lost:
+            return Report(job, Kind.LOST, offered=True)
+        except Exception:  # noqa: BLE001 - whatever it was, the letter may have been taken
+            return Report(job, Kind.LOST, offered=True)
+
+
+def _refusal(job: Job, refused: Refused, *, offered: bool) -> Report:
+    if not refused.of_this_letter:
+        return Report(job, Kind.NOT_TRIED, refused.code, offered, relay_down=True)
+    kind = Kind.REFUSED if refused.permanent else Kind.REFUSED_FOR_NOW
+    return Report(job, kind, refused.code, offered, silent=refused.code is None and not refused.permanent)

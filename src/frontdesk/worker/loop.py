@@ -1,0 +1,257 @@
+"""One worker: claims, hands to its connections, commits what they report, in sets; it decides nothing about invitations.
+
+One thread keeps the books. Each of its transactions settles what the connections have finished and allows what they have
+ready, however many that are; so a commit is shared by as many messages as there are connections, and a slow one waits alone.
+"""
+
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from queue import Empty
+from typing import TypeVar
+
+from frontdesk.config import Config
+from frontdesk.db import Database, Tx
+from frontdesk.db.races import write_together
+from frontdesk.eligibility import find_expired
+from frontdesk.errors import Invalid, Unavailable
+from frontdesk.invitations import Delivery, State
+from frontdesk.invitations import delivery as steps
+from frontdesk.invitations.delivery import Claimed, Kind, Meter, Outcome, Rota, Terms
+from frontdesk.invitations.message import Gathered, compose, gather
+from frontdesk.invitations.reports import heed_early_reports
+from frontdesk.mail import Letter, Mailer
+from frontdesk.worker.crew import Crew, Job, Report
+from frontdesk.worker.log import Log
+from frontdesk.worker.pause import Pause
+
+POLL_SECONDS = 0.2
+LAPSE_SECONDS = 1.0
+GOODBYE_SECONDS = 2.0
+DATABASE_RETRY_SECONDS = 1.0
+# Nothing is sent in the last part of a lease: the content and the answer take time too.
+LEASE_MARGIN = 0.2
+
+Answer = TypeVar("Answer")
+Time = Callable[[Tx], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How much a worker takes on. `ahead`: claimed messages that wait for a connection, per connection."""
+
+    connections: int = 8
+    ahead: int = 4
+    poll_seconds: float = POLL_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What a test or a benchmark sets otherwise than the settings say."""
+
+    pace: Pace | None = None
+    terms: Terms | None = None
+    time_of: Time = steps.database_time
+    meter: Meter = field(default_factory=Meter)
+    log: Log = field(default_factory=Log)
+    seed: int | None = None
+
+
+@dataclass(slots=True)
+class Books:
+    """What the worker has in hand, and what has been reported and not yet been committed."""
+
+    in_hand: dict[int, Job] = field(default_factory=dict)
+    ready: list[Job] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
+
+
+class Worker:
+    """Delivers the invitations of one database through one mailer, beside any number of other workers."""
+
+    def __init__(self, config: Config, db: Database, mailer: Mailer, setup: Setup | None = None) -> None:
+        setup = setup or Setup()
+        self._config = config
+        self._db = db
+        self._pace = setup.pace or Pace(config.smtp_connections)
+        self._terms = setup.terms or terms_of(config)
+        self._time_of = setup.time_of
+        self._meter = setup.meter
+        self._log = setup.log
+        self._chance = random.Random(setup.seed)  # noqa: S311 - jitter
+        self._crew = Crew(mailer, self._pace.connections)
+        self._rota = Rota()
+        self._pause = Pause(self._chance)
+        self._books = Books()
+        self._count = 0
+        self._lapsed_at = float("-inf")
+        self._stopping = threading.Event()
+
+    def run(self) -> None:
+        """Deliver until `stop()`; what is in hand is finished first."""
+        self._log.say("worker_started", connections=self._pace.connections)
+        while not self._stopping.is_set():
+            try:
+                claimed = self._claim()
+            except Unavailable:
+                self._stopping.wait(DATABASE_RETRY_SECONDS)
+                claimed = 0
+            if claimed or self._books.in_hand:
+                self._keep_books(self._pace.poll_seconds)
+            else:
+                self._stopping.wait(self._pace.poll_seconds)
+        self._finish()
+        self._log.say("worker_stopped")
+
+    def stop(self) -> None:
+        """Claim nothing more, finish what is in hand; from any thread or a signal handler."""
+        self._stopping.set()
+        self._crew.reports.put(None)
+
+    def turn(self) -> int:
+        """Claim once and see it through; how many invitations were claimed. Raises Unavailable."""
+        claimed = self._claim(even_if_idle=True)
+        while self._books.in_hand:
+            self._keep_books(self._pace.poll_seconds)
+        return claimed
+
+    def close(self) -> None:
+        self._crew.close(GOODBYE_SECONDS)
+
+    def _finish(self) -> None:
+        self._give_back()
+        while self._books.in_hand:
+            self._keep_books(self._pace.poll_seconds)
+        self.close()
+
+    def _claim(self, *, even_if_idle: bool = False) -> int:
+        """Take on as much as there is room for; how many invitations that are."""
+        room = self._pace.connections * (1 + self._pace.ahead) - len(self._books.in_hand)
+        room = self._pause.allowed(room)
+        if room <= self._pace.connections * self._pace.ahead // 2 and self._books.in_hand:
+            return 0
+        if room <= 0 or not (even_if_idle or self._db.ask(self._something_waits)):
+            return 0
+        claimed, gathered = self._write(lambda tx: self._claim_in(tx, room))
+        for one in claimed:
+            self._start(one, gathered)
+        return len(claimed)
+
+    def _something_waits(self, tx: Tx) -> bool:
+        now = self._time_of(tx)
+        if time.monotonic() - self._lapsed_at > LAPSE_SECONDS and steps.lapse_waits(tx, now=now):
+            return True
+        return steps.work_waits(tx, meter=self._meter, rota=self._rota, now=now)
+
+    def _claim_in(self, tx: Tx, room: int) -> tuple[list[Claimed], Gathered]:
+        now = self._time_of(tx)
+        steps.lapse(tx, terms=self._terms, meter=self._meter, now=now)
+        self._lapsed_at = time.monotonic()
+        claimed = steps.claim(
+            steps.Claim(tx, now, self._terms, self._meter),
+            count=room,
+            rota=self._rota,
+            find_expired=find_expired,
+        )
+        letters = [one.letter for one in claimed]
+        return claimed, gather(tx, letters, link_secret=self._config.link_secret, now=now)
+
+    def _start(self, one: Claimed, gathered: Gathered) -> None:
+        self._count += 1
+        rank = (0 if one.delivery is Delivery.IMMEDIATE else 1, self._count)
+        until = time.monotonic() + self._terms.lease_seconds * (1 - LEASE_MARGIN)
+        job = Job(rank, one, self._written(one, gathered), until)
+        self._books.in_hand[one.id] = job
+        self._crew.take(job)
+
+    def _written(self, one: Claimed, gathered: Gathered) -> Letter | None:
+        try:
+            return compose(
+                one.letter, gathered, base_url=self._config.base_url, mail_from=self._config.mail_from
+            )
+        except Invalid:
+            self._log.say("letter_not_writable", invitation_id=one.id)
+            return None
+
+    def _keep_books(self, seconds: float) -> None:
+        """Wait for reports, at most so long, and commit all that have come."""
+        for report in self._reports(seconds):
+            self._enter(report)
+        if not (self._books.ready or self._books.outcomes):
+            return
+        try:
+            self._commit()
+        except Unavailable:
+            # Kept in the books until the database is back. If that takes longer than the lease, it is void then.
+            time.sleep(DATABASE_RETRY_SECONDS)
+
+    def _reports(self, seconds: float) -> list[Report]:
+        reports: list[Report] = []
+        waiting = bool(self._books.ready or self._books.outcomes)
+        while True:
+            try:
+                report = self._crew.reports.get(timeout=0 if reports or waiting else seconds)
+            except Empty:
+                return reports
+            if report is None:
+                return reports
+            reports.append(report)
+
+    def _enter(self, report: Report) -> None:
+        self._pause.hear(report)
+        if report.relay_down:
+            self._log.say("relay_down", code=report.code, pause_seconds=round(self._pause.seconds, 1))
+            self._give_back()
+        if report.kind is None:
+            self._books.ready.append(report.job)
+            return
+        one = report.job.claimed
+        state = State.OFFERED if report.offered else State.CLAIMED
+        self._books.outcomes.append(Outcome(replace(one, state=state), report.kind, report.code))
+
+    def _give_back(self) -> None:
+        """What no connection has begun with goes back in line."""
+        for job in self._crew.give_back():
+            self._books.outcomes.append(Outcome(job.claimed, Kind.NOT_TRIED))
+
+    def _commit(self) -> None:
+        ready, outcomes = self._books.ready, self._books.outcomes
+        granted, mark = self._write(lambda tx: self._commit_in(tx, ready, outcomes))
+        if mark is not None and ready:
+            mark.write()
+        self._books.ready, self._books.outcomes = [], []
+        for outcome in outcomes:
+            self._books.in_hand.pop(outcome.one.id, None)
+        for job in ready:
+            job.gate.put(job.claimed.id in granted)
+        self._log.count(outcomes)
+
+    def _commit_in(
+        self, tx: Tx, ready: Sequence[Job], outcomes: Sequence[Outcome]
+    ) -> tuple[set[int], steps.Mark | None]:
+        now = self._time_of(tx)
+        granted, mark = steps.offer(tx, [job.claimed for job in ready], terms=self._terms, now=now)
+        if outcomes:
+            steps.settle(tx, outcomes, terms=self._terms, meter=self._meter, now=now, chance=self._chance)
+            heed_early_reports(tx, {outcome.one.letter.message_id for outcome in outcomes}, now=now)
+        return granted, mark
+
+    def _write(self, work: Callable[[Tx], Answer]) -> Answer:
+        """In one transaction, run again when it loses a race."""
+        [result] = write_together(self._db, [work], lambda tx, works: [works[0](tx)])
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+
+def terms_of(config: Config) -> Terms:
+    domain = config.base_url.partition("://")[2].partition("/")[0].rpartition("@")[2]
+    return Terms(
+        message_domain=domain.partition(":")[0].strip("[]") or "localhost",
+        ambiguous_hold_seconds=config.ambiguous_hold_hours * 3600.0,
+        resend_ambiguous=config.ambiguous_resend,
+        most_attempts=config.delivery_attempts,
+    )

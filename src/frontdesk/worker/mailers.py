@@ -1,0 +1,59 @@
+"""Which way mail leaves: the relay, in a sandbox only to those it may mail, and the catcher for everybody else."""
+
+from frontdesk.clock import system_clock
+from frontdesk.config import Config, Environment
+from frontdesk.db import Database
+from frontdesk.errors import FrontdeskError
+from frontdesk.mail import Conversation, Letter, Mailer
+from frontdesk.mail.smtp import SmtpMailer
+from frontdesk.mailbox import catcher
+
+
+def make_mailer(config: Config, db: Database) -> Mailer:
+    """The mailer that the settings ask for. Raises FrontdeskError in production without a relay."""
+    relay = None
+    if config.smtp_url is not None:
+        host = config.base_url.partition("://")[2].partition("/")[0].partition(":")[0]
+        relay = SmtpMailer(config.smtp_url, hello_name=host or None)
+    if config.environment is Environment.PRODUCTION:
+        if relay is None:
+            raise FrontdeskError("There is no relay to deliver invitations to: set FRONTDESK_SMTP_URL.")
+        return relay
+    catching = catcher(db, system_clock)
+    return catching if relay is None else OnlyTo(config.sandbox_recipients, relay, catching)
+
+
+class OnlyTo:
+    """Sends to the allowed addresses and `@domains`, catches what goes to anybody else."""
+
+    def __init__(self, allowed: tuple[str, ...], relay: Mailer, catcher: Mailer) -> None:
+        self._allowed = allowed
+        self._relay = relay
+        self._catcher = catcher
+
+    def open(self) -> Conversation:
+        return _Parted(self._allowed, self._relay.open(), self._catcher.open())
+
+
+class _Parted:
+    def __init__(self, allowed: tuple[str, ...], relay: Conversation, catcher: Conversation) -> None:
+        self._allowed = allowed
+        self._relay = relay
+        self._catcher = catcher
+        self._present = catcher
+
+    def offer(self, letter: Letter) -> None:
+        address = letter.recipient.lower()
+        may = address in self._allowed or f"@{address.rpartition('@')[2]}" in self._allowed
+        self._present = self._relay if may else self._catcher
+        self._present.offer(letter)
+
+    def finish(self) -> int:
+        return self._present.finish()
+
+    def abandon(self) -> None:
+        self._present.abandon()
+
+    def close(self) -> None:
+        self._relay.close()
+        self._catcher.close()

@@ -1,0 +1,162 @@
+"""kill -9 of workers in mid-SMTP, against a relay that misbehaves at every step: the promise of delivery, exactly.
+
+Never more than one automatic copy, unless the relay's answer was lost; then at most one more, with the same Message-ID.
+"""
+
+import random
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from frontdesk.clock import system_clock
+from frontdesk.config import Uniqueness
+from frontdesk.db import Database
+from frontdesk.eligibility import Submission, enrol, parse_member
+from frontdesk.invitations import State, Step, delivery, list_invitations
+from tests.factories import Customer, make_customer, member_body
+from tests.faults.callers import LONG
+from tests.faults.nursery import Nursery
+from tests.faults.server import wait_until
+from tests.mail.relay import Relay
+
+KILLS = 25 * LONG  # on each of the two databases
+LEASE_SECONDS = 1.0
+MESSAGES_PER_KILL = 6
+
+# How often a step goes wrong, and in which ways. Never "silent": waiting for time-outs would leave little time for kills.
+FAULTS = {
+    "greeting": (0.01, ["drop", "4yz", "garbage"]),
+    "mail": (0.03, ["4yz", "drop", "garbage", "slow"]),
+    "rcpt": (0.05, ["4yz", "5yz", "drop", "slow"]),
+    "data": (0.04, ["4yz", "5yz", "drop", "garbage", "go on and drop"]),
+    "content": (
+        0.25,
+        ["4yz", "5yz", "drop", "garbage", "slow", "take and drop", "take and garbage", "421"],
+    ),
+}
+
+
+def invite(db: Database, customer: Customer, numbers: range) -> None:
+    now = system_clock()
+    submissions = [
+        Submission(
+            customer.account_id,
+            customer.plan_ids[0],
+            parse_member(member_body(number, invite_immediately=True), today=now.date().isoformat()),
+            "client",
+            "request",
+        )
+        for number in numbers
+    ]
+    with db.write() as tx:
+        enrol(tx, submissions, now=now, uniqueness=Uniqueness.SERVICE)
+
+
+def stored(db: Database) -> list[tuple[dict[str, Any], list[str]]]:
+    """Every invitation with the reasons of its steps."""
+    with db.read() as tx:
+        rows = list_invitations(tx, account_id=None, state=None, limit=100_000)
+        return [
+            (row, [event["reason"] for event in delivery.get_invitation(tx, row["id"])[1]]) for row in rows
+        ]
+
+
+def settled(db: Database) -> bool:
+    """Nothing is left that a worker would do by itself."""
+    open_states = {State.PENDING, State.CLAIMED, State.OFFERED}
+    with db.read() as tx:
+        rows = list_invitations(tx, account_id=None, state=None, limit=100_000)
+    return all(row["state"] not in open_states and row["due_at"] is None for row in rows)
+
+
+def check_promise(db: Database, relay: Relay) -> None:
+    for row, reasons in stored(db):
+        copies = relay.taken[row["message_id"]]
+        allowed = 1 + reasons.count(Step.ONCE_MORE)
+        assert copies <= allowed, f"{copies} copies, {reasons}"
+        assert reasons.count(Step.ONCE_MORE) <= 1
+        if row["state"] == State.SENT:
+            assert copies >= 1, f"called sent, but never taken: {reasons}"
+        if row["state"] in (State.PENDING, State.FAILED) and Step.ONCE_MORE not in reasons:
+            assert copies == 0, f"taken, but {row['state']}: {reasons}"
+    known = {row["message_id"] for row, _ in stored(db)}
+    assert set(relay.taken) <= known
+
+
+@contextmanager
+def faulty_relay(seed: int) -> Iterator[Relay]:
+    chance = random.Random(seed)
+
+    def plan(step: str) -> str | None:
+        often, ways = FAULTS.get(step, (0.0, [""]))
+        return chance.choice(ways) if chance.random() < often else None
+
+    with Relay(plan, slow_seconds=0.05) as relay:
+        yield relay
+
+
+def test_killed_workers_send_nothing_twice_and_call_nothing_sent_that_is_not(
+    database_url: str, db: Database
+) -> None:
+    customer = make_customer(db, now=system_clock())
+    chance = random.Random(11)
+    with (
+        faulty_relay(5) as relay,
+        Nursery(database_url, relay.port, lease_seconds=LEASE_SECONDS, hold_seconds=1) as nursery,
+    ):
+        workers = [nursery.start(), nursery.start()]
+        for number in range(KILLS):
+            invite(db, customer, range(number * MESSAGES_PER_KILL, (number + 1) * MESSAGES_PER_KILL))
+            time.sleep(chance.uniform(0.0, 0.15))  # a moment of its own for each kill
+            victim = workers.pop(0)
+            nursery.kill(victim)
+            workers.append(nursery.start())
+        relay.plan = lambda _step: None
+        wait_until(lambda: settled(db), "every invitation to be settled")
+    check_promise(db, relay)
+    states = {row["state"] for row, _ in stored(db)}
+    assert State.SENT in states
+
+
+class Gate:
+    """A relay that is slow at a step, once; `reached` says that somebody waits there."""
+
+    def __init__(self, step: str) -> None:
+        self.step = step
+        self.reached = False
+
+    def plan(self, at: str) -> str | None:
+        if at != self.step or self.reached:
+            return None
+        self.reached = True
+        return "slow"
+
+
+@pytest.mark.parametrize(("step", "state"), [("rcpt", State.SENT), ("data", State.AMBIGUOUS)])
+def test_a_worker_that_slept_past_its_lease_changes_nothing(
+    database_url: str, db: Database, step: str, state: State
+) -> None:
+    customer = make_customer(db, now=system_clock())
+    gate = Gate(step)
+    with (
+        Relay(gate.plan, slow_seconds=0.5) as relay,
+        Nursery(database_url, relay.port, lease_seconds=1.5, hold_seconds=1000) as nursery,
+    ):
+        sleeper = nursery.start()
+        invite(db, customer, range(1, 2))
+        wait_until(lambda: gate.reached, "the worker to be at the step")
+        nursery.suspend(sleeper)
+        other = nursery.start()
+        wait_until(lambda: stored(db)[0][0]["state"] == state, "another worker to deal with it")
+        nursery.kill(other)
+        [(before, steps)] = stored(db)
+        nursery.resume(sleeper)
+        # What it does after that, it does when it is through with the first.
+        invite(db, customer, range(2, 3))
+        wait_until(lambda: stored(db)[0][0]["state"] == State.SENT, "the worker to be awake")
+        _, (after, steps_after) = stored(db)
+    assert (after, steps_after) == (before, steps)
+    assert relay.taken[before["message_id"]] == 1

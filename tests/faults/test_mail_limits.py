@@ -1,0 +1,254 @@
+"""The hourly limit under several workers, clocks that jump and workers that die: never more than N in any 60 minutes."""
+
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from itertools import count
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from frontdesk import invitations
+from frontdesk.clock import system_clock
+from frontdesk.config import Uniqueness, read_config
+from frontdesk.db import Database, Tx
+from frontdesk.eligibility import Submission, enrol, find_expired, parse_member
+from frontdesk.invitations.delivery import (
+    Claim,
+    Claimed,
+    Kind,
+    Meter,
+    Outcome,
+    Rota,
+    Terms,
+    claim,
+    lapse,
+    offer,
+    settle,
+)
+from frontdesk.invitations.states import State
+from frontdesk.mail import Letter
+from frontdesk.mail.memory import MemoryMailer
+from frontdesk.worker.loop import Pace, Setup, Worker, terms_of
+from tests.factories import NOW, Customer, make_customer, member_body
+from tests.faults.callers import LONG
+
+EXAMPLES = 20 if LONG == 1 else 5000  # on each of the two databases
+HOUR = 3600.0
+WORKERS, LIMIT, BATCH, INTERVAL = 4, 5, 3, 60
+MEMBERS = 25
+
+_numbers = count(1)
+
+
+class Simulated:
+    """Workers that share a database; time is set, and the wall clock is as wrong as a test wants."""
+
+    def __init__(self, db: Database, customer: Customer) -> None:
+        self.db = db
+        self.customer = customer
+        self.real = 0.0
+        self.offset = 0.0
+        self.accepted: list[float] = []
+        self.terms = Terms("example.com", lease_seconds=300, most_attempts=1000)
+        self.meters = [self._meter() for _ in range(WORKERS)]
+        self.rotas = [Rota() for _ in range(WORKERS)]
+        self.in_hand: list[list[Claimed]] = [[] for _ in range(WORKERS)]
+        with db.write() as tx:
+            # What an earlier example left is nobody's business here.
+            tx.exec_driver_sql("UPDATE invitations SET state = 'cancelled', due_at = NULL, epoch = epoch + 1")
+            invitations.set_deliverability(
+                tx,
+                customer.account_id,
+                enabled=True,
+                batch_size=BATCH,
+                batch_interval_seconds=INTERVAL,
+                hourly_limit=LIMIT,
+            )
+            _invite(tx, customer)
+
+    @property
+    def wall(self) -> datetime:
+        return NOW + timedelta(seconds=self.real + self.offset)
+
+    def advance(self, seconds: float, unseen: float) -> None:
+        """Time passes; the workers look at the windows, the last time `unseen` seconds before the end."""
+        self.real += max(0.0, seconds - unseen)
+        with self.db.read() as tx:
+            for meter in self.meters:
+                meter.look(tx)
+        self.real += min(seconds, unseen)
+
+    def claim(self, number: int) -> None:
+        if self.in_hand[number]:
+            return
+        with self.db.write() as tx:
+            lapse(tx, terms=self.terms, meter=self.meters[number], now=self.wall)
+            claimed = claim(
+                Claim(tx, self.wall, self.terms, self.meters[number]),
+                count=10,
+                rota=self.rotas[number],
+                find_expired=find_expired,
+            )
+        with self.db.write() as tx:
+            granted, _ = offer(tx, claimed, terms=self.terms, now=self.wall)
+        self.in_hand[number] = [replace(one, state=State.OFFERED) for one in claimed if one.id in granted]
+
+    def accept(self, number: int) -> None:
+        """The relay takes all that the worker has in hand; the worker has not written it down yet."""
+        self.accepted += [self.real for _ in self.in_hand[number]]
+
+    def settle(self, number: int, kind: Kind) -> None:
+        outcomes = [Outcome(one, kind) for one in self.in_hand[number]]
+        self.in_hand[number] = []
+        with self.db.write() as tx:
+            settle(
+                tx,
+                outcomes,
+                terms=self.terms,
+                meter=self.meters[number],
+                now=self.wall,
+                chance=random.Random(1),
+            )
+
+    def restart(self, number: int) -> None:
+        """Killed and started again: what it knew and had in hand is gone."""
+        self.meters[number] = self._meter()
+        self.rotas[number] = Rota()
+        self.in_hand[number] = []
+
+    def most_in_an_hour(self) -> int:
+        moments = sorted(self.accepted)
+        return max((sum(start <= m <= start + HOUR for m in moments) for start in moments), default=0)
+
+    def _meter(self) -> Meter:
+        return Meter(lambda: self.real)
+
+
+def _invite(tx: Tx, customer: Customer, members: int = MEMBERS) -> None:
+    submissions = [
+        Submission(
+            customer.account_id,
+            customer.plan_ids[0],
+            parse_member(member_body(next(_numbers)), today="2026-11-20"),
+            "client",
+            "request",
+        )
+        for _ in range(members)
+    ]
+    enrol(tx, submissions, now=NOW, uniqueness=Uniqueness.SERVICE)
+
+
+worker_numbers = st.integers(0, WORKERS - 1)
+steps = st.one_of(
+    st.tuples(st.just("deliver"), worker_numbers),
+    st.tuples(st.just("deliver slowly"), worker_numbers, st.sampled_from([5.0, 200.0, 290.0])),
+    st.tuples(st.just("refused"), worker_numbers),
+    st.tuples(st.just("die after"), worker_numbers),
+    st.tuples(st.just("restart"), worker_numbers),
+    st.tuples(st.just("pass"), st.sampled_from([1.0, 30.0, 61.0, 600.0, 1800.0, 3500.0, 3601.0])),
+)
+jumps = st.sampled_from([3600.0, -3600.0, -86_400.0, 86_400.0, 30.0, 1800.0])
+
+
+@given(
+    st.lists(st.tuples(steps, st.floats(0, 1.9)), min_size=5, max_size=30),
+    st.lists(jumps, max_size=5),
+    st.randoms(),
+)
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+def test_never_more_than_the_limit_in_any_hour(
+    db: Database, actions: list[tuple[tuple[object, ...], float]], jumps: list[float], chance: random.Random
+) -> None:
+    world = Simulated(db, make_customer(db, now=NOW))
+    jumping = {chance.randrange(len(actions)): jump for jump in jumps}
+    for number, (action, unseen) in enumerate(actions):
+        world.offset += jumping.get(number, 0.0)
+        perform(world, action, unseen)
+    assert world.most_in_an_hour() <= LIMIT
+
+
+def perform(world: Simulated, action: tuple[object, ...], unseen: float) -> None:
+    match action:
+        case ("deliver", int(number)):
+            world.claim(number)
+            world.accept(number)
+            world.settle(number, Kind.ACCEPTED)
+        case ("deliver slowly", int(number), float(seconds)):
+            world.claim(number)
+            world.advance(seconds / 2, unseen)
+            world.accept(number)
+            world.advance(seconds / 2, unseen)
+            world.settle(number, Kind.ACCEPTED)
+        case ("refused", int(number)):
+            world.claim(number)
+            world.settle(number, Kind.REFUSED_FOR_NOW)
+        case ("die after", int(number)):
+            world.claim(number)
+            world.accept(number)
+            world.restart(number)
+        case ("restart", int(number)):
+            world.restart(number)
+        case ("pass", float(seconds)):
+            world.advance(seconds, unseen)
+
+
+def test_the_whole_limit_is_used_hour_after_hour(db: Database) -> None:
+    world = Simulated(db, make_customer(db, now=NOW))
+    for turn in range(3 * 40):
+        world.advance(90, 1.0)
+        for number in (turn % WORKERS, (turn + 1) % WORKERS):
+            perform(world, ("deliver", number), 0)
+    assert world.most_in_an_hour() == LIMIT
+    assert len(world.accepted) >= 2 * LIMIT + 4
+
+
+class Clocked(MemoryMailer):
+    """Notes when each letter was taken."""
+
+    def __init__(self) -> None:
+        super().__init__(self._note)
+        self.moments: list[float] = []
+
+    def _note(self, step: str, _letter: Letter) -> None:
+        if step == "finish":
+            self.moments.append(time.monotonic())
+
+
+@pytest.fixture
+def real_window() -> Iterator[float]:
+    yield 1.0
+
+
+def test_four_real_workers_keep_to_a_small_window(
+    db: Database, database_url: str, real_window: float
+) -> None:
+    customer = make_customer(db, now=system_clock())
+    with db.write() as tx:
+        invitations.set_deliverability(
+            tx, customer.account_id, enabled=True, batch_size=1000, batch_interval_seconds=1, hourly_limit=10
+        )
+        _invite(tx, customer, 25)
+    config = read_config({"FRONTDESK_DATABASE_URL": database_url})
+    mailer = Clocked()
+    workers = [
+        Worker(
+            config,
+            db,
+            mailer,
+            Setup(Pace(2, poll_seconds=0.02), terms_of(config), meter=Meter(window_seconds=real_window)),
+        )
+        for _ in range(4)
+    ]
+    until = time.monotonic() + 30
+    while len(mailer.moments) < 25 and time.monotonic() < until:
+        for worker in workers:
+            worker.turn()
+    for worker in workers:
+        worker.close()
+    moments = sorted(mailer.moments)
+    assert len(moments) == 25
+    assert max(sum(start <= m <= start + real_window for m in moments) for start in moments) <= 10

@@ -1,0 +1,140 @@
+"""Bounces and complaints as they come by mail, in the forms that mail systems give them."""
+
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from frontdesk.invitations.bounces import LARGEST_BYTES, parse_report, split_mailbox
+from frontdesk.invitations.reports import Event, Report
+
+ID = "abc123@mail.example.com"
+STATUS = "Reporting-MTA: dns; mx.example.net\n\nFinal-Recipient: rfc822; x@example.net\nAction: failed\nStatus: 5.1.1\n"
+HEADERS = f"From: care@example.com\nMessage-ID: <{ID}>\nSubject: x\n"
+
+
+def bounce(
+    *,
+    status: str = STATUS,
+    original: str = HEADERS,
+    kind: str = "text/rfc822-headers",
+    report: str = "delivery-status",
+    head: str = "",
+    status_kind: str = "message/delivery-status",
+) -> bytes:
+    return f"""\
+From: MAILER-DAEMON@mx.example.net
+To: mail@example.com
+{head}MIME-Version: 1.0
+Content-Type: multipart/report; report-type={report}; boundary="b"
+
+--b
+Content-Type: text/plain
+
+Your message could not be delivered.
+
+--b
+Content-Type: {status_kind}
+
+{status}
+--b
+Content-Type: {kind}
+
+{original}
+--b--
+""".encode()
+
+
+def status(action: str, code: str) -> str:
+    return f"Reporting-MTA: dns; mx\n\nFinal-Recipient: rfc822; x@example.net\nAction: {action}\nStatus: {code}\n"
+
+
+@pytest.mark.parametrize(
+    ("raw", "event", "code"),
+    [
+        (bounce(), Event.BOUNCED, "5.1.1"),
+        (bounce(kind="message/rfc822", original=HEADERS + "\nBody\n"), Event.BOUNCED, "5.1.1"),
+        (bounce(kind="message/global-headers"), Event.BOUNCED, "5.1.1"),
+        (bounce(status_kind="message/global-delivery-status"), Event.BOUNCED, "5.1.1"),
+        (bounce(status=status("Failed (no such user)", "5.1.1 (bad mailbox)")), Event.BOUNCED, "5.1.1"),
+        (bounce(status=status("failed", "4.4.7")), Event.BOUNCED, "4.4.7"),
+        (bounce(status=status("failed", "nonsense")), Event.BOUNCED, None),
+        (bounce(status=status("delivered", "2.0.0")), Event.DELIVERED, "2.0.0"),
+        (bounce(status=status("relayed", "2.0.0")), Event.DELIVERED, "2.0.0"),
+        (bounce(status=status("delayed", "4.4.1")), Event.DELAYED, "4.4.1"),
+        (bounce().replace(b"\n", b"\r\n"), Event.BOUNCED, "5.1.1"),
+        (bounce(original="", head=f"In-Reply-To: <{ID}>\n"), Event.BOUNCED, "5.1.1"),
+        (
+            bounce(status=status("delivered", "2.0.0") + "\nFinal-Recipient: rfc822; y\nAction: failed\nStatus: 5.2.1\n"),
+            Event.BOUNCED,
+            "5.2.1",
+        ),
+    ],
+)  # fmt: skip
+def test_a_bounce_tells_what_became_of_our_mail(raw: bytes, event: Event, code: str | None) -> None:
+    assert parse_report(raw) == Report(ID, event, code)
+
+
+@pytest.mark.parametrize(("kind", "is_complaint"), [("abuse", True), ("fraud", True), ("not-spam", False)])
+def test_a_feedback_report_is_a_complaint_unless_it_takes_one_back(kind: str, *, is_complaint: bool) -> None:
+    raw = bounce(
+        report="feedback-report",
+        status_kind="message/feedback-report",
+        status=f"Feedback-Type: {kind}\nUser-Agent: x/1\nVersion: 1\n",
+        kind="message/rfc822",
+    )
+    assert parse_report(raw) == (Report(ID, Event.COMPLAINED) if is_complaint else None)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"From: robin@example.com\nSubject: Out of office\nIn-Reply-To: <abc123@mail.example.com>\n\nI am away.\n",
+        bounce(original="Subject: no id\n"),
+        bounce(original="Message-ID: <a@b> <c@d>\n"),
+        bounce(original=f"Message-ID: <{'a' * 300}@b>\n"),
+        bounce(status="nonsense"),
+        bounce(status=status("exploded", "5.1.1")),
+        bounce().replace(b'boundary="b"', b""),
+        bounce().replace(b"multipart/report", b"multipart/mixed"),
+    ],
+)
+def test_other_mail_is_no_report(raw: bytes) -> None:
+    assert parse_report(raw) is None
+
+
+def test_the_report_of_the_mail_itself_is_read_and_not_one_inside_it() -> None:
+    inner = bounce(original="Message-ID: <other@mail.example.com>\n").decode()
+    raw = bounce(kind="message/rfc822", original=HEADERS + "\n" + inner)
+    assert parse_report(raw) == Report(ID, Event.BOUNCED, "5.1.1")
+
+
+@given(st.binary(max_size=400), st.integers(0, 900), st.integers(0, 100))
+def test_no_bytes_make_it_fail(noise: bytes, place: int, cut: int) -> None:
+    raw = bounce(kind="message/rfc822")
+    parse_report(noise)
+    parse_report(raw[:place] + noise + raw[place + cut :])
+
+
+def test_a_mailbox_is_split_at_its_from_lines_and_a_pipe_brings_one_message() -> None:
+    one, two = bounce(), bounce(original="Message-ID: <other@mail.example.com>\n")
+    mbox = b"From x@y Mon Jan  1 00:00:00 2026\n" + one + b"\nFrom x@y Mon Jan  1 00:00:00 2026\n" + two
+    ids = [report.message_id for raw in split_mailbox(io.BytesIO(mbox)) if (report := parse_report(raw))]
+    assert ids == [ID, "other@mail.example.com"]
+    assert list(split_mailbox(io.BytesIO(one))) == [one]
+    assert list(split_mailbox(io.BytesIO(b""))) == []
+    assert list(split_mailbox(io.BytesIO(b"\n\n"))) == []
+
+
+def test_a_from_inside_a_message_splits_nothing() -> None:
+    text = b"Subject: x\n\nDear all,\nFrom here on it is fine.\n\n>From the start, too.\n"
+    assert list(split_mailbox(io.BytesIO(text))) == [text.replace(b">From", b"From")]
+
+
+def test_of_a_huge_message_only_the_beginning_is_kept() -> None:
+    huge = bounce() + b"x" * 70 * 40_000
+    lines = huge + b"\n" + (b"y" * 70 + b"\n") * 40_000
+    [kept] = split_mailbox(io.BytesIO(lines))
+    assert len(kept) < LARGEST_BYTES + 3_000_000

@@ -1,0 +1,84 @@
+"""The links of an invitation: the same in a second copy, opaque, and useless to who has the database."""
+
+import re
+
+import pytest
+
+from frontdesk.db import Database
+from frontdesk.invitations.links import (
+    derive_tokens,
+    digest,
+    find_landing,
+    find_unsubscriber,
+    give_tokens,
+    registration_link,
+)
+from frontdesk.invitations.tables import invitation_links
+from tests.conftest import Api
+from tests.factories import NOW, Customer
+from tests.invitations.mails import mailed
+
+SECRET = "a secret of thirty-two characters"
+
+
+def test_tokens_are_256_bits_the_same_each_time_and_unlike_all_others() -> None:
+    tokens = derive_tokens(SECRET, "a@mail.example.com")
+    assert tokens == derive_tokens(SECRET, "a@mail.example.com")
+    others = [derive_tokens(SECRET, "b@mail.example.com"), derive_tokens(SECRET + "2", "a@mail.example.com")]
+    values = [value for pair in (tokens, *others) for value in (pair.registration, pair.unsubscribe)]
+    assert len(set(values)) == 6
+    assert all(re.fullmatch(r"[A-Za-z0-9_-]{43}", value) for value in values)
+
+
+def test_only_hashes_of_the_tokens_are_stored(api: Api, db: Database, customer: Customer) -> None:
+    mail = mailed(api, db, customer)
+    with db.read() as tx:
+        [row] = tx.execute(invitation_links.select()).mappings().all()
+    assert row["registration_hash"] == digest(mail.tokens.registration)
+    stored = " ".join(map(str, row.values()))
+    assert mail.tokens.registration not in stored
+    assert mail.tokens.unsubscribe not in stored
+
+
+def test_giving_the_same_tokens_again_changes_nothing_and_a_new_secret_adds_a_pair_that_works_too(
+    api: Api, db: Database, customer: Customer
+) -> None:
+    mail = mailed(api, db, customer)
+    for secret, rows in (("s" * 32, 1), (SECRET, 2), (SECRET, 2)):
+        with db.write() as tx:
+            tokens = give_tokens(tx, {mail.id: mail.message_id}, link_secret=secret, now=NOW)[mail.id]
+            assert len(tx.execute(invitation_links.select()).all()) == rows
+            found = find_unsubscriber(tx, tokens.unsubscribe)
+            assert found is not None
+            assert found.address == mail.address
+    with db.read() as tx:
+        assert find_unsubscriber(tx, mail.tokens.unsubscribe) is not None
+
+
+def test_a_token_opens_only_what_it_is_for(api: Api, db: Database, customer: Customer) -> None:
+    tokens = mailed(api, db, customer).tokens
+    with db.read() as tx:
+        landing = find_landing(tx, tokens.registration)
+        assert landing is not None
+        assert (landing.plan_name, landing.registration_url) == ("Example Health Plan 0", None)
+        assert find_landing(tx, tokens.unsubscribe) is None
+        assert find_unsubscriber(tx, tokens.registration) is None
+        for token in ("", "x" * 43, "x" * 10_000, "\0", "ä" * 43, tokens.unsubscribe + "\n"):
+            assert find_unsubscriber(tx, token) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "link"),
+    [
+        (None, "https://api.example.com/register/T"),
+        ("https://join.example.com", "https://join.example.com?invitation=T"),
+        ("https://join.example.com/a b", "https://join.example.com/a%20b?invitation=T"),
+        ("https://join.example.com/start?from=mail", "https://join.example.com/start?from=mail&invitation=T"),
+        ("https://join.example.com/#/start", "https://join.example.com/?invitation=T#/start"),
+        ('https://join.example.com/"><script>', "https://join.example.com/%22%3E%3Cscript%3E?invitation=T"),
+        ("https://join.example.com/ü", "https://join.example.com/%C3%BC?invitation=T"),
+    ],
+)
+def test_the_registration_link_is_the_accounts_page_with_the_token(url: str | None, link: str) -> None:
+    made = registration_link(base_url="https://api.example.com", registration_url=url, token="T")
+    assert made == link

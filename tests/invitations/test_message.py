@@ -1,0 +1,149 @@
+"""A whole invitation as a mail program reads it."""
+
+import email
+import email.policy
+from email.message import EmailMessage
+
+import pytest
+
+from frontdesk.db import Database
+from frontdesk.errors import Invalid
+from frontdesk.invitations.letters import InvitationLetter
+from frontdesk.invitations.message import compose, gather
+from frontdesk.invitations.wording import set_wording
+from frontdesk.mail import Letter
+from tests.conftest import Api
+from tests.factories import NOW, Customer, member_body
+from tests.invitations.mails import mailed
+
+SECRET = "s" * 32
+
+
+def written(db: Database, letter: InvitationLetter) -> Letter:
+    with db.write() as tx:
+        gathered = gather(tx, [letter], link_secret=SECRET, now=NOW)
+    return compose(letter, gathered, base_url="https://api.example.com", mail_from="mail@example.com")
+
+
+def read(letter: Letter) -> EmailMessage:
+    message = email.message_from_bytes(letter.content, policy=email.policy.default)
+    assert isinstance(message, EmailMessage)
+    return message
+
+
+@pytest.fixture
+def letter(api: Api, db: Database, customer: Customer) -> InvitationLetter:
+    mail = mailed(api, db, customer)
+    return InvitationLetter(
+        invitation_id=mail.id,
+        account_id=customer.account_id,
+        plan_id=customer.plan_ids[0],
+        address=mail.address,
+        message_id=mail.message_id,
+        plan_name="Gold",
+        sender_name="Example Health",
+        sender_address="care@example.com",
+        registration_url="https://join.example.com/start",
+    )
+
+
+def test_an_invitation_has_the_headers_of_a_mail_that_programs_send(
+    db: Database, letter: InvitationLetter
+) -> None:
+    sent = written(db, letter)
+    message = read(sent)
+    assert (sent.sender, sent.recipient) == ("mail@example.com", "robin.1@example.com")
+    assert (sent.message_id, message["Message-ID"]) == (letter.message_id, f"<{letter.message_id}>")
+    unsubscribe = message["List-Unsubscribe"]
+    assert unsubscribe.startswith("<https://api.example.com/unsubscribe/")
+    assert {name: str(value) for name, value in message.items()} == {
+        "From": "Example Health <care@example.com>",
+        "To": "robin.1@example.com",
+        "Subject": "Example Health invites you to Gold",
+        "Date": "Fri, 20 Nov 2026 12:00:00 +0000",
+        "Message-ID": "<mail-1@mail.example.com>",
+        "List-Unsubscribe": unsubscribe,
+        "List-Unsubscribe-Post": "List-Unsubscribe=One-Click",
+        "Auto-Submitted": "auto-generated",
+        "MIME-Version": "1.0",
+        "Content-Type": message["Content-Type"],
+    }
+
+
+def test_both_parts_hold_both_links(db: Database, letter: InvitationLetter) -> None:
+    message = read(written(db, letter))
+    unsubscribe = str(message["List-Unsubscribe"]).strip("<>")
+    for kind in ("plain", "html"):
+        part = message.get_body((kind,))
+        assert part is not None
+        assert "https://join.example.com/start?invitation=" in part.get_content()
+        assert unsubscribe in part.get_content()
+
+
+def test_nothing_of_the_member_but_the_address_is_in_the_mail(db: Database, letter: InvitationLetter) -> None:
+    message = read(written(db, letter))
+    parts = [part.get_content() for part in message.walk() if not part.is_multipart()]
+    shown = "\n".join([*parts, *(str(value) for name, value in message.items() if name != "To")])
+    body = member_body()
+    for name in ("external_id", "member_id", "first_name", "last_name", "phone", "zipcode", "city", "email"):
+        assert body[name] not in shown
+    for word in ("health data", "1977", "female", "North"):
+        assert word not in shown
+
+
+def test_a_second_copy_has_the_same_message_id_and_links(db: Database, letter: InvitationLetter) -> None:
+    assert written(db, letter) == written(db, letter)
+
+
+def test_names_that_look_like_headers_stay_names(db: Database, letter: InvitationLetter) -> None:
+    evil = "=?utf-8?q?x=0d=0aBcc:_victim=40example.com?="
+    hostile = InvitationLetter(
+        letter.invitation_id, letter.account_id, letter.plan_id, letter.address, letter.message_id,
+        evil, evil, letter.sender_address, letter.registration_url,
+    )  # fmt: skip
+    message = read(written(db, hostile))
+    assert message["Bcc"] is None
+    assert message["Subject"] == f"{evil} invites you to {evil}"
+    rewritten = email.message_from_bytes(message.as_bytes(policy=email.policy.SMTP))
+    assert rewritten["Bcc"] is None
+
+
+def test_without_a_sender_the_installation_writes(db: Database, letter: InvitationLetter) -> None:
+    plain = InvitationLetter(
+        letter.invitation_id, letter.account_id, letter.plan_id, letter.address, letter.message_id,
+        letter.plan_name, None, None, None,
+    )  # fmt: skip
+    message = read(written(db, plain))
+    assert message["From"] == "mail@example.com"
+    assert message["Subject"] == "You are invited to Gold"
+    part = message.get_body(("plain",))
+    assert part is not None
+    assert "https://api.example.com/register/" in part.get_content()
+
+
+def test_an_account_speaks_in_its_own_words(db: Database, letter: InvitationLetter) -> None:
+    with db.write() as tx:
+        set_wording(
+            tx,
+            letter.account_id,
+            now=NOW,
+            subject="Willkommen bei {{ plan_name }} — schön!",
+            text="{{ registration_link }}\n{{ unsubscribe_link }}",
+        )
+    message = read(written(db, letter))
+    assert message["Subject"] == "Willkommen bei Gold — schön!"
+    assert message.get_content_type() == "text/plain"
+
+
+@pytest.mark.parametrize("address", ["a b@example.com", "nobody", "x@y\n.example", "ä@@example.com"])
+def test_an_address_that_no_mail_can_carry_is_refused_without_being_told(
+    db: Database, letter: InvitationLetter, address: str
+) -> None:
+    wrong = InvitationLetter(
+        letter.invitation_id, letter.account_id, letter.plan_id, address, letter.message_id,
+        letter.plan_name, None, None, None,
+    )  # fmt: skip
+    with pytest.raises(Invalid) as caught:
+        written(db, wrong)
+    assert address not in str(caught.value.faults)
+    assert caught.value.__cause__ is None

@@ -1,0 +1,117 @@
+"""What a delivery report brings about, once, whichever way it comes."""
+
+import pytest
+from sqlalchemy import update
+
+from frontdesk.db import Database
+from frontdesk.invitations.delivery.operations import get_invitation
+from frontdesk.invitations.reports import (
+    Effect,
+    Event,
+    Report,
+    heed_early_reports,
+    is_hard_bounce,
+    receive_report,
+)
+from frontdesk.invitations.states import State
+from frontdesk.invitations.tables import invitations
+from tests.conftest import Api
+from tests.factories import NOW, Customer
+from tests.invitations.mails import Mailed, mailed, state_of, suppressed
+
+
+def report(db: Database, mail: Mailed, event: Event, status: str | None = None) -> Effect:
+    with db.write() as tx:
+        return receive_report(tx, Report(mail.message_id, event, status), now=NOW)
+
+
+CASES: list[tuple[State, int, Event, State, str | None]] = [
+    (State.AMBIGUOUS, 1, Event.DELIVERED, State.SENT, None),
+    (State.AMBIGUOUS, 1, Event.BOUNCED, State.FAILED, "hard_bounce"),
+    (State.AMBIGUOUS, 1, Event.COMPLAINED, State.SENT, "complaint"),
+    (State.AMBIGUOUS, 1, Event.DELAYED, State.AMBIGUOUS, None),
+    # Its hold is over and it is in line once more: the report comes in time to spare the person a second copy.
+    (State.PENDING, 1, Event.DELIVERED, State.SENT, None),
+    (State.CLAIMED, 1, Event.BOUNCED, State.FAILED, "hard_bounce"),
+    # A worker has just asked the relay: its answer decides.
+    (State.OFFERED, 0, Event.DELIVERED, State.OFFERED, None),
+    (State.OFFERED, 1, Event.COMPLAINED, State.OFFERED, "complaint"),
+    (State.SENT, 0, Event.DELIVERED, State.SENT, None),
+    (State.SENT, 0, Event.BOUNCED, State.FAILED, "hard_bounce"),
+    (State.SENT, 0, Event.COMPLAINED, State.SENT, "complaint"),
+    (State.FAILED, 0, Event.DELIVERED, State.FAILED, None),
+    (State.CANCELLED, 0, Event.BOUNCED, State.CANCELLED, "hard_bounce"),
+    # Never lost, so nothing of it has left by our own knowledge: a report about it is none that settles.
+    (State.PENDING, 0, Event.DELIVERED, State.PENDING, None),
+]
+
+
+def test_a_report_settles_what_is_unclear_and_suppresses_who_must_not_be_mailed(
+    api: Api, db: Database, customer: Customer
+) -> None:
+    for number, (state, losses, event, becomes, reason) in enumerate(CASES):
+        mail = mailed(api, db, customer, number=number, state=state, losses=losses)
+        expected = Effect.NO_NEWS if event is Event.DELAYED else Effect.APPLIED
+        assert report(db, mail, event) == expected
+        assert state_of(db, mail) is becomes
+        assert suppressed(db).get(mail.address) == reason
+
+
+def test_the_same_report_twice_counts_once(api: Api, db: Database, customer: Customer) -> None:
+    mail = mailed(api, db, customer, state=State.AMBIGUOUS, losses=1)
+    assert [report(db, mail, Event.BOUNCED) for _ in range(3)] == [Effect.APPLIED, Effect.KNOWN, Effect.KNOWN]
+    assert report(db, mail, Event.COMPLAINED) is Effect.APPLIED
+    assert (state_of(db, mail), suppressed(db)) == (State.FAILED, {mail.address: "hard_bounce"})
+
+
+def test_a_report_about_somebody_elses_mail_changes_nothing(
+    api: Api, db: Database, customer: Customer
+) -> None:
+    mail = mailed(api, db, customer, state=State.AMBIGUOUS, losses=1)
+    with db.write() as tx:
+        strange = Report("mail-2@mail.example.com", Event.BOUNCED)
+        assert receive_report(tx, strange, now=NOW) is Effect.UNKNOWN
+    assert (state_of(db, mail), suppressed(db)) == (State.AMBIGUOUS, {})
+
+
+@pytest.mark.parametrize(
+    ("status", "hard"),
+    [("5.1.1", True), ("5.1.2", True), ("5.2.1", True), ("5.0.0", True), ("5.4.4", True), (None, True),
+     ("5.2.2", False), ("5.7.1", False), ("5.1.8", False), ("5.3.4", False), ("5.6.1", False), ("4.4.7", False),
+     ("4.2.2", False)],
+)  # fmt: skip
+def test_only_failures_of_the_address_itself_suppress_it(status: str | None, *, hard: bool) -> None:
+    assert is_hard_bounce(status) is hard
+
+
+def test_a_full_mailbox_fails_the_mail_and_leaves_the_address_alone(
+    api: Api, db: Database, customer: Customer
+) -> None:
+    mail = mailed(api, db, customer)
+    assert report(db, mail, Event.BOUNCED, "5.2.2") is Effect.APPLIED
+    assert (state_of(db, mail), suppressed(db)) == (State.FAILED, {})
+
+
+def test_a_report_that_is_faster_than_the_relays_answer_counts_once_that_is_written_down(
+    api: Api, db: Database, customer: Customer
+) -> None:
+    early = [(Event.BOUNCED, State.SENT, State.FAILED), (Event.DELIVERED, State.AMBIGUOUS, State.SENT)]
+    for number, (event, answered, becomes) in enumerate(early):
+        mail = mailed(api, db, customer, number=number, state=State.OFFERED)
+        assert report(db, mail, event) is Effect.APPLIED
+        assert state_of(db, mail) is State.OFFERED
+        with db.write() as tx:
+            tx.execute(
+                update(invitations).where(invitations.c.id == mail.id).values(state=answered.value, losses=1)
+            )
+            heed_early_reports(tx, {mail.message_id, "other@mail.example.com"}, now=NOW)
+        assert state_of(db, mail) is becomes
+
+
+def test_a_complaint_stands_on_the_invitations_timeline(api: Api, db: Database, customer: Customer) -> None:
+    mail = mailed(api, db, customer)
+    for _ in range(2):
+        report(db, mail, Event.COMPLAINED)
+    with db.read() as tx:
+        _, timeline = get_invitation(tx, mail.id)
+    assert [(step["to_state"], step["reason"]) for step in timeline] == [("sent", "complained")]

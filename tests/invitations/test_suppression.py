@@ -1,0 +1,55 @@
+"""The suppression list and who heeds it."""
+
+from frontdesk.db import Database
+from frontdesk.invitations.suppression import (
+    SuppressionReason,
+    allow_again,
+    find_suppression,
+    list_suppressions,
+    suppress,
+)
+from tests.conftest import Api
+from tests.factories import NOW, Customer, member_body
+
+
+def test_an_address_is_suppressed_however_it_is_written_and_its_first_reason_stays(db: Database) -> None:
+    with db.write() as tx:
+        assert suppress(tx, "Robin@Example.com", SuppressionReason.UNSUBSCRIBE, now=NOW)
+        assert not suppress(tx, "robin@example.com", SuppressionReason.HARD_BOUNCE, now=NOW)
+        found = find_suppression(tx, "ROBIN@EXAMPLE.COM")
+        assert found is not None
+        assert (found.address, found.reason, found.created_at) == ("robin@example.com", "unsubscribe", NOW)
+        assert allow_again(tx, "rObin@example.com")
+        assert not allow_again(tx, "robin@example.com")
+        assert find_suppression(tx, "robin@example.com") is None
+
+
+def test_a_letter_composed_in_another_way_is_the_same_letter(db: Database) -> None:
+    with db.write() as tx:
+        assert suppress(tx, "ro\u0308bin@example.com", SuppressionReason.BY_HAND, now=NOW)
+        assert find_suppression(tx, "R\u00d6BIN@example.com") is not None
+
+
+def test_the_list_is_read_page_by_page(db: Database) -> None:
+    addresses = [f"a{n:04d}@example.com" for n in range(1005)]
+    with db.write() as tx:
+        for address in reversed(addresses):
+            suppress(tx, address, SuppressionReason.BY_HAND, now=NOW)
+    with db.read() as tx:
+        assert [each.address for each in list_suppressions(tx)] == addresses
+        assert [each.address for each in list_suppressions(tx, limit=3)] == addresses[:3]
+        assert [each.address for each in list_suppressions(tx, limit=1003)] == addresses[:1003]
+
+
+def test_a_suppressed_address_is_told_in_the_answer_and_invited_again_when_it_is_allowed(
+    api: Api, db: Database, customer: Customer
+) -> None:
+    path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
+    with db.write() as tx:
+        suppress(tx, "robin.1@example.com", SuppressionReason.COMPLAINT, now=NOW)
+    answer = api.post(path, member_body(1, email="Robin.1@Example.COM", invite_immediately=True))
+    assert (answer.status_code, answer.headers["Invitation"]) == (201, "none; reason=suppressed")
+    with db.write() as tx:
+        allow_again(tx, "robin.1@example.com")
+    answer = api.post(path, member_body(2, email="robin.11@example.com", invite_immediately=True))
+    assert answer.headers["Invitation"] == "immediate"

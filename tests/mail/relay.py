@@ -1,0 +1,202 @@
+"""A relay that misbehaves when it is told to, at any step, and remembers what it took; built on aiosmtpd."""
+
+import asyncio
+import ssl
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from email import message_from_bytes
+from typing import Any, Self
+
+from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
+
+from frontdesk.mail import Letter
+
+# At which step, and what then: see Misbehaving._misbehave and Taking.handle_DATA.
+Fault = str
+Plan = Callable[[str], Fault | None]
+
+SILENCE_SECONDS = 30.0
+
+
+@dataclass
+class Relay:
+    """Serves on a free port of 127.0.0.1 from a thread. `plan(step)` says how to misbehave at the next such step.
+
+    `taken` counts the copies it has taken responsibility for, by Message-ID.
+    """
+
+    plan: Plan = field(default=lambda _step: None)
+    slow_seconds: float = 0.2
+    tls: ssl.SSLContext | None = None
+    offers_starttls: bool = True
+    password: str | None = None
+
+    def __post_init__(self) -> None:
+        self.taken: Counter[str] = Counter()
+        self.recipients: list[str] = []
+        self.contents: list[bytes] = []
+        self.senders: list[str] = []
+        self.connections = 0
+        self.port = 0
+        self._loop = asyncio.new_event_loop()
+        self._started = threading.Event()
+        self._server: asyncio.Server | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        self._started.wait(10)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+
+    def next_fault(self, step: str) -> Fault | None:
+        return self.plan(step)
+
+    def session(self) -> "Misbehaving":
+        self.connections += 1
+        options: dict[str, Any] = {"enable_SMTPUTF8": True, "loop": self._loop, "hostname": "relay.example"}
+        if self.tls is not None and self.offers_starttls:
+            options["tls_context"] = self.tls
+        if self.password is not None:
+            options |= {"authenticator": self._authenticate, "auth_require_tls": False}
+        return Misbehaving(self, Taking(self), **options)
+
+    def _authenticate(self, *arguments: Any) -> AuthResult:
+        given = arguments[-1]
+        good = isinstance(given, LoginPassword) and given.password == (self.password or "").encode()
+        return AuthResult(success=good)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._server = self._loop.run_until_complete(self._loop.create_server(self.session, "127.0.0.1", 0))
+        self.port = self._server.sockets[0].getsockname()[1]
+        self._started.set()
+        self._loop.run_forever()
+        self._server.close()
+        for task in asyncio.all_tasks(self._loop):
+            task.cancel()
+        self._loop.run_until_complete(asyncio.sleep(0))
+        self._loop.close()
+
+
+class Taking:
+    """The end of DATA: takes the message, or not, and answers, or not."""
+
+    def __init__(self, relay: Relay) -> None:
+        self._relay = relay
+
+    async def handle_DATA(self, server: SMTP, _session: Session, envelope: Envelope) -> str:  # noqa: N802
+        relay = self._relay
+        fault = relay.next_fault("content")
+        if fault in ("4yz", "5yz", "421"):
+            return {"4yz": "451 try later", "5yz": "554 no", "421": "421 closing"}[fault]
+        if fault in ("drop", "silent", "garbage"):
+            return await self._vanish(server, fault)
+        content = bytes(envelope.content or b"")
+        message_id = str(message_from_bytes(content)["Message-ID"]).strip("<>")
+        relay.taken[message_id] += 1
+        relay.contents.append(content)
+        relay.senders.append(str(envelope.mail_from))
+        relay.recipients += envelope.rcpt_tos
+        if fault == "slow":
+            await asyncio.sleep(relay.slow_seconds)
+        if fault is not None and fault.startswith("take and "):
+            return await self._vanish(server, fault.removeprefix("take and "))
+        return "250 taken"
+
+    async def _vanish(self, server: SMTP, how: str) -> str:
+        if how == "garbage":
+            return "?? what"
+        if how == "silent":
+            await asyncio.sleep(SILENCE_SECONDS)
+        if isinstance(server.transport, asyncio.WriteTransport):
+            server.transport.abort()
+        return "250 nobody hears this"
+
+
+class Misbehaving(SMTP):
+    """aiosmtpd's session with a fault before the proper answer of a step."""
+
+    def __init__(self, relay: Relay, handler: Taking, **options: Any) -> None:
+        self._relay = relay
+        self._greeted = False
+        super().__init__(handler, **options)
+
+    async def push(self, status: Any) -> None:
+        if not self._greeted:
+            self._greeted = True
+            if await self._misbehave("greeting"):
+                return
+        await super().push(status)
+
+    async def smtp_EHLO(self, hostname: str) -> None:  # noqa: N802
+        if not await self._misbehave("ehlo"):
+            await super().smtp_EHLO(hostname)
+
+    async def smtp_MAIL(self, arg: str | None) -> None:  # noqa: N802
+        if not await self._misbehave("mail"):
+            await super().smtp_MAIL(arg)
+
+    async def smtp_RCPT(self, arg: str | None) -> None:  # noqa: N802
+        if not await self._misbehave("rcpt"):
+            await super().smtp_RCPT(arg)
+
+    async def smtp_DATA(self, arg: str) -> None:  # noqa: N802
+        if not await self._misbehave("data"):
+            await super().smtp_DATA(arg)
+
+    async def _misbehave(self, step: str) -> bool:
+        """Whether the step has been dealt with."""
+        fault = self._relay.next_fault(step)
+        if fault is None:
+            return False
+        if fault == "slow":
+            await asyncio.sleep(self._relay.slow_seconds)
+            return False
+        if fault == "silent":
+            await asyncio.sleep(SILENCE_SECONDS)
+            return True
+        if fault == "garbage":
+            await super().push("?? what")
+        elif fault == "long":
+            await super().push("250-" + "x" * 50_000)
+        elif fault in ("drop", "go on and drop"):
+            if fault == "go on and drop":
+                await super().push("354 go on")
+            if isinstance(self.transport, asyncio.WriteTransport):
+                self.transport.abort()
+        else:
+            await super().push({"4yz": "451 try later", "5yz": "554 no", "421": "421 closing"}[fault])
+        return True
+
+
+def one_fault(step: str, fault: Fault, *, times: int = 10**9) -> Plan:
+    """The fault at this step, so many times."""
+    left = [times]
+
+    def plan(at: str) -> Fault | None:
+        if at != step or left[0] == 0:
+            return None
+        left[0] -= 1
+        return fault
+
+    return plan
+
+
+def letter(number: int = 1, **changes: Any) -> Letter:
+    message_id = f"{number}@frontdesk.example"
+    content = (
+        f"From: a@example.com\r\nTo: b@example.com\r\nMessage-ID: <{message_id}>\r\n\r\nHello\r\n".encode()
+    )
+    given: dict[str, Any] = {
+        "sender": "a@example.com",
+        "recipient": "b@example.com",
+        "message_id": message_id,
+        "content": content,
+    }
+    return Letter(**(given | changes))

@@ -1,0 +1,224 @@
+"""Speaking to a relay: where it fails decides whether a message can have left."""
+
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from frontdesk.mail import Lost, Refused
+from frontdesk.mail.smtp import Patience, SmtpMailer
+from frontdesk.relay import parse_relay
+from tests.mail.certificate import CERTIFICATE, KEY
+from tests.mail.relay import Relay, letter, one_fault
+
+PATIENT = Patience(connect=10, greeting=10, command=10, data=10, content=10, verdict=10, goodbye=10)
+IMPATIENT = Patience(connect=10, greeting=0.4, command=0.4, data=0.4, content=0.4, verdict=0.4, goodbye=0.4)
+
+Outcome = tuple[str, str, bool | None, int | None]
+
+
+def attempt(relay: Relay, url: str = "smtp://127.0.0.1:{port}", **options: Any) -> Outcome:
+    """One letter sent; what became of it: (kind, stage, permanent, code)."""
+    mailer = SmtpMailer(parse_relay(url.format(port=relay.port)), **({"patience": PATIENT} | options))
+    conversation = mailer.open()
+    try:
+        conversation.offer(letter())
+        return ("accepted", "", None, conversation.finish())
+    except Refused as refused:
+        return ("refused", refused.stage, refused.permanent, refused.code)
+    except Lost as lost:
+        return ("lost", lost.stage, None, None)
+    finally:
+        conversation.close()
+
+
+def for_now(stage: str, code: int | None = None) -> Outcome:
+    return ("refused", stage, False, code)
+
+
+def for_good(stage: str) -> Outcome:
+    return ("refused", stage, True, 554)
+
+
+LOST = ("lost", "content", None, None)
+ACCEPTED = ("accepted", "", None, 250)
+
+FAULTS: dict[tuple[str, str], tuple[Outcome, int]] = {
+    ("greeting", "drop"): (for_now("greeting"), 0),
+    ("greeting", "5yz"): (for_now("greeting", 554), 0),  # the relay's state, not this letter's fault
+    ("greeting", "garbage"): (for_now("greeting"), 0),
+    ("greeting", "silent"): (for_now("greeting"), 0),
+    ("greeting", "long"): (for_now("greeting"), 0),
+    ("ehlo", "drop"): (for_now("hello"), 0),
+    ("ehlo", "5yz"): (ACCEPTED, 1),  # an old relay: HELO will do
+    ("mail", "4yz"): (for_now("sender", 451), 0),
+    ("mail", "5yz"): (for_good("sender"), 0),
+    ("mail", "drop"): (for_now("sender"), 0),
+    ("mail", "garbage"): (for_now("sender"), 0),
+    ("mail", "421"): (for_now("sender", 421), 0),
+    ("rcpt", "4yz"): (for_now("recipient", 451), 0),
+    ("rcpt", "5yz"): (for_good("recipient"), 0),
+    ("rcpt", "drop"): (for_now("recipient"), 0),
+    ("rcpt", "silent"): (for_now("recipient"), 0),
+    ("rcpt", "slow"): (ACCEPTED, 1),
+    ("data", "4yz"): (for_now("data", 451), 0),
+    ("data", "5yz"): (for_good("data"), 0),
+    ("data", "drop"): (for_now("data"), 0),
+    ("data", "garbage"): (for_now("data"), 0),
+    ("data", "go on and drop"): (LOST, 0),
+    ("content", "4yz"): (for_now("content", 451), 0),
+    ("content", "5yz"): (for_good("content"), 0),
+    ("content", "421"): (for_now("content", 421), 0),
+    ("content", "drop"): (LOST, 0),
+    ("content", "silent"): (LOST, 0),
+    ("content", "garbage"): (LOST, 0),
+    ("content", "slow"): (ACCEPTED, 1),
+    ("content", "take and drop"): (LOST, 1),
+    ("content", "take and silent"): (LOST, 1),
+    ("content", "take and garbage"): (LOST, 1),
+}
+
+
+@pytest.mark.parametrize(("step", "fault"), FAULTS, ids=lambda part: str(part).replace(" ", "-"))
+def test_a_failure_is_definite_until_the_content_is_out_and_ambiguous_when_its_answer_is_lost(
+    step: str, fault: str
+) -> None:
+    with Relay(one_fault(step, fault)) as relay:
+        outcome = attempt(relay, patience=IMPATIENT if "silent" in fault else PATIENT)
+        assert (outcome, relay.taken.total()) == FAULTS[step, fault]
+
+
+def test_nobody_there_is_a_definite_failure() -> None:
+    with Relay() as relay:
+        port = relay.port
+    mailer = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{port}"), patience=PATIENT)
+    with pytest.raises(Refused) as caught:
+        mailer.open().offer(letter())
+    assert (caught.value.stage, caught.value.of_this_letter) == ("connect", False)
+
+
+def test_a_connection_is_used_again_also_after_a_refusal() -> None:
+    with Relay(one_fault("rcpt", "4yz", times=1)) as relay:
+        conversation = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{relay.port}"), patience=PATIENT).open()
+        with pytest.raises(Refused):
+            conversation.offer(letter(1))
+        for number in (2, 3):
+            conversation.offer(letter(number))
+            conversation.finish()
+        conversation.offer(letter(4))
+        conversation.abandon()
+        conversation.offer(letter(5))
+        conversation.finish()
+        conversation.close()
+        assert relay.connections == 1
+        assert sorted(relay.taken) == [f"{n}@frontdesk.example" for n in (2, 3, 5)]
+
+
+def test_a_connection_that_the_relay_closed_while_idle_is_made_anew() -> None:
+    with Relay() as relay:
+        conversation = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{relay.port}"), patience=PATIENT).open()
+        conversation.offer(letter(1))
+        conversation.finish()
+        relay.plan = one_fault("mail", "drop", times=1)
+        conversation.offer(letter(2))
+        conversation.finish()
+        conversation.close()
+        assert (relay.connections, relay.taken.total()) == (2, 2)
+
+
+def test_dots_at_the_beginning_of_lines_arrive_as_they_were() -> None:
+    content = b"Message-ID: <x@y>\r\n\r\n.\r\n..\r\n.hidden\r\nend\r\n"
+    with Relay() as relay:
+        conversation = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{relay.port}"), patience=PATIENT).open()
+        conversation.offer(letter(content=content))
+        conversation.finish()
+        conversation.close()
+        assert relay.contents == [content]
+
+
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    path = tmp_path / "certificate.pem"
+    path.write_text(CERTIFICATE + KEY)
+    return path
+
+
+@pytest.fixture
+def server_side(certificate: Path) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    return context
+
+
+def test_starttls_with_a_trusted_certificate_and_a_password(
+    server_side: ssl.SSLContext, certificate: Path
+) -> None:
+    trusting = ssl.create_default_context(cafile=str(certificate))
+    with Relay(tls=server_side, password="pass word") as relay:
+        url = "smtp://user:pass%20word@localhost:{port}?tls=required"
+        assert attempt(relay, url, context=trusting) == ACCEPTED
+        wrong = "smtp://user:wrong@localhost:{port}?tls=required"
+        assert attempt(relay, wrong, context=trusting)[:3] == for_now("login")[:3]
+
+
+def test_an_untrusted_certificate_ends_it_before_anything_is_said(server_side: ssl.SSLContext) -> None:
+    with Relay(tls=server_side) as relay:
+        assert attempt(relay, "smtp://localhost:{port}?tls=required") == for_now("starttls")
+
+
+def test_stripped_starttls_ends_it_before_the_password_is_said(
+    server_side: ssl.SSLContext, certificate: Path
+) -> None:
+    trusting = ssl.create_default_context(cafile=str(certificate))
+    with Relay(tls=server_side, offers_starttls=False, password="secret") as relay:
+        url = "smtp://user:secret@localhost:{port}?tls=required"
+        assert attempt(relay, url, context=trusting) == for_now("starttls")
+        assert relay.taken.total() == 0
+
+
+@pytest.mark.parametrize(
+    ("url", "shape"),
+    [
+        ("smtp://relay.example", ("relay.example", 587, "required")),
+        ("smtps://relay.example", ("relay.example", 465, "implicit")),
+        ("smtp://127.0.0.1:2525", ("127.0.0.1", 2525, "off")),
+        ("smtp://relay.example:25?tls=off", ("relay.example", 25, "off")),
+    ],
+)
+def test_the_address_of_a_relay_says_how_it_is_spoken_to(url: str, shape: tuple[str, int, str]) -> None:
+    relay = parse_relay(url)
+    assert (relay.host, relay.port, relay.tls) == shape
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *(
+            "http://relay.example",
+            "relay.example",
+            "smtp://",
+            "smtp://h:99999",
+            "smtp://h/path",
+            "smtp://h?tls=maybe",
+        ),
+        *("smtp://h?x=1", "smtps://h?tls=off", "smtp://user:secret@h?tls=off"),
+    ],
+)
+def test_what_is_no_relay_is_refused_without_repeating_it(url: str, refusal: Callable[[str], str]) -> None:
+    assert "secret" not in refusal(url)
+
+
+@pytest.fixture
+def refusal() -> Callable[[str], str]:
+    def refused(url: str) -> str:
+        with pytest.raises(ValueError, match=r".") as caught:
+            parse_relay(url)
+        return str(caught.value)
+
+    return refused
+
+
+def test_a_relay_never_shows_its_password() -> None:
+    assert "secret" not in repr(parse_relay("smtps://user:secret@relay.example"))

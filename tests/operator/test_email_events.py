@@ -1,0 +1,141 @@
+"""What relays tell by calling back."""
+
+import json
+from typing import Any
+
+import pytest
+
+from frontdesk.access.scopes import Scope
+from frontdesk.db import Database
+from frontdesk.invitations.states import State
+from tests.conftest import Api
+from tests.factories import Customer, make_customer
+from tests.invitations.mails import mailed, state_of, suppressed
+
+PATH = "/operator/v1/email-events"
+
+
+@pytest.fixture
+def operator(api: Api, db: Database) -> Api:
+    made = make_customer(db, name="Operator", plan_count=0, scopes=frozenset({Scope.OPERATOR}))
+    return api.as_(made.token)
+
+
+def event(message_id: object, kind: object, **more: Any) -> dict[str, Any]:
+    return {"message_id": message_id, "event": kind} | more
+
+
+def results(operator: Api, *events: object) -> list[dict[str, Any]]:
+    answer = operator.post(PATH, {"events": list(events)})
+    assert answer.status_code == 200
+    found: list[dict[str, Any]] = answer.json()["results"]
+    return found
+
+
+def test_each_event_has_its_own_result_in_order(
+    api: Api, operator: Api, db: Database, customer: Customer
+) -> None:
+    one, two, three = (
+        mailed(api, db, customer, number=n, state=State.AMBIGUOUS, losses=1) for n in (1, 2, 3)
+    )
+    told = results(
+        operator,
+        event(one.message_id, "delivered"),
+        event(f"<{two.message_id}>", "bounced", status="5.1.1"),
+        event("nobody@mail.example.com", "bounced"),
+        event(three.message_id, "exploded"),
+        event(three.message_id, "complained", relay="x", timestamp=1),
+        event(one.message_id, "delivered"),
+        event(three.message_id, "delayed"),
+    )
+    assert [result["result"] for result in told] == [
+        "applied", "applied", "unknown", "invalid", "applied", "known", "no_news",
+    ]  # fmt: skip
+    assert told[3]["errors"] == [
+        {
+            "field": "event",
+            "code": "not_allowed",
+            "message": "must be one of bounced, complained, delayed, delivered",
+        }
+    ]
+    assert [state_of(db, mail) for mail in (one, two, three)] == [State.SENT, State.FAILED, State.SENT]
+    assert suppressed(db) == {two.address: "hard_bounce", three.address: "complaint"}
+
+
+def test_sending_all_of_it_again_changes_nothing(
+    api: Api, operator: Api, db: Database, customer: Customer
+) -> None:
+    mail = mailed(api, db, customer)
+    events = [event(mail.message_id, "bounced"), event(mail.message_id, "complained")]
+    assert [result["result"] for result in results(operator, *events)] == ["applied", "applied"]
+    assert [result["result"] for result in results(operator, *events)] == ["known", "known"]
+    assert suppressed(db) == {mail.address: "hard_bounce"}
+
+
+def test_the_relays_own_judgement_of_a_bounce_counts_most(
+    api: Api, operator: Api, db: Database, customer: Customer
+) -> None:
+    cases: list[tuple[dict[str, Any], bool]] = [
+        ({}, True), ({"permanent": True}, True), ({"permanent": False}, False), ({"status": "5.2.2"}, False),
+        ({"status": "5.2.2", "permanent": True}, True), ({"status": "5.1.1", "permanent": False}, False),
+        ({"status": None, "permanent": None}, True),
+    ]  # fmt: skip
+    mails = [mailed(api, db, customer, number=n) for n in range(len(cases))]
+    events = [event(mail.message_id, "bounced", **more) for mail, (more, _) in zip(mails, cases, strict=True)]
+    assert {result["result"] for result in results(operator, *events)} == {"applied"}
+    hard = {mail.address for mail, (_, is_hard) in zip(mails, cases, strict=True) if is_hard}
+    assert set(suppressed(db)) == hard
+
+
+WRONG: list[tuple[Any, list[str]]] = [
+    ({}, ["message_id", "event"]),
+    ([], ["event"]),
+    ("x", ["event"]),
+    (None, ["event"]),
+    (event(1, "bounced"), ["message_id"]),
+    (event("no id", "bounced"), ["message_id"]),
+    (event("a@b" * 200, "bounced"), ["message_id"]),
+    (event("<a@b> <c@d>", "bounced"), ["message_id"]),
+    (event("a@b\u0000", "bounced"), ["message_id"]),
+    (event("a@b", ["bounced"]), ["event"]),
+    (event("a@b", {"bounced": 1}), ["event"]),
+    (event("a@b", "bounced", status="9.9.9"), ["status"]),
+    (event("a@b", "bounced", status=5), ["status"]),
+    (event("a@b", "bounced", status="5.1.1\n"), ["status"]),
+    (event("a@b", "bounced", permanent="yes"), ["permanent"]),
+    (event("a@b", "bounced", permanent=1), ["permanent"]),
+    (event("", None, status="", permanent=0), ["message_id", "event", "status", "permanent"]),
+]
+
+
+def test_an_event_that_is_none_is_told_all_its_faults_and_harms_no_other(
+    api: Api, operator: Api, db: Database, customer: Customer
+) -> None:
+    mail = mailed(api, db, customer)
+    *wrong, good = results(operator, *(sent for sent, _ in WRONG), event(mail.message_id, "complained"))
+    assert {result["result"] for result in wrong} == {"invalid"}
+    assert [[error["field"] for error in result["errors"]] for result in wrong] == [
+        fields for _, fields in WRONG
+    ]
+    assert good == {"result": "applied"}
+    assert suppressed(db) == {mail.address: "complaint"}
+
+
+def test_a_body_without_a_list_of_events_is_refused(operator: Api) -> None:
+    bodies: list[dict[str, Any]] = [
+        {}, {"events": []}, {"events": {}}, {"events": "x"}, {"events": [{}] * 501}
+    ]  # fmt: skip
+    for body in bodies:
+        answer = operator.post(PATH, body)
+        assert (answer.status_code, answer.json()["errors"][0]["field"]) == (422, "events")
+
+
+def test_only_operators_may_tell(api: Api) -> None:
+    assert api.post(PATH, {"events": [event("a@b", "bounced")]}).status_code == 403
+    assert api.as_(None).post(PATH, {"events": [event("a@b", "bounced")]}).status_code == 401
+
+
+def test_five_hundred_events_fit_in_one_request(operator: Api) -> None:
+    events = [event(f"{n}@mail.example.com", "delivered") for n in range(500)]
+    assert len(json.dumps({"events": events})) < 64 * 1024
+    assert {result["result"] for result in results(operator, *events)} == {"unknown"}

@@ -1,0 +1,156 @@
+"""The page of the sandbox's mailbox: who may see it, and that no mail can act in it."""
+
+from collections.abc import Iterator
+
+import pytest
+from starlette.testclient import TestClient
+
+from frontdesk.access.scopes import Scope
+from frontdesk.app import App
+from frontdesk.asgi import build_asgi
+from frontdesk.config import Config, read_config
+from frontdesk.db import Database, open_database
+from frontdesk.mail import Letter
+from frontdesk.mailbox import catcher
+from tests.conftest import Api, SetClock
+from tests.factories import make_customer
+
+PAGE = "/sandbox/mailbox"
+EVIL = """\
+From: care@example.com\r
+To: robin@example.com\r
+Subject: <script>alert(1)</script>\r
+MIME-Version: 1.0\r
+Content-Type: multipart/alternative; boundary="b"\r
+\r
+--b\r
+Content-Type: text/plain\r
+\r
+</pre><script>alert(2)</script>\r
+--b\r
+Content-Type: text/html\r
+\r
+<script>alert(3)</script><img src="https://example.com/x.png"><p>Hello\r
+--b--\r
+"""
+
+
+def catch(db: Database, clock: SetClock, content: str = EVIL, number: int = 1) -> None:
+    letter = Letter("mail@example.com", "robin@example.com", f"mail-{number}@example.com", content.encode())
+    conversation = catcher(db, clock).open()
+    conversation.offer(letter)
+    assert conversation.finish() == 250
+
+
+@pytest.fixture
+def operator(api: Api, db: Database) -> Api:
+    return api.as_(make_customer(db, name="Operator", plan_count=0, scopes=frozenset({Scope.OPERATOR})).token)
+
+
+@pytest.fixture
+def local(config: Config, db: Database, clock: SetClock) -> Iterator[TestClient]:
+    """A browser on the machine of a developer's sandbox."""
+    url = config.database_url
+    settings = {"FRONTDESK_DATABASE_URL": url, "FRONTDESK_BASE_URL": "http://127.0.0.1:8000"}
+    app = App(read_config(settings), open_database(url), clock)
+    with TestClient(build_asgi(app), base_url="http://localhost:8000", client=("127.0.0.1", 50000)) as http:
+        yield http
+
+
+def test_an_operator_sees_what_was_caught(operator: Api, db: Database, clock: SetClock) -> None:
+    assert "Nothing has been caught yet" in operator.get(PAGE, headers={"Accept": "text/html"}).text
+    catch(db, clock)
+    listed = operator.get(PAGE).text
+    assert "robin@example.com" in listed
+    assert f'href="{PAGE}/1"' in listed
+    shown = operator.get(f"{PAGE}/1").text
+    assert f'src="{PAGE}/1/html"' in shown
+    assert "Content-Type" in shown
+
+
+def test_nothing_in_a_mail_acts_in_the_page(operator: Api, db: Database, clock: SetClock) -> None:
+    catch(db, clock)
+    for path in (PAGE, f"{PAGE}/1"):
+        answer = operator.get(path)
+        assert "<script" not in answer.text
+        assert "&lt;script&gt;" in answer.text
+        policy = answer.headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy
+        assert "script-src" not in policy
+        assert "unsafe" not in policy
+    frame = operator.get(f"{PAGE}/1/html")
+    assert "<script>alert(3)" in frame.text
+    policy = frame.headers["Content-Security-Policy"]
+    assert "; sandbox;" in policy
+    assert "default-src 'none'" in policy
+    assert "script-src" not in policy
+
+
+def test_a_browser_on_the_machine_itself_needs_no_token(
+    local: TestClient, db: Database, clock: SetClock
+) -> None:
+    catch(db, clock)
+    assert "robin@example.com" in local.get(PAGE).text
+    assert local.get(f"{PAGE}/1").status_code == 200
+
+
+def test_who_comes_through_a_proxy_or_by_another_name_needs_a_token(local: TestClient) -> None:
+    assert local.get(PAGE).status_code == 200
+    for headers in (
+        {"Host": "evil.example.com"},
+        {"Host": "127.0.0.1.evil.example.com:8000"},
+        {"Host": ""},
+        {"X-Forwarded-For": "203.0.113.9"},
+        {"Forwarded": "for=203.0.113.9"},
+        {"Authorization": "Bearer nonsense"},
+    ):
+        for path in (PAGE, f"{PAGE}/1", f"{PAGE}/1/html"):
+            assert local.get(path, headers=headers).status_code == 401
+
+
+def test_an_installation_with_a_public_address_asks_everybody_for_a_token(
+    config: Config, db: Database, clock: SetClock
+) -> None:
+    app = App(config, open_database(config.database_url), clock)
+    with TestClient(build_asgi(app), base_url="http://localhost:8000", client=("127.0.0.1", 50000)) as http:
+        assert http.get(PAGE).status_code == 401
+
+
+def test_a_customer_may_not_look(api: Api) -> None:
+    assert api.get(PAGE).status_code == 403
+    assert api.as_(None).get(PAGE).status_code == 401
+
+
+def test_production_has_no_such_page(config: Config, db: Database, clock: SetClock) -> None:
+    url = config.database_url
+    settings = {
+        "FRONTDESK_DATABASE_URL": url,
+        "FRONTDESK_BASE_URL": "http://127.0.0.1:8000",
+        "FRONTDESK_ENVIRONMENT": "production",
+    }
+    app = App(read_config(settings), open_database(url), clock)
+    operator = make_customer(db, name="Operator", plan_count=0, scopes=frozenset({Scope.OPERATOR}))
+    with TestClient(build_asgi(app), base_url="http://localhost:8000", client=("127.0.0.1", 50000)) as http:
+        for path in (PAGE, f"{PAGE}/1", f"{PAGE}/1/html"):
+            assert http.get(path).status_code == 404
+            headers = {"Authorization": f"Bearer {operator.token}"}
+            assert http.get(path, headers=headers).status_code == 404
+
+
+def test_what_is_not_there_is_not_found(operator: Api, db: Database, clock: SetClock) -> None:
+    catch(db, clock, "Subject: only text\r\n\r\nHello\r\n")
+    for path in (f"{PAGE}/2", f"{PAGE}/x", f"{PAGE}/{'9' * 30}", f"{PAGE}/1/html", f"{PAGE}/-1"):
+        assert operator.get(path).status_code == 404
+    assert "<iframe" not in operator.get(f"{PAGE}/1").text
+
+
+def test_older_mails_are_a_page_further(operator: Api, db: Database, clock: SetClock) -> None:
+    for number in range(1, 53):
+        catch(db, clock, number=number)
+    first = operator.get(PAGE).text
+    assert first.count("<tr>") == 51
+    assert f'href="{PAGE}?before=3"' in first
+    second = operator.get(f"{PAGE}?before=3").text
+    assert second.count("<tr>") == 3
+    assert "before=" not in second
+    assert operator.get(f"{PAGE}?before=x").text == first

@@ -1,0 +1,109 @@
+"""A worker on the test's database, with a memory mailer and a set clock; members are enrolled as a customer would."""
+
+import io
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from frontdesk import invitations
+from frontdesk.config import Config, Uniqueness
+from frontdesk.db import Database, Tx
+from frontdesk.eligibility import Enrolled, Submission, enrol, parse_member
+from frontdesk.invitations.delivery import Meter
+from frontdesk.mail.memory import MemoryMailer, Verdict
+from frontdesk.worker.log import Log
+from frontdesk.worker.loop import Pace, Setup, Worker, terms_of
+from tests.conftest import SetClock
+from tests.factories import Customer, member_body
+
+
+class Post:
+    """Members enrolled, workers that deliver, and what then stands in the database."""
+
+    def __init__(self, config: Config, db: Database, clock: SetClock, customer: Customer) -> None:
+        self.config, self.db, self.clock, self.customer = config, db, clock, customer
+        self.mailer = MemoryMailer()
+        self.log = io.StringIO()
+        self._workers: list[Worker] = []
+        self._members = 0
+
+    def worker(self, *, connections: int = 4, verdict: Verdict | None = None, **terms: Any) -> Worker:
+        self.mailer.verdict = verdict or self.mailer.verdict
+        base = terms_of(self.config)
+        changed = {name: getattr(base, name) for name in base.__slots__} | terms
+        setup = Setup(
+            pace=Pace(connections, poll_seconds=0.02),
+            terms=type(base)(**changed),
+            time_of=self._time,
+            meter=Meter(self.clock_seconds),
+            log=Log(self.log),
+            seed=1,
+        )
+        worker = Worker(self.config, self.db, self.mailer, setup)
+        self._workers.append(worker)
+        return worker
+
+    def clock_seconds(self) -> float:
+        return self.clock.now.timestamp()
+
+    def _time(self, _tx: Tx) -> datetime:
+        return self.clock()
+
+    def enrol(
+        self, count: int = 1, *, immediate: bool = True, plan: int | None = None, **fields: Any
+    ) -> None:
+        """New members with an invitation each; `fields` go into their records."""
+        now = self.clock()
+        submissions = []
+        for _ in range(count):
+            self._members += 1
+            body = member_body(self._members, invite_immediately=immediate, **fields)
+            record = parse_member(body, today=now.date().isoformat())
+            plan_id = plan if plan is not None else self.customer.plan_ids[0]
+            submissions.append(Submission(self.customer.account_id, plan_id, record, "client", "request"))
+        with self.db.write() as tx:
+            results = enrol(tx, submissions, now=now, uniqueness=Uniqueness.SERVICE)
+        assert all(isinstance(result, Enrolled) for result in results)
+
+    def batches(self, **settings: Any) -> None:
+        with self.db.write() as tx:
+            invitations.set_deliverability(tx, self.customer.account_id, enabled=True, **settings)
+
+    def states(self) -> list[str]:
+        return [str(row["state"]) for row in self.rows()]
+
+    def rows(self) -> list[dict[str, Any]]:
+        with self.db.read() as tx:
+            rows = invitations.list_invitations(tx, account_id=None, state=None, limit=100_000)
+        return sorted(rows, key=lambda row: int(row["id"]))
+
+    def row(self) -> dict[str, Any]:
+        [row] = self.rows()
+        return row
+
+    def close(self) -> None:
+        for worker in self._workers:
+            worker.close()
+
+
+@pytest.fixture
+def post(config: Config, db: Database, clock: SetClock, customer: Customer) -> Iterator[Post]:
+    made = Post(config, db, clock, customer)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def refusing() -> Callable[..., Verdict]:
+    """A relay that fails at one step."""
+
+    def make(step: str, error: Exception) -> Verdict:
+        def verdict(at: str, _letter: object) -> None:
+            if at == step:
+                raise error
+
+        return verdict
+
+    return make
