@@ -15,29 +15,35 @@ from frontdesk.db import Tx
 from frontdesk.db.sets import one_round_trip
 from frontdesk.eligibility import store
 from frontdesk.eligibility.decide import Known, Ledger
-from frontdesk.eligibility.member import Enrolled, Outcome, Stored, Submission
+from frontdesk.eligibility.member import Deed, Enrolled, Outcome, Stored, Submission
 from frontdesk.errors import FrontdeskError
 from frontdesk.invitations import Delivery, NewInvitation, enqueue, find_circumstances
 from frontdesk.plans import find_owners
 
 
 def enrol(
-    tx: Tx, submissions: Sequence[Submission], *, now: datetime, uniqueness: Uniqueness
+    tx: Tx,
+    submissions: Sequence[Submission],
+    *,
+    now: datetime,
+    uniqueness: Uniqueness,
+    audited: bool = True,
 ) -> list[Enrolled | FrontdeskError]:
     """Create or update a member per submission, in order (CONTRACT, Eligibility).
 
     Returns for each its outcome, or NotFound (the plan is not the account's) or Invalid with every fault. Nothing is
-    written for a refused one. Raises the driver's error on a lost race: run it again in a new transaction.
+    written for a refused one. `audited` False leaves the audit trail to the caller: a file is one deed, not a million,
+    and each row's history names it. Raises the driver's error on a lost race: run it again in a new transaction.
     """
     ledger = _read(tx, submissions, stored_time(now), by_account=uniqueness is Uniqueness.ACCOUNT)
     results = [ledger.decide(submission) for submission in submissions]
     accepted = [
         (submission, result)
         for submission, result in zip(submissions, results, strict=True)
-        if isinstance(result, Enrolled)
+        if isinstance(result, Enrolled) and submission.deed is not Deed.COMPARE
     ]
     if accepted:
-        _write(tx, accepted, now)
+        _write(tx, accepted, now, audited=audited)
     return results
 
 
@@ -69,7 +75,9 @@ def _read(tx: Tx, submissions: Sequence[Submission], at: str, *, by_account: boo
     return Ledger(stored, known)
 
 
-def _write(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], now: datetime) -> None:
+def _write(
+    tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], now: datetime, *, audited: bool
+) -> None:
     touched = {id(result.stored): result.stored for _, result in accepted}.values()
     created = sorted((s for s in touched if s.is_new), key=lambda s: str(s.values["external_id"]))
     updated = sorted((s for s in touched if s.is_changed and not s.is_new), key=lambda s: int(s.values["id"]))
@@ -83,6 +91,8 @@ def _write(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], now: datetim
         store.update_members(tx, [_without_origin(s.values) for s in updated])
         store.insert_members(tx, [s.values for s in created])
         _write_history(tx, accepted, now)
+        if audited:
+            _write_audit(tx, accepted, now)
         _write_invitations(tx, [result for _, result in accepted], now)
 
 
@@ -107,6 +117,9 @@ def _write_history(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], now:
     ]
     if rows:
         store.insert_history(tx, rows)
+
+
+def _write_audit(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], now: datetime) -> None:
     entries = [
         audit.Entry(
             action=f"eligibility.{result.outcome.value}",

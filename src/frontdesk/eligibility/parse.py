@@ -24,6 +24,7 @@ FAULT_CODES = {
     "malformed_zipcode": "The zip code is malformed.",
     "too_many_keys": "metadata has more than 50 keys.",
     "unknown_field": "There is no such field (only with Prefer: handling=strict).",
+    "not_enrolled": "There is no such member under the plan (only in files, which can end or compare a member).",
     "not_unique": "Another record carries this value already.",
     "read_only": "The field can't be changed here.",
     "repeated": "A query parameter is given more than once.",
@@ -118,6 +119,8 @@ def _record(
 ) -> MemberRecord:
     if "external_id" not in body:
         faults.append(Fault("external_id", "required", "is required: it is the match key"))
+    if "email_dropped" in reading.warnings:
+        del given["email"]  # dropped means absent: a stored address stays
     if "email" in given:
         given["email_folded"] = None if given["email"] is None else fold_email(given["email"])
     if "metadata" in given and given["metadata"] is None:
