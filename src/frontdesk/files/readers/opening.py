@@ -9,6 +9,7 @@ from frontdesk.files.mapping import NO_MAPPING, Mapping
 from frontdesk.files.readers.csv_rows import read_csv
 from frontdesk.files.readers.json_rows import read_json_lines
 from frontdesk.files.readers.source import Source, open_source
+from frontdesk.files.readers.x12_rows import read_x12
 from frontdesk.files.rows import Format, Head, Row
 
 DEFAULT_ENCODING = "utf-8"
@@ -31,6 +32,8 @@ def open_file(
     chosen = format or _format_of(source)
     if chosen is Format.CSV:
         return read_csv(source, mapping, delimiter)
+    if chosen is Format.X12:
+        return read_x12(source, mapping)
     return read_json_lines(source)
 
 
