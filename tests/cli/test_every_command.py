@@ -24,7 +24,7 @@ each_command = pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 
 def test_the_command_tree_is_the_documented_one() -> None:
     assert {" ".join(path) for path in COMMANDS} == {
-        *("serve", "migrate", "demo", "check"),
+        *("serve", "migrate", "demo", "check", "sample"),
         *("account create", "account list"),
         *("provider-group create", "provider-group list"),
         *("client create", "client list", "client rotate", "client revoke"),

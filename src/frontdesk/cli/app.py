@@ -23,6 +23,7 @@ from frontdesk.cli.check import check
 from frontdesk.cli.demo import demo
 from frontdesk.cli.migrate import migrate
 from frontdesk.cli.output import errors_as_sentences
+from frontdesk.cli.sample import sample
 from frontdesk.cli.serve import serve
 
 
@@ -51,7 +52,7 @@ GROUPS = {
     "member": member,
     "invitations": invitations,
 }
-for command in (serve, migrate, demo, check):
+for command in (serve, migrate, demo, check, sample):
     app.command()(command)
 for name, module in GROUPS.items():
     app.add_typer(module.commands, name=name)
