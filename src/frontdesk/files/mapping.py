@@ -138,6 +138,8 @@ def _read_alternatives(place: str, value: Any, faults: list[Fault]) -> Alternati
 def _read_key(place: str, value: Any, faults: list[Fault]) -> Alternatives:
     """REF*0F repeats on the dependents, so it is never alone the key."""
     alternatives = _read_alternatives(place, value, faults)
+    if any("HD" in part for parts in alternatives for part in parts):
+        faults.append(Fault(place, "not_allowed", "must not be made from a coverage (HD)"))
     if any(set(parts) <= NOBODYS_KEY for parts in alternatives):
         message = "must not be REF*0F or REF*38 alone: they are the same for several members"
         faults.append(Fault(place, "not_allowed", message))

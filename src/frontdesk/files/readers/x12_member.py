@@ -3,6 +3,7 @@
 Values go on as they are, but for codes that have words and for dates (CCYYMMDD to YYYY-MM-DD); the rules are not known here.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from frontdesk.eligibility.vocabulary import HIPAA_RELATIONSHIPS
@@ -41,12 +42,16 @@ class Transaction:
     references: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class _Coverage:
-    line: str = ""
-    description: str = ""
-    references: dict[str, str] = field(default_factory=dict)
-    dates: dict[str, str] = field(default_factory=dict)
+class _Level:
+    """What the member's own level and each coverage have alike: references and dates by their qualifiers."""
+
+    __slots__ = ("dates", "description", "line", "references")
+
+    def __init__(self, references: dict[str, str], line: str = "", description: str = "") -> None:
+        self.references = references
+        self.dates: dict[str, str] = {}
+        self.line = line
+        self.description = description
 
     @property
     def lasts(self) -> tuple[str, str]:
@@ -54,20 +59,23 @@ class _Coverage:
         return self.dates.get("349", "9999-12-31"), self.dates.get("348", "")
 
 
-_NO_COVERAGE = _Coverage()
+_NO_COVERAGE = _Level({})
+# A segment may end before the elements that are asked for.
+_PADDING = ("",) * 10
 
 
-@dataclass(slots=True)
 class _Parts:
     """The segments of one member, sorted by what they belong to."""
 
-    references: dict[str, str]
-    dates: dict[str, str] = field(default_factory=dict)
-    coverages: list[_Coverage] = field(default_factory=list)
-    contacts: dict[str, str] = field(default_factory=dict)
-    name: Segment = field(default_factory=list)
-    place: Segment = field(default_factory=list)
-    birth: Segment = field(default_factory=list)
+    __slots__ = ("birth", "contacts", "coverages", "name", "own", "place")
+
+    def __init__(self, references: dict[str, str]) -> None:
+        self.own = _Level(references)
+        self.coverages: list[_Level] = []
+        self.contacts: dict[str, str] = {}
+        self.name: Sequence[str] = _PADDING
+        self.place: Sequence[str] = _PADDING
+        self.birth: Sequence[str] = _PADDING
 
 
 class MemberReader:
@@ -79,65 +87,61 @@ class MemberReader:
     def read(self, place: int, segments: list[Segment], transaction: Transaction) -> Row:
         """The row of one member; `segments` begin with its INS."""
         parts = _sort(segments, _Parts(dict(transaction.references)))
-        coverage = self._coverage(parts.coverages)
-        ins, faults = segments[0], []
-        code = element(ins, 3)
+        ins = (*segments[0], *_PADDING)
+        code = ins[3].strip()
         intent = _intent(code, transaction.purpose)
-        if intent is None:
-            faults.append(Fault("INS03", "unknown_code", "must be 001, 021, 024, 025 or 030"))
-        if element(ins, 1) not in _SUBSCRIBER:
-            faults.append(Fault("INS01", "unknown_code", "must be Y or N"))
-        values: dict[str, object] = {}
-        if external_id := self._first(self._mapping.external_id, parts, coverage):
-            values["external_id"] = external_id
-        else:
-            faults.append(Fault("external_id", "no_match_key", "none of what the mapping names is there"))
-        plan, unknown = self._plan(parts, coverage)
-        faults += unknown
-        end = coverage.dates.get("349") or parts.dates.get("357")
+        key = self._first(self._mapping.external_id, parts)
+        plan, faults = self._plan(parts)
+        faults += _faults(intent, ins, key)
+        coverage = self._coverage(parts)
+        end = coverage.dates.get("349") or parts.own.dates.get("357")
         if intent is Intent.END:
-            values["expiry_date"] = end or transaction.file_date
-        elif intent is not None:
-            values |= self._values(ins, parts, coverage)
-            if end or code == _REINSTATE:
-                values["expiry_date"] = end
+            values: dict[str, object] = {"external_id": key, "expiry_date": end or transaction.file_date}
+        else:
+            values = self._values(ins, parts, key) | _covered(coverage, parts)
             if transaction.payor_name:
                 values["payor_name"] = transaction.payor_name
+            if end or code == _REINSTATE:
+                values["expiry_date"] = end
         return Row(place, values, intent or Intent.COMPARE, plan, tuple(faults))
 
-    def _values(self, ins: Segment, parts: _Parts, coverage: _Coverage) -> dict[str, object]:
+    def _values(self, ins: Sequence[str], parts: _Parts, key: str) -> dict[str, object]:
         name, place, contacts = parts.name, parts.place, parts.contacts
-        code = element(ins, 2)
-        gender = element(parts.birth, 3)
+        code, gender = ins[2].strip(), parts.birth[3].strip()
+        is_keyed_alike = self._mapping.member_id == self._mapping.external_id
         found = {
-            "member_id": self._first(self._mapping.member_id, parts, coverage),
-            "first_name": element(name, 4),
-            "last_name": element(name, 3),
-            "middle_name": element(name, 5),
-            "dob": date_of(element(parts.birth, 2)),
+            "external_id": key,
+            "member_id": key if is_keyed_alike else self._first(self._mapping.member_id, parts),
+            "first_name": name[4].strip(),
+            "last_name": name[3].strip(),
+            "middle_name": name[5].strip(),
+            "dob": date_of(parts.birth[2].strip()),
             "gender": _GENDERS.get(gender, gender),
             "email": contacts.get("EM"),
             "phone": next((contacts[kind] for kind in _PHONES if kind in contacts), None),
-            "zipcode": element(place, 3),
-            "city": element(place, 1),
-            "county": element(place, 6) if element(place, 5) == "CY" else None,
-            "state": element(place, 2),
-            "effective_date": coverage.dates.get("348") or parts.dates.get("356"),
-            "medical_plan_description": coverage.description or coverage.line,
+            "zipcode": place[3].strip(),
+            "city": place[1].strip(),
+            "county": place[6].strip() if place[5].strip() == "CY" else None,
+            "state": place[2].strip(),
             "relationship_code": HIPAA_RELATIONSHIPS.get(code),
             "relationship_code_hipaa": code,
-            "subscriber_relationship": _SUBSCRIBER.get(element(ins, 1)),
+            "subscriber_relationship": _SUBSCRIBER.get(ins[1].strip()),
         }
         return {field_name: value for field_name, value in found.items() if value}
 
-    def _coverage(self, coverages: list[_Coverage]) -> _Coverage:
+    def _coverage(self, parts: _Parts) -> _Level:
         """The medical coverage that lasts longest; any coverage where none is medical."""
+        coverages = parts.coverages
         if len(coverages) < 2:
             return coverages[0] if coverages else _NO_COVERAGE
         medical = [coverage for coverage in coverages if coverage.line in self._mapping.lines]
         return max(medical or coverages, key=lambda coverage: coverage.lasts)
 
-    def _plan(self, parts: _Parts, coverage: _Coverage) -> tuple[str | None, list[Fault]]:
+    def _plan(self, parts: _Parts) -> tuple[str | None, list[Fault]]:
+        """A reference of the coverage goes before the member's own."""
+        if not self._mapping.plan:
+            return None, []
+        coverage = self._coverage(parts)
         named = self._first(self._mapping.plan, parts, coverage)
         if not named or not self._mapping.plans:
             return named or None, []
@@ -145,7 +149,7 @@ class MemberReader:
         message = "the mapping does not say which plan this is"
         return plan, [] if plan else [Fault("plan", "unknown_plan", message)]
 
-    def _first(self, alternatives: Alternatives, parts: _Parts, coverage: _Coverage) -> str:
+    def _first(self, alternatives: Alternatives, parts: _Parts, coverage: _Level = _NO_COVERAGE) -> str:
         """The first alternative that the member has all parts of, joined; "" when there is none."""
         for sources in alternatives:
             found = [self._source(source, parts, coverage) for source in sources]
@@ -153,23 +157,43 @@ class MemberReader:
                 return "-".join(found)
         return ""
 
-    def _source(self, source: str, parts: _Parts, coverage: _Coverage) -> str:
+    def _source(self, source: str, parts: _Parts, coverage: _Level) -> str:
         if source == PERSON_CODE:
-            code = parts.references.get(self._mapping.person_code[4:], "")
+            code = parts.own.references.get(self._mapping.person_code[4:], "")
             return code if len(code) <= _LONGEST_PERSON_CODE else ""
         if source == "NM109":
-            return element(parts.name, 9)
+            return parts.name[9].strip()
         if source == "HD03":
             return coverage.line
         if source == "HD04":
             return coverage.description
         qualifier = source[4:]
-        return coverage.references.get(qualifier) or parts.references.get(qualifier, "")
+        return coverage.references.get(qualifier) or parts.own.references.get(qualifier, "")
 
 
 def date_of(text: str) -> str:
     """CCYYMMDD as YYYY-MM-DD; anything else as it is, for the rules to refuse."""
     return f"{text[:4]}-{text[4:6]}-{text[6:]}" if len(text) == 8 and text.isdigit() else text
+
+
+def _faults(intent: Intent | None, ins: Sequence[str], key: str) -> list[Fault]:
+    faults = []
+    if intent is None:
+        faults.append(Fault("INS03", "unknown_code", "must be 001, 021, 024, 025 or 030"))
+    if ins[1].strip() not in _SUBSCRIBER:
+        faults.append(Fault("INS01", "unknown_code", "must be Y or N"))
+    if not key:
+        faults.append(Fault("external_id", "no_match_key", "none of what the mapping names is there"))
+    return faults
+
+
+def _covered(coverage: _Level, parts: _Parts) -> dict[str, object]:
+    """A date of the coverage goes before the member's own."""
+    found = {
+        "effective_date": coverage.dates.get("348") or parts.own.dates.get("356"),
+        "medical_plan_description": coverage.description or coverage.line,
+    }
+    return {name: value for name, value in found.items() if value}
 
 
 def _intent(code: str, purpose: Purpose) -> Intent | None:
@@ -181,36 +205,40 @@ def _intent(code: str, purpose: Purpose) -> Intent | None:
 
 
 def _sort(segments: list[Segment], parts: _Parts) -> _Parts:
-    scope = _HEAD
+    """A REF or DTP belongs to the member until the first NM1, to a coverage after HD, and to nobody we know elsewhere."""
+    level: _Level | None = parts.own
+    is_person = False
     for segment in segments:
         tag = segment[0]
-        if tag == "HD":
-            scope = _COVERAGE
-            parts.coverages.append(_Coverage(element(segment, 3), element(segment, 4)))
-        elif tag == "NM1":
-            scope = _PERSON if element(segment, 1) in _PEOPLE and not parts.coverages else _OTHER
-            if scope == _PERSON:
-                parts.name = segment
+        if level is not None:
+            if len(segment) > 2 and tag == "REF":
+                level.references[segment[1]] = segment[2].strip()
+                continue
+            if len(segment) > 3 and tag == "DTP":
+                level.dates[segment[1]] = date_of(segment[3].strip())
+                continue
+        if tag == "NM1":
+            level = None
+            is_person = element(segment, 1) in _PEOPLE and not parts.coverages
+            if is_person:
+                parts.name = (*segment, *_PADDING)
+        elif tag == "HD":
+            level = _Level({}, element(segment, 3), element(segment, 4))
+            parts.coverages.append(level)
         elif tag in _OPENS_OTHER:
-            scope = _OTHER
-        elif scope != _OTHER:
-            _place(segment, scope, parts)
+            level, is_person = None, False
+        elif is_person:
+            _describe(segment, parts)
     return parts
 
 
-def _place(segment: Segment, scope: int, parts: _Parts) -> None:
+def _describe(segment: Segment, parts: _Parts) -> None:
+    """What follows the member's own NM1."""
     tag = segment[0]
-    if scope == _PERSON:
-        if tag == "N4":
-            parts.place = segment
-        elif tag == "DMG":
-            parts.birth = segment
-        elif tag == "PER":
-            for at in range(3, len(segment) - 1, 2):
-                parts.contacts.setdefault(element(segment, at), element(segment, at + 1))
-        return
-    owner = parts.coverages[-1] if scope == _COVERAGE else parts
-    if tag == "REF":
-        owner.references[element(segment, 1)] = element(segment, 2)
-    elif tag == "DTP":
-        owner.dates[element(segment, 1)] = date_of(element(segment, 3))
+    if tag == "N4":
+        parts.place = (*segment, *_PADDING)
+    elif tag == "DMG":
+        parts.birth = (*segment, *_PADDING)
+    elif tag == "PER":
+        for at in range(3, len(segment) - 1, 2):
+            parts.contacts.setdefault(segment[at].strip(), segment[at + 1].strip())

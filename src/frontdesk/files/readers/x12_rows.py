@@ -11,6 +11,7 @@ from frontdesk.files.rows import Format, Head, Purpose, Row, Unreadable
 
 PURPOSES = {"2": Purpose.CHANGE, "4": Purpose.COMPARE, "RX": Purpose.FULL}
 MOST_SEGMENTS_OF_A_MEMBER = 10_000
+_ENDS_A_MEMBER = ENVELOPES | {"INS"}
 
 
 def read_x12(source: Source, mapping: Mapping) -> tuple[Head, Iterator[Row]]:
@@ -38,31 +39,26 @@ class _Walk:
 
     def rows(self) -> Iterator[Row]:
         member: list[Segment] = []
-        place, found = 0, False
+        place, found, read = 0, False, self._reader.read
         for number, segment in self._segments:
             tag = segment[0]
-            if tag == "INS" or (tag in ENVELOPES and member):
-                if member:
-                    yield self._row(place, member)
-                member = []
-            if tag == "INS":
-                found, place, member = True, number, [segment]
-                self._envelope.must_be_in_transaction(number)
-            elif not member:
-                self._step(number, segment)
-            else:
+            if member and tag not in _ENDS_A_MEMBER:
                 member.append(segment)
                 if len(member) > MOST_SEGMENTS_OF_A_MEMBER:
                     message = f"a member of more than {MOST_SEGMENTS_OF_A_MEMBER:,} segments begins here"
                     raise Unreadable("line_too_long", message, place=place, unit="Segment")
+                continue
+            if member and self._transaction is not None:
+                yield read(place, member, self._transaction)
+            member = []
+            if tag == "INS" and self._transaction is not None:
+                self._envelope.must_be_in_transaction(number)
+                found, place, member = True, number, [segment]
+            else:
+                self._step(number, segment)
         self._envelope.must_be_closed()
         if not found:
             raise Unreadable("no_rows", "The file has no member (INS).")
-
-    def _row(self, place: int, member: list[Segment]) -> Row:
-        if self._transaction is None:
-            raise _too_early(place)
-        return self._reader.read(place, member, self._transaction)
 
     def _step(self, number: int, segment: Segment) -> None:
         """What stands outside of members."""
@@ -74,7 +70,7 @@ class _Walk:
             return
         self._envelope.must_be_in_transaction(number)
         if tag == "INS":
-            raise _too_early(number)
+            raise Unreadable("wrong_order", "INS stands before BGN", place=number, unit="Segment")
         if tag == "BGN":
             self._transaction = self._begun(number, segment)
         elif self._transaction is not None:
@@ -93,7 +89,3 @@ class _Walk:
             raise Unreadable("mixed_purposes", message, place=number, unit="Segment")
         self._purpose = purpose
         return Transaction(purpose, date_of(element(segment, 3)))
-
-
-def _too_early(place: int) -> Unreadable:
-    return Unreadable("wrong_order", "INS stands before BGN", place=place, unit="Segment")
