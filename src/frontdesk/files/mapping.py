@@ -19,6 +19,8 @@ METADATA_PREFIX = "metadata."
 # The words that empty a field: an empty cell means "absent, keep".
 CLEAR_WORD = r"\N"
 
+DELIMITERS = (",", "\t", "|", ";")
+
 # An alternative is a tuple of sources whose values are joined; the first alternative with all its parts is taken.
 Alternatives = tuple[tuple[str, ...], ...]
 
@@ -30,7 +32,17 @@ MEDICAL_LINES = ("HLT", "HMO", "PPO", "POS", "EPO", "MM", "PRA", "HE")
 
 _SOURCE = re.compile(r"REF\*[0-9A-Z]{2,3}|NM109|HD03|HD04|person_code")
 _REFERENCE = re.compile(r"REF\*[0-9A-Z]{2,3}")
-_KNOWN = ("columns", "clear", "plans", "external_id", "member_id", "person_code", "plan", "lines")
+_KNOWN = (
+    "columns",
+    "delimiter",
+    "clear",
+    "plans",
+    "external_id",
+    "member_id",
+    "person_code",
+    "plan",
+    "lines",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +53,7 @@ class Mapping:
     """
 
     columns: JsonObject[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    delimiter: str | None = None
     clear: str = CLEAR_WORD
     plans: JsonObject[str, str] = field(default_factory=lambda: MappingProxyType({}))
     external_id: Alternatives = DEFAULT_KEY
@@ -109,6 +122,13 @@ def _read_word(place: str, value: Any, faults: list[Fault]) -> str:
     return ""
 
 
+def _read_delimiter(place: str, value: Any, faults: list[Fault]) -> str | None:
+    if value in DELIMITERS:
+        return str(value)
+    faults.append(Fault(place, "not_allowed", "must be a comma, tab, pipe or semicolon"))
+    return None
+
+
 def _read_reference(place: str, value: Any, faults: list[Fault]) -> str:
     word = _read_word(place, value, faults)
     if not _REFERENCE.fullmatch(word):
@@ -148,6 +168,7 @@ def _read_key(place: str, value: Any, faults: list[Fault]) -> Alternatives:
 
 _READERS = {
     "columns": _read_columns,
+    "delimiter": _read_delimiter,
     "clear": _read_word,
     "plans": _read_names,
     "external_id": _read_key,

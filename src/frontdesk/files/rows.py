@@ -104,5 +104,6 @@ FILE_FAULTS = {
     "wrong_order": "A segment stands where it has no place.",
     "wrong_count": "A count or control number of SE, GE or IEA does not agree with the file.",
     "unknown_purpose": "BGN08 is none of 2, 4 and RX.",
+    "wrong_date": "BGN03, the date of the file, is not a real date.",
     "mixed_purposes": "The transactions of the file say different things of themselves.",
 }

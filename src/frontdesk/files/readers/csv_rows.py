@@ -6,24 +6,26 @@ from dataclasses import dataclass
 from itertools import chain
 
 from frontdesk.errors import Fault
-from frontdesk.files.mapping import METADATA_PREFIX, Mapping, folded, target_of
+from frontdesk.files.mapping import DELIMITERS, METADATA_PREFIX, Mapping, folded, target_of
 from frontdesk.files.readers.json_rows import NotStrict, parse_strictly
 from frontdesk.files.readers.source import Source
 from frontdesk.files.rows import Format, Head, Row, Unreadable
 from frontdesk.text import SHOWN_NAMES, shown_name
 
-DELIMITERS = (",", "\t", "|", ";")
 MOST_LINES_OF_A_ROW = 1000
 
 
-def read_csv(source: Source, mapping: Mapping, delimiter: str | None) -> tuple[Head, Iterator[Row]]:
-    """The head and the rows. The delimiter is the one under which the header names most fields, unless it is given."""
+def read_csv(source: Source, mapping: Mapping) -> tuple[Head, Iterator[Row]]:
+    """The head and the rows. The delimiter is the one under which the header names most fields, unless the
+    mapping declares it."""
     lines = _Lines(source.lines())
     first = next(lines.bounded(), None)
     if first is None:
         raise Unreadable("empty", "The file is empty.")
-    chosen = delimiter or max(DELIMITERS, key=lambda each: len(_known(_split(first, each), mapping)))
-    reader = csv.reader(chain([first], lines.bounded()), delimiter=chosen, strict=True)
+    delimiter = mapping.delimiter or max(
+        DELIMITERS, key=lambda each: len(_known(_split(first, each), mapping))
+    )
+    reader = csv.reader(chain([first], lines.bounded()), delimiter=delimiter, strict=True)
     try:
         header = next(reader)
     except csv.Error:

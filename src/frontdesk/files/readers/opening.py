@@ -1,8 +1,6 @@
 """The way into every reader: finds the format, unpacks, and hands over; it reads no row itself."""
 
-from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import BinaryIO
 
 from frontdesk.files.mapping import NO_MAPPING, Mapping
@@ -21,17 +19,16 @@ def open_file(
     format: Format | None = None,  # noqa: A002 - the word of the command line and of the interface
     encoding: str = DEFAULT_ENCODING,
     mapping: Mapping = NO_MAPPING,
-    delimiter: str | None = None,
 ) -> tuple[Head, Iterator[Row]]:
     """The head and the rows, in the order of the file; the stream is read as the rows are asked for and never sought.
 
     Without `format` the first letters decide. Gzip is recognised. Raises Unreadable, here or from the iterator: run
-    through the rows once (or `check_file`) before anything of the file is applied.
+    through all rows once before anything of the file is applied.
     """
     source = open_source(stream, encoding)
     chosen = format or _format_of(source)
     if chosen is Format.CSV:
-        return read_csv(source, mapping, delimiter)
+        return read_csv(source, mapping)
     if chosen is Format.X12:
         return read_x12(source, mapping)
     return read_json_lines(source)
@@ -42,25 +39,3 @@ def _format_of(source: Source) -> Format:
     if start.startswith("ISA"):
         return Format.X12
     return Format.JSON_LINES if start.startswith("{") else Format.CSV
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """A file that can be read to its end."""
-
-    head: Head
-    rows: int
-
-
-def check_file(
-    stream: BinaryIO,
-    *,
-    format: Format | None = None,  # noqa: A002 - as above
-    encoding: str = DEFAULT_ENCODING,
-    mapping: Mapping = NO_MAPPING,
-    delimiter: str | None = None,
-) -> Checked:
-    """Read the whole file once, as `open_file` would, and count its rows. Raises Unreadable."""
-    head, rows = open_file(stream, format=format, encoding=encoding, mapping=mapping, delimiter=delimiter)
-    last: deque[tuple[int, Row]] = deque(enumerate(rows, 1), maxlen=1)
-    return Checked(head, last[0][0] if last else 0)

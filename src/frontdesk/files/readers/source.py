@@ -3,7 +3,7 @@
 import codecs
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
 from frontdesk.files.rows import Unreadable
@@ -50,8 +50,8 @@ class Source:
 
     def lines(self) -> Iterator[str]:
         """Every line with its end, as the file has it. Raises Unreadable naming the line."""
-        readline, number = self._text.readline, 0
-        while line := readline(LONGEST_LINE):
+        read, number = self._text.readline, 0
+        while line := self._decoded(read, LONGEST_LINE):
             number += 1
             if len(line) >= LONGEST_LINE:
                 message = f"longer than {LONGEST_LINE:,} characters, which no member needs"
@@ -62,7 +62,14 @@ class Source:
 
     def block(self) -> str:
         """The next piece of text, "" at the end; whoever takes blocks checks what is not ASCII with `check`."""
-        return self._text.read(_BLOCK)
+        return self._decoded(self._text.read, _BLOCK)
+
+    def _decoded(self, read: Callable[[int], str], size: int) -> str:
+        try:
+            return read(size)
+        except UnicodeDecodeError:  # it holds the bytes
+            message = f"The file is not written in {self.encoding}: it ends within a letter."
+            raise Unreadable("wrong_encoding", message) from None
 
     def check(self, text: str, *, place: int, unit: str) -> None:
         """Raises Unreadable when the text holds bytes that the encoding has no letter for."""

@@ -1,6 +1,7 @@
 """Rows of an 834: walks interchanges, groups and transactions and cuts them into members; what a member says is x12_member's."""
 
 from collections.abc import Iterator
+from datetime import date
 
 from frontdesk.files.mapping import Mapping
 from frontdesk.files.readers.source import Source
@@ -88,4 +89,16 @@ class _Walk:
             message = "BGN08 differs from that of the first transaction; send them as files of their own"
             raise Unreadable("mixed_purposes", message, place=number, unit="Segment")
         self._purpose = purpose
-        return Transaction(purpose, date_of(element(segment, 3)))
+        day = date_of(element(segment, 3))
+        if not _is_date(day):
+            # It is the last day of members who are ended without a date of their own.
+            message = "BGN03, the date of the file, must be a real date, CCYYMMDD"
+            raise Unreadable("wrong_date", message, place=number, unit="Segment")
+        return Transaction(purpose, day)
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
