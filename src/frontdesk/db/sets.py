@@ -26,6 +26,7 @@ ID_BLOCK = 1000
 _reserved: WeakKeyDictionary[Engine, dict[str, deque[int]]] = WeakKeyDictionary()
 
 _TRIP = "frontdesk_trip"
+FOR_UPDATE = " FOR NO KEY UPDATE"
 
 _dump = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
@@ -112,10 +113,13 @@ def lock_set(
     *,
     columns: Sequence[str],
     within: Mapping[str, int],
+    lock: bool = True,
 ) -> Found:
     """The rows where any column of `keys` holds one of its values and every column of `within` its one value, in id order,
-    locked until the transaction ends."""
+    locked until the transaction ends (unless only read)."""
     sql = _lock_sql(tx.dialect.name, table, tuple(columns), tuple(keys), tuple(within))
+    if not lock:
+        sql = sql.removesuffix(FOR_UPDATE)
     parameters: list[Any] = []
     for values in keys.values():
         parameters += [_array(tx, values), *within.values()]
@@ -218,7 +222,7 @@ def _lock_sql(
         f"SELECT id FROM {table.name} WHERE {_among(dialect, table, key)}{bounds}" for key in keys
     )
     ids = f"IN ({found})" if sqlite else f"= ANY(ARRAY({found}))"
-    lock = "" if sqlite else " FOR NO KEY UPDATE"
+    lock = "" if sqlite else FOR_UPDATE
     return f"SELECT {', '.join(columns)} FROM {table.name} WHERE id {ids} ORDER BY id{lock}"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from frontdesk.eligibility.fields import FIELDS, REQUIRED
 from frontdesk.eligibility.values import Reading, fold_email
 from frontdesk.errors import Fault
-from frontdesk.text import SHOWN_NAMES, Rejected, shown_name
+from frontdesk.text import SHOWN_NAMES, Rejected, parse_text, shown_name
 
 FAULT_CODES = {
     "required": "The field is missing, null or blank, and must not be.",
@@ -85,6 +85,15 @@ def parse_member(
             place = f"{name}.{rejected.part}" if rejected.part else name
             faults.append(Fault(place, rejected.code, rejected.message))
     return _record(body, given, faults, ignored, reading, strict)
+
+
+def read_external_id(body: Mapping[str, object]) -> str | None:
+    """The match key in the form it is compared in; None where there is none that could match."""
+    value = body.get("external_id")
+    try:
+        return parse_text(value, limit=255) or None if type(value) is str else None
+    except Rejected:
+        return None
 
 
 def missing_on_create(record: MemberRecord) -> list[Fault]:

@@ -60,7 +60,7 @@ eligibility_files = Table(
     Index("ix_eligibility_files_undoes_id", "undoes_id"),
     # One file at a time per account, whatever the workers think.
     Index(
-        "ix_eligibility_files_running",
+        "uq_eligibility_files_account_id",
         "account_id",
         unique=True,
         sqlite_where=_RUNNING,

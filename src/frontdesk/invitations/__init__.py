@@ -1,6 +1,14 @@
 """Invitations: who gets one (the four rules), in what state it is, and the account's deliverability settings."""
 
-from frontdesk.invitations.enqueue import Circumstances, NewInvitation, State, enqueue, find_circumstances
+from frontdesk.invitations.enqueue import (
+    Circumstances,
+    CircumstancesFound,
+    NewInvitation,
+    State,
+    cancel_pending,
+    enqueue,
+    find_circumstances,
+)
 from frontdesk.invitations.rules import REASONS, Candidate, Decision, Delivery, Reason, decide_invitation
 from frontdesk.invitations.settings import Deliverability, get_deliverability, set_deliverability
 from frontdesk.invitations.store import list_invitations
@@ -9,12 +17,14 @@ __all__ = [
     "REASONS",
     "Candidate",
     "Circumstances",
+    "CircumstancesFound",
     "Decision",
     "Deliverability",
     "Delivery",
     "NewInvitation",
     "Reason",
     "State",
+    "cancel_pending",
     "decide_invitation",
     "enqueue",
     "find_circumstances",

@@ -63,7 +63,7 @@ def upgrade() -> None:
     ):
         op.create_index(f"ix_eligibility_files_{name}", "eligibility_files", columns, unique=False)
     op.create_index(
-        "ix_eligibility_files_running",
+        "uq_eligibility_files_account_id",
         "eligibility_files",
         ["account_id"],
         unique=True,
@@ -79,9 +79,7 @@ def _create_contents() -> None:
         sa.Column("file_id", Id, nullable=False),
         sa.Column("number", sa.Integer(), nullable=False),
         sa.Column("content", sa.LargeBinary(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["file_id"], ["eligibility_files.id"], name=op.f("fk_file_parts_file_id")
-        ),
+        sa.ForeignKeyConstraint(["file_id"], ["eligibility_files.id"], name=op.f("fk_file_parts_file_id")),
         sa.PrimaryKeyConstraint("file_id", "number", name=op.f("pk_file_parts")),
     )
     op.create_table(
@@ -90,9 +88,7 @@ def _create_contents() -> None:
         sa.Column("number", sa.Integer(), nullable=False),
         sa.Column("step", sa.String(length=5), nullable=False),
         sa.Column("content", sa.LargeBinary(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["file_id"], ["eligibility_files.id"], name=op.f("fk_file_outcomes_file_id")
-        ),
+        sa.ForeignKeyConstraint(["file_id"], ["eligibility_files.id"], name=op.f("fk_file_outcomes_file_id")),
         sa.PrimaryKeyConstraint("file_id", "number", name=op.f("pk_file_outcomes")),
     )
 
