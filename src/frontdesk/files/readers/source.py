@@ -3,7 +3,7 @@
 import codecs
 import io
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
 from frontdesk.files.rows import Unreadable
@@ -50,26 +50,30 @@ class Source:
 
     def lines(self) -> Iterator[str]:
         """Every line with its end, as the file has it. Raises Unreadable naming the line."""
-        read, number = self._text.readline, 0
-        while line := self._decoded(read, LONGEST_LINE):
-            number += 1
-            if len(line) >= LONGEST_LINE:
-                message = f"longer than {LONGEST_LINE:,} characters, which no member needs"
-                raise Unreadable("line_too_long", message, place=number, unit="Line")
-            if not line.isascii():
-                self.check(line, place=number, unit="Line")
-            yield line
+        readline, number = self._text.readline, 0
+        try:
+            while line := readline(LONGEST_LINE):
+                number += 1
+                if len(line) >= LONGEST_LINE:
+                    message = f"longer than {LONGEST_LINE:,} characters, which no member needs"
+                    raise Unreadable("line_too_long", message, place=number, unit="Line")
+                if not line.isascii():
+                    self.check(line, place=number, unit="Line")
+                yield line
+        except UnicodeDecodeError:
+            raise self._ends_within_a_letter() from None
 
     def block(self) -> str:
         """The next piece of text, "" at the end; whoever takes blocks checks what is not ASCII with `check`."""
-        return self._decoded(self._text.read, _BLOCK)
-
-    def _decoded(self, read: Callable[[int], str], size: int) -> str:
         try:
-            return read(size)
-        except UnicodeDecodeError:  # it holds the bytes
-            message = f"The file is not written in {self.encoding}: it ends within a letter."
-            raise Unreadable("wrong_encoding", message) from None
+            return self._text.read(_BLOCK)
+        except UnicodeDecodeError:
+            raise self._ends_within_a_letter() from None
+
+    def _ends_within_a_letter(self) -> Unreadable:
+        """In place of the decoder's own error, which holds the bytes."""
+        message = f"The file is not written in {self.encoding}: it ends within a letter."
+        return Unreadable("wrong_encoding", message)
 
     def check(self, text: str, *, place: int, unit: str) -> None:
         """Raises Unreadable when the text holds bytes that the encoding has no letter for."""
