@@ -1,8 +1,8 @@
 """What the tests of the readers share: reading bytes to the end, and 834s put together from their segments."""
 
 import io
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, BinaryIO, cast
 
 import pytest
 
@@ -68,3 +68,25 @@ def interchange(*transactions: str) -> str:
 
 def file_834(*members: str, purpose: str = "2") -> str:
     return interchange(transaction(*(members or (MEMBER,)), purpose=purpose))
+
+
+class Pieces(io.RawIOBase):
+    """A stream that is made as it is read; `taken` counts the bytes that were asked for."""
+
+    def __init__(self, pieces: Iterable[bytes]) -> None:
+        self._pieces = iter(pieces)
+        self._left = b""
+        self.taken = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        self._left = self._left or next(self._pieces, b"")
+        data, self._left = self._left[:size], self._left[size:]
+        self.taken += len(data)
+        return data
+
+
+def rows_of_stream(stream: Pieces, *, format_: Format | None = None) -> Iterator[Row]:
+    return open_file(cast("BinaryIO", stream), format=format_)[1]

@@ -56,7 +56,9 @@ def test_a_packed_file_is_known_by_its_content() -> None:
     assert rows_of(two_members)[0].values == EXPECTED
 
 
-@pytest.mark.parametrize("name", ["External ID", "EXTERNAL_ID", " externalId ", "external-id", '"external id"'])
+@pytest.mark.parametrize(
+    "name", ["External ID", "EXTERNAL_ID", " externalId ", "external-id", '"external id"']
+)
 def test_header_names_forgive_case_spaces_and_underscores(name: str) -> None:
     assert rows_of(f"{name},city\nAB 1,Boston\n")[0].values == {"external_id": "AB 1", "city": "Boston"}
 

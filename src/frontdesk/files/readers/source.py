@@ -88,7 +88,7 @@ def open_source(stream: BinaryIO, encoding: str) -> Source:
     """The stream as text, unpacked if it is gzip whatever its name. Raises Unreadable."""
     try:
         known = codecs.lookup(encoding).name
-    except LookupError:
+    except (LookupError, ValueError):
         known = ""
     if known not in ENCODINGS:
         message = f"The encoding is not one of those that are read: {', '.join(sorted(ENCODINGS))}."

@@ -16,7 +16,7 @@ _ISA_WIDTHS = [3, 2, 10, 2, 10, 2, 15, 2, 15, 6, 4, 1, 5, 9, 1, 1, 1]
 
 def read_segments(source: Source) -> Iterator[tuple[int, Segment]]:
     """Every segment with its number. Raises Unreadable. Line breaks between segments are forgiven."""
-    text, number = _more(source, ""), 0
+    text, number = _more(source, "", 1), 0
     while text:
         separator, terminator = _delimiters(text, number + 1)
         breaks = [character for character in "\r\n" if character != terminator]
@@ -36,15 +36,13 @@ def read_segments(source: Source) -> Iterator[tuple[int, Segment]]:
             else:
                 text = _following(source, rest, number + 1)
                 continue
-            text = _more(source, rest)
+            text = _more(source, rest, number + 1)
             break
 
 
 def _following(source: Source, rest: str, number: int) -> str:
     """The begun segment and the next piece of the file; there must be one, since the IEA is yet to come."""
-    if len(rest) > LONGEST_LINE:
-        message = f"longer than {LONGEST_LINE:,} characters, which no segment needs"
-        raise Unreadable("line_too_long", message, place=number, unit="Segment")
+    _bound(rest, number)
     block = source.block()
     if not block:
         message = "the file ends here, before its IEA"
@@ -52,12 +50,18 @@ def _following(source: Source, rest: str, number: int) -> str:
     return rest + block
 
 
-def _more(source: Source, rest: str) -> str:
+def _more(source: Source, rest: str, number: int) -> str:
     """The rest, long enough for an ISA if the file is; "" when nothing but space is left."""
-    text = rest.lstrip()
-    while len(text) < ISA_LENGTH and (block := source.block()):
-        text = (text + block).lstrip()
+    while len(text := rest.lstrip()) < ISA_LENGTH and (block := source.block()):
+        _bound(rest, number)
+        rest += block
     return text
+
+
+def _bound(rest: str, number: int) -> None:
+    if len(rest) > LONGEST_LINE:
+        message = f"longer than {LONGEST_LINE:,} characters, which no segment needs"
+        raise Unreadable("line_too_long", message, place=number, unit="Segment")
 
 
 def _delimiters(text: str, number: int) -> tuple[str, str]:
