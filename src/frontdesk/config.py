@@ -32,6 +32,7 @@ class Config:
     environment: Environment
     uniqueness: Uniqueness
     queue_ttl_seconds: int
+    file_limit_mib: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,12 @@ def _base_url(text: str) -> str:
 def _seconds(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 86_400:
         raise ValueError("use whole seconds between 1 and 86400")
+    return int(text)
+
+
+def _mebibytes(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 1_048_576:
+        raise ValueError("use whole MiB between 1 and 1048576")
     return int(text)
 
 
@@ -109,6 +116,12 @@ SETTINGS: tuple[Setting, ...] = (
         "15",
         "How long the values of a plan's queue are served before they are taken anew.",
         _seconds,
+    ),
+    Setting(
+        "file_limit_mib",
+        "1024",
+        "The largest eligibility file that an upload may have, in MiB (1,048,576 bytes), as it is sent.",
+        _mebibytes,
     ),
 )
 

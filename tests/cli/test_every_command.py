@@ -32,7 +32,9 @@ def test_the_command_tree_is_the_documented_one() -> None:
         *("deliverability set", "deliverability show"),
         *("duty on", "duty off", "duty list"),
         *("queue join", "queue leave", "queue list"),
-        *("member show", "invitations list"),
+        *("member show", "member eligible", "invitations list"),
+        *("file load", "file resume", "file list", "file show", "file report"),
+        *("file approve", "file cancel", "file undo"),
     }
 
 

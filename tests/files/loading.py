@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from sqlalchemy import func, select, text
+
 from frontdesk.clock import Clock
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database
@@ -119,7 +121,7 @@ class Desk:
 
     def count(self, table: str) -> int:
         with self.db.read() as tx:
-            return int(tx.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar_one())
+            return int(tx.execute(select(func.count()).select_from(text(table))).scalar_one())
 
     def asked(self) -> Asked:
         return Asked("client-1", "request-1", self.clock())

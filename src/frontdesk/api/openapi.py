@@ -4,6 +4,7 @@ from typing import Any
 
 from frontdesk import __version__
 from frontdesk.access.scopes import Scope
+from frontdesk.api.openapi_files import file_paths, file_schemas
 from frontdesk.api.openapi_schemas import ref, schemas
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.parse import WARNINGS
@@ -86,7 +87,7 @@ def openapi_document(base_url: str) -> Json:
         "servers": [{"url": base_url}],
         "paths": _paths(base_url),
         "components": {
-            "schemas": schemas(),
+            "schemas": schemas() | file_schemas(),
             "securitySchemes": {
                 "token": {"type": "http", "scheme": "bearer"},
                 "client": {"type": "oauth2", "flows": {"clientCredentials": flow}},
@@ -105,6 +106,7 @@ def _paths(base_url: str) -> Json:
             "patch": _patch_plan(base_url),
         },
         "/v2/plans/{plan_id}/eligibility": {"parameters": [_plan_id()], "post": _post_member(base_url)},
+        **file_paths(lambda statuses: _problems(base_url, (*_TOKEN_PROBLEMS, *statuses))),
         "/oauth/token": {"post": _oauth(base_url, "Get an access token", "TokenRequest", ref("Token"))},
         "/oauth/revoke": {"post": _oauth(base_url, "Revoke an access token", "RevocationRequest", None)},
         "/openapi.json": {

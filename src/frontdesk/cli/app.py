@@ -13,6 +13,7 @@ from frontdesk.cli import (
     client,
     deliverability,
     duty,
+    file,
     invitations,
     member,
     plan,
@@ -50,6 +51,7 @@ GROUPS = {
     "duty": duty,
     "queue": queue,
     "member": member,
+    "file": file,
     "invitations": invitations,
 }
 for command in (serve, migrate, demo, check, sample):

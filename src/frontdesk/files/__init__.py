@@ -16,6 +16,7 @@ from frontdesk.files.jobs import (
 from frontdesk.files.load import Turn
 from frontdesk.files.report import report_csv, report_json_lines
 from frontdesk.files.rows import Format, Purpose
+from frontdesk.files.shown import file_body, summary
 from frontdesk.files.work import run_next
 
 __all__ = [
@@ -30,11 +31,13 @@ __all__ = [
     "approve_file",
     "begin_file",
     "cancel_file",
+    "file_body",
     "forget_unfinished",
     "get_file",
     "list_files",
     "report_csv",
     "report_json_lines",
     "run_next",
+    "summary",
     "undo_file",
 ]

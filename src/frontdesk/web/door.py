@@ -53,21 +53,7 @@ class Resource:
             if not isinstance(error, FrontdeskError | Refused):
                 self._telemetry.unexpected(error, exchange, self._route)
             answer = problem_answer(error, exchange, self._app.config.base_url)
-        await send(
-            {
-                "type": "http.response.start",
-                "status": answer.status,
-                "headers": [
-                    (b"content-type", answer.content_type),
-                    (b"content-length", b"%d" % len(answer.body)),
-                    (b"x-request-id", exchange.request_id.encode("ascii")),
-                    *ON_EVERY_ANSWER,
-                    *exchange.extra_headers,
-                    *answer.headers,
-                ],
-            }
-        )
-        await send({"type": "http.response.body", "body": b"" if exchange.method == "HEAD" else answer.body})
+        await _send(answer, exchange, send)
         self._telemetry.answered(exchange, self._route, answer.status, perf_counter() - started)
 
     async def _answer(self, exchange: Exchange) -> Answer:
@@ -93,6 +79,23 @@ class Resource:
             raise Forbidden(scope)
         if caller.requests_per_minute is not None:
             exchange.extra_headers = _limit_headers(await self._app.limits.admit(caller))
+
+
+async def _send(answer: Answer, exchange: Exchange, send: Send) -> None:
+    length = () if answer.pieces is not None else ((b"content-length", b"%d" % len(answer.body)),)
+    headers = [
+        (b"content-type", answer.content_type),
+        *length,
+        (b"x-request-id", exchange.request_id.encode("ascii")),
+        *ON_EVERY_ANSWER,
+        *exchange.extra_headers,
+        *answer.headers,
+    ]
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    if answer.pieces is not None and exchange.method != "HEAD":
+        async for piece in answer.pieces:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b"" if exchange.method == "HEAD" else answer.body})
 
 
 def _limit_headers(allowance: Allowance | None) -> tuple[Header, ...]:

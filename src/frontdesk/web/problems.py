@@ -36,7 +36,9 @@ PROBLEMS: dict[str, Problem] = {
     "precondition_failed": Problem(
         412, "The copy is stale", "If-Match names a version that is no longer the current one."
     ),
-    "too_large": Problem(413, "The body is too large", "The body is larger than 64 KiB."),
+    "too_large": Problem(
+        413, "The body is too large", "The body is larger than 64 KiB (a file: than the installation allows)."
+    ),
     "unsupported_media_type": Problem(415, "Send JSON", "The body is declared as something other than JSON."),
     "invalid": Problem(422, "Some fields are not valid", "`errors` names every field at fault."),
     "rate_limited": Problem(429, "Too many requests", "Retry-After says when the next one is welcome."),
