@@ -4,15 +4,17 @@ import csv
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from frontdesk.errors import Fault
 from frontdesk.files.mapping import DELIMITERS, METADATA_PREFIX, Mapping, folded, target_of
 from frontdesk.files.readers.json_rows import NotStrict, parse_strictly
-from frontdesk.files.readers.source import Source
+from frontdesk.files.readers.source import LONGEST_LINE, Source
 from frontdesk.files.rows import Format, Head, Row, Unreadable
 from frontdesk.text import SHOWN_NAMES, shown_name
 
-MOST_LINES_OF_A_ROW = 1000
+if TYPE_CHECKING:
+    from _csv import Reader
 
 
 def read_csv(source: Source, mapping: Mapping) -> tuple[Head, Iterator[Row]]:
@@ -37,20 +39,22 @@ def read_csv(source: Source, mapping: Mapping) -> tuple[Head, Iterator[Row]]:
 
 
 class _Lines:
-    """The lines of the file, bounded for each row: a quotation mark that nobody closes must not collect the file."""
+    """The lines of the file, bounded for each row: a quotation mark that nobody closes must not collect the file.
+
+    Whoever reads rows sets `place` to the row that begins and `letters` to 0.
+    """
 
     def __init__(self, lines: Iterator[str]) -> None:
         self._lines = lines
-        self.row_began_at = 0
-        self.read = 0
+        self.place = 1
+        self.letters = 0
 
     def bounded(self) -> Iterator[str]:
         for line in self._lines:
-            self.read += 1
-            if self.read - self.row_began_at > MOST_LINES_OF_A_ROW:
-                message = f"a row of more than {MOST_LINES_OF_A_ROW:,} lines begins here: is a quotation mark not closed?"
-                place = self.row_began_at + 1
-                raise Unreadable("rows_run_together", message, place=place, unit="Line")
+            self.letters += len(line)
+            if self.letters > LONGEST_LINE:
+                message = f"longer than {LONGEST_LINE:,} characters: is a quotation mark not closed?"
+                raise Unreadable("rows_run_together", message, place=self.place)
             yield line
 
 
@@ -62,20 +66,20 @@ class _Rows:
     columns: list[str | None]
     clear: str
 
-    def read(self, reader: Iterator[list[str]]) -> Iterator[Row]:
+    def read(self, reader: "Reader") -> Iterator[Row]:
         lines, width, values_of = self.lines, len(self.columns), self._values_of()
-        place = 1
-        found = False
+        place, found = 1, False
         while True:
-            lines.row_began_at = lines.read
             place += 1
+            lines.place, lines.letters = place, 0
+            began_at = reader.line_num
             try:
                 cells = next(reader)
             except StopIteration:
                 break
             except csv.Error:
                 found = True
-                yield self._unquotable(place)
+                yield _unquotable(place, reader.line_num - began_at)
                 continue
             if len(cells) == width:
                 values = values_of(cells)
@@ -87,14 +91,6 @@ class _Rows:
                 yield self._miscounted(place, cells)
         if not found:
             raise Unreadable("no_rows", "The file has a header and no row below it.")
-
-    def _unquotable(self, place: int) -> Row:
-        """One line is one bad row. Several may hold the good rows that an open quotation mark took in."""
-        if self.lines.read - self.lines.row_began_at > 1:
-            message = "a quotation mark is not closed, so where the rows end can't be told"
-            raise Unreadable("rows_run_together", message, place=place)
-        fault = Fault("row", "bad_quoting", "the quotation marks don't match; double those inside a cell")
-        return Row(place, {}, faults=(fault,))
 
     def _miscounted(self, place: int, cells: list[str]) -> Row:
         """What stands in the key's column goes along: for the report, and so that the member doesn't count as missing."""
@@ -128,6 +124,15 @@ class _Rows:
             return values
 
         return values_of
+
+
+def _unquotable(place: int, lines: int) -> Row:
+    """One line is one bad row. Several may hold the good rows that an open quotation mark took in."""
+    if lines > 1:
+        message = "a quotation mark is not closed, so where the rows end can't be told"
+        raise Unreadable("rows_run_together", message, place=place)
+    fault = Fault("row", "bad_quoting", "the quotation marks don't match; double those inside a cell")
+    return Row(place, {}, faults=(fault,))
 
 
 def _gather(values: dict[str, object], names: list[str]) -> None:
