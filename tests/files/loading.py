@@ -72,6 +72,7 @@ class Desk:
 
     def __init__(self, db: Database, customer: Customer, clock: Clock) -> None:
         self.db, self.customer, self.clock = db, customer, clock
+        self.turn = TURN
 
     def hand_in(
         self, content: bytes, *, plan: int = 0, full: bool = False, **options: Any
@@ -94,7 +95,7 @@ class Desk:
         return self.work(undo)
 
     def work(self, file: EligibilityFile) -> EligibilityFile:
-        assert run_next(self.db, self.clock, TURN, only=file.id)
+        assert run_next(self.db, self.clock, self.turn, only=file.id)
         return self.look_at(file)
 
     def look_at(self, file: EligibilityFile) -> EligibilityFile:

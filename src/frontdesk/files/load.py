@@ -40,12 +40,14 @@ class Stopped(Exception):
 class Turn:
     """What goes along with a piece of work: the installation's rule, whether to stop, and who watches.
 
-    `watch(step, done, total)` counts rows; `total` is None while it is not known.
+    `watch(step, done, total)` counts rows; `total` is None while it is not known. `chunk_rows` None: what suits the
+    database.
     """
 
     uniqueness: Uniqueness
     stop: Callable[[], bool] = lambda: False
     watch: Callable[[str, int, int | None], None] = lambda _step, _done, _total: None
+    chunk_rows: int | None = None
 
     def breathe(self, claim: Claim, step: str, done: int) -> None:
         """Between two pieces. Raises Stopped."""
@@ -105,7 +107,7 @@ def _writer(claim: Claim, turn: Turn) -> AbstractContextManager[Write]:
 
 
 def _apply(claim: Claim, checked: Checked, turn: Turn, write: Write) -> None:
-    size = SQLITE_ROWS if claim.db.is_sqlite else POSTGRESQL_ROWS
+    size = turn.chunk_rows or (SQLITE_ROWS if claim.db.is_sqlite else POSTGRESQL_ROWS)
     for lines in ahead(_lines(claim, checked, size)):
         turn.breathe(claim, Step.APPLY, claim.file.rows_done)
         write_chunk(claim, lines, write, rows_done=claim.file.rows_done + len(lines))
