@@ -1,5 +1,6 @@
 """Invented members: plausible, the same for the same seed, and the same people from every format through its reader."""
 
+import gzip
 import io
 import tracemalloc
 from collections import Counter, defaultdict
@@ -31,6 +32,14 @@ def test_every_format_gives_back_the_same_members(format_: Format) -> None:
     _, rows = open_file(io.BytesIO(written(format_, len(PEOPLE))))
     given = [{name: value for name, value in person.items() if value} for person in PEOPLE]
     assert [row.values for row in rows] == given
+
+
+@pytest.mark.parametrize("level", [0, 1, 9])
+@each_format
+def test_packed_files_of_many_blocks_give_back_the_same_members(format_: Format, level: int) -> None:
+    plain = written(format_, len(PEOPLE))
+    _, rows = open_file(io.BytesIO(gzip.compress(plain, level)))
+    assert [row.values["external_id"] for row in rows] == [person["external_id"] for person in PEOPLE]
 
 
 @each_format

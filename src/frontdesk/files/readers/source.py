@@ -105,27 +105,41 @@ def _buffered(raw: io.RawIOBase) -> io.BufferedReader:
     return io.BufferedReader(raw, _BLOCK)
 
 
-class _Plain(io.RawIOBase):
-    """Whatever has `read`; closing this one leaves the caller's stream open."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-        self._read = 0
+class _Full(io.RawIOBase):
+    """Fills whatever buffer it is given as far as there is data, so that the first look shows enough to know the format."""
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: "WriteableBuffer") -> int:
         view = memoryview(buffer).cast("B")
-        data = self._stream.read(len(view))
-        view[: len(data)] = data
+        filled = 0
+        while filled < len(view) and (data := self.some(len(view) - filled)):
+            view[filled : filled + len(data)] = data
+            filled += len(data)
+        return filled
+
+    def some(self, size: int) -> bytes:
+        """At most `size` bytes, none at the end."""
+        raise NotImplementedError
+
+
+class _Plain(_Full):
+    """Whatever has `read`; closing this one leaves the caller's stream open."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._read = 0
+
+    def some(self, size: int) -> bytes:
+        data = self._stream.read(size)
         self._read += len(data)
         if self._read > LARGEST_CONTENT:
             raise Unreadable("too_large", f"The file is larger than {LARGEST_CONTENT:,} bytes.")
-        return len(data)
+        return data
 
 
-class _Unpacked(io.RawIOBase):
+class _Unpacked(_Full):
     """Gzip unpacked as it is asked for, never more than a block at a time; several members follow each other."""
 
     def __init__(self, packed: io.BufferedReader) -> None:
@@ -134,22 +148,17 @@ class _Unpacked(io.RawIOBase):
         self._rest = b""
         self._in, self._out = 0, 0
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: "WriteableBuffer") -> int:
-        view = memoryview(buffer).cast("B")
+    def some(self, size: int) -> bytes:
         data = b""
         while not data and self._fill():
             try:
-                data = self._zlib.decompress(self._rest, len(view))
+                data = self._zlib.decompress(self._rest, size)
             except zlib.error:
                 raise Unreadable("not_gzip", "The compressed data of the file is damaged.") from None
             self._rest = self._zlib.unused_data or self._zlib.unconsumed_tail
-        view[: len(data)] = data
         self._out += len(data)
         self._refuse_bombs()
-        return len(data)
+        return data
 
     def _fill(self) -> bool:
         """Whether there is something to unpack, or to flush out of zlib. Raises Unreadable when the file is cut off."""
