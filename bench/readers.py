@@ -1,4 +1,4 @@
-"""`python -m bench.readers`: members a second of processor time, beside the library that does its inner work, and in what memory."""
+"""`python -m bench.readers`: members a second of processor time, beside what does the inner work, and in what memory."""
 
 import argparse
 import csv
