@@ -121,8 +121,12 @@ def test_metadata_columns_become_one_object(cells: str, metadata: object) -> Non
 
 
 def test_rows_are_numbered_as_a_spreadsheet_does_and_empty_ones_are_passed_over() -> None:
-    content = HEADER + '1,2,"a\nb",c\n\n,,,\n   ,,,\n2,3,d,e\n'
-    assert [(row.place, row.values["external_id"]) for row in rows_of(content)] == [(2, "1"), (6, "2")]
+    content = HEADER + '1,2,"a\nb",c\n\n,,,\n   ,,,\n  \n2,3,d,e\n'
+    assert [(row.place, row.values["external_id"]) for row in rows_of(content)] == [(2, "1"), (7, "2")]
+
+
+def test_a_row_with_values_in_ignored_columns_only_is_a_row() -> None:
+    assert rows_of("external_id,total\n,500\n") == [Row(2, {})]
 
 
 def test_a_row_with_other_than_the_headers_columns_is_refused_and_keeps_its_key() -> None:
@@ -134,8 +138,13 @@ def test_a_row_with_other_than_the_headers_columns_is_refused_and_keeps_its_key(
 
 def test_bad_quoting_on_one_line_refuses_that_row_only() -> None:
     bad, good = rows_of(HEADER + '1,2,"Ro"bin,d\n2,3,e,f\n')
-    assert (bad.place, codes(bad)) == (2, [("row", "bad_quoting")])
+    assert (bad.place, bad.values, codes(bad)) == (2, {"external_id": "1"}, [("row", "bad_quoting")])
     assert good.values["external_id"] == "2"
+
+
+def test_a_quotation_mark_open_at_the_end_of_the_file_refuses_the_last_row() -> None:
+    good, bad = rows_of(HEADER + '1,2,c,d\n2,3,"e,f')
+    assert (codes(good), codes(bad)) == ([], [("row", "bad_quoting")])
 
 
 @pytest.mark.parametrize("tail", ['1,2,"Robin,d\n2,3,"e",f\n', '1,2,"Robin,d\n2,3,e,f\n'])

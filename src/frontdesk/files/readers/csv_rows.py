@@ -48,6 +48,7 @@ class _Lines:
         self._lines = lines
         self.place = 1
         self.letters = 0
+        self.last = ""
 
     def bounded(self) -> Iterator[str]:
         for line in self._lines:
@@ -55,6 +56,7 @@ class _Lines:
             if self.letters > LONGEST_LINE:
                 message = f"longer than {LONGEST_LINE:,} characters: is a quotation mark not closed?"
                 raise Unreadable("rows_run_together", message, place=self.place)
+            self.last = line
             yield line
 
 
@@ -79,26 +81,37 @@ class _Rows:
                 break
             except csv.Error:
                 found = True
-                yield _unquotable(place, reader.line_num - began_at)
+                if reader.line_num - began_at > 1:
+                    # They may hold good rows that an open quotation mark took in.
+                    message = "a quotation mark is not closed, so where the rows end can't be told"
+                    raise Unreadable("rows_run_together", message, place=place) from None
+                yield self._unquotable(place, reader.dialect.delimiter)
                 continue
             if len(cells) == width:
                 values = values_of(cells)
-                if values:
+                if values or not _is_blank(cells):
                     found = True
                     yield Row(place, values)
-            elif any(cells):
+            elif not _is_blank(cells):
                 found = True
                 yield self._miscounted(place, cells)
         if not found:
             raise Unreadable("no_rows", "The file has a header and no row below it.")
 
+    def _unquotable(self, place: int, delimiter: str) -> Row:
+        message = "the quotation marks don't match; double those inside a cell"
+        [cells] = csv.reader([self.lines.last], delimiter=delimiter)
+        return self._refused(place, cells, Fault("row", "bad_quoting", message))
+
     def _miscounted(self, place: int, cells: list[str]) -> Row:
-        """What stands in the key's column goes along: for the report, and so that the member doesn't count as missing."""
         message = f"has {len(cells)} cells where the header has {len(self.columns)} columns"
+        return self._refused(place, cells, Fault("row", "wrong_column_count", message))
+
+    def _refused(self, place: int, cells: list[str], fault: Fault) -> Row:
+        """What stands in the key's column goes along: for the report, and so that the member doesn't count as missing."""
         at = self.columns.index("external_id")
         key = cells[at] if at < len(cells) else ""
-        faults = (Fault("row", "wrong_column_count", message),)
-        return Row(place, {"external_id": key} if key else {}, faults=faults)
+        return Row(place, {"external_id": key} if key else {}, faults=(fault,))
 
     def _values_of(self) -> Callable[[list[str]], dict[str, object]]:
         """A cell that is empty or blank is absent; the clearing word is null."""
@@ -126,13 +139,8 @@ class _Rows:
         return values_of
 
 
-def _unquotable(place: int, lines: int) -> Row:
-    """One line is one bad row. Several may hold the good rows that an open quotation mark took in."""
-    if lines > 1:
-        message = "a quotation mark is not closed, so where the rows end can't be told"
-        raise Unreadable("rows_run_together", message, place=place)
-    fault = Fault("row", "bad_quoting", "the quotation marks don't match; double those inside a cell")
-    return Row(place, {}, faults=(fault,))
+def _is_blank(cells: list[str]) -> bool:
+    return not "".join(cells).strip()
 
 
 def _gather(values: dict[str, object], names: list[str]) -> None:
