@@ -33,8 +33,19 @@ def other_delimiters(text: str) -> str:
         "\n  " + GOOD + "\n\n",
         other_delimiters(GOOD),
         "\ufeff" + GOOD,
+        GOOD + "\x1a" + "\0" * 512,
     ],
-    ids=["plain", "lf", "crlf", "lf-terminates", "cr-terminates", "space-around", "other-delimiters", "bom"],
+    ids=[
+        "plain",
+        "lf",
+        "crlf",
+        "lf-terminates",
+        "cr-terminates",
+        "space-around",
+        "other-delimiters",
+        "bom",
+        "filler",
+    ],
 )
 def test_the_isa_declares_the_delimiters_and_line_breaks_are_forgiven(text: str) -> None:
     [row] = rows_of(text)

@@ -11,6 +11,7 @@ from frontdesk.files.rows import Unreadable
 Segment = list[str]
 
 ISA_LENGTH = 106
+_FILLER = " \t\r\n\x1a\0"  # what old systems put around an interchange
 _ISA_WIDTHS = [3, 2, 10, 2, 10, 2, 15, 2, 15, 6, 4, 1, 5, 9, 1, 1, 1]
 
 
@@ -31,7 +32,7 @@ def read_segments(source: Source) -> Iterator[tuple[int, Segment]]:
                 yield number, piece.split(separator)
                 if piece.startswith("IEA"):
                     # What follows may declare other delimiters.
-                    rest = terminator.join((*pieces[at + 1 :], rest)).lstrip()
+                    rest = terminator.join((*pieces[at + 1 :], rest))
                     break
             else:
                 text = _following(source, rest, number + 1)
@@ -51,8 +52,8 @@ def _following(source: Source, rest: str, number: int) -> str:
 
 
 def _more(source: Source, rest: str, number: int) -> str:
-    """The rest, long enough for an ISA if the file is; "" when nothing but space is left."""
-    while len(text := rest.lstrip()) < ISA_LENGTH and (block := source.block()):
+    """The rest, long enough for an ISA if the file is; "" when nothing but filler is left."""
+    while len(text := rest.lstrip(_FILLER)) < ISA_LENGTH and (block := source.block()):
         _bound(rest, number)
         rest += block
     return text
