@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument("--load", nargs=3, metavar=("URL", "PLAN", "PATH"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.load:
-        print(json.dumps(_load(*options.load, options.chunk)))
+        print(json.dumps(_load(options.load[0], options.load[1], options.load[2], options.chunk)))
         return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -108,7 +108,8 @@ def _compare(
         ratio = f"{ours['seconds'] / limited:.2f} x" if limited else "-"
         print(
             f"{database:10} {what:9} {options.rows:>9,} rows: ours {ours['seconds']:6.1f} s "
-            f"({options.rows / ours['seconds']:,.0f} rows/s, {ours['cpu_seconds']:.1f} s of Python, check {ours['check_seconds']:.1f} s, "
+            f"({options.rows / ours['seconds']:,.0f} rows/s, {ours['cpu_seconds']:.1f} s of Python, "
+            f"check {ours['check_seconds']:.1f} s, "
             f"{ours['peak_mib']:.0f} MiB) limit {limited:5.1f} s ratio {ratio}  {ours['counts']}",
             flush=True,
         )
@@ -175,7 +176,7 @@ def _postgresql_limit(
         )
         for name in UNTOUCHED:
             connection.execute(f"CREATE UNIQUE INDEX ON members ({name})")
-    values = "SELECT " + ", ".join(f"nullif({name}, '')" for name in COLUMNS) + " FROM staging"
+    values = "SELECT " + ", ".join(f"nullif({name}, '')" for name in COLUMNS) + " FROM staging"  # noqa: S608 - constants
     script = f"CREATE TEMP TABLE staging {_TABLE};\n\\copy staging FROM '{path}' CSV\n{_UPSERT % values};\n"
     while True:
         if options.no_limit:

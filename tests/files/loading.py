@@ -20,6 +20,7 @@ from frontdesk.files import (
     Turn,
     Upload,
     begin_file,
+    forget_unfinished,
     get_file,
     report_json_lines,
     run_next,
@@ -93,6 +94,24 @@ class Desk:
         with self.db.write() as tx:
             undo = undo_file(tx, file.id, self.asked(), account_id=None)
         return self.work(undo)
+
+    def begin(self) -> None:
+        """An upload that never ends."""
+        new = NewFile(self.customer.account_id, self.customer.plan_ids[0])
+        with self.db.write() as tx:
+            file = begin_file(tx, new, self.asked())
+        upload = Upload(self.db, file)
+        upload.take(b"external_id")
+        upload.store()
+
+    def forget(self) -> None:
+        forget_unfinished(self.db, self.clock())
+
+    def work_on_any(self) -> bool:
+        return run_next(self.db, self.clock, self.turn)
+
+    def try_to_work(self, file: EligibilityFile, *, lease_seconds: float) -> bool:
+        return run_next(self.db, self.clock, self.turn, only=file.id, lease_seconds=lease_seconds)
 
     def work(self, file: EligibilityFile) -> EligibilityFile:
         assert run_next(self.db, self.clock, self.turn, only=file.id)

@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 from sqlalchemy import JSON, Engine, Table
 from sqlalchemy.dialects import postgresql
 
+from frontdesk.db.bulk import FEWEST_ROWS, copy_and_update, copy_rows
 from frontdesk.db.engine import Tx
 
 Row = Mapping[str, Any]
@@ -61,6 +62,11 @@ def one_round_trip(tx: Tx) -> Iterator[None]:
         yield
     finally:
         del tx.info[_TRIP]
+    _send(tx, trip)
+
+
+def _send(tx: Tx, trip: _Trip) -> None:
+    """Send what waits, in the order in which it was asked for, and begin a new trip."""
     if not trip.statements:
         return
     sql = _combined_sql(tuple(trip.statements), tuple(found is not None for found in trip.found))
@@ -68,6 +74,8 @@ def one_round_trip(tx: Tx) -> Iterator[None]:
     for found, rows in zip(trip.found, answers, strict=True):
         if found is not None:
             found.rows = rows
+    for waiting in (trip.statements, trip.parameters, trip.found):
+        waiting.clear()
 
 
 def next_ids(tx: Tx, table: Table, count: int) -> list[int]:
@@ -90,6 +98,9 @@ def insert_set(tx: Tx, table: Table, rows: Sequence[Row]) -> None:
     """Insert the rows; each has the same keys, which are the columns that are written."""
     if rows:
         columns = tuple(rows[0])
+        if _is_bulk(tx, rows):
+            copy_rows(tx, table, rows, columns)
+            return
         _write(tx, _insert_sql(tx.dialect.name, table, columns), table, rows, columns)
 
 
@@ -97,6 +108,9 @@ def update_set(tx: Tx, table: Table, rows: Sequence[Row]) -> None:
     """Update, by `id`, every other column that the rows carry (each row the same ones)."""
     if rows:
         columns = (*(name for name in rows[0] if name != "id"), "id")
+        if _is_bulk(tx, rows):
+            copy_and_update(tx, table, rows, columns)
+            return
         _write(tx, _update_sql(tx.dialect.name, table, columns), table, rows, columns)
 
 
@@ -149,6 +163,16 @@ def _write(tx: Tx, sql: str, table: Table, rows: Sequence[Row], columns: tuple[s
     else:
         json_columns = _json_columns(table, columns)
         tx.exec_driver_sql(sql, [_sqlite_values(row, columns, json_columns) for row in rows])
+
+
+def _is_bulk(tx: Tx, rows: Sequence[Row]) -> bool:
+    """Whether the set is worth trips of its own; then what waited before it is sent before it."""
+    if len(rows) < FEWEST_ROWS or tx.dialect.name == "sqlite":
+        return False
+    trip = tx.info.get(_TRIP)
+    if trip is not None:
+        _send(tx, trip)
+    return True
 
 
 def _sqlite_values(row: Row, columns: tuple[str, ...], json_columns: frozenset[str]) -> tuple[Any, ...]:

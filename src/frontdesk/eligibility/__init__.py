@@ -2,7 +2,7 @@
 
 from frontdesk.eligibility.enrol import enrol
 from frontdesk.eligibility.member import Deed, Enrolled, Outcome, Submission
-from frontdesk.eligibility.parse import WARNINGS, MemberRecord, parse_member, read_external_id
+from frontdesk.eligibility.parse import WARNINGS, MemberRecord, Remembered, parse_member, read_external_id
 from frontdesk.eligibility.past import Eligibility, find_eligibility
 from frontdesk.eligibility.rehearse import rehearsal
 from frontdesk.eligibility.restore import Restored, Undoing, restore
@@ -17,6 +17,7 @@ __all__ = [
     "Enrolled",
     "MemberRecord",
     "Outcome",
+    "Remembered",
     "Restored",
     "Submission",
     "Undoing",

@@ -57,18 +57,52 @@ class MemberRecord:
     ignored: tuple[str, ...]
 
 
+class Remembered:
+    """Values that were read already, by field: a file of a million members has few cities, dates and plans.
+
+    Only what was read without a fault or a warning is kept, and so much of a field at most.
+    """
+
+    LARGEST = 4096
+
+    def __init__(self) -> None:
+        self.by_field: dict[str, dict[object, Any]] = {name: {} for name in FIELDS if name not in _OWN}
+
+    def keep(self, name: str, value: object, read: Any) -> None:
+        kept = self.by_field.get(name)
+        if kept is not None and len(kept) < self.LARGEST:
+            kept[value] = read
+
+
+# Fields whose values no two members share, or that are no text.
+_OWN = {"external_id", "member_id", "email", "phone", "metadata"}
+_NOTHING: dict[object, Any] = {}
+
+
 def parse_member(
-    body: Mapping[str, object], *, today: str, strict: bool = False, lenient_email: bool = False
+    body: Mapping[str, object],
+    *,
+    today: str,
+    strict: bool = False,
+    lenient_email: bool = False,
+    remembered: Remembered | None = None,
 ) -> MemberRecord:
     """Read every field of the body (CONTRACT, Eligibility). Never raises; `today` is `YYYY-MM-DD`.
 
-    Unknown fields are named in `ignored`, or are faults when `strict`. Absent fields stay out of `given`.
+    Unknown fields are named in `ignored`, or are faults when `strict`. Absent fields stay out of `given`. `remembered`
+    is for those who read many records on one day.
     """
     reading = Reading(today, lenient_email)
     given: dict[str, Any] = {}
     faults: list[Fault] = []
     ignored: list[str] = []
+    memory = None if remembered is None else remembered.by_field
     for name, value in body.items():
+        if memory is not None and type(value) is str:
+            read = memory.get(name, _NOTHING).get(value)
+            if read is not None:
+                given[name] = read
+                continue
         field = FIELDS.get(name)
         if field is None:
             ignored.append(name)
@@ -80,7 +114,9 @@ def parse_member(
                 given[name] = None
             continue
         try:
-            given[name] = field.read(value, reading)
+            read = given[name] = field.read(value, reading)
+            if remembered is not None and type(value) is str and not reading.warnings:
+                remembered.keep(name, value, read)
         except Rejected as rejected:
             place = f"{name}.{rejected.part}" if rejected.part else name
             faults.append(Fault(place, rejected.code, rejected.message))

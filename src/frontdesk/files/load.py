@@ -11,7 +11,7 @@ from itertools import islice
 
 from frontdesk.config import Uniqueness
 from frontdesk.db import Tx
-from frontdesk.eligibility import Deed, Enrolled, Submission, enrol, parse_member
+from frontdesk.eligibility import Deed, Enrolled, Remembered, Submission, enrol, parse_member
 from frontdesk.errors import Fault, FrontdeskError
 from frontdesk.files import modes, store
 from frontdesk.files.ahead import ahead
@@ -137,12 +137,13 @@ class Parser:
         self._checked = checked
         self._plan_ids = plan_ids
         self._today = now.date().isoformat()
+        self._remembered = Remembered()
 
     def line(self, row: Row) -> Line:
         values = row.values
         if row.intent is Intent.END and not values.get("expiry_date"):
             values = values | {"expiry_date": self._checked.file_date}
-        record = parse_member(values, today=self._today, lenient_email=True)
+        record = parse_member(values, today=self._today, lenient_email=True, remembered=self._remembered)
         key = record.external_id
         plan_id = self._file.plan_id if row.plan is None else self._plan_ids.get(row.plan)
         faults = [*row.faults, *record.faults] if row.faults else []
