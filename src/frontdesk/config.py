@@ -49,6 +49,7 @@ class Config:
     delivery_attempts: int
     ambiguous_hold_hours: int
     ambiguous_resend: bool
+    file_limit_mib: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,12 @@ def _recipients(text: str) -> tuple[str, ...]:
             "use addresses and @domains with commas between them, such as qa@example.com,@test.example"
         )
     return found
+
+
+def _mebibytes(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 1_048_576:
+        raise ValueError("use whole MiB between 1 and 1048576")
+    return int(text)
 
 
 def _one_of(kind: type[StrEnum]) -> Callable[[str], StrEnum]:
@@ -248,6 +255,12 @@ SETTINGS: tuple[Setting, ...] = (
         "yes",
         "Whether one that nobody settled in that time is sent once more (`yes`) or stays held (`no`).",
         _yes_or_no,
+    ),
+    Setting(
+        "file_limit_mib",
+        "1024",
+        "The largest eligibility file that an upload may have, in MiB (1,048,576 bytes), as it is sent.",
+        _mebibytes,
     ),
 )
 

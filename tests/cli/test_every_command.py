@@ -24,7 +24,7 @@ each_command = pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 
 def test_the_command_tree_is_the_documented_one() -> None:
     assert {" ".join(path) for path in COMMANDS} == {
-        *("serve", "worker", "migrate", "demo", "check"),
+        *("serve", "worker", "migrate", "demo", "check", "sample"),
         *("account create", "account list"),
         *("provider-group create", "provider-group list"),
         *("client create", "client list", "client rotate", "client revoke"),
@@ -33,7 +33,9 @@ def test_the_command_tree_is_the_documented_one() -> None:
         *("duty on", "duty off", "duty list"),
         *("queue join", "queue leave", "queue list", "queue watch", "queue accuracy", "queue simulate"),
         *("queue rebuild", "queue prune"),
-        "member show",
+        *("member show", "member eligible"),
+        *("file load", "file resume", "file list", "file show", "file report"),
+        *("file approve", "file cancel", "file undo"),
         *("invitations list", "invitations show", "invitations cancel", "invitations resend"),
         *("invitations settle", "invitations forecast", "invitations hold", "invitations release"),
         *("suppression add", "suppression remove", "suppression list", "bounces read"),

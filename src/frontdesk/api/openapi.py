@@ -6,6 +6,7 @@ from typing import Any
 
 from frontdesk import __version__
 from frontdesk.access.scopes import Scope
+from frontdesk.api.openapi_files import file_operations, file_schemas
 from frontdesk.api.openapi_headers import HEADERS
 from frontdesk.api.openapi_operations import Operation, operations
 from frontdesk.api.openapi_parameters import PARAMETERS
@@ -53,7 +54,7 @@ def openapi_document(base_url: str) -> Json:
         "tags": [{"name": name, "description": text} for name, text in _TAGS.items()],
         "paths": _paths(base_url, ENDPOINTS),
         "components": {
-            "schemas": schemas(),
+            "schemas": schemas() | file_schemas(),
             # `Allow` is described in place, with the methods of each path.
             "headers": {name: header for name, header in HEADERS.items() if name != "Allow"},
             "parameters": PARAMETERS,
@@ -63,7 +64,7 @@ def openapi_document(base_url: str) -> Json:
 
 
 def _paths(base_url: str, endpoints: Sequence[Endpoint]) -> Json:
-    described = operations(base_url)
+    described = operations(base_url) | file_operations()
     methods: defaultdict[str, set[str]] = defaultdict(set)
     for endpoint in endpoints:
         methods[endpoint.path] |= {endpoint.method} | ({"HEAD"} if endpoint.method == "GET" else set())

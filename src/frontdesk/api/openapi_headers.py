@@ -38,6 +38,7 @@ HEADERS: dict[str, Schema] = {
     "Cache-Control": _header("Whether, and how long, the answer may be kept.", _TEXT, "no-store"),
     "Pragma": _header("`Cache-Control` for readers of old (RFC 6749).", {"const": "no-cache"}, "no-cache"),
     "Connection": _header("What is left of the body is not read.", {"const": "close"}, "close"),
+    "Location": _header("The address of what was made.", _TEXT, "/v2/plans/1/eligibility-files/7"),
     "ETag": _header("The version that was read, for `If-None-Match` and `If-Match`.", _TAG, '"v3.8c6c1d7f0a3b2e19"'),
     "Allow": _header("The methods of this path.", _TEXT, "GET, HEAD, PATCH"),
     "WWW-Authenticate": _header("How to authenticate, and what was wrong.", _TEXT, 'Bearer error="invalid_token"'),

@@ -7,6 +7,7 @@ with every request that a reader tries.
 from typing import Any
 
 from frontdesk.api.plans import LARGEST_ID, LARGEST_PAGE
+from frontdesk.files import Format
 
 Schema = dict[str, Any]
 
@@ -32,6 +33,14 @@ def _parameter(name: str, place: str, description: str, schema: Schema) -> Schem
 PARAMETERS: dict[str, Schema] = {
     "plan_id": _path("plan_id", "The plan's `id`.", {"type": "integer"}, 1),
     "asset": _path("asset", "The file's name.", _TEXT, "page.js"),
+    "file_id": _path("file_id", "The file's `id`.", {"type": "integer"}, 1),
+    "file_format": _query(
+        "format", "Else `Content-Type` tells, else the file.", {"enum": [str(item) for item in Format]}
+    ),
+    "file_mode": _query("mode", "`full` ends the members that it does not name.", {"enum": ["change", "full"]}),
+    "file_dry_run": _query("dry_run", "Report and counts without a change.", {"enum": ["true", "false"]}),
+    "file_encoding": _query("encoding", "The encoding of its text; utf-8 if absent.", _TEXT),
+    "report_format": _query("format", "jsonl if absent.", {"enum": ["csv", "jsonl"]}),
     "external_id": _query("external_id", "Only the plan with exactly this `external_id`.", _TEXT),
     "page_size": _query(
         "page[size]",

@@ -1,14 +1,18 @@
 """Every route of the service on one screen: method, path, handler, scope, and whether a JSON body is taken."""
 
 from frontdesk.access.scopes import Scope
-from frontdesk.api import eligibility, health, invitees, oauth, plans, reference
+from frontdesk.api import eligibility, eligibility_files, health, invitees, oauth, plans, reference
 from frontdesk.web.door import Endpoint
 
 PLAN = "/v2/plans/{plan_id}"
+FILE = PLAN + "/eligibility-files/{file_id}"
 
 # fmt: off
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("POST",  PLAN + "/eligibility", eligibility.post,    Scope.ELIGIBILITY_WRITE, takes_json=True),
+    Endpoint("POST",  PLAN + "/eligibility-files", eligibility_files.post, Scope.ELIGIBILITY_WRITE),
+    Endpoint("GET",   FILE,                  eligibility_files.show,   Scope.ELIGIBILITY_WRITE),
+    Endpoint("GET",   FILE + "/report",      eligibility_files.report, Scope.ELIGIBILITY_WRITE, serves_json=False),
     Endpoint("GET",   "/v2/plans",           plans.list_,         Scope.PLANS_READ),
     Endpoint("GET",   PLAN,                  plans.show,          Scope.PLANS_READ),
     Endpoint("PATCH", PLAN,                  plans.change,        Scope.PLANS_WRITE, takes_json=True),

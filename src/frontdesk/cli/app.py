@@ -14,6 +14,7 @@ from frontdesk.cli import (
     client,
     deliverability,
     duty,
+    file,
     invitations,
     mailbox,
     member,
@@ -27,6 +28,7 @@ from frontdesk.cli.check import check
 from frontdesk.cli.demo import demo
 from frontdesk.cli.migrate import migrate
 from frontdesk.cli.output import errors_as_sentences
+from frontdesk.cli.sample import sample
 from frontdesk.cli.serve import serve
 from frontdesk.cli.worker import worker
 
@@ -54,13 +56,14 @@ GROUPS = {
     "duty": duty,
     "queue": queue,
     "member": member,
+    "file": file,
     "invitations": invitations,
     "template": template,
     "suppression": suppression,
     "bounces": bounces,
     "mailbox": mailbox,
 }
-for command in (serve, worker, migrate, demo, check):
+for command in (serve, worker, migrate, demo, check, sample):
     app.command()(command)
 for name, module in GROUPS.items():
     app.add_typer(module.commands, name=name)

@@ -1,5 +1,7 @@
 """`frontdesk member`: one eligible member's record and history; the only place where a terminal shows a person's data."""
 
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 import typer
@@ -9,7 +11,7 @@ from frontdesk.cli.options import Json, OnlyAccount, read_text
 from frontdesk.cli.output import print_heading, print_json, print_table, say, show_one
 from frontdesk.clock import wire_time
 from frontdesk.db import Tx
-from frontdesk.eligibility import find_members, history_of
+from frontdesk.eligibility import find_eligibility, find_members, history_of
 from frontdesk.errors import FrontdeskError, NotFound
 
 # Columns that serve the database only.
@@ -53,6 +55,43 @@ def show(
         say("\n{changed_at}  {outcome} under plan {plan_id}".format_map(change))
         say("client {client}, request {request_id}".format_map(change))
         print_table(("field", "from", "to"), [[name, *values] for name, values in change["changes"].items()])
+
+
+@commands.command("eligible")
+def eligible(
+    external_id: Annotated[
+        str, typer.Argument(metavar="EXTERNAL_ID", help="The member's external_id, letter by letter.")
+    ],
+    *,
+    on: Annotated[
+        datetime, typer.Option(metavar="DATE", formats=["%Y-%m-%d"], help="The day that is asked about.")
+    ],
+    as_known_on: Annotated[
+        datetime | None,
+        typer.Option(
+            metavar="TIME",
+            formats=["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d"],
+            help="As far as was known at this time (UTC); now if not given. A bare date means its last moment.",
+        ),
+    ] = None,
+    account: OnlyAccount = None,
+    as_json: Json = False,
+) -> None:
+    """Say whether a member was eligible on a day, from the history: as known now, or as known at a time.
+
+    Example: frontdesk member eligible "AB 123356" --on 2026-03-01 --as-known-on 2026-03-15
+    """
+    known_at = None if as_known_on is None else _moment(as_known_on)
+    name, day = read_text("EXTERNAL_ID", external_id), on.date().isoformat()
+    answer = asdict(ask(lambda tx: find_eligibility(tx, name, account_id=account, on=day, known_at=known_at)))
+    since = answer["known_since"]
+    show_one(answer | {"known_since": None if since is None else wire_time(since)}, as_json=as_json)
+
+
+def _moment(given: datetime) -> datetime:
+    moment = given.replace(tzinfo=UTC)
+    is_date = (given.hour, given.minute, given.second) == (0, 0, 0)
+    return moment + timedelta(days=1) - timedelta(microseconds=1) if is_date else moment
 
 
 def _only(members: list[dict[str, Any]]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ A `Tx` is one open transaction. Features take it and never commit: the door that
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,6 +15,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
+from frontdesk.clock import system_clock
 from frontdesk.db.failures import as_unavailable, as_unknown_outcome
 from frontdesk.errors import Unavailable
 
@@ -114,6 +116,17 @@ def open_database(url: str, *, pool_size: int = 8) -> Database:
     if parsed.get_backend_name() == "sqlite":
         return Database(_sqlite_engine(str(parsed.database), url, pool_size=pool_size))
     return Database(_postgresql_engine(url, pool_size=pool_size))
+
+
+def database_time(tx: Tx) -> datetime:
+    """What time it is on the database's clock, which all workers share: leases are kept by it.
+
+    SQLite is a library of this machine, so its clock is the machine's.
+    """
+    if tx.dialect.name == "sqlite":
+        return system_clock()
+    now: datetime = tx.exec_driver_sql("SELECT clock_timestamp()").scalar_one()
+    return now
 
 
 def _sqlite_engine(path: str, url: str, *, pool_size: int) -> Engine:

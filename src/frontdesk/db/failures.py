@@ -21,6 +21,11 @@ def lost_race(error: DBAPIError) -> bool:
     return unique_columns(error) is not None or _state(error) in _LOST_RACE_STATES
 
 
+def is_deadlock(error: DBAPIError) -> bool:
+    """Whether two transactions waited for each other (or may not both be): a savepoint does not mend it."""
+    return error.connection_invalidated or _state(error) in _LOST_RACE_STATES
+
+
 def unique_columns(error: DBAPIError) -> str | None:
     """The violated unique constraint: its name on PostgreSQL, `table.column, table.column` on SQLite (which tells no
     name), or None when the error is another."""

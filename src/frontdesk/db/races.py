@@ -7,7 +7,7 @@ from typing import Protocol, TypeVar
 from sqlalchemy.exc import DBAPIError
 
 from frontdesk.db.engine import Tx
-from frontdesk.db.failures import lost_race
+from frontdesk.db.failures import is_deadlock, lost_race
 from frontdesk.errors import Unavailable
 
 Item = TypeVar("Item")
@@ -76,3 +76,51 @@ def _attempt(
         except Unavailable as error:
             if attempts == 0 or not error.stale_connection:
                 raise
+
+
+def write_in_one(
+    db: Writable,
+    items: Sequence[Item],
+    write: Work[Item, Result],
+    *,
+    finish: Callable[[Tx, Sequence[Result | Exception]], None],
+    failed: Callable[[Exception], Exception],
+) -> None:
+    """`write(tx, items)`, then `finish(tx, results)`, in ONE transaction, so that what `finish` notes down is what was
+    done.
+
+    A lost race runs it again. What that does not settle runs item by item behind savepoints of one transaction, where an
+    item that can't be written gets `failed(error)` as its result. Raises Unavailable, and what `finish` raises.
+    """
+
+    def together(tx: Tx, all_: Sequence[Item]) -> Sequence[Result | Exception]:
+        results = write(tx, all_) if all_ else []
+        finish(tx, results)
+        return results
+
+    def one_by_one(tx: Tx, all_: Sequence[Item]) -> Sequence[Result | Exception]:
+        results = [_behind_savepoint(tx, item, write, failed) for item in all_]
+        finish(tx, results)
+        return results
+
+    try:
+        _attempt(db, items, together, attempts=ATTEMPTS_TOGETHER)
+    except DBAPIError:
+        _attempt(db, items, one_by_one, attempts=ATTEMPTS_ALONE)
+
+
+def _behind_savepoint(
+    tx: Tx, item: Item, write: Work[Item, Result], failed: Callable[[Exception], Exception]
+) -> Result | Exception:
+    error: Exception = Unavailable("Others keep writing the same record.")
+    for _ in range(ATTEMPTS_ALONE):
+        try:
+            with tx.begin_nested():
+                return write(tx, [item])[0]
+        except DBAPIError as found:
+            if is_deadlock(found):
+                raise  # the whole transaction is gone
+            if not lost_race(found):
+                error = found
+                break
+    return failed(error)

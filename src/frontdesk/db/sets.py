@@ -17,6 +17,7 @@ import orjson
 from sqlalchemy import JSON, Engine, Table
 from sqlalchemy.dialects import postgresql
 
+from frontdesk.db.bulk import FEWEST_ROWS, copy_and_update, copy_rows
 from frontdesk.db.engine import Tx
 from frontdesk.db.wire import WireDatabase, WireTx
 
@@ -27,6 +28,7 @@ ID_BLOCK = 1000
 _reserved: WeakKeyDictionary[Engine | WireDatabase, dict[str, deque[int]]] = WeakKeyDictionary()
 
 _TRIP = "frontdesk_trip"
+FOR_UPDATE = " FOR NO KEY UPDATE"
 
 
 class Found:
@@ -59,6 +61,11 @@ def one_round_trip(tx: Tx) -> Iterator[None]:
         yield
     finally:
         del tx.info[_TRIP]
+    _send(tx, trip)
+
+
+def _send(tx: Tx, trip: _Trip) -> None:
+    """Send what waits, in the order in which it was asked for, and begin a new trip."""
     if not trip.statements:
         return
     sql = _combined_sql(tuple(trip.statements), tuple(found is not None for found in trip.found))
@@ -66,6 +73,8 @@ def one_round_trip(tx: Tx) -> Iterator[None]:
     for found, rows in zip(trip.found, answers, strict=False):  # a write alone may be answered with nothing
         if found is not None:
             found.rows = rows
+    for waiting in (trip.statements, trip.parameters, trip.found):
+        waiting.clear()
 
 
 def _one_row(tx: Tx | WireTx, sql: str, parameters: tuple[Any, ...], *, is_answered: bool) -> Sequence[Any]:
@@ -94,6 +103,9 @@ def insert_set(tx: Tx, table: Table, rows: Sequence[Row]) -> None:
     """Insert the rows; each has the same keys, which are the columns that are written."""
     if rows:
         columns = tuple(rows[0])
+        if _is_bulk(tx, rows):
+            copy_rows(tx, table, rows, columns)
+            return
         _write(tx, _insert_sql(_dialect(tx), table, columns), table, rows, columns)
 
 
@@ -101,6 +113,9 @@ def update_set(tx: Tx, table: Table, rows: Sequence[Row]) -> None:
     """Update, by `id`, every other column that the rows carry (each row the same ones)."""
     if rows:
         columns = (*(name for name in rows[0] if name != "id"), "id")
+        if _is_bulk(tx, rows):
+            copy_and_update(tx, table, rows, columns)
+            return
         _write(tx, _update_sql(_dialect(tx), table, columns), table, rows, columns)
 
 
@@ -117,10 +132,13 @@ def lock_set(
     *,
     columns: Sequence[str],
     within: Mapping[str, int],
+    lock: bool = True,
 ) -> Found:
     """The rows where any column of `keys` holds one of its values and every column of `within` its one value, in id order,
-    locked until the transaction ends."""
+    locked until the transaction ends (unless only read)."""
     sql = _lock_sql(_dialect(tx), table, tuple(columns), tuple(keys), tuple(within))
+    if not lock:
+        sql = sql.removesuffix(FOR_UPDATE)
     parameters: list[Any] = []
     for values in keys.values():
         parameters += [_dump(list(values)), *within.values()]
@@ -150,6 +168,16 @@ def _write(tx: Tx, sql: str, table: Table, rows: Sequence[Row], columns: tuple[s
     else:
         json_columns = _json_columns(table, columns)
         tx.exec_driver_sql(sql, list(_sqlite_values(rows, columns, json_columns)))
+
+
+def _is_bulk(tx: Tx | WireTx, rows: Sequence[Row]) -> bool:
+    """Whether the set is worth trips of its own; then what waited before it is sent before it."""
+    if len(rows) < FEWEST_ROWS or isinstance(tx, WireTx) or tx.dialect.name == "sqlite":
+        return False
+    trip = tx.info.get(_TRIP)
+    if trip is not None:
+        _send(tx, trip)
+    return True
 
 
 def _sqlite_values(
@@ -233,7 +261,7 @@ def _lock_sql(
         f"SELECT id FROM {table.name} WHERE {_among(dialect, table, key)}{bounds}" for key in keys
     )
     ids = f"IN ({found})" if sqlite else f"= ANY(ARRAY({found}))"
-    lock = "" if sqlite else " FOR NO KEY UPDATE"
+    lock = "" if sqlite else FOR_UPDATE
     return f"SELECT {', '.join(columns)} FROM {table.name} WHERE id {ids} ORDER BY id{lock}"
 
 

@@ -9,12 +9,13 @@ from datetime import date
 from typing import Any
 
 from frontdesk.eligibility.fields import STORED_COLUMNS
-from frontdesk.eligibility.member import ANSWERED, Enrolled, Outcome, Stored, Submission
+from frontdesk.eligibility.member import ANSWERED, Deed, Enrolled, Outcome, Stored, Submission
 from frontdesk.eligibility.parse import check_dates, in_field_order, missing_on_create
 from frontdesk.errors import Fault, FrontdeskError, Invalid, NotFound
 from frontdesk.invitations import Candidate, Circumstances, decide_invitation
 
 NOT_UNIQUE = "is already in use by another record"
+NOT_ENROLLED = Fault("external_id", "not_enrolled", "is not that of a member under this plan")
 
 # The column that makes each unique field unique (e-mail is compared folded).
 UNIQUE = {"external_id": "external_id", "member_id": "member_id", "email": "email_folded"}
@@ -48,6 +49,8 @@ class Ledger:
             return NotFound("There is no such plan.")
         key = submission.record.external_id
         stored = None if key is None else self._holder("external_id", key, submission.account_id)
+        if submission.deed is not Deed.ENROL and not _is_under(submission, stored):
+            return Invalid(in_field_order([*submission.record.faults, NOT_ENROLLED]))
         if stored is None:
             return self._create(submission)
         return self._update(submission, stored)
@@ -94,12 +97,15 @@ class Ledger:
         changes = {name: [values[name], value] for name, value in changed.items() if name != "email_folded"}
         if moved:
             changes["plan_id"] = [values["plan_id"], submission.plan_id]
+        if submission.deed is Deed.COMPARE:
+            return self._enrolled(Outcome.UNCHANGED, submission, stored, changes)
         if changed or moved:
             self._release(stored)
             values.update(changed, plan_id=submission.plan_id, updated_at=self._known.at)
             stored.is_changed = True
             self._hold(stored)
-        outcome = Outcome.MOVED if moved else Outcome.UPDATED if changed else Outcome.UNCHANGED
+        done = Outcome.ENDED if submission.deed is Deed.END else Outcome.UPDATED
+        outcome = Outcome.MOVED if moved else done if changed else Outcome.UNCHANGED
         return self._enrolled(outcome, submission, stored, changes)
 
     def _enrolled(
@@ -155,6 +161,17 @@ class Ledger:
         values = member.values
         for column in UNIQUE.values():
             self._holders.pop((column, values["uniqueness_scope"], values[column]), None)
+
+
+def _is_under(submission: Submission, stored: Stored | None) -> bool:
+    """Whether the member is the account's own and under the submission's plan: only there can it be ended or compared.
+
+    What a plan's file says of a member who has moved to another plan is out of date.
+    """
+    if stored is None:
+        return False
+    values = stored.values
+    return bool(values["account_id"] == submission.account_id and values["plan_id"] == submission.plan_id)
 
 
 def _identity_warnings(changes: dict[str, list[Any]]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ history, audit entries, invitations. What two transactions do to each other is s
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -12,37 +13,82 @@ from frontdesk import audit
 from frontdesk.clock import stored_time
 from frontdesk.config import Uniqueness
 from frontdesk.db import Tx
-from frontdesk.db.sets import one_round_trip
+from frontdesk.db.sets import Found, one_round_trip
 from frontdesk.eligibility import store
 from frontdesk.eligibility.decide import Known, Ledger
-from frontdesk.eligibility.member import Enrolled, Outcome, Stored, Submission
+from frontdesk.eligibility.member import Deed, Enrolled, Outcome, Stored, Submission
 from frontdesk.errors import FrontdeskError
-from frontdesk.invitations import Delivery, NewInvitation, enqueue, find_circumstances
+from frontdesk.invitations import CircumstancesFound, Delivery, NewInvitation, enqueue, find_circumstances
 from frontdesk.plans import find_owners
 
 
 def enrol(
-    tx: Tx, submissions: Sequence[Submission], *, now: datetime, uniqueness: Uniqueness
+    tx: Tx,
+    submissions: Sequence[Submission],
+    *,
+    now: datetime,
+    uniqueness: Uniqueness,
+    audited: bool = True,
 ) -> list[Enrolled | FrontdeskError]:
     """Create or update a member per submission, in order (CONTRACT, Eligibility).
 
     Returns for each its outcome, or NotFound (the plan is not the account's) or Invalid with every fault. Nothing is
-    written for a refused one. Raises the driver's error on a lost race: run it again in a new transaction.
+    written for a refused one. `audited` False leaves the audit trail to the caller: a file is one deed, not a million,
+    and each row's history names it. Raises the driver's error on a lost race: run it again in a new transaction.
     """
-    ledger = _read(tx, submissions, stored_time(now), by_account=uniqueness is Uniqueness.ACCOUNT)
+    by_account = uniqueness is Uniqueness.ACCOUNT
+    touched = read_touched(tx, submissions, by_account=by_account)
+    ledger = Ledger(touched.stored(), touched.known(stored_time(now), by_account=by_account))
     results = [ledger.decide(submission) for submission in submissions]
     accepted = [
         (submission, result)
         for submission, result in zip(submissions, results, strict=True)
-        if isinstance(result, Enrolled)
+        if isinstance(result, Enrolled) and submission.deed is not Deed.COMPARE
     ]
     if accepted:
-        _write(tx, accepted, now)
+        _write(tx, accepted, now, audited=audited)
     return results
 
 
-def _read(tx: Tx, submissions: Sequence[Submission], at: str, *, by_account: bool) -> Ledger:
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """What the database holds that a chunk's records touch; its rows are there once the round trip has ended."""
+
+    members: list[Found]
+    owners: Found
+    circumstances: CircumstancesFound
+
+    def known(self, at: str, *, by_account: bool) -> Known:
+        return Known(
+            plan_owners={row["id"]: row["account_id"] for row in self.owners.rows},
+            circumstances=self.circumstances.read(),
+            by_account=by_account,
+            today=at[:10],
+            at=at,
+        )
+
+    def stored(self) -> list[Stored]:
+        return [Stored(store.stored_values(row)) for found in self.members for row in found.rows]
+
+
+def read_touched(
+    tx: Tx, submissions: Sequence[Submission], *, by_account: bool, lock: bool = True
+) -> Touched:
     """Every stored record and setting that the chunk needs, in one round trip."""
+    wanted = keys_by_scope(submissions, by_account=by_account)
+    addresses = {address for keys in wanted.values() for address in keys["email_folded"]}
+    with one_round_trip(tx):
+        return Touched(
+            [store.lock_members(tx, scope, wanted[scope], lock=lock) for scope in sorted(wanted)],
+            find_owners(tx, {submission.plan_id for submission in submissions}),
+            find_circumstances(
+                tx, account_ids={submission.account_id for submission in submissions}, addresses=addresses
+            ),
+        )
+
+
+def keys_by_scope(submissions: Sequence[Submission], *, by_account: bool) -> dict[int, dict[str, set[str]]]:
+    """The unique keys that the records carry, by uniqueness scope and column."""
     wanted: dict[int, dict[str, set[str]]] = {}
     for submission in submissions:
         scope = submission.account_id if by_account else 0
@@ -51,25 +97,10 @@ def _read(tx: Tx, submissions: Sequence[Submission], at: str, *, by_account: boo
         for column, values in keys.items():
             if given.get(column) is not None:
                 values.add(given[column])
-    addresses = {address for keys in wanted.values() for address in keys["email_folded"]}
-    with one_round_trip(tx):
-        locked = [store.lock_members(tx, scope, wanted[scope]) for scope in sorted(wanted)]
-        owners = find_owners(tx, {submission.plan_id for submission in submissions})
-        circumstances = find_circumstances(
-            tx, account_ids={submission.account_id for submission in submissions}, addresses=addresses
-        )
-    known = Known(
-        plan_owners={row["id"]: row["account_id"] for row in owners.rows},
-        circumstances=circumstances.read(),
-        by_account=by_account,
-        today=at[:10],
-        at=at,
-    )
-    stored = [Stored(store.stored_values(row)) for members in locked for row in members.rows]
-    return Ledger(stored, known)
+    return wanted
 
 
-def _write(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], now: datetime) -> None:
+def _write(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], now: datetime, *, audited: bool) -> None:
     touched = {id(result.stored): result.stored for _, result in accepted}.values()
     created = sorted((s for s in touched if s.is_new), key=lambda s: str(s.values["external_id"]))
     updated = sorted((s for s in touched if s.is_changed and not s.is_new), key=lambda s: int(s.values["id"]))
@@ -83,6 +114,8 @@ def _write(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], now: datetim
         store.update_members(tx, [_without_origin(s.values) for s in updated])
         store.insert_members(tx, [s.values for s in created])
         _write_history(tx, accepted, now)
+        if audited:
+            _write_audit(tx, accepted, now)
         _write_invitations(tx, [result for _, result in accepted], now)
 
 
@@ -107,6 +140,9 @@ def _write_history(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], now:
     ]
     if rows:
         store.insert_history(tx, rows)
+
+
+def _write_audit(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], now: datetime) -> None:
     entries = [
         audit.Entry(
             action=f"eligibility.{result.outcome.value}",

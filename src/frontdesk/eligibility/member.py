@@ -22,12 +22,23 @@ ANSWERED = (
 
 
 class Outcome(StrEnum):
-    """What an accepted record did (the answer's `Eligibility-Outcome`)."""
+    """What an accepted record did (the answer's `Eligibility-Outcome`; the last three come from files only)."""
 
     CREATED = "created"
     UPDATED = "updated"
     UNCHANGED = "unchanged"
     MOVED = "moved"
+    ENDED = "ended"
+    RESTORED = "restored"
+    WITHDRAWN = "withdrawn"
+
+
+class Deed(StrEnum):
+    """What a record asks for. A POST always enrols; a row of a file may end a member's access, or only compare."""
+
+    ENROL = "enrol"
+    END = "end"
+    COMPARE = "compare"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +50,7 @@ class Submission:
     record: MemberRecord
     client: str
     request_id: str
+    deed: Deed = Deed.ENROL
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from typing import Any
 from frontdesk.eligibility.fields import FIELDS, REQUIRED
 from frontdesk.eligibility.values import Reading
 from frontdesk.errors import Fault
-from frontdesk.text import SHOWN_NAMES, Rejected, fold_email, shown_name
+from frontdesk.text import SHOWN_NAMES, Rejected, fold_email, parse_text, shown_name
 
 FAULT_CODES = {
     "required": "The field is missing, null or blank, and must not be.",
@@ -24,6 +24,7 @@ FAULT_CODES = {
     "malformed_zipcode": "The zip code is malformed.",
     "too_many_keys": "metadata has more than 50 keys.",
     "unknown_field": "There is no such field (only with Prefer: handling=strict).",
+    "not_enrolled": "There is no such member under the plan (only in files, which can end or compare a member).",
     "not_unique": "Another record carries this value already.",
     "read_only": "The field can't be changed here.",
     "repeated": "A query parameter is given more than once.",
@@ -56,18 +57,52 @@ class MemberRecord:
     ignored: tuple[str, ...]
 
 
+class Remembered:
+    """Values that were read already, by field: a file of a million members has few cities, dates and plans.
+
+    Only what was read without a fault or a warning is kept, and so much of a field at most.
+    """
+
+    LARGEST = 4096
+
+    def __init__(self) -> None:
+        self.by_field: dict[str, dict[object, Any]] = {name: {} for name in FIELDS if name not in _OWN}
+
+    def keep(self, name: str, value: object, read: Any) -> None:
+        kept = self.by_field.get(name)
+        if kept is not None and len(kept) < self.LARGEST:
+            kept[value] = read
+
+
+# Fields whose values no two members share, or that are no text.
+_OWN = {"external_id", "member_id", "email", "phone", "metadata"}
+_NOTHING: dict[object, Any] = {}
+
+
 def parse_member(
-    body: Mapping[str, object], *, today: str, strict: bool = False, lenient_email: bool = False
+    body: Mapping[str, object],
+    *,
+    today: str,
+    strict: bool = False,
+    lenient_email: bool = False,
+    remembered: Remembered | None = None,
 ) -> MemberRecord:
     """Read every field of the body (CONTRACT, Eligibility). Never raises; `today` is `YYYY-MM-DD`.
 
-    Unknown fields are named in `ignored`, or are faults when `strict`. Absent fields stay out of `given`.
+    Unknown fields are named in `ignored`, or are faults when `strict`. Absent fields stay out of `given`. `remembered`
+    is for those who read many records on one day.
     """
     reading = Reading(today, lenient_email)
     given: dict[str, Any] = {}
     faults: list[Fault] = []
     ignored: list[str] = []
+    memory = None if remembered is None else remembered.by_field
     for name, value in body.items():
+        if memory is not None and type(value) is str:
+            read = memory.get(name, _NOTHING).get(value)
+            if read is not None:
+                given[name] = read
+                continue
         field = FIELDS.get(name)
         if field is None:
             ignored.append(name)
@@ -79,11 +114,22 @@ def parse_member(
                 given[name] = None
             continue
         try:
-            given[name] = field.read(value, reading)
+            read = given[name] = field.read(value, reading)
+            if remembered is not None and type(value) is str and not reading.warnings:
+                remembered.keep(name, value, read)
         except Rejected as rejected:
             place = f"{name}.{rejected.part}" if rejected.part else name
             faults.append(Fault(place, rejected.code, rejected.message))
     return _record(body, given, faults, ignored, reading, strict)
+
+
+def read_external_id(body: Mapping[str, object]) -> str | None:
+    """The match key in the form it is compared in; None where there is none that could match."""
+    value = body.get("external_id")
+    try:
+        return parse_text(value, limit=255) or None if type(value) is str else None
+    except Rejected:
+        return None
 
 
 def missing_on_create(record: MemberRecord) -> list[Fault]:
@@ -118,6 +164,8 @@ def _record(
 ) -> MemberRecord:
     if "external_id" not in body:
         faults.append(Fault("external_id", "required", "is required: it is the match key"))
+    if "email_dropped" in reading.warnings:
+        del given["email"]  # dropped means absent: a stored address stays
     if "email" in given:
         given["email_folded"] = None if given["email"] is None else fold_email(given["email"])
     if "metadata" in given and given["metadata"] is None:

@@ -20,6 +20,7 @@ members = Table(
     Column("account_id", Id, nullable=False),
     Column("plan_id", Id, nullable=False),
     # 0 where the three keys are unique over the whole service, else the account's id: one set of indexes for both.
+    # A withdrawn record (the file that created it was undone) is alone in the scope -id: its keys are free again.
     Column("uniqueness_scope", Id, nullable=False),
     Column("external_id", String(255), nullable=False),
     Column("member_id", String(255), nullable=False),
@@ -52,6 +53,8 @@ members = Table(
     UniqueConstraint("external_id", "uniqueness_scope"),
     UniqueConstraint("member_id", "uniqueness_scope"),
     UniqueConstraint("email_folded", "uniqueness_scope"),
+    # A plan's members in order: what a full eligibility file is compared with.
+    Index("ix_members_plan_id_id", "plan_id", "id"),
     # Room on each page, so that an update need not touch the indexes (PostgreSQL's HOT updates).
     postgresql_with={"fillfactor": 80},
 )

@@ -1,6 +1,13 @@
 """Invitations: who gets one (the four rules), in what state it is, and the account's deliverability settings."""
 
-from frontdesk.invitations.enqueue import Circumstances, NewInvitation, enqueue, find_circumstances
+from frontdesk.invitations.enqueue import (
+    Circumstances,
+    CircumstancesFound,
+    NewInvitation,
+    cancel_pending,
+    enqueue,
+    find_circumstances,
+)
 from frontdesk.invitations.rules import REASONS, Candidate, Decision, Delivery, Reason, decide_invitation
 from frontdesk.invitations.settings import Deliverability, get_deliverability, set_deliverability
 from frontdesk.invitations.states import STEPS, State, Step
@@ -11,6 +18,7 @@ __all__ = [
     "STEPS",
     "Candidate",
     "Circumstances",
+    "CircumstancesFound",
     "Decision",
     "Deliverability",
     "Delivery",
@@ -18,6 +26,7 @@ __all__ = [
     "Reason",
     "State",
     "Step",
+    "cancel_pending",
     "decide_invitation",
     "enqueue",
     "find_circumstances",

@@ -77,3 +77,8 @@ def enqueue(tx: Tx, invitations: Sequence[NewInvitation], *, now: datetime) -> N
             for invitation in invitations
         ],
     )
+
+
+def cancel_pending(tx: Tx, member_ids: Collection[int], *, now: datetime) -> int:
+    """Cancel what has not begun to leave; how many that were. What is on its way can't be called back."""
+    return store.change_pending(tx, member_ids, State.CANCELLED.value, now) if member_ids else 0

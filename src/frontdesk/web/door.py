@@ -57,20 +57,7 @@ class Resource:
             if not isinstance(error, FrontdeskError | Refused):
                 self._telemetry.unexpected(error, exchange, self._route)
             answer = problem_answer(error, exchange, self._app.config.base_url)
-        await send(
-            {
-                "type": "http.response.start",
-                "status": answer.status,
-                "headers": [
-                    *_content_headers(answer),
-                    (b"x-request-id", exchange.request_id.encode("ascii")),
-                    *ON_EVERY_ANSWER,
-                    *exchange.extra_headers,
-                    *answer.headers,
-                ],
-            }
-        )
-        await send({"type": "http.response.body", "body": b"" if exchange.method == "HEAD" else answer.body})
+        await _send(answer, exchange, send)
         self._telemetry.answered(exchange, self._route, answer.status, perf_counter() - started)
 
     async def _answer(self, exchange: Exchange) -> Answer:
@@ -106,9 +93,26 @@ class Resource:
 
 def _content_headers(answer: Answer) -> tuple[Header, ...]:
     """An empty body has no type; 204 and 304 have no body whose length could be told (RFC 9110, section 8.6)."""
+    if answer.pieces is not None:
+        return ((b"content-type", answer.content_type),)
     if answer.body:
         return (b"content-type", answer.content_type), (b"content-length", b"%d" % len(answer.body))
     return () if answer.status in (204, 304) else ((b"content-length", b"0"),)
+
+
+async def _send(answer: Answer, exchange: Exchange, send: Send) -> None:
+    headers = [
+        *_content_headers(answer),
+        (b"x-request-id", exchange.request_id.encode("ascii")),
+        *ON_EVERY_ANSWER,
+        *exchange.extra_headers,
+        *answer.headers,
+    ]
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    if answer.pieces is not None and exchange.method != "HEAD":
+        async for piece in answer.pieces:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b"" if exchange.method == "HEAD" else answer.body})
 
 
 def _limit_headers(allowance: Allowance | None) -> tuple[Header, ...]:

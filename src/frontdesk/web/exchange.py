@@ -2,7 +2,7 @@
 
 import re
 import secrets
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
@@ -45,10 +45,13 @@ class Disconnected(Exception):
 
 @dataclass(slots=True)
 class Answer:
+    """`pieces`, where there are any, are sent one after the other instead of `body`."""
+
     status: int
     body: bytes = b""
     headers: tuple[Header, ...] = ()
     content_type: bytes = b"application/json"
+    pieces: AsyncIterator[bytes] | None = None
 
 
 class Exchange:
@@ -129,11 +132,11 @@ class Exchange:
             raise Invalid(faults)
         return found
 
-    def path_id(self, name: str) -> int:
+    def path_id(self, name: str, *, of: str = "plan") -> int:
         """The identifier in the path; what can't be one names nothing. Raises NotFound."""
         text = self.path_parameters[name]
         if not _PATH_ID.fullmatch(text):
-            raise NotFound("There is no such plan.")
+            raise NotFound(f"There is no such {of}.")
         return int(text)
 
     def bearer_token(self) -> str:
@@ -179,6 +182,36 @@ class Exchange:
             if not message.get("more_body", False):
                 return b"".join([*chunks, chunk]) if chunks else bytes(chunk)
             chunks.append(chunk)
+
+    async def body_pieces(self, limit_bytes: int) -> AsyncIterator[bytes]:
+        """The body as it streams in, for what is larger than memory should be. Each piece has 10 s to arrive.
+
+        Raises Refused above the limit or after that time, Disconnected.
+        """
+        too_large = Refused(
+            "too_large", f"The file may have {limit_bytes} bytes at most.", (b"connection", b"close")
+        )
+        declared = self.header(b"content-length")
+        if declared is not None and declared.isdigit() and int(declared) > limit_bytes:
+            raise too_large
+        size = 0
+        while True:
+            try:
+                message = await self._deadlines.within(self._receive())
+            except TimeoutError:
+                raise Refused(
+                    "timeout", "The body did not arrive in time.", (b"connection", b"close")
+                ) from None
+            if message["type"] == "http.disconnect":
+                raise Disconnected
+            piece = message.get("body", b"")
+            size += len(piece)
+            if size > limit_bytes:
+                raise too_large
+            if piece:
+                yield bytes(piece)
+            if not message.get("more_body", False):
+                return
 
     def _request_id(self) -> str:
         for key, value in self._headers:

@@ -1,0 +1,213 @@
+r"""`python -m bench.file_load`: a file loaded with all rules, history and outcomes, beside the database's own upsert.
+
+The limit on PostgreSQL is `psql \copy` into a staging table and one INSERT … ON CONFLICT DO UPDATE into a members table
+with the same indexes; on SQLite it is `executemany` of the same upsert. Each is measured into an empty table and with all
+rows matching and changed.
+"""
+
+import argparse
+import csv
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pysqlite3
+
+from frontdesk.clock import system_clock
+from frontdesk.config import Uniqueness, read_config
+from frontdesk.db import open_database
+from frontdesk.db.migrate import upgrade
+from frontdesk.files import Asked, NewFile, Turn, Upload, begin_file, get_file, run_next
+from frontdesk.files.content import PART_BYTES
+from frontdesk.files.rows import Format
+from frontdesk.files.sample import sample_members
+from frontdesk.files.sample_files import write_sample
+from tests.factories import make_customer
+from tests.postgres import PostgresServer
+
+COLUMNS = (
+    "external_id", "member_id", "first_name", "last_name", "middle_name", "dob", "gender", "email", "phone", "zipcode",
+    "city", "county", "state", "effective_date", "expiry_date", "subscriber_relationship",
+)  # fmt: skip
+UNTOUCHED = ("external_id", "member_id", "email")
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m bench.file_load")
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--chunk", type=int, default=None, help="rows per chunk")
+    parser.add_argument("--only", choices=("postgresql", "sqlite"))
+    parser.add_argument("--no-limit", action="store_true", help="only our load, for profiling")
+    parser.add_argument("--load", nargs=3, metavar=("URL", "PLAN", "PATH"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.load:
+        print(json.dumps(_load(options.load[0], options.load[1], options.load[2], options.chunk)))
+        return
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        files = _write_files(folder, options.rows)
+        for database in ("postgresql", "sqlite"):
+            if options.only in (None, database):
+                _measure(database, files, folder, options)
+
+
+def _write_files(folder: Path, rows: int) -> list[Path]:
+    """The sample, and the same members with another name and city."""
+    first, second, flat = folder / "first.csv", folder / "second.csv", folder / "flat.csv"
+    with first.open("wb") as stream:
+        for _ in write_sample(sample_members(rows, seed=1), Format.CSV, stream):
+            pass
+    with (
+        first.open(newline="") as read,
+        second.open("w", newline="") as write,
+        flat.open("w", newline="") as plain,
+    ):
+        reader = csv.DictReader(read)
+        writer = csv.DictWriter(write, reader.fieldnames or ())
+        writer.writeheader()
+        flat_writer = csv.DictWriter(plain, COLUMNS, extrasaction="ignore", restval="")
+        for row in reader:
+            flat_writer.writerow(row)
+            writer.writerow(row | {"last_name": row["last_name"] + "-Neu", "city": "Springfield"})
+    return [first, second, flat]
+
+
+def _measure(database: str, files: list[Path], folder: Path, options: argparse.Namespace) -> None:
+    if database == "sqlite":
+        url, limit = f"sqlite:///{folder / 'frontdesk.db'}", _sqlite_limit
+        _compare(database, url, files, limit(folder / "limit.db", files[2], options), options)
+        return
+    with PostgresServer(durable=True) as server:
+        server_url = server.create_database("frontdesk")
+        limit_url = server.create_database("limit")
+        url = read_config({"FRONTDESK_DATABASE_URL": server_url}).database_url
+        _compare(database, url, files, _postgresql_limit(server, limit_url, files[2], options), options)
+
+
+def _compare(
+    database: str, url: str, files: list[Path], limit: Iterator[float], options: argparse.Namespace
+) -> None:
+    """Interleaved: limit and load into empty tables, then limit and load with every row matching and changed."""
+    db = open_database(url)
+    upgrade(db)
+    plan = make_customer(db, now=system_clock()).plan_ids[0]
+    db.close()
+    for what, path in (("empty", files[0]), ("all match", files[1]), ("unchanged", files[1])):
+        limited = next(limit)
+        ours = _in_a_child(url, plan, path, options.chunk)
+        ratio = f"{ours['seconds'] / limited:.2f} x" if limited else "-"
+        print(
+            f"{database:10} {what:9} {options.rows:>9,} rows: ours {ours['seconds']:6.1f} s "
+            f"({options.rows / ours['seconds']:,.0f} rows/s, {ours['cpu_seconds']:.1f} s of Python, "
+            f"check {ours['check_seconds']:.1f} s, "
+            f"{ours['peak_mib']:.0f} MiB) limit {limited:5.1f} s ratio {ratio}  {ours['counts']}",
+            flush=True,
+        )
+
+
+def _in_a_child(url: str, plan: int, path: Path, chunk: int | None) -> dict[str, Any]:
+    command = [sys.executable, "-m", "bench.file_load", "--load", url, str(plan), str(path)]
+    if chunk:
+        command += ["--chunk", str(chunk)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    sys.stderr.write(done.stderr)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def _load(url: str, plan: str, path: str, chunk: int | None) -> dict[str, Any]:
+    """What `frontdesk file load` does, timed from the first byte to the last commit."""
+    db = open_database(url)
+    asked = Asked("bench", "bench", system_clock())
+    checked: list[float] = []
+
+    def watch(step: str, _done: int, _total: int | None) -> None:
+        if step == "apply" and not checked:
+            checked.append(time.perf_counter())
+
+    started = time.perf_counter()
+    with db.write() as tx:
+        account = int(tx.exec_driver_sql(f"SELECT account_id FROM plans WHERE id = {int(plan)}").scalar_one())  # noqa: S608
+        file = begin_file(tx, NewFile(account, int(plan)), asked)
+    upload = Upload(db, file)
+    with Path(path).open("rb") as stream:
+        while piece := stream.read(PART_BYTES):
+            upload.take(piece)
+            upload.store()
+    upload.finish(asked)
+    taken = time.perf_counter()
+    run_next(db, system_clock, Turn(Uniqueness.SERVICE, watch=watch, chunk_rows=chunk), only=file.id)
+    seconds = time.perf_counter() - started
+    file = db.ask(lambda tx: get_file(tx, file.id, account_id=None))
+    if file.state != "done":
+        raise RuntimeError(str(file.problem))
+    return {
+        "seconds": seconds,
+        "check_seconds": (checked[0] if checked else taken) - taken,
+        "cpu_seconds": time.process_time(),
+        "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "counts": file.counts,
+    }
+
+
+_TABLE = f"({', '.join(f'{name} text' for name in COLUMNS)})"
+_UPSERT = (
+    f"INSERT INTO members ({', '.join(COLUMNS)}) %s ON CONFLICT (external_id) DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in COLUMNS if name not in UNTOUCHED)
+)
+
+
+def _postgresql_limit(
+    server: PostgresServer, url: str, path: Path, options: argparse.Namespace
+) -> Iterator[float]:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            f"CREATE TABLE members (id bigserial PRIMARY KEY, {_TABLE[1:]} WITH (fillfactor = 80)"
+        )
+        for name in UNTOUCHED:
+            connection.execute(f"CREATE UNIQUE INDEX ON members ({name})")
+    values = "SELECT " + ", ".join(f"nullif({name}, '')" for name in COLUMNS) + " FROM staging"  # noqa: S608 - constants
+    script = f"CREATE TEMP TABLE staging {_TABLE};\n\\copy staging FROM '{path}' CSV\n{_UPSERT % values};\n"
+    while True:
+        if options.no_limit:
+            yield 0.0
+            continue
+        started = time.perf_counter()
+        psql = [str(server.bin_dir / "psql"), "-q", "-v", "ON_ERROR_STOP=1", url]
+        subprocess.run(psql, input=script, text=True, check=True, env=os.environ)
+        yield time.perf_counter() - started
+
+
+def _sqlite_limit(database: Path, path: Path, options: argparse.Namespace) -> Iterator[float]:
+    connection = pysqlite3.connect(str(database))
+    connection.isolation_level = None
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "cache_size=-16384"):
+        connection.execute(f"PRAGMA {pragma}")
+    connection.execute(f"CREATE TABLE members (id INTEGER PRIMARY KEY, {_TABLE[1:]}")
+    for name in UNTOUCHED:
+        connection.execute(f"CREATE UNIQUE INDEX members_{name} ON members ({name})")
+    upsert = _UPSERT % f"VALUES ({', '.join('?' * len(COLUMNS))})"
+    while True:
+        if options.no_limit:
+            yield 0.0
+            continue
+        started = time.perf_counter()
+        with path.open(newline="") as stream:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany(upsert, ([cell or None for cell in row] for row in csv.reader(stream)))
+            connection.execute("COMMIT")
+        yield time.perf_counter() - started
+
+
+if __name__ == "__main__":
+    main()

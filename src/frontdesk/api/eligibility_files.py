@@ -1,0 +1,134 @@
+"""Eligibility files over HTTP: an upload that streams into the database, its progress, its report; a worker loads it."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping
+from functools import partial
+from typing import TypeVar
+
+from frontdesk.app import App
+from frontdesk.errors import Fault, Invalid
+from frontdesk.files import (
+    Asked,
+    EligibilityFile,
+    Format,
+    NewFile,
+    Purpose,
+    Upload,
+    begin_file,
+    file_body,
+    get_file,
+    report_csv,
+    report_json_lines,
+)
+from frontdesk.web.exchange import Answer, Exchange
+
+Value = TypeVar("Value")
+
+MEBIBYTE = 1024 * 1024
+
+# What Content-Type says of the format, unless `format` does; anything else leaves it to the first letters.
+_FORMATS = {
+    "text/csv": Format.CSV,
+    "application/jsonl": Format.JSON_LINES,
+    "application/x-ndjson": Format.JSON_LINES,
+    "application/edi-x12": Format.X12,
+}
+_MODES = {"change": Purpose.CHANGE, "full": Purpose.FULL}
+_TRUTHS = {"true": True, "false": False}
+_ENCODING = re.compile(r"[A-Za-z0-9._-]{1,32}")
+
+
+async def post(app: App, exchange: Exchange) -> Answer:
+    """`POST /v2/plans/:plan_id/eligibility-files`: 202 and the file, which waits for a worker. Raises NotFound, Invalid."""
+    new = _new_file(exchange)
+    asked = Asked(exchange.caller.client_id, exchange.request_id, app.clock())
+    file = await app.in_thread(lambda: _begin(app, new, asked))
+    upload = Upload(app.db, file)
+    try:
+        async for piece in exchange.body_pieces(app.config.file_limit_mib * MEBIBYTE):
+            upload.take(piece)
+            if upload.is_full:
+                await app.in_thread(upload.store)
+        file = await app.in_thread(lambda: upload.finish(asked))
+    except BaseException:
+        # Also when the caller goes away or the server stops: half a file must never be loaded.
+        await asyncio.shield(app.in_thread(upload.abandon))
+        raise
+    location = _address(app, file).encode()
+    return Answer(202, _body(app, file), ((b"location", location), (b"cache-control", b"no-store")))
+
+
+async def show(app: App, exchange: Exchange) -> Answer:
+    """`GET …/eligibility-files/:id`: state, progress and counts. Raises NotFound."""
+    file = await app.in_thread(partial(_find, app, exchange))
+    return Answer(200, _body(app, file), ((b"cache-control", b"no-store"),))
+
+
+async def report(app: App, exchange: Exchange) -> Answer:
+    """`GET …/eligibility-files/:id/report`: a line per row, as JSON lines or CSV; what is there so far. Raises NotFound."""
+    as_csv = _choice(exchange.query("format"), "format", {"csv": True, "jsonl": False}, default=False)
+    file = await app.in_thread(partial(_find, app, exchange))
+    pieces = (report_csv if as_csv else report_json_lines)(app.db, file.id)
+    kind = b"text/csv; charset=utf-8" if as_csv else b"application/x-ndjson"
+    name = b'attachment; filename="report-%d.%s"' % (file.id, b"csv" if as_csv else b"jsonl")
+    headers = ((b"cache-control", b"no-store"), (b"content-disposition", name))
+    return Answer(200, b"", headers, kind, _in_threads(app, pieces))
+
+
+def _new_file(exchange: Exchange) -> NewFile:
+    asked = exchange.query("format", "mode", "dry_run", "encoding")
+    formats = {str(member): member for member in Format}
+    media = (exchange.header(b"content-type") or "").partition(";")[0].strip().lower()
+    encoding = asked.get("encoding", "utf-8")
+    if not _ENCODING.fullmatch(encoding):
+        raise Invalid([Fault("encoding", "not_allowed", "must be the name of an encoding")])
+    return NewFile(
+        account_id=exchange.caller.account_id,
+        plan_id=exchange.path_id("plan_id"),
+        format=_choice(asked, "format", formats, default=_FORMATS.get(media)),
+        encoding=encoding,
+        mode=_choice(asked, "mode", _MODES, default=Purpose.CHANGE),
+        dry_run=_choice(asked, "dry_run", _TRUTHS, default=False),
+    )
+
+
+def _choice(asked: dict[str, str], name: str, values: Mapping[str, Value], *, default: Value) -> Value:
+    given = asked.get(name)
+    if given is None:
+        return default
+    if given not in values:
+        raise Invalid([Fault(name, "not_allowed", "must be one of " + ", ".join(values))])
+    return values[given]
+
+
+def _begin(app: App, new: NewFile, asked: Asked) -> EligibilityFile:
+    with app.db.write() as tx:
+        return begin_file(tx, new, asked)
+
+
+def _find(app: App, exchange: Exchange) -> EligibilityFile:
+    plan_id = exchange.path_id("plan_id")
+    file_id = exchange.path_id("file_id", of="eligibility file")
+    account_id = exchange.caller.account_id
+    return app.db.ask(lambda tx: get_file(tx, file_id, account_id=account_id, plan_id=plan_id))
+
+
+def _address(app: App, file: EligibilityFile) -> str:
+    return f"{app.config.base_url}/v2/plans/{file.plan_id}/eligibility-files/{file.id}"
+
+
+def _body(app: App, file: EligibilityFile) -> bytes:
+    address = _address(app, file)
+    links = {"self": address, "report": f"{address}/report"}
+    return json.dumps({"links": links, "data": file_body(file)}, ensure_ascii=False).encode()
+
+
+async def _in_threads(app: App, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """Each piece is read beside the event loop, and only when the one before it has been sent."""
+    while True:
+        piece = await app.in_thread(lambda: next(pieces, None))
+        if piece is None:
+            return
+        yield piece

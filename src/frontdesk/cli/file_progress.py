@@ -1,0 +1,96 @@
+"""Working on a file in the foreground: a progress bar with rows/s and the time left, a stop by Ctrl-C; no command is here."""
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from frontdesk.clock import system_clock
+from frontdesk.config import Config
+from frontdesk.db import Database
+from frontdesk.errors import FrontdeskError, Unavailable
+from frontdesk.files import EligibilityFile, FileState, Turn, get_file, run_next
+
+POLL_SECONDS = 0.5
+PATIENCE_SECONDS = 60
+
+_ENDED = {FileState.DONE, FileState.FAILED, FileState.HELD, FileState.CANCELLED}
+_WORDS = {"check": "checking", "apply": "applying", "end": "ending"}
+
+
+class _RowsPerSecond(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed or 0:,.0f} rows/s", style="cyan")
+
+
+def work_on(db: Database, config: Config, file_id: int) -> EligibilityFile:
+    """Work on the file, or watch the worker that does, until it has ended or Ctrl-C stops it. Raises FrontdeskError."""
+    stopping = threading.Event()
+    with _bar() as bar, _stopped_by_ctrl_c(stopping):
+        task = bar.add_task("waiting", total=None)
+
+        def watch(step: str, done: int, total: int | None) -> None:
+            bar.update(task, description=_WORDS[step], completed=done, total=total)
+
+        turn = Turn(config.uniqueness, stopping.is_set, watch)
+        patient_until = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                worked = run_next(db, system_clock, turn, only=file_id)
+                file = db.ask(lambda tx: get_file(tx, file_id, account_id=None))
+            except Unavailable:
+                if time.monotonic() > patient_until:
+                    raise FrontdeskError(
+                        f"The database went away; the file goes on with: frontdesk file resume {file_id}"
+                    ) from None
+            else:
+                patient_until = time.monotonic() + PATIENCE_SECONDS
+                if file.state in _ENDED or stopping.is_set():
+                    return file
+                if not worked:
+                    watch(file.step, file.rows_done, file.rows_total)
+            stopping.wait(POLL_SECONDS)
+
+
+def _bar() -> Progress:
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        _RowsPerSecond(),
+        TimeRemainingColumn(),
+    )
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
+@contextmanager
+def _stopped_by_ctrl_c(stopping: threading.Event) -> Iterator[None]:
+    """The first Ctrl-C asks to stop after the present chunk, so that nothing has to wait for a lease."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        stopping.set()
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,80 @@
+"""`frontdesk sample`: an invented file of members, for trying things out; it needs no database."""
+
+import gzip
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, BinaryIO, cast
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from frontdesk.cli.options import Json
+from frontdesk.cli.output import MISUSED, fail, print_json, say
+from frontdesk.files.rows import Format
+from frontdesk.files.sample import sample_members
+from frontdesk.files.sample_files import write_sample
+
+_GZIP_LEVEL = 6
+
+
+def sample(
+    *,
+    members: Annotated[int, typer.Option("--members", metavar="N", min=1, help="How many members.")],
+    format_: Annotated[
+        Format, typer.Option("--format", help="How the file is written; 834 is X12 005010X220A1.")
+    ] = Format.CSV,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same people.")] = 1,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", metavar="PATH", help="Where to write; stdout if not given. A name in .gz packs it."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Write a file of invented members: families, twins, names with accents, zip codes with leading zeros.
+
+    Example: frontdesk sample --members 1000 --format 834 --seed 7 --out members.834
+    """
+    if as_json and out is None:
+        fail(
+            "--json tells about the file, so it needs --out: the members themselves go to stdout.",
+            status=MISUSED,
+        )
+    with _opened(out) as stream, _progress(out is not None) as progress:
+        task = progress.add_task("writing members", total=members)
+        for written in write_sample(sample_members(members, seed=seed), format_, stream):
+            progress.update(task, completed=written)
+    if as_json:
+        print_json({"path": str(out), "format": format_.value, "members": members, "seed": seed})
+    elif out is not None:
+        say(f"{members:,} invented members are in {out}.")
+
+
+def _progress(is_wanted: bool) -> Progress:
+    """A bar on stderr where a person looks; the members may be on stdout."""
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=console, disable=not (is_wanted and console.is_terminal))
+
+
+@contextmanager
+def _opened(path: Path | None) -> Iterator[BinaryIO]:
+    if path is None:
+        yield sys.stdout.buffer
+        sys.stdout.flush()
+        return
+    try:
+        with path.open("wb") as file:
+            if path.suffix != ".gz":
+                yield file
+                return
+            # Without a time or a name in it, the same seed gives the same bytes.
+            packed = gzip.GzipFile("", "wb", _GZIP_LEVEL, file, mtime=0)
+            yield cast("BinaryIO", packed)
+            packed.close()
+    except OSError as error:
+        fail(f"The file can't be written: {error.strerror}. Give another --out.")

@@ -1,0 +1,62 @@
+"""Sets of thousands of rows on PostgreSQL: COPY instead of one JSON parameter; it knows no table.
+
+The server reads COPY's text several times faster than JSON, and reads it while the rest is still being written out.
+"""
+
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import psycopg
+from sqlalchemy import JSON, Table
+from sqlalchemy.exc import DBAPIError
+
+from frontdesk.db.engine import Tx
+
+# Smaller sets share a round trip with other statements, which is worth more to them.
+FEWEST_ROWS = 300
+
+_dump = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
+
+
+def copy_rows(tx: Tx, table: Table, rows: Sequence[Any], columns: Sequence[str]) -> None:
+    """Insert the rows."""
+    _copy(tx, f"COPY {table.name} ({', '.join(columns)}) FROM STDIN", table, rows, columns)
+
+
+def copy_and_update(tx: Tx, table: Table, rows: Sequence[Any], columns: Sequence[str]) -> None:
+    """Update, by `id`, the other columns: the rows go into a temporary table, and from there in one statement."""
+    staging = f"staging_{table.name}"
+    names = ", ".join(columns)
+    tx.exec_driver_sql(
+        f"CREATE TEMP TABLE {staging} ON COMMIT DROP AS SELECT {names} FROM {table.name} WITH NO DATA"
+    )
+    _copy(tx, f"COPY {staging} ({names}) FROM STDIN", table, rows, columns)
+    changes = ", ".join(f"{name} = s.{name}" for name in columns if name != "id")
+    tx.exec_driver_sql(f"UPDATE {table.name} t SET {changes} FROM {staging} s WHERE t.id = s.id")
+    tx.exec_driver_sql(f"DROP TABLE {staging}")
+
+
+def _copy(tx: Tx, sql: str, table: Table, rows: Sequence[Any], columns: Sequence[str]) -> None:
+    json_places = _json_places(table, tuple(columns))
+    driver: Any = tx.connection.driver_connection
+    try:
+        with driver.cursor() as cursor, cursor.copy(sql) as copy:
+            write = copy.write_row
+            for row in rows:
+                values = [row[name] for name in columns]
+                for place in json_places:
+                    if values[place] is not None:
+                        values[place] = _dump(values[place])
+                write(values)
+    except psycopg.Error as error:
+        # As the toolkit would have raised it: races are told by it, and no value stands in it.
+        raise DBAPIError.instance(
+            "COPY", None, error, psycopg.Error, hide_parameters=True, dialect=tx.dialect
+        ) from None
+
+
+@lru_cache(maxsize=64)
+def _json_places(table: Table, columns: tuple[str, ...]) -> tuple[int, ...]:
+    return tuple(n for n, name in enumerate(columns) if isinstance(table.c[name].type, JSON))

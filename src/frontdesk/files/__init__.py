@@ -1,0 +1,43 @@
+"""Eligibility files: checked, loaded by the chunk through `enrol`, reported row by row, and undone."""
+
+from frontdesk.files.content import Upload, forget_unfinished
+from frontdesk.files.jobs import (
+    Asked,
+    EligibilityFile,
+    FileState,
+    NewFile,
+    approve_file,
+    begin_file,
+    cancel_file,
+    get_file,
+    list_files,
+    undo_file,
+)
+from frontdesk.files.load import Turn
+from frontdesk.files.report import report_csv, report_json_lines
+from frontdesk.files.rows import Format, Purpose
+from frontdesk.files.shown import file_body, summary
+from frontdesk.files.work import run_next
+
+__all__ = [
+    "Asked",
+    "EligibilityFile",
+    "FileState",
+    "Format",
+    "NewFile",
+    "Purpose",
+    "Turn",
+    "Upload",
+    "approve_file",
+    "begin_file",
+    "cancel_file",
+    "file_body",
+    "forget_unfinished",
+    "get_file",
+    "list_files",
+    "report_csv",
+    "report_json_lines",
+    "run_next",
+    "summary",
+    "undo_file",
+]

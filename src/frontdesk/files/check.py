@@ -1,0 +1,65 @@
+"""The first reading of a file, before anything of it is applied: can it be read to its end, what does it say of itself,
+which identifiers does it repeat. It writes nothing.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from frontdesk.eligibility import read_external_id
+from frontdesk.files.claims import Claim
+from frontdesk.files.content import open_content
+from frontdesk.files.mapping import NO_MAPPING, parse_mapping
+from frontdesk.files.readers import open_file
+from frontdesk.files.repeats import Repeats
+from frontdesk.files.rows import Format, Head, Purpose, Row
+
+BREATH_ROWS = 10_000  # how many rows may pass between two looks at the lease and at the wish to stop
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What the first reading found. `mode` is what the file says of itself, else what was asked for."""
+
+    head: Head
+    rows: int
+    mode: Purpose
+    file_date: str
+    repeats: Repeats
+
+
+def open_rows(claim: Claim) -> tuple[Head, Iterator[Row]]:
+    """The file from its beginning, read as it was asked for. Raises Unreadable, here or from the rows."""
+    file = claim.file
+    return open_file(
+        open_content(claim.db, file.id),
+        format=None if file.format is None else Format(file.format),
+        encoding=file.encoding or "utf-8",
+        mapping=NO_MAPPING if file.mapping is None else parse_mapping(file.mapping),
+    )
+
+
+def check(claim: Claim, breathe: Callable[[int], None]) -> Checked:
+    """Read the whole file once. `breathe(rows)` is called now and then. Raises Unreadable."""
+    head, rows = open_rows(claim)
+    repeats = Repeats()
+    count = 0
+    for row in rows:
+        count += 1
+        if count % BREATH_ROWS == 0:
+            breathe(count)
+        key = read_external_id(row.values)
+        if key is not None:
+            repeats.add(key, _hash_of(row))
+    mode = head.purpose or Purpose(claim.file.mode)
+    repeats.settle(keep_keys=mode is Purpose.FULL)
+    day = head.file_date or claim.file.created_at.date().isoformat()
+    return Checked(head, count, mode, day, repeats)
+
+
+def _hash_of(row: Row) -> int:
+    """Equal for rows that say the same, in whatever order."""
+    try:
+        values = hash(frozenset(row.values.items()))
+    except TypeError:  # metadata is an object
+        values = hash(repr(sorted(row.values.items())))
+    return hash((values, row.intent, row.plan, row.faults != ()))

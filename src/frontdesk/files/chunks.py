@@ -1,0 +1,88 @@
+"""One chunk of a file: its rows decided and written, with their outcomes and the file's position, in ONE transaction.
+
+A kill before the commit leaves nothing of the chunk, after it everything: no row is applied twice and the report is
+complete. What is written is `enrol`'s business.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from frontdesk.db import Tx
+from frontdesk.db.races import write_in_one
+from frontdesk.eligibility import Deed, Enrolled, Outcome, Submission
+from frontdesk.errors import Fault, FrontdeskError, Invalid, Unavailable
+from frontdesk.files import outcomes, store
+from frontdesk.files.claims import Claim
+from frontdesk.files.outcomes import REFUSED, Entry
+
+Write = Callable[[Tx, Sequence[Submission]], Sequence[Enrolled | FrontdeskError]]
+
+NOT_NOW = Fault("external_id", "not_now", "could not be stored: others keep writing the same record")
+NOT_STORED = Fault("external_id", "not_stored", "could not be stored: a fault of the service")
+
+# The field that each warning is about.
+WARNED_FIELDS = {
+    "dob_not_midnight": "dob",
+    "dob_shifted_one_day": "dob",
+    "identity_changed": "external_id",
+    "state_not_recognised": "state",
+    "relationship_code_hipaa_unknown": "relationship_code_hipaa",
+    "email_dropped": "email",
+}
+
+
+@dataclass(slots=True)
+class Line:
+    """A row on its way: what is to be submitted, or the faults for which it is refused beforehand."""
+
+    place: int | None
+    external_id: str | None
+    submission: Submission | None
+    faults: Sequence[Fault] = ()
+    warnings: Sequence[str] = ()
+
+
+def write_chunk(claim: Claim, lines: Sequence[Line], write: Write, **position: object) -> None:
+    """Write the lines, their outcomes and the position, and commit. Raises LostClaim, Unavailable; then nothing is."""
+    file = claim.file
+    submissions = [line.submission for line in lines if line.submission is not None]
+
+    def work(tx: Tx, results: Sequence[Enrolled | Exception]) -> None:
+        answers = iter(results)
+        entries = [
+            _refused(line) if line.submission is None else _entry(line, next(answers)) for line in lines
+        ]
+        store.insert_outcomes(tx, file.id, file.chunks_done, file.step, outcomes.pack(entries))
+        counts = Counter(file.counts) + outcomes.count(entries)
+        claim.save(tx, chunks_done=file.chunks_done + 1, counts=dict(counts), **position)
+
+    write_in_one(claim.db, submissions, write, finish=work, failed=_failure)
+    claim.refresh()
+
+
+def _failure(error: Exception) -> FrontdeskError:
+    """What a row is told that the database would not take even alone."""
+    return Invalid([NOT_NOW if isinstance(error, Unavailable) else NOT_STORED])
+
+
+def _refused(line: Line) -> Entry:
+    return Entry(line.place, line.external_id, REFUSED, 0, _told(line.faults))
+
+
+def _entry(line: Line, result: Enrolled | Exception) -> Entry:
+    if isinstance(result, Invalid):
+        return Entry(line.place, line.external_id, REFUSED, 0, _told(result.faults))
+    if not isinstance(result, Enrolled):
+        return Entry(
+            line.place, line.external_id, REFUSED, 0, [("plan", "not_found", "is not a plan of the account")]
+        )
+    warnings = [(WARNED_FIELDS.get(code, "external_id"), code) for code in (*line.warnings, *result.warnings)]
+    if line.submission is not None and line.submission.deed is Deed.COMPARE:
+        warnings += [(name, "differs") for name in result.changes]
+    member_id = 0 if result.outcome is Outcome.UNCHANGED else int(result.stored.values["id"] or 0)
+    return Entry(line.place, line.external_id, result.outcome.value, member_id, (), warnings)
+
+
+def _told(faults: Sequence[Fault]) -> list[tuple[str, str, str]]:
+    return [(fault.field, fault.code, fault.message) for fault in faults]

@@ -1,0 +1,76 @@
+"""Who works on a file: claims with a lease on the database's clock, one file at a time per account; nothing of the work.
+
+A claim counts the file's epoch up, and every later write of its holder is `WHERE epoch = mine`: a worker that slept past
+its lease changes nothing.
+"""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from frontdesk.clock import Clock
+from frontdesk.db import Database, Tx
+from frontdesk.db.engine import database_time
+from frontdesk.files import store
+from frontdesk.files.jobs import EligibilityFile
+
+LEASE_SECONDS = 15
+
+
+class LostClaim(Exception):
+    """Another worker has the file now, or it is gone; what was being written is rolled back."""
+
+
+class Claim:
+    """A file that this worker, and nobody else, works on. `file` is as it was last saved."""
+
+    def __init__(self, db: Database, clock: Clock, file: EligibilityFile, lease_seconds: float) -> None:
+        self.db = db
+        self.clock = clock
+        self.file = file
+        self._lease = timedelta(seconds=lease_seconds)
+
+    def save(self, tx: Tx, **changes: Any) -> None:
+        """Write the changes of the file and renew the lease, in the caller's transaction. Raises LostClaim.
+
+        `file` shows them after `refresh`, once the transaction has committed.
+        """
+        lease_until = database_time(tx) + self._lease
+        if not store.save(tx, self.file.id, self.file.epoch, changes | {"lease_until": lease_until}):
+            raise LostClaim
+
+    def update(self, **changes: Any) -> None:
+        """The same in a transaction of its own."""
+        with self.db.write() as tx:
+            self.save(tx, **changes)
+        self.refresh()
+
+    def refresh(self) -> None:
+        row = self.db.ask(lambda tx: store.find_file(tx, self.file.id))
+        if row is None:
+            raise LostClaim
+        self.file = EligibilityFile(**row)
+
+
+def claim_next(
+    db: Database, clock: Clock, *, only: int | None = None, lease_seconds: float = LEASE_SECONDS
+) -> Claim | None:
+    """The oldest file that can be worked on (or just that one), now ours; None when there is none."""
+    while True:
+        found = db.ask(lambda tx: store.find_claimable(tx, database_time(tx), only=only))
+        if found is None:
+            return None
+        file = EligibilityFile(**found)
+        if _taken(db, file, timedelta(seconds=lease_seconds)):
+            claim = Claim(db, clock, file, lease_seconds)
+            claim.refresh()
+            return claim
+
+
+def _taken(db: Database, file: EligibilityFile, lease: timedelta) -> bool:
+    """Whether the file is ours; another worker may have been quicker, with this one or another of its account."""
+    try:
+        with db.write() as tx:
+            until: datetime = database_time(tx) + lease
+            return store.claim(tx, file.id, file.epoch, until)
+    except store.AccountBusy:
+        return False

@@ -1,0 +1,210 @@
+"""An eligibility file as a job: what was asked for, in what state it is, and the few things a person can do to it.
+
+It knows nothing of what stands in a file. Who works on it is `claims`, what is done is `work`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from frontdesk import audit
+from frontdesk.db import Tx
+from frontdesk.errors import FrontdeskError, NotFound
+from frontdesk.files import store
+from frontdesk.files.rows import Format, Purpose
+from frontdesk.plans import get_plan
+
+
+class FileState(StrEnum):
+    """Where an eligibility file is (docs/states.md)."""
+
+    RECEIVING = "receiving"
+    WAITING = "waiting"
+    RUNNING = "running"
+    HELD = "held"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class Step(StrEnum):
+    """What is to be done next: read the file through, apply its rows, end the members that a full file does not name."""
+
+    CHECK = "check"
+    APPLY = "apply"
+    END = "end"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who asks, and under which request."""
+
+    client: str
+    request_id: str
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class NewFile:
+    """What a caller says of a file. `format` None: the first letters decide. `mapping` is its JSON object as sent."""
+
+    account_id: int
+    plan_id: int
+    format: Format | None = None
+    encoding: str = "utf-8"
+    mapping: dict[str, Any] | None = None
+    mode: Purpose = Purpose.CHANGE
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EligibilityFile:
+    """One job as stored. `counts` is outcome to rows; `problem` is `{code, message, place}`."""
+
+    id: int
+    account_id: int
+    plan_id: int
+    undoes_id: int | None
+    format: str | None
+    encoding: str | None
+    mapping: dict[str, Any] | None
+    mode: str
+    dry_run: bool
+    state: str
+    step: str
+    approved: bool
+    size_bytes: int
+    sha256: str | None
+    file_date: str | None
+    rows_total: int | None
+    rows_done: int
+    chunks_done: int
+    members_before: int | None
+    members_missing: int | None
+    counts: dict[str, int]
+    ignored: list[str]
+    problem: dict[str, Any] | None
+    client: str
+    request_id: str
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    epoch: int
+    lease_until: datetime | None
+
+    @property
+    def history_key(self) -> str:
+        """What stands as the request in the history of each member that this file changes."""
+        return f"file-{self.id}"
+
+
+_UNDOABLE = (FileState.DONE, FileState.FAILED, FileState.CANCELLED)
+
+
+def begin_file(tx: Tx, new: NewFile, asked: Asked) -> EligibilityFile:
+    """A file that is being received; `Upload.finish` lets it wait for a worker. Raises NotFound."""
+    get_plan(tx, new.account_id, new.plan_id)
+    values = {
+        "format": new.format,
+        "encoding": new.encoding,
+        "mapping": new.mapping,
+        "mode": new.mode.value,
+        "dry_run": new.dry_run,
+    }
+    return _insert(tx, new.account_id, new.plan_id, asked, values | {"state": FileState.RECEIVING.value})
+
+
+def get_file(tx: Tx, file_id: int, *, account_id: int | None, plan_id: int | None = None) -> EligibilityFile:
+    """Raises NotFound, also for another account's."""
+    row = store.find_file(tx, file_id)
+    if (
+        row is None
+        or (account_id is not None and row["account_id"] != account_id)
+        or (plan_id is not None and row["plan_id"] != plan_id)
+    ):
+        raise NotFound("There is no such eligibility file.")
+    return EligibilityFile(**row)
+
+
+def list_files(tx: Tx, *, account_id: int | None, limit: int) -> list[EligibilityFile]:
+    """The newest first."""
+    return [EligibilityFile(**row) for row in store.newest_files(tx, account_id, limit)]
+
+
+def approve_file(tx: Tx, file_id: int, asked: Asked, *, account_id: int | None) -> EligibilityFile:
+    """Let a held file end the members that it does not name. Raises NotFound, FrontdeskError when it is not held."""
+    file = get_file(tx, file_id, account_id=account_id)
+    changes = {"state": FileState.WAITING.value, "approved": True, "problem": None}
+    if not store.change_state(tx, file_id, (FileState.HELD,), changes):
+        raise FrontdeskError(f"The file is {file.state}; only one that is held can be approved.")
+    record_deed(tx, "file.approved", file, asked)
+    return get_file(tx, file_id, account_id=account_id)
+
+
+def cancel_file(tx: Tx, file_id: int, asked: Asked, *, account_id: int | None) -> EligibilityFile:
+    """Give up a file that waits or is held; what it has applied stays, until it is undone. Raises as `approve_file`."""
+    file = get_file(tx, file_id, account_id=account_id)
+    changes = {"state": FileState.CANCELLED.value, "finished_at": asked.now}
+    if not store.change_state(tx, file_id, (FileState.WAITING, FileState.HELD), changes):
+        raise FrontdeskError(f"The file is {file.state}; only one that waits or is held can be cancelled.")
+    store.delete_parts(tx, file_id)
+    record_deed(tx, "file.cancelled", file, asked)
+    return get_file(tx, file_id, account_id=account_id)
+
+
+def undo_file(tx: Tx, file_id: int, asked: Asked, *, account_id: int | None) -> EligibilityFile:
+    """A new job that takes back what the file changed; it is itself a file that can be undone.
+
+    Raises NotFound; FrontdeskError when there is nothing to take back.
+    """
+    file = get_file(tx, file_id, account_id=account_id)
+    if file.dry_run:
+        raise FrontdeskError("The file was a dry run: it has changed nothing.")
+    if file.state not in _UNDOABLE:
+        raise FrontdeskError(f"The file is {file.state}. Let it end, or cancel it, before it is undone.")
+    earlier = store.find_undo(tx, file_id, (FileState.FAILED, FileState.CANCELLED))
+    if earlier is not None:
+        raise FrontdeskError(f"The file is undone already, by file {earlier}.")
+    values = {"undoes_id": file_id, "state": FileState.WAITING.value, "step": Step.APPLY.value}
+    undo = _insert(tx, file.account_id, file.plan_id, asked, values)
+    record_deed(tx, "file.undo_asked", undo, asked, undoes=file_id)
+    return undo
+
+
+def record_deed(tx: Tx, action: str, file: EligibilityFile, asked: Asked, **detail: Any) -> None:
+    """One audit entry about the file."""
+    entry = audit.Entry(
+        action=action,
+        actor=asked.client,
+        request_id=asked.request_id,
+        account_id=file.account_id,
+        subject_id=file.id,
+        detail=detail or None,
+    )
+    audit.record(tx, [entry], now=asked.now)
+
+
+def _insert(
+    tx: Tx, account_id: int, plan_id: int, asked: Asked, values: Mapping[str, Any]
+) -> EligibilityFile:
+    row: dict[str, Any] = {
+        "account_id": account_id,
+        "plan_id": plan_id,
+        "mode": Purpose.CHANGE.value,
+        "dry_run": False,
+        "step": Step.CHECK.value,
+        "approved": False,
+        "size_bytes": 0,
+        "rows_done": 0,
+        "chunks_done": 0,
+        "counts": {},
+        "ignored": [],
+        "client": asked.client,
+        "request_id": asked.request_id,
+        "created_at": asked.now,
+        "epoch": 0,
+    }
+    file_id = store.insert_file(tx, row | dict(values))
+    return get_file(tx, file_id, account_id=account_id)

@@ -1,0 +1,179 @@
+"""How an account's files name things: an untrusted JSON object in, a Mapping out; it reads no file.
+
+Columns and plans are for every format, the rest is for 834 (docs/834.md).
+"""
+
+import re
+from collections.abc import Mapping as JsonObject
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from frontdesk.eligibility.fields import FIELDS
+from frontdesk.errors import Fault, Invalid
+from frontdesk.text import shown_name
+
+# Where a column or an 834 may be sent to besides the fields themselves.
+METADATA_PREFIX = "metadata."
+
+# The words that empty a field: an empty cell means "absent, keep".
+CLEAR_WORD = r"\N"
+
+DELIMITERS = (",", "\t", "|", ";")
+
+# An alternative is a tuple of sources whose values are joined; the first alternative with all its parts is taken.
+Alternatives = tuple[tuple[str, ...], ...]
+
+PERSON_CODE = "person_code"
+NOBODYS_KEY = {"REF*0F", "REF*38"}  # the same for a whole family, for a whole file
+
+DEFAULT_KEY: Alternatives = (("REF*0F", PERSON_CODE), ("NM109",))
+MEDICAL_LINES = ("HLT", "HMO", "PPO", "POS", "EPO", "MM", "PRA", "HE")
+
+_SOURCE = re.compile(r"REF\*[0-9A-Z]{2,3}|NM109|HD03|HD04|person_code")
+_REFERENCE = re.compile(r"REF\*[0-9A-Z]{2,3}")
+_KNOWN = (
+    "columns",
+    "delimiter",
+    "clear",
+    "plans",
+    "external_id",
+    "member_id",
+    "person_code",
+    "plan",
+    "lines",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """`columns`: a file's column name to a field. `plans`: what the file calls a plan to the plan's external_id.
+
+    `lines` are the insurance lines (HD03) that count as medical coverage; `person_code` is the reference that carries it.
+    """
+
+    columns: JsonObject[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    delimiter: str | None = None
+    clear: str = CLEAR_WORD
+    plans: JsonObject[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    external_id: Alternatives = DEFAULT_KEY
+    member_id: Alternatives = DEFAULT_KEY
+    person_code: str = "REF*17"
+    plan: Alternatives = ()
+    lines: tuple[str, ...] = MEDICAL_LINES
+
+
+NO_MAPPING = Mapping()
+
+
+def parse_mapping(body: JsonObject[str, Any]) -> Mapping:
+    """The mapping that the JSON object describes. Raises Invalid with all its faults, named by place."""
+    faults = [
+        Fault(shown_name(name), "unknown_field", "there is no such part of a mapping")
+        for name in body
+        if name not in _KNOWN
+    ]
+    parts: dict[str, Any] = {}
+    for name in _KNOWN:
+        if body.get(name) is not None:
+            parts[name] = _READERS[name](name, body[name], faults)
+    if faults:
+        raise Invalid(faults)
+    return Mapping(**parts)
+
+
+def folded(name: str) -> str:
+    """A column's name without what people vary: letter case, spaces, underscores, hyphens."""
+    return re.sub(r"[\s_\-]+", "", name).lower()
+
+
+def target_of(name: str) -> str | None:
+    """The field (or `metadata.key`) that a name stands for; None when there is none."""
+    name = name.strip()
+    if name[: len(METADATA_PREFIX)].lower() == METADATA_PREFIX and len(name) > len(METADATA_PREFIX):
+        return METADATA_PREFIX + name[len(METADATA_PREFIX) :]
+    return _BY_FOLDED.get(folded(name))
+
+
+_BY_FOLDED = {folded(name): name for name in FIELDS}
+
+
+def _read_names(place: str, value: Any, faults: list[Fault]) -> dict[str, str]:
+    if isinstance(value, dict) and all(type(item) is str and item for item in value.values()):
+        return {str(name).strip(): item.strip() for name, item in value.items()}
+    faults.append(Fault(place, "wrong_type", "must be an object whose values are strings"))
+    return {}
+
+
+def _read_columns(place: str, value: Any, faults: list[Fault]) -> dict[str, str]:
+    columns = {}
+    for name, target in _read_names(place, value, faults).items():
+        known = target_of(target)
+        if known is None:
+            faults.append(Fault(f"{place}.{shown_name(name)}", "not_allowed", "must be a field of a member"))
+        columns[folded(name)] = known or ""
+    return columns
+
+
+def _read_word(place: str, value: Any, faults: list[Fault]) -> str:
+    if type(value) is str and value.strip():
+        return value.strip()
+    faults.append(Fault(place, "wrong_type", "must be a string that is not blank"))
+    return ""
+
+
+def _read_delimiter(place: str, value: Any, faults: list[Fault]) -> str | None:
+    if value in DELIMITERS:
+        return str(value)
+    faults.append(Fault(place, "not_allowed", "must be a comma, tab, pipe or semicolon"))
+    return None
+
+
+def _read_reference(place: str, value: Any, faults: list[Fault]) -> str:
+    word = _read_word(place, value, faults)
+    if not _REFERENCE.fullmatch(word):
+        faults.append(Fault(place, "not_allowed", "must be a reference such as REF*17"))
+    return word
+
+
+def _read_lines(place: str, value: Any, faults: list[Fault]) -> tuple[str, ...]:
+    if isinstance(value, list) and value and all(type(item) is str for item in value):
+        return tuple(value)
+    faults.append(Fault(place, "wrong_type", "must be an array of insurance line codes"))
+    return ()
+
+
+def _read_alternatives(place: str, value: Any, faults: list[Fault]) -> Alternatives:
+    given = [value] if type(value) is str else value
+    if not isinstance(given, list) or not given or not all(type(item) is str for item in given):
+        faults.append(Fault(place, "wrong_type", "must be a string or an array of strings"))
+        return ()
+    alternatives = tuple(tuple(part.strip() for part in item.split("+")) for item in given)
+    if not all(_SOURCE.fullmatch(part) for parts in alternatives for part in parts):
+        message = "must name REF*.., NM109, HD03, HD04 or person_code, joined by +"
+        faults.append(Fault(place, "not_allowed", message))
+    return alternatives
+
+
+def _read_key(place: str, value: Any, faults: list[Fault]) -> Alternatives:
+    """REF*0F repeats on the dependents, so it is never alone the key."""
+    alternatives = _read_alternatives(place, value, faults)
+    if any("HD" in part for parts in alternatives for part in parts):
+        faults.append(Fault(place, "not_allowed", "must not be made from a coverage (HD)"))
+    if any(set(parts) <= NOBODYS_KEY for parts in alternatives):
+        message = "must not be REF*0F or REF*38 alone: they are the same for several members"
+        faults.append(Fault(place, "not_allowed", message))
+    return alternatives
+
+
+_READERS = {
+    "columns": _read_columns,
+    "delimiter": _read_delimiter,
+    "clear": _read_word,
+    "plans": _read_names,
+    "external_id": _read_key,
+    "member_id": _read_key,
+    "person_code": _read_reference,
+    "plan": _read_alternatives,
+    "lines": _read_lines,
+}

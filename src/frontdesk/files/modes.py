@@ -1,0 +1,95 @@
+"""Full files: the members of the plan that the file does not name are ended, behind a brake.
+
+The feared day is the full file with half its rows missing. So nobody is ended when too many would be, until a person has
+approved it.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from frontdesk.db import Tx
+from frontdesk.eligibility import Deed, Submission, count_members_open, list_members_under, parse_member
+from frontdesk.files import store
+from frontdesk.files.check import Checked
+from frontdesk.files.chunks import Line, Write, write_chunk
+from frontdesk.files.claims import Claim
+from frontdesk.files.jobs import EligibilityFile
+from frontdesk.files.rows import Purpose
+
+BRAKE_SHARE, BRAKE_MEMBERS = 10, 25  # per cent of the plan's members, and at least so many
+SHRUNK_SHARE = 2  # a file of less than half the rows of the last one
+
+BATCH = 500
+
+
+class Braked(Exception):
+    """Nobody is ended until a person approves it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+def members_before(tx: Tx, file: EligibilityFile, checked: Checked) -> int | None:
+    """How many of the plan's members have access, before anything of a full file is applied."""
+    if checked.mode is not Purpose.FULL:
+        return None
+    if file.members_before is not None:
+        return file.members_before
+    return count_members_open(tx, file.plan_id, checked.file_date)
+
+
+def end_missing(claim: Claim, checked: Checked, write: Write, breathe: Callable[[int], None]) -> None:
+    """End the plan's members that the file does not name: expiry_date becomes the file's date. Raises Braked.
+
+    Who was changed after the work on the file began is left alone: that is newer than the file. Those that are ended
+    already are not found again, so a killed run goes on where it stopped.
+    """
+    missing = sum(len(batch) for batch in _missing(claim, checked))
+    if claim.file.members_missing is None:
+        claim.update(members_missing=missing)
+    if not claim.file.approved:
+        _brake(claim, missing)
+    done = 0
+    for batch in _missing(claim, checked):
+        breathe(done)
+        write_chunk(claim, [_line(claim.file, external_id, checked) for external_id in batch], write)
+        done += len(batch)
+
+
+def _brake(claim: Claim, missing: int) -> None:
+    file = claim.file
+    before = file.members_before or 0
+    limit = max(before * BRAKE_SHARE // 100, BRAKE_MEMBERS)
+    if missing > limit:
+        raise Braked(f"{missing} of the plan's {before} members would be ended, more than {limit}.")
+    last = claim.db.ask(lambda tx: store.last_full_rows(tx, file.plan_id, file.id))
+    rows = file.rows_total or 0
+    if missing and last is not None and rows * SHRUNK_SHARE < last:
+        raise Braked(f"The file has {rows} rows, less than half of the {last} of the last full one.")
+
+
+def _missing(claim: Claim, checked: Checked) -> Iterator[Sequence[str]]:
+    """The identifiers of those to end, in batches; each batch is read before the one before it is written over."""
+    file, after = claim.file, 0
+    while True:
+        at = after
+        found = claim.db.ask(lambda tx, at=at: list_members_under(tx, file.plan_id, at, BATCH))  # type: ignore[misc]
+        if not found:
+            return
+        after = found[-1]["id"]
+        batch = [
+            row["external_id"]
+            for row in found
+            if (row["expiry_date"] is None or row["expiry_date"] > checked.file_date)
+            and (file.started_at is None or row["updated_at"] <= file.started_at)
+            and not checked.repeats.names(row["external_id"])
+        ]
+        if batch:
+            yield batch
+
+
+def _line(file: EligibilityFile, external_id: str, checked: Checked) -> Line:
+    body = {"external_id": external_id, "expiry_date": checked.file_date}
+    record = parse_member(body, today=checked.file_date)
+    submission = Submission(file.account_id, file.plan_id, record, file.client, file.history_key, Deed.END)
+    return Line(None, external_id, submission)

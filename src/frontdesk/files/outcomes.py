@@ -1,0 +1,57 @@
+"""What became of each row, packed by the chunk and unpacked for the report and for the undo; it decides nothing."""
+
+import json
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from frontdesk.db import Database
+from frontdesk.files import store
+
+REFUSED, WARNED = "refused", "warned"
+
+
+class Entry(NamedTuple):
+    """One row's outcome. `place` None: no row of the file, but a member that it does not name.
+
+    `faults` are (field, code, message); `warnings` are (field, code).
+    """
+
+    place: int | None
+    external_id: str | None
+    outcome: str
+    member_id: int = 0
+    faults: Sequence[Sequence[str]] = ()
+    warnings: Sequence[Sequence[str]] = ()
+
+
+def pack(entries: Sequence[Entry]) -> bytes:
+    return zlib.compress(json.dumps(entries, separators=(",", ":"), check_circular=False).encode(), 1)
+
+
+def unpack(content: bytes) -> list[Entry]:
+    rows: list[list[Any]] = json.loads(zlib.decompress(content))
+    return [Entry(*row) for row in rows]
+
+
+def count(entries: Iterable[Entry]) -> Counter[str]:
+    """Rows by outcome, and how many were warned about."""
+    counts: Counter[str] = Counter()
+    for entry in entries:
+        counts[entry.outcome] += 1
+        if entry.warnings:
+            counts[WARNED] += 1
+    return counts
+
+
+def read_outcomes(db: Database, file_id: int, *, backwards_from: int | None = None) -> Iterator[list[Entry]]:
+    """The chunks' entries in order, or from chunk `backwards_from` back to the first; one chunk in memory at a time."""
+    number = 0 if backwards_from is None else backwards_from
+    while number >= 0:
+        at = number
+        content = db.ask(lambda tx, at=at: store.find_outcomes(tx, file_id, at))  # type: ignore[misc]
+        if content is None:
+            return
+        yield unpack(content)
+        number += 1 if backwards_from is None else -1

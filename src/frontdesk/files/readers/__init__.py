@@ -1,0 +1,5 @@
+"""Readers of eligibility files: `open_file` gives the head and the rows of a file of any format, in constant memory."""
+
+from frontdesk.files.readers.opening import open_file
+
+__all__ = ["open_file"]

@@ -1,0 +1,190 @@
+"""The bytes of a file as text, in constant memory: unpacked, decoded, in lines of bounded length; it knows no format."""
+
+import codecs
+import io
+import zlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, BinaryIO
+
+from frontdesk.files.rows import Unreadable
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+# No record can be longer than a request body may be.
+LONGEST_LINE = 64 * 1024
+LARGEST_CONTENT = 16 * 1024**3
+# Lists of members shrink 5 to 40 times. The ratio is looked at only when the content is large enough to do harm.
+LARGEST_RATIO, RATIO_COUNTS_FROM = 200, 16 * 1024**2
+
+# Encodings are declared, never guessed: guesses are wrong for short names, and nobody notices.
+ENCODINGS = {
+    "utf-8": "utf-8-sig",
+    "utf-8-sig": "utf-8-sig",
+    "utf-16": "utf-16",
+    "ascii": "ascii",
+    "cp1252": "cp1252",
+    "iso8859-1": "iso8859-1",
+    "iso8859-15": "iso8859-15",
+    "cp437": "cp437",
+    "cp850": "cp850",
+    "mac-roman": "mac-roman",
+}
+
+_BLOCK = 64 * 1024
+_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_WINDOW = 31  # zlib's word for "with a gzip header"
+
+
+class Source:
+    """One file as text. Bytes that are not in the encoding are found when the line that holds them is asked for."""
+
+    def __init__(self, content: io.BufferedReader, encoding: str) -> None:
+        self.encoding = encoding
+        self._content = content
+        self._text = io.TextIOWrapper(content, ENCODINGS[encoding], errors="surrogateescape", newline="")
+
+    def peek(self) -> str:
+        """Some of the first letters; nothing is consumed. Only before anything is read."""
+        return self._content.peek(1)[:1024].decode(ENCODINGS[self.encoding], "ignore")
+
+    def lines(self) -> Iterator[str]:
+        """Every line with its end, as the file has it. Raises Unreadable naming the line."""
+        readline, number = self._text.readline, 0
+        try:
+            while line := readline(LONGEST_LINE):
+                number += 1
+                if len(line) >= LONGEST_LINE:
+                    message = f"longer than {LONGEST_LINE:,} characters, which no member needs"
+                    raise Unreadable("line_too_long", message, place=number, unit="Line")
+                if not line.isascii():
+                    self.check(line, place=number, unit="Line")
+                yield line
+        except UnicodeDecodeError:
+            raise self._ends_within_a_letter() from None
+
+    def block(self) -> str:
+        """The next piece of text, "" at the end; whoever takes blocks checks what is not ASCII with `check`."""
+        try:
+            return self._text.read(_BLOCK)
+        except UnicodeDecodeError:
+            raise self._ends_within_a_letter() from None
+
+    def _ends_within_a_letter(self) -> Unreadable:
+        """In place of the decoder's own error, which holds the bytes."""
+        message = f"The file is not written in {self.encoding}: it ends within a letter."
+        return Unreadable("wrong_encoding", message)
+
+    def check(self, text: str, *, place: int, unit: str) -> None:
+        """Raises Unreadable when the text holds bytes that the encoding has no letter for."""
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError:
+            message = f"not written in {self.encoding}; declare the encoding of the file, such as cp1252"
+            raise Unreadable("wrong_encoding", message, place=place, unit=unit) from None
+
+
+def open_source(stream: BinaryIO, encoding: str) -> Source:
+    """The stream as text, unpacked if it is gzip whatever its name. Raises Unreadable."""
+    try:
+        known = codecs.lookup(encoding).name
+    except (LookupError, ValueError):
+        known = ""
+    if known not in ENCODINGS:
+        message = f"The encoding is not one of those that are read: {', '.join(sorted(ENCODINGS))}."
+        raise Unreadable("unknown_encoding", message)
+    content = _buffered(_Plain(stream))
+    if content.peek(2)[:2] == _GZIP_MAGIC:
+        content = _buffered(_Unpacked(content))
+    if not content.peek(1):
+        raise Unreadable("empty", "The file is empty.")
+    return Source(content, known)
+
+
+def _buffered(raw: io.RawIOBase) -> io.BufferedReader:
+    return io.BufferedReader(raw, _BLOCK)
+
+
+class _Full(io.RawIOBase):
+    """Fills whatever buffer it is given as far as there is data, so that the first look shows enough to know the format."""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        view = memoryview(buffer).cast("B")
+        filled = 0
+        while filled < len(view) and (data := self.some(len(view) - filled)):
+            view[filled : filled + len(data)] = data
+            filled += len(data)
+        return filled
+
+    def some(self, size: int) -> bytes:
+        """At most `size` bytes, none at the end."""
+        raise NotImplementedError
+
+
+class _Plain(_Full):
+    """Whatever has `read`; closing this one leaves the caller's stream open."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._read = 0
+
+    def some(self, size: int) -> bytes:
+        data = self._stream.read(size)
+        self._read += len(data)
+        if self._read > LARGEST_CONTENT:
+            raise Unreadable("too_large", f"The file is larger than {LARGEST_CONTENT:,} bytes.")
+        return data
+
+
+class _Unpacked(_Full):
+    """Gzip unpacked as it is asked for, never more than a block at a time; several members follow each other."""
+
+    def __init__(self, packed: io.BufferedReader) -> None:
+        self._packed = packed
+        self._zlib = zlib.decompressobj(_GZIP_WINDOW)
+        self._rest = b""
+        self._in, self._out = 0, 0
+
+    def some(self, size: int) -> bytes:
+        data = b""
+        while not data and self._fill():
+            try:
+                data = self._zlib.decompress(self._rest, size)
+            except zlib.error:
+                raise Unreadable("not_gzip", "The compressed data of the file is damaged.") from None
+            self._rest = self._zlib.unused_data or self._zlib.unconsumed_tail
+        self._out += len(data)
+        self._refuse_bombs()
+        return data
+
+    def _fill(self) -> bool:
+        """Whether there is something to unpack, or to flush out of zlib. Raises Unreadable when the file is cut off."""
+        if self._zlib.eof:
+            self._rest = self._rest or self._take()
+            self._rest = self._rest.lstrip(b"\0")  # padding of tapes and blocks
+            if not self._rest:
+                return False
+            self._zlib = zlib.decompressobj(_GZIP_WINDOW)
+            return True
+        if not self._rest:
+            self._rest = self._take()
+            if not self._rest:
+                raise Unreadable("cut_off", "The compressed file ends in the middle.")
+        return True
+
+    def _take(self) -> bytes:
+        data = self._packed.read1(_BLOCK)
+        self._in += len(data)
+        return data
+
+    def _refuse_bombs(self) -> None:
+        if self._out > LARGEST_CONTENT:
+            raise Unreadable("too_large", f"The file unpacks to more than {LARGEST_CONTENT:,} bytes.")
+        if self._out > RATIO_COUNTS_FROM and self._out > LARGEST_RATIO * self._in:
+            message = (
+                f"The file unpacks to more than {LARGEST_RATIO} times its size: no list of members does."
+            )
+            raise Unreadable("zip_bomb", message)

@@ -1,0 +1,244 @@
+"""One member of an 834, from its INS to the next: the segments' elements become the interface's fields (docs/834.md).
+
+Values go on as they are, but for codes that have words and for dates (CCYYMMDD to YYYY-MM-DD); the rules are not known here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from frontdesk.eligibility.vocabulary import HIPAA_RELATIONSHIPS
+from frontdesk.errors import Fault
+from frontdesk.files.mapping import PERSON_CODE, Alternatives, Mapping
+from frontdesk.files.readers.x12_envelope import element
+from frontdesk.files.readers.x12_segments import Segment
+from frontdesk.files.rows import Intent, Purpose, Row
+
+_SUBSCRIBER = {"Y": "Primary", "N": "Dependent"}
+_GENDERS = {"F": "female", "M": "male", "U": "unknown"}
+_REINSTATE, _AUDIT = "025", "030"
+_INTENTS = {
+    "001": Intent.ENROL,
+    "021": Intent.ENROL,
+    _REINSTATE: Intent.ENROL,
+    "024": Intent.END,
+    _AUDIT: Intent.COMPARE,
+}
+_PEOPLE = {"IL", "74"}  # NM1*70 is the old, wrong value
+_PHONES = ("CP", "HP", "TE")
+_LONGEST_PERSON_CODE = 3  # a REF*17 that is longer says something about a group of people
+
+# Where a segment belongs to: what opens each part of a member.
+_HEAD, _PERSON, _COVERAGE, _OTHER = range(4)
+_OPENS_OTHER = {"LX", "COB", "LS", "DSB"}
+
+
+@dataclass(slots=True)
+class Transaction:
+    """What stands before the members of a transaction and holds for all of them."""
+
+    purpose: Purpose
+    file_date: str
+    payor_name: str = ""
+    references: dict[str, str] = field(default_factory=dict)
+
+
+class _Level:
+    """What the member's own level and each coverage have alike: references and dates by their qualifiers."""
+
+    __slots__ = ("dates", "description", "line", "references")
+
+    def __init__(self, references: dict[str, str], line: str = "", description: str = "") -> None:
+        self.references = references
+        self.dates: dict[str, str] = {}
+        self.line = line
+        self.description = description
+
+    @property
+    def lasts(self) -> tuple[str, str]:
+        """Orders coverages by how long they last; one without an end lasts longest."""
+        return self.dates.get("349", "9999-12-31"), self.dates.get("348", "")
+
+
+_NO_COVERAGE = _Level({})
+# A segment may end before the elements that are asked for.
+_PADDING = ("",) * 10
+
+
+class _Parts:
+    """The segments of one member, sorted by what they belong to."""
+
+    __slots__ = ("birth", "contacts", "coverages", "name", "own", "place")
+
+    def __init__(self, references: dict[str, str]) -> None:
+        self.own = _Level(references)
+        self.coverages: list[_Level] = []
+        self.contacts: dict[str, str] = {}
+        self.name: Sequence[str] = _PADDING
+        self.place: Sequence[str] = _PADDING
+        self.birth: Sequence[str] = _PADDING
+
+
+class MemberReader:
+    """Reads members by an account's mapping."""
+
+    def __init__(self, mapping: Mapping) -> None:
+        self._mapping = mapping
+
+    def read(self, place: int, segments: list[Segment], transaction: Transaction) -> Row:
+        """The row of one member; `segments` begin with its INS."""
+        parts = _sort(segments, _Parts(dict(transaction.references)))
+        ins = (*segments[0], *_PADDING)
+        code = ins[3].strip()
+        intent = _intent(code, transaction.purpose)
+        key = self._first(self._mapping.external_id, parts)
+        plan, faults = self._plan(parts)
+        faults += _faults(intent, ins, key)
+        coverage = self._coverage(parts)
+        end = coverage.dates.get("349") or parts.own.dates.get("357")
+        if intent is Intent.END:
+            values: dict[str, object] = {"external_id": key, "expiry_date": end or transaction.file_date}
+        else:
+            values = self._values(ins, parts, key) | _covered(coverage, parts)
+            if transaction.payor_name:
+                values["payor_name"] = transaction.payor_name
+            if end or code == _REINSTATE:
+                values["expiry_date"] = end
+        return Row(place, values, intent or Intent.COMPARE, plan, tuple(faults))
+
+    def _values(self, ins: Sequence[str], parts: _Parts, key: str) -> dict[str, object]:
+        name, place, contacts = parts.name, parts.place, parts.contacts
+        code, gender = ins[2].strip(), parts.birth[3].strip()
+        is_keyed_alike = self._mapping.member_id == self._mapping.external_id
+        found = {
+            "external_id": key,
+            "member_id": key if is_keyed_alike else self._first(self._mapping.member_id, parts),
+            "first_name": name[4].strip(),
+            "last_name": name[3].strip(),
+            "middle_name": name[5].strip(),
+            "dob": date_of(parts.birth[2].strip()),
+            "gender": _GENDERS.get(gender, gender),
+            "email": contacts.get("EM"),
+            "phone": next((contacts[kind] for kind in _PHONES if kind in contacts), None),
+            "zipcode": place[3].strip(),
+            "city": place[1].strip(),
+            "county": place[6].strip() if place[5].strip() == "CY" else None,
+            "state": place[2].strip(),
+            "relationship_code": HIPAA_RELATIONSHIPS.get(code),
+            "relationship_code_hipaa": code,
+            "subscriber_relationship": _SUBSCRIBER.get(ins[1].strip()),
+        }
+        return {field_name: value for field_name, value in found.items() if value}
+
+    def _coverage(self, parts: _Parts) -> _Level:
+        """The medical coverage that lasts longest; any coverage where none is medical."""
+        coverages = parts.coverages
+        if len(coverages) < 2:
+            return coverages[0] if coverages else _NO_COVERAGE
+        medical = [coverage for coverage in coverages if coverage.line in self._mapping.lines]
+        return max(medical or coverages, key=lambda coverage: coverage.lasts)
+
+    def _plan(self, parts: _Parts) -> tuple[str | None, list[Fault]]:
+        """A reference of the coverage goes before the member's own."""
+        if not self._mapping.plan:
+            return None, []
+        coverage = self._coverage(parts)
+        named = self._first(self._mapping.plan, parts, coverage)
+        if not named or not self._mapping.plans:
+            return named or None, []
+        plan = self._mapping.plans.get(named)
+        message = "the mapping does not say which plan this is"
+        return plan, [] if plan else [Fault("plan", "unknown_plan", message)]
+
+    def _first(self, alternatives: Alternatives, parts: _Parts, coverage: _Level = _NO_COVERAGE) -> str:
+        """The first alternative that the member has all parts of, joined; "" when there is none."""
+        for sources in alternatives:
+            found = [self._source(source, parts, coverage) for source in sources]
+            if all(found):
+                return "-".join(found)
+        return ""
+
+    def _source(self, source: str, parts: _Parts, coverage: _Level) -> str:
+        if source == PERSON_CODE:
+            code = parts.own.references.get(self._mapping.person_code[4:], "")
+            return code if len(code) <= _LONGEST_PERSON_CODE else ""
+        if source == "NM109":
+            return parts.name[9].strip()
+        if source == "HD03":
+            return coverage.line
+        if source == "HD04":
+            return coverage.description
+        qualifier = source[4:]
+        return coverage.references.get(qualifier) or parts.own.references.get(qualifier, "")
+
+
+def date_of(text: str) -> str:
+    """CCYYMMDD as YYYY-MM-DD; anything else as it is, for the rules to refuse."""
+    return f"{text[:4]}-{text[4:6]}-{text[6:]}" if len(text) == 8 and text.isdigit() else text
+
+
+def _faults(intent: Intent | None, ins: Sequence[str], key: str) -> list[Fault]:
+    faults = []
+    if intent is None:
+        faults.append(Fault("INS03", "unknown_code", "must be 001, 021, 024, 025 or 030"))
+    if ins[1].strip() not in _SUBSCRIBER:
+        faults.append(Fault("INS01", "unknown_code", "must be Y or N"))
+    if not key:
+        faults.append(Fault("external_id", "no_match_key", "none of what the mapping names is there"))
+    return faults
+
+
+def _covered(coverage: _Level, parts: _Parts) -> dict[str, object]:
+    """A date of the coverage goes before the member's own."""
+    found = {
+        "effective_date": coverage.dates.get("348") or parts.own.dates.get("356"),
+        "medical_plan_description": coverage.description or coverage.line,
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _intent(code: str, purpose: Purpose) -> Intent | None:
+    """A file for comparing changes nothing; an audit (030) enrols in a full file."""
+    intent = _INTENTS.get(code)
+    if intent is None or purpose is Purpose.COMPARE:
+        return intent and Intent.COMPARE
+    return Intent.ENROL if code == _AUDIT and purpose is Purpose.FULL else intent
+
+
+def _sort(segments: list[Segment], parts: _Parts) -> _Parts:
+    """A REF or DTP belongs to the member until the first NM1, to a coverage after HD, and to nobody we know elsewhere."""
+    level: _Level | None = parts.own
+    is_person = False
+    for segment in segments:
+        tag = segment[0]
+        if level is not None:
+            if len(segment) > 2 and tag == "REF":
+                level.references[segment[1]] = segment[2].strip()
+                continue
+            if len(segment) > 3 and tag == "DTP":
+                level.dates[segment[1]] = date_of(segment[3].strip())
+                continue
+        if tag == "NM1":
+            level = None
+            is_person = element(segment, 1) in _PEOPLE and not parts.coverages
+            if is_person:
+                parts.name = (*segment, *_PADDING)
+        elif tag == "HD":
+            level = _Level({}, element(segment, 3), element(segment, 4))
+            parts.coverages.append(level)
+        elif tag in _OPENS_OTHER:
+            level, is_person = None, False
+        elif is_person:
+            _describe(segment, parts)
+    return parts
+
+
+def _describe(segment: Segment, parts: _Parts) -> None:
+    """What follows the member's own NM1."""
+    tag = segment[0]
+    if tag == "N4":
+        parts.place = (*segment, *_PADDING)
+    elif tag == "DMG":
+        parts.birth = (*segment, *_PADDING)
+    elif tag == "PER":
+        for at in range(3, len(segment) - 1, 2):
+            parts.contacts.setdefault(segment[at].strip(), segment[at + 1].strip())

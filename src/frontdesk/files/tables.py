@@ -1,0 +1,88 @@
+"""The tables of eligibility files: each file's way, its content in parts, and what became of its rows."""
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    String,
+    Table,
+    text,
+)
+
+from frontdesk.db.schema import Id, IsoDate, Json, UtcTime, metadata
+
+_RUNNING = text("state = 'running'")
+
+eligibility_files = Table(
+    "eligibility_files",
+    metadata,
+    Column("id", Id, primary_key=True),
+    Column("account_id", Id, nullable=False),
+    Column("plan_id", Id, nullable=False),
+    # An undo is a file without content that takes back what another one did.
+    Column("undoes_id", Id, ForeignKey("eligibility_files.id"), nullable=True),
+    Column("format", String(8), nullable=True),
+    Column("encoding", String(32), nullable=True),
+    Column("mapping", Json, nullable=True),
+    Column("mode", String(7), nullable=False),
+    Column("dry_run", Boolean, nullable=False),
+    Column("state", String(9), nullable=False),
+    Column("step", String(5), nullable=False),
+    Column("approved", Boolean, nullable=False),
+    Column("size_bytes", Id, nullable=False),
+    Column("sha256", String(64), nullable=True),
+    Column("file_date", IsoDate, nullable=True),
+    Column("rows_total", Integer, nullable=True),
+    Column("rows_done", Integer, nullable=False),
+    Column("chunks_done", Integer, nullable=False),
+    # The plan's members before a full file was applied, and how many of them it does not name.
+    Column("members_before", Integer, nullable=True),
+    Column("members_missing", Integer, nullable=True),
+    Column("counts", Json, nullable=False),
+    Column("ignored", Json, nullable=False),
+    Column("problem", Json, nullable=True),
+    Column("client", String(64), nullable=False),
+    Column("request_id", String(64), nullable=False),
+    Column("created_at", UtcTime, nullable=False),
+    Column("started_at", UtcTime, nullable=True),
+    Column("finished_at", UtcTime, nullable=True),
+    # Who works on it: each claim counts the epoch up, and every later write is `WHERE epoch = mine`.
+    Column("epoch", Integer, nullable=False),
+    Column("lease_until", UtcTime, nullable=True),
+    ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
+    Index("ix_eligibility_files_state_id", "state", "id"),
+    Index("ix_eligibility_files_account_id_id", "account_id", "id"),
+    Index("ix_eligibility_files_plan_id_id", "plan_id", "id"),
+    Index("ix_eligibility_files_undoes_id", "undoes_id"),
+    # One file at a time per account, whatever the workers think.
+    Index(
+        "uq_eligibility_files_account_id",
+        "account_id",
+        unique=True,
+        sqlite_where=_RUNNING,
+        postgresql_where=_RUNNING,
+    ),
+)
+
+# The content as it came, in pieces of 1 MiB (each deflated), so that any worker on any host can read it.
+file_parts = Table(
+    "file_parts",
+    metadata,
+    Column("file_id", Id, ForeignKey("eligibility_files.id"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("content", LargeBinary, nullable=False),
+)
+
+# What became of the rows: one deflated list per chunk, written in the transaction that applied the chunk.
+file_outcomes = Table(
+    "file_outcomes",
+    metadata,
+    Column("file_id", Id, ForeignKey("eligibility_files.id"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("step", String(5), nullable=False),
+    Column("content", LargeBinary, nullable=False),
+)

@@ -1,0 +1,54 @@
+"""Taking back a file, chunk by chunk from its last to its first; how a member is taken back is `eligibility.restore`'s."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from frontdesk.db import Tx
+from frontdesk.db.races import write_in_one
+from frontdesk.eligibility import Restored, Undoing, restore
+from frontdesk.errors import Fault
+from frontdesk.files import outcomes, store
+from frontdesk.files.chunks import NOT_STORED
+from frontdesk.files.claims import Claim
+from frontdesk.files.jobs import EligibilityFile, Step, get_file
+from frontdesk.files.load import Turn
+from frontdesk.files.outcomes import REFUSED, Entry, read_outcomes
+
+
+def run_undo(claim: Claim, turn: Turn) -> None:
+    """Go on after the last committed chunk. Raises Stopped, LostClaim, Unavailable."""
+    undone = claim.db.ask(lambda tx: get_file(tx, claim.file.undoes_id or 0, account_id=None))
+    if claim.file.started_at is None:
+        claim.update(
+            started_at=claim.clock(), rows_total=sum(undone.counts.values()), file_date=undone.file_date
+        )
+    last = undone.chunks_done - 1 - claim.file.chunks_done
+    for entries in read_outcomes(claim.db, undone.id, backwards_from=last):
+        turn.breathe(claim, Step.APPLY, claim.file.rows_done)
+        changed = [entry for entry in reversed(entries) if entry.member_id]
+        _write(claim, undone, changed, turn, rows=len(entries))
+
+
+def _write(claim: Claim, undone: EligibilityFile, changed: Sequence[Entry], turn: Turn, *, rows: int) -> None:
+    """One chunk, its outcomes and the position in one transaction."""
+    file = claim.file
+    undoing = Undoing(undone.history_key, file.client, file.history_key, claim.clock(), turn.uniqueness)
+
+    def write(tx: Tx, entries: Sequence[Entry]) -> Sequence[Restored | Exception]:
+        return restore(tx, [entry.member_id for entry in entries], undoing)
+
+    def finish(tx: Tx, results: Sequence[Restored | Exception]) -> None:
+        told = [_entry(entry, result) for entry, result in zip(changed, results, strict=True)]
+        store.insert_outcomes(tx, file.id, file.chunks_done, file.step, outcomes.pack(told))
+        counts = dict(Counter(file.counts) + outcomes.count(told))
+        claim.save(tx, chunks_done=file.chunks_done + 1, rows_done=file.rows_done + rows, counts=counts)
+
+    write_in_one(claim.db, changed, write, finish=finish, failed=lambda error: error)
+    claim.refresh()
+
+
+def _entry(entry: Entry, result: Restored | Exception) -> Entry:
+    if isinstance(result, Restored) and result.outcome is not None:
+        return Entry(entry.place, entry.external_id, result.outcome.value, entry.member_id)
+    fault: Fault = (isinstance(result, Restored) and result.fault) or NOT_STORED
+    return Entry(entry.place, entry.external_id, REFUSED, 0, [(fault.field, fault.code, fault.message)])

@@ -1,0 +1,99 @@
+"""`frontdesk file`: from a file on disk to its report and its undo."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import CommandLine
+from tests.files.loading import csv_of, row
+
+
+@pytest.fixture
+def plan(cli: CommandLine) -> str:
+    """The id of a plan."""
+    account = cli.json("account", "create", "--name", "Example Health")
+    group = cli.json("provider-group", "create", "--name", "Doctors")
+    made = cli.json(
+        *("plan", "create", "--account", str(account["id"]), "--provider-group", str(group["id"])),
+        *("--external-id", "gold", "--name", "Gold"),
+    )
+    return str(made["id"])
+
+
+def written(folder: Path, rows: list[dict[str, Any]]) -> str:
+    path = folder / "members.csv"
+    path.write_bytes(csv_of(rows))
+    return str(path)
+
+
+def test_a_file_is_loaded_reported_and_undone(cli: CommandLine, plan: str, tmp_path: Path) -> None:
+    path = written(tmp_path, [row(1), row(2)])
+    loaded = cli.json("file", "load", path, "--plan", plan)
+    assert (loaded["state"], loaded["counts"], loaded["rows_total"]) == ("done", {"created": 2}, 2)
+    lines = list(csv.reader(io.StringIO(cli.text("file", "report", "1"))))
+    assert lines == [
+        ["row", "external_id", "outcome", "code", "field", "hint"],
+        ["2", "E00001", "created", "", "", ""],
+        ["3", "E00002", "created", "", "", ""],
+    ]
+    undone = cli.json("file", "undo", "1")
+    assert (undone["undoes_id"], undone["counts"]) == (1, {"withdrawn": 2})
+    assert "There is no such eligible member" in cli.refused("member", "show", "E00001")
+    assert [file["id"] for file in cli.json("file", "list")] == [2, 1]
+
+
+def test_the_exit_status_tells_that_rows_were_refused(cli: CommandLine, plan: str, tmp_path: Path) -> None:
+    result = cli.run("file", "load", written(tmp_path, [row(1), row(2, dob="never")]), "--plan", plan)
+    assert (result.exit_code, result.stderr) == (3, "")
+    assert "1 created, 1 refused" in result.stdout
+    report = tmp_path / "report.jsonl"
+    cli.text("file", "report", "1", "--format", "jsonl", "--out", str(report))
+    assert [json.loads(line)["code"] for line in report.read_text().splitlines()] == ["", "not_a_date"]
+
+
+def test_a_file_that_cannot_be_read_says_where(cli: CommandLine, plan: str, tmp_path: Path) -> None:
+    path = tmp_path / "latin.csv"
+    path.write_bytes(csv_of([row(1), row(2)]) + "Zoë".encode("latin-1"))
+    result = cli.run("file", "load", str(path), "--plan", plan)
+    assert result.exit_code == 1
+    assert "failed" in result.stdout
+
+
+def test_a_full_file_that_would_end_too_many_is_held_until_approved(
+    cli: CommandLine, plan: str, tmp_path: Path
+) -> None:
+    cli.json("file", "load", written(tmp_path, [row(n) for n in range(40)]), "--plan", plan)
+    path = written(tmp_path, [row(n) for n in range(10)])
+    held = cli.run("file", "load", path, "--plan", plan, "--mode", "full")
+    assert held.exit_code == 4
+    assert "30 of the plan's 40 members would be ended" in held.stdout
+    assert cli.json("file", "approve", "2")["counts"] == {"unchanged": 10, "ended": 30}
+    assert "only one that is held" in cli.refused("file", "approve", "2")
+
+
+def test_a_dry_run_writes_nothing(cli: CommandLine, plan: str, tmp_path: Path) -> None:
+    path = written(tmp_path, [row(1), row(2, gender="")])
+    result = cli.run("file", "load", path, "--plan", plan, "--dry-run", "--json")
+    assert json.loads(result.stdout)["counts"] == {"created": 1, "refused": 1}
+    assert "There is no such eligible member" in cli.refused("member", "show", "E00001")
+
+
+def test_whether_a_member_was_eligible_is_told_from_the_history(
+    cli: CommandLine, plan: str, tmp_path: Path
+) -> None:
+    cli.json("file", "load", written(tmp_path, [row(1)]), "--plan", plan)
+    asked = ("member", "eligible", "E00001", "--on")
+    assert cli.json(*asked, "2026-03-01")["eligible"] is True
+    assert cli.json(*asked, "2025-12-31")["reason"] == "not_yet"
+    assert cli.json(*asked, "2026-03-01", "--as-known-on", "2020-01-01")["reason"] == "not_enrolled"
+
+
+def test_a_mapping_that_is_no_json_is_refused(cli: CommandLine, plan: str, tmp_path: Path) -> None:
+    mapping = tmp_path / "mapping.json"
+    mapping.write_text("columns")
+    path = written(tmp_path, [row(1)])
+    assert "not a JSON object" in cli.refused("file", "load", path, "--plan", plan, "--mapping", str(mapping))

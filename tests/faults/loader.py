@@ -1,0 +1,36 @@
+"""A worker of eligibility files as a process of its own, to be killed: forked from a server that has loaded everything."""
+
+import multiprocessing
+import time
+from multiprocessing.process import BaseProcess
+
+from frontdesk.clock import system_clock
+from frontdesk.config import Uniqueness
+from frontdesk.db import open_database
+from frontdesk.errors import Unavailable
+from frontdesk.files import Turn, run_next
+
+LEASE_SECONDS = 0.2
+CHUNK_ROWS = 50
+
+_context = multiprocessing.get_context("forkserver")
+_context.set_forkserver_preload([__name__])
+
+
+def start_loader(url: str) -> BaseProcess:
+    """A worker that takes one file after the other until it is killed."""
+    process = _context.Process(target=work_forever, args=(url,), daemon=True)
+    process.start()
+    return process
+
+
+def work_forever(url: str) -> None:
+    db = open_database(url)
+    turn = Turn(Uniqueness.SERVICE, chunk_rows=CHUNK_ROWS)
+    while True:
+        try:
+            worked = run_next(db, system_clock, turn, lease_seconds=LEASE_SECONDS)
+        except Unavailable:
+            worked = False
+        if not worked:
+            time.sleep(LEASE_SECONDS / 4)

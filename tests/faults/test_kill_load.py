@@ -1,0 +1,114 @@
+"""kill -9 of the worker and of the database in the middle of a file: every row is applied once, the report is complete."""
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from frontdesk.clock import system_clock
+from frontdesk.config import read_config
+from frontdesk.db import Database, open_database
+from frontdesk.db.migrate import upgrade
+from frontdesk.errors import Unavailable
+from frontdesk.files import EligibilityFile
+from tests.factories import make_customer
+from tests.faults.callers import LONG
+from tests.faults.loader import start_loader
+from tests.files.loading import Desk, csv_of, lines_of, row
+from tests.postgres import PostgresServer
+
+ROWS, MISSING = 3000, 20
+KILLS = 10 * LONG  # on each of the two databases
+POSTMASTER_KILLS = 3 * LONG
+
+
+def hand_in(db: Database, rows: int = ROWS) -> tuple[Desk, EligibilityFile]:
+    """A full file over members of whom it names all but a few, with an invitation for every new one."""
+    desk = Desk(db, make_customer(db, now=system_clock()), system_clock)
+    desk.load(csv_of(row(n) for n in range(rows, rows + MISSING)))
+    lines = (row(n, email=f"r{n}@example.com", invite_immediately=True) for n in range(rows))
+    return desk, desk.hand_in(lines_of(lines), full=True)
+
+
+def check(desk: Desk, file: EligibilityFile, rows: int = ROWS) -> None:
+    """Each row once: in the members, in their history, in the counts, in the report."""
+    assert (file.state, file.counts) == ("done", {"created": rows, "ended": MISSING})
+    assert desk.count("members") == rows + MISSING
+    assert desk.count("member_history") == rows + 2 * MISSING
+    assert desk.count("invitations") == rows
+    report = desk.report(file)
+    assert [line["row"] for line in report] == [*range(1, rows + 1), *[None] * MISSING]
+    assert {line["outcome"] for line in report[:rows]} == {"created"}
+    assert {line["external_id"] for line in report[rows:]} == {
+        f"E{n:05d}" for n in range(rows, rows + MISSING)
+    }
+
+
+def wait_until(condition: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain for the file"
+        time.sleep(0.01)
+
+
+def test_a_killed_worker_is_followed_by_another_that_applies_every_row_once(
+    db: Database, database_url: str
+) -> None:
+    desk, file = hand_in(db)
+    chance = random.Random(5)
+    for _ in range(KILLS):
+        before = desk.look_at(file)
+        worker = start_loader(database_url)
+        try:
+            wait_until(partial(is_past, desk, before, chunks=chance.randint(0, 5)))
+            time.sleep(chance.uniform(0, 0.05))
+        finally:
+            worker.kill()
+            worker.join()
+    worker = start_loader(database_url)
+    try:
+        wait_until(lambda: desk.look_at(file).state not in ("waiting", "running"))
+    finally:
+        worker.kill()
+        worker.join()
+    check(desk, desk.look_at(file))
+
+
+def test_a_killed_database_leaves_a_file_that_goes_on_after_the_last_chunk() -> None:
+    with PostgresServer(durable=True) as server:
+        url = read_config({"FRONTDESK_DATABASE_URL": server.create_database("files")}).database_url
+        db = open_database(url)
+        upgrade(db)
+        desk, file = hand_in(db, rows=800)
+        chance = random.Random(6)
+        left = [POSTMASTER_KILLS]
+
+        def kill_now_and_then(step: str, done: int, _total: int | None) -> None:
+            if step == "apply" and left[0] and chance.random() < 0.15:
+                left[0] -= 1
+                server.kill_postmaster()
+                server.start()
+
+        desk.turn = replace(desk.turn, chunk_rows=50, watch=kill_now_and_then)
+        wait_until(lambda: ended(desk, file))
+        check(desk, desk.look_at(file), rows=800)
+        assert left == [0]
+        db.close()
+
+
+def is_past(desk: Desk, before: EligibilityFile, *, chunks: int) -> bool:
+    """Whether a new worker has the file and has committed so many chunks more."""
+    now = desk.look_at(before)
+    return now.state == "done" or (
+        now.epoch > before.epoch and now.chunks_done >= before.chunks_done + chunks
+    )
+
+
+def ended(desk: Desk, file: EligibilityFile) -> bool:
+    try:
+        desk.try_to_work(file, lease_seconds=0.2)
+    except Unavailable:
+        return False
+    return desk.look_at(file).state == "done"

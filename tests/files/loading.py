@@ -1,0 +1,147 @@
+"""What the tests of eligibility files share: handing in a file, working on it, reading what is stored and reported."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import func, select, text
+
+from frontdesk.clock import Clock
+from frontdesk.config import Uniqueness
+from frontdesk.db import Database
+from frontdesk.files import (
+    Asked,
+    EligibilityFile,
+    NewFile,
+    Purpose,
+    Turn,
+    Upload,
+    begin_file,
+    forget_unfinished,
+    get_file,
+    report_json_lines,
+    run_next,
+    undo_file,
+)
+from tests.factories import Customer
+
+TURN = Turn(Uniqueness.SERVICE)
+COLUMNS = (
+    "external_id",
+    "member_id",
+    "first_name",
+    "last_name",
+    "dob",
+    "gender",
+    "zipcode",
+    "effective_date",
+    "email",
+)
+
+
+def row(number: int, **changes: Any) -> dict[str, Any]:
+    """A complete record, unique by number."""
+    return {
+        "external_id": f"E{number:05d}",
+        "member_id": f"M{number:05d}",
+        "first_name": "Robin",
+        "last_name": "Sample",
+        "dob": "1980-02-03",
+        "gender": "female",
+        "zipcode": "02134",
+        "effective_date": "2026-01-01",
+    } | changes
+
+
+def csv_of(rows: Iterable[dict[str, Any]], columns: Iterable[str] = COLUMNS) -> bytes:
+    page = io.StringIO()
+    writer = csv.DictWriter(page, list(columns), restval="")
+    writer.writeheader()
+    writer.writerows(rows)
+    return page.getvalue().encode()
+
+
+def lines_of(rows: Iterable[dict[str, Any]]) -> bytes:
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+class Desk:
+    """Hands in files of one customer's plan and works on them."""
+
+    def __init__(self, db: Database, customer: Customer, clock: Clock) -> None:
+        self.db, self.customer, self.clock = db, customer, clock
+        self.turn = TURN
+
+    def hand_in(
+        self, content: bytes, *, plan: int = 0, full: bool = False, **options: Any
+    ) -> EligibilityFile:
+        new = NewFile(self.customer.account_id, self.customer.plan_ids[plan])
+        new = replace(new, mode=Purpose.FULL if full else Purpose.CHANGE, **options)
+        with self.db.write() as tx:
+            file = begin_file(tx, new, self.asked())
+        upload = Upload(self.db, file)
+        upload.take(content)
+        upload.store()
+        return upload.finish(self.asked())
+
+    def load(self, content: bytes, **options: Any) -> EligibilityFile:
+        return self.work(self.hand_in(content, **options))
+
+    def undo(self, file: EligibilityFile) -> EligibilityFile:
+        with self.db.write() as tx:
+            undo = undo_file(tx, file.id, self.asked(), account_id=None)
+        return self.work(undo)
+
+    def begin(self) -> None:
+        """An upload that never ends."""
+        new = NewFile(self.customer.account_id, self.customer.plan_ids[0])
+        with self.db.write() as tx:
+            file = begin_file(tx, new, self.asked())
+        upload = Upload(self.db, file)
+        upload.take(b"external_id")
+        upload.store()
+
+    def forget(self) -> None:
+        forget_unfinished(self.db, self.clock())
+
+    def work_on_any(self) -> bool:
+        return run_next(self.db, self.clock, self.turn)
+
+    def try_to_work(self, file: EligibilityFile, *, lease_seconds: float) -> bool:
+        return run_next(self.db, self.clock, self.turn, only=file.id, lease_seconds=lease_seconds)
+
+    def work(self, file: EligibilityFile) -> EligibilityFile:
+        assert run_next(self.db, self.clock, self.turn, only=file.id)
+        return self.look_at(file)
+
+    def look_at(self, file: EligibilityFile) -> EligibilityFile:
+        return self.db.ask(lambda tx: get_file(tx, file.id, account_id=None))
+
+    def report(self, file: EligibilityFile) -> list[dict[str, Any]]:
+        text = b"".join(report_json_lines(self.db, file.id)).decode()
+        return [json.loads(line) for line in text.splitlines()]
+
+    def outcomes(self, file: EligibilityFile) -> list[tuple[Any, str, str]]:
+        """Row, outcome and code of each line of the report."""
+        return [(line["row"], line["outcome"], line["code"]) for line in self.report(file)]
+
+    def members(self) -> dict[str, dict[str, Any]]:
+        """Every stored record that is not withdrawn, without the time of its last change."""
+        with self.db.read() as tx:
+            rows = tx.exec_driver_sql(
+                "SELECT * FROM members WHERE uniqueness_scope >= 0 ORDER BY id"
+            ).mappings()
+            return {
+                found["external_id"]: {name: found[name] for name in found if name != "updated_at"}
+                for found in rows
+            }
+
+    def count(self, table: str) -> int:
+        with self.db.read() as tx:
+            return int(tx.execute(select(func.count()).select_from(text(table))).scalar_one())
+
+    def asked(self) -> Asked:
+        return Asked("client-1", "request-1", self.clock())

@@ -1,0 +1,34 @@
+"""What the pages about formats say is so."""
+
+import json
+import re
+from pathlib import Path
+
+from frontdesk.files.mapping import MEDICAL_LINES, Mapping, parse_mapping
+from frontdesk.files.readers.source import ENCODINGS, LARGEST_CONTENT, LARGEST_RATIO, LONGEST_LINE
+from frontdesk.files.rows import FILE_FAULTS, ROW_FAULTS
+
+DOCS = Path(__file__).parents[3] / "docs"
+FORMATS, X12 = (DOCS / "file-formats.md").read_text(), (DOCS / "834.md").read_text()
+
+
+def test_every_code_is_documented_with_its_sentence() -> None:
+    rows = [f"| {code} | {sentence} |" for code, sentence in (FILE_FAULTS | ROW_FAULTS).items()]
+    assert [row for row in rows if row not in FORMATS] == []
+
+
+def test_every_encoding_and_limit_is_documented() -> None:
+    assert [name for name in ENCODINGS if f"`{name}`" not in FORMATS] == ["utf-8", "utf-8-sig"]
+    assert f"{LONGEST_LINE:,} characters" in FORMATS
+    assert f"{LARGEST_CONTENT // 1024**3} GiB" in FORMATS
+    assert f"{LARGEST_RATIO} times" in FORMATS
+
+
+def test_every_part_of_a_mapping_is_documented_and_the_example_can_be_used() -> None:
+    assert [name for name in Mapping.__slots__ if f"`{name}`" not in FORMATS] == []
+    [example] = re.findall(r"```json\n(.*?)```", FORMATS, re.DOTALL)
+    assert parse_mapping(json.loads(example)).plans == {"123456001": "gold-2026"}
+
+
+def test_the_medical_lines_are_documented() -> None:
+    assert ", ".join(MEDICAL_LINES) in X12

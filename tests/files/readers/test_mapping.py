@@ -1,0 +1,84 @@
+"""A mapping is untrusted JSON: all its faults are told at once, by place, without the values."""
+
+from typing import Any
+
+import pytest
+
+from frontdesk.errors import Invalid
+from frontdesk.files.mapping import NO_MAPPING, Mapping, parse_mapping
+
+
+def faults(body: dict[str, Any]) -> list[tuple[str, str]]:
+    with pytest.raises(Invalid) as caught:
+        parse_mapping(body)
+    return [(fault.field, fault.code) for fault in caught.value.faults]
+
+
+def test_nothing_said_means_the_usual() -> None:
+    assert parse_mapping({}) == parse_mapping({"columns": None}) == NO_MAPPING
+
+
+def test_a_whole_mapping() -> None:
+    assert parse_mapping(
+        {
+            "columns": {"Emp No": "External ID", "Div": "metadata.Division"},
+            "delimiter": "|",
+            "clear": " NULL ",
+            "plans": {" A1 ": " gold "},
+            "external_id": ["REF*0F + REF*23", "NM109"],
+            "member_id": "REF*ZZ",
+            "person_code": "REF*23",
+            "plan": ["REF*1L", "HD03+HD04"],
+            "lines": ["HLT"],
+        }
+    ) == Mapping(
+        columns={"empno": "external_id", "div": "metadata.Division"},
+        delimiter="|",
+        clear="NULL",
+        plans={"A1": "gold"},
+        external_id=(("REF*0F", "REF*23"), ("NM109",)),
+        member_id=(("REF*ZZ",),),
+        person_code="REF*23",
+        plan=(("REF*1L",), ("HD03", "HD04")),
+        lines=("HLT",),
+    )
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "code"),
+    [
+        ("columns", [], "wrong_type"),
+        ("columns", {"a": 1}, "wrong_type"),
+        ("delimiter", "x", "not_allowed"),
+        ("delimiter", [], "not_allowed"),
+        ("clear", "", "wrong_type"),
+        ("clear", 1, "wrong_type"),
+        ("plans", "gold", "wrong_type"),
+        ("plans", {"a": ""}, "wrong_type"),
+        ("external_id", [], "wrong_type"),
+        ("external_id", {}, "wrong_type"),
+        ("external_id", [1], "wrong_type"),
+        ("external_id", "NM108", "not_allowed"),
+        ("external_id", "REF*0F", "not_allowed"),
+        ("external_id", ["NM109", "REF*38+REF*0F"], "not_allowed"),
+        ("external_id", "REF*0F+HD03", "not_allowed"),
+        ("member_id", "REF*0F", "not_allowed"),
+        ("person_code", "NM109", "not_allowed"),
+        ("person_code", 17, "wrong_type"),
+        ("plan", "INS02", "not_allowed"),
+        ("lines", "HLT", "wrong_type"),
+        ("lines", [], "wrong_type"),
+        ("lines", [1], "wrong_type"),
+    ],
+)
+def test_a_part_that_can_not_be_used_is_named(part: str, value: Any, code: str) -> None:
+    assert (part, code) in faults({part: value})
+
+
+def test_every_fault_is_told_at_once() -> None:
+    body = {"columns": {"Secret é": "shoe_size"}, "colour": 1, "clear": 2}
+    assert faults(body) == [
+        ("colour", "unknown_field"),
+        ("columns.Secret%20%C3%A9", "not_allowed"),
+        ("clear", "wrong_type"),
+    ]

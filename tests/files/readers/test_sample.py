@@ -1,0 +1,124 @@
+"""Invented members: plausible, the same for the same seed, and the same people from every format through its reader."""
+
+import gzip
+import io
+import tracemalloc
+from collections import Counter, defaultdict
+from datetime import date
+from itertools import islice
+
+import pytest
+
+from frontdesk.eligibility import parse_member
+from frontdesk.files.readers import open_file
+from frontdesk.files.rows import Format
+from frontdesk.files.sample import COLUMNS, sample_members
+from frontdesk.files.sample_files import MEMBERS_OF_A_TRANSACTION, write_sample
+from tests.files.readers.reading import Pieces, rows_of_stream
+
+PEOPLE = list(sample_members(3000, seed=7))
+each_format = pytest.mark.parametrize("format_", Format)
+
+
+def written(format_: Format, count: int, seed: int = 7) -> bytes:
+    out = io.BytesIO()
+    told = list(write_sample(sample_members(count, seed=seed), format_, out))
+    assert told[-1:] == [count][: len(told)]
+    return out.getvalue()
+
+
+@each_format
+def test_every_format_gives_back_the_same_members(format_: Format) -> None:
+    _, rows = open_file(io.BytesIO(written(format_, len(PEOPLE))))
+    given = [{name: value for name, value in person.items() if value} for person in PEOPLE]
+    assert [row.values for row in rows] == given
+
+
+@pytest.mark.parametrize("level", [0, 1, 9])
+@each_format
+def test_packed_files_of_many_blocks_give_back_the_same_members(format_: Format, level: int) -> None:
+    plain = written(format_, len(PEOPLE))
+    _, rows = open_file(io.BytesIO(gzip.compress(plain, level)))
+    assert [row.values["external_id"] for row in rows] == [person["external_id"] for person in PEOPLE]
+
+
+@each_format
+def test_the_same_seed_gives_the_same_bytes_and_another_one_other_people(format_: Format) -> None:
+    assert written(format_, 500) == written(format_, 500)
+    others = {person["external_id"] for person in sample_members(500, seed=8)}
+    assert not others & {person["external_id"] for person in PEOPLE}
+
+
+def test_a_longer_file_begins_with_the_shorter_one() -> None:
+    assert list(sample_members(100, seed=7)) == PEOPLE[:100]
+
+
+def test_every_member_is_without_fault_or_warning_and_unique() -> None:
+    for person in PEOPLE:
+        record = parse_member({name: value for name, value in person.items() if value}, today="2026-11-20")
+        assert (record.faults, record.warnings, record.ignored) == ((), (), ())
+        assert tuple(person) == COLUMNS
+    for name in ("external_id", "member_id", "email"):
+        given = [person[name] for person in PEOPLE if person[name]]
+        assert len(set(given)) == len(given)
+
+
+def families() -> dict[str, list[dict[str, str]]]:
+    found = defaultdict(list)
+    for person in PEOPLE:
+        found[person["external_id"].partition("-")[0]].append(person)
+    return found
+
+
+def test_members_come_in_families_with_one_name_place_and_plan() -> None:
+    sizes = Counter(len(family) for family in families().values())
+    assert set(sizes) >= {1, 2, 3, 4, 5, 6}
+    for family in families().values():
+        assert [person["subscriber_relationship"] for person in family] == ["Primary"] + ["Dependent"] * (
+            len(family) - 1
+        )
+        for name in ("last_name", "zipcode", "city", "effective_date", "medical_plan_description"):
+            assert len({person[name] for person in family}) == 1
+        years = [date.fromisoformat(person["dob"]).year for person in family]
+        assert all(child - years[0] >= 18 for child in years[2:])
+
+
+def test_there_are_twins_apostrophes_diacritics_and_zip_codes_with_zeros() -> None:
+    twins = [
+        family
+        for family in families().values()
+        if len({person["dob"] for person in family}) == len(family) - 1
+    ]
+    names = "".join({person["first_name"] + person["last_name"] for person in PEOPLE})
+    assert len(twins) > 50
+    assert {"'", "-", ".", " ", "é", "Ł", "ñ", "ö"} <= set(names)
+    assert sum(person["zipcode"].startswith("0") for person in PEOPLE) > 500
+    assert {person["gender"] for person in PEOPLE} == {"female", "male", "unknown"}
+
+
+def test_an_834_has_no_more_members_in_a_transaction_than_the_guide_asks_for() -> None:
+    content = written(Format.X12, MEMBERS_OF_A_TRANSACTION + 1).decode()
+    assert [part.count("INS*") for part in content.split("~\nST*")] == [0, MEMBERS_OF_A_TRANSACTION, 1]
+    assert "~\nGE*2*1~\n" in content
+
+
+@each_format
+def test_memory_does_not_grow_with_the_file(format_: Format) -> None:
+    def peak(count: int) -> int:
+        content = written(format_, count)
+        stream = Pieces(content[at : at + 4096] for at in range(0, len(content), 4096))
+        tracemalloc.start()
+        try:
+            assert sum(1 for _ in rows_of_stream(stream)) == count
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(300)  # what is kept for good: modules, caches
+    assert peak(2500) - peak(800) < 256 * 1024
+
+
+def test_nothing_is_written_for_nobody_but_what_frames_it() -> None:
+    assert written(Format.JSON_LINES, 0) == b""
+    assert written(Format.CSV, 0).decode() == ",".join(COLUMNS) + "\n"
+    assert list(islice(sample_members(0, seed=1), 1)) == []

@@ -1,0 +1,131 @@
+"""The envelopes of an 834: delimiters, several interchanges, groups and transactions, and every count and number checked."""
+
+import pytest
+
+from tests.files.readers.reading import (
+    GS,
+    ISA,
+    MEMBER,
+    file_834,
+    interchange,
+    read,
+    refused,
+    rows_of,
+    transaction,
+)
+
+GOOD = file_834()
+PLACES = [8]
+
+
+def other_delimiters(text: str) -> str:
+    return text.replace("~", "\x1d").replace("*", "|").replace("^", "!").replace(":", ">")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD,
+        GOOD.replace("~", "~\n"),
+        GOOD.replace("~", "~\r\n"),
+        GOOD.replace("~", "\n"),
+        GOOD.replace("~", "\r\n"),
+        "\n  " + GOOD + "\n\n",
+        other_delimiters(GOOD),
+        "\ufeff" + GOOD,
+        GOOD + "\x1a" + "\0" * 512,
+    ],
+    ids=[
+        "plain",
+        "lf",
+        "crlf",
+        "lf-terminates",
+        "cr-terminates",
+        "space-around",
+        "other-delimiters",
+        "bom",
+        "filler",
+    ],
+)
+def test_the_isa_declares_the_delimiters_and_line_breaks_are_forgiven(text: str) -> None:
+    [row] = rows_of(text)
+    assert row.place == 8
+    assert row.values["last_name"] == "Sample"
+    assert row.values["effective_date"] == "2026-01-01"
+
+
+def test_several_transactions_groups_and_interchanges_follow_each_other() -> None:
+    two = interchange(transaction(MEMBER), transaction(MEMBER, MEMBER, control="0002"))
+    groups = ISA + 2 * f"{GS}{transaction(MEMBER)}GE*1*3~" + "IEA*2*000000007~"
+    rows = rows_of(two + "\n" + other_delimiters(groups) + groups)
+    assert len(rows) == 3 + 2 + 2
+    assert [row.place for row in rows] == sorted({row.place for row in rows})
+
+
+def test_places_count_segments_over_the_whole_file() -> None:
+    assert [row.place for row in rows_of(GOOD + GOOD)] == [8, 8 + GOOD.count("~")]
+
+
+WRONG: list[tuple[str, str, str, str]] = [
+    ("SE*16*", "SE*15*", "wrong_count", "Segment 18: SE01 is not the number of segments, which is 16"),
+    ("SE*16*", "SE**", "wrong_count", "Segment 18: SE01"),
+    ("SE*16*", "SE*-16*", "wrong_count", "Segment 18: SE01"),
+    ("SE*16*0001", "SE*16*0002", "wrong_count", "Segment 18: SE02"),
+    ("GE*1*", "GE*2*", "wrong_count", "Segment 19: GE01 is not the number of transactions, which is 1"),
+    ("GE*1*3", "GE*1*4", "wrong_count", "Segment 19: GE02"),
+    ("IEA*1*", "IEA*2*", "wrong_count", "Segment 20: IEA01"),
+    ("IEA*1*000000007", "IEA*1*000000008", "wrong_count", "Segment 20: IEA02"),
+    ("N3*1 Example Street~", "", "wrong_count", "Segment 17: SE01"),
+    ("*X*005010X220A1", "*X*004010X095A1", "wrong_version", "Segment 2: "),
+    ("ST*834*", "ST*835*", "wrong_version", "Segment 3: "),
+    ("0001*005010X220A1", "0001*005010X279A1", "wrong_version", "Segment 3: "),
+    (GS, "", "wrong_order", "Segment 2: ST has no place here"),
+    ("ST*834*0001*005010X220A1~", "", "wrong_order", "Segment 3: stands outside"),
+    ("SE*16*0001~", "", "wrong_order", "Segment 18: GE has no place here"),
+    ("BGN*00*REF1*20261120*0800****2~", "", "wrong_order", "Segment 7: INS stands before BGN"),
+    ("****2~", "****15~", "unknown_purpose", "Segment 4: BGN08"),
+    ("****2~", "~", "unknown_purpose", "Segment 4: BGN08"),
+    ("REF1*20261120", "REF1*20261320", "wrong_date", "Segment 4: BGN03"),
+    ("REF1*20261120", "REF1*", "wrong_date", "Segment 4: BGN03"),
+    (MEMBER, "", "wrong_count", "Segment 8: SE01"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "code", "sentence"), WRONG)
+def test_a_wrong_envelope_refuses_the_file_and_names_the_segment(
+    old: str, new: str, code: str, sentence: str
+) -> None:
+    assert GOOD.count(old) == 1
+    found, said = refused(lambda: read(GOOD.replace(old, new)))
+    assert (found, said[: len(sentence)]) == (code, sentence)
+
+
+def test_transactions_must_not_contradict_each_other() -> None:
+    content = interchange(transaction(MEMBER), transaction(MEMBER, purpose="RX", control="0002"))
+    code, sentence = refused(lambda: read(content))
+    assert (code, sentence[:11]) == ("mixed_purposes", "Segment 20:")
+
+
+def test_a_file_without_members_is_refused() -> None:
+    assert refused(lambda: read(interchange(transaction())))[0] == "no_rows"
+
+
+@pytest.mark.parametrize("length", range(0, len(GOOD) - 1, 7))
+def test_a_file_cut_off_anywhere_is_refused(length: int) -> None:
+    code, _ = refused(lambda: read(GOOD[:length]))
+    assert code == ("empty" if length == 0 else "cut_off" if length >= 3 else "no_header")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("*ZZ*SENDER         *", "*ZZ*SENDER*"), ("*:~", "**~"), ("ISA*", "ISA "), ("*:~", "*:A")],
+)
+def test_a_damaged_isa_is_refused(old: str, new: str) -> None:
+    code, sentence = refused(lambda: read(GOOD.replace(old, new)))
+    assert code in ("not_x12", "cut_off")
+    assert "Segment 1: " in sentence
+
+
+def test_what_follows_an_interchange_must_be_another() -> None:
+    code, sentence = refused(lambda: read(GOOD + "GARBAGE" * 40))
+    assert (code, sentence) == ("not_x12", "Segment 21: an ISA segment is expected here")

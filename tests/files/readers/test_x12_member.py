@@ -1,0 +1,243 @@
+"""The 834 mapping, one rule a row: which segments become which fields, what each code asks for (docs/834.md)."""
+
+from typing import Any
+
+import pytest
+
+from frontdesk.files.rows import Head, Intent, Purpose, Row
+from tests.files.readers.reading import MEMBER, codes, file_834, interchange, read, rows_of, transaction
+
+FULL_ROW: dict[str, object] = {
+    "external_id": "FAMILY1-01",
+    "member_id": "FAMILY1-01",
+    "first_name": "Robin",
+    "last_name": "Sample",
+    "middle_name": "Lee",
+    "dob": "1977-01-11",
+    "gender": "female",
+    "email": "robin@example.com",
+    "phone": "6175550100",
+    "zipcode": "02134",
+    "city": "Boston",
+    "county": "Suffolk",
+    "state": "MA",
+    "effective_date": "2026-01-01",
+    "medical_plan_description": "PPO 500",
+    "payor_name": "Example Mutual",
+    "relationship_code": "Self",
+    "relationship_code_hipaa": "18",
+    "subscriber_relationship": "Primary",
+}
+
+
+def member(*changes: tuple[str, str]) -> str:
+    """The complete member with parts of its text replaced; each part must be there."""
+    text = MEMBER
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+def one(text: str, *, purpose: str = "2", mapping: dict[str, Any] | None = None) -> Row:
+    [row] = rows_of(file_834(text, purpose=purpose), mapping=mapping)
+    return row
+
+
+def test_a_complete_member() -> None:
+    head, [row] = read(file_834())
+    assert (head.purpose, head.file_date) == (Purpose.CHANGE, "2026-11-20")
+    assert row == Row(8, FULL_ROW)
+    assert isinstance(head, Head)
+
+
+HD = "HD*021**HLT*PPO 500~DTP*348*D8*20260101~"
+INS = "INS*Y*18*021*28*A***FT~"
+PER = "PER*IP**TE*6175550100*EM*robin@example.com~"
+NM1 = "NM1*IL*1*Sample*Robin*Lee***34*900000001~"
+DMG = "DMG*D8*19770111*F~"
+OLD = "NM1*70*1*Wrong*Name~DMG*D8*19991231*M~N4*Nowhere*AK*99999~PER*IP**EM*old@example.com~"
+
+# What is replaced, by what, and the fields that differ from the complete member then; ... stands for absent.
+RULES: list[tuple[str, str, dict[str, Any]]] = [
+    # INS
+    ("INS*Y", "INS*N", {"subscriber_relationship": "Dependent"}),
+    ("*18*021", "*01*021", {"relationship_code_hipaa": "01", "relationship_code": "Spouse"}),
+    ("*18*021", "*G8*021", {"relationship_code_hipaa": "G8", "relationship_code": "Other Relationship"}),
+    ("*18*021", "*77*021", {"relationship_code_hipaa": "77", "relationship_code": ...}),
+    ("*18*021", "**021", {"relationship_code_hipaa": ..., "relationship_code": ...}),
+    # Names
+    (NM1, "NM1*74*1*Sample*Robyn~", {"first_name": "Robyn", "middle_name": ...}),
+    (DMG, DMG + OLD, {}),
+    (NM1, OLD + NM1, {}),
+    (NM1, "NM1*IL*1* Sample * Robin *Lee~", {}),
+    # Contacts: a cell phone before the one at home before any other
+    (PER, "", {"phone": ..., "email": ...}),
+    (PER, "PER*IP**TE*1*HP*2*CP*3~", {"phone": "3", "email": ...}),
+    (PER, "PER*IP**TE*1*HP*2~", {"phone": "2", "email": ...}),
+    (PER, "PER*IP**WP*1*EX*2*EM*a@b~", {"phone": ..., "email": "a@b"}),
+    (PER, "PER*IP**EM~", {"phone": ..., "email": ...}),
+    # Address
+    ("*CY*Suffolk", "", {"county": ...}),
+    ("*CY*Suffolk", "*RJ*Suffolk", {"county": ...}),
+    ("N4*Boston*MA*02134**CY*Suffolk~", "", dict.fromkeys(("zipcode", "city", "state", "county"), ...)),
+    # Birth and sex
+    ("*F~HD", "*M~HD", {"gender": "male"}),
+    ("*F~HD", "*U~HD", {"gender": "unknown"}),
+    ("*F~HD", "*X~HD", {"gender": "X"}),
+    ("*19770111*", "*19770230*", {"dob": "1977-02-30"}),
+    ("*19770111*", "*1977*", {"dob": "1977"}),
+    # Coverage: HD04, else HD03; of several the medical one that lasts longest
+    ("HLT*PPO 500", "HLT", {"medical_plan_description": "HLT"}),
+    (HD, "", {"medical_plan_description": ..., "effective_date": ...}),
+    (HD, f"HD*021**DEN*Teeth~DTP*348*D8*20200101~{HD}", {}),
+    (HD, f"{HD}HD*021**DEN*Teeth~DTP*348*D8*20200101~", {}),
+    (HD, f"HD*024**HLT*Old~DTP*348*D8*20200101~DTP*349*D8*20251231~{HD}", {}),
+    (HD, f"{HD}HD*024**HLT*Old~DTP*348*D8*20200101~DTP*349*D8*20251231~", {}),
+    (HD, "HD*021**VIS*Eyes~DTP*348*D8*20260201~", {"medical_plan_description": "Eyes", "effective_date": "2026-02-01"}),
+    # Dates: the coverage's go before the member's
+    ("NM1*IL", "DTP*356*D8*20250601~NM1*IL", {}),
+    ("DTP*348*D8*20260101~", "", {"effective_date": ...}),
+    ("NM1*IL", "DTP*357*D8*20270630~NM1*IL", {"expiry_date": "2027-06-30"}),
+    ("DTP*348*D8*20260101~", "DTP*348*D8*20260101~DTP*349*D8*20261231~", {"expiry_date": "2026-12-31"}),
+    ("DTP*348", "DTP*303*D8*20270101~DTP*348", {}),
+    # What belongs to a provider, another payor or a reporting category is not the member's
+    (HD, f"{HD}LX*1~NM1*P3*1*Doctor*Who~N4*Elsewhere*TX*73301~REF*0F*X~DTP*349*D8*20200101~", {}),
+    (HD, f"{HD}COB*P*X*5~REF*60*X~DTP*349*D8*20200101~NM1*IN*2*Other~N4*A*TX*1~", {}),
+    (HD, f"{HD}LS*2700~LX*1~N1*75*Division~REF*17*99~DTP*007*D8*20200101~LE*2700~", {}),
+    (HD, f"NM1*31*1~N3*Box 1~N4*Mailing*TX*73301~NM1*M8*2*School~{HD}", {}),
+    (HD, f"DSB*1~DTP*360*D8*20200101~{HD}", {}),
+    ("DMG*D8", "EC*01~ICM*7*1~AMT*P3*1~HLH*N~LUI*LE*en~DMG*D8", {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "difference"), RULES)
+def test_a_rule_of_the_mapping(old: str, new: str, difference: dict[str, Any]) -> None:
+    expected = {name: value for name, value in (FULL_ROW | difference).items() if value is not ...}
+    assert one(member((old, new))) == Row(8, expected)
+
+
+def test_member_level_dates_count_where_the_coverage_has_none() -> None:
+    row = one(member((HD, ""), ("NM1*IL", "DTP*356*D8*20250601~DTP*357*D8*20270630~NM1*IL")))
+    assert (row.values["effective_date"], row.values["expiry_date"]) == ("2025-06-01", "2027-06-30")
+
+
+@pytest.mark.parametrize(
+    ("purpose", "code", "intent"),
+    [
+        *(("2", code, Intent.ENROL) for code in ("021", "001", "025")),
+        ("2", "024", Intent.END),
+        ("2", "030", Intent.COMPARE),
+        *(("RX", code, Intent.ENROL) for code in ("021", "001", "025", "030")),
+        ("RX", "024", Intent.END),
+        *(("4", code, Intent.COMPARE) for code in ("021", "001", "025", "024", "030")),
+    ],
+)
+def test_ins03_and_bgn08_say_what_is_asked_for(purpose: str, code: str, intent: Intent) -> None:
+    row = one(member(("*021*28", f"*{code}*28")), purpose=purpose)
+    assert (row.intent, row.faults) == (intent, ())
+
+
+@pytest.mark.parametrize(
+    ("bgn08", "purpose"), [("2", Purpose.CHANGE), ("4", Purpose.COMPARE), ("RX", Purpose.FULL)]
+)
+def test_bgn08_says_what_the_file_is(bgn08: str, purpose: Purpose) -> None:
+    assert read(file_834(purpose=bgn08))[0].purpose is purpose
+
+
+def test_reinstating_clears_the_expiry_unless_one_is_sent() -> None:
+    assert one(member(("*021*28", "*025*28"))).values == FULL_ROW | {"expiry_date": None}
+    sent = one(member(("*021*28", "*025*28"), ("DTP*348", "DTP*349*D8*20271231~DTP*348")))
+    assert sent.values == FULL_ROW | {"expiry_date": "2027-12-31"}
+
+
+@pytest.mark.parametrize(
+    ("dates", "expiry"),
+    [
+        ("", "2026-11-20"),
+        ("DTP*357*D8*20261031~", "2026-10-31"),
+        (
+            "DTP*349*D8*20260930~",
+            "2026-11-20",
+        ),  # a coverage's date means nothing before HD: the file's is taken
+    ],
+)
+def test_ending_carries_the_last_day_only(dates: str, expiry: str) -> None:
+    row = one(member(("*021*28", "*024*28"), ("NM1*IL", f"{dates}NM1*IL")))
+    assert row.values == {"external_id": "FAMILY1-01", "expiry_date": expiry}
+
+
+def test_ending_takes_the_coverages_end_before_the_members() -> None:
+    ends = ("NM1*IL", "DTP*357*D8*20261031~NM1*IL"), ("DTP*348", "DTP*349*D8*20260930~DTP*348")
+    assert one(member(("*021*28", "*024*28"), *ends)).values["expiry_date"] == "2026-09-30"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        ("*021*28", "*002*28", ("INS03", "unknown_code")),
+        ("*021*28", "**28", ("INS03", "unknown_code")),
+        ("INS*Y", "INS*X", ("INS01", "unknown_code")),
+        ("REF*0F*FAMILY1~", "REF*0F~", ("external_id", "no_match_key")),
+    ],
+)
+def test_a_code_without_meaning_refuses_the_member_alone(old: str, new: str, fault: tuple[str, str]) -> None:
+    no_id = ("***34*900000001", "")
+    bad, good = rows_of(file_834(member((old, new), no_id), MEMBER))
+    assert (codes(bad), codes(good)) == ([fault], [])
+    assert bad.place == 8
+
+
+KEYS: list[tuple[Any, str, str]] = [
+    (None, MEMBER, "FAMILY1-01"),
+    (None, MEMBER.replace("REF*17*01~", ""), "900000001"),
+    # A longer REF*17 is a group of people and no person.
+    (None, MEMBER.replace("REF*17*01~", "REF*17*DIVISION~"), "900000001"),
+    ("REF*1L", MEMBER.replace("REF*17", "REF*1L*POL9~REF*17"), "POL9"),
+    ("REF*23", MEMBER.replace("REF*17", "REF*23*C-23~REF*17"), "C-23"),
+    ("REF*ZZ", MEMBER.replace("REF*17", "REF*ZZ*Z-1~REF*17"), "Z-1"),
+    ("NM109", MEMBER, "900000001"),
+    ("REF*0F + REF*17", MEMBER, "FAMILY1-01"),
+    (["REF*23", "REF*38+NM109"], MEMBER, "POLICY-900000001"),
+    # A reference of the coverage is not the member's.
+    (["REF*1L", "NM109"], MEMBER.replace("DTP*348", "REF*1L*GROUP~DTP*348"), "900000001"),
+]
+
+
+@pytest.mark.parametrize(("rule", "text", "key"), KEYS)
+def test_the_key_is_made_as_the_mapping_says(rule: Any, text: str, key: str) -> None:
+    mapping = {} if rule is None else {"external_id": rule, "member_id": "NM109"}
+    assert one(text, mapping=mapping).values["external_id"] == key
+
+
+def test_another_reference_can_carry_the_person_code() -> None:
+    row = one(MEMBER.replace("REF*17*01", "REF*ZZ*7"), mapping={"person_code": "REF*ZZ"})
+    assert row.values["external_id"] == "FAMILY1-7"
+
+
+@pytest.mark.parametrize(
+    ("rule", "plan"),
+    [("REF*1L", "COVERAGE"), ("REF*38", "POLICY"), ("HD03", "HLT"), ("HD04", "PPO 500"), ("REF*XX", None)],
+)
+def test_a_reference_or_the_coverage_names_the_plan(rule: str, plan: str | None) -> None:
+    text = MEMBER.replace("REF*17", "REF*1L*OWN~REF*17").replace("DTP*348", "REF*1L*COVERAGE~DTP*348")
+    assert one(text, mapping={"plan": rule}).plan == plan
+    assert one(text).plan is None
+
+
+def test_the_mapping_translates_plans_and_one_it_does_not_know_is_refused() -> None:
+    mapping = {"plan": "HD04", "plans": {"PPO 500": "gold"}}
+    known, unknown = rows_of(file_834(MEMBER, MEMBER.replace("PPO 500", "HMO")), mapping=mapping)
+    assert (known.plan, codes(known)) == ("gold", [])
+    assert (unknown.plan, codes(unknown)) == (None, [("plan", "unknown_plan")])
+
+
+def test_chosen_insurance_lines_count_as_medical() -> None:
+    text = MEMBER.replace(HD, HD + "HD*021**VIS*Eyes~DTP*348*D8*20200101~")
+    assert one(text, mapping={"lines": ["VIS"]}).values["medical_plan_description"] == "Eyes"
+
+
+def test_each_transaction_has_its_own_date_and_payor() -> None:
+    end = MEMBER.replace("*021*28", "*024*28")
+    content = interchange(transaction(end), transaction(end, control="0002", day="20261201"))
+    assert [row.values["expiry_date"] for row in rows_of(content)] == ["2026-11-20", "2026-12-01"]

@@ -1,0 +1,77 @@
+"""Who works on which file: one at a time per account, and never two workers on one."""
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from frontdesk.db import Database
+from frontdesk.files.claims import LostClaim, claim_next
+from tests.conftest import SetClock
+from tests.factories import make_customer
+from tests.files.loading import Desk, csv_of, row
+
+
+def test_a_stopped_file_goes_on_where_it_stopped(desk: Desk) -> None:
+    file = desk.hand_in(csv_of(row(n) for n in range(30)))
+    looks = iter([False, False, True])
+    desk.turn = replace(desk.turn, chunk_rows=10, stop=lambda: next(looks))
+    stopped = desk.work(file)
+    assert (stopped.state, stopped.rows_done, stopped.counts) == ("waiting", 20, {"created": 20})
+    desk.turn = replace(desk.turn, stop=lambda: False)
+    done = desk.work(file)
+    assert (done.state, done.rows_done, done.counts) == ("done", 30, {"created": 30})
+    assert [line["row"] for line in desk.report(file)] == list(range(2, 32))
+
+
+def test_an_account_has_one_file_at_a_time_and_another_account_its_own(
+    desk: Desk, db: Database, clock: SetClock
+) -> None:
+    other = Desk(db, make_customer(db, name="Other"), clock)
+    first, second = desk.hand_in(csv_of([row(1)])), desk.hand_in(csv_of([row(2)]))
+    theirs = other.hand_in(csv_of([row(3)]))
+    claims = [claim_next(db, clock) for _ in range(3)]
+    assert [claim and claim.file.id for claim in claims] == [first.id, theirs.id, None]
+    assert claim_next(db, clock, only=second.id) is None
+
+
+def test_a_worker_that_slept_past_its_lease_changes_nothing(
+    desk: Desk, db: Database, clock: SetClock
+) -> None:
+    file = desk.hand_in(csv_of([row(1)]))
+    sleeper = claim_next(db, clock, lease_seconds=-1)
+    assert sleeper is not None
+    assert desk.work(file).state == "done"
+    with pytest.raises(LostClaim):
+        sleeper.update(counts={"created": 99})
+    assert desk.look_at(file).counts == {"created": 1}
+
+
+def test_two_workers_share_the_files_and_apply_each_once(desk: Desk, db: Database, clock: SetClock) -> None:
+    other = Desk(db, make_customer(db, name="Other"), clock)
+    files = [
+        whose.hand_in(csv_of(row(100 * n + k) for k in range(40)))
+        for n, whose in enumerate([desk, other, desk, other, desk])
+    ]
+
+    def work() -> None:
+        while any(desk.look_at(file).state in ("waiting", "running") for file in files):
+            desk.work_on_any()
+
+    workers = [threading.Thread(target=work) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert [desk.look_at(file).counts for file in files] == [{"created": 40}] * 5
+    assert desk.count("members") == desk.count("member_history") == 200
+
+
+def test_what_breaks_off_while_it_is_received_is_never_loaded_and_forgotten(
+    desk: Desk, clock: SetClock
+) -> None:
+    desk.begin()
+    assert claim_next(desk.db, clock) is None
+    clock.advance(25 * 3600)
+    desk.forget()
+    assert desk.count("eligibility_files") == 0

@@ -1,0 +1,90 @@
+"""Loading a file: what each row becomes, and what is stored."""
+
+import pytest
+
+from frontdesk.files import FileState
+from tests.files.loading import Desk, csv_of, lines_of, row
+
+
+def test_every_row_of_a_new_file_creates_a_member_and_is_reported(desk: Desk) -> None:
+    file = desk.load(csv_of(row(n) for n in range(1200)))
+    assert (file.state, file.counts, file.rows_total, file.rows_done) == (
+        "done",
+        {"created": 1200},
+        1200,
+        1200,
+    )
+    assert desk.count("members") == desk.count("member_history") == 1200
+    assert desk.outcomes(file) == [(n + 2, "created", "") for n in range(1200)]
+
+
+def test_the_same_file_twice_changes_nothing_and_invites_nobody(desk: Desk) -> None:
+    content = lines_of(row(n, email=f"r{n}@example.com", invite_immediately=True) for n in range(700))
+    desk.load(content)
+    invited, history = desk.count("invitations"), desk.count("member_history")
+    assert desk.load(content).counts == {"unchanged": 700}
+    assert (desk.count("invitations"), desk.count("member_history")) == (invited, history) == (700, 700)
+
+
+def test_a_refused_row_does_not_stop_its_neighbours(desk: Desk) -> None:
+    file = desk.load(csv_of([row(1), row(2, gender="x", zipcode="1"), row(3), row(4, member_id="M00001")]))
+    assert file.counts == {"created": 2, "refused": 2}
+    assert desk.outcomes(file) == [
+        (2, "created", ""),
+        (3, "refused", "not_allowed"),
+        (3, "refused", "malformed_zipcode"),
+        (4, "created", ""),
+        (5, "refused", "not_unique"),
+    ]
+    assert set(desk.members()) == {"E00001", "E00003"}
+
+
+def test_a_malformed_email_costs_only_itself(desk: Desk) -> None:
+    desk.load(csv_of([row(1, email="old@example.com")]))
+    file = desk.load(csv_of([row(1, email="not an address", last_name="New"), row(2, email="nor this")]))
+    assert file.counts == {"updated": 1, "created": 1, "warned": 2}
+    assert desk.members()["E00001"]["email"] == "old@example.com"
+    assert desk.outcomes(file)[1] == (2, "warned", "email_dropped")
+
+
+def test_identical_repeats_are_one_and_differing_ones_are_both_refused(desk: Desk) -> None:
+    rows = [row(1), row(2), row(1), row(2, last_name="Other"), row(3)]
+    file = desk.load(csv_of(rows))
+    assert file.counts == {"created": 2, "unchanged": 1, "refused": 2}
+    assert [line[2] for line in desk.outcomes(file) if line[1] == "refused"] == ["repeated_differently"] * 2
+    assert set(desk.members()) == {"E00001", "E00003"}
+
+
+def test_a_row_under_another_plan_moves_the_member(desk: Desk) -> None:
+    desk.load(csv_of([row(1)]))
+    assert desk.load(csv_of([row(1)]), plan=1).counts == {"moved": 1}
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"external_id,dob\n", b"name,dob\nRobin,1980-01-01\n", b"\x1f\x8bnonsense"]
+)
+def test_a_file_that_cannot_be_read_applies_nothing_and_says_where(desk: Desk, content: bytes) -> None:
+    file = desk.load(content)
+    assert file.state == FileState.FAILED
+    assert file.problem is not None
+    assert desk.count("members") == desk.count("file_outcomes") == 0
+
+
+def test_a_fault_late_in_a_file_is_found_before_anything_is_applied(desk: Desk) -> None:
+    content = csv_of(row(n) for n in range(3000)) + b"\xff\xfe,,,,,,,,\n"
+    file = desk.load(content)
+    assert (file.state, desk.count("members")) == ("failed", 0)
+
+
+def test_the_history_of_a_member_names_the_file_and_the_audit_trail_has_the_file_once(desk: Desk) -> None:
+    file = desk.load(csv_of(row(n) for n in range(3)))
+    with desk.db.read() as tx:
+        keys = tx.exec_driver_sql("SELECT DISTINCT request_id, client FROM member_history").all()
+        actions = tx.exec_driver_sql("SELECT action FROM audit_entries ORDER BY id").scalars().all()
+    assert [tuple(key) for key in keys] == [(f"file-{file.id}", "client-1")]
+    assert actions == ["file.received", "file.done"]
+
+
+def test_the_content_is_gone_when_the_file_is_done(desk: Desk) -> None:
+    desk.load(csv_of([row(1)]))
+    assert desk.count("file_parts") == 0

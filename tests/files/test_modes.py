@@ -1,0 +1,132 @@
+"""Full files end who is missing, behind a brake; dry runs tell the same and do nothing."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from frontdesk.files import EligibilityFile, approve_file, cancel_file
+from tests.files.loading import Desk, csv_of, lines_of, row
+
+
+def approve(desk: Desk, file: EligibilityFile) -> EligibilityFile:
+    with desk.db.write() as tx:
+        approve_file(tx, file.id, desk.asked(), account_id=None)
+    return desk.work(file)
+
+
+def expiries(desk: Desk) -> dict[str, Any]:
+    return {key: member["expiry_date"] for key, member in desk.members().items()}
+
+
+def test_a_change_file_leaves_alone_whom_it_does_not_name(desk: Desk) -> None:
+    desk.load(csv_of(row(n) for n in range(5)))
+    desk.load(csv_of([row(1)]))
+    assert set(expiries(desk).values()) == {None}
+
+
+def test_a_full_file_ends_whom_it_does_not_name_on_its_date(desk: Desk) -> None:
+    desk.load(csv_of(row(n) for n in range(5)))
+    file = desk.load(csv_of(row(n) for n in range(1, 4)), full=True)
+    assert file.counts == {"unchanged": 3, "ended": 2}
+    assert (file.members_before, file.members_missing, file.file_date) == (5, 2, "2026-11-20")
+    assert {key for key, day in expiries(desk).items() if str(day) == "2026-11-20"} == {"E00000", "E00004"}
+    assert next(line for line in desk.report(file) if line["row"] is None)["code"] == "ended_by_absence"
+
+
+def test_a_full_file_ends_nobody_of_another_plan_and_nobody_twice(desk: Desk) -> None:
+    desk.load(csv_of([row(1), row(2)]))
+    desk.load(csv_of([row(3)]), plan=1)
+    desk.load(csv_of([row(1)]), full=True)
+    file = desk.load(csv_of([row(1)]), full=True)
+    assert file.counts == {"unchanged": 1}
+    assert [str(day) for day in expiries(desk).values()] == ["None", "2026-11-20", "None"]
+
+
+def test_a_member_changed_after_the_work_began_is_not_ended(desk: Desk) -> None:
+    desk.load(csv_of([row(1), row(2)]))
+    file = desk.hand_in(csv_of([row(1)]), full=True)
+    with desk.db.write() as tx:
+        tx.exec_driver_sql(
+            "UPDATE members SET updated_at = '2026-11-20T12:00:01.000000Z' WHERE external_id = 'E00002'"
+        )
+    assert desk.work(file).counts == {"unchanged": 1}
+
+
+def test_the_brake_holds_a_file_that_would_end_too_many_until_it_is_approved(desk: Desk) -> None:
+    desk.load(csv_of(row(n) for n in range(60)))
+    held = desk.load(csv_of([*(row(n) for n in range(34)), row(100)]), full=True)
+    assert (held.state, held.counts, held.members_missing) == ("held", {"unchanged": 34, "created": 1}, 26)
+    assert set(expiries(desk).values()) == {None}
+    done = approve(desk, held)
+    assert (done.state, done.counts) == ("done", {"unchanged": 34, "created": 1, "ended": 26})
+
+
+def test_a_file_of_less_than_half_of_the_last_one_is_held(desk: Desk) -> None:
+    desk.load(csv_of(row(n) for n in range(20)), full=True)
+    held = desk.load(csv_of(row(n) for n in range(9)), full=True)
+    assert held.state == "held"
+    assert held.problem is not None
+    assert "less than half" in held.problem["message"]
+    assert desk.load(csv_of(row(n) for n in range(10)), full=True).state == "done"
+
+
+def test_a_held_file_that_is_cancelled_ends_nobody(desk: Desk) -> None:
+    desk.load(csv_of(row(n) for n in range(60)))
+    held = desk.load(csv_of([row(1)]), full=True)
+    with desk.db.write() as tx:
+        assert cancel_file(tx, held.id, desk.asked(), account_id=None).state == "cancelled"
+    assert set(expiries(desk).values()) == {None}
+    assert desk.count("file_parts") == 0
+
+
+def test_an_account_goes_on_with_other_files_while_one_is_held(desk: Desk) -> None:
+    desk.load(csv_of(row(n) for n in range(60)))
+    assert desk.load(csv_of([row(1)]), full=True).state == "held"
+    assert desk.load(csv_of([row(2)])).state == "done"
+
+
+TANGLED = [
+    row(1, last_name="Changed"),
+    row(2, member_id="M00001"),  # taken
+    row(3, member_id="M-NEW"),  # gives up M00003 ...
+    row(50, member_id="M00003"),  # ... which this one takes, a row later
+    row(51, member_id="M00003"),  # and this one can't
+    row(52, email="shared@example.com"),
+    row(53, email="SHARED@example.com"),
+    row(54, email="nothing"),
+    row(54, email="nothing"),
+    row(55),
+    row(55, zipcode="1"),
+    row(56, invite_immediately=True, email="new@example.com"),
+]
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_dry_run_reports_what_the_real_run_does_and_writes_nothing(desk: Desk, full: bool) -> None:
+    """Also over chunks: what a row of one gives up, a row of another may take."""
+    desk.turn = replace(desk.turn, chunk_rows=5)
+    desk.load(csv_of(row(n) for n in range(20)))
+    filling = [row(n) for n in range(1000, 1020)]
+    content = lines_of([*TANGLED[:3], *filling, *TANGLED[3:]])
+    before = desk.members(), desk.count("member_history"), desk.count("invitations")
+    dry = desk.load(content, full=full, dry_run=True)
+    assert (desk.members(), desk.count("member_history"), desk.count("invitations")) == before
+    real = desk.load(content, full=full)
+    assert dry.counts == real.counts
+    assert desk.report(dry) == desk.report(real)
+    assert dry.counts["refused"] == 5
+
+
+def test_a_dry_run_of_a_full_file_tells_of_the_brake_and_is_done(desk: Desk) -> None:
+    desk.load(csv_of(row(n) for n in range(60)))
+    dry = desk.load(csv_of([row(1)]), full=True, dry_run=True)
+    assert (dry.state, dry.counts) == ("done", {"unchanged": 1})
+    assert dry.problem is not None
+    assert dry.problem["code"] == "brake"
+
+
+def test_a_dry_run_has_nothing_to_undo(desk: Desk) -> None:
+    file = replace(desk.load(csv_of([row(1)]), dry_run=True))
+    with pytest.raises(Exception, match="dry run"):
+        desk.undo(file)
