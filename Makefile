@@ -36,7 +36,7 @@ format: setup ## Write the code the way `check` wants it
 	@$(BIN)/ruff format .
 
 faults: setup ## The long runs of the fault tests: hours
-	@FRONTDESK_FAULTS=long $(BIN)/pytest tests/faults -n 0
+	@FRONTDESK_FAULTS=long $(BIN)/pytest tests/faults tests/eligibility/test_model.py tests/api/test_hostile_json.py -n 0
 
 coverage: setup ## Every test, then the lines and branches that none of them reached
 	@rm -f .coverage .coverage.*

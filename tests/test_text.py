@@ -1,6 +1,10 @@
 """The rule of every text, and that hostile text is refused before anything expensive is done with it."""
 
+import unicodedata
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from frontdesk.text import Rejected, parse_text, shown_name
 
@@ -50,6 +54,22 @@ def test_the_limit_counts_characters_as_they_are_stored() -> None:
 
 def test_the_longest_text_that_can_still_be_short_enough_is_looked_at() -> None:
     assert parse_text(THREE_MARKS * 10, limit=10) == "\u1f82" * 10
+
+
+@given(
+    st.text(
+        st.sampled_from(
+            "aeo\u03b1\u0301\u0316\u0308\u0313\u0300\u0345\u0344\u0340\u1100\u1161\u11a8\u09c7\u09be\ufb2c\u1f82\u0390 "
+        ),
+        max_size=60,
+    )
+)
+def test_text_is_too_long_exactly_when_its_stored_form_is(text: str) -> None:
+    composed = unicodedata.normalize("NFC", text.strip())
+    if len(composed) > 10:
+        assert code_of(text) == "too_long"
+    else:
+        assert parse_text(text, limit=10) == composed
 
 
 @pytest.mark.parametrize("filler", ["\u0301\u0316", "\0", "\ud800", "e\u0301"])

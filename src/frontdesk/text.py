@@ -6,8 +6,7 @@ from urllib.parse import quote
 
 # Printable ASCII without a space at either end is already in the form that the rule asks for.
 _PLAIN = re.compile(r"[!-~](?:[ -~]*[!-~])?")
-# No character is more than four in any form of Unicode, so text more than four times too long is too long in every form.
-# To normalise it first would cost seconds: a long run of combining marks is put in order in quadratic time.
+# No character is more than four in any form of Unicode: one and the three marks that it takes up.
 _LONGEST_DECOMPOSITION = 4
 _REFUSED_CATEGORIES = {"Cc", "Cs", "Zl", "Zp"}  # controls, lone surrogates, line and paragraph separators
 
@@ -38,13 +37,25 @@ def parse_text(value: object, *, limit: int) -> str:
         raise Rejected("wrong_type", MESSAGES["wrong_type"])
     if not _PLAIN.fullmatch(value):
         value = value.strip()
-        if len(value) > _LONGEST_DECOMPOSITION * limit:
+        if len(value) > limit and _stays_too_long(value, limit):
             raise _too_long(limit)
         value = unicodedata.normalize("NFC", value)
         refuse_control_characters(value)
     if len(value) > limit:
         raise _too_long(limit)
     return value
+
+
+def _stays_too_long(value: str, limit: int) -> bool:
+    """Whether no normalisation can bring the text below the limit. To find out by normalising could cost seconds: a long
+    run of combining marks is put in order in quadratic time."""
+    if len(value) > _LONGEST_DECOMPOSITION * limit:
+        return True
+    run = staying = 0
+    for character in value:
+        run = run + 1 if unicodedata.combining(character) else 0
+        staying += run >= _LONGEST_DECOMPOSITION
+    return staying > limit
 
 
 def _too_long(limit: int) -> Rejected:

@@ -81,3 +81,9 @@ def test_setting_nothing_is_misuse(cli: CommandLine, account: str) -> None:
 def test_an_unknown_account_is_told(cli: CommandLine) -> None:
     assert "frontdesk account list" in cli.refused("deliverability", "show", "--account", "7")
     assert "frontdesk account list" in cli.refused("deliverability", "set", "--account", "7", "--enabled")
+
+
+def test_a_senders_name_can_not_hold_an_encoded_word(cli: CommandLine, account: str) -> None:
+    hidden = "=?utf-8?q?Care=0ABcc=3A=20others=40example.com?="
+    said = cli.refused("deliverability", "set", "--account", account, "--sender-name", hidden)
+    assert "--sender-name must not contain =?." in said

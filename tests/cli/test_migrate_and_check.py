@@ -44,3 +44,14 @@ def test_a_check_of_an_unreachable_database_hides_its_password(bare_cli: Command
     result = bare_cli.run("check", database_url="postgresql://somebody:hush@127.0.0.1:1/frontdesk")
     assert result.exit_code == 1
     assert "hush" not in result.output
+
+
+def test_an_installation_for_unrelated_customers_is_checked_against_its_own_setting(
+    bare_cli: CommandLine,
+) -> None:
+    bare_cli.json("migrate", uniqueness="account")
+    assert bare_cli.json("check", uniqueness="account") == {"ok": True, "problems": []}
+    assert "FRONTDESK_UNIQUENESS=account" in bare_cli.run("check").stdout
+    assert "FRONTDESK_UNIQUENESS=account" in bare_cli.refused("serve", "--port", "20003")
+    bare_cli.json("migrate")  # with the default setting: what is written down stays
+    assert bare_cli.json("check", uniqueness="account") == {"ok": True, "problems": []}

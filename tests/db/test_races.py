@@ -155,7 +155,10 @@ def test_a_connection_that_dies_before_a_statement_runs_the_set_again(
 def test_a_connection_that_dies_at_the_commit_leaves_the_outcome_unknown(
     db: Database, postgres: Databases
 ) -> None:
-    work = Scripted(lambda *_: postgres.kill_backends(str(db.engine.url.database)))
+    def die(*_: Any) -> None:
+        postgres.kill_backends(str(db.engine.url.database))
+
+    work = Scripted(die)
     with pytest.raises(Unavailable) as caught:
         write_together(db, ["a"], work)
     assert (caught.value.outcome_unknown, len(work.calls)) == (True, 1)

@@ -36,7 +36,7 @@ class Shelf:
 
 def run(test: Callable[[SharedReads[int], Shelf], Awaitable[None]]) -> None:
     async def bounded(executor: ThreadPoolExecutor) -> None:
-        await asyncio.wait_for(test(SharedReads(executor), shelf), WAIT_SECONDS)  # type: ignore[arg-type]
+        await asyncio.wait_for(test(SharedReads(executor), shelf), WAIT_SECONDS)
 
     shelf = Shelf()
     with ThreadPoolExecutor(4) as executor:

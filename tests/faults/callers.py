@@ -16,6 +16,11 @@ LONG = 20 if os.environ.get("FRONTDESK_FAULTS") == "long" else 1
 WAIT_SECONDS = 30
 
 
+def times(every_run: int, *, long: int) -> int:
+    """How often a fault is tried: in every run of the suite, and in the long one."""
+    return every_run if LONG == 1 else long
+
+
 def call(port: int, method: str, path: str, body: Any = None, token: str = "") -> tuple[int, Any]:
     """One request on a connection of its own. Raises OSError when the server goes away."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)

@@ -13,13 +13,13 @@ from frontdesk.config import read_config
 from frontdesk.db import Database, open_database
 from frontdesk.db.migrate import upgrade
 from tests.factories import Customer, make_customer
-from tests.faults.callers import LONG, Callers
+from tests.faults.callers import Callers, times
 from tests.faults.server import Server
 from tests.postgres import PostgresServer
 
-SERVER_KILLS = 25 * LONG  # on each of the two databases
-BACKEND_KILLS = 20 * LONG
-POSTMASTER_KILLS = 10 * LONG
+SERVER_KILLS = times(25, long=500)  # on each of the two databases
+BACKEND_KILLS = times(20, long=300)
+POSTMASTER_KILLS = times(10, long=100)
 
 
 def check_promises(db: Database, callers: Callers) -> None:

@@ -12,11 +12,11 @@ from frontdesk.config import read_config
 from frontdesk.db import Database, open_database
 from frontdesk.db.migrate import upgrade
 from tests.factories import make_customer
-from tests.faults.callers import LONG, Callers
+from tests.faults.callers import Callers, times
 from tests.faults.server import Server
 from tests.postgres import PostgresServer
 
-KILLS = 5 * LONG
+KILLS = times(5, long=100)
 SERVING = "SELECT pid FROM pg_stat_activity WHERE application_name = 'frontdesk' AND datname = 'crashed' ORDER BY pid"
 
 

@@ -5,12 +5,12 @@ import pytest
 from frontdesk.app import App
 from tests.conftest import Api
 from tests.factories import Customer, make_customer
-from tests.faults.callers import LONG
+from tests.faults.callers import times
 from tests.postgres import Databases
 
 pytestmark = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
 
-CUTS = 5 * LONG
+CUTS = times(5, long=100)
 
 
 @pytest.fixture

@@ -15,11 +15,13 @@ import pytest
 from frontdesk.clock import system_clock
 from frontdesk.db import Database
 from tests.factories import Customer, make_customer, member_body
-from tests.faults.callers import LONG, WAIT_SECONDS
+from tests.faults.callers import WAIT_SECONDS, times
 from tests.faults.server import Server
 
 CALLERS = 8
-ROUNDS = 20 * LONG  # for each of three keys, on each of two databases
+ROUNDS = times(
+    20, long=400
+)  # for each of three keys, on each of two databases: 120 in a run, 2,400 in the long one
 SAME = {
     "external_id": ("external_id", "member_id", "email"),  # the same member, sent eight times
     "member_id": ("member_id",),

@@ -1,14 +1,16 @@
 """Whether the caller takes JSON and sends JSON, by its Accept and Content-Type headers."""
 
-from functools import lru_cache
+from functools import _lru_cache_wrapper, lru_cache
 
 from frontdesk.web.exchange import Exchange, Refused
+
+LONGEST_REMEMBERED = 200
 
 
 def check_accept(exchange: Exchange) -> None:
     """Raises Refused(406) when Accept excludes JSON; without the header everything is welcome."""
     sent = exchange.header(b"accept")
-    if sent is not None and not _accepts_json(sent):
+    if sent is not None and not _answer(_accepts_json, sent):
         raise Refused("not_acceptable", "Only application/json is served here.")
 
 
@@ -16,8 +18,15 @@ def check_json_body(exchange: Exchange) -> None:
     """Raises Refused(415) for a body declared as anything other than JSON in UTF-8."""
     sent = exchange.header(b"content-type")
     encoding = exchange.header(b"content-encoding")
-    if (sent is not None and not _is_json(sent)) or (encoding is not None and encoding.lower() != "identity"):
+    if (sent is not None and not _answer(_is_json, sent)) or (
+        encoding is not None and encoding.lower() != "identity"
+    ):
         raise Refused("unsupported_media_type", "Send the body as application/json in UTF-8, not compressed.")
+
+
+def _answer(question: "_lru_cache_wrapper[bool]", header: str) -> bool:
+    """From memory where it is worth keeping: a cache full of the longest headers there may be would hold megabytes."""
+    return question(header) if len(header) <= LONGEST_REMEMBERED else question.__wrapped__(header)
 
 
 @lru_cache(maxsize=256)

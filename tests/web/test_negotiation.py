@@ -1,0 +1,42 @@
+"""Headers made to hurt: they are judged like others, and no memory is filled with them."""
+
+import pytest
+
+from frontdesk.web.exchange import Exchange, Refused
+from frontdesk.web.negotiation import _accepts_json, _is_json, check_accept, check_json_body
+
+LONG = 30_000
+
+
+def request(**headers: str) -> Exchange:
+    async def receive() -> dict[str, object]:
+        return {}
+
+    sent = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    return Exchange({"headers": sent, "method": "POST", "path": "/", "query_string": b""}, receive)
+
+
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "text/html," * 3_000,
+        "*/*;q=0," * 3_000,
+        "application/json;q=nan",
+        "application/json;q=-1",
+        ";" * LONG,
+        "," * LONG,
+    ],
+)
+def test_an_accept_header_without_json_is_refused_however_long_it_is(accept: str) -> None:
+    with pytest.raises(Refused):
+        check_accept(request(accept=accept))
+
+
+def test_long_headers_are_judged_and_not_remembered() -> None:
+    before = _accepts_json.cache_info().currsize, _is_json.cache_info().currsize
+    for number in range(5):
+        check_accept(request(accept="application/json," + "x/y," * 5_000 + str(number)))
+        check_json_body(request(content_type="application/json;" + "a=b;" * 5_000 + str(number)))
+        with pytest.raises(Refused):
+            check_json_body(request(content_type="x" * LONG + str(number)))
+    assert (_accepts_json.cache_info().currsize, _is_json.cache_info().currsize) == before
