@@ -48,7 +48,7 @@ PLAN_VALUES = {name: values(PLAN_PATCH["properties"][name], "Gold") for name in 
 
 
 @pytest.mark.parametrize("name", FIELDS)
-@settings(max_examples=80 * LONG, database=None, deadline=None, derandomize=LONG == 1)
+@settings(max_examples=50 * LONG, database=None, deadline=None, derandomize=LONG == 1)
 @given(data=st.data())
 def test_a_members_schema_and_parser_agree_on_every_field(name: str, data: st.DataObject) -> None:
     value = data.draw(MEMBER_VALUES[name])
@@ -57,7 +57,7 @@ def test_a_members_schema_and_parser_agree_on_every_field(name: str, data: st.Da
 
 
 @pytest.mark.parametrize("name", CHANGEABLE)
-@settings(max_examples=80 * LONG, database=None, deadline=None, derandomize=LONG == 1)
+@settings(max_examples=50 * LONG, database=None, deadline=None, derandomize=LONG == 1)
 @given(data=st.data())
 def test_a_plans_schema_and_parser_agree_on_every_field(name: str, data: st.DataObject) -> None:
     value = data.draw(PLAN_VALUES[name])
