@@ -2,6 +2,7 @@
 
 import pytest
 
+from frontdesk.web.deadlines import Deadlines
 from frontdesk.web.exchange import Exchange, Refused
 from frontdesk.web.negotiation import _accepts_json, _is_json, check_accept, check_json_body
 
@@ -13,7 +14,9 @@ def request(**headers: str) -> Exchange:
         return {}
 
     sent = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
-    return Exchange({"headers": sent, "method": "POST", "path": "/", "query_string": b""}, receive)
+    return Exchange(
+        {"headers": sent, "method": "POST", "path": "/", "query_string": b""}, receive, Deadlines(10)
+    )
 
 
 @pytest.mark.parametrize(
