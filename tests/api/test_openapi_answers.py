@@ -152,6 +152,7 @@ RECIPES: tuple[tuple[set[str], str, Recipe], ...] = (
     (OF_JSON | OF_OAUTH, "413/large", lambda tries: tries.raw(b" " * 65_537)),
     (OF_JSON | OF_OAUTH, "415/type", lambda tries: tries.raw(b"{}", "text/plain")),
     (set(INVALID), "422/faults", with_invalid_fields),
+    (set(OPERATIONS), "431/long", lambda tries: tries.send(headers={"X-Long": "x" * 16_384})),
     (OF_TOKENS, "429/limited", beyond_the_limit),
     (OF_OAUTH, "429/rate_limited", after_many_failures),
     ({"isReady"}, "503/not_migrated", before_a_migration),

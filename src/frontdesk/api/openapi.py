@@ -23,7 +23,7 @@ List plans with a live picture of each queue, change a plan, and say who is elig
 - Errors are problem details (RFC 9457), those of /oauth are errors of RFC 6749. [/problems](/problems) explains every \
 problem, fault code, warning and reason.
 - Unknown fields of a body, and unknown query parameters, are ignored. /v2 changes only by addition.
-- What is not HTTP, or has headers of more than 64 KiB, is refused by the server itself: an empty 400 or 431.
+- What is not HTTP is refused by the server itself: an empty 400.
 """
 
 _SCOPES = {

@@ -130,6 +130,7 @@ DETAILS: dict[str, dict[str, str]] = {
     "unsupported_media_type": {"type": "Send the body as application/json in UTF-8, not compressed."},
     "rate_limited": {"limited": "The client has used its requests of this minute."},
     "method_not_allowed": {"method": "This path has other methods."},
+    "headers_too_large": {"long": "The headers may have 16384 bytes at most."},
     "unavailable": {"busy": "The database is busy."},
     "invalid": {"faults": "Some fields are not valid."},
 }

@@ -11,7 +11,7 @@ from frontdesk.web.problems import PROBLEMS
 
 Json = dict[str, Any]
 
-OF_EVERY_ENDPOINT = ("method_not_allowed", "internal")
+OF_EVERY_ENDPOINT = ("method_not_allowed", "headers_too_large", "internal")
 OF_TOKENS = ("malformed", "unauthorized", "forbidden", "rate_limited", "unavailable")
 OF_BODIES = ("malformed", "timeout", "too_large", "unsupported_media_type", "unavailable")
 
@@ -25,9 +25,9 @@ _HEADERS: dict[str, tuple[str, ...]] = {
     "unavailable": ("Retry-After",),
 }
 # These are told before it is known which client asks.
-_BEFORE_LIMITS = {"unauthorized", "forbidden", "method_not_allowed"}
+_BEFORE_LIMITS = {"unauthorized", "forbidden", "method_not_allowed", "headers_too_large"}
 # Of /oauth, these are told by the door, before the request's own handler is asked.
-_BEFORE_OAUTH = {"method_not_allowed", "not_acceptable"}
+_BEFORE_OAUTH = {"method_not_allowed", "not_acceptable", "headers_too_large"}
 NO_STORE = ("Cache-Control", "Pragma")
 
 

@@ -61,6 +61,7 @@ class Resource:
         self._telemetry.answered(exchange, self._route, answer.status, perf_counter() - started)
 
     async def _answer(self, exchange: Exchange) -> Answer:
+        exchange.check_size_of_headers()
         endpoint = self._endpoints.get(exchange.method)
         if endpoint is None:
             if not self._endpoints:

@@ -15,6 +15,7 @@ from frontdesk.web.deadlines import Deadlines
 from frontdesk.web.forwarded import Network, caller_address
 
 BODY_LIMIT_BYTES = 64 * 1024
+HEADERS_LIMIT_BYTES = 16 * 1024
 BODY_DEADLINE_SECONDS = 10
 
 Message = MutableMapping[str, Any]
@@ -99,6 +100,11 @@ class Exchange:
 
     def times_sent(self, name: bytes) -> int:
         return sum(key == name for key, _ in self._headers)
+
+    def check_size_of_headers(self) -> None:
+        """Raises Refused above 16 KiB; the server before us takes more."""
+        if sum(len(name) + len(value) for name, value in self._headers) > HEADERS_LIMIT_BYTES:
+            raise Refused("headers_too_large", "The headers may have 16384 bytes at most.")
 
     def address(self, trusted_proxies: Sequence[Network]) -> str:
         """The address of the caller: the connection's, unless a proxy that the installation trusts tells another."""

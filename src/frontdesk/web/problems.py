@@ -44,6 +44,9 @@ PROBLEMS: dict[str, Problem] = {
     "unsupported_media_type": Problem(415, "Send JSON", "The body is declared as something other than JSON."),
     "invalid": Problem(422, "Some fields are not valid", "`errors` names every field at fault."),
     "rate_limited": Problem(429, "Too many requests", "Retry-After says when the next one is welcome."),
+    "headers_too_large": Problem(
+        431, "The headers are too large", "Names and values of the request's headers have more than 16 KiB."
+    ),
     "internal": Problem(
         500, "Something went wrong here", "A fault of the service; the request id finds it in the log."
     ),
