@@ -34,7 +34,7 @@ def test_the_command_tree_is_the_documented_one() -> None:
         *("queue join", "queue leave", "queue list"),
         *("member show", "member eligible", "invitations list"),
         *("file load", "file resume", "file list", "file show", "file report"),
-        *("file approve", "file cancel", "file undo"),
+        *("file approve", "file cancel", "file undo", "file mapping"),
     }
 
 
