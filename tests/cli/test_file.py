@@ -97,3 +97,17 @@ def test_a_mapping_that_is_no_json_is_refused(cli: CommandLine, plan: str, tmp_p
     mapping.write_text("columns")
     path = written(tmp_path, [row(1)])
     assert "not a JSON object" in cli.refused("file", "load", path, "--plan", plan, "--mapping", str(mapping))
+
+
+def test_an_accounts_mapping_reads_the_files_that_bring_none(
+    cli: CommandLine, plan: str, tmp_path: Path
+) -> None:
+    mapping = tmp_path / "mapping.json"
+    mapping.write_text('{"columns": {"Employee No": "external_id"}}')
+    assert cli.json("file", "mapping", "--account", "1") is None
+    cli.json("file", "mapping", "--account", "1", "--set", str(mapping))
+    path = Path(written(tmp_path, [row(1)]))
+    path.write_text(path.read_text().replace("external_id", "Employee No"))
+    assert cli.json("file", "load", str(path), "--plan", plan)["counts"] == {"created": 1}
+    cli.json("file", "mapping", "--account", "1", "--clear")
+    assert cli.run("file", "load", str(path), "--plan", plan).exit_code == 1

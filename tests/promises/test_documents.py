@@ -9,6 +9,7 @@ import pytest
 
 from frontdesk.config import SETTINGS
 from frontdesk.eligibility import Outcome
+from frontdesk.files import FileState
 from frontdesk.invitations import Delivery, State
 from tests.conftest import Api
 
@@ -23,7 +24,7 @@ def test_every_setting_is_documented_with_its_default_and_sentence() -> None:
     assert len(re.findall(r"^\| FRONTDESK_", text, re.MULTILINE)) == len(SETTINGS)
 
 
-@pytest.mark.parametrize("states", [Outcome, State, Delivery])
+@pytest.mark.parametrize("states", [Outcome, State, Delivery, FileState])
 def test_every_state_diagram_has_the_states_of_the_code(states: type[StrEnum]) -> None:
     text = (ROOT / "docs/states.md").read_text()
     [diagram] = re.findall(rf"\.{states.__name__}`\)\n\n```mermaid\n(.*?)```", text, re.DOTALL)

@@ -15,8 +15,8 @@ import typer
 
 from frontdesk.access import get_account
 from frontdesk.cli.file_progress import work_on
-from frontdesk.cli.installation import Deed, ask, change_in, migrated_database
-from frontdesk.cli.options import Json, OnlyAccount, PlanId, checked_id
+from frontdesk.cli.installation import Deed, ask, change, change_in, migrated_database
+from frontdesk.cli.options import AccountId, Json, OnlyAccount, PlanId, checked_id
 from frontdesk.cli.output import FAILED, print_json, say, settings, show_list, show_one
 from frontdesk.db import Database, Tx
 from frontdesk.errors import FrontdeskError
@@ -33,9 +33,11 @@ from frontdesk.files import (
     cancel_file,
     file_body,
     get_file,
+    get_mapping,
     list_files,
     report_csv,
     report_json_lines,
+    set_mapping,
     summary,
     undo_file,
 )
@@ -207,6 +209,39 @@ def undo(file_id: FileId, *, as_json: Json = False) -> None:
     Example: frontdesk file undo 7
     """
     _deed(undo_file, file_id, as_json=as_json, go_on=True)
+
+
+@commands.command("mapping")
+def mapping_(
+    account: AccountId,
+    *,
+    set_: Annotated[
+        Path | None,
+        typer.Option(
+            "--set", metavar="F", exists=True, dir_okay=False, help="JSON file with the new mapping."
+        ),
+    ] = None,
+    clear: Annotated[bool, typer.Option("--clear", help="Take the mapping away.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show or set how an account's files name things; a file that brings its own mapping is read by that.
+
+    Example: frontdesk file mapping --account 1 --set mapping.json
+    """
+    named = None if set_ is None else _read_mapping(set_)
+
+    def work(deed: Deed) -> dict[str, Any] | None:
+        get_account(deed.tx, account)
+        if named is not None or clear:
+            set_mapping(deed.tx, account, named, now=deed.now)
+            deed.record("file.mapping_set", account_id=account)
+        return get_mapping(deed.tx, account)
+
+    found = change(work)
+    if as_json or found is not None:
+        print_json(found)
+    else:
+        say("The account has no mapping: its files name things as the interface does.")
 
 
 def _deed(do: Any, file_id: int, *, as_json: bool, go_on: bool) -> None:

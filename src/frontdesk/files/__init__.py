@@ -10,7 +10,9 @@ from frontdesk.files.jobs import (
     begin_file,
     cancel_file,
     get_file,
+    get_mapping,
     list_files,
+    set_mapping,
     undo_file,
 )
 from frontdesk.files.load import Turn
@@ -34,10 +36,12 @@ __all__ = [
     "file_body",
     "forget_unfinished",
     "get_file",
+    "get_mapping",
     "list_files",
     "report_csv",
     "report_json_lines",
     "run_next",
+    "set_mapping",
     "summary",
     "undo_file",
 ]

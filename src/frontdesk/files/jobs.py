@@ -13,6 +13,7 @@ from frontdesk import audit
 from frontdesk.db import Tx
 from frontdesk.errors import FrontdeskError, NotFound
 from frontdesk.files import store
+from frontdesk.files.mapping import parse_mapping
 from frontdesk.files.rows import Format, Purpose
 from frontdesk.plans import get_plan
 
@@ -48,7 +49,9 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class NewFile:
-    """What a caller says of a file. `format` None: the first letters decide. `mapping` is its JSON object as sent."""
+    """What a caller says of a file. `format` None: the first letters decide. `mapping` is its JSON object as
+    sent; None: the account's own, if it has one.
+    """
 
     account_id: int
     plan_id: int
@@ -109,7 +112,7 @@ def begin_file(tx: Tx, new: NewFile, asked: Asked) -> EligibilityFile:
     values = {
         "format": new.format,
         "encoding": new.encoding,
-        "mapping": new.mapping,
+        "mapping": store.find_mapping(tx, new.account_id) if new.mapping is None else new.mapping,
         "mode": new.mode.value,
         "dry_run": new.dry_run,
     }
@@ -126,6 +129,18 @@ def get_file(tx: Tx, file_id: int, *, account_id: int | None, plan_id: int | Non
     ):
         raise NotFound("There is no such eligibility file.")
     return EligibilityFile(**row)
+
+
+def get_mapping(tx: Tx, account_id: int) -> dict[str, Any] | None:
+    """How the account's files name things, where they don't say it themselves."""
+    return store.find_mapping(tx, account_id)
+
+
+def set_mapping(tx: Tx, account_id: int, mapping: dict[str, Any] | None, *, now: datetime) -> None:
+    """For the files that come from now on; None takes it away. Raises Invalid."""
+    if mapping is not None:
+        parse_mapping(mapping)
+    store.save_mapping(tx, account_id, mapping, now)
 
 
 def list_files(tx: Tx, *, account_id: int | None, limit: int) -> list[EligibilityFile]:

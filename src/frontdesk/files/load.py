@@ -108,7 +108,9 @@ def _writer(claim: Claim, turn: Turn) -> AbstractContextManager[Write]:
 
 def _apply(claim: Claim, checked: Checked, turn: Turn, write: Write) -> None:
     size = turn.chunk_rows or (SQLITE_ROWS if claim.db.is_sqlite else POSTGRESQL_ROWS)
-    for lines in ahead(_lines(claim, checked, size)):
+    chunks = _lines(claim, checked, size)
+    # SQLite lets go of the interpreter at every row, and would wait for the reading thread each time.
+    for lines in chunks if claim.db.is_sqlite else ahead(chunks):
         turn.breathe(claim, Step.APPLY, claim.file.rows_done)
         write_chunk(claim, lines, write, rows_done=claim.file.rows_done + len(lines))
     turn.breathe(claim, Step.APPLY, claim.file.rows_done)

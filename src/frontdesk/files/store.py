@@ -8,7 +8,7 @@ from sqlalchemy import delete, func, insert, select, update
 
 from frontdesk.db import Tx
 from frontdesk.db.failures import violation_as
-from frontdesk.files.tables import eligibility_files, file_outcomes, file_parts
+from frontdesk.files.tables import eligibility_files, file_mappings, file_outcomes, file_parts
 
 _columns = eligibility_files.c
 
@@ -93,6 +93,19 @@ def last_full_rows(tx: Tx, plan_id: int, before_id: int) -> int | None:
         .limit(1)
     )
     return tx.execute(query).scalar()
+
+
+def find_mapping(tx: Tx, account_id: int) -> dict[str, Any] | None:
+    query = select(file_mappings.c.mapping).where(file_mappings.c.account_id == account_id)
+    return tx.execute(query).scalar()
+
+
+def save_mapping(tx: Tx, account_id: int, mapping: dict[str, Any] | None, now: datetime) -> None:
+    """None takes it away."""
+    tx.execute(delete(file_mappings).where(file_mappings.c.account_id == account_id))
+    if mapping is not None:
+        row = {"account_id": account_id, "mapping": mapping, "changed_at": now}
+        tx.execute(insert(file_mappings).values(**row))
 
 
 def insert_part(tx: Tx, file_id: int, number: int, content: bytes) -> None:

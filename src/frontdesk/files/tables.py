@@ -68,6 +68,15 @@ eligibility_files = Table(
     ),
 )
 
+# How an account's sender names things, where a file does not bring a mapping of its own.
+file_mappings = Table(
+    "file_mappings",
+    metadata,
+    Column("account_id", Id, ForeignKey("accounts.id"), primary_key=True),
+    Column("mapping", Json, nullable=False),
+    Column("changed_at", UtcTime, nullable=False),
+)
+
 # The content as it came, in pieces of 1 MiB (each deflated), so that any worker on any host can read it.
 file_parts = Table(
     "file_parts",

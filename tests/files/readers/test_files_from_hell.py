@@ -67,8 +67,8 @@ def test_text_that_ends_within_a_letter_is_refused_without_its_bytes() -> None:
 
 
 def test_a_wrong_column_count_in_row_700001_refuses_that_row_alone() -> None:
-    good = b"1,Boston\n" * 1000
-    pieces = chain([b"external_id,city\n"], repeat(good, 699), [good[:-9], b"1\n", good])
+    good = b"1\n" * 1000
+    pieces = chain([b"external_id\n"], repeat(good, 699), [good[:-2], b"1,2\n", good])
     rows = rows_of_stream(Pieces(pieces))
     bad = [(row.place, codes(row)) for row in rows if row.faults]
     assert bad == [(700_001, [("row", "wrong_column_count")])]

@@ -27,8 +27,7 @@ _PEOPLE = {"IL", "74"}  # NM1*70 is the old, wrong value
 _PHONES = ("CP", "HP", "TE")
 _LONGEST_PERSON_CODE = 3  # a REF*17 that is longer says something about a group of people
 
-# Where a segment belongs to: what opens each part of a member.
-_HEAD, _PERSON, _COVERAGE, _OTHER = range(4)
+# Providers, other payors, reporting categories, disabilities: their references and dates are not the member's.
 _OPENS_OTHER = {"LX", "COB", "LS", "DSB"}
 
 
@@ -91,9 +90,9 @@ class MemberReader:
         code = ins[3].strip()
         intent = _intent(code, transaction.purpose)
         key = self._first(self._mapping.external_id, parts)
-        plan, faults = self._plan(parts)
+        coverage = self._coverage(parts.coverages)
+        plan, faults = self._plan(parts, coverage)
         faults += _faults(intent, ins, key)
-        coverage = self._coverage(parts)
         end = coverage.dates.get("349") or parts.own.dates.get("357")
         if intent is Intent.END:
             values: dict[str, object] = {"external_id": key, "expiry_date": end or transaction.file_date}
@@ -129,19 +128,15 @@ class MemberReader:
         }
         return {field_name: value for field_name, value in found.items() if value}
 
-    def _coverage(self, parts: _Parts) -> _Level:
+    def _coverage(self, coverages: list[_Level]) -> _Level:
         """The medical coverage that lasts longest; any coverage where none is medical."""
-        coverages = parts.coverages
         if len(coverages) < 2:
             return coverages[0] if coverages else _NO_COVERAGE
         medical = [coverage for coverage in coverages if coverage.line in self._mapping.lines]
         return max(medical or coverages, key=lambda coverage: coverage.lasts)
 
-    def _plan(self, parts: _Parts) -> tuple[str | None, list[Fault]]:
+    def _plan(self, parts: _Parts, coverage: _Level) -> tuple[str | None, list[Fault]]:
         """A reference of the coverage goes before the member's own."""
-        if not self._mapping.plan:
-            return None, []
-        coverage = self._coverage(parts)
         named = self._first(self._mapping.plan, parts, coverage)
         if not named or not self._mapping.plans:
             return named or None, []

@@ -75,6 +75,14 @@ def upgrade() -> None:
 
 def _create_contents() -> None:
     op.create_table(
+        "file_mappings",
+        sa.Column("account_id", Id, nullable=False),
+        sa.Column("mapping", Json, nullable=False),
+        sa.Column("changed_at", UtcTime(), nullable=False),
+        sa.ForeignKeyConstraint(["account_id"], ["accounts.id"], name=op.f("fk_file_mappings_account_id")),
+        sa.PrimaryKeyConstraint("account_id", name=op.f("pk_file_mappings")),
+    )
+    op.create_table(
         "file_parts",
         sa.Column("file_id", Id, nullable=False),
         sa.Column("number", sa.Integer(), nullable=False),
@@ -94,6 +102,6 @@ def _create_contents() -> None:
 
 
 def downgrade() -> None:
-    for table in ("file_outcomes", "file_parts", "eligibility_files"):
+    for table in ("file_outcomes", "file_parts", "file_mappings", "eligibility_files"):
         op.drop_table(table)
     op.drop_index("ix_members_plan_id_id", "members")

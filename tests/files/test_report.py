@@ -1,0 +1,33 @@
+"""The report is safe to open in a spreadsheet, and says the same in both forms."""
+
+import csv
+import io
+
+from frontdesk.files.outcomes import Entry
+from frontdesk.files.report import lines_of, report_csv
+from tests.files.loading import Desk, csv_of, row
+
+
+def test_cells_that_a_spreadsheet_takes_for_formulas_are_made_harmless(desk: Desk) -> None:
+    keys = ["=1+1", "+1", "-1", "@SUM(A1)", "|calc", "%0", "\uff1d1", "E1"]
+    file = desk.load(csv_of(row(n, external_id=key) for n, key in enumerate(keys)))
+    text = b"".join(report_csv(desk.db, file.id)).decode()
+    cells = [line[1] for line in list(csv.reader(io.StringIO(text)))[1:]]
+    assert cells == [*(f"'{key}" for key in keys[:-1]), "E1"]
+
+
+def test_a_row_has_a_line_per_outcome_fault_and_warning() -> None:
+    refused = Entry(2, "E1", "refused", 0, [("dob", "not_a_date", "must be"), ("zipcode", "required", "is")])
+    assert [line[3:5] for line in lines_of(refused)] == [("not_a_date", "dob"), ("required", "zipcode")]
+    warned = Entry(3, "E2", "created", 5, [], [("email", "email_dropped")])
+    assert [line[2:5] for line in lines_of(warned)] == [
+        ("created", "", ""),
+        ("warned", "email_dropped", "email"),
+    ]
+
+
+def test_a_report_holds_no_value_of_a_refused_field(desk: Desk) -> None:
+    secret = "QUEBEC-CANARY"
+    file = desk.load(csv_of([row(1, gender=secret, dob=secret, zipcode=secret, email=secret)]))
+    assert secret not in str(desk.report(file))
+    assert secret not in str(desk.look_at(file))
