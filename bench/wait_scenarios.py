@@ -63,6 +63,22 @@ def comings_and_goings(random: Random) -> list[Shift]:
     return [*shifts, Shift((DAY,))]
 
 
+def lunch_in_turns(_: Random) -> list[Shift]:
+    """Eight doctors, each away for half an hour, two at a time."""
+    breaks = [(4 + 0.5 * (number % 4)) * HOUR for number in range(8)]
+    return [Shift(((0.0, start), (start + 0.5 * HOUR, DAY[1]))) for start in breaks]
+
+
+def evening(_: Random) -> list[Shift]:
+    """Eight doctors, of whom six go home one after another; two stay."""
+    ends = [*((5 + 0.6 * number) * HOUR for number in range(6)), DAY[1], DAY[1]]
+    return [Shift(((0.0, end),)) for end in ends]
+
+
+def fewer_after(start: float, rate: float, per_hour: float, least: float) -> Callable[[float], float]:
+    return lambda t: max(least, min(rate, rate - (t - start) / HOUR * per_hour))
+
+
 SCENARIOS = [
     Scenario("one doctor", {1: steady(4.6, lognormal(10 * MINUTE, 0.6))}, all_day(1)),
     Scenario("ten doctors", {1: steady(44, lognormal(12 * MINUTE, 0.7))}, all_day(10)),
@@ -79,6 +95,18 @@ SCENARIOS = [
     Scenario("lognormal visits, long tail", {1: steady(17, lognormal(12 * MINUTE, 1.3))}, all_day(4)),
     Scenario("bimodal visits", {1: steady(16.5, bimodal(5 * MINUTE, 30 * MINUTE, 0.7))}, all_day(4)),
     Scenario("doctors leave and arrive", {1: steady(31, lognormal(12 * MINUTE, 0.6))}, comings_and_goings),
+    Scenario(
+        "lunch breaks in turns",
+        {1: steady(33, lognormal(12 * MINUTE, 0.6))},
+        lunch_in_turns,
+        measured=(3 * HOUR, 8 * HOUR),
+    ),
+    Scenario(
+        "evening, doctors go home",
+        {1: Plan(fewer_after(5 * HOUR, 34, 6.5, 8), lognormal(12 * MINUTE, 0.6), 34)},
+        evening,
+        measured=(4 * HOUR, 10 * HOUR),
+    ),
     Scenario(
         "abandonment",
         {1: steady(24, lognormal(14 * MINUTE, 0.6), lognormal(25 * MINUTE, 0.8))},

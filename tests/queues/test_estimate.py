@@ -1,6 +1,7 @@
 """The wait estimate."""
 
 from dataclasses import replace
+from math import log
 
 import pytest
 from hypothesis import given, settings
@@ -164,6 +165,13 @@ def test_several_busy_doctors_are_free_sooner_than_one_of_them_on_average() -> N
     assert five < one / 2
 
 
+def test_visits_that_end_at_any_moment_alike_give_the_textbooks_wait() -> None:
+    """M/M/c: with c busy doctors and k ahead the mean wait is (k + 1) / c visits, however long the visits have lasted."""
+    exponential = [PastVisit(PLAN, -600 * log(1 - (i + 0.5) / 100), i * 37.0 % 100) for i in range(100)]
+    pool = Pool([busy(100), busy(500), busy(900), busy(1300)], [PLAN] * 11, exponential)
+    assert wait_of(pool) == pytest.approx(12 / 4 * 600, rel=0.07)
+
+
 def test_one_visit_that_nobody_ended_hardly_changes_the_estimate() -> None:
     pool = Pool([busy(0)], [PLAN] * 5, TEN_MINUTES)
     forgotten = replace(pool, past=[PastVisit(PLAN, 80_000.0, 0.0), *TEN_MINUTES])
@@ -190,9 +198,14 @@ def test_fewer_doctors_than_usual_become_more_and_more_become_fewer() -> None:
     pool = Pool([busy(0)] * 3, [PLAN] * 15, TEN_MINUTES)
     assert wait_of(replace(pool, duty=staying)) == wait_of(pool)
     assert wait_of(replace(pool, duty=[*staying, *changing, *back])) < wait_of(pool)
-    crowded = replace(pool, doctors=[busy(0)] * 7)
-    gone_for_good = [DutySpan(f"new {i}", 0.1 * HOUR, 0.0) for i in range(5)]
-    assert wait_of(replace(crowded, duty=[*staying, *changing, *gone_for_good])) != wait_of(crowded)
+
+
+def test_doctors_who_go_and_do_not_come_back_lengthen_the_wait_at_most_to_twice() -> None:
+    leaving = [DutySpan(f"goes {i}", 4 * HOUR, i * 0.1 * HOUR) for i in range(1, 9)]
+    staying = [DutySpan(f"stays {i}", 0.5 * HOUR, 0.0) for i in range(8)]
+    pool = Pool([busy(0)] * 8, [PLAN] * 100, TEN_MINUTES)
+    ending = wait_of(replace(pool, duty=[*leaving, *staying]))
+    assert wait_of(pool) < ending <= 2 * wait_of(pool)
 
 
 def test_a_line_of_ten_thousand_is_counted_at_the_rate_at_which_it_moves() -> None:

@@ -13,6 +13,7 @@ from frontdesk.queues.pool import DutySpan
 
 LATELY_SECONDS = 4 * 3600.0
 HALVINGS = 30
+LEAST_SHARE = 0.5  # of those on duty now: a wait is never told as more than twice what it is with them
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +52,15 @@ def staffing(spans: Iterable[DutySpan]) -> Staffing | None:
     if not gone or attended <= 0 or on_duty <= 0:
         return None
     away, back = _away(recent)
-    return_rate = back / away if away > 0 else 0.0
-    away_now = len({span.doctor for span in recent} - {span.doctor for span in recent if span.until_ago <= 0})
+    now = {span.doctor for span in recent if span.until_ago <= 0}
+    away_now = len({span.doctor for span in recent} - now)
+    return_rate, leaving_rate = back / away if away > 0 else 0.0, gone / on_duty
+    # Lately more than now may mean that they come back, or that the day ends: half of the one, half of the other.
+    balanced = return_rate * (away_now + len(now)) / (leaving_rate + return_rate)
+    expected = (on_duty / attended + balanced) / 2
     return Staffing(
-        usual=on_duty / attended,
-        settles_seconds=1 / (gone / on_duty + return_rate),
+        usual=max(expected, LEAST_SHARE * len(now)),
+        settles_seconds=1 / (leaving_rate + return_rate),
         comings_per_second=return_rate * away_now,
     )
 
