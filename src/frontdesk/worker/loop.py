@@ -35,6 +35,8 @@ DATABASE_RETRY_SECONDS = 1.0
 # Nothing is sent in the last part of a lease: the content and the answer take time too.
 LEASE_MARGIN = 0.2
 
+_MAY_HAVE_LEFT = (Kind.ACCEPTED, Kind.LOST)
+
 Answer = TypeVar("Answer")
 Time = Callable[[Tx], datetime]
 
@@ -241,7 +243,11 @@ class Worker:
     ) -> tuple[set[int], steps.Mark | None]:
         now = self._time_of(tx)
         judge = Judge(self._terms, self._meter, self._chance)
-        return steps.offer_and_settle(tx, [job.claimed for job in ready], outcomes, judge, now=now)
+        answer = steps.offer_and_settle(tx, [job.claimed for job in ready], outcomes, judge, now=now)
+        left = {outcome.one.letter.message_id for outcome in outcomes if outcome.kind in _MAY_HAVE_LEFT}
+        if left:
+            heed_early_reports(tx, left, now=now)
+        return answer
 
     def _write(self, work: Callable[[Tx], Answer]) -> Answer:
         """In one transaction, run again when it loses a race."""
