@@ -137,7 +137,7 @@ def _load(url: str, plan: str, path: str, chunk: int | None) -> dict[str, Any]:
 
     started = time.perf_counter()
     with db.write() as tx:
-        account = int(tx.exec_driver_sql(f"SELECT account_id FROM plans WHERE id = {int(plan)}").scalar_one())  # noqa: S608
+        account = int(tx.exec_driver_sql(f"SELECT account_id FROM plans WHERE id = {int(plan)}").scalar_one())
         file = begin_file(tx, NewFile(account, int(plan)), asked)
     upload = Upload(db, file)
     with Path(path).open("rb") as stream:
@@ -176,7 +176,7 @@ def _postgresql_limit(
         )
         for name in UNTOUCHED:
             connection.execute(f"CREATE UNIQUE INDEX ON members ({name})")
-    values = "SELECT " + ", ".join(f"nullif({name}, '')" for name in COLUMNS) + " FROM staging"  # noqa: S608 - constants
+    values = "SELECT " + ", ".join(f"nullif({name}, '')" for name in COLUMNS) + " FROM staging"
     script = f"CREATE TEMP TABLE staging {_TABLE};\n\\copy staging FROM '{path}' CSV\n{_UPSERT % values};\n"
     while True:
         if options.no_limit:

@@ -60,7 +60,7 @@ def _measure(url: str, log: Path, batch: int, batches: int) -> list[float]:
 
 
 def _group(db: Database, customer: Customer) -> int:
-    sql = f"SELECT provider_group_id FROM plans WHERE id = {customer.plan_ids[0]}"  # noqa: S608
+    sql = f"SELECT provider_group_id FROM plans WHERE id = {customer.plan_ids[0]}"
     return int(db.ask(lambda tx: tx.exec_driver_sql(sql).scalar_one()))
 
 

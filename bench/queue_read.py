@@ -78,7 +78,7 @@ def _contestant(stack: contextlib.ExitStack, url: str, log: Path) -> Contestant:
 
 def _fill(contestant: Contestant) -> None:
     now, plans = datetime.now(UTC), contestant.customer.plan_ids
-    sql = f"SELECT provider_group_id FROM plans WHERE id = {plans[0]}"  # noqa: S608
+    sql = f"SELECT provider_group_id FROM plans WHERE id = {plans[0]}"
     group = int(contestant.db.ask(lambda tx: tx.exec_driver_sql(sql).scalar_one()))
     events = [
         Event(f"on-{n}", EventType.DOCTOR_ON_DUTY, now, group, doctor=f"dr-{n}", capacity=1)

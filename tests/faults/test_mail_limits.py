@@ -19,6 +19,7 @@ from frontdesk.eligibility import Submission, enrol, find_expired, parse_member
 from frontdesk.invitations.delivery import (
     Claim,
     Claimed,
+    Judge,
     Kind,
     Meter,
     Outcome,
@@ -105,14 +106,7 @@ class Simulated:
         outcomes = [Outcome(one, kind) for one in self.in_hand[number]]
         self.in_hand[number] = []
         with self.db.write() as tx:
-            settle(
-                tx,
-                outcomes,
-                terms=self.terms,
-                meter=self.meters[number],
-                now=self.wall,
-                chance=random.Random(1),
-            )
+            settle(tx, outcomes, Judge(self.terms, self.meters[number], random.Random(1)), now=self.wall)
 
     def restart(self, number: int) -> None:
         """Killed and started again: what it knew and had in hand is gone."""
@@ -204,6 +198,19 @@ def test_the_whole_limit_is_used_hour_after_hour(db: Database) -> None:
             perform(world, ("deliver", number), 0)
     assert world.most_in_an_hour() == LIMIT
     assert len(world.accepted) >= 2 * LIMIT + 4
+
+
+@pytest.mark.parametrize("jump", [3600.0, 86_400.0, -86_400.0])
+def test_a_clock_that_leaps_frees_no_place(db: Database, jump: float) -> None:
+    world = Simulated(db, make_customer(db, now=NOW))
+    for _ in range(3):
+        perform(world, ("deliver", 0), 0)
+        world.advance(90, 1.0)
+    assert len(world.accepted) == LIMIT
+    world.offset += jump
+    for number in range(WORKERS):
+        perform(world, ("deliver", number), 0)
+    assert len(world.accepted) == LIMIT
 
 
 class Clocked(MemoryMailer):

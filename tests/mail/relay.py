@@ -97,7 +97,7 @@ class Taking:
             return {"4yz": "451 try later", "5yz": "554 no", "421": "421 closing"}[fault]
         if fault in ("drop", "silent", "garbage"):
             return await self._vanish(server, fault)
-        content = bytes(envelope.content or b"")
+        content = envelope.original_content or b""
         message_id = str(message_from_bytes(content)["Message-ID"]).strip("<>")
         relay.taken[message_id] += 1
         relay.contents.append(content)

@@ -67,9 +67,15 @@ class Post:
             results = enrol(tx, submissions, now=now, uniqueness=Uniqueness.SERVICE)
         assert all(isinstance(result, Enrolled) for result in results)
 
+    def as_customer(self, customer: Customer) -> "Post":
+        """The same post, for members of another account."""
+        other = Post(self.config, self.db, self.clock, customer)
+        other._members = 1_000_000
+        return other
+
     def batches(self, **settings: Any) -> None:
         with self.db.write() as tx:
-            invitations.set_deliverability(tx, self.customer.account_id, enabled=True, **settings)
+            invitations.set_deliverability(tx, self.customer.account_id, **({"enabled": True} | settings))
 
     def states(self) -> list[str]:
         return [str(row["state"]) for row in self.rows()]

@@ -20,7 +20,7 @@ from frontdesk.eligibility import find_expired
 from frontdesk.errors import Invalid, Unavailable
 from frontdesk.invitations import Delivery, State
 from frontdesk.invitations import delivery as steps
-from frontdesk.invitations.delivery import Claimed, Kind, Meter, Outcome, Rota, Terms
+from frontdesk.invitations.delivery import Claimed, Judge, Kind, Meter, Outcome, Rota, Terms
 from frontdesk.invitations.message import Gathered, compose, gather
 from frontdesk.invitations.reports import heed_early_reports
 from frontdesk.mail import Letter, Mailer
@@ -34,6 +34,8 @@ GOODBYE_SECONDS = 2.0
 DATABASE_RETRY_SECONDS = 1.0
 # Nothing is sent in the last part of a lease: the content and the answer take time too.
 LEASE_MARGIN = 0.2
+
+_MAY_HAVE_LEFT = (Kind.ACCEPTED, Kind.LOST)
 
 Answer = TypeVar("Answer")
 Time = Callable[[Tx], datetime]
@@ -94,17 +96,23 @@ class Worker:
         """Deliver until `stop()`; what is in hand is finished first."""
         self._log.say("worker_started", connections=self._pace.connections)
         while not self._stopping.is_set():
-            try:
-                claimed = self._claim()
-            except Unavailable:
-                self._stopping.wait(DATABASE_RETRY_SECONDS)
-                claimed = 0
-            if claimed or self._books.in_hand:
-                self._keep_books(self._pace.poll_seconds)
-            else:
+            if not self.step():
                 self._stopping.wait(self._pace.poll_seconds)
-        self._finish()
+        self.finish()
+        self._log.tell()
         self._log.say("worker_stopped")
+
+    def step(self) -> bool:
+        """Take on what there is room for, and commit what has been reported; False when there was nothing to do."""
+        try:
+            claimed = self._claim()
+        except Unavailable:
+            self._stopping.wait(DATABASE_RETRY_SECONDS)
+            return True
+        if not claimed and not self._books.in_hand:
+            return False
+        self._keep_books(self._pace.poll_seconds)
+        return True
 
     def stop(self) -> None:
         """Claim nothing more, finish what is in hand; from any thread or a signal handler."""
@@ -121,7 +129,8 @@ class Worker:
     def close(self) -> None:
         self._crew.close(GOODBYE_SECONDS)
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
+        """See what is in hand through; what no connection has begun with goes back in line."""
         self._give_back()
         while self._books.in_hand:
             self._keep_books(self._pace.poll_seconds)
@@ -233,11 +242,12 @@ class Worker:
         self, tx: Tx, ready: Sequence[Job], outcomes: Sequence[Outcome]
     ) -> tuple[set[int], steps.Mark | None]:
         now = self._time_of(tx)
-        granted, mark = steps.offer(tx, [job.claimed for job in ready], terms=self._terms, now=now)
-        if outcomes:
-            steps.settle(tx, outcomes, terms=self._terms, meter=self._meter, now=now, chance=self._chance)
-            heed_early_reports(tx, {outcome.one.letter.message_id for outcome in outcomes}, now=now)
-        return granted, mark
+        judge = Judge(self._terms, self._meter, self._chance)
+        answer = steps.offer_and_settle(tx, [job.claimed for job in ready], outcomes, judge, now=now)
+        left = {outcome.one.letter.message_id for outcome in outcomes if outcome.kind in _MAY_HAVE_LEFT}
+        if left:
+            heed_early_reports(tx, left, now=now)
+        return answer
 
     def _write(self, work: Callable[[Tx], Answer]) -> Answer:
         """In one transaction, run again when it loses a race."""

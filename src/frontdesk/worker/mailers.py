@@ -10,7 +10,7 @@ from frontdesk.mailbox import catcher
 
 
 def make_mailer(config: Config, db: Database) -> Mailer:
-    """The mailer that the settings ask for. Raises FrontdeskError in production without a relay."""
+    """The mailer that the settings ask for. Raises FrontdeskError in production without a relay or a link secret."""
     relay = None
     if config.smtp_url is not None:
         host = config.base_url.partition("://")[2].partition("/")[0].partition(":")[0]
@@ -18,6 +18,8 @@ def make_mailer(config: Config, db: Database) -> Mailer:
     if config.environment is Environment.PRODUCTION:
         if relay is None:
             raise FrontdeskError("There is no relay to deliver invitations to: set FRONTDESK_SMTP_URL.")
+        if not config.link_secret:
+            raise FrontdeskError("The links in invitations could be guessed: set FRONTDESK_LINK_SECRET.")
         return relay
     catching = catcher(db, system_clock)
     return catching if relay is None else OnlyTo(config.sandbox_recipients, relay, catching)

@@ -12,7 +12,7 @@ from frontdesk.invitations.delivery.operations import (
     resend_invitation,
     settle_invitation,
 )
-from frontdesk.invitations.delivery.outcomes import Kind, Outcome, offer, settle
+from frontdesk.invitations.delivery.outcomes import Judge, Kind, Outcome, offer, offer_and_settle, settle
 from frontdesk.invitations.delivery.store import database_time
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Forecast",
     "Hold",
     "HoldReason",
+    "Judge",
     "Kind",
     "Mark",
     "Meter",
@@ -41,6 +42,7 @@ __all__ = [
     "lapse",
     "lapse_waits",
     "offer",
+    "offer_and_settle",
     "release",
     "resend_invitation",
     "settle",

@@ -41,18 +41,41 @@ def offer(tx: Tx, claimed: Sequence[Claimed], *, terms: Terms, now: datetime) ->
 
     One that was cancelled meanwhile, or whose lease has lapsed, is not among them.
     """
-    due_at = now + timedelta(seconds=terms.lease_seconds)
-    changes = [change_of(one, State.OFFERED, Step.RELAY_ASKED, due_at=due_at) for one in claimed]
-    granted = apply(tx, changes, now=now)
-    mark = count_offer(tx) if granted else None
-    return granted, mark
+    granted = apply(tx, _offers(claimed, terms, now), now=now)
+    return granted, count_offer(tx) if granted else None
 
 
-def settle(
-    tx: Tx, outcomes: Sequence[Outcome], *, terms: Terms, meter: Meter, now: datetime, chance: random.Random
-) -> set[int]:
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """What outcomes are judged by: the terms, the measure of the hourly windows, the jitter."""
+
+    terms: Terms
+    meter: Meter
+    chance: random.Random
+
+
+def settle(tx: Tx, outcomes: Sequence[Outcome], judge: Judge, *, now: datetime) -> set[int]:
     """Write what became of attempts; the ids of those that were still of their worker's claim."""
-    return apply(tx, [_change(outcome, terms, now, chance) for outcome in outcomes], now=now, meter=meter)
+    return apply(tx, _settlements(outcomes, judge, now), now=now, meter=judge.meter)
+
+
+def offer_and_settle(
+    tx: Tx, claimed: Sequence[Claimed], outcomes: Sequence[Outcome], judge: Judge, *, now: datetime
+) -> tuple[set[int], Mark | None]:
+    """`offer` some and `settle` others in the same statements."""
+    changes = _offers(claimed, judge.terms, now) + _settlements(outcomes, judge, now)
+    written = apply(tx, changes, now=now, meter=judge.meter)
+    granted = {one.id for one in claimed} & written
+    return granted, count_offer(tx) if granted else None
+
+
+def _offers(claimed: Sequence[Claimed], terms: Terms, now: datetime) -> list[Change]:
+    due_at = now + timedelta(seconds=terms.lease_seconds)
+    return [change_of(one, State.OFFERED, Step.RELAY_ASKED, due_at=due_at) for one in claimed]
+
+
+def _settlements(outcomes: Sequence[Outcome], judge: Judge, now: datetime) -> list[Change]:
+    return [_change(outcome, judge.terms, now, judge.chance) for outcome in outcomes]
 
 
 def _change(outcome: Outcome, terms: Terms, now: datetime, chance: random.Random) -> Change:

@@ -1,0 +1,294 @@
+"""`python -m bench.delivery`: invitations delivered per second against a relay that does nothing, and the cost of choosing.
+
+Claiming and bookkeeping are what is measured, on both databases; then how long it takes to find the next batch with 1,000 and
+with 1,000,000 invitations in line, and by which plan.
+"""
+
+import argparse
+import io
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from frontdesk import invitations
+from frontdesk.clock import stored_time, system_clock
+from frontdesk.config import Config, Uniqueness, read_config
+from frontdesk.db import Database, open_database
+from frontdesk.db.migrate import upgrade
+from frontdesk.eligibility import Submission, enrol, find_expired, parse_member
+from frontdesk.invitations.delivery import Claim, Meter, Rota, claim
+from frontdesk.mail import Conversation, Letter
+from frontdesk.worker.log import Log
+from frontdesk.worker.loop import Pace, Setup, Worker, terms_of
+from tests.factories import Customer, make_customer, member_body
+from tests.postgres import PostgresServer
+
+RESULTS = Path(__file__).parent / "delivery.md"
+WANTED = {"PostgreSQL": 2000, "SQLite": 1000}
+
+
+class NullRelay:
+    """Takes everything at once."""
+
+    def __init__(self) -> None:
+        self.taken = 0
+
+    def open(self) -> Conversation:
+        return NullConversation(self)
+
+
+class NullConversation:
+    def __init__(self, relay: NullRelay) -> None:
+        self._relay = relay
+
+    def offer(self, letter: Letter) -> None: ...
+
+    def finish(self) -> int:
+        self._relay.taken += 1
+        return 250
+
+    def abandon(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    database: str
+    messages: int
+    seconds: float
+    choosing_ms: dict[int, float]
+    plan: str
+
+    @property
+    def per_second(self) -> float:
+        return self.messages / self.seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--messages", type=int, default=100_000)
+    parser.add_argument("--many", type=int, default=1_000_000, help="rows in line when choosing is timed")
+    parser.add_argument("--connections", type=int, default=128)
+    parser.add_argument("--only", choices=sorted(WANTED))
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    found = [
+        measure(name, messages=options.messages, many=options.many, connections=options.connections)
+        for name in WANTED
+        if options.only in (None, name)
+    ]
+    if options.json:
+        print(
+            json.dumps(
+                [
+                    {"database": m.database, "per_second": round(m.per_second)} | {"ms": m.choosing_ms}
+                    for m in found
+                ]
+            )
+        )
+    else:
+        show(found)
+    if options.only is None:
+        RESULTS.write_text(markdown(found, options.connections))
+
+
+def measure(name: str, *, messages: int, many: int, connections: int) -> Measured:
+    with database(name) as (db, url):
+        config = read_config({"FRONTDESK_DATABASE_URL": url, "FRONTDESK_LINK_SECRET": "x" * 40})
+        customer = make_customer(db, now=system_clock())
+        template = enrol_one(db, customer)
+        choosing = {}
+        queue(db, template, 1000)
+        choosing[1000] = choosing_ms(db, config)
+        empty(db)
+        queue(db, template, messages)
+        seconds = deliver(db, config, messages, connections)
+        queue(db, template, many)
+        choosing[many] = choosing_ms(db, config)
+        return Measured(name, messages, seconds, choosing, plan_of(db, customer))
+
+
+@contextmanager
+def database(name: str) -> Iterator[tuple[Database, str]]:
+    with tempfile.TemporaryDirectory(prefix="frontdesk-bench-") as folder:
+        if name == "SQLite":
+            url = f"sqlite:///{folder}/bench.db"
+            yield from _migrated(url)
+        else:
+            with PostgresServer(durable=True) as server:
+                yield from _migrated(
+                    read_config({"FRONTDESK_DATABASE_URL": server.create_database("bench")}).database_url
+                )
+
+
+def _migrated(url: str) -> Iterator[tuple[Database, str]]:
+    db = open_database(url)
+    upgrade(db)
+    yield db, url
+    db.close()
+
+
+def enrol_one(db: Database, customer: Customer) -> int:
+    """The member that all others are copied from; its id."""
+    record = parse_member(member_body(1), today="2026-11-20")
+    submission = Submission(customer.account_id, customer.plan_ids[0], record, "bench", "bench")
+    with db.write() as tx:
+        invitations.set_deliverability(
+            tx,
+            customer.account_id,
+            enabled=True,
+            batch_size=1_000_000,
+            batch_interval_seconds=1,
+            hourly_limit=10_000_000,
+        )
+        [enrolled] = enrol(tx, [submission], now=system_clock(), uniqueness=Uniqueness.SERVICE)
+        tx.exec_driver_sql("DELETE FROM invitations")
+    return int(enrolled.answer["id"])  # type: ignore[union-attr]
+
+
+def queue(db: Database, template: int, count: int) -> None:
+    """Copies of the member, each with a batched invitation, by the database itself. More are added, none is replaced."""
+    columns = (
+        "account_id, plan_id, uniqueness_scope, first_name, last_name, dob, gender, zipcode, effective_date, metadata, "
+        "created_at, updated_at"
+    )
+    series = (
+        f"WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {count}) "
+        if db.is_sqlite
+        else f"WITH s(n) AS (SELECT generate_series(1, {count})) "
+    )
+    at = stored_time(system_clock())
+    with db.write() as tx:
+        if not db.is_sqlite:
+            tx.exec_driver_sql("SET LOCAL statement_timeout = 0")
+        first = tx.exec_driver_sql("SELECT coalesce(max(id), 0) FROM members").scalar_one()
+        tx.exec_driver_sql(
+            f"INSERT INTO members (id, external_id, member_id, email, email_folded, {columns}) {series}"
+            f"SELECT {first} + n, 'E' || ({first} + n), 'M' || ({first} + n), 'm' || ({first} + n) || '@example.com', "
+            f"'m' || ({first} + n) || '@example.com', {columns} FROM s, members WHERE members.id = {template}"
+        )
+        tx.exec_driver_sql(
+            "INSERT INTO invitations (account_id, plan_id, member_id, kind, delivery, state, address, created_at, "
+            "updated_at, due_at) SELECT account_id, plan_id, id, 'enrolment', 'batched', 'pending', email, "
+            f"'{at}', '{at}', '{at}' FROM members WHERE id > {first}"
+        )
+    if not db.is_sqlite:
+        with db.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.exec_driver_sql("SET statement_timeout = 0")
+            connection.exec_driver_sql("ANALYZE")
+
+
+def empty(db: Database) -> None:
+    with db.write() as tx:
+        tx.exec_driver_sql("DELETE FROM invitations")
+
+
+def choosing_ms(db: Database, config: Config) -> float:
+    """How long a claim of 100 takes, the median of 15, each of which is taken back."""
+    terms, taken = terms_of(config), []
+    for _ in range(15):
+        with db.engine.connect() as connection, connection.begin() as transaction:
+            started = time.perf_counter()
+            claimed = claim(
+                Claim(connection, system_clock(), terms, Meter()),
+                count=100,
+                rota=Rota(),
+                find_expired=find_expired,
+            )
+            taken.append((time.perf_counter() - started) * 1000)
+            assert len(claimed) == 100
+            transaction.rollback()
+    return statistics.median(taken)
+
+
+def deliver(db: Database, config: Config, messages: int, connections: int) -> float:
+    """Seconds that one worker takes for all of them."""
+    relay = NullRelay()
+    worker = Worker(config, db, relay, Setup(Pace(connections, ahead=8), log=Log(io.StringIO())))
+    started = time.perf_counter()
+    while relay.taken < messages:
+        worker.step()
+    worker.finish()
+    seconds = time.perf_counter() - started
+    with db.read() as tx:
+        states = tx.exec_driver_sql("SELECT state, count(*) FROM invitations GROUP BY state").all()
+    assert [tuple(row) for row in states] == [("sent", messages)], states
+    return seconds
+
+
+_CHOICE = (
+    "SELECT id FROM invitations WHERE state = 'pending' AND delivery = 'batched' AND account_id = {account} "
+    "AND plan_id = {plan} AND due_at <= '{now}' ORDER BY due_at, id LIMIT 100"
+)
+
+
+def plan_of(db: Database, customer: Customer) -> str:
+    sql = _CHOICE.format(
+        account=customer.account_id, plan=customer.plan_ids[0], now=stored_time(system_clock())
+    )
+    explain = (
+        "EXPLAIN QUERY PLAN " if db.is_sqlite else "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) "
+    )
+    with db.read() as tx:
+        rows = tx.exec_driver_sql(explain + sql).all()
+    return "\n".join(str(row[-1]) for row in rows)
+
+
+def show(found: list[Measured]) -> None:
+    table = Table(box=box.SIMPLE_HEAD, header_style="bold cyan")
+    for row in rows(found):
+        if not table.columns:
+            for name in row:
+                table.add_column(name)
+        table.add_row(*map(str, row.values()))
+    Console().print(table)
+
+
+def rows(found: list[Measured]) -> list[dict[str, Any]]:
+    return [
+        {
+            "database": measured.database,
+            "messages": measured.messages,
+            "per second": round(measured.per_second),
+            "wanted": WANTED[measured.database],
+            "reached": "yes" if measured.per_second >= WANTED[measured.database] else "no",
+        }
+        | {f"claim of 100, {count:,} in line, ms": round(ms, 2) for count, ms in measured.choosing_ms.items()}
+        for measured in found
+    ]
+
+
+def markdown(found: list[Measured], connections: int) -> str:
+    table = rows(found)
+    lines = [
+        "# Delivery",
+        "",
+        f"Written by `python -m bench.delivery` on {datetime.now(UTC):%Y-%m-%d}: one worker, {connections} connections, a relay",
+        "that takes everything at once; each message claimed, written, offered, settled, with its timeline.",
+        "",
+        "| " + " | ".join(table[0]) + " |",
+        "|" + "---|" * len(table[0]),
+        *("| " + " | ".join(map(str, row.values())) + " |" for row in table),
+        "",
+        "How the next batch is found with the larger number in line:",
+        "",
+    ]
+    for measured in found:
+        lines += [f"{measured.database}:", "", "```", measured.plan, "```", ""]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,142 @@
+"""Delivery and what stands around it, together: messages, links, reports, suppression, the sandbox's mailbox."""
+
+import email
+import email.policy
+import re
+
+from frontdesk.invitations.reports import Effect, Event, Report, receive_report
+from frontdesk.invitations.suppression import SuppressionReason, suppress
+from frontdesk.invitations.wording import set_wording
+from frontdesk.mail import Letter, Lost
+from frontdesk.mailbox import catcher, list_messages
+from frontdesk.worker.loop import Pace, Setup, Worker
+from tests.conftest import Api
+from tests.invitations.mails import suppressed
+from tests.worker.conftest import Post
+
+
+def text_of(letter: Letter) -> str:
+    part = email.message_from_bytes(letter.content, policy=email.policy.default).get_body(("plain",))
+    assert part is not None
+    return str(part.get_content())
+
+
+def links_of(letter: Letter) -> list[str]:
+    """The registration link and the unsubscribe link, without our base URL."""
+    found = re.findall(r"https://\S+", text_of(letter))
+    return [link.removeprefix("https://api.example.com") for link in found]
+
+
+class LosesTheFirst:
+    """A relay that takes every letter and loses the first answer."""
+
+    def __init__(self) -> None:
+        self.taken: list[Letter] = []
+
+    def __call__(self, step: str, letter: Letter) -> None:
+        if step == "finish":
+            self.taken.append(letter)
+            if len(self.taken) == 1:
+                raise Lost
+
+
+def test_the_links_of_a_delivered_mail_work(post: Post, api: Api) -> None:
+    post.enrol()
+    post.worker().turn()
+    [letter] = post.mailer.letters
+    register, unsubscribe = links_of(letter)
+    anybody = api.as_(None)
+    assert "Example Health Plan 0" in anybody.get(register).text
+    assert anybody.request("POST", unsubscribe).status_code == 200
+    assert suppressed(post.db) == {letter.recipient: "unsubscribe"}
+
+
+def test_a_copy_after_a_lost_answer_has_the_same_message_id_and_links(post: Post) -> None:
+    relay = LosesTheFirst()
+    post.enrol()
+    worker = post.worker(verdict=relay)
+    worker.turn()
+    post.clock.advance(90_000)
+    worker.turn()
+    assert post.states() == ["sent"]
+    first, second = relay.taken
+    assert (first.message_id, links_of(first)) == (second.message_id, links_of(second))
+
+
+def test_a_report_in_time_spares_the_second_copy(post: Post) -> None:
+    relay = LosesTheFirst()
+    post.enrol()
+    worker = post.worker(verdict=relay)
+    worker.turn()
+    with post.db.write() as tx:
+        delivered = Report(relay.taken[0].message_id, Event.DELIVERED)
+        assert receive_report(tx, delivered, now=post.clock()) is Effect.APPLIED
+    post.clock.advance(90_000)
+    worker.turn()
+    assert (post.states(), len(relay.taken)) == (["sent"], 1)
+
+
+def test_who_unsubscribed_meanwhile_gets_no_second_copy(post: Post) -> None:
+    relay = LosesTheFirst()
+    post.enrol()
+    worker = post.worker(verdict=relay)
+    worker.turn()
+    with post.db.write() as tx:
+        suppress(tx, relay.taken[0].recipient.upper(), SuppressionReason.UNSUBSCRIBE, now=post.clock())
+    post.clock.advance(90_000)
+    worker.turn()
+    assert (post.row()["state"], post.row()["reason"], len(relay.taken)) == ("cancelled", "suppressed", 1)
+
+
+def test_a_bounce_that_overtakes_the_relays_answer_counts(post: Post) -> None:
+    def bounces_at_once(step: str, letter: Letter) -> None:
+        if step == "finish":
+            with post.db.write() as tx:
+                receive_report(tx, Report(letter.message_id, Event.BOUNCED, "5.1.1"), now=post.clock())
+
+    post.enrol()
+    post.worker(verdict=bounces_at_once).turn()
+    assert (post.row()["state"], post.row()["reason"]) == ("failed", "by_report")
+    assert suppressed(post.db) == {"robin.1@example.com": "hard_bounce"}
+
+
+def test_an_account_speaks_in_its_own_words(post: Post) -> None:
+    with post.db.write() as tx:
+        text = "Only text: {{ registration_link }} {{ unsubscribe_link }}"
+        set_wording(tx, post.customer.account_id, now=post.clock(), text=text)
+    post.enrol()
+    post.worker().turn()
+    assert text_of(post.mailer.letters[0]).startswith("Only text: https://")
+
+
+def test_letters_of_all_scripts_arrive(post: Post) -> None:
+    post.enrol(email="röbin@bücher.example")
+    post.worker().turn()
+    assert [letter.recipient for letter in post.mailer.letters] == ["röbin@xn--bcher-kva.example"]
+    assert post.states() == ["sent"]
+
+
+def test_the_sandboxs_addresses_act(post: Post) -> None:
+    for name in ("robin", "bounce", "complaint", "greylist"):
+        post.enrol(email=f"{name}@example.com")
+    setup = Setup(pace=Pace(2, poll_seconds=0.02), time_of=lambda _tx: post.clock(), seed=1)
+    worker = Worker(post.config, post.db, catcher(post.db, post.clock), setup)
+    worker.turn()
+    assert post.states() == ["sent", "failed", "sent", "pending"]
+    post.clock.advance(80)
+    worker.turn()
+    worker.close()
+    assert post.states() == ["sent", "failed", "sent", "sent"]
+    assert suppressed(post.db) == {
+        "bounce@example.com": "hard_bounce",
+        "complaint@example.com": "complaint",
+    }
+    with post.db.read() as tx:
+        outcomes = sorted((message.recipient, message.outcome) for message in list_messages(tx))
+    assert outcomes == [
+        ("bounce@example.com", "bounced"),
+        ("complaint@example.com", "complained"),
+        ("greylist@example.com", "caught"),
+        ("greylist@example.com", "greylisted"),
+        ("robin@example.com", "caught"),
+    ]

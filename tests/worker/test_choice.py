@@ -1,0 +1,101 @@
+"""What a worker takes next: fairly, within the agreements, and nothing that must not be sent any more."""
+
+from collections import Counter
+
+from frontdesk import plans
+from frontdesk.invitations import suppression
+from tests.factories import make_customer
+from tests.worker.conftest import Post
+
+
+def recipients(post: Post) -> list[str]:
+    return [letter.recipient for letter in post.mailer.letters]
+
+
+def test_one_accounts_thousand_do_not_hold_up_another_ones_three(post: Post) -> None:
+    post.enrol(100)
+    other = make_customer(post.db, name="Small Health")
+    post.as_customer(other).enrol(3)
+    worker = post.worker(connections=2)
+    worker.turn()
+    assert Counter(row["account_id"] for row in post.rows() if row["state"] == "sent")[other.account_id] == 3
+
+
+def test_batched_ones_wait_until_the_account_has_switched_them_on(post: Post) -> None:
+    post.batches()
+    post.enrol(2, immediate=False)
+    post.batches(enabled=False)
+    assert post.worker().turn() == 0
+    post.batches(enabled=True)
+    assert post.worker().turn() == 2
+
+
+def test_batches_have_their_size_and_interval(post: Post) -> None:
+    post.batches(batch_size=2, batch_interval_seconds=60)
+    post.enrol(5, immediate=False)
+    worker = post.worker()
+    assert [worker.turn(), worker.turn()] == [2, 0]
+    for _ in range(13):
+        post.clock.advance(5)
+        worker.turn()
+    assert Counter(post.states()) == {"sent": 4, "pending": 1}
+
+
+def test_a_plan_that_accepts_no_patients_holds_its_batched_ones_back_and_no_immediate_ones(
+    post: Post,
+) -> None:
+    post.batches()
+    first, second = post.customer.plan_ids
+    post.enrol(1, immediate=False, plan=first)
+    post.enrol(1, immediate=True, plan=first)
+    post.enrol(1, immediate=False, plan=second)
+    with post.db.write() as tx:
+        plans.change_plan(tx, post.customer.account_id, first, {"accepting_patients": False})
+    post.worker().turn()
+    assert post.states() == ["pending", "sent", "sent"]
+
+
+def test_immediate_ones_ignore_the_accounts_limits(post: Post) -> None:
+    post.batches(hourly_limit=1, batch_size=1)
+    post.enrol(2, immediate=False)
+    post.enrol(5)
+    post.worker().turn()
+    assert Counter(post.states()) == {"sent": 6, "pending": 1}
+
+
+def test_an_address_that_was_suppressed_meanwhile_gets_nothing(post: Post) -> None:
+    post.enrol()
+    with post.db.write() as tx:
+        suppression.suppress(
+            tx, "Robin.1@example.com", suppression.SuppressionReason.BY_HAND, now=post.clock()
+        )
+    post.worker().turn()
+    assert (post.row()["state"], post.row()["reason"], recipients(post)) == ("cancelled", "suppressed", [])
+
+
+def test_a_member_whose_access_has_expired_meanwhile_gets_nothing(post: Post) -> None:
+    post.enrol(expiry_date="2026-11-25")
+    post.clock.advance(6 * 86_400)
+    post.worker().turn()
+    assert (post.row()["state"], post.row()["reason"], recipients(post)) == ("cancelled", "expired", [])
+
+
+def test_the_letter_is_in_the_accounts_name(post: Post) -> None:
+    post.batches(sender_name="Example Health", sender_address="care@health.example")
+    post.enrol()
+    post.worker().turn()
+    assert b"Example Health" in post.mailer.letters[0].content
+    assert b"care@health.example" in post.mailer.letters[0].content
+
+
+def test_a_claim_finds_its_batch_by_the_index(post: Post) -> None:
+    sql = (
+        "SELECT id FROM invitations WHERE state = 'pending' AND delivery = 'batched' AND account_id = 1 "
+        "AND plan_id = 1 AND due_at <= '2026-11-20T12:00:00Z' ORDER BY due_at, id LIMIT 100"
+    )
+    explain = "EXPLAIN QUERY PLAN " if post.db.is_sqlite else "EXPLAIN "
+    with post.db.read() as tx:
+        plan = " ".join(str(row[-1]) for row in tx.exec_driver_sql(explain + sql))
+    assert "ix_invitations_next" in plan
+    assert "SORT" not in plan.upper()
+    assert "TEMP B-TREE" not in plan

@@ -1,0 +1,119 @@
+"""Delivery is held by hand, and on a database that was restored, until it is released."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from frontdesk.clock import system_clock
+from frontdesk.config import read_config
+from frontdesk.db import Database, open_database
+from frontdesk.invitations import delivery
+from frontdesk.invitations.delivery import HoldReason
+from tests.conftest import SetClock
+from tests.factories import make_customer
+from tests.worker.conftest import Post
+
+
+def held(db: Database) -> HoldReason | None:
+    with db.write() as tx:
+        found = delivery.find_hold(tx, now=system_clock())
+    return found.reason if found else None
+
+
+def release(db: Database) -> None:
+    with db.write() as tx:
+        delivery.release(tx)
+
+
+def test_held_by_an_operator_nothing_is_sent_until_released(post: Post) -> None:
+    post.enrol()
+    with post.db.write() as tx:
+        delivery.hold(tx, HoldReason.BY_OPERATOR, now=post.clock())
+    assert post.worker().turn() == 0
+    release(post.db)
+    assert post.worker().turn() == 1
+
+
+def test_a_database_at_home_is_never_held_by_itself(post: Post) -> None:
+    for number in range(3):
+        post.enrol()
+        assert post.worker().turn() == 1, number
+        assert held(post.db) is None
+
+
+def test_a_database_that_lives_elsewhere_than_it_did_is_held(post: Post) -> None:
+    post.enrol(2)
+    post.worker(connections=1).turn()
+    post.enrol()
+    with post.db.write() as tx:
+        tx.exec_driver_sql("UPDATE delivery_home SET home = 'elsewhere'")
+    assert post.worker().turn() == 0
+    assert held(post.db) is HoldReason.MOVED
+    release(post.db)
+    assert held(post.db) is None
+    assert post.worker().turn() == 1
+
+
+def test_what_may_have_been_sent_since_the_backup_can_be_kept_back(post: Post) -> None:
+    post.enrol(3)
+    with post.db.write() as tx:
+        assert delivery.keep_back_pending(tx, now=post.clock()) == 3
+    post.clock.advance(1_000_000)
+    post.worker().turn()
+    assert post.states() == ["ambiguous"] * 3
+    assert post.mailer.letters == []
+
+
+@pytest.fixture
+def path(sqlite_template: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copy(sqlite_template, tmp_path / "frontdesk.db"))
+
+
+@pytest.fixture
+def on_file(path: Path, clock: SetClock) -> Iterator[Post]:
+    """A post on an SQLite file that a test may copy about."""
+    db = open_database(f"sqlite:///{path}")
+    post = Post(read_config({"FRONTDESK_DATABASE_URL": f"sqlite:///{path}"}), db, clock, make_customer(db))
+    yield post
+    post.close()
+    db.close()
+
+
+def checkpointed(db: Database) -> None:
+    with db.engine.connect() as connection:
+        connection.exec_driver_sql("COMMIT")
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.exec_driver_sql("BEGIN")
+
+
+def test_a_backup_that_is_copied_over_the_database_file_mails_nobody_twice(
+    on_file: Post, path: Path, tmp_path: Path
+) -> None:
+    on_file.enrol()
+    with on_file.db.write() as tx:
+        assert delivery.find_hold(tx, now=on_file.clock()) is None
+    checkpointed(on_file.db)
+    shutil.copyfile(path, tmp_path / "backup")
+    on_file.worker().turn()
+    on_file.db.close()
+    shutil.copyfile(tmp_path / "backup", path)  # the same file, with older content
+    assert on_file.states() == ["pending"]
+    assert on_file.worker().turn() == 0
+    assert held(on_file.db) is HoldReason.OLDER
+    assert len(on_file.mailer.letters) == 1
+
+
+def test_a_backup_that_is_put_in_the_files_place_mails_nobody_twice(
+    on_file: Post, path: Path, tmp_path: Path
+) -> None:
+    on_file.enrol()
+    assert held(on_file.db) is None
+    checkpointed(on_file.db)
+    shutil.copyfile(path, tmp_path / "backup")
+    on_file.worker().turn()
+    on_file.db.close()
+    (tmp_path / "backup").replace(path)
+    assert on_file.worker().turn() == 0
+    assert held(on_file.db) is HoldReason.MOVED

@@ -1,0 +1,71 @@
+"""A relay that is away, and a database that is: nothing is lost, nothing counts against a message."""
+
+from collections import Counter
+
+from frontdesk.mail import Letter, Refused
+from tests.worker.conftest import Post
+
+
+def test_a_relay_that_is_down_for_a_day_costs_no_attempts_and_the_backlog_goes_when_it_is_back(
+    post: Post,
+) -> None:
+    post.enrol(20)
+    down = Refused("connect", permanent=False)
+
+    def refuse(_step: str, _letter: Letter) -> None:
+        raise down
+
+    for _ in range(24):
+        worker = post.worker(connections=1, verdict=refuse)
+        worker.turn()
+        post.clock.advance(3600)
+    assert {(row["state"], row["attempts"]) for row in post.rows()} == {("pending", 0)}
+    post.mailer.verdict = None
+    worker = post.worker(connections=4)
+    while worker.turn():
+        pass
+    assert Counter(post.states()) == {"sent": 20}
+    assert len(post.mailer.letters) == 20
+
+
+def test_a_relay_that_is_down_is_left_alone_for_a_while_and_then_asked_with_one_message(post: Post) -> None:
+    post.enrol(20)
+    asked: list[str] = []
+
+    def refuse(step: str, letter: Letter) -> None:
+        asked.append(letter.recipient)
+        raise Refused("greeting", permanent=False, code=554)
+
+    worker = post.worker(connections=1, verdict=refuse)
+    assert worker.turn() > 0
+    assert worker.turn() == 0  # it pauses
+    assert len(asked) < 20
+    assert '"event": "relay_down"' in post.log.getvalue()
+
+
+def test_a_message_that_is_refused_again_and_again_fails_in_the_end(post: Post) -> None:
+    post.enrol()
+
+    def refuse(_step: str, _letter: Letter) -> None:
+        raise Refused("recipient", permanent=False, code=450)
+
+    worker = post.worker(verdict=refuse, most_attempts=3)
+    for _ in range(5):
+        worker.turn()
+        post.clock.advance(4000)
+    assert (post.row()["state"], post.row()["reason"], post.row()["attempts"]) == (
+        "failed",
+        "too_many_attempts",
+        3,
+    )
+
+
+def test_nothing_personal_is_logged(post: Post) -> None:
+    post.enrol(3)
+
+    def refuse(_step: str, letter: Letter) -> None:
+        raise Refused("connect", permanent=False)
+
+    post.worker(verdict=refuse).turn()
+    assert post.log.getvalue()
+    assert "example.com" not in post.log.getvalue()
