@@ -3,14 +3,13 @@
 import os
 import socket
 import tempfile
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from typing import Annotated
 
 import typer
 
 from frontdesk.cli.output import fail, settings
-from frontdesk.cli.worker import why_none, worker_beside
-from frontdesk.config import Config
+from frontdesk.cli.worker import worker_beside
 from frontdesk.db import open_database
 from frontdesk.db.checks import problems
 
@@ -22,7 +21,7 @@ def serve(
     port: Annotated[int, typer.Option(help="Port to listen on.", min=1, max=65535)] = 8000,
     workers: Annotated[int, typer.Option(help="Serving processes.", min=1, max=64)] = 1,
     with_worker: Annotated[
-        bool, typer.Option("--worker/--no-worker", help="Deliver invitations beside serving.")
+        bool, typer.Option("--worker/--no-worker", help="Deliver invitations and load files beside serving.")
     ] = True,
 ) -> None:
     """Serve the interface until Ctrl-C or SIGTERM; requests under way are finished first.
@@ -38,16 +37,8 @@ def serve(
         fail("\n".join(f"{problem.what} {problem.mend}" for problem in found))
     with tempfile.TemporaryDirectory(prefix="frontdesk-metrics-") as folder:
         os.environ["FRONTDESK_METRICS_FOLDER"] = folder
-        with _delivery(config) if with_worker else nullcontext():
+        with worker_beside() if with_worker else nullcontext():
             run_server(host, port, workers)
-
-
-def _delivery(config: Config) -> AbstractContextManager[None]:
-    reason = why_none(config)
-    if reason is None:
-        return worker_beside()
-    typer.echo(reason, err=True)
-    return nullcontext()
 
 
 def refuse_taken_port(host: str, port: int) -> None:

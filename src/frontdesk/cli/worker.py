@@ -1,4 +1,4 @@
-"""`frontdesk worker`: delivers invitations in the foreground, beside any number of others; `serve` starts one as its child."""
+"""`frontdesk worker`: delivers invitations and loads files, beside any number of others; `serve` starts one as its child."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ import typer
 from frontdesk.cli.installation import migrated_database
 from frontdesk.cli.output import settings
 from frontdesk.config import Config, Environment
-from frontdesk.worker import Worker
+from frontdesk.worker import FileLoader, Worker
 from frontdesk.worker.mailers import make_mailer
 
 PARENT = "FRONTDESK_WORKER_PARENT"  # the process whose child a worker is: it ends with it
@@ -32,7 +32,7 @@ def worker(
         ),
     ] = None,
 ) -> None:
-    """Deliver invitations until Ctrl-C or SIGTERM; the messages in hand are finished first.
+    """Deliver invitations and load eligibility files until Ctrl-C or SIGTERM; what is in hand is finished first.
 
     Any number of workers, on any hosts, share the work. `frontdesk serve` starts one unless told --no-worker.
 
@@ -43,20 +43,35 @@ def worker(
         os.environ["FRONTDESK_SMTP_CONNECTIONS"] = str(connections)
         config = settings()
     with migrated_database(config) as db:
-        running = Worker(config, db, make_mailer(config, db))
-        for sign in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(sign, lambda *_: running.stop())
-        parent = os.environ.get(PARENT)
-        if parent is not None:
-            threading.Thread(target=_stop_with, args=(int(parent), running.stop), daemon=True).start()
-        running.run()
+        loader = FileLoader(config, db)
+        delivery = Worker(config, db, make_mailer(config, db)) if _delivers(config) else None
+
+        def stop(*_: object) -> None:
+            loader.stop()
+            if delivery is not None:
+                delivery.stop()
+
+        _stop_when_told(stop)
+        loader.start()
+        if delivery is not None:
+            delivery.run()
+        loader.join()
 
 
-def why_none(config: Config) -> str | None:
-    """Why `serve` starts no worker, if so."""
+def _delivers(config: Config) -> bool:
+    """Production without a relay loads files and delivers nothing, and says so."""
     if config.environment is Environment.PRODUCTION and config.smtp_url is None:
-        return "Invitations are not delivered: FRONTDESK_SMTP_URL names no relay."
-    return None
+        typer.echo("Invitations are not delivered: FRONTDESK_SMTP_URL names no relay.", err=True)
+        return False
+    return True
+
+
+def _stop_when_told(stop: Callable[..., None]) -> None:
+    for sign in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(sign, stop)
+    parent = os.environ.get(PARENT)
+    if parent is not None:
+        threading.Thread(target=_stop_with, args=(int(parent), stop), daemon=True).start()
 
 
 @contextmanager
