@@ -37,8 +37,8 @@ class Contestant:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.queue_read")
-    parser.add_argument("--rounds", type=int, default=12)
-    parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--rounds", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=1.0)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         for name, urls in _databases(Path(folder)):
@@ -55,14 +55,14 @@ def _compare(name: str, urls: tuple[str, str], folder: Path, rounds: int, second
     with contextlib.ExitStack() as stack:
         empty, long = (_contestant(stack, url, folder / f"{name}-{n}.log") for n, url in enumerate(urls))
         _fill(long)
-        rates: tuple[list[float], list[float]] = ([], [])
-        for _ in range(rounds):
-            for contestant, found in zip((empty, long), rates, strict=True):
-                found.append(_reads_per_second(contestant, seconds))
-        before, after = map(statistics.median, rates)
-        print(
-            f"{name:<10} GET /v2/plans: empty {before:,.0f}/s, long {after:,.0f}/s: cost {before / after - 1:+.1%}"
-        )
+        pairs = []
+        for number in range(rounds):
+            first, second = (empty, long) if number % 2 else (long, empty)
+            found = {id(one): _reads_per_second(one, seconds) for one in (first, second)}
+            pairs.append((found[id(empty)], found[id(long)]))
+        before, after = (statistics.median(rates) for rates in zip(*pairs, strict=True))
+        cost = statistics.median(empty_rate / long_rate for empty_rate, long_rate in pairs) - 1
+        print(f"{name:<10} GET /v2/plans: empty {before:,.0f}/s, long {after:,.0f}/s: cost {cost:+.1%}")
         for label, contestant in (("empty", empty), ("long", long)):
             print(f"{name:<10} one renewal, {label}: {_renewal_seconds(contestant) * 1000:,.1f} ms")
 

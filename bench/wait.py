@@ -77,8 +77,8 @@ def main() -> None:
     if not options.quick:
         RESULTS.write_text(_markdown(measured, days))
         before, start, rest = DOCUMENT.read_text().partition(START)
-        table = "\n".join(_markdown_table(_verdicts(measured)))
-        DOCUMENT.write_text(f"{before}{start}\n\n{table}\n\n{END}{rest.partition(END)[2]}")
+        rows = "\n".join(_markdown_table(_verdicts(measured)))
+        DOCUMENT.write_text(f"{before}{start}\n\n{rows}\n\n{END}{rest.partition(END)[2]}")
 
 
 def _simulate(days: int) -> list[Seen]:

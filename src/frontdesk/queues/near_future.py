@@ -20,6 +20,7 @@ MOST_PLAYS = 32
 FEWEST_PLAYS = 4
 PLACES_PLAYED = 640  # the more doctors, the fewer plays: many doctors even each other out
 WORK = 4000  # turns at a doctor that are played in all
+CHOICES = 4  # each so many teams to choose from make a turn as much dearer
 BLOCKS = 32
 LEFT_OUT = (
     8  # one eighth of the plays is left out at either end: between mean and median, nearer to what comes
@@ -60,7 +61,8 @@ class NearFuture:
 
     def waits(self, plan_ids: Collection[int]) -> dict[int, float | None]:
         """When the first doctor is free for a newcomer; None where nobody serves the plan."""
-        played = WORK // self._plays
+        choices = max((len(teams) for teams in self._teams_of.values()), default=1)
+        played = WORK // (self._plays * max(1, choices // CHOICES))
         frees = [self._play(play, played) for play in range(self._plays)]
         if len(self._line) > played:
             levels = [sum(free[i] for free in frees) / self._plays for i in range(len(self._sizes))]
@@ -144,18 +146,19 @@ def _middle(waits: list[float]) -> float:
 
 
 def _fill(levels: list[float], teams: list[tuple[int, int]], work: float) -> None:
-    """`teams`: which level, how many places."""
-    teams = sorted(teams, key=lambda team: levels[team[0]])
-    size = 0
-    for n, (i, places) in enumerate(teams):
+    """Raise the lowest levels to one that takes the work. `teams`: which level, how many places."""
+    ordered = sorted(teams, key=lambda team: levels[team[0]])
+    size, held, raised = 0, work, 0
+    level = levels[ordered[0][0]]
+    for i, places in ordered:
+        if raised and levels[i] >= level:
+            break
         size += places
-        ceiling = levels[teams[n + 1][0]] if n + 1 < len(teams) else float("inf")
-        rise = min(work / size, ceiling - levels[i])
-        work -= rise * size
-        for j, _ in teams[: n + 1]:
-            levels[j] += rise
-        if work <= 0:
-            return
+        held += places * levels[i]
+        level = held / size
+        raised += 1
+    for i, _ in ordered[:raised]:
+        levels[i] = level
 
 
 def _places(doctor: Doctor) -> list[Visit | None]:

@@ -8,6 +8,7 @@ from frontdesk.queues.pool import PastWait
 
 LEAVERS_PER_STEP = 8
 MOST_STEPS = 8
+WAITING_PART = 4
 FOREVER = 1e9
 
 
@@ -24,7 +25,8 @@ class Patience:
         steps = max(1, min(MOST_STEPS, len(leavers) // LEAVERS_PER_STEP))
         ends = sorted({leavers[len(leavers) * i // steps] for i in range(1, steps)})
         self._starts = [0.0, *ends]
-        waits = [*(wait.seconds for wait in past), *waiting]
+        # Only some of those who wait: the few past waits that are told must not drown in a long line.
+        waits = [*(wait.seconds for wait in past), *waiting[: len(past) // WAITING_PART]]
         self._rates = [0.0]
         self._spent = [0.0]
         for start, end in pairwise([*self._starts, FOREVER]):

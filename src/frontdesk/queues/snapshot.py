@@ -78,29 +78,29 @@ class QueueSnapshots:
 
     def read(self, db: Database, account_id: int, plan_ids: Collection[int]) -> Snapshot | None:
         """The account's snapshot; None when there is none that may be served. It may lack a plan made since it was taken."""
-        shown = self._read(db, account_id, plan_ids)
+        kept = self._kept.get(account_id)
+        if kept is not None and kept.covers(plan_ids, self._clock()):
+            return kept
+        shown = self._renewed(db, account_id, plan_ids)
         if shown is not None and not all(plan_id in shown.queues for plan_id in plan_ids):
             # The renewal that was under way may have read before the newest plan was made.
-            shown = self._read(db, account_id, plan_ids)
+            shown = self._renewed(db, account_id, plan_ids)
         return shown
 
     def close(self) -> None:
         self._threads.shutdown()
 
-    def _read(self, db: Database, account_id: int, plan_ids: Collection[int]) -> Snapshot | None:
-        kept = self._kept.get(account_id)
-        if kept is not None and kept.covers(plan_ids, self._clock()):
-            return kept
-        return self._shown(self._renewal(db, account_id), kept)
-
-    def _renewal(self, db: Database, account_id: int) -> _Renewal | None:
-        """The renewal under way, begun if there is none; None for a moment after one has failed."""
+    def _renewed(self, db: Database, account_id: int, plan_ids: Collection[int]) -> Snapshot | None:
         with self._lock:
+            kept = self._kept.get(account_id)
+            if kept is not None and kept.covers(plan_ids, self._clock()):
+                return kept  # a renewal has just ended
             renewal = self._renewals.get(account_id)
+            # After one that failed there is none for a moment.
             if renewal is None and time.monotonic() >= self._retry_at.get(account_id, 0.0):
                 renewal = self._renewals[account_id] = _Renewal(time.monotonic())
                 self._threads.submit(self._run, renewal, db, account_id)
-            return renewal
+        return self._shown(renewal, kept)
 
     def _shown(self, renewal: _Renewal | None, kept: Snapshot | None) -> Snapshot | None:
         """What a reader gets: the renewed values, else the last ones that are bearable, else what was read, else nothing."""

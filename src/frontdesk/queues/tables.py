@@ -53,7 +53,7 @@ encounters = Table(
     Column("last_event_at", UtcTime, nullable=False),
     UniqueConstraint("visit", "provider_group_id"),
     Index("ix_encounters_provider_group_id_state_joined_at", "provider_group_id", "state", "joined_at"),
-    Index("ix_encounters_plan_id_ended_at", "plan_id", "ended_at"),
+    Index("ix_encounters_plan_id_state_ended_at", "plan_id", "state", "ended_at"),
     Index("ix_encounters_plan_id_joined_at", "plan_id", "joined_at"),
     Index("ix_encounters_last_event_at", "last_event_at"),
 )

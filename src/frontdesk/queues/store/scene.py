@@ -107,7 +107,7 @@ def _recent_visits(tx: Tx, groups: Collection[int]) -> list[Any]:
     older = encounters.alias("older")
     oldest = (
         select(older.c.ended_at)
-        .where(older.c.plan_id == plans.c.id, older.c.ended_at.is_not(None), older.c.started_at.is_not(None))
+        .where(older.c.plan_id == plans.c.id, older.c.state == "ended", older.c.started_at.is_not(None))
         .order_by(older.c.ended_at.desc())
         .limit(1)
         .offset(RECENT_VISITS - 1)
@@ -122,7 +122,7 @@ def _recent_visits(tx: Tx, groups: Collection[int]) -> list[Any]:
     query = (
         select(columns.provider_group_id, columns.plan_id, columns.started_at, columns.ended_at)
         .join(since, and_(columns.plan_id == since.c.id, columns.ended_at >= since.c.at))
-        .where(columns.started_at.is_not(None))
+        .where(columns.state == "ended", columns.started_at.is_not(None))
     )
     return list(tx.execute(query))
 

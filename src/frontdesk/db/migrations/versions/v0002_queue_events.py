@@ -69,7 +69,7 @@ def _create_encounters() -> None:
     )
     for columns in (
         ["provider_group_id", "state", "joined_at"],
-        ["plan_id", "ended_at"],
+        ["plan_id", "state", "ended_at"],
         ["plan_id", "joined_at"],
         ["last_event_at"],
     ):
