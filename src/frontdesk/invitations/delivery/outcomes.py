@@ -106,6 +106,6 @@ def _once_again(one: Claimed, code: int | None, terms: Terms, now: datetime, cha
 
 
 def retry_seconds(attempts: int, first: float, chance: random.Random) -> float:
-    """The first (a minute), doubling to an hour, and up to a quarter more so that what failed together does not return together."""
+    """The first (a minute), doubling to an hour, and up to a quarter more: what failed together must not return together."""
     seconds: float = min(LONGEST_RETRY_SECONDS, first * 2 ** min(attempts - 1, 10))
     return seconds * chance.uniform(1.0, 1.25)
