@@ -14,8 +14,8 @@ from tests.factories import NOW, Customer
 from tests.faults.callers import LONG
 from tests.invitations.mails import Mailed, mailed, state_of, suppressed
 
-CALLERS = 4
-ROUNDS = 500 if LONG else 4
+CALLERS = 6
+ROUNDS = 25 * LONG
 
 
 def told(db: Database, mail: Mailed, event: Event) -> Effect:
