@@ -2,8 +2,9 @@
 
 import os
 import tempfile
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -36,25 +37,37 @@ def serve(
         fail("\n".join(f"{problem.what} {problem.mend}" for problem in found))
     with tempfile.TemporaryDirectory(prefix="frontdesk-metrics-") as folder:
         os.environ["FRONTDESK_METRICS_FOLDER"] = folder
-        with _delivery(config) if with_worker else nullcontext():
-            run_server(host, port, workers)
+        with _delivery(config) if with_worker else nullcontext(_nothing) as stop_worker:
+            run_server(host, port, workers, on_stop=stop_worker)
 
 
-def _delivery(config: Config) -> AbstractContextManager[None]:
+def _delivery(config: Config) -> AbstractContextManager[Callable[[], None]]:
     reason = why_none(config)
     if reason is None:
         return worker_beside()
     typer.echo(reason, err=True)
-    return nullcontext()
+    return nullcontext(_nothing)
 
 
-def run_server(host: str, port: int, workers: int) -> None:
-    """Granian with the limits that it lacks by default: it cuts callers that send their headers slowly."""
+def _nothing() -> None:
+    """What there is to stop where no worker runs."""
+
+
+def run_server(host: str, port: int, workers: int, *, on_stop: Callable[[], None]) -> None:
+    """Granian with the limits that it lacks by default: it cuts callers that send their headers slowly.
+
+    `on_stop` is called when it is told to stop, before it waits for the requests under way.
+    """
     from granian import Granian
     from granian.constants import HTTPModes, Interfaces, Loops
     from granian.http import HTTP1Settings
 
-    Granian(
+    class Stoppable(Granian):  # type: ignore[misc,valid-type]
+        def signal_handler_interrupt(self, *arguments: Any, **options: Any) -> None:
+            on_stop()
+            super().signal_handler_interrupt(*arguments, **options)
+
+    Stoppable(
         "frontdesk.asgi:make_asgi",
         factory=True,
         address=host,
