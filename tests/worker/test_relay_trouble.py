@@ -69,3 +69,16 @@ def test_nothing_personal_is_logged(post: Post) -> None:
     post.worker(verdict=refuse).turn()
     assert post.log.getvalue()
     assert "example.com" not in post.log.getvalue()
+
+
+def test_a_fault_of_ours_is_told_by_its_kind_and_harms_no_other_message(post: Post) -> None:
+    post.enrol(3)
+
+    def stumble(step: str, letter: Letter) -> None:
+        if letter.recipient == "robin.2@example.com":
+            raise KeyError(letter.recipient)
+
+    post.worker(verdict=stumble).turn()
+    assert Counter(post.states()) == {"sent": 2, "pending": 1}
+    assert '"error": "KeyError"' in post.log.getvalue()
+    assert "robin" not in post.log.getvalue()

@@ -37,6 +37,7 @@ class Report:
     offered: bool = False
     relay_down: bool = False
     silent: bool = False  # refused without a reply: the connection broke
+    error: str | None = None  # a fault of ours, by its kind
 
 
 class Crew:
@@ -107,8 +108,9 @@ class Crew:
         except Refused as refused:
             self.reports.put(_refusal(job, refused, offered=False))
             return
-        except Exception:  # noqa: BLE001 - a fault of ours must not take the connection along; nothing was sent
-            self.reports.put(Report(job, Kind.REFUSED_FOR_NOW, silent=True))
+        except Exception as error:  # noqa: BLE001 - must not take the connection along; nothing was sent
+            conversation.close()
+            self.reports.put(Report(job, Kind.REFUSED_FOR_NOW, silent=True, error=type(error).__name__))
             return
         self.reports.put(Report(job))
         # The answer comes after the commit of `offered`. A process that was stopped past its lease sends nothing.
@@ -125,8 +127,8 @@ class Crew:
             return _refusal(job, refused, offered=True)
         except Lost:
             return Report(job, Kind.LOST, offered=True)
-        except Exception:  # noqa: BLE001 - whatever it was, the letter may have been taken
-            return Report(job, Kind.LOST, offered=True)
+        except Exception as error:  # noqa: BLE001 - whatever it was, the letter may have been taken
+            return Report(job, Kind.LOST, offered=True, error=type(error).__name__)
 
 
 def _refusal(job: Job, refused: Refused, *, offered: bool) -> Report:

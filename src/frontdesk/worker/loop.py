@@ -211,6 +211,8 @@ class Worker:
 
     def _enter(self, report: Report) -> None:
         self._pause.hear(report)
+        if report.error is not None:
+            self._log.say("unexpected_error", error=report.error, invitation_id=report.job.claimed.id)
         if report.relay_down:
             self._log.say("relay_down", code=report.code, pause_seconds=round(self._pause.seconds, 1))
             self._give_back()
