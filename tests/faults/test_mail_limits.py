@@ -53,7 +53,7 @@ class Simulated:
         self.real = 0.0
         self.offset = 0.0
         self.accepted: list[float] = []
-        self.terms = Terms("example.com", lease_seconds=300, most_attempts=1000)
+        self.terms = Terms("example.com", lease_seconds=300, offer_lease_seconds=300, most_attempts=1000)
         self.meters = [self._meter() for _ in range(WORKERS)]
         self.rotas = [Rota() for _ in range(WORKERS)]
         self.in_hand: list[list[Claimed]] = [[] for _ in range(WORKERS)]

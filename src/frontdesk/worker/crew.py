@@ -15,13 +15,16 @@ _LAST = 9  # the rank that is behind every job's
 
 @dataclass(slots=True)
 class Job:
-    """One letter to send. Smaller `rank` goes first. `until`: after that (monotonic) nothing may be sent any more."""
+    """One letter to send. Smaller `rank` goes first. `until`: after that (monotonic) another worker may have it.
+
+    The gate gives leave for DATA, up to a moment, or refuses it.
+    """
 
     rank: tuple[int, int]
     claimed: Claimed
     letter: Letter | None
     until: float
-    gate: SimpleQueue[bool] = field(default_factory=SimpleQueue)
+    gate: SimpleQueue[float | None] = field(default_factory=SimpleQueue)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,9 @@ class Crew:
         if job.letter is None:
             self.reports.put(Report(job, Kind.NOT_WRITABLE))
             return
+        if self._monotonic() > job.until:
+            self.reports.put(Report(job, Kind.NOT_TRIED))
+            return
         try:
             conversation.offer(job.letter)
         except Refused as refused:
@@ -114,7 +120,8 @@ class Crew:
             return
         self.reports.put(Report(job))
         # The answer comes after the commit of `offered`. A process that was stopped past its lease sends nothing.
-        if not job.gate.get() or self._monotonic() > job.until:
+        until = job.gate.get()
+        if until is None or self._monotonic() > until:
             conversation.abandon()
             self.reports.put(Report(job, Kind.NOT_TRIED, offered=True))
             return

@@ -99,6 +99,12 @@ def apply(tx: Tx, changes: Sequence[Change], *, now: datetime, meter: Meter | No
     return ids
 
 
+def extend(tx: Tx, changes: Sequence[Change], *, now: datetime) -> None:
+    """Write changes that lead from a state to itself: no step of the timeline."""
+    at = stored_time(now)
+    store.change(tx, [_row(change, at) for change in changes])
+
+
 def _count(tx: Tx, changes: Sequence[Change], written: Sequence[Any], now: datetime, meter: Meter) -> None:
     left = {
         change.id
