@@ -80,6 +80,7 @@ def deliver(database_url: str, relay_port: int, lease_seconds: float, hold_secon
     terms = type(base)(
         base.message_domain,
         lease_seconds=lease_seconds,
+        offer_lease_seconds=lease_seconds,
         ambiguous_hold_seconds=hold_seconds,
         most_attempts=1000,
         first_retry_seconds=0.05,

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Self
 
@@ -20,7 +20,9 @@ STOP_SECONDS = 5.0  # the promise of `frontdesk serve`
 class Server:
     """`python -m frontdesk serve` on a port that stays the same when it is started again; it writes to `log`."""
 
-    def __init__(self, database_url: str, log: Path, *, workers: int = 1) -> None:
+    def __init__(
+        self, database_url: str, log: Path, *, workers: int = 1, settings: Mapping[str, str] | None = None
+    ) -> None:
         self.port = free_port()
         self.log = log
         self._command = [
@@ -32,6 +34,7 @@ class Server:
             **{name: value for name, value in os.environ.items() if not name.startswith("FRONTDESK_")},
             "FRONTDESK_DATABASE_URL": database_url,
             "TMPDIR": str(log.parent),
+            **(settings or {}),
         }
         self._process: subprocess.Popen[bytes] | None = None
 

@@ -2,7 +2,6 @@
 
 import random
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import count
@@ -54,7 +53,7 @@ class Simulated:
         self.real = 0.0
         self.offset = 0.0
         self.accepted: list[float] = []
-        self.terms = Terms("example.com", lease_seconds=300, most_attempts=1000)
+        self.terms = Terms("example.com", lease_seconds=300, offer_lease_seconds=300, most_attempts=1000)
         self.meters = [self._meter() for _ in range(WORKERS)]
         self.rotas = [Rota() for _ in range(WORKERS)]
         self.in_hand: list[list[Claimed]] = [[] for _ in range(WORKERS)]
@@ -225,14 +224,10 @@ class Clocked(MemoryMailer):
             self.moments.append(time.monotonic())
 
 
-@pytest.fixture
-def real_window() -> Iterator[float]:
-    yield 1.0
+REAL_WINDOW = 1.0
 
 
-def test_four_real_workers_keep_to_a_small_window(
-    db: Database, database_url: str, real_window: float
-) -> None:
+def test_four_real_workers_keep_to_a_small_window(db: Database, database_url: str) -> None:
     customer = make_customer(db, now=system_clock())
     with db.write() as tx:
         invitations.set_deliverability(
@@ -246,7 +241,7 @@ def test_four_real_workers_keep_to_a_small_window(
             config,
             db,
             mailer,
-            Setup(Pace(2, poll_seconds=0.02), terms_of(config), meter=Meter(window_seconds=real_window)),
+            Setup(Pace(2, poll_seconds=0.02), terms_of(config), meter=Meter(window_seconds=REAL_WINDOW)),
         )
         for _ in range(4)
     ]
@@ -258,4 +253,4 @@ def test_four_real_workers_keep_to_a_small_window(
         worker.close()
     moments = sorted(mailer.moments)
     assert len(moments) == 25
-    assert max(sum(start <= m <= start + real_window for m in moments) for start in moments) <= 10
+    assert max(sum(start <= m <= start + REAL_WINDOW for m in moments) for start in moments) <= 10

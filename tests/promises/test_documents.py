@@ -10,7 +10,7 @@ import pytest
 from frontdesk.config import SETTINGS
 from frontdesk.eligibility import Outcome
 from frontdesk.files import FileState
-from frontdesk.invitations import Delivery, State
+from frontdesk.invitations import TRANSITIONS, Delivery, State
 from tests.conftest import Api
 
 ROOT = Path(__file__).parents[2]
@@ -29,6 +29,12 @@ def test_every_state_diagram_has_the_states_of_the_code(states: type[StrEnum]) -
     text = (ROOT / "docs/states.md").read_text()
     [diagram] = re.findall(rf"\.{states.__name__}`\)\n\n```mermaid\n(.*?)```", text, re.DOTALL)
     assert set(re.findall(r"--> (\w+)", diagram)) == set(states)
+
+
+def test_the_changes_of_an_invitations_state_are_drawn_as_the_code_has_them() -> None:
+    text = (ROOT / "docs/states.md").read_text().partition("`invitations.State`")[2].partition("```\n\n")[0]
+    drawn = re.findall(r"^ +(\w+) --> (\w+):", text, re.MULTILINE)
+    assert set(drawn) == {(str(start), str(end)) for start, end in TRANSITIONS}
 
 
 def test_the_readmes_examples_are_answered_as_it_says(api: Api) -> None:

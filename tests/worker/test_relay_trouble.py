@@ -1,8 +1,10 @@
 """A relay that is away, and a database that is: nothing is lost, nothing counts against a message."""
 
 from collections import Counter
+from datetime import timedelta
 
 from frontdesk.mail import Letter, Refused
+from tests.faults.server import wait_until
 from tests.worker.conftest import Post
 
 
@@ -69,3 +71,35 @@ def test_nothing_personal_is_logged(post: Post) -> None:
     post.worker(verdict=refuse).turn()
     assert post.log.getvalue()
     assert "example.com" not in post.log.getvalue()
+
+
+def test_a_fault_of_ours_is_told_by_its_kind_and_harms_no_other_message(post: Post) -> None:
+    post.enrol(3)
+
+    def stumble(step: str, letter: Letter) -> None:
+        if letter.recipient == "robin.2@example.com":
+            raise KeyError(letter.recipient)
+
+    post.worker(verdict=stumble).turn()
+    assert Counter(post.states()) == {"sent": 2, "pending": 1}
+    assert '"error": "KeyError"' in post.log.getvalue()
+    assert "robin" not in post.log.getvalue()
+
+
+def test_a_relay_that_is_slower_than_a_lease_still_gets_its_message_and_only_once(post: Post) -> None:
+    post.enrol()
+    other = post.worker()
+    worker = post.worker(lease_seconds=0.3)
+
+    def slow(step: str, _letter: Letter) -> None:
+        if step == "offer":
+            for _ in range(10):
+                post.clock.advance(0.2)
+                wait_until(
+                    lambda: post.row()["due_at"] > post.clock() + timedelta(seconds=0.2), "a new lease"
+                )
+
+    post.mailer.verdict = slow
+    worker.turn()
+    assert post.states() == ["sent"]
+    assert other.turn() == 0

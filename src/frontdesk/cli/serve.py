@@ -3,8 +3,9 @@
 import os
 import socket
 import tempfile
+from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -37,8 +38,8 @@ def serve(
         fail("\n".join(f"{problem.what} {problem.mend}" for problem in found))
     with tempfile.TemporaryDirectory(prefix="frontdesk-metrics-") as folder:
         os.environ["FRONTDESK_METRICS_FOLDER"] = folder
-        with worker_beside() if with_worker else nullcontext():
-            run_server(host, port, workers)
+        with worker_beside() if with_worker else nullcontext(_nothing) as stop_worker:
+            run_server(host, port, workers, on_stop=stop_worker)
 
 
 def refuse_taken_port(host: str, port: int) -> None:
@@ -54,13 +55,25 @@ def refuse_taken_port(host: str, port: int) -> None:
         )
 
 
-def run_server(host: str, port: int, workers: int) -> None:
-    """Granian with the limits that it lacks by default: it cuts callers that send their headers slowly."""
+def _nothing() -> None:
+    """What there is to stop where no worker runs."""
+
+
+def run_server(host: str, port: int, workers: int, *, on_stop: Callable[[], None]) -> None:
+    """Granian with the limits that it lacks by default: it cuts callers that send their headers slowly.
+
+    `on_stop` is called when it is told to stop, before it waits for the requests under way.
+    """
     from granian import Granian
     from granian.constants import HTTPModes, Interfaces, Loops
     from granian.http import HTTP1Settings
 
-    Granian(
+    class Stoppable(Granian):  # type: ignore[misc,valid-type]
+        def signal_handler_interrupt(self, *arguments: Any, **options: Any) -> None:
+            on_stop()
+            super().signal_handler_interrupt(*arguments, **options)
+
+    Stoppable(
         "frontdesk.asgi:make_asgi",
         factory=True,
         address=host,

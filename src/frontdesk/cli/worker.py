@@ -20,7 +20,7 @@ from frontdesk.worker.mailers import make_mailer
 
 PARENT = "FRONTDESK_WORKER_PARENT"  # the process whose child a worker is: it ends with it
 WATCH_SECONDS = 0.5
-STOP_SECONDS = 4.0
+STOP_SECONDS = 3.0  # less than the 5 s in which `serve` promises to stop
 RESTART_SECONDS = 1.0
 
 
@@ -75,13 +75,16 @@ def _stop_when_told(stop: Callable[..., None]) -> None:
 
 
 @contextmanager
-def worker_beside() -> Iterator[None]:
-    """A worker as a child process for as long as the block runs; one that ends by itself is started again."""
+def worker_beside() -> Iterator[Callable[[], None]]:
+    """A worker as a child process for as long as the block runs; one that ends by itself is started again.
+
+    Gives a function that tells it to stop and does not wait for that.
+    """
     ended = threading.Event()
     keeper = threading.Thread(target=_keep, args=(ended,), daemon=True)
     keeper.start()
     try:
-        yield
+        yield ended.set
     finally:
         ended.set()
         keeper.join(STOP_SECONDS + WATCH_SECONDS)

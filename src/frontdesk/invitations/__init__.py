@@ -10,12 +10,13 @@ from frontdesk.invitations.enqueue import (
 )
 from frontdesk.invitations.rules import REASONS, Candidate, Decision, Delivery, Reason, decide_invitation
 from frontdesk.invitations.settings import Deliverability, get_deliverability, set_deliverability
-from frontdesk.invitations.states import STEPS, State, Step
+from frontdesk.invitations.states import STEPS, TRANSITIONS, State, Step
 from frontdesk.invitations.store import list_invitations
 
 __all__ = [
     "REASONS",
     "STEPS",
+    "TRANSITIONS",
     "Candidate",
     "Circumstances",
     "CircumstancesFound",

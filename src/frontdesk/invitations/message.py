@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import format_datetime
+from functools import lru_cache
 
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid
@@ -54,7 +55,7 @@ def compose(letter: InvitationLetter, gathered: Gathered, *, base_url: str, mail
             ("From", mailbox(letter.sender_name, letter.sender_address or mail_from)),
             ("To", mailable(letter.address)),
             ("Subject", unstructured(rendered.subject)),
-            ("Date", format_datetime(gathered.now.astimezone(UTC))),
+            ("Date", _date(gathered.now)),
             ("Message-ID", f"<{letter.message_id}>"),
             ("List-Unsubscribe", f"<{unsubscribe}>"),
             ("List-Unsubscribe-Post", "List-Unsubscribe=One-Click"),
@@ -65,3 +66,9 @@ def compose(letter: InvitationLetter, gathered: Gathered, *, base_url: str, mail
     except ValueError:
         fault = Fault("address", "not_mailable", "must be an address that a mail can carry")
         raise Invalid([fault]) from None  # the library's message holds the address
+
+
+@lru_cache(maxsize=8)
+def _date(now: datetime) -> str:
+    """As RFC 5322 writes it; all the letters of one claim have the same."""
+    return format_datetime(now.astimezone(UTC))

@@ -15,6 +15,22 @@ class State(StrEnum):
     CANCELLED = "cancelled"
 
 
+# Every change of state that there is; docs/states.md draws them.
+TRANSITIONS = frozenset(
+    (start, end)
+    for start, ends in {
+        State.PENDING: (State.CLAIMED, State.CANCELLED, State.AMBIGUOUS, State.SENT, State.FAILED),
+        State.CLAIMED: (State.OFFERED, State.PENDING, State.FAILED, State.CANCELLED, State.SENT),
+        State.OFFERED: (State.SENT, State.PENDING, State.FAILED, State.AMBIGUOUS),
+        State.AMBIGUOUS: (State.PENDING, State.SENT, State.FAILED),
+        State.SENT: (State.FAILED, State.PENDING),
+        State.FAILED: (State.PENDING,),
+        State.CANCELLED: (State.PENDING,),
+    }.items()
+    for end in ends
+)
+
+
 class Step(StrEnum):
     """Why an invitation changed its state: what its timeline says."""
 

@@ -66,11 +66,13 @@ NAMES = tuple(asdict(SAMPLE))
 
 _plain = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
 _markup = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=True)
+for _environment in (_plain, _markup):
+    _environment.globals.clear()  # range, lipsum and the like: no template may call them, and each mail would pay for them
 
 
 def render(wording: Wording, filling: Filling) -> Rendered:
     """The mail's three texts. `wording` must have been checked when it was set."""
-    values = asdict(filling)
+    values = {name: getattr(filling, name) for name in NAMES}
     subject = _compiled(wording.subject or default("subject"), markup=False).render(values)
     text = _compiled(wording.text or default("text"), markup=False).render(values)
     source = wording.html or (default("html") if wording.text is None else None)

@@ -15,13 +15,16 @@ _LAST = 9  # the rank that is behind every job's
 
 @dataclass(slots=True)
 class Job:
-    """One letter to send. Smaller `rank` goes first. `until`: after that (monotonic) nothing may be sent any more."""
+    """One letter to send. Smaller `rank` goes first. `until`: after that (monotonic) another worker may have it.
+
+    The gate gives leave for DATA, up to a moment, or refuses it.
+    """
 
     rank: tuple[int, int]
     claimed: Claimed
     letter: Letter | None
     until: float
-    gate: SimpleQueue[bool] = field(default_factory=SimpleQueue)
+    gate: SimpleQueue[float | None] = field(default_factory=SimpleQueue)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,7 @@ class Report:
     offered: bool = False
     relay_down: bool = False
     silent: bool = False  # refused without a reply: the connection broke
+    error: str | None = None  # a fault of ours, by its kind
 
 
 class Crew:
@@ -102,17 +106,22 @@ class Crew:
         if job.letter is None:
             self.reports.put(Report(job, Kind.NOT_WRITABLE))
             return
+        if self._monotonic() > job.until:
+            self.reports.put(Report(job, Kind.NOT_TRIED))
+            return
         try:
             conversation.offer(job.letter)
         except Refused as refused:
             self.reports.put(_refusal(job, refused, offered=False))
             return
-        except Exception:  # noqa: BLE001 - a fault of ours must not take the connection along; nothing was sent
-            self.reports.put(Report(job, Kind.REFUSED_FOR_NOW, silent=True))
+        except Exception as error:  # noqa: BLE001 - must not take the connection along; nothing was sent
+            conversation.close()
+            self.reports.put(Report(job, Kind.REFUSED_FOR_NOW, silent=True, error=type(error).__name__))
             return
         self.reports.put(Report(job))
         # The answer comes after the commit of `offered`. A process that was stopped past its lease sends nothing.
-        if not job.gate.get() or self._monotonic() > job.until:
+        until = job.gate.get()
+        if until is None or self._monotonic() > until:
             conversation.abandon()
             self.reports.put(Report(job, Kind.NOT_TRIED, offered=True))
             return
@@ -125,8 +134,8 @@ class Crew:
             return _refusal(job, refused, offered=True)
         except Lost:
             return Report(job, Kind.LOST, offered=True)
-        except Exception:  # noqa: BLE001 - whatever it was, the letter may have been taken
-            return Report(job, Kind.LOST, offered=True)
+        except Exception as error:  # noqa: BLE001 - whatever it was, the letter may have been taken
+            return Report(job, Kind.LOST, offered=True, error=type(error).__name__)
 
 
 def _refusal(job: Job, refused: Refused, *, offered: bool) -> Report:

@@ -32,8 +32,9 @@ POLL_SECONDS = 0.2
 LAPSE_SECONDS = 1.0
 GOODBYE_SECONDS = 2.0
 DATABASE_RETRY_SECONDS = 1.0
-# Nothing is sent in the last part of a lease: the content and the answer take time too.
-LEASE_MARGIN = 0.2
+# The part of a lease in which something may be begun: the content and the answer take time too.
+BEGIN_WITHIN = 0.25
+RENEW_AFTER = 1 / 3
 
 _MAY_HAVE_LEFT = (Kind.ACCEPTED, Kind.LOST)
 
@@ -90,6 +91,7 @@ class Worker:
         self._books = Books()
         self._count = 0
         self._lapsed_at = float("-inf")
+        self._renewed_at = time.monotonic()
         self._stopping = threading.Event()
 
     def run(self) -> None:
@@ -171,7 +173,7 @@ class Worker:
     def _start(self, one: Claimed, gathered: Gathered) -> None:
         self._count += 1
         rank = (0 if one.delivery is Delivery.IMMEDIATE else 1, self._count)
-        until = time.monotonic() + self._terms.lease_seconds * (1 - LEASE_MARGIN)
+        until = time.monotonic() + self._terms.lease_seconds
         job = Job(rank, one, self._written(one, gathered), until)
         self._books.in_hand[one.id] = job
         self._crew.take(job)
@@ -189,6 +191,8 @@ class Worker:
         """Wait for reports, at most so long, and commit all that have come."""
         for report in self._reports(seconds):
             self._enter(report)
+        if time.monotonic() - self._renewed_at > self._terms.lease_seconds * RENEW_AFTER:
+            self._renew()
         if not (self._books.ready or self._books.outcomes):
             return
         try:
@@ -196,6 +200,21 @@ class Worker:
         except Unavailable:
             # Kept in the books until the database is back. If that takes longer than the lease, it is void then.
             time.sleep(DATABASE_RETRY_SECONDS)
+
+    def _renew(self) -> None:
+        """Keep what is in hand, as long as connections are at work on it."""
+        self._renewed_at = time.monotonic()
+        jobs = list(self._books.in_hand.values())
+        try:
+            self._write(
+                lambda tx: steps.renew(
+                    tx, [job.claimed for job in jobs], terms=self._terms, now=self._time_of(tx)
+                )
+            )
+        except Unavailable:
+            return
+        for job in jobs:
+            job.until = self._renewed_at + self._terms.lease_seconds
 
     def _reports(self, seconds: float) -> list[Report]:
         reports: list[Report] = []
@@ -211,6 +230,8 @@ class Worker:
 
     def _enter(self, report: Report) -> None:
         self._pause.hear(report)
+        if report.error is not None:
+            self._log.say("unexpected_error", error=report.error, invitation_id=report.job.claimed.id)
         if report.relay_down:
             self._log.say("relay_down", code=report.code, pause_seconds=round(self._pause.seconds, 1))
             self._give_back()
@@ -228,6 +249,7 @@ class Worker:
 
     def _commit(self) -> None:
         ready, outcomes = self._books.ready, self._books.outcomes
+        until = time.monotonic() + self._terms.offer_lease_seconds * BEGIN_WITHIN
         granted, mark = self._write(lambda tx: self._commit_in(tx, ready, outcomes))
         if mark is not None and ready:
             mark.write()
@@ -235,7 +257,7 @@ class Worker:
         for outcome in outcomes:
             self._books.in_hand.pop(outcome.one.id, None)
         for job in ready:
-            job.gate.put(job.claimed.id in granted)
+            job.gate.put(until if job.claimed.id in granted else None)
         self._log.count(outcomes)
 
     def _commit_in(

@@ -12,7 +12,15 @@ from frontdesk.invitations.delivery.operations import (
     resend_invitation,
     settle_invitation,
 )
-from frontdesk.invitations.delivery.outcomes import Judge, Kind, Outcome, offer, offer_and_settle, settle
+from frontdesk.invitations.delivery.outcomes import (
+    Judge,
+    Kind,
+    Outcome,
+    offer,
+    offer_and_settle,
+    renew,
+    settle,
+)
 from frontdesk.invitations.delivery.store import database_time
 
 __all__ = [
@@ -44,6 +52,7 @@ __all__ = [
     "offer",
     "offer_and_settle",
     "release",
+    "renew",
     "resend_invitation",
     "settle",
     "settle_invitation",

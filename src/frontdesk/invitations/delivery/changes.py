@@ -11,7 +11,7 @@ from frontdesk.invitations.delivery import store
 from frontdesk.invitations.delivery.limits import Meter
 from frontdesk.invitations.letters import InvitationLetter
 from frontdesk.invitations.rules import Delivery
-from frontdesk.invitations.states import State, Step
+from frontdesk.invitations.states import TRANSITIONS, State, Step
 
 if TYPE_CHECKING:
     from frontdesk.invitations.delivery.claim import Terms
@@ -87,6 +87,9 @@ def apply(tx: Tx, changes: Sequence[Change], *, now: datetime, meter: Meter | No
 
     With a meter, batched invitations that may have left are counted into their account's window.
     """
+    unknown = {(change.from_state, change.state) for change in changes} - TRANSITIONS
+    if any(start is not end for start, end in unknown):
+        raise ValueError("no such change of state (docs/states.md)")
     at = stored_time(now)
     written = store.change(tx, [_row(change, at) for change in changes])
     ids = {row[0] for row in written}
@@ -94,6 +97,12 @@ def apply(tx: Tx, changes: Sequence[Change], *, now: datetime, meter: Meter | No
     if meter is not None:
         _count(tx, changes, written, now, meter)
     return ids
+
+
+def extend(tx: Tx, changes: Sequence[Change], *, now: datetime) -> None:
+    """Write changes that lead from a state to itself: no step of the timeline."""
+    at = stored_time(now)
+    store.change(tx, [_row(change, at) for change in changes])
 
 
 def _count(tx: Tx, changes: Sequence[Change], written: Sequence[Any], now: datetime, meter: Meter) -> None:

@@ -32,7 +32,10 @@ class Terms:
     """The installation's rules of delivery. `message_domain` is the right side of Message-IDs."""
 
     message_domain: str
-    lease_seconds: float = 1200.0  # longer than RFC 5321 lets the content and its verdict take
+    # A claim lapses soon, so that what a killed worker had in hand does not wait long. Nothing is sent before `offered`,
+    # whose lease is longer than RFC 5321 lets the content and its verdict take.
+    lease_seconds: float = 120.0
+    offer_lease_seconds: float = 1200.0
     ambiguous_hold_seconds: float = 86_400.0
     resend_ambiguous: bool = True
     most_attempts: int = 20

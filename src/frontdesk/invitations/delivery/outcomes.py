@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from frontdesk.db import Tx
-from frontdesk.invitations.delivery.changes import Change, Claimed, apply, change_of, lost
+from frontdesk.invitations.delivery.changes import Change, Claimed, apply, change_of, extend, lost
 from frontdesk.invitations.delivery.claim import Terms
 from frontdesk.invitations.delivery.home import Mark, count_offer
 from frontdesk.invitations.delivery.limits import Meter
@@ -45,6 +45,12 @@ def offer(tx: Tx, claimed: Sequence[Claimed], *, terms: Terms, now: datetime) ->
     return granted, count_offer(tx) if granted else None
 
 
+def renew(tx: Tx, claimed: Sequence[Claimed], *, terms: Terms, now: datetime) -> None:
+    """Let the leases of those that are still claimed run anew: their worker lives, the relay is slow."""
+    due_at = now + timedelta(seconds=terms.lease_seconds)
+    extend(tx, [change_of(one, State.CLAIMED, Step.CLAIMED, due_at=due_at) for one in claimed], now=now)
+
+
 @dataclass(frozen=True, slots=True)
 class Judge:
     """What outcomes are judged by: the terms, the measure of the hourly windows, the jitter."""
@@ -70,7 +76,7 @@ def offer_and_settle(
 
 
 def _offers(claimed: Sequence[Claimed], terms: Terms, now: datetime) -> list[Change]:
-    due_at = now + timedelta(seconds=terms.lease_seconds)
+    due_at = now + timedelta(seconds=terms.offer_lease_seconds)
     return [change_of(one, State.OFFERED, Step.RELAY_ASKED, due_at=due_at) for one in claimed]
 
 
@@ -106,6 +112,6 @@ def _once_again(one: Claimed, code: int | None, terms: Terms, now: datetime, cha
 
 
 def retry_seconds(attempts: int, first: float, chance: random.Random) -> float:
-    """The first (a minute), doubling to an hour, and up to a quarter more so that what failed together does not return together."""
+    """The first (a minute), doubling to an hour, and up to a quarter more: what failed together must not return together."""
     seconds: float = min(LONGEST_RETRY_SECONDS, first * 2 ** min(attempts - 1, 10))
     return seconds * chance.uniform(1.0, 1.25)

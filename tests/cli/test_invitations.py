@@ -1,0 +1,135 @@
+"""What operators see of invitations and decide about them."""
+
+from typing import Any
+
+import pytest
+
+from frontdesk.clock import system_clock
+from frontdesk.config import Uniqueness, read_config
+from frontdesk.eligibility import Submission, enrol, parse_member
+from frontdesk.invitations import set_deliverability
+from frontdesk.mail import Letter, Lost
+from frontdesk.mail.memory import MemoryMailer
+from frontdesk.worker.loop import Pace, Setup, Worker
+from tests.cli.conftest import CommandLine
+from tests.factories import Customer, make_customer, member_body
+
+
+class Office:
+    """A command line on an account whose members have been invited."""
+
+    def __init__(self, cli: CommandLine) -> None:
+        self.cli = cli
+        self.db = cli.open()
+        self.customer: Customer = make_customer(self.db, now=system_clock())
+        self.lose = False
+        self.mailer = MemoryMailer(self._verdict)
+
+    def invite(self, count: int, *, immediate: bool = True) -> None:
+        now = system_clock()
+        with self.db.write() as tx:
+            set_deliverability(tx, self.customer.account_id, enabled=True, hourly_limit=100, batch_size=60)
+            submissions = [
+                Submission(
+                    self.customer.account_id,
+                    self.customer.plan_ids[0],
+                    parse_member(
+                        member_body(number, invite_immediately=immediate), today=now.date().isoformat()
+                    ),
+                    "client",
+                    "request",
+                )
+                for number in range(count)
+            ]
+            enrol(tx, submissions, now=now, uniqueness=Uniqueness.SERVICE)
+
+    def deliver(self) -> int:
+        config = read_config({"FRONTDESK_DATABASE_URL": self.cli.database_url})
+        worker = Worker(config, self.db, self.mailer, Setup(Pace(2, poll_seconds=0.02)))
+        count = worker.turn()
+        worker.close()
+        return count
+
+    def _verdict(self, step: str, _letter: Letter) -> None:
+        if self.lose and step == "finish":
+            raise Lost
+
+
+@pytest.fixture
+def office(cli: CommandLine) -> Any:
+    made = Office(cli)
+    yield made
+    made.db.close()
+
+
+def test_the_timeline_tells_every_step_and_why(office: Office) -> None:
+    office.invite(1)
+    office.deliver()
+    shown = office.cli.json("invitations", "show", "1")
+    assert [(step["from"], step["to"]) for step in shown["timeline"]] == [
+        ("pending", "claimed"),
+        ("claimed", "offered"),
+        ("offered", "sent"),
+    ]
+    assert shown["relay_code"] == 250
+    said = office.cli.text("invitations", "show", "1")
+    assert "The relay has taken the message." in said
+    assert "robin" not in said
+
+
+def test_a_cancelled_invitation_is_not_sent_and_can_be_resent(office: Office) -> None:
+    office.invite(1)
+    assert office.cli.json("invitations", "cancel", "1")["state"] == "cancelled"
+    assert office.deliver() == 0
+    assert "only these can be cancelled: claimed, pending" in office.cli.refused("invitations", "cancel", "1")
+    assert office.cli.json("invitations", "resend", "1")["state"] == "pending"
+    assert office.deliver() == 1
+    assert [entry["action"] for entry in office.cli.audit_trail()[-2:]] == [
+        "invitation.cancelled",
+        "invitation.resent",
+    ]
+
+
+def test_an_address_is_not_mailed_again_within_a_day(office: Office) -> None:
+    office.invite(1)
+    office.deliver()
+    assert "less than 24 hours ago" in office.cli.refused("invitations", "resend", "1")
+
+
+def test_an_ambiguous_one_is_shown_and_settled(office: Office) -> None:
+    office.invite(1)
+    office.lose = True
+    office.deliver()
+    [listed] = office.cli.json("invitations", "list", "--state", "ambiguous")
+    assert listed["id"] == 1
+    assert office.cli.json("invitations", "settle", "1", "--as", "sent")["state"] == "sent"
+    assert "only these can be settled: ambiguous" in office.cli.refused(
+        "invitations", "settle", "1", "--as", "failed"
+    )
+
+
+def test_held_delivery_sends_nothing_until_released(office: Office) -> None:
+    office.invite(2)
+    assert office.cli.json("invitations", "hold") == {"held": True}
+    assert office.deliver() == 0
+    released = office.cli.json("invitations", "release", "--keep-back")
+    assert released == {"held": False, "kept_back": 2}
+    assert office.deliver() == 0
+    assert len(office.cli.json("invitations", "list", "--state", "ambiguous")) == 2
+
+
+def test_the_forecast_tells_backlog_window_and_end(office: Office) -> None:
+    office.invite(130, immediate=False)
+    account = str(office.customer.account_id)
+    before = office.cli.json("invitations", "forecast", "--account", account)
+    assert (before["backlog"], before["sent_this_hour"], before["hourly_limit"]) == (130, 0, 100)
+    office.deliver()
+    after = office.cli.json("invitations", "forecast", "--account", account)
+    assert after["backlog"] + after["sent_this_hour"] == 130
+    assert after["sent_this_hour"] > 0
+    assert after["last_at"] is not None
+
+
+def test_an_unknown_invitation_is_told_as_such(office: Office) -> None:
+    for words in (("show",), ("cancel",), ("resend",)):
+        assert "There is no such invitation." in office.cli.refused("invitations", *words, "77")

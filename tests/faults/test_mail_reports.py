@@ -1,0 +1,65 @@
+"""Many at once about one mail: relays that repeat themselves, a reader who clicks again, a mailbox that is read meanwhile."""
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+from frontdesk.db import Database
+from frontdesk.db.races import write_together
+from frontdesk.invitations.links import find_unsubscriber
+from frontdesk.invitations.reports import Effect, Event, Report, receive_report
+from frontdesk.invitations.states import State
+from frontdesk.invitations.suppression import SuppressionReason, suppress
+from tests.conftest import Api
+from tests.factories import NOW, Customer
+from tests.faults.callers import LONG
+from tests.invitations.mails import Mailed, mailed, state_of, suppressed
+
+CALLERS = 6
+ROUNDS = 25 * LONG
+
+
+def told(db: Database, mail: Mailed, event: Event) -> Effect:
+    [effect] = write_together(
+        db,
+        [Report(mail.message_id, event)],
+        lambda tx, reports: [receive_report(tx, each, now=NOW) for each in reports],
+    )
+    assert not isinstance(effect, Exception)
+    return effect
+
+
+def unsubscribed(db: Database, mail: Mailed) -> bool:
+    with db.read() as tx:
+        found = find_unsubscriber(tx, mail.tokens.unsubscribe)
+    assert found is not None
+    [done] = write_together(
+        db,
+        [found.address],
+        lambda tx, some: [suppress(tx, each, SuppressionReason.UNSUBSCRIBE, now=NOW) for each in some],
+    )
+    assert not isinstance(done, Exception)
+    return done
+
+
+def test_the_same_report_from_many_at_once_counts_once(api: Api, db: Database, customer: Customer) -> None:
+    with ThreadPoolExecutor(CALLERS) as pool:
+        for number in range(ROUNDS):
+            mail = mailed(api, db, customer, number=number, state=State.AMBIGUOUS, losses=1)
+            effects = list(pool.map(lambda _, it=mail: told(db, it, Event.BOUNCED), range(CALLERS)))
+            assert Counter(effects) == {Effect.APPLIED: 1, Effect.KNOWN: CALLERS - 1}
+            assert (state_of(db, mail), suppressed(db)[mail.address]) == (State.FAILED, "hard_bounce")
+
+
+def test_different_reports_and_clicks_at_once_leave_one_state_and_one_suppression(
+    api: Api, db: Database, customer: Customer
+) -> None:
+    with ThreadPoolExecutor(CALLERS) as pool:
+        for number in range(ROUNDS):
+            mail = mailed(api, db, customer, number=number, state=State.AMBIGUOUS, losses=1)
+            events = [Event.BOUNCED, Event.COMPLAINED, Event.DELIVERED]
+            reports = [pool.submit(told, db, mail, event) for event in events]
+            clicks = [pool.submit(unsubscribed, db, mail) for _ in range(3)]
+            assert [future.result() for future in reports] == [Effect.APPLIED] * 3
+            assert sum(future.result() for future in clicks) <= 1
+            assert state_of(db, mail) in (State.SENT, State.FAILED)
+            assert suppressed(db)[mail.address] in ("hard_bounce", "complaint", "unsubscribe")

@@ -1,0 +1,31 @@
+"""The mail as it leaves, byte for byte: who changes the words sees here what readers will see."""
+
+from pathlib import Path
+
+from frontdesk.invitations.letters import InvitationLetter
+from frontdesk.invitations.links import derive_tokens
+from frontdesk.invitations.message import Gathered, compose
+from tests.factories import NOW
+
+SNAPSHOT = Path(__file__).parent / "invitation.eml"
+
+
+def written() -> bytes:
+    letter = InvitationLetter(
+        invitation_id=1,
+        account_id=1,
+        plan_id=1,
+        address="robin@example.com",
+        message_id="4711@mail.example.com",
+        plan_name="Gold & Silver – 2027",  # noqa: RUF001 - names have such letters
+        sender_name="Example Health",
+        sender_address="care@example.com",
+        registration_url="https://join.example.com/start?from=mail",
+    )
+    gathered = Gathered({1: derive_tokens("s" * 32, letter.message_id)}, {}, NOW)
+    sent = compose(letter, gathered, base_url="https://api.example.com", mail_from="mail@example.com")
+    return sent.content
+
+
+def test_the_mail_is_the_one_in_the_file() -> None:
+    assert written() == SNAPSHOT.read_bytes()
