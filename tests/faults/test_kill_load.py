@@ -81,20 +81,20 @@ def test_a_killed_database_leaves_a_file_that_goes_on_after_the_last_chunk() -> 
         url = read_config({"FRONTDESK_DATABASE_URL": server.create_database("files")}).database_url
         db = open_database(url)
         upgrade(db)
-        desk, file = hand_in(db, rows=800)
-        chance = random.Random(6)
-        left = [POSTMASTER_KILLS]
+        rows = 300 * POSTMASTER_KILLS
+        desk, file = hand_in(db, rows=rows)
+        left = random.Random(6).sample(range(0, rows, 50), POSTMASTER_KILLS)
 
         def kill_now_and_then(step: str, done: int, _total: int | None) -> None:
-            if step == "apply" and left[0] and chance.random() < 0.15:
-                left[0] -= 1
+            if step == "apply" and done in left:
+                left.remove(done)
                 server.kill_postmaster()
                 server.start()
 
         desk.turn = replace(desk.turn, chunk_rows=50, watch=kill_now_and_then)
         wait_until(lambda: ended(desk, file))
-        check(desk, desk.look_at(file), rows=800)
-        assert left == [0]
+        check(desk, desk.look_at(file), rows=rows)
+        assert left == []
         db.close()
 
 

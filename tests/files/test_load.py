@@ -1,8 +1,14 @@
 """Loading a file: what each row becomes, and what is stored."""
 
+import threading
+from dataclasses import replace
+
 import pytest
 
+from frontdesk.db import Database
 from frontdesk.files import FileState
+from tests.conftest import SetClock
+from tests.factories import make_customer
 from tests.files.loading import Desk, csv_of, lines_of, row
 
 
@@ -88,3 +94,46 @@ def test_the_history_of_a_member_names_the_file_and_the_audit_trail_has_the_file
 def test_the_content_is_gone_when_the_file_is_done(desk: Desk) -> None:
     desk.load(csv_of([row(1)]))
     assert desk.count("file_parts") == 0
+
+
+def test_two_accounts_that_load_the_same_identifiers_at_once_get_each_of_them_once(
+    desk: Desk, db: Database, clock: SetClock
+) -> None:
+    """Large chunks race on the unique keys: who comes second is told so, row by row, and no neighbour is lost."""
+    other = Desk(db, make_customer(db, name="Other"), clock)
+    ours = desk.hand_in(csv_of(row(n) for n in range(400)))
+    theirs = other.hand_in(csv_of(row(n) for n in range(399, 0, -1)))
+    workers = [threading.Thread(target=desk.work_on_any) for _ in range(2)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    counts = [desk.look_at(file).counts for file in (ours, theirs)]
+    assert sum(count.get("created", 0) for count in counts) == 400
+    assert sum(count.get("refused", 0) for count in counts) == 399
+    assert desk.count("members") == desk.count("member_history") == 400
+
+
+def test_keys_that_change_hands_within_one_large_chunk_are_written(desk: Desk) -> None:
+    """One statement can't do it, since a key is taken before it is given up; then it goes row by row."""
+    desk.load(csv_of(row(n) for n in range(400)))
+    rows = [row(0, member_id="FREE"), *(row(n, member_id=f"M{n - 1:05d}") for n in range(1, 400))]
+    file = desk.load(csv_of(rows))
+    assert file.counts == {"updated": 400}
+    assert {key: member["member_id"] for key, member in desk.members().items()} == {
+        found["external_id"]: found["member_id"] for found in rows
+    }
+
+
+def test_a_large_file_is_read_by_a_process_of_its_own_with_the_same_outcomes(desk: Desk) -> None:
+    rows = [
+        *(row(n, email=f"r{n}@example.com") for n in range(60)),
+        row(60, dob="x"),
+        row(61, email="x"),
+        row(3, city="y"),
+    ]
+    here = desk.load(lines_of(rows), dry_run=True)
+    desk.turn = replace(desk.turn, apart_from_rows=1, chunk_rows=7)
+    apart = desk.load(lines_of(rows))
+    assert apart.counts == here.counts == {"created": 60, "refused": 3, "warned": 1}
+    assert desk.report(apart) == desk.report(here)

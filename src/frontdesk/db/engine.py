@@ -38,6 +38,7 @@ class Database:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.is_sqlite = engine.dialect.name == "sqlite"
+        self.url = engine.url.render_as_string(hide_password=False)  # for a process that works with this one
         # SQLite must say at BEGIN that it will write: a deferred one fails when it tries to upgrade under load.
         self._writer = engine.execution_options(begin="BEGIN IMMEDIATE") if self.is_sqlite else engine
         # All statements of one read see one state; SQLite's transactions do so by themselves.

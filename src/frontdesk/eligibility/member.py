@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from frontdesk.eligibility.parse import MemberRecord
 from frontdesk.invitations import Decision
@@ -41,8 +41,7 @@ class Deed(StrEnum):
     COMPARE = "compare"
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
+class Submission(NamedTuple):
     """One record that somebody hands in: what it says, under which plan, and who is responsible for it."""
 
     account_id: int
@@ -62,8 +61,7 @@ class Stored:
     is_changed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Enrolled:
+class Enrolled(NamedTuple):
     """The outcome of one accepted record. `changes` is `{field: [from, to]}` without derived columns."""
 
     outcome: Outcome

@@ -63,7 +63,7 @@ class Remembered:
     Only what was read without a fault or a warning is kept, and so much of a field at most.
     """
 
-    LARGEST = 4096
+    LARGEST = 20_000
 
     def __init__(self) -> None:
         self.by_field: dict[str, dict[object, Any]] = {name: {} for name in FIELDS if name not in _OWN}

@@ -5,9 +5,11 @@ which identifiers does it repeat. It writes nothing.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from frontdesk.db import Database
 from frontdesk.eligibility import read_external_id
 from frontdesk.files.claims import Claim
 from frontdesk.files.content import open_content
+from frontdesk.files.jobs import EligibilityFile
 from frontdesk.files.mapping import NO_MAPPING, parse_mapping
 from frontdesk.files.readers import open_file
 from frontdesk.files.repeats import Repeats
@@ -27,11 +29,10 @@ class Checked:
     repeats: Repeats
 
 
-def open_rows(claim: Claim) -> tuple[Head, Iterator[Row]]:
+def open_rows(db: Database, file: EligibilityFile) -> tuple[Head, Iterator[Row]]:
     """The file from its beginning, read as it was asked for. Raises Unreadable, here or from the rows."""
-    file = claim.file
     return open_file(
-        open_content(claim.db, file.id),
+        open_content(db, file.id),
         format=None if file.format is None else Format(file.format),
         encoding=file.encoding or "utf-8",
         mapping=NO_MAPPING if file.mapping is None else parse_mapping(file.mapping),
@@ -40,7 +41,7 @@ def open_rows(claim: Claim) -> tuple[Head, Iterator[Row]]:
 
 def check(claim: Claim, breathe: Callable[[int], None]) -> Checked:
     """Read the whole file once. `breathe(rows)` is called now and then. Raises Unreadable."""
-    head, rows = open_rows(claim)
+    head, rows = open_rows(claim.db, claim.file)
     repeats = Repeats()
     count = 0
     for row in rows:

@@ -6,30 +6,25 @@ It knows neither formats (`readers`) nor the rules of a record (`eligibility`), 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from datetime import datetime
-from itertools import islice
 
 from frontdesk.config import Uniqueness
 from frontdesk.db import Tx
-from frontdesk.eligibility import Deed, Enrolled, Remembered, Submission, enrol, parse_member
-from frontdesk.errors import Fault, FrontdeskError
+from frontdesk.eligibility import Enrolled, Submission, enrol
+from frontdesk.errors import FrontdeskError
 from frontdesk.files import modes, store
 from frontdesk.files.ahead import ahead
-from frontdesk.files.check import Checked, check, open_rows
+from frontdesk.files.check import Checked, check
 from frontdesk.files.chunks import Line, Write, write_chunk
 from frontdesk.files.claims import Claim
-from frontdesk.files.jobs import EligibilityFile, Step
+from frontdesk.files.jobs import Step
+from frontdesk.files.reading import Reading, read_lines, refuse_differing
+from frontdesk.files.reading_process import read_lines_apart
 from frontdesk.files.rehearsal import rehearsing
-from frontdesk.files.rows import Intent, Purpose, Row
-from frontdesk.plans import list_plans
+from frontdesk.files.rows import Purpose
 
 # SQLite has one writer, so a chunk is short for the sake of those who wait.
 SQLITE_ROWS, POSTGRESQL_ROWS = 500, 2000
-
-DIFFERING = Fault("external_id", "repeated_differently", "stands in the file again, with other values")
-UNKNOWN_PLAN = Fault("plan", "unknown_plan", "is not the external_id of a plan of the account")
-
-_DEEDS = {Intent.ENROL: Deed.ENROL, Intent.END: Deed.END, Intent.COMPARE: Deed.COMPARE}
+APART_FROM_ROWS = 30_000  # a process takes a second to start
 
 
 class Stopped(Exception):
@@ -41,13 +36,14 @@ class Turn:
     """What goes along with a piece of work: the installation's rule, whether to stop, and who watches.
 
     `watch(step, done, total)` counts rows; `total` is None while it is not known. `chunk_rows` None: what suits the
-    database.
+    database. So many rows as `apart_from_rows` are read by a process of their own.
     """
 
     uniqueness: Uniqueness
     stop: Callable[[], bool] = lambda: False
     watch: Callable[[str, int, int | None], None] = lambda _step, _done, _total: None
     chunk_rows: int | None = None
+    apart_from_rows: int = APART_FROM_ROWS
 
     def breathe(self, claim: Claim, step: str, done: int) -> None:
         """Between two pieces. Raises Stopped."""
@@ -107,55 +103,20 @@ def _writer(claim: Claim, turn: Turn) -> AbstractContextManager[Write]:
 
 
 def _apply(claim: Claim, checked: Checked, turn: Turn, write: Write) -> None:
-    size = turn.chunk_rows or (SQLITE_ROWS if claim.db.is_sqlite else POSTGRESQL_ROWS)
-    chunks = _lines(claim, checked, size)
-    # SQLite lets go of the interpreter at every row, and would wait for the reading thread each time.
-    for lines in chunks if claim.db.is_sqlite else ahead(chunks):
+    for lines in _lines(claim, turn):
         turn.breathe(claim, Step.APPLY, claim.file.rows_done)
+        refuse_differing(lines, checked.repeats)
         write_chunk(claim, lines, write, rows_done=claim.file.rows_done + len(lines))
     turn.breathe(claim, Step.APPLY, claim.file.rows_done)
 
 
-def _lines(claim: Claim, checked: Checked, size: int) -> Iterator[list[Line]]:
-    """The rows that are not applied yet, in chunks."""
-    file, clock = claim.file, claim.clock
-    parse = Parser(file, checked, claim.db.ask(lambda tx: _plan_ids(tx, file)), clock())
-    rows = islice(open_rows(claim)[1], file.rows_done, None)
-    while chunk := [parse.line(row) for row in islice(rows, size)]:
-        yield chunk
-
-
-def _plan_ids(tx: Tx, file: EligibilityFile) -> dict[str, int]:
-    return {plan.external_id: plan.id for plan in list_plans(tx, file.account_id)}
-
-
-class Parser:
-    """Turns rows into lines: the same rules and codes as a POST, except that a malformed e-mail costs only itself."""
-
-    def __init__(
-        self, file: EligibilityFile, checked: Checked, plan_ids: dict[str, int], now: datetime
-    ) -> None:
-        self._file = file
-        self._checked = checked
-        self._plan_ids = plan_ids
-        self._today = now.date().isoformat()
-        self._remembered = Remembered()
-
-    def line(self, row: Row) -> Line:
-        values = row.values
-        if row.intent is Intent.END and not values.get("expiry_date"):
-            values = values | {"expiry_date": self._checked.file_date}
-        record = parse_member(values, today=self._today, lenient_email=True, remembered=self._remembered)
-        key = record.external_id
-        plan_id = self._file.plan_id if row.plan is None else self._plan_ids.get(row.plan)
-        faults = [*row.faults, *record.faults] if row.faults else []
-        if key is not None and self._checked.repeats.differ(key):
-            faults.append(DIFFERING)
-        if plan_id is None:
-            faults.append(UNKNOWN_PLAN)
-        if faults or plan_id is None:
-            return Line(row.place, key, None, faults)
-        deed = Deed.COMPARE if self._checked.mode is Purpose.COMPARE else _DEEDS[row.intent]
-        file = self._file
-        submission = Submission(file.account_id, plan_id, record, file.client, file.history_key, deed)
-        return Line(row.place, key, submission, (), row.warnings)
+def _lines(claim: Claim, turn: Turn) -> Iterator[list[Line]]:
+    """The rows that are not applied yet, read ahead while the database writes."""
+    file, db = claim.file, claim.db
+    size = turn.chunk_rows or (SQLITE_ROWS if db.is_sqlite else POSTGRESQL_ROWS)
+    reading = Reading(file.rows_done, size, claim.clock().date().isoformat())
+    if (file.rows_total or 0) - file.rows_done >= turn.apart_from_rows:
+        return read_lines_apart(db, file, reading)
+    lines = read_lines(db, file, reading)
+    # SQLite lets go of the interpreter at every row, and would wait for the reading thread each time.
+    return lines if db.is_sqlite else ahead(lines)

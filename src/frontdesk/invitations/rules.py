@@ -1,7 +1,7 @@
 """Who is invited, and how: the interface's four invitation rules as a pure function; it reads and writes nothing."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class Delivery(StrEnum):
@@ -34,8 +34,7 @@ REASONS = {
 Decision = Delivery | Reason
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """What the rules look at. `has_email` means present and well-formed; `asked` is invite_immediately, False if absent.
 
     `batches_enabled` is the account's deliverability setting, None when the account never had one agreed.
