@@ -12,13 +12,17 @@ import pytest
 import frontdesk
 from frontdesk.access.scopes import Scope
 from frontdesk.api.openapi_examples import DETAILS, INVALID, MEMBER, MEMBER_CHANGE, PLAN_PATCH
+from frontdesk.api.openapi_file_examples import CSV, MEMBERS_MISSING, UNREADABLE, uploads
 from frontdesk.db import Database
+from frontdesk.files import EligibilityFile, Format
 from tests.api.test_openapi import BASE_URL, DOCUMENT, operations, schema_validator
-from tests.conftest import Api
+from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer
+from tests.files.loading import Desk, csv_of, row
 
 OPERATIONS = {operation["operationId"]: (path, method, operation) for path, method, operation in operations()}
-OF_V2 = {"listPlans", "showPlan", "changePlan", "enrolMember"}
+OF_FILES = {"showEligibilityFile", "reportEligibilityFile"}
+OF_V2 = {"listPlans", "showPlan", "changePlan", "enrolMember", "uploadEligibilityFile"} | OF_FILES
 OF_TOKENS = OF_V2 | {"metrics"}
 OF_JSON = {"changePlan", "enrolMember"}
 OF_OAUTH = {"issueToken", "revokeToken"}
@@ -35,12 +39,14 @@ OF_HTTP = {"content-type", "content-length", "date", "server"}
 class Tries:
     """One operation on its way to be sent in every way that the document tells of."""
 
-    def __init__(self, name: str, api: Api, db: Database, customer: Customer) -> None:
+    def __init__(self, name: str, api: Api, db: Database, customer: Customer, clock: SetClock) -> None:
         self.name = name
         self.path, self.method, self.operation = OPERATIONS[name]
         self.db = db
         self.customer = customer
         self.api = self.as_client(frozenset({Scope.OPERATOR}), api) if name == "metrics" else api
+        self.clock = clock
+        self.file = self.load(CSV).id if name in OF_FILES else 0
         self.secret = {"client_id": customer.client_id, "client_secret": customer.client_secret}
 
     def as_client(self, scopes: frozenset[Scope], api: Api, *, limit: int | None = None) -> Api:
@@ -50,10 +56,15 @@ class Tries:
     def send(self, *, method: str = "", query: str = "", api: Api | None = None, **options: Any) -> Any:
         plan, asset = options.pop("plan", self.customer.plan_ids[0]), options.pop("asset", "page.js")
         path = self.path.replace("{plan_id}", str(plan)).replace("{asset}", asset)
+        path = path.replace("{file_id}", str(options.pop("file", self.file)))
         return (api or self.api).request(method or self.method, path + query, **options)
 
     def raw(self, body: bytes, content_type: str = "application/json") -> Any:
         return self.send(content=body, headers={"Content-Type": content_type})
+
+    def load(self, content: str, *, full: bool = False) -> EligibilityFile:
+        desk = Desk(self.db, self.customer, self.clock)
+        return desk.load(content.encode(), full=full, format=Format.CSV)
 
     def form(self, **parameters: str) -> Any:
         """A request to /oauth with these parameters beside the client's."""
@@ -73,7 +84,7 @@ def without_a_token(tries: Tries) -> Any:
 
 
 def with_two_tokens(tries: Tries) -> Any:
-    path = tries.path.replace("{plan_id}", "1")
+    path = tries.path.replace("{plan_id}", "1").replace("{file_id}", "1")
     return tries.api.http.request(tries.method, path, headers=[("Authorization", "Bearer x")] * 2)
 
 
@@ -119,6 +130,17 @@ def a_known_member(tries: Tries) -> Any:
     return tries.send(json=MEMBER_CHANGE)
 
 
+def a_file_that_waits(tries: Tries) -> Any:
+    return tries.send(
+        file=Desk(tries.db, tries.customer, tries.clock).hand_in(CSV.encode(), format=Format.CSV).id
+    )
+
+
+def a_file_that_is_held(tries: Tries) -> Any:
+    tries.load(csv_of(row(number) for number in range(MEMBERS_MISSING)).decode())
+    return tries.send(file=tries.load(CSV, full=True).id)
+
+
 # Which operations, what is tried as `status/example`, and how.
 RECIPES: tuple[tuple[set[str], str, Recipe], ...] = (
     ({"listPlans"}, "200/every_plan", lambda tries: tries.send()),
@@ -132,6 +154,13 @@ RECIPES: tuple[tuple[set[str], str, Recipe], ...] = (
     ({"issueToken"}, "200/example", lambda tries: tries.form(scope="customer")),
     ({"revokeToken"}, "200/", lambda tries: tries.form()),
     ({"document", "referencePage", "referenceFile", "listProblems", "metrics"}, "200/", lambda tries: tries.send()),
+    ({"uploadEligibilityFile"}, "202/waiting", lambda tries: tries.raw(CSV.encode(), "text/csv")),
+    ({"showEligibilityFile"}, "200/waiting", a_file_that_waits),
+    ({"showEligibilityFile"}, "200/done", lambda tries: tries.send()),
+    ({"showEligibilityFile"}, "200/held", a_file_that_is_held),
+    ({"showEligibilityFile"}, "200/failed", lambda tries: tries.send(file=tries.load(UNREADABLE).id)),
+    ({"reportEligibilityFile"}, "200/jsonl", lambda tries: tries.send()),
+    ({"reportEligibilityFile"}, "200/csv", lambda tries: tries.send(query="?format=csv")),
     (OF_TOKENS, "400/two_tokens", with_two_tokens),
     (OF_JSON, "400/not_json", lambda tries: tries.raw(b"{")),
     (OF_JSON, "400/not_an_object", lambda tries: tries.raw(b"[]")),
@@ -143,13 +172,15 @@ RECIPES: tuple[tuple[set[str], str, Recipe], ...] = (
     (OF_TOKENS, "401/bad_token", lambda tries: tries.send(api=tries.api.as_("unknown"))),
     (OF_OAUTH, "401/invalid_client", lambda tries: tries.form(client_secret="wrong")),
     (OF_TOKENS, "403/forbidden", with_too_narrow_a_token),
-    (OF_V2 - {"listPlans"}, "404/not_found", lambda tries: tries.send(plan=999_999, json={"external_id": "1"})),
+    (OF_FILES, "404/not_found", lambda tries: tries.send(file=999_999)),
+    (OF_V2 - OF_FILES - {"listPlans"}, "404/not_found", lambda tries: tries.send(plan=999_999, json={"external_id": "1"})),
     ({"referenceFile"}, "404/not_found", lambda tries: tries.send(asset="page.css")),
     (set(OPERATIONS), "405/method", lambda tries: tries.send(method="DELETE")),
-    (OF_V2 | OF_OAUTH | {"document", "isAlive", "isReady"}, "406/accept",
+    (OF_V2 - {"reportEligibilityFile"} | OF_OAUTH | {"document", "isAlive", "isReady"}, "406/accept",
      lambda tries: tries.send(headers={"Accept": "text/html"})),
     ({"changePlan"}, "412/stale", lambda tries: tries.send(json={}, headers={"If-Match": '"v7"'})),
     (OF_JSON | OF_OAUTH, "413/large", lambda tries: tries.raw(b" " * 65_537)),
+    ({"uploadEligibilityFile"}, "413/large", lambda tries: tries.send(headers={"Content-Length": str(2**31)})),
     (OF_JSON | OF_OAUTH, "415/type", lambda tries: tries.raw(b"{}", "text/plain")),
     (set(INVALID), "422/faults", with_invalid_fields),
     (set(OPERATIONS), "431/long", lambda tries: tries.send(headers={"X-Long": "x" * 16_384})),
@@ -161,9 +192,9 @@ RECIPES: tuple[tuple[set[str], str, Recipe], ...] = (
 
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_every_answer_that_is_described_is_given_as_described(
-    name: str, api: Api, db: Database, customer: Customer
+    name: str, api: Api, db: Database, customer: Customer, clock: SetClock
 ) -> None:
-    tries = Tries(name, api, db, customer)
+    tries = Tries(name, api, db, customer, clock)
     recipes = {what: recipe for names, what, recipe in RECIPES if name in names}
     assert set(recipes) == set(described(tries.operation)) - NOT_TRIED
     for what, recipe in recipes.items():
@@ -199,13 +230,19 @@ def check_body(answer: Any, response: dict[str, Any], example: str) -> None:
     content = response["content"][answer.headers["Content-Type"].partition(";")[0]]
     if "examples" not in content:
         return
-    body, shown = answer.json(), content["examples"][example]["value"]
+    shown = content["examples"][example]["value"]
+    if isinstance(shown, str):
+        assert answer.text == shown
+        return
+    body = answer.json()
     schema_validator(content["schema"]).validate(body)
     if answer.status_code >= 400:
         own = {member: shown[member] for member in OWN if member in shown}
         assert body | own == shown
     elif "member_id" in body:
         assert body == shown | {"id": body["id"]}
+    elif "report" in body.get("links", {}):
+        assert body["data"] == shown["data"] | {"id": body["data"]["id"]}
     else:
         assert set(body) == set(shown)
 
@@ -232,3 +269,18 @@ def test_the_addresses_in_examples_are_the_services_own(api: Api) -> None:
     links = shown["application/json"]["examples"]["first_page"]["value"]["links"]
     assert links["self"] == answer["links"]["self"] == f"{BASE_URL}/v2/plans?page[size]=1"
     assert links["next"].rpartition("=")[0] == answer["links"]["next"].rpartition("=")[0]
+
+
+@pytest.mark.parametrize("media_type", uploads())
+def test_every_file_that_is_shown_can_be_loaded(
+    media_type: str, api: Api, db: Database, customer: Customer, clock: SetClock
+) -> None:
+    for name, shown in uploads()[media_type].items():
+        tries = Tries("uploadEligibilityFile", api, db, customer, clock)
+        tries.load(CSV)
+        taken = tries.raw(shown["value"].encode(), media_type).json()["data"]
+        assert taken["format"] == name
+        assert Desk(db, customer, clock).work_on_any()
+        ended = api.get(f"/v2/plans/{customer.plan_ids[0]}/eligibility-files/{taken['id']}").json()["data"]
+        assert (ended["state"], ended["problem"]) == ("done", None)
+        assert set(ended["counts"]) <= {"created", "updated", "unchanged", "refused"}

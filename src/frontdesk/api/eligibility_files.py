@@ -68,7 +68,10 @@ async def show(app: App, exchange: Exchange) -> Answer:
 
 async def report(app: App, exchange: Exchange) -> Answer:
     """`GET …/eligibility-files/:id/report`: a line per row, as JSON lines or CSV; what is there so far. Raises NotFound."""
-    as_csv = _choice(exchange.query("format"), "format", {"csv": True, "jsonl": False}, default=False)
+    faults: list[Fault] = []
+    as_csv = _choice(exchange.query("format"), "format", {"csv": True, "jsonl": False}, faults)
+    if faults:
+        raise Invalid(faults)
     file = await app.in_thread(partial(_find, app, exchange))
     pieces = (report_csv if as_csv else report_json_lines)(app.db, file.id)
     kind = b"text/csv; charset=utf-8" if as_csv else b"application/x-ndjson"
@@ -78,29 +81,36 @@ async def report(app: App, exchange: Exchange) -> Answer:
 
 
 def _new_file(exchange: Exchange) -> NewFile:
+    """What the query and Content-Type say of the file. Raises NotFound, Invalid with every fault."""
     asked = exchange.query("format", "mode", "dry_run", "encoding")
-    formats = {str(member): member for member in Format}
     media = (exchange.header(b"content-type") or "").partition(";")[0].strip().lower()
+    faults: list[Fault] = []
+    format_ = _choice(asked, "format", {str(member): member for member in Format}, faults)
+    mode = _choice(asked, "mode", _MODES, faults)
+    dry_run = _choice(asked, "dry_run", _TRUTHS, faults)
     encoding = asked.get("encoding", "utf-8")
     if not _ENCODING.fullmatch(encoding):
-        raise Invalid([Fault("encoding", "not_allowed", "must be the name of an encoding")])
+        faults.append(Fault("encoding", "not_allowed", "must be the name of an encoding"))
+    if faults:
+        raise Invalid(faults)
     return NewFile(
         account_id=exchange.caller.account_id,
         plan_id=exchange.path_id("plan_id"),
-        format=_choice(asked, "format", formats, default=_FORMATS.get(media)),
+        format=format_ or _FORMATS.get(media),
         encoding=encoding,
-        mode=_choice(asked, "mode", _MODES, default=Purpose.CHANGE),
-        dry_run=_choice(asked, "dry_run", _TRUTHS, default=False),
+        mode=mode or Purpose.CHANGE,
+        dry_run=dry_run or False,
     )
 
 
-def _choice(asked: dict[str, str], name: str, values: Mapping[str, Value], *, default: Value) -> Value:
-    given = asked.get(name)
-    if given is None:
-        return default
-    if given not in values:
-        raise Invalid([Fault(name, "not_allowed", "must be one of " + ", ".join(values))])
-    return values[given]
+def _choice(
+    asked: dict[str, str], name: str, values: Mapping[str, Value], faults: list[Fault]
+) -> Value | None:
+    """What was chosen; None if nothing was. One that is not there is added to the faults."""
+    if name not in asked or asked[name] in values:
+        return values.get(asked.get(name, ""))
+    faults.append(Fault(name, "not_allowed", "must be one of " + ", ".join(values)))
+    return None
 
 
 def _begin(app: App, new: NewFile, asked: Asked) -> EligibilityFile:

@@ -7,7 +7,7 @@ from typing import Any
 from frontdesk import __version__
 from frontdesk.access.scopes import Scope
 from frontdesk.api.openapi_files import file_operations, file_schemas
-from frontdesk.api.openapi_headers import HEADERS
+from frontdesk.api.openapi_headers import HEADERS, IN_PLACE
 from frontdesk.api.openapi_operations import Operation, operations
 from frontdesk.api.openapi_parameters import PARAMETERS
 from frontdesk.api.openapi_problems import Problems
@@ -55,8 +55,7 @@ def openapi_document(base_url: str) -> Json:
         "paths": _paths(base_url, ENDPOINTS),
         "components": {
             "schemas": schemas() | file_schemas(),
-            # `Allow` is described in place, with the methods of each path.
-            "headers": {name: header for name, header in HEADERS.items() if name != "Allow"},
+            "headers": {name: header for name, header in HEADERS.items() if name not in IN_PLACE},
             "parameters": PARAMETERS,
             "securitySchemes": _security_schemes(base_url),
         },
@@ -64,7 +63,7 @@ def openapi_document(base_url: str) -> Json:
 
 
 def _paths(base_url: str, endpoints: Sequence[Endpoint]) -> Json:
-    described = operations(base_url) | file_operations()
+    described = operations(base_url) | file_operations(base_url)
     methods: defaultdict[str, set[str]] = defaultdict(set)
     for endpoint in endpoints:
         methods[endpoint.path] |= {endpoint.method} | ({"HEAD"} if endpoint.method == "GET" else set())

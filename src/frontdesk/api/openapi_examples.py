@@ -135,6 +135,15 @@ DETAILS: dict[str, dict[str, str]] = {
     "invalid": {"faults": "Some fields are not valid."},
 }
 
+# And where an endpoint has words of its own, by operation and kind.
+DETAILS_OF: dict[tuple[str, str], dict[str, str]] = {
+    ("isReady", "unavailable"): {
+        "not_migrated": "The database needs migrating: run frontdesk migrate.",
+        **DETAILS["unavailable"],
+    },
+    ("uploadEligibilityFile", "too_large"): {"large": "The file may have 1073741824 bytes at most."},
+}
+
 # The 422 of each operation: query and body that are sent for it, and the faults that are told.
 INVALID: dict[str, tuple[str, Json, list[tuple[str, str, str]]]] = {
     "listPlans": (
@@ -162,4 +171,14 @@ INVALID: dict[str, tuple[str, Json, list[tuple[str, str, str]]]] = {
             ("metadata.color", "wrong_type", "must be a string"),
         ],
     ),
+    "uploadEligibilityFile": (
+        "?mode=all&dry_run=yes&format=xlsx",
+        {},
+        [
+            ("format", "not_allowed", "must be one of csv, jsonl, 834"),
+            ("mode", "not_allowed", "must be one of change, full"),
+            ("dry_run", "not_allowed", "must be one of true, false"),
+        ],
+    ),
+    "reportEligibilityFile": ("?format=pdf", {}, [("format", "not_allowed", "must be one of csv, jsonl")]),
 }  # fmt: skip

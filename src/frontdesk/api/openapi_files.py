@@ -1,136 +1,217 @@
-"""The part of the OpenAPI document that is about eligibility files."""
+"""What the OpenAPI document says of eligibility files: their endpoints and their schemas."""
 
+from collections.abc import Mapping
 from typing import Any
 
-from frontdesk.api.openapi_headers import OF_LIMITED_CLIENTS, header_refs
+from frontdesk.api import openapi_file_examples as examples
+from frontdesk.api.openapi_headers import HEADERS, OF_LIMITED_CLIENTS, header_refs
 from frontdesk.api.openapi_operations import Operation
 from frontdesk.api.openapi_schemas import ref
-from frontdesk.files import FileState
+from frontdesk.files import FileState, Format, Purpose
+from frontdesk.files.jobs import Step
+from frontdesk.files.report import COLUMNS
+from frontdesk.files.rows import FILE_FAULTS, ROW_FAULTS
 from frontdesk.files.shown import ORDER
 
 Json = dict[str, Any]
 
-_TEXT: Json = {"type": "string"}
-_BINARY: Json = {"schema": {"type": "string", "format": "binary"}}
-_FORMATS = ("text/csv", "application/x-ndjson", "application/edi-x12", "application/octet-stream")
-_LIMITED = ("Cache-Control", *OF_LIMITED_CLIENTS)
+FILES = "/v2/plans/{plan_id}/eligibility-files"
 
-_EXAMPLE: Json = {
-    "id": 7,
-    "type": "eligibility_files",
-    "plan_id": 1,
-    "undoes_id": None,
-    "state": "done",
-    "step": "end",
-    "mode": "change",
-    "dry_run": False,
-    "format": "csv",
-    "file_date": "2026-11-21",
-    "size_bytes": 181_423,
-    "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
-    "rows_total": 1200,
-    "rows_done": 1200,
-    "counts": {"created": 1190, "unchanged": 8, "refused": 2, "warned": 3},
-    "members_before": None,
-    "members_missing": None,
-    "ignored_columns": [],
-    "problem": None,
-    "created_at": "2026-11-21T09:00:00Z",
-    "started_at": "2026-11-21T09:00:01Z",
-    "finished_at": "2026-11-21T09:00:02Z",
+# What ends or holds a file besides `files.rows.FILE_FAULTS`.
+FILE_PROBLEMS = FILE_FAULTS | {
+    "brake": "Too many members would be ended; a person has to approve it.",
+    "bad_mapping": "The account's mapping can't be used.",
+    "internal": "A fault of the service; what was applied stands, and the report lists it.",
 }
 
+# The codes of a report besides those of a POST: of refused rows, of warnings, of members that the file does not name.
+REPORT_CODES = {
+    **ROW_FAULTS,
+    "unknown_plan": "The plan that the row names is not in the mapping, or not one of the account.",
+    "repeated_differently": "The same external_id stands in the file with other values.",
+    "not_now": "Others keep writing the same record; hand the row in again.",
+    "not_stored": "A fault of the service; hand the row in again.",
+    "differs": "Only compared: the stored record has another value.",
+    "ended_by_absence": "A full file does not name the member.",
+    "changed_since": "An undo left the record as it is: it was changed again after the file.",
+}
 
-def file_operations() -> dict[tuple[str, str], Operation]:
+_TEXT: Json = {"type": "string"}
+_COUNT: Json = {"type": "integer", "minimum": 0}
+_BINARY: Json = {"type": "string", "format": "binary"}
+
+
+def file_operations(base_url: str) -> dict[tuple[str, str], Operation]:
     """The endpoints of files, by method and path."""
-    path = "/v2/plans/{plan_id}/eligibility-files"
-    report = {"application/x-ndjson": {"schema": _TEXT}, "text/csv": {"schema": _TEXT}}
     return {
-        ("POST", path): Operation(
-            "uploadEligibilityFile",
-            "Eligibility",
-            "Hand in a file of members, to be loaded under a plan",
-            {"202": _file("It was received.", "Cache-Control", "Location")},
-            description="The body is the file itself; gzip is recognised. A worker loads it: ask for the file until its "
-            "`state` is `done`, `held` or `failed`.",
-            parameters=("file_format", "file_mode", "file_dry_run", "file_encoding"),
-            body={"required": True, "content": dict.fromkeys(_FORMATS, _BINARY)},
-            problems=("not_found", "timeout", "too_large"),
-            faults=("not_allowed", "repeated"),
-        ),
-        ("GET", path + "/{file_id}"): Operation(
-            "showEligibilityFile",
-            "Eligibility",
-            "How far a file is, and what its rows became",
-            {"200": _file("The file.", "Cache-Control")},
-            parameters=("file_id",),
-            problems=("not_found",),
-        ),
-        ("GET", path + "/{file_id}/report"): Operation(
-            "reportEligibilityFile",
-            "Eligibility",
-            "What became of each row: row, external_id, outcome, code, field, hint",
-            {
-                "200": {
-                    "description": "A line per row and outcome.",
-                    "headers": header_refs(_LIMITED),
-                    "content": report,
-                }
-            },
-            parameters=("file_id", "report_format"),
-            problems=("not_found",),
-            faults=("not_allowed", "repeated"),
-        ),
+        ("POST", FILES): _upload(base_url),
+        ("GET", FILES + "/{file_id}"): _show(base_url),
+        ("GET", FILES + "/{file_id}/report"): _report(),
     }
+
+
+def _upload(base_url: str) -> Operation:
+    content = {media: {"schema": _BINARY} | _examples(shown) for media, shown in examples.uploads().items()}
+    location = HEADERS["Location"] | {"example": examples.file_address(base_url)}
+    taken = _file("The file is stored and waits for a worker.", examples.received(base_url))
+    taken["headers"] |= {"Location": location}
+    taken["links"] = _links("showEligibilityFile", "reportEligibilityFile", file_id="$response.body#/data/id")
+    return Operation(
+        "uploadEligibilityFile",
+        "Eligibility",
+        "Hand in a file of members, to be loaded under a plan",
+        {"202": taken},
+        description="The body is the file itself, as it is or compressed by gzip. Its rows are applied one by one by the "
+        "rules of a POST: a refused row does not stop its neighbours. Ask for the file until its `state` is `done`, "
+        "`held` or `failed`. A repeated upload is another file, whose rows change nothing.",
+        parameters=("file_format", "file_mode", "file_dry_run", "file_encoding"),
+        body={"required": True, "content": content},
+        problems=("not_found", "timeout", "too_large"),
+        faults=("not_allowed", "repeated"),
+    )
+
+
+def _show(base_url: str) -> Operation:
+    found = _file("The file.", examples.progress(base_url))
+    found["links"] = _links("reportEligibilityFile", file_id="$request.path.file_id")
+    return Operation(
+        "showEligibilityFile",
+        "Eligibility",
+        "How far a file is, and what its rows became",
+        {"200": found},
+        parameters=("file_id",),
+        problems=("not_found",),
+    )
+
+
+def _report() -> Operation:
+    content = {media: {"schema": _TEXT} | _examples(shown) for media, shown in examples.reports().items()}
+    told = {
+        "description": f"A line per row and outcome, with {_listed(COLUMNS)}. A refused row has a line for each fault, and "
+        "each warning is a line of its own (`warned`). While the file is being loaded, these are the rows so far. "
+        "Codes are those of a POST, and:\n\n" + _explained(REPORT_CODES),
+        "headers": header_refs(("Cache-Control", "Content-Disposition", *OF_LIMITED_CLIENTS)),
+        "content": content,
+    }
+    return Operation(
+        "reportEligibilityFile",
+        "Eligibility",
+        "What became of each row of a file",
+        {"200": told},
+        parameters=("file_id", "report_format"),
+        problems=("not_found",),
+        faults=("not_allowed", "repeated"),
+    )
 
 
 def file_schemas() -> Json:
     """The schemas that only files use."""
-    text, number = {"type": "string"}, {"type": "integer"}
-    maybe_text, maybe_number = {"type": ["string", "null"]}, {"type": ["integer", "null"]}
-    numbers = {"id", "plan_id", "size_bytes", "rows_done"}
-    maybe_numbers = {"undoes_id", "rows_total", "members_before", "members_missing"}
-    texts = {"type", "step", "mode", "created_at"}
-    fields: Json = {
-        name: number
-        if name in numbers
-        else maybe_number
-        if name in maybe_numbers
-        else text
-        if name in texts
-        else maybe_text
-        for name in _EXAMPLE
-    }
-    fields |= {
-        "state": {"type": "string", "enum": [str(state) for state in FileState]},
-        "dry_run": {"type": "boolean"},
-        "counts": {
-            "type": "object",
-            "properties": dict.fromkeys(ORDER, number),
-            "additionalProperties": False,
-        },
-        "ignored_columns": {"type": "array", "items": text},
-        "problem": {
-            "type": ["object", "null"],
-            "properties": {"code": text, "message": text, "place": maybe_number},
-        },
-    }
-    file = {"type": "object", "required": list(_EXAMPLE), "properties": fields}
-    links = {"type": "object", "required": ["self", "report"], "properties": {"self": text, "report": text}}
+    file = {"type": "object", "required": list(_fields()), "properties": _fields()}
+    links = {"self": _TEXT, "report": _TEXT}
     return {
         "EligibilityFile": {
             "type": "object",
             "required": ["links", "data"],
-            "properties": {"links": links, "data": file},
+            "properties": {
+                "links": {"type": "object", "required": list(links), "properties": links},
+                "data": file,
+            },
         }
     }
 
 
-def _file(description: str, *headers: str) -> Json:
-    address = "https://api.example.com/v2/plans/1/eligibility-files/7"
-    example = {"links": {"self": address, "report": address + "/report"}, "data": _EXAMPLE}
+def _fields() -> Json:
+    time = {"type": "string", "format": "date-time"}
+    return {
+        "id": _said("Primary identifier.", {"type": "integer"}),
+        "type": {"const": "eligibility_files"},
+        "plan_id": _said("The plan that its members are put under.", {"type": "integer"}),
+        "undoes_id": _or_null("The file that this one takes back.", {"type": "integer"}),
+        "state": _said("`held`: a person has to approve it.", {"enum": [str(state) for state in FileState]}),
+        "step": _said(
+            "What is done now or was done last: read it through, apply its rows, end whom a full file does not name.",
+            {"enum": [str(step) for step in Step]},
+        ),
+        "mode": _said(
+            "An 834 says its own. `compare`: differences are reported, nothing is written.",
+            {"enum": [str(purpose) for purpose in Purpose]},
+        ),
+        "dry_run": _said("Whether nothing is written.", {"type": "boolean"}),
+        "format": {
+            "enum": [*(str(item) for item in Format), None],
+            "description": "null until it is known.",
+        },
+        "file_date": _or_null(
+            "The date that the file says, else the day it came.", {"type": "string", "format": "date"}
+        ),
+        "size_bytes": _said("Of the body as it was sent.", _COUNT),
+        "sha256": _or_null("Of the body as it was sent.", {"type": "string", "pattern": "^[0-9a-f]{64}$"}),
+        "rows_total": _or_null("null until it was read through.", _COUNT),
+        "rows_done": _COUNT,
+        "counts": _counts(),
+        "members_before": _or_null("Of a full file: the plan's members with access before it.", _COUNT),
+        "members_missing": _or_null("Of a full file: those whom it does not name.", _COUNT),
+        "ignored_columns": _said(
+            "Columns that no field has, percent-encoded.", {"type": "array", "items": _TEXT}
+        ),
+        "problem": _problem(),
+        "created_at": time,
+        "started_at": _or_null("null until a worker has begun with its rows.", time),
+        "finished_at": _or_null("null until it has ended.", time),
+    }
+
+
+def _counts() -> Json:
+    return {
+        "type": "object",
+        "description": "Rows by outcome, where there are any. `warned` counts rows among the others.",
+        "properties": dict.fromkeys(ORDER, _COUNT),
+        "additionalProperties": False,
+    }
+
+
+def _problem() -> Json:
+    properties = {
+        "code": {"enum": list(FILE_PROBLEMS), "description": _explained(FILE_PROBLEMS)},
+        "message": _said("In words; it never repeats what the file says.", _TEXT),
+        "place": _or_null("The row (834: segment) at fault, the first being 1.", {"type": "integer"}),
+    }
+    return {
+        "type": ["object", "null"],
+        "description": "Why it failed or is held.",
+        "required": list(properties),
+        "properties": properties,
+    }
+
+
+def _file(description: str, named: Json) -> Json:
     return {
         "description": description,
-        "headers": header_refs((*headers, *OF_LIMITED_CLIENTS)),
-        "content": {"application/json": {"schema": ref("EligibilityFile"), "example": example}},
+        "headers": header_refs(("Cache-Control", *OF_LIMITED_CLIENTS)),
+        "content": {"application/json": {"schema": ref("EligibilityFile"), "examples": named}},
     }
+
+
+def _links(*operation_ids: str, file_id: str) -> Json:
+    parameters = {"plan_id": "$request.path.plan_id", "file_id": file_id}
+    return {name: {"operationId": name, "parameters": parameters} for name in operation_ids}
+
+
+def _examples(named: Json) -> Json:
+    return {"examples": named} if named else {}
+
+
+def _said(description: str, schema: Json) -> Json:
+    return schema | {"description": description}
+
+
+def _or_null(description: str, schema: Json) -> Json:
+    return schema | {"type": [schema["type"], "null"], "description": description}
+
+
+def _explained(codes: Mapping[str, str]) -> str:
+    return "\n".join(f"- `{code}`: {text}" for code, text in codes.items())
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(f"`{name}`" for name in names)

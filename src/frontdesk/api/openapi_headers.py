@@ -38,7 +38,10 @@ HEADERS: dict[str, Schema] = {
     "Cache-Control": _header("Whether, and how long, the answer may be kept.", _TEXT, "no-store"),
     "Pragma": _header("`Cache-Control` for readers of old (RFC 6749).", {"const": "no-cache"}, "no-cache"),
     "Connection": _header("What is left of the body is not read.", {"const": "close"}, "close"),
-    "Location": _header("The address of what was made.", _TEXT, "/v2/plans/1/eligibility-files/7"),
+    "Location": _header("The address of what was made.", _TEXT, "https://api.example.com/v2/plans/1/eligibility-files/7"),
+    "Content-Disposition": _header(
+        "A name for the file, if it is kept as one.", _TEXT, 'attachment; filename="report-7.jsonl"'
+    ),
     "ETag": _header("The version that was read, for `If-None-Match` and `If-Match`.", _TAG, '"v3.8c6c1d7f0a3b2e19"'),
     "Allow": _header("The methods of this path.", _TEXT, "GET, HEAD, PATCH"),
     "WWW-Authenticate": _header("How to authenticate, and what was wrong.", _TEXT, 'Bearer error="invalid_token"'),
@@ -83,6 +86,8 @@ HEADERS: dict[str, Schema] = {
     ),
 }  # fmt: skip
 
+# Described where they are sent: with the methods of each path, with the service's own address.
+IN_PLACE = ("Allow", "Location")
 ON_EVERY_ANSWER = ("X-Request-Id", "X-Content-Type-Options")
 OF_LIMITED_CLIENTS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 

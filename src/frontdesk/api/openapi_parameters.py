@@ -12,6 +12,7 @@ from frontdesk.files import Format
 Schema = dict[str, Any]
 
 _TEXT: Schema = {"type": "string"}
+_ENCODING: Schema = {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,32}$"}
 
 
 def _path(name: str, description: str, schema: Schema, example: object) -> Schema:
@@ -39,7 +40,7 @@ PARAMETERS: dict[str, Schema] = {
     ),
     "file_mode": _query("mode", "`full` ends the members that it does not name.", {"enum": ["change", "full"]}),
     "file_dry_run": _query("dry_run", "Report and counts without a change.", {"enum": ["true", "false"]}),
-    "file_encoding": _query("encoding", "The encoding of its text; utf-8 if absent.", _TEXT),
+    "file_encoding": _query("encoding", "The encoding of its text; utf-8 if absent.", _ENCODING),
     "report_format": _query("format", "jsonl if absent.", {"enum": ["csv", "jsonl"]}),
     "external_id": _query("external_id", "Only the plan with exactly this `external_id`.", _TEXT),
     "page_size": _query(

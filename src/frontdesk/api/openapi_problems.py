@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from frontdesk.api.openapi_examples import DETAILS, INVALID, REQUEST_ID
+from frontdesk.api.openapi_examples import DETAILS, DETAILS_OF, INVALID, REQUEST_ID
 from frontdesk.api.openapi_headers import HEADERS, OF_LIMITED_CLIENTS, header_refs
 from frontdesk.api.openapi_schemas import OAUTH_ERRORS, ref
 from frontdesk.eligibility.parse import FAULT_CODES
@@ -92,16 +92,15 @@ class Problems:
 
     def _examples(self, kind: str) -> Json:
         """Named by what went wrong, with the words of the service."""
-        details = DETAILS.get(kind) or {kind: PROBLEMS[kind].happens}
+        details = (
+            DETAILS_OF.get((self._operation_id, kind)) or DETAILS.get(kind) or {kind: PROBLEMS[kind].happens}
+        )
         if kind == "forbidden":
             details = {kind: f"The token lacks the scope {self._endpoint.scope}."}
         if kind == "not_found":
-            is_plan = "{plan_id}" in self._endpoint.path
-            details = {kind: f"There is {'no such plan' if is_plan else 'nothing at this address'}."}
+            details = {kind: f"There is {_missing(self._endpoint.path)}."}
         if kind == "malformed" and not self._endpoint.takes_json:
             details = {"two_tokens": details["two_tokens"]}
-        if kind == "unavailable" and self._operation_id == "isReady":
-            details = {"not_migrated": "The database needs migrating: run frontdesk migrate."} | details
         if kind == "unsupported_media_type" and not self._endpoint.takes_json:
             details = {"type": "Send a form (multipart or urlencoded) or JSON, not compressed."}
         return {name: {"value": self._example(kind, detail)} for name, detail in details.items()}
@@ -112,13 +111,24 @@ class Problems:
             "title": PROBLEMS[kind].title,
             "status": PROBLEMS[kind].status,
             "detail": detail,
-            "instance": self._endpoint.path.replace("{plan_id}", "1").replace("{asset}", "page.css"),
+            "instance": _example_path(self._endpoint.path),
             "request_id": REQUEST_ID,
         }
         if kind == "invalid":
             _, _, faults = INVALID[self._operation_id]
             example["errors"] = [{"field": f, "code": code, "message": words} for f, code, words in faults]
         return example
+
+
+def _missing(path: str) -> str:
+    """What a path leads to when it leads nowhere; another account's is told alike."""
+    if "{file_id}" in path:
+        return "no such eligibility file"
+    return "no such plan" if "{plan_id}" in path else "nothing at this address"
+
+
+def _example_path(path: str) -> str:
+    return path.replace("{plan_id}", "1").replace("{file_id}", "7").replace("{asset}", "page.css")
 
 
 def oauth_errors(*codes: str) -> Json:
