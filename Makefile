@@ -9,7 +9,7 @@ UV ?= uv
 LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock'
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test faults coverage check format audit bench bench-wait lock clean
+.PHONY: help setup run test faults coverage check format audit bench bench-all bench-wait lock clean
 
 help: ## This list
 	@if [ -t 1 ] && [ -z "$${NO_COLOR:-}" ]; then on=$$(printf '\033[36m'); off=$$(printf '\033[0m'); fi; \
@@ -46,6 +46,9 @@ coverage: setup ## Every test, then the lines and branches that none of them rea
 
 bench: setup ## The benchmarks, beside what they are measured against
 	@$(BIN)/python -m bench
+
+bench-all: bench bench-wait ## Every benchmark, one after the other: an hour
+	@for part in memory queue_events queue_read delivery readers file_load; do $(BIN)/python -m bench.$$part || exit 1; done
 
 bench-wait: setup ## How wrong the wait estimate is, beside what else is in use: minutes
 	@$(BIN)/python -m bench.wait
