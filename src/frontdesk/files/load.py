@@ -3,6 +3,7 @@
 It knows neither formats (`readers`) nor the rules of a record (`eligibility`), and no door.
 """
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -25,6 +26,9 @@ from frontdesk.files.rows import Purpose
 # SQLite has one writer, so a chunk is short for the sake of those who wait.
 SQLITE_ROWS, POSTGRESQL_ROWS = 500, 2000
 APART_FROM_ROWS = 30_000  # a process takes a second to start
+
+# Who waits for SQLite's one writer looks every 0.1 s at the latest: so long a pause lets everybody in.
+GIVE_WAY_AFTER_SECONDS, GIVE_WAY_SECONDS = 0.8, 0.11
 
 
 class Stopped(Exception):
@@ -103,8 +107,12 @@ def _writer(claim: Claim, turn: Turn) -> AbstractContextManager[Write]:
 
 
 def _apply(claim: Claim, checked: Checked, turn: Turn, write: Write) -> None:
+    gave_way_at = time.monotonic()
     for lines in _lines(claim, turn):
         turn.breathe(claim, Step.APPLY, claim.file.rows_done)
+        if claim.db.is_sqlite and time.monotonic() > gave_way_at + GIVE_WAY_AFTER_SECONDS:
+            time.sleep(GIVE_WAY_SECONDS)
+            gave_way_at = time.monotonic()
         refuse_differing(lines, checked.repeats)
         write_chunk(claim, lines, write, rows_done=claim.file.rows_done + len(lines))
     turn.breathe(claim, Step.APPLY, claim.file.rows_done)
