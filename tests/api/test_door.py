@@ -1,17 +1,35 @@
 """What holds for every route: tokens, headers, methods, limits, and what is logged."""
 
 import json
+import re
 from typing import Any
 
 import pytest
 
 from frontdesk.access.scopes import Scope
-from frontdesk.api.routes import ENDPOINTS
+from frontdesk.api.routes import ENDPOINTS, PAGES
 from frontdesk.db import Database
+from frontdesk.operator.routes import ENDPOINTS as OPERATORS
+from frontdesk.web.door import Endpoint
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer, member_body
 
-PROTECTED = [endpoint for endpoint in ENDPOINTS if endpoint.scope is not None]
+# The operator's routes all ask for a token; those of the sandbox's mailbox look at it themselves.
+PROTECTED = [endpoint for endpoint in ENDPOINTS if endpoint.scope is not None] + list(OPERATORS)
+OPEN = {
+    *("POST /oauth/token", "POST /oauth/revoke", "GET /openapi.json", "GET /docs", "GET /docs/{asset}"),
+    *("GET /problems", "GET /healthz", "GET /readyz"),
+    *("GET /register/{token}", "GET /unsubscribe/{token}", "POST /unsubscribe/{token}"),
+}
+
+
+def example_path(endpoint: Endpoint) -> str:
+    return re.sub(r"\{\w+\}", "1", endpoint.path)
+
+
+def test_only_these_routes_need_no_token() -> None:
+    routes = [endpoint for endpoint in (*ENDPOINTS, *PAGES) if endpoint not in PROTECTED]
+    assert {f"{endpoint.method} {endpoint.path}" for endpoint in routes} == OPEN
 
 
 @pytest.mark.parametrize("endpoint", PROTECTED, ids=lambda endpoint: f"{endpoint.method} {endpoint.path}")
@@ -20,9 +38,39 @@ def test_every_protected_route_refuses_without_a_good_token(
     api: Api, endpoint: Any, authorization: str | None
 ) -> None:
     headers = {} if authorization is None else {"Authorization": authorization.encode("latin-1")}
-    answer = api.as_(None).request(endpoint.method, endpoint.path.replace("{plan_id}", "1"), headers=headers)
+    answer = api.as_(None).request(endpoint.method, example_path(endpoint), headers=headers)
     assert answer.status_code == 401
     assert answer.headers["WWW-Authenticate"] == 'Bearer error="invalid_token"'
+
+
+@pytest.mark.parametrize("endpoint", PROTECTED, ids=lambda endpoint: f"{endpoint.method} {endpoint.path}")
+def test_every_protected_route_refuses_a_token_without_its_scope(
+    api: Api, db: Database, endpoint: Any
+) -> None:
+    needed = endpoint.scope or Scope.OPERATOR
+    others = frozenset(Scope) - {needed, Scope.CUSTOMER}
+    tokens = [make_customer(db, name="Others", scopes=others).token]
+    if needed is Scope.OPERATOR:
+        tokens.append(api.token or "")
+    for token in tokens:
+        answer = api.as_(token).request(endpoint.method, example_path(endpoint))
+        assert (answer.status_code, answer.json()["title"]) == (403, "The token's scope is too narrow")
+        assert answer.headers["WWW-Authenticate"] == f'Bearer error="insufficient_scope", scope="{needed}"'
+
+
+@pytest.mark.parametrize("endpoint", PAGES, ids=lambda endpoint: f"{endpoint.method} {endpoint.path}")
+def test_a_page_for_those_who_were_invited_looks_at_no_token(api: Api, endpoint: Any) -> None:
+    answers = [
+        api.as_(token).request(endpoint.method, example_path(endpoint), headers={"X-Request-Id": "same"})
+        for token in (None, "unknown", api.token)
+    ]
+    first = answers[0]
+    assert first.status_code in (200, 404)
+    assert first.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert first.headers["Cache-Control"] == "no-store"
+    assert {(answer.status_code, answer.content) for answer in answers} == {
+        (first.status_code, first.content)
+    }
 
 
 def test_an_expired_token_is_refused(api: Api, clock: SetClock) -> None:

@@ -114,7 +114,7 @@ def _named(summary: str, value: Json) -> Json:
 DETAILS: dict[str, dict[str, str]] = {
     "malformed": {
         "two_tokens": "There are two Authorization headers.",
-        "not_json": "The body is not valid JSON in UTF-8.",
+        "not_json": "The body is not valid JSON.",
         "not_an_object": "The body must be a JSON object.",
         "duplicate_keys": "The body has duplicate keys.",
     },

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from frontdesk.errors import Fault
 from frontdesk.files.mapping import DELIMITERS, METADATA_PREFIX, Mapping, folded, target_of
-from frontdesk.files.readers.json_rows import NotStrict, parse_strictly
 from frontdesk.files.readers.source import LONGEST_LINE, Source
 from frontdesk.files.rows import Format, Head, Row, Unreadable
+from frontdesk.strict_json import NotStrict, parse_strictly
 from frontdesk.text import SHOWN_NAMES, shown_name
 
 if TYPE_CHECKING:

@@ -1,0 +1,88 @@
+"""What belongs to another account is answered as if it did not exist, on every route that names something, byte for byte."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from frontdesk.access.scopes import Scope
+from frontdesk.api.openapi_file_examples import CSV
+from frontdesk.api.routes import ENDPOINTS
+from frontdesk.db import Database
+from frontdesk.web.door import Endpoint
+from tests.conftest import Api, SetClock
+from tests.factories import Customer, make_customer, member_body
+from tests.files.loading import Desk
+
+NAMING = [endpoint for endpoint in ENDPOINTS if "_id}" in endpoint.path]
+ABSENT = 999_999
+
+# What each route takes when all is well.
+BODIES: dict[tuple[str, str], dict[str, Any]] = {
+    ("POST", "eligibility"): {"json": member_body(7)},
+    ("POST", "eligibility-files"): {"content": CSV.encode(), "headers": {"Content-Type": "text/csv"}},
+    ("PATCH", "{plan_id}"): {"json": {"name": "Taken over"}},
+}
+
+
+@dataclass(frozen=True)
+class Ids:
+    """A plan and a file, of whomever they are."""
+
+    plan: int
+    file: int
+
+
+def send(api: Api, endpoint: Endpoint, ids: Ids) -> Any:
+    path = endpoint.path.replace("{plan_id}", str(ids.plan)).replace("{file_id}", str(ids.file))
+    options = BODIES.get((endpoint.method, endpoint.path.rpartition("/")[2]), {})
+    headers = options.get("headers", {}) | {"X-Request-Id": "the-same"}
+    return api.request(endpoint.method, path, **(options | {"headers": headers}))
+
+
+def callers(api: Api, db: Database) -> Iterator[tuple[int, Api]]:
+    """Every kind of caller with the status that it gets: one whose scopes are too narrow learns nothing either."""
+    yield 404, api
+    yield 404, api.as_(make_customer(db, name="Every scope", plan_count=0, scopes=frozenset(Scope)).token)
+    for scope in (Scope.OPERATOR, Scope.PLANS_READ, Scope.PLANS_WRITE, Scope.ELIGIBILITY_WRITE):
+        scopes = frozenset({scope})
+        yield 0, api.as_(make_customer(db, name=scope.value, plan_count=0, scopes=scopes).token)
+    for token in (None, "unknown"):
+        yield 401, api.as_(token)
+
+
+def foreign(endpoint: Endpoint, own: Ids, other: Ids) -> list[Ids]:
+    """Every pair that is not the caller's own."""
+    pairs = [other, Ids(ABSENT, ABSENT), Ids(10**18 - 1, 10**18 - 1)]
+    if "{file_id}" in endpoint.path:
+        pairs += [Ids(own.plan, other.file), Ids(other.plan, own.file), Ids(own.plan + 1, own.file)]
+        pairs += [Ids(own.plan, ABSENT), Ids(ABSENT, own.file)]
+    return pairs
+
+
+@pytest.mark.parametrize("endpoint", NAMING, ids=lambda endpoint: f"{endpoint.method} {endpoint.path}")
+def test_what_is_anothers_answers_the_bytes_of_what_is_not_there(
+    endpoint: Endpoint, api: Api, db: Database, customer: Customer, clock: SetClock
+) -> None:
+    own = Ids(customer.plan_ids[0], Desk(db, customer, clock).load(CSV.encode()).id)
+    asking = list(callers(api, db))
+    other = Ids(customer.plan_ids[-1] + 1, own.file + 1)
+    before = answers(endpoint, asking, foreign(endpoint, own, other))
+    stranger = make_customer(db, name="Stranger")
+    file = Desk(db, stranger, clock).load(CSV.replace("E-", "S-").replace("M-", "N-").encode())
+    assert Ids(stranger.plan_ids[0], file.id) == other
+    assert answers(endpoint, asking, foreign(endpoint, own, other)) == before
+    assert send(api.as_(stranger.token), endpoint, other).status_code in (200, 201, 202)
+    assert send(api, endpoint, own).status_code in (200, 201, 202, 422)
+
+
+def answers(endpoint: Endpoint, asking: list[tuple[int, Api]], pairs: list[Ids]) -> list[Any]:
+    """Status, headers and body of each caller's request for each pair; all that ask alike are answered alike."""
+    found = []
+    for status, api in asking:
+        told = [send(api, endpoint, ids) for ids in pairs]
+        assert {answer.status_code for answer in told} <= ({status} if status else {403, 404})
+        assert len({answer.json()["detail"] for answer in told}) == 1
+        found += [(answer.status_code, sorted(answer.headers.items()), answer.content) for answer in told]
+    return found
