@@ -46,6 +46,7 @@ coverage: setup ## Every test, then the lines and branches that none of them rea
 
 bench: setup ## The benchmarks, beside what they are measured against
 	@$(BIN)/python -m bench
+	@$(BIN)/python -m bench.delivery
 
 audit: setup ## Known vulnerabilities in what is locked (asks the package index)
 	$(BIN)/pip-audit --strict --require-hashes --disable-pip -r requirements/run.txt
