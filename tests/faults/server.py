@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Self
 
-from tests.postgres import free_port as free_port
+from tests.postgres import free_port
 
 WAIT_SECONDS = 30.0
 STOP_SECONDS = 5.0  # the promise of `frontdesk serve`
