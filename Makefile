@@ -46,6 +46,7 @@ coverage: setup ## Every test, then the lines and branches that none of them rea
 
 bench: setup ## The benchmarks, beside what they are measured against
 	@$(BIN)/python -m bench
+	@$(BIN)/python -m bench.delivery
 
 bench-all: bench bench-wait ## Every benchmark, one after the other: an hour
 	@for part in memory queue_events queue_read delivery readers file_load; do $(BIN)/python -m bench.$$part || exit 1; done

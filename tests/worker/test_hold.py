@@ -117,3 +117,18 @@ def test_a_backup_that_is_put_in_the_files_place_mails_nobody_twice(
     (tmp_path / "backup").replace(path)
     assert on_file.worker().turn() == 0
     assert held(on_file.db) is HoldReason.MOVED
+
+
+def test_a_backup_from_before_the_first_delivery_mails_nobody_twice(
+    on_file: Post, path: Path, tmp_path: Path
+) -> None:
+    on_file.enrol()
+    checkpointed(on_file.db)
+    shutil.copyfile(path, tmp_path / "backup")
+    on_file.worker().turn()
+    on_file.db.close()
+    (tmp_path / "backup").replace(path)
+    assert on_file.worker().turn() == 0
+    assert held(on_file.db) is HoldReason.OLDER
+    release(on_file.db)
+    assert held(on_file.db) is None

@@ -22,7 +22,7 @@ class Job:
 
     rank: tuple[int, int]
     claimed: Claimed
-    letter: Letter | None
+    write: Callable[[], Letter | None]  # the letter; None when it can't be written. Runs beside the commits
     until: float
     gate: SimpleQueue[float | None] = field(default_factory=SimpleQueue)
 
@@ -103,14 +103,15 @@ class Crew:
         conversation.close()
 
     def _do(self, conversation: Conversation, job: Job) -> None:
-        if job.letter is None:
-            self.reports.put(Report(job, Kind.NOT_WRITABLE))
-            return
         if self._monotonic() > job.until:
             self.reports.put(Report(job, Kind.NOT_TRIED))
             return
         try:
-            conversation.offer(job.letter)
+            letter = job.write()
+            if letter is None:
+                self.reports.put(Report(job, Kind.NOT_WRITABLE))
+                return
+            conversation.offer(letter)
         except Refused as refused:
             self.reports.put(_refusal(job, refused, offered=False))
             return

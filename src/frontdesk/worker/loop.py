@@ -10,8 +10,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from queue import Empty
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from frontdesk.config import Config
 from frontdesk.db import Database, Tx
@@ -21,6 +22,7 @@ from frontdesk.errors import Invalid, Unavailable
 from frontdesk.invitations import Delivery, State
 from frontdesk.invitations import delivery as steps
 from frontdesk.invitations.delivery import Claimed, Judge, Kind, Meter, Outcome, Rota, Terms
+from frontdesk.invitations.letters import InvitationLetter
 from frontdesk.invitations.message import Gathered, compose, gather
 from frontdesk.invitations.reports import heed_early_reports
 from frontdesk.mail import Letter, Mailer
@@ -42,6 +44,14 @@ Answer = TypeVar("Answer")
 Time = Callable[[Tx], datetime]
 
 
+class Compose(Protocol):
+    """Writes a letter; `invitations.message.compose`."""
+
+    def __call__(
+        self, letter: InvitationLetter, gathered: Gathered, /, *, base_url: str, mail_from: str
+    ) -> Letter: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Pace:
     """How much a worker takes on. `ahead`: claimed messages that wait for a connection, per connection."""
@@ -61,6 +71,7 @@ class Setup:
     meter: Meter = field(default_factory=Meter)
     log: Log = field(default_factory=Log)
     seed: int | None = None
+    compose: Compose = compose
 
 
 @dataclass(slots=True)
@@ -84,6 +95,7 @@ class Worker:
         self._time_of = setup.time_of
         self._meter = setup.meter
         self._log = setup.log
+        self._compose = setup.compose
         self._chance = random.Random(setup.seed)  # noqa: S311 - jitter
         self._crew = Crew(mailer, self._pace.connections)
         self._rota = Rota()
@@ -174,13 +186,13 @@ class Worker:
         self._count += 1
         rank = (0 if one.delivery is Delivery.IMMEDIATE else 1, self._count)
         until = time.monotonic() + self._terms.lease_seconds
-        job = Job(rank, one, self._written(one, gathered), until)
+        job = Job(rank, one, partial(self._written, one, gathered), until)
         self._books.in_hand[one.id] = job
         self._crew.take(job)
 
     def _written(self, one: Claimed, gathered: Gathered) -> Letter | None:
         try:
-            return compose(
+            return self._compose(
                 one.letter, gathered, base_url=self._config.base_url, mail_from=self._config.mail_from
             )
         except Invalid:

@@ -46,9 +46,8 @@ def find_hold(tx: Tx, *, now: datetime) -> Hold | None:
     if row["held_reason"] is not None:
         return Hold(HoldReason(row["held_reason"]), row["held_at"])
     here = identity(tx, _TABLE)
-    if row["home"] is None and row["offers"] == 0:
+    if row["home"] is None and read_mark(tx) == 0:
         store.save_home(tx, home=here)
-        set_mark(tx, 0)
         return None
     reason = _strangeness(tx, home=row["home"], here=here, offers=row["offers"])
     if reason is None:
@@ -58,7 +57,7 @@ def find_hold(tx: Tx, *, now: datetime) -> Hold | None:
 
 
 def _strangeness(tx: Tx, *, home: str | None, here: str, offers: int) -> HoldReason | None:
-    if home != here:
+    if home is not None and home != here:
         return HoldReason.MOVED
     return HoldReason.OLDER if read_mark(tx) > offers else None
 
