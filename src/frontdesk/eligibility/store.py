@@ -26,8 +26,8 @@ def find_by_ids(tx: Tx, ids: Collection[int]) -> Found:
 def lock_by_ids(tx: Tx, ids: Collection[int]) -> list[dict[str, Any]]:
     """The members, locked in id order."""
     query = select(*(members.c[name] for name in _READ)).where(members.c.id.in_(list(ids)))
-    rows = tx.execute(query.order_by(members.c.id).with_for_update(key_share=True)).mappings()
-    return [dict(row) for row in rows]
+    rows = tx.execute(query.order_by(members.c.id).with_for_update(key_share=True))
+    return [dict(zip(_READ, row, strict=True)) for row in rows]
 
 
 def find_histories(tx: Tx, member_ids: Collection[int]) -> Found:
