@@ -12,8 +12,10 @@ import jsonschema_rs
 import pytest
 import schemathesis
 
+import frontdesk
 from frontdesk.access.scopes import Scope
 from frontdesk.api.openapi import openapi_document
+from frontdesk.api.openapi_files import FILE_PROBLEMS, REPORT_CODES
 from frontdesk.api.routes import ENDPOINTS
 from frontdesk.eligibility.parse import FAULT_CODES, WARNINGS
 from frontdesk.invitations import Reason
@@ -118,6 +120,22 @@ def test_the_problems_page_names_every_code_with_an_anchor_for_every_type(api: A
     page = api.get("/problems").text
     for name in (*PROBLEMS, *FAULT_CODES, *WARNINGS, *Reason):
         assert f'id="{name}"' in page
+    for name in (*(f"row-{code}" for code in REPORT_CODES), *(f"file-{code}" for code in FILE_PROBLEMS)):
+        assert f'id="{name}"' in page
+    anchors = re.findall(r' id="([^"]+)"', page)
+    assert len(set(anchors)) == len(anchors)
+
+
+def test_every_code_that_a_file_can_bring_about_is_in_the_document() -> None:
+    package = Path(frontdesk.__file__).parent
+    code = "".join(path.read_text() for path in (package / "files").rglob("*.py"))
+    code += (package / "eligibility/restore.py").read_text()
+    faults = set(re.findall(r'\bFault\(\s*"?\w+"?,\s*"(\w+)"', code))
+    problems = set(re.findall(r'\bUnreadable\(\s*"(\w+)"', code)) | set(re.findall(r'"code": "(\w+)"', code))
+    assert len(faults) > 8
+    assert len(problems) > 20
+    assert faults - set(REPORT_CODES) - set(FAULT_CODES) == set()
+    assert problems == set(FILE_PROBLEMS)
 
 
 def test_the_reference_page_needs_nothing_from_outside(api: Api) -> None:

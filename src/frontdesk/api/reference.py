@@ -6,6 +6,7 @@ from html import escape
 from importlib.resources import files
 
 from frontdesk.api.openapi import openapi_document
+from frontdesk.api.openapi_files import FILE_PROBLEMS, REPORT_CODES
 from frontdesk.app import App
 from frontdesk.eligibility.parse import FAULT_CODES, WARNINGS
 from frontdesk.errors import NotFound
@@ -70,20 +71,27 @@ def _problems_page() -> bytes:
         kind: f"{problem.status}. {problem.title}. {problem.happens}" for kind, problem in PROBLEMS.items()
     }
     sections = (
-        ("Problems", kinds),
-        ("Fault codes, in errors[].code", FAULT_CODES),
-        ("Warnings, in Eligibility-Warnings", WARNINGS),
-        ("Why nobody was invited, in Invitation", {reason.value: text for reason, text in REASONS.items()}),
+        ("Problems", kinds, ""),
+        ("Fault codes, in errors[].code", FAULT_CODES, ""),
+        ("Warnings, in Eligibility-Warnings", WARNINGS, ""),
+        (
+            "Why nobody was invited, in Invitation",
+            {reason.value: text for reason, text in REASONS.items()},
+            "",
+        ),
+        ("More codes, in the report of a file", REPORT_CODES, "row-"),
+        ("Why a file failed or is held, in problem.code", FILE_PROBLEMS, "file-"),
     )
-    body = "".join(_section(title, entries) for title, entries in sections)
+    body = "".join(_section(title, entries, prefix) for title, entries, prefix in sections)
     style = "body{font:16px/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 1rem}dt{font-weight:600}"
     page = f"<!doctype html><html lang=en><meta charset=utf-8><title>Problems</title><style>{style}</style>{body}</html>"
     return page.encode()
 
 
-def _section(title: str, entries: dict[str, str]) -> str:
+def _section(title: str, entries: dict[str, str], prefix: str) -> str:
+    """An anchor is the code's name; what only files have is prefixed, for some of their codes have namesakes."""
     rows = "".join(
-        f'<dt id="{escape(name)}"><code>{escape(name)}</code></dt><dd>{escape(text)}</dd>'
+        f'<dt id="{prefix}{escape(name)}"><code>{escape(name)}</code></dt><dd>{escape(text)}</dd>'
         for name, text in entries.items()
     )
     return f"<h1>{escape(title)}</h1><dl>{rows}</dl>"
