@@ -21,13 +21,20 @@ class Server:
     """`python -m frontdesk serve` on a port that stays the same when it is started again; it writes to `log`."""
 
     def __init__(
-        self, database_url: str, log: Path, *, workers: int = 1, settings: Mapping[str, str] | None = None
+        self,
+        database_url: str,
+        log: Path,
+        *,
+        workers: int = 1,
+        settings: Mapping[str, str] | None = None,
+        with_worker: bool = False,
     ) -> None:
         self.port = free_port()
         self.log = log
         self._command = [
             *(sys.executable, "-m", "frontdesk", "serve"),
             *("--port", str(self.port), "--workers", str(workers)),
+            "--worker" if with_worker else "--no-worker",
         ]
         # A killed server leaves its temporary folder behind, so it gets one that is cleared away with the test's.
         self._environment = {

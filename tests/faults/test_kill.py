@@ -97,7 +97,7 @@ def test_a_stopped_server_answers_what_it_took_and_loses_nothing(
     database_url: str, db: Database, tmp_path: Path, sign: signal.Signals
 ) -> None:
     customer = make_customer(db, now=system_clock())
-    server = Server(database_url, tmp_path / "log")
+    server = Server(database_url, tmp_path / "log", with_worker=True)
     server.start()
     half_sent = socket.create_connection(("127.0.0.1", server.port))
     half_sent.sendall(b"POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc")

@@ -36,7 +36,10 @@ def test_an_immediate_invitation_leaves_by_itself_soon_after_the_answer(
 ) -> None:
     customer = make_customer(db, now=system_clock())
     taken: list[float] = []
-    with Relay() as relay, Server(database_url, tmp_path / "log", settings=settings(relay)) as server:
+    with (
+        Relay() as relay,
+        Server(database_url, tmp_path / "log", settings=settings(relay), with_worker=True) as server,
+    ):
         invite(server, customer, 0)
         wait_until(lambda: relay.taken.total() == 1, "the worker to be up")
         for number in range(1, MESSAGES):
@@ -79,7 +82,10 @@ def lives(pid: int) -> bool:
 def test_the_worker_is_started_again_when_it_dies_and_ends_with_its_server(
     database_url: str, db: Database, tmp_path: Path
 ) -> None:
-    with Relay() as relay, Server(database_url, tmp_path / "log", settings=settings(relay)) as server:
+    with (
+        Relay() as relay,
+        Server(database_url, tmp_path / "log", settings=settings(relay), with_worker=True) as server,
+    ):
         wait_until(lambda: len(workers_beside(server)) == 1, "a worker")
         [first] = workers_beside(server)
         os.kill(first, signal.SIGKILL)

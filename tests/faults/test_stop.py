@@ -34,7 +34,7 @@ def customer(db: Database) -> Customer:
 
 @pytest.fixture
 def server(database_url: str, customer: Customer, tmp_path: Path) -> Iterator[Server]:
-    with Server(database_url, tmp_path / "log") as running:
+    with Server(database_url, tmp_path / "log", with_worker=True) as running:
         yield running
 
 
