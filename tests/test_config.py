@@ -95,7 +95,7 @@ def test_a_base_address_is_kept_without_a_slash_at_its_end(text: str, stored: st
         ("http://127.0.0.1:0", "between 1 and 65535"),
         ("http://127.0.0.1:", "between 1 and 65535"),
         ("http://127.0.0.1:8000\n", "between 1 and 65535"),
-        ("http://127.0.0.1:８０", "between 1 and 65535"),
+        ("http://127.0.0.1:\uff18\uff10", "between 1 and 65535"),
         ("https://api.example.com/a b", "the path"),
         ("https://api.example.com/a;b", "the path"),
         ("https://api.example.com/$(id)", "the path"),

@@ -17,9 +17,10 @@ from frontdesk.cli.output import settings
 from frontdesk.clock import system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database, Tx, open_database
+from frontdesk.db.failures import MISSING
 from frontdesk.db.migrate import current, head
 from frontdesk.db.races import write_alone
-from frontdesk.errors import FrontdeskError
+from frontdesk.errors import FrontdeskError, Unavailable
 
 ACTOR_LENGTH = 64  # the audit trail's column
 
@@ -70,12 +71,13 @@ def change_in(db: Database, work: Callable[[Deed], Answer]) -> Answer:
 
 @contextmanager
 def opened_database(config: Config) -> Iterator[Database]:
-    """The database, whatever is or is not in it yet. Raises FrontdeskError when its folder can't be made."""
+    """The database, whatever is or is not in it yet. Raises FrontdeskError when its address can't be read."""
     try:
         db = open_database(config.database_url)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not a well-formed address"
-        raise FrontdeskError(f"The database of FRONTDESK_DATABASE_URL can't be opened: {reason}.") from None
+    except ValueError:
+        raise FrontdeskError(
+            "The database of FRONTDESK_DATABASE_URL can't be opened: it is not a well-formed address."
+        ) from None
     try:
         yield db
     finally:
@@ -86,7 +88,7 @@ def opened_database(config: Config) -> Iterator[Database]:
 def migrated_database(config: Config) -> Iterator[Database]:
     """The database, with the tables that this program needs. Raises FrontdeskError when they are others."""
     with opened_database(config) as db:
-        revision = current(db)
+        revision = _revision(db)
         if revision is None:
             raise FrontdeskError("The database has no tables yet. Run: frontdesk migrate")
         if revision != head():
@@ -95,6 +97,17 @@ def migrated_database(config: Config) -> Iterator[Database]:
                 "(or, if a newer frontdesk has migrated it, use that one)."
             )
         yield db
+
+
+def _revision(db: Database) -> str | None:
+    try:
+        return current(db)
+    except Unavailable as error:
+        if error.detail != MISSING:
+            raise
+        raise FrontdeskError(
+            f"{error.detail} Run: frontdesk migrate (or correct FRONTDESK_DATABASE_URL)."
+        ) from None
 
 
 def _actor() -> str:
