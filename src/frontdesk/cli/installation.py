@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from frontdesk import audit
+from frontdesk.access import get_account
 from frontdesk.cli.output import settings
 from frontdesk.clock import system_clock
 from frontdesk.config import Config
@@ -51,10 +52,16 @@ class Deed:
         audit.record(self.tx, [entry], now=self.now)
 
 
-def ask(question: Callable[[Tx], Answer]) -> Answer:
-    """`question(tx)` in a transaction that only reads. Raises FrontdeskError."""
+def ask(question: Callable[[Tx], Answer], *, account: int | None = None) -> Answer:
+    """`question(tx)` in a transaction that only reads. Raises FrontdeskError, also when there is no such account."""
+
+    def about_account(tx: Tx) -> Answer:
+        if account is not None:
+            get_account(tx, account)
+        return question(tx)
+
     with migrated_database(settings()) as db:
-        return db.ask(question)
+        return db.ask(about_account)
 
 
 def change(work: Callable[[Deed], Answer]) -> Answer:
