@@ -97,6 +97,6 @@ async def _live(app: App, telemetry: Telemetry, receive: Receive, send: Send) ->
             await send({"type": "lifespan.startup.complete"})
         else:
             await app.close()
-            telemetry.flush()
+            telemetry.close()
             await send({"type": "lifespan.shutdown.complete"})
             return

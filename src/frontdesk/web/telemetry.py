@@ -18,6 +18,7 @@ from typing import TextIO
 
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 
+from frontdesk.log_output import LogOutput
 from frontdesk.web.exchange import Exchange
 
 FLUSH_SECONDS = 0.1
@@ -41,7 +42,7 @@ class Telemetry:
     """One line of JSON per request on `output`, and the counts behind /metrics (shared through `folder`, if any)."""
 
     def __init__(self, output: TextIO = sys.stdout, folder: Path | None = None) -> None:
-        self._output = output
+        self._output = LogOutput(output)
         self._folder = folder
         self._lines: list[str] = []
         self._counts: dict[Key, Counts] = {}
@@ -78,19 +79,26 @@ class Telemetry:
         self._write(json.dumps(line) + "\n")
 
     def flush(self) -> None:
-        """Write what has gathered; called a moment after the first line, and at the end."""
+        """Hand on what has gathered; called a moment after the first line, and at the end."""
         lines, self._lines = self._lines, []
-        self._output.write("".join(lines))
-        self._output.flush()
+        self._output.put(lines)
         if self._folder is not None and time.monotonic() - self._shared_at > SHARE_SECONDS:
             self._share(self._folder)
+
+    def close(self) -> None:
+        """Write the last lines; those that nobody takes within a second are lost."""
+        self.flush()
+        self._output.finish()
 
     def collect(self) -> Iterator[Metric]:
         """The counts of every process that shares the folder, this one's as they are now (a Prometheus collector)."""
         total = {key: Counts(counts.seconds, list(counts.buckets)) for key, counts in self._counts.items()}
+        dropped = self._output.dropped
         for path in self._folder.glob("*.json") if self._folder else ():
             if path.stem != str(os.getpid()):
-                _add(total, json.loads(path.read_text()))
+                shared = json.loads(path.read_text())
+                _add(total, shared["requests"])
+                dropped += shared["dropped"]
         requests = CounterMetricFamily(
             "frontdesk_requests", "Answered requests.", labels=["method", "route", "status"]
         )
@@ -105,12 +113,15 @@ class Telemetry:
             duration.add_metric(labels, _cumulative(counts.buckets), counts.seconds)
         yield requests
         yield duration
+        yield CounterMetricFamily(
+            "frontdesk_log_lines_dropped", "Log lines that were not written: nobody took them.", value=dropped
+        )
 
     def _share(self, folder: Path) -> None:
         self._shared_at = time.monotonic()
         rows = [[*key, counts.seconds, *counts.buckets] for key, counts in self._counts.items()]
         written = folder / f"{os.getpid()}.new"
-        written.write_text(json.dumps(rows))
+        written.write_text(json.dumps({"requests": rows, "dropped": self._output.dropped}))
         written.replace(folder / f"{os.getpid()}.json")
 
     def _write(self, line: str) -> None:
