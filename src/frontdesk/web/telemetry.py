@@ -67,16 +67,17 @@ class Telemetry:
 
     def unexpected(self, error: Exception, exchange: Exchange, route: str) -> None:
         """A fault of ours: the kind of error and where it happened. Its message may hold a person's data and is dropped."""
-        frames = traceback.extract_tb(error.__traceback__)[-12:]
-        line = {
-            "at": self._time(),
+        about: dict[str, object] = {
             "event": "unexpected_error",
             "request_id": exchange.request_id,
             "route": route,
-            "error": type(error).__name__,
-            "where": [f"{frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in frames],
         }
-        self._write(json.dumps(line) + "\n")
+        self._write(self._told(error, about))
+
+    def failed_to_start(self, error: Exception) -> None:
+        """The process can't serve, told in the same way. Returns when it is written."""
+        self._output.put([self._told(error, {"event": "serving_process_failed", "pid": os.getpid()})])
+        self._output.finish()
 
     def flush(self) -> None:
         """Hand on what has gathered; called a moment after the first line, and at the end."""
@@ -128,6 +129,12 @@ class Telemetry:
         if not self._lines:
             asyncio.get_running_loop().call_later(FLUSH_SECONDS, self.flush)
         self._lines.append(line)
+
+    def _told(self, error: Exception, about: dict[str, object]) -> str:
+        frames = traceback.extract_tb(error.__traceback__)[-12:]
+        where = [f"{frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in frames]
+        line = {"at": self._time(), **about, "error": type(error).__name__, "where": where}
+        return json.dumps(line) + "\n"
 
     def _time(self) -> str:
         now = time.time()
