@@ -1,8 +1,12 @@
 """The HTTP doors as one ASGI application, and how a serving process makes it from the environment (`make_asgi`)."""
 
 import gc
+import multiprocessing
 import os
+import signal
 import sys
+import threading
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache
 from itertools import groupby
@@ -35,11 +39,25 @@ SWITCH_SECONDS = 0.005
 # Requests make few cycles; with the default thresholds a third of the time went into looking for them.
 COLLECT_AFTER = (50_000, 20, 50)
 
+PARENT_SECONDS = 0.5
+ORPHAN_SECONDS = 5.0  # what is under way then may be finished
+
 REMEMBERED_PATHS, REMEMBERED_LENGTH = 1024, 200
 
 
 def make_asgi() -> Asgi:
-    """The application of one serving process."""
+    """The application of one serving process, which ends when its parent does."""
+    parent = multiprocessing.parent_process()
+    watched = os.getppid() if parent is None or parent.pid is None else parent.pid
+    threading.Thread(target=_end_with, args=(watched,), name="parent", daemon=True).start()
+    try:
+        return _make_asgi()
+    except Exception as error:  # noqa: BLE001  # whoever starts it again has only the log to look at
+        Telemetry().failed_to_start(error)
+        raise SystemExit(1) from None
+
+
+def _make_asgi() -> Asgi:
     sys.setswitchinterval(SWITCH_SECONDS)
     config = read_config(os.environ)
     app = App(config, open_database(config.database_url))
@@ -49,6 +67,18 @@ def make_asgi() -> Asgi:
     gc.freeze()  # what is loaded now stays: later collections need not look at it
     gc.set_threshold(*COLLECT_AFTER)
     return asgi
+
+
+def _end_with(parent: int) -> None:
+    """Stop this process when its parent is gone without a word, which holds the port until all have stopped.
+
+    A thread looks, not the event loop: one that is held up must end as well.
+    """
+    while os.getppid() == parent:
+        time.sleep(PARENT_SECONDS)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(ORPHAN_SECONDS)
+    os._exit(1)
 
 
 def build_asgi(app: App, telemetry: Telemetry | None = None) -> Asgi:
@@ -97,6 +127,6 @@ async def _live(app: App, telemetry: Telemetry, receive: Receive, send: Send) ->
             await send({"type": "lifespan.startup.complete"})
         else:
             await app.close()
-            telemetry.flush()
+            telemetry.close()
             await send({"type": "lifespan.shutdown.complete"})
             return

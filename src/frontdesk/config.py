@@ -7,12 +7,12 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from ipaddress import IPv4Network, IPv6Network, ip_network
-from urllib.parse import urlsplit
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
 from frontdesk.relay import Relay, parse_relay
 
 SECRET_LENGTH = 32  # characters
+HOST_LENGTH = 253  # of a name in the DNS
 
 
 class ConfigError(Exception):
@@ -68,16 +68,46 @@ def _database_url(text: str) -> str:
     scheme = text.partition("://")[0]
     if scheme in ("postgres", "postgresql", "postgresql+psycopg"):
         return "postgresql+psycopg://" + text.partition("://")[2]
-    if scheme == "sqlite" and text.startswith("sqlite:///") and len(text) > len("sqlite:///"):
+    if text == "sqlite://" or text.startswith(("sqlite:///:memory:", "sqlite:///file:")):
+        raise ValueError(
+            "a database in memory would be another one for every process; use sqlite:///path/to/file"
+        )
+    if text.startswith("sqlite:///") and "?" in text:
+        raise ValueError("an SQLite database takes no options after a `?`; use sqlite:///path/to/file")
+    if text.startswith("sqlite:///") and len(text) > len("sqlite:///"):
         return text
     raise ValueError("use sqlite:///path/to/file or postgresql://user:password@host:port/database")
 
 
 def _base_url(text: str) -> str:
-    parts = urlsplit(text)
-    if parts.scheme not in ("http", "https") or not parts.netloc or parts.query or parts.fragment:
-        raise ValueError("use an absolute http(s) address without a query, such as https://api.example.com")
+    """The address without a slash at its end. It goes into links, mails and shell commands, so it is plain throughout."""
+    example = "such as https://api.example.com"
+    parts = re.fullmatch(r"(?i:https?)://(\[[^\]/]*\]|[^:/?#@\[\]]*)(?::([^/?#@]*))?(/[^?#]*)?", text)
+    if parts is None:
+        raise ValueError(f"use an absolute http(s) address without a query, {example}")
+    host, port, path = parts.groups()
+    if not _is_host(host):
+        raise ValueError(
+            f"use an absolute http(s) address, {example}; its host is a name of letters, digits, dots and hyphens "
+            "(one with other letters in its xn-- form), or an IP address"
+        )
+    if port is not None and not (re.fullmatch(r"[0-9]{1,5}", port) and 1 <= int(port) <= 65_535):
+        raise ValueError("the port in the address is a whole number between 1 and 65535")
+    if path is not None and not re.fullmatch(r"(?:/|[A-Za-z0-9._~-]|%[0-9A-Fa-f]{2})*", path):
+        raise ValueError(
+            "the path in the address may hold letters, digits, `.`, `_`, `~`, `-` and `/`; anything else in its %XX form"
+        )
     return text.rstrip("/")
+
+
+def _is_host(text: str) -> bool:
+    if text.startswith("[") or re.fullmatch(r"[0-9.]+", text):
+        try:
+            return bool(ip_address(text.strip("[]")))
+        except ValueError:
+            return False
+    label = "[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
+    return len(text) <= HOST_LENGTH and bool(re.fullmatch(rf"{label}(?:\.{label})*\.?", text))
 
 
 def _seconds(text: str) -> int:

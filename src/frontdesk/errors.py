@@ -1,6 +1,6 @@
 """Everything that can go wrong, in the product's own terms; it knows nothing of HTTP or SQL.
 
-A door turns each kind into its own language (the HTTP door: `api/problems.py`).
+A door turns each kind into its own language (the HTTP door: `web/problems.py`).
 """
 
 from collections.abc import Sequence

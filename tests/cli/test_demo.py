@@ -84,7 +84,7 @@ def test_a_port_that_is_taken_is_told_before_anything_is_made(bare_cli: CommandL
         taken.listen()
         port = str(taken.getsockname()[1])
         assert f"port {port}" in bare_cli.refused("demo", "--serve", "--port", port)
-    assert "no tables yet" in bare_cli.refused("account", "list")
+    assert "There is no database here" in bare_cli.refused("account", "list")
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "http"])

@@ -41,6 +41,7 @@ def test_the_command_tree_is_the_documented_one() -> None:
         *("suppression add", "suppression remove", "suppression list", "bounces read"),
         *("template show", "template set", "template preview"),
         *("mailbox list", "mailbox show", "mailbox open", "mailbox clear"),
+        "audit list",
     }
 
 
@@ -65,6 +66,22 @@ def test_json_is_to_be_had(path: tuple[str, ...]) -> None:
 @each_command
 def test_an_unknown_option_is_misuse_and_no_traceback(bare_cli: CommandLine, path: tuple[str, ...]) -> None:
     assert "--nonsense" in bare_cli.refused(*path, "--nonsense", status=2)
+
+
+ONLY_AN_ACCOUNT = [
+    path
+    for path, command in COMMANDS.items()
+    if any("--account" in parameter.opts for parameter in command.params)
+    and not any(parameter.required and parameter.name != "account" for parameter in command.params)
+    and path[-1] != "set"  # wants something to set as well
+]
+
+
+@pytest.mark.parametrize("path", ONLY_AN_ACCOUNT, ids=" ".join)
+def test_an_account_that_is_not_there_is_told_wherever_one_is_asked_about(
+    cli: CommandLine, path: tuple[str, ...]
+) -> None:
+    assert "There is no such account." in cli.refused(*path, "--account", "77")
 
 
 def test_the_version_is_told(bare_cli: CommandLine) -> None:

@@ -1,6 +1,10 @@
 """What a driver's error means: the database's state, a lost race, a violated constraint, or a fault of the statement."""
 
+from contextlib import nullcontext
+from pathlib import Path
+
 import pytest
+from sqlalchemy import event
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from frontdesk.db import Database, open_database
@@ -80,6 +84,40 @@ def test_another_integrity_error_is_no_unique_violation(db: Database) -> None:
         tx.execute(provider_groups.insert().values(name=None, created_at=NOW))
     assert unique_columns(caught.value) is None
     assert not lost_race(caught.value)
+
+
+@ON_POSTGRESQL
+@pytest.mark.parametrize(
+    ("state", "said"), [("55P03", "busy"), ("25006", "read-only"), ("53100", "full"), ("57P01", "reached")]
+)
+def test_postgresql_tells_a_lock_from_a_read_only_or_full_disk(db: Database, state: str, said: str) -> None:
+    with pytest.raises(Unavailable, match=said):
+        fail_with(db, state)
+
+
+@ON_SQLITE
+@pytest.mark.parametrize(
+    ("pragma", "said"),
+    [("query_only=ON", "read-only"), ("max_page_count=1", "full"), ("busy_timeout=1", "busy")],
+)
+def test_sqlite_tells_a_lock_from_a_read_only_or_full_disk(
+    db: Database, database_url: str, pragma: str, said: str
+) -> None:
+    other = open_database(database_url)
+    event.listen(other.engine, "connect", lambda connection, _: connection.execute(f"PRAGMA {pragma}"))
+    lock = db.write() if said == "busy" else nullcontext()
+    with lock, pytest.raises(Unavailable, match=said), other.write() as tx:
+        tx.exec_driver_sql("CREATE TABLE growth AS SELECT randomblob(100000) AS bytes")
+    other.close()
+
+
+def test_a_file_that_is_gone_is_not_made_anew(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "frontdesk.db"
+    db = open_database(f"sqlite:///{path}")
+    with pytest.raises(Unavailable, match="no database here"):
+        db.ask(lambda tx: tx.exec_driver_sql("SELECT 1").all())
+    db.close()
+    assert not path.parent.exists()
 
 
 @ON_SQLITE

@@ -26,14 +26,16 @@ class Server:
         log: Path,
         *,
         workers: int = 1,
+        host: str = "127.0.0.1",
         settings: Mapping[str, str] | None = None,
         with_worker: bool = False,
     ) -> None:
+        self.host = host
         self.port = free_port()
         self.log = log
         self._command = [
             *(sys.executable, "-m", "frontdesk", "serve"),
-            *("--port", str(self.port), "--workers", str(workers)),
+            *("--host", host, "--port", str(self.port), "--workers", str(workers)),
             "--worker" if with_worker else "--no-worker",
         ]
         # A killed server leaves its temporary folder behind, so it gets one that is cleared away with the test's.
@@ -56,6 +58,11 @@ class Server:
         """That of the parent of the serving processes; it leads their process group."""
         return self._running().pid
 
+    def serving(self) -> list[int]:
+        """The processes that serve now: the server's children that were forked from it, and so bear its words."""
+        own = Path(f"/proc/{self.pid}/cmdline").read_bytes()
+        return [pid for pid in _children(self.pid) if _lives(pid) and _words(pid) == own]
+
     def start(self) -> Self:
         """Start and wait until it can serve."""
         if self._process is not None:
@@ -75,7 +82,7 @@ class Server:
     def ready(self) -> bool:
         if self._running().poll() is not None:
             raise RuntimeError(f"the server ended:\n{self.log.read_text(errors='replace')[-2000:]}")
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT_SECONDS)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=WAIT_SECONDS)
         with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
             connection.request("GET", "/readyz")
             return connection.getresponse().status == 200
@@ -115,6 +122,22 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
         if time.monotonic() > deadline:
             raise RuntimeError(f"waited in vain for {what}")
         time.sleep(0.005)
+
+
+def _children(parent: int) -> list[int]:
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if int((entry / "stat").read_text().rpartition(")")[2].split()[1]) == parent:
+                found.append(int(entry.name))
+    return found
+
+
+def _words(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def _group(group: int) -> list[int]:

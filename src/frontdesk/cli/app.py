@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 from frontdesk import __version__
 from frontdesk.cli import (
     account,
+    audit,
     bounces,
     client,
     deliverability,
@@ -62,6 +63,7 @@ GROUPS = {
     "suppression": suppression,
     "bounces": bounces,
     "mailbox": mailbox,
+    "audit": audit,
 }
 for command in (serve, worker, migrate, demo, check, sample):
     app.command()(command)

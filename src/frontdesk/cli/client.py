@@ -70,7 +70,7 @@ def list_(account: OnlyAccount = None, as_json: Json = False) -> None:
 
     Example: frontdesk client list --account 1
     """
-    items = [_item(client) for client in ask(lambda tx: list_clients(tx, account))]
+    items = [_item(client) for client in ask(lambda tx: list_clients(tx, account), account=account)]
     columns = ("id", "account_id", "client_id", "name", "scopes", "revoked_at")
     nothing = "There is no API client. Make one: frontdesk client create --account ID --name NAME"
     show_list(items, columns=columns, as_json=as_json, nothing=nothing)

@@ -16,7 +16,7 @@ from frontdesk.cli.installation import change_in, opened_database
 from frontdesk.cli.migrate import bring_up_to_date
 from frontdesk.cli.options import Json
 from frontdesk.cli.output import fail, print_heading, print_json, say, settings, show_one
-from frontdesk.cli.serve import refuse_taken_port, serve
+from frontdesk.cli.serve import listening_address, serve
 from frontdesk.config import Environment
 
 HOST = "127.0.0.1"
@@ -60,7 +60,7 @@ def demo(
     if config.environment is Environment.PRODUCTION:
         fail("The demo does not run where FRONTDESK_ENVIRONMENT is production. Use a sandbox installation.")
     if with_server:
-        refuse_taken_port(HOST, port)
+        listening_address(HOST, port)
     with opened_database(config) as db:
         bring_up_to_date(db, config)
         made = change_in(db, set_up_demo)

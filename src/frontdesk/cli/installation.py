@@ -13,13 +13,15 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from frontdesk import audit
+from frontdesk.access import get_account
 from frontdesk.cli.output import settings
 from frontdesk.clock import system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database, Tx, open_database
+from frontdesk.db.failures import MISSING
 from frontdesk.db.migrate import current, head
 from frontdesk.db.races import write_alone
-from frontdesk.errors import FrontdeskError
+from frontdesk.errors import FrontdeskError, Unavailable
 
 ACTOR_LENGTH = 64  # the audit trail's column
 
@@ -50,10 +52,16 @@ class Deed:
         audit.record(self.tx, [entry], now=self.now)
 
 
-def ask(question: Callable[[Tx], Answer]) -> Answer:
-    """`question(tx)` in a transaction that only reads. Raises FrontdeskError."""
+def ask(question: Callable[[Tx], Answer], *, account: int | None = None) -> Answer:
+    """`question(tx)` in a transaction that only reads. Raises FrontdeskError, also when there is no such account."""
+
+    def about_account(tx: Tx) -> Answer:
+        if account is not None:
+            get_account(tx, account)
+        return question(tx)
+
     with migrated_database(settings()) as db:
-        return db.ask(question)
+        return db.ask(about_account)
 
 
 def change(work: Callable[[Deed], Answer]) -> Answer:
@@ -70,12 +78,13 @@ def change_in(db: Database, work: Callable[[Deed], Answer]) -> Answer:
 
 @contextmanager
 def opened_database(config: Config) -> Iterator[Database]:
-    """The database, whatever is or is not in it yet. Raises FrontdeskError when its folder can't be made."""
+    """The database, whatever is or is not in it yet. Raises FrontdeskError when its address can't be read."""
     try:
         db = open_database(config.database_url)
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not a well-formed address"
-        raise FrontdeskError(f"The database of FRONTDESK_DATABASE_URL can't be opened: {reason}.") from None
+    except ValueError:
+        raise FrontdeskError(
+            "The database of FRONTDESK_DATABASE_URL can't be opened: it is not a well-formed address."
+        ) from None
     try:
         yield db
     finally:
@@ -86,7 +95,7 @@ def opened_database(config: Config) -> Iterator[Database]:
 def migrated_database(config: Config) -> Iterator[Database]:
     """The database, with the tables that this program needs. Raises FrontdeskError when they are others."""
     with opened_database(config) as db:
-        revision = current(db)
+        revision = _revision(db)
         if revision is None:
             raise FrontdeskError("The database has no tables yet. Run: frontdesk migrate")
         if revision != head():
@@ -95,6 +104,17 @@ def migrated_database(config: Config) -> Iterator[Database]:
                 "(or, if a newer frontdesk has migrated it, use that one)."
             )
         yield db
+
+
+def _revision(db: Database) -> str | None:
+    try:
+        return current(db)
+    except Unavailable as error:
+        if error.detail != MISSING:
+            raise
+        raise FrontdeskError(
+            f"{error.detail} Run: frontdesk migrate (or correct FRONTDESK_DATABASE_URL)."
+        ) from None
 
 
 def _actor() -> str:

@@ -43,7 +43,7 @@ def show(
         member = _only(find_members(tx, read_text("EXTERNAL_ID", external_id), account))
         return _record(member) | {"history": [_change(row) for row in history_of(tx, member["id"])]}
 
-    member = ask(question)
+    member = ask(question, account=account)
     if as_json:
         print_json(member)
         return
@@ -83,7 +83,10 @@ def eligible(
     """
     known_at = None if as_known_on is None else _moment(as_known_on)
     name, day = read_text("EXTERNAL_ID", external_id), on.date().isoformat()
-    answer = asdict(ask(lambda tx: find_eligibility(tx, name, account_id=account, on=day, known_at=known_at)))
+    found = ask(
+        lambda tx: find_eligibility(tx, name, account_id=account, on=day, known_at=known_at), account=account
+    )
+    answer = asdict(found)
     since = answer["known_since"]
     show_one(answer | {"known_since": None if since is None else wire_time(since)}, as_json=as_json)
 

@@ -65,7 +65,7 @@ def list_(account: OnlyAccount = None, as_json: Json = False) -> None:
 
     Example: frontdesk plan list --account 1
     """
-    items = [_item(plan) for plan in ask(lambda tx: list_plans(tx, account))]
+    items = [_item(plan) for plan in ask(lambda tx: list_plans(tx, account), account=account)]
     columns = ("id", "account_id", "external_id", "name", "active", "provider_group.name")
     nothing = "There is no plan. Make one: frontdesk plan create --help"
     show_list(items, columns=columns, as_json=as_json, nothing=nothing)

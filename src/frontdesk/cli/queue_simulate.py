@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from frontdesk.access import get_account
 from frontdesk.cli.installation import migrated_database
 from frontdesk.cli.options import Json, OnlyAccount
 from frontdesk.cli.output import fail, print_json, say, settings
@@ -50,6 +51,8 @@ def simulate(
     if config.environment is Environment.PRODUCTION:
         fail("Nothing is simulated where FRONTDESK_ENVIRONMENT is production. Use a sandbox installation.")
     with migrated_database(config) as db:
+        if account is not None:
+            db.ask(lambda tx: get_account(tx, account))
         practices = db.ask(lambda tx: open_practices(tx, account, Random(seed)))  # noqa: S311 - invented patients
         if not practices:
             fail("There is no plan to simulate. Make some: frontdesk demo")

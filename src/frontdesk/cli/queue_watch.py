@@ -10,6 +10,7 @@ from rich.console import Group
 from rich.live import Live
 from rich.text import Text
 
+from frontdesk.access import get_account
 from frontdesk.cli.installation import migrated_database
 from frontdesk.cli.options import Json, OnlyAccount
 from frontdesk.cli.output import build_table, console, print_json, settings
@@ -37,6 +38,8 @@ def watch(
     config = settings()
     rules = queue_rules(config)
     with migrated_database(config) as db:
+        if account is not None:
+            db.ask(lambda tx: get_account(tx, account))
         items = db.ask(lambda tx: board(tx, account, system_clock(), rules))
         if as_json:
             print_json(items)

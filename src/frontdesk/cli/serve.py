@@ -3,22 +3,21 @@
 import os
 import socket
 import tempfile
-from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from frontdesk.cli.installation import opened_database
 from frontdesk.cli.output import fail, settings
 from frontdesk.cli.worker import worker_beside
-from frontdesk.db import open_database
 from frontdesk.db.checks import problems
-
-STOP_SECONDS = 3
 
 
 def serve(
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(help="Address or name to listen on; of a name with both, the IPv4 address.")
+    ] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on.", min=1, max=65535)] = 8000,
     workers: Annotated[int, typer.Option(help="Serving processes.", min=1, max=64)] = 1,
     with_worker: Annotated[
@@ -30,60 +29,48 @@ def serve(
     Example: frontdesk serve --port 8000 --workers 2
     """
     config = settings()
-    refuse_taken_port(host, port)
-    db = open_database(config.database_url)
-    found = problems(db, config)
-    db.close()
+    address = listening_address(host, port)
+    with opened_database(config) as db:
+        found = problems(db, config)
     if found:
         fail("\n".join(f"{problem.what} {problem.mend}" for problem in found))
+    from frontdesk.cli.serving import run_server  # granian is loaded by the command that serves only
+
     with tempfile.TemporaryDirectory(prefix="frontdesk-metrics-") as folder:
         os.environ["FRONTDESK_METRICS_FOLDER"] = folder
         with worker_beside() if with_worker else nullcontext(_nothing) as stop_worker:
-            run_server(host, port, workers, on_stop=stop_worker)
+            kept = run_server(address, port, workers, on_stop=stop_worker)
+    if not kept:
+        fail("The serving processes ended soon after each start; the log tells how. Run: frontdesk check")
 
 
-def refuse_taken_port(host: str, port: int) -> None:
-    """The server's own listening can't tell: it shares the port, and callers would meet either of the two."""
+def listening_address(host: str, port: int) -> str:
+    """The IP address that `host` is. Ends the command when nobody could listen on it, or somebody does.
+
+    The server's own listening can't tell: it shares the port, and callers would meet either of the two.
+    """
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        # Of a name that has both, as localhost often does, the address that FRONTDESK_BASE_URL names by default.
+        family, kind, protocol, _, address = min(found, key=lambda entry: entry[0] != socket.AF_INET)
         with socket.socket(family, kind, protocol) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address)
+    except UnicodeError:
+        fail(
+            f"{host} port {port} can't be listened on: that is no host. Choose another with --host or --port."
+        )
     except OSError as error:
         fail(
             f"{host} port {port} can't be listened on: {error.strerror}. Choose another with --host or --port."
         )
+    ip = str(address[0])
+    if "%" in ip:
+        fail(
+            f"{host} can't be listened on: it is an address of one network link. Choose another with --host."
+        )
+    return ip
 
 
 def _nothing() -> None:
     """What there is to stop where no worker runs."""
-
-
-def run_server(host: str, port: int, workers: int, *, on_stop: Callable[[], None]) -> None:
-    """Granian with the limits that it lacks by default: it cuts callers that send their headers slowly.
-
-    `on_stop` is called when it is told to stop, before it waits for the requests under way.
-    """
-    from granian import Granian
-    from granian.constants import HTTPModes, Interfaces, Loops
-    from granian.http import HTTP1Settings
-
-    class Stoppable(Granian):  # type: ignore[misc,valid-type]
-        def signal_handler_interrupt(self, *arguments: Any, **options: Any) -> None:
-            on_stop()
-            super().signal_handler_interrupt(*arguments, **options)
-
-    Stoppable(
-        "frontdesk.asgi:make_asgi",
-        factory=True,
-        address=host,
-        port=port,
-        interface=Interfaces.ASGI,
-        workers=workers,
-        loop=Loops.uvloop,
-        http=HTTPModes.http1,
-        http1_settings=HTTP1Settings(header_read_timeout=5000, max_buffer_size=32768),
-        websockets=False,
-        workers_kill_timeout=STOP_SECONDS,
-        log_enabled=False,
-    ).serve()

@@ -9,10 +9,20 @@ from frontdesk.clock import system_clock
 from frontdesk.config import SECRET_LENGTH, Config, Environment
 from frontdesk.db import migrate
 from frontdesk.db.engine import Database, Tx
+from frontdesk.db.failures import BUSY, DAMAGED, FULL, MISSING, READ_ONLY
 from frontdesk.errors import Unavailable
 
 OLDEST_POSTGRESQL = 14
 SKEW_SECONDS = 5
+
+
+_MENDS = {
+    BUSY: "Another program holds a lock on it (a migration, a backup?). Wait until it is done, or end it, and try again.",
+    READ_ONLY: "Give this user the right to write to it and its folder, or name the database that is no standby.",
+    FULL: "Make room on its disk.",
+    DAMAGED: "Bring a backup back, or correct FRONTDESK_DATABASE_URL.",
+    MISSING: "Run: frontdesk migrate (or correct FRONTDESK_DATABASE_URL).",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +36,14 @@ class Problem:
 def problems(db: Database, config: Config) -> list[Problem]:
     """Everything that keeps this program from serving on this database; empty when all is well."""
     try:
-        revision = migrate.current(db)
-        found = _server_problems(db)
+        return _problems(db, config)
     except (Unavailable, DBAPIError) as error:
-        what = error.detail if isinstance(error, Unavailable) else "The database can't be used."
-        return [Problem(what, "Start the database, or correct FRONTDESK_DATABASE_URL.")]
+        return [_problem(error, "Start the database, or correct FRONTDESK_DATABASE_URL.")]
+
+
+def _problems(db: Database, config: Config) -> list[Problem]:
+    revision = migrate.current(db)
+    found = _server_problems(db)
     if revision != migrate.head():
         have = "has no tables yet" if revision is None else f"is at revision {revision}"
         mend = "Run: frontdesk migrate (or, if a newer frontdesk has migrated it, use that one)."
@@ -78,8 +91,12 @@ def _write_problems(db: Database) -> list[Problem]:
     try:
         with db.write() as tx:
             tx.exec_driver_sql("UPDATE installation SET uniqueness = uniqueness")
-    except (Unavailable, DBAPIError):
-        return [
-            Problem("The database can't be written.", "Look for a read-only or full disk, or missing rights.")
-        ]
+    except (Unavailable, DBAPIError) as error:
+        return [_problem(error, "Look for a read-only or full disk, or missing rights.")]
     return []
+
+
+def _problem(error: Exception, mend: str) -> Problem:
+    """What the database's own error says, and its remedy; `mend` where it is not one that we know."""
+    what = error.detail if isinstance(error, Unavailable) else "The database can't be used."
+    return Problem(what, _MENDS.get(what, mend))

@@ -6,6 +6,7 @@ A `Tx` is one open transaction. Features take it and never commit: the door that
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +17,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from frontdesk.clock import system_clock
-from frontdesk.db.failures import as_unavailable, as_unknown_outcome
+from frontdesk.db.failures import MISSING, as_unavailable, as_unknown_outcome
 from frontdesk.errors import Unavailable
 
 Tx = Connection
@@ -80,6 +81,19 @@ class Database:
         with self.read() as tx:
             return question(tx)
 
+    def make_missing_file(self) -> None:
+        """SQLite: make the file and its folder, empty. Nothing else does: a wrong address would go unnoticed.
+
+        Raises Unavailable.
+        """
+        if self.is_sqlite:
+            path = Path(str(self.engine.url.database))
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.touch()
+            except OSError as error:
+                raise Unavailable(f"The database's file can't be made: {error.strerror}.") from None
+
     @contextmanager
     def write_schema(self) -> Iterator[Tx]:
         """A transaction for a migration: foreign keys are not enforced by SQLite meanwhile (tables are rebuilt)."""
@@ -112,7 +126,7 @@ class Database:
 
 
 def open_database(url: str, *, pool_size: int = 8) -> Database:
-    """Open the database behind `url` (Config.database_url). Connects lazily; SQLite's folder is made if missing."""
+    """Open the database behind `url` (Config.database_url). Connects lazily; a missing SQLite file is not made."""
     parsed = make_url(url)
     if parsed.get_backend_name() == "sqlite":
         return Database(_sqlite_engine(str(parsed.database), url, pool_size=pool_size))
@@ -136,7 +150,6 @@ def _sqlite_engine(path: str, url: str, *, pool_size: int) -> Engine:
             f"SQLite {pysqlite3.sqlite_version} can corrupt a database in WAL mode; "
             f"install a pysqlite3 wheel with {'.'.join(map(str, OLDEST_SAFE_SQLITE))} or newer."
         )
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
     engine = create_engine(
         url,
         module=pysqlite3,
@@ -146,9 +159,20 @@ def _sqlite_engine(path: str, url: str, *, pool_size: int) -> Engine:
         hide_parameters=True,  # they hold health information
         connect_args={"timeout": WAIT_SECONDS, "check_same_thread": False, "cached_statements": 256},
     )
+    event.listen(engine, "do_connect", partial(_refuse_missing, Path(path)))
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
+
+
+def _refuse_missing(path: Path, *_: object) -> None:
+    """SQLite itself would make an empty database."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        raise Unavailable(MISSING) from None
+    except OSError as error:
+        raise Unavailable(f"The database's file can't be opened: {error.strerror}.") from None
 
 
 def _prepare_sqlite(connection: Any, _record: object) -> None:

@@ -13,6 +13,16 @@ from frontdesk.errors import Unavailable
 _LOST_RACE_STATES = {"40001", "40P01"}  # serialization failure, deadlock
 _BUSY_STATES = {"55P03", "57014"}  # lock_timeout, statement_timeout
 _READ_ONLY_STATE = "25006"  # a standby, or set so by its operator; the driver calls it no OperationalError
+_FULL_STATE = "53100"
+
+# Sentences of `Unavailable` for states that `db.checks` knows a remedy for.
+BUSY = "The database is busy."
+READ_ONLY = "The database is read-only."
+FULL = "The database's disk is full."
+DAMAGED = "The database's file is damaged or not a database."
+MISSING = "There is no database here."
+_READ_ONLY, _FULL, _DAMAGED = 8, 13, (11, 26)  # SQLite's result codes
+_LOCKED = (5, 6)
 _SQLITE_UNIQUE = re.compile(r"UNIQUE constraint failed: (.+)")
 
 
@@ -65,14 +75,27 @@ def as_unavailable(error: DBAPIError | PoolTimeout) -> Unavailable | None:
     state = _state(error)
     if state in _LOST_RACE_STATES:
         return None
-    if state in _BUSY_STATES:
-        return Unavailable("The database is busy.")
-    if type(error) is DatabaseError:  # SQLite: the file is no database, or is damaged
-        return Unavailable("The database's file is damaged or not a database.")
-    away = (state or "").startswith(("08", "53", "57", "58", _READ_ONLY_STATE))
+    told = _told_apart(state, getattr(error.orig, "sqlite_errorcode", None))
+    if told is None and type(error) is DatabaseError:
+        told = DAMAGED  # SQLite: the driver has no kind of its own for it
+    if told is not None:
+        return Unavailable(told)
+    away = (state or "").startswith(("08", "53", "57", "58"))
     if away or isinstance(error, OperationalError):
         return Unavailable("The database can't be reached, or can't write now.")
     return None
+
+
+def _told_apart(state: str | None, sqlite_code: int | None) -> str | None:
+    """The sentence for an SQLSTATE, or for a result code of SQLite (whose low byte is the kind)."""
+    code = None if sqlite_code is None else sqlite_code & 0xFF
+    if state in _BUSY_STATES or code in _LOCKED:
+        return BUSY
+    if state == _READ_ONLY_STATE or code == _READ_ONLY:
+        return READ_ONLY
+    if state == _FULL_STATE or code == _FULL:
+        return FULL
+    return DAMAGED if code in _DAMAGED else None
 
 
 def as_unknown_outcome(error: DBAPIError) -> Unavailable | None:

@@ -20,8 +20,11 @@ _FOLDER = Path(__file__).parent / "migrations"
 def upgrade(db: Database, *, uniqueness: str = "service", revision: str = "head") -> list[str]:
     """Bring the schema up to `revision`; the revisions that were applied. Raises Unavailable when a lock is not to be had.
 
+    A missing SQLite file is made.
+
     `uniqueness` is written down by the first migration and can't be changed later.
     """
+    db.make_missing_file()
     before = current(db)
     with _connection(db) as connection:
         command.upgrade(_alembic(connection, uniqueness), revision)

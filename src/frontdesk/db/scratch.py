@@ -16,6 +16,7 @@ def scratch_database(tables: Sequence[Table]) -> Iterator[Database]:
     """An empty database with these tables. Nothing in it refers to other tables, and nothing needs to last."""
     with tempfile.TemporaryDirectory(prefix="frontdesk-") as folder:
         db = open_database(f"sqlite:///{Path(folder) / 'scratch.db'}", pool_size=1)
+        db.make_missing_file()
         event.listen(db.engine, "connect", _make_light)
         try:
             with db.write() as tx:

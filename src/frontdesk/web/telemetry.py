@@ -18,6 +18,7 @@ from typing import TextIO
 
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 
+from frontdesk.log_output import LogOutput
 from frontdesk.web.exchange import Exchange
 
 FLUSH_SECONDS = 0.1
@@ -41,7 +42,7 @@ class Telemetry:
     """One line of JSON per request on `output`, and the counts behind /metrics (shared through `folder`, if any)."""
 
     def __init__(self, output: TextIO = sys.stdout, folder: Path | None = None) -> None:
-        self._output = output
+        self._output = LogOutput(output)
         self._folder = folder
         self._lines: list[str] = []
         self._counts: dict[Key, Counts] = {}
@@ -66,31 +67,39 @@ class Telemetry:
 
     def unexpected(self, error: Exception, exchange: Exchange, route: str) -> None:
         """A fault of ours: the kind of error and where it happened. Its message may hold a person's data and is dropped."""
-        frames = traceback.extract_tb(error.__traceback__)[-12:]
-        line = {
-            "at": self._time(),
+        about: dict[str, object] = {
             "event": "unexpected_error",
             "request_id": exchange.request_id,
             "route": route,
-            "error": type(error).__name__,
-            "where": [f"{frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in frames],
         }
-        self._write(json.dumps(line) + "\n")
+        self._write(self._told(error, about))
+
+    def failed_to_start(self, error: Exception) -> None:
+        """The process can't serve, told in the same way. Returns when it is written."""
+        self._output.put([self._told(error, {"event": "serving_process_failed", "pid": os.getpid()})])
+        self._output.finish()
 
     def flush(self) -> None:
-        """Write what has gathered; called a moment after the first line, and at the end."""
+        """Hand on what has gathered; called a moment after the first line, and at the end."""
         lines, self._lines = self._lines, []
-        self._output.write("".join(lines))
-        self._output.flush()
+        self._output.put(lines)
         if self._folder is not None and time.monotonic() - self._shared_at > SHARE_SECONDS:
             self._share(self._folder)
+
+    def close(self) -> None:
+        """Write the last lines; those that nobody takes within a second are lost."""
+        self.flush()
+        self._output.finish()
 
     def collect(self) -> Iterator[Metric]:
         """The counts of every process that shares the folder, this one's as they are now (a Prometheus collector)."""
         total = {key: Counts(counts.seconds, list(counts.buckets)) for key, counts in self._counts.items()}
+        dropped = self._output.dropped
         for path in self._folder.glob("*.json") if self._folder else ():
             if path.stem != str(os.getpid()):
-                _add(total, json.loads(path.read_text()))
+                shared = json.loads(path.read_text())
+                _add(total, shared["requests"])
+                dropped += shared["dropped"]
         requests = CounterMetricFamily(
             "frontdesk_requests", "Answered requests.", labels=["method", "route", "status"]
         )
@@ -105,18 +114,27 @@ class Telemetry:
             duration.add_metric(labels, _cumulative(counts.buckets), counts.seconds)
         yield requests
         yield duration
+        yield CounterMetricFamily(
+            "frontdesk_log_lines_dropped", "Log lines that were not written: nobody took them.", value=dropped
+        )
 
     def _share(self, folder: Path) -> None:
         self._shared_at = time.monotonic()
         rows = [[*key, counts.seconds, *counts.buckets] for key, counts in self._counts.items()]
         written = folder / f"{os.getpid()}.new"
-        written.write_text(json.dumps(rows))
+        written.write_text(json.dumps({"requests": rows, "dropped": self._output.dropped}))
         written.replace(folder / f"{os.getpid()}.json")
 
     def _write(self, line: str) -> None:
         if not self._lines:
             asyncio.get_running_loop().call_later(FLUSH_SECONDS, self.flush)
         self._lines.append(line)
+
+    def _told(self, error: Exception, about: dict[str, object]) -> str:
+        frames = traceback.extract_tb(error.__traceback__)[-12:]
+        where = [f"{frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in frames]
+        line = {"at": self._time(), **about, "error": type(error).__name__, "where": where}
+        return json.dumps(line) + "\n"
 
     def _time(self) -> str:
         now = time.time()

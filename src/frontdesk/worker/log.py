@@ -9,6 +9,7 @@ from typing import TextIO
 
 from frontdesk.clock import stored_time, system_clock
 from frontdesk.invitations.delivery import Outcome
+from frontdesk.log_output import LogOutput
 
 COUNT_SECONDS = 10.0
 
@@ -17,15 +18,13 @@ class Log:
     """Events at once; outcomes counted, and told every ten seconds in which there were any."""
 
     def __init__(self, output: TextIO | None = None) -> None:
-        self._output = output
+        self._output = LogOutput(sys.stdout if output is None else output)
         self._counts: Counter[str] = Counter()
         self._told_at = time.monotonic()
 
     def say(self, event: str, **values: float | str | None) -> None:
         line = {"at": stored_time(system_clock()), "event": event, **values}
-        output = self._output or sys.stdout
-        output.write(json.dumps(line) + "\n")
-        output.flush()
+        self._output.put([json.dumps(line) + "\n"])
 
     def count(self, outcomes: Sequence[Outcome]) -> None:
         self._counts.update(outcome.kind.value for outcome in outcomes)
