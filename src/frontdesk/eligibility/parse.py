@@ -7,7 +7,7 @@ from typing import Any
 from frontdesk.eligibility.fields import FIELDS, REQUIRED
 from frontdesk.eligibility.values import Reading
 from frontdesk.errors import Fault
-from frontdesk.text import SHOWN_NAMES, Rejected, fold_email, parse_text, shown_name
+from frontdesk.text import SHOWN_NAMES, Rejected, fold_email, is_blank, parse_text, shown_name
 
 FAULT_CODES = {
     "required": "The field is missing, null or blank, and must not be.",
@@ -107,7 +107,7 @@ def parse_member(
         if field is None:
             ignored.append(name)
             continue
-        if value is None or (type(value) is str and (not value or value.isspace())):
+        if value is None or (type(value) is str and not value[:1].isalnum() and is_blank(value)):
             if field.required:
                 faults.append(Fault(name, "required", "must not be null or blank"))
             else:

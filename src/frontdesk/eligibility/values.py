@@ -11,7 +11,14 @@ from functools import lru_cache
 from email_validator import EmailNotValidError, validate_email
 
 from frontdesk.eligibility.vocabulary import GENDERS, HIPAA_RELATIONSHIPS, STATE_CODES
-from frontdesk.text import ENCODED_WORD, Rejected, parse_text, refuse_control_characters, shown_name
+from frontdesk.text import (
+    ENCODED_WORD,
+    Rejected,
+    parse_text,
+    refuse_control_characters,
+    shown_name,
+    trimmed,
+)
 
 EARLIEST_DOB = "1900-01-01"
 METADATA_KEYS, METADATA_KEY_LENGTH, METADATA_VALUE_LENGTH = 50, 40, 500
@@ -20,7 +27,7 @@ EMAIL_LENGTH = 254
 _DATE = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
     r"(?:[Tt]((?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.,][0-9]{1,9})?)?)"
-    r"(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):?[0-5][0-9])?)?"
+    r"(?:[Zz]|[+-](?:[01][0-9]|2[0-3])(?::?[0-5][0-9])?)?)?"
 )
 _DATE_LENGTH = len("2026-01-01T00:00:00.000000000+00:00")
 _MIDNIGHT = re.compile(r"[0:.,]*")
@@ -76,7 +83,7 @@ def read_email(value: object, reading: Reading) -> str | None:
     """As given, trimmed. A malformed one in a file is dropped with a warning (`lenient_email`)."""
     if type(value) is not str:
         raise Rejected("wrong_type", "must be a string")
-    email = value.strip()
+    email = trimmed(value)
     if _is_email(email):
         return email
     if not reading.lenient_email:
@@ -90,7 +97,7 @@ def read_phone(value: object, _reading: Reading) -> str:
         raise Rejected("wrong_type", "must be a string")
     if len(value) == 10 and value.isascii() and value.isdigit():
         return value
-    digits = "".join(re.findall("[0-9]", value)) if _PHONE.fullmatch(value.strip()) else ""
+    digits = "".join(re.findall("[0-9]", value)) if _PHONE.fullmatch(trimmed(value)) else ""
     if len(digits) == 11 and digits[0] == "1":
         digits = digits[1:]
     if len(digits) != 10:
@@ -101,7 +108,7 @@ def read_phone(value: object, _reading: Reading) -> str:
 def read_zipcode(value: object, _reading: Reading) -> str:
     if type(value) is not str:
         raise Rejected("wrong_type", "must be a string, so that leading zeros are kept")
-    zipcode = value.strip()
+    zipcode = trimmed(value)
     if not _ZIPCODE.fullmatch(zipcode):
         raise Rejected("malformed_zipcode", "must have 5 or 9 digits, or 5 and 4 with a hyphen")
     return zipcode
@@ -186,7 +193,7 @@ def _is_email(email: str) -> bool:
 def _calendar_date(value: object) -> tuple[str, bool]:
     if type(value) is not str:
         raise Rejected("wrong_type", "must be a string")
-    text = value.strip()
+    text = trimmed(value)
     # The cache keeps what it is asked for, so nothing longer than a date may come near it.
     found = _read_calendar_date(text) if len(text) <= _DATE_LENGTH else None
     if found is None:
