@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from urllib.parse import quote
 
 # Printable ASCII without a space at either end is already in the form that the rule asks for.
@@ -33,6 +34,14 @@ class Rejected(Exception):
         self.code = code
         self.message = message
         self.part = part
+
+
+class RejectedParts(Exception):
+    """Several places inside one value break rules; each of the `parts` names its own."""
+
+    def __init__(self, parts: Sequence[Rejected]) -> None:
+        super().__init__("parts")
+        self.parts = tuple(parts)
 
 
 def parse_text(value: object, *, limit: int) -> str:

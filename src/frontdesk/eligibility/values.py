@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
+from itertools import islice
 
 from email_validator import EmailNotValidError, validate_email
 
@@ -14,6 +15,7 @@ from frontdesk.eligibility.vocabulary import GENDERS, HIPAA_RELATIONSHIPS, STATE
 from frontdesk.text import (
     ENCODED_WORD,
     Rejected,
+    RejectedParts,
     parse_text,
     refuse_control_characters,
     shown_name,
@@ -124,15 +126,20 @@ def read_state(value: object, reading: Reading) -> str:
 
 
 def read_true_or_false(value: object, _reading: Reading) -> str:
-    text = str(value).upper() if isinstance(value, bool) else parse_text(value, limit=255).upper()
+    if type(value) not in (str, bool):
+        raise Rejected("wrong_type", "must be TRUE or FALSE, as a string or a boolean")
+    text = parse_text(str(value), limit=255).upper()
     if text not in ("TRUE", "FALSE"):
         raise Rejected("not_allowed", "must be TRUE or FALSE")
     return text
 
 
 def read_relationship_hipaa(value: object, reading: Reading) -> str:
-    is_number = type(value) is int and 0 <= value <= 99
-    code = f"{value:02d}" if is_number else parse_text(value, limit=255)
+    if type(value) not in (str, int):
+        raise Rejected("wrong_type", "must be a string or a whole number")
+    if type(value) is int and not 0 <= value <= 99:
+        raise Rejected("not_allowed", "as a number must be from 0 to 99")
+    code = f"{value:02d}" if type(value) is int else parse_text(value, limit=255)
     if code not in HIPAA_RELATIONSHIPS:
         reading.warnings.append("relationship_code_hipaa_unknown")
     return code
@@ -152,27 +159,36 @@ def read_boolean(value: object, _reading: Reading) -> bool:
 
 
 def read_metadata(value: object, _reading: Reading) -> dict[str, str]:
-    """A flat object of strings, kept exactly as sent."""
+    """A flat object of strings, kept exactly as sent. Raises RejectedParts with all that is wrong in as many keys as may be."""
     if type(value) is not dict:
         raise Rejected("wrong_type", "must be an object whose values are strings")
+    rejected = []
     if len(value) > METADATA_KEYS:
-        raise Rejected("too_many_keys", f"must have at most {METADATA_KEYS} keys")
-    for key, item in value.items():
-        try:
-            _check_metadata_item(key, item)
-        except Rejected as rejected:
-            raise Rejected(rejected.code, rejected.message, part=shown_name(key)) from None
+        rejected.append(Rejected("too_many_keys", f"must have at most {METADATA_KEYS} keys"))
+    for key, item in islice(value.items(), METADATA_KEYS):
+        for check, checked in ((_check_metadata_key, key), (_check_metadata_value, item)):
+            try:
+                check(checked)
+            except Rejected as error:
+                rejected.append(Rejected(error.code, error.message, part=shown_name(key)))
+    if rejected:
+        raise RejectedParts(rejected)
     return value
 
 
-def _check_metadata_item(key: str, item: object) -> None:
-    if not 1 <= len(key) <= METADATA_KEY_LENGTH:
-        raise Rejected("too_long", f"keys must have 1 to {METADATA_KEY_LENGTH} characters")
+def _check_metadata_key(key: str) -> None:
+    if not key:
+        raise Rejected("empty_key", "must not have an empty key")
+    if len(key) > METADATA_KEY_LENGTH:
+        raise Rejected("too_long", f"keys must have at most {METADATA_KEY_LENGTH} characters")
+    refuse_control_characters(key)
+
+
+def _check_metadata_value(item: object) -> None:
     if type(item) is not str:
         raise Rejected("wrong_type", "must be a string")
     if len(item) > METADATA_VALUE_LENGTH:
         raise Rejected("too_long", f"must have at most {METADATA_VALUE_LENGTH} characters")
-    refuse_control_characters(key)
     refuse_control_characters(item)
 
 
