@@ -15,7 +15,7 @@ def upgrade() -> None:
         # An id that is still to be given is -1 here, so only positive ones are looked for.
         op.execute(
             f"CREATE TRIGGER {table}_no_replace BEFORE INSERT ON {table} "
-            f"WHEN NEW.id > 0 AND EXISTS (SELECT 1 FROM {table} WHERE id = NEW.id) "
+            f"WHEN NEW.id > 0 AND EXISTS (SELECT 1 FROM {table} WHERE id = NEW.id) "  # noqa: S608 - constants only
             f"BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
         )
 
