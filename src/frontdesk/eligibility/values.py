@@ -5,12 +5,11 @@ A reader gets the value (never null or blank) and a `Reading`, on which it leave
 
 import re
 from dataclasses import dataclass, field
-from datetime import date
-from functools import lru_cache
 from itertools import islice
 
 from email_validator import EmailNotValidError, validate_email
 
+from frontdesk.eligibility.dates import calendar_date
 from frontdesk.eligibility.vocabulary import GENDERS, HIPAA_RELATIONSHIPS, STATE_CODES
 from frontdesk.text import (
     ENCODED_WORD,
@@ -26,13 +25,6 @@ EARLIEST_DOB = "1900-01-01"
 METADATA_KEYS, METADATA_KEY_LENGTH, METADATA_VALUE_LENGTH = 50, 40, 500
 EMAIL_LENGTH = 254
 
-_DATE = re.compile(
-    r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
-    r"(?:[Tt]((?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.,][0-9]{1,9})?)?)"
-    r"(?:[Zz]|[+-](?:[01][0-9]|2[0-3])(?::?[0-5][0-9])?)?)?"
-)
-_DATE_LENGTH = len("2026-01-01T00:00:00.000000000+00:00")
-_MIDNIGHT = re.compile(r"[0:.,]*")
 _PHONE = re.compile(r"[0-9 ().+/\-]*")
 _ZIPCODE = re.compile(r"[0-9]{5}(?:-?[0-9]{4})?")
 # A part of what email-validator accepts, for which its 60 µs are saved; everything else is asked of the library.
@@ -60,11 +52,11 @@ def read_name(value: object, _reading: Reading) -> str:
 
 
 def read_date(value: object, _reading: Reading) -> str:
-    return _calendar_date(value)[0]
+    return calendar_date(value)[0]
 
 
 def read_dob(value: object, reading: Reading) -> str:
-    day, is_midnight = _calendar_date(value)
+    day, is_midnight = calendar_date(value)
     if day > reading.today:
         raise Rejected("in_the_future", "must not be in the future")
     if day < EARLIEST_DOB:
@@ -204,28 +196,3 @@ def _is_email(email: str) -> bool:
     except (EmailNotValidError, ValueError):
         return False
     return True
-
-
-def _calendar_date(value: object) -> tuple[str, bool]:
-    if type(value) is not str:
-        raise Rejected("wrong_type", "must be a string")
-    text = trimmed(value)
-    # The cache keeps what it is asked for, so nothing longer than a date may come near it.
-    found = _read_calendar_date(text) if len(text) <= _DATE_LENGTH else None
-    if found is None:
-        raise Rejected("not_a_date", "must be a real date, YYYY-MM-DD, or an ISO 8601 timestamp")
-    return found
-
-
-@lru_cache(maxsize=4096)
-def _read_calendar_date(text: str) -> tuple[str, bool] | None:
-    """The calendar date as written, never moved to another zone, and whether its time is midnight (or absent)."""
-    found = _DATE.fullmatch(text)
-    if found is None:
-        return None
-    year, month, day, time = found.groups()
-    try:
-        date(int(year), int(month), int(day))
-    except ValueError:
-        return None
-    return text[:10], time is None or _MIDNIGHT.fullmatch(time) is not None
