@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontdesk.text import Rejected, parse_text, shown_name
+from frontdesk.text import Rejected, is_blank, parse_text, shown_name
 
 THREE_MARKS = "\u03b1\u0313\u0300\u0345"  # one character when composed: the longest decomposition there is
 
@@ -28,6 +28,12 @@ def code_of(value: object, limit: int = 10) -> str:
         ("Łódź", "Łódź"),
         ("\U0001f600", "\U0001f600"),
         (" \n ", ""),
+        ("\ufeffedges\u200b \u2060", "edges"),
+        (" \u200b\u200d", ""),
+        (
+            "\u0645\u06cc\u200c\u0631\u0632\u0627",
+            "\u0645\u06cc\u200c\u0631\u0632\u0627",
+        ),  # a joiner inside a name
     ],
 )
 def test_text_is_stored_composed_and_trimmed(sent: str, stored: str) -> None:
@@ -37,6 +43,19 @@ def test_text_is_stored_composed_and_trimmed(sent: str, stored: str) -> None:
 @pytest.mark.parametrize("inside", ["\0", "\n", "\t", "\x1b", "\x7f", "\x85", "\ud800", "\u2028", "\u2029"])
 def test_control_characters_inside_are_refused(inside: str) -> None:
     assert code_of(f"a{inside}b") == "control_character"
+
+
+@pytest.mark.parametrize("edge", ["\x1c", "\x1d", "\x1e", "\x1f", "\0", "\x07"])
+def test_control_characters_are_refused_at_the_ends_too_though_python_calls_some_of_them_space(
+    edge: str,
+) -> None:
+    assert [code_of(edge), code_of(f"a{edge}"), code_of(f"{edge}é")] == ["control_character"] * 3
+    assert not is_blank(f" {edge} ")
+
+
+@pytest.mark.parametrize("value", ["", " ", "\t\r\n", "\u3000", "\u200b", "\ufeff \u2060"])
+def test_text_with_nothing_to_see_is_blank(value: str) -> None:
+    assert is_blank(value)
 
 
 @pytest.mark.parametrize("value", [None, True, 1, 1.5, [], {}, ["text"], b"text"])

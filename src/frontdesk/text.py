@@ -2,12 +2,17 @@
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from urllib.parse import quote
 
 # Printable ASCII without a space at either end is already in the form that the rule asks for.
 _PLAIN = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 # No character is more than four in any form of Unicode: one and the three marks that it takes up.
 _LONGEST_DECOMPOSITION = 4
+# What is trimmed: white space as Unicode has it (Python counts four control characters more), and what can't be seen. At the
+# ends only: inside a name, joiners tell letters apart.
+_ASCII_SPACE = " \t\n\v\f\r"
+_EDGE_CATEGORIES = {"Zs", "Zl", "Zp", "Cf"}
 _REFUSED_CATEGORIES = {"Cc", "Cs", "Zl", "Zp"}  # controls, lone surrogates, line and paragraph separators
 
 # How an encoded word begins (RFC 2047). A mail program decodes it, line ends and all, so it has no place in what becomes
@@ -31,12 +36,20 @@ class Rejected(Exception):
         self.part = part
 
 
+class RejectedParts(Exception):
+    """Several places inside one value break rules; each of the `parts` names its own."""
+
+    def __init__(self, parts: Sequence[Rejected]) -> None:
+        super().__init__("parts")
+        self.parts = tuple(parts)
+
+
 def parse_text(value: object, *, limit: int) -> str:
     """The text in the form it is stored in; "" when nothing but space is left. Raises Rejected."""
     if type(value) is not str:
         raise Rejected("wrong_type", MESSAGES["wrong_type"])
     if not _PLAIN.fullmatch(value):
-        value = value.strip()
+        value = trimmed(value)
         if len(value) > limit and _stays_too_long(value, limit):
             raise _too_long(limit)
         value = unicodedata.normalize("NFC", value)
@@ -44,6 +57,31 @@ def parse_text(value: object, *, limit: int) -> str:
     if len(value) > limit:
         raise _too_long(limit)
     return value
+
+
+def trimmed(value: str) -> str:
+    """Without white space and invisible characters (U+200B, U+FEFF, …) at either end."""
+    if value.isascii():
+        return value.strip(_ASCII_SPACE)
+    first, end = 0, len(value)
+    while first < end and _is_trimmed(value[first]):
+        first += 1
+    while first < end and _is_trimmed(value[end - 1]):
+        end -= 1
+    return value[first:end]
+
+
+def is_blank(value: str) -> bool:
+    """Whether there is nothing in the text that a person could see, or that is refused."""
+    return not trimmed(value)
+
+
+def _is_trimmed(character: str) -> bool:
+    return (
+        character in _ASCII_SPACE
+        or character == "\x85"
+        or unicodedata.category(character) in _EDGE_CATEGORIES
+    )
 
 
 def _stays_too_long(value: str, limit: int) -> bool:

@@ -96,7 +96,8 @@ def wrong_types() -> Iterator[tuple[str, Any, dict[str, str]]]:
         for kind, value in _VALUES.items():
             if kind not in _TAKES.get(name, ()):
                 place = "metadata.k" if (name, kind) == ("metadata", "object_of_number") else name
-                yield name, value, {place: "wrong_type"}
+                of_no_kind = name == "relationship_code_hipaa" and type(value) is int
+                yield name, value, {place: "not_allowed" if of_no_kind else "wrong_type"}
         if FIELDS[name].required:
             for blank in (None, "", " \n\u3000"):
                 yield name, blank, {name: "required"}
@@ -133,7 +134,7 @@ _WRONG: dict[str, tuple[str, tuple[str, ...]]] = {
          "a@b.com\nBcc: c@d.com", "a@b.com,c@d.com", "<a@b.com>", "R <a@b.com>", "a@[127.0.0.1]", "a@b_c.com", "a@-b.com",
          "a\0@b.com", "=?utf-8?q?a?=@b.com", "a@b.com?bcc=c",
          "a@" + "b" * 64 + ".com", "a@" + "b." * 125 + "com",
-         "a" * 60_000, "a@b.com\u202e", "mailto:a@b.com", "a;b@c.com", "a@b,com", "a@xn--.com"),
+         "a" * 60_000, "a@b\u202e.com", "mailto:a@b.com", "a;b@c.com", "a@b,com", "a@xn--.com"),
     ),
     "medical_eligibility": ("not_allowed", ("yes", "1", "T", "TRUE FALSE", "true\0", "\uff34\uff32\uff35\uff25")),
     "medical_enrollment": ("not_allowed", ("no", "0", "F", "TRUEFALSE")),
@@ -176,7 +177,7 @@ def wrong_metadata() -> Iterator[tuple[str, Any, dict[str, str]]]:
     for value in _VALUES.values():
         yield "metadata", {"k": value}, {"metadata.k": "wrong_type"}
     yield "metadata", {"k": None}, {"metadata.k": "wrong_type"}
-    yield "metadata", {"": "x"}, {"metadata": "too_long"}
+    yield "metadata", {"": "x"}, {"metadata": "empty_key"}
     yield "metadata", {"k" * 41: "x"}, {f"metadata.{'k' * 40}": "too_long"}
     yield "metadata", {"k": "x" * 501}, {"metadata.k": "too_long"}
     yield "metadata", {"k": "a\0b"}, {"metadata.k": "control_character"}

@@ -138,6 +138,43 @@ def test_a_client_with_a_limit_is_told_what_is_left_and_when_to_come_back(api: A
     assert api.get("/v2/plans").status_code == 200
 
 
+def test_requests_without_the_scope_count_against_the_limit(api: Api, db: Database) -> None:
+    narrow = make_customer(db, name="Narrow", scopes=frozenset({Scope.PLANS_READ}), requests_per_minute=2)
+    caller = api.as_(narrow.token)
+    path = f"/v2/plans/{narrow.plan_ids[0]}"
+    answers = [caller.patch(path, {}) for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [403, 403, 429]
+    assert answers[0].headers["RateLimit-Remaining"] == "1"
+
+
+@pytest.mark.parametrize(
+    ("lines", "status"),
+    [
+        (["application/json", "text/html"], 200),
+        (["text/html", "application/json"], 200),
+        (["text/html", "text/plain"], 406),
+        (["application/json;q=0", "*/*"], 406),
+    ],
+)
+def test_all_lines_of_a_repeated_accept_header_count(api: Api, lines: list[str], status: int) -> None:
+    headers = [("Authorization", f"Bearer {api.token}"), *(("Accept", line) for line in lines)]
+    del api.http.headers["Accept"]
+    assert api.http.get("/v2/plans", headers=headers).status_code == status
+
+
+def test_all_lines_of_other_repeated_list_headers_count(api: Api, customer: Customer) -> None:
+    path = f"/v2/plans/{customer.plan_ids[0]}"
+    own = ("Authorization", f"Bearer {api.token}")
+    tag = api.get(path).headers["ETag"]
+    for lines in ((tag, '"other"'), ('"other"', tag)):
+        known = [own, *(("If-None-Match", line) for line in lines)]
+        assert api.http.get(path, headers=known).status_code == 304
+        matching = [own, *(("If-Match", line) for line in lines)]
+        assert api.http.patch(path, json={}, headers=matching).status_code == 200
+        preferring = [own, ("Prefer", "handling=strict"), ("Prefer", "wait=10")]
+        assert api.http.patch(path, json={"odd": 1}, headers=preferring).status_code == 422
+
+
 def test_an_empty_answer_has_no_type_and_an_unchanged_one_no_length(api: Api, customer: Customer) -> None:
     unchanged = api.get("/v2/plans", headers={"If-None-Match": api.get("/v2/plans").headers["ETag"]})
     assert unchanged.status_code == 304

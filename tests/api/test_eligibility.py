@@ -169,3 +169,13 @@ def test_hostile_bodies_are_refused_with_the_right_status(
     assert answer.status_code == status
     assert answer.headers["Content-Type"] == "application/problem+json"
     assert json.loads(answer.content)["request_id"] == answer.headers["X-Request-Id"]
+
+
+def test_metadata_in_another_order_of_keys_is_unchanged_and_told_as_it_was_sent(
+    api: Api, customer: Customer
+) -> None:
+    path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
+    api.post(path, member_body(metadata={"a": "1", "b": "2"}))
+    again = api.post(path, member_body(metadata={"b": "2", "a": "1"}))
+    assert again.headers["Eligibility-Outcome"] == "unchanged"
+    assert list(again.json()["metadata"]) == ["b", "a"]

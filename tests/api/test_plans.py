@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from frontdesk import queues
+from frontdesk import audit, plans, queues
 from frontdesk.access.scopes import Scope
 from frontdesk.db import Database
 from tests.conftest import Api, SetClock
@@ -142,6 +142,44 @@ def test_if_match_refuses_a_stale_copy_and_a_changing_queue_does_not_matter(
     stale = api.patch(path, {"name": "Second"}, headers={"If-Match": tag})
     assert stale.status_code == 412
     assert api.patch(path, {"name": "Third"}, headers={"If-Match": "*"}).status_code == 200
+
+
+def test_a_plan_found_by_its_external_id_can_be_changed_in_the_version_that_was_read(
+    api: Api, customer: Customer
+) -> None:
+    path = f"/v2/plans/{customer.plan_ids[1]}"
+    found = api.get("/v2/plans?external_id=plan-1")
+    assert found.headers["ETag"] == api.get(path).headers["ETag"]
+    matching = {"If-Match": found.headers["ETag"]}
+    assert api.patch(path, {"name": "First"}, headers=matching).status_code == 200
+    assert api.patch(path, {"name": "Second"}, headers=matching).status_code == 412
+
+
+def test_the_tag_of_a_list_names_no_version(api: Api, customer: Customer) -> None:
+    tag = api.get("/v2/plans").headers["ETag"]
+    stale = api.patch(f"/v2/plans/{customer.plan_ids[0]}", {"name": "x"}, headers={"If-Match": tag})
+    assert stale.status_code == 412
+
+
+def test_a_page_is_another_one_when_a_next_one_has_come(api: Api, db: Database, customer: Customer) -> None:
+    path = "/v2/plans?page[size]=2"
+    before = api.get(path)
+    with db.write() as tx:
+        group = plans.list_provider_groups(tx)[0]
+        new = plans.NewPlan(customer.account_id, group.id, "plan-2", "Third")
+        plans.create_plan(tx, new, now=NOW)
+    after = api.get(path, headers={"If-None-Match": before.headers["ETag"]})
+    assert (after.status_code, "next" in after.json()["links"]) == (200, True)
+    assert after.json()["data"] == before.json()["data"]
+
+
+def test_the_audit_entry_of_a_patch_names_what_it_changed_and_not_what_was_sent(
+    api: Api, db: Database, customer: Customer
+) -> None:
+    path = f"/v2/plans/{customer.plan_ids[1]}"
+    api.patch(path, {"name": "Renamed", "description": None, "external_id": "plan-1"})
+    entry = db.ask(lambda tx: audit.list_entries(tx, account_id=customer.account_id))[0]
+    assert (entry["action"], entry["detail"]) == ("plan.changed", {"fields": ["name"]})
 
 
 def test_queue_values_are_kept_for_their_ttl_and_then_taken_anew(

@@ -58,6 +58,9 @@ def test_setting_changes_what_is_given_and_keeps_the_rest(cli: CommandLine, ids:
     assert cli.json("plan", "set", str(plan["id"]), "--description", "")["description"] is None
     [*_, entry] = cli.audit_trail()
     assert (entry["action"], entry["detail"]) == ("plan.changed", {"fields": ["description"]})
+    cli.json("plan", "set", str(plan["id"]), "--name", "Gold 2026", "--external-id", "gold-2", "--accepting")
+    [*_, entry] = cli.audit_trail()
+    assert entry["detail"] == {"fields": ["accepting_patients", "external_id"]}
 
 
 def test_setting_what_is_set_already_leaves_no_audit_entry(cli: CommandLine, ids: tuple[str, str]) -> None:

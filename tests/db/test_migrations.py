@@ -3,7 +3,8 @@
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import delete, inspect, update
+from sqlalchemy import delete, insert, inspect, select, update
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import DBAPIError
 
 from frontdesk.audit.tables import audit_entries
@@ -53,6 +54,27 @@ def test_history_and_audit_can_only_be_added_to(api: Api, db: Database, customer
         for deed in (update(table).values(request_id="other"), delete(table)):
             with pytest.raises(DBAPIError), db.write() as tx:
                 tx.execute(deed)
+
+
+def test_what_is_in_history_or_audit_can_not_be_replaced_either(
+    api: Api, db: Database, customer: Customer
+) -> None:
+    api.post(f"/v2/plans/{customer.plan_ids[0]}/eligibility", member_body())
+    for table in (member_history, audit_entries):
+        with db.read() as tx:
+            before = [dict(row) for row in tx.execute(select(table).order_by(table.c.id)).mappings()]
+        row = before[-1] | {"request_id": "other"}
+        replacing = (
+            insert(table).prefix_with("OR REPLACE").values(row)
+            if db.is_sqlite
+            else postgresql.insert(table)
+            .values(row)
+            .on_conflict_do_update(index_elements=["id"], set_={"request_id": "other"})
+        )
+        with pytest.raises(DBAPIError, match="append-only"), db.write() as tx:
+            tx.execute(replacing)
+        with db.read() as tx:
+            assert [dict(row) for row in tx.execute(select(table).order_by(table.c.id)).mappings()] == before
 
 
 def test_checks_name_what_is_wrong_and_how_to_mend_it(db: Database, database_url: str) -> None:

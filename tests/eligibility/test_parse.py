@@ -33,6 +33,8 @@ def read(**body: Any) -> MemberRecord:
         ("dob", "1900-01-01", "1900-01-01"),
         ("dob", TODAY, TODAY),
         ("effective_date", "2026-01-01T23:59:59.999-0500", "2026-01-01"),
+        ("dob", "1977-01-11T00:00:00+00", "1977-01-11"),
+        ("dob", "\ufeff1977-01-11\u200b", "1977-01-11"),
         ("gender", "FEMALE", "female"),
         ("email", " Robin@Example.COM ", "Robin@Example.COM"),
         ("email", "o'hara@example.com", "o'hara@example.com"),
@@ -51,7 +53,13 @@ def read(**body: Any) -> MemberRecord:
         ("metadata", {"b": " kept ", "a": ""}, {"b": " kept ", "a": ""}),
         ("metadata", None, {}),
         ("city", "  ", None),
+        ("city", "\u200b", None),
         ("phone", None, None),
+        ("external_id", "AB 1\ufeff", "AB 1"),
+        ("external_id", "\u200bAB 1\u200b ", "AB 1"),
+        ("zipcode", "\ufeff02134", "02134"),
+        ("email", "robin@example.com\u200b", "robin@example.com"),
+        ("phone", "\u202d6175550100\u202c", "6175550100"),
     ],
 )
 def test_a_good_value_is_stored_in_its_form(field: str, sent: Any, stored: Any) -> None:
@@ -68,6 +76,11 @@ def test_a_good_value_is_stored_in_its_form(field: str, sent: Any, stored: Any) 
         ("city", "a\x07b", "control_character"),
         ("city", "a\ud800b", "control_character"),
         ("city", 5, "wrong_type"),
+        ("city", "\x1f", "control_character"),
+        ("first_name", "\x1f", "control_character"),
+        ("first_name", "\u200b", "required"),
+        ("dob", "1977-01-11T00:00:00+0", "not_a_date"),
+        ("dob", "1977-01-11T00:00:00+24", "not_a_date"),
         ("dob", "2026-11-21", "in_the_future"),
         ("dob", "1899-12-31", "before_1900"),
         ("dob", "1977-W02-2", "not_a_date"),
@@ -94,7 +107,7 @@ def test_a_good_value_is_stored_in_its_form(field: str, sent: Any, stored: Any) 
         ("invite_immediately", 1, "wrong_type"),
         ("medical_eligibility", "yes", "not_allowed"),
         ("relationship_code_hipaa", True, "wrong_type"),
-        ("relationship_code_hipaa", 2**64, "wrong_type"),
+        ("relationship_code_hipaa", 2**64, "not_allowed"),
         ("subscriber_relationship", "Self", "not_allowed"),
         ("metadata", [], "wrong_type"),
         ("metadata", {str(n): "" for n in range(51)}, "too_many_keys"),
@@ -111,13 +124,45 @@ def test_a_wrong_value_is_one_fault_with_its_code(field: str, sent: Any, code: s
         ({"color": 1}, "metadata.color", "wrong_type"),
         ({"color": "x" * 501}, "metadata.color", "too_long"),
         ({"x" * 41: "1"}, "metadata." + "x" * 40, "too_long"),
-        ({"": "1"}, "metadata", "too_long"),
-        ({"a\r\nb": {}}, "metadata.a%0D%0Ab", "wrong_type"),
+        ({"": "1"}, "metadata", "empty_key"),
+        ({"a\r\nb": ""}, "metadata.a%0D%0Ab", "control_character"),
         ({"color": "a\x00"}, "metadata.color", "control_character"),
     ],
 )
 def test_a_fault_inside_metadata_names_its_key(metadata: Any, field: str, code: str) -> None:
     assert [(fault.field, fault.code) for fault in read(metadata=metadata).faults] == [(field, code)]
+
+
+def test_all_faults_inside_metadata_are_told_at_once() -> None:
+    sent: dict[str, Any] = {"a": 1, "b": "x" * 501, "good": "", "c\n": None, "": "1"}
+    assert [(fault.field, fault.code) for fault in read(metadata=sent, city=5).faults] == [
+        ("metadata.a", "wrong_type"),
+        ("metadata.b", "too_long"),
+        ("metadata.c%0A", "control_character"),
+        ("metadata.c%0A", "wrong_type"),
+        ("metadata", "empty_key"),
+        ("city", "wrong_type"),
+    ]
+
+
+def test_faults_are_told_of_no_more_keys_than_metadata_may_have() -> None:
+    faults = read(metadata={str(n): n for n in range(5000)}).faults
+    assert [fault.code for fault in faults] == ["too_many_keys", *["wrong_type"] * 50]
+
+
+@pytest.mark.parametrize(
+    ("field", "sent", "code", "message"),
+    [
+        ("medical_eligibility", 5, "wrong_type", "must be TRUE or FALSE, as a string or a boolean"),
+        ("medical_enrollment", "5", "not_allowed", "must be TRUE or FALSE"),
+        ("relationship_code_hipaa", 200, "not_allowed", "as a number must be from 0 to 99"),
+        ("relationship_code_hipaa", -1, "not_allowed", "as a number must be from 0 to 99"),
+        ("relationship_code_hipaa", 1.5, "wrong_type", "must be a string or a whole number"),
+        ("metadata", {"": "x"}, "empty_key", "must not have an empty key"),
+    ],
+)
+def test_a_message_tells_the_rule_that_was_broken(field: str, sent: Any, code: str, message: str) -> None:
+    assert [(fault.code, fault.message) for fault in read(**{field: sent}).faults] == [(code, message)]
 
 
 @pytest.mark.parametrize(

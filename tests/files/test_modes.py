@@ -71,6 +71,28 @@ def test_a_file_of_less_than_half_of_the_last_one_is_held(desk: Desk) -> None:
     assert desk.load(csv_of(row(n) for n in range(10)), full=True).state == "done"
 
 
+@pytest.mark.parametrize(
+    "unreadable",
+    [b'{"external_id": "E00002",', b'{"member_id": "M00002"}\n', b'{"external_id": " "}\n', b'["E00002"]'],
+)
+def test_a_full_file_with_a_row_that_names_nobody_ends_nobody_until_it_is_approved(
+    desk: Desk, unreadable: bytes
+) -> None:
+    desk.load(csv_of(row(n) for n in range(3)))
+    held = desk.load(lines_of([row(0), row(1)]) + unreadable, full=True)
+    assert (held.state, held.counts) == ("held", {"unchanged": 2, "refused": 1})
+    assert held.problem is not None
+    assert (held.problem["code"], "can't be read" in held.problem["message"]) == ("brake", True)
+    assert set(expiries(desk).values()) == {None}
+    assert approve(desk, held).counts == {"unchanged": 2, "refused": 1, "ended": 1}
+
+
+def test_a_full_file_with_a_row_that_names_nobody_goes_on_where_nobody_is_missing(desk: Desk) -> None:
+    desk.load(csv_of(row(n) for n in range(3)))
+    done = desk.load(lines_of(row(n) for n in range(3)) + b"{}", full=True)
+    assert (done.state, done.counts) == ("done", {"unchanged": 3, "refused": 1})
+
+
 def test_a_held_file_that_is_cancelled_ends_nobody(desk: Desk) -> None:
     desk.load(csv_of(row(n) for n in range(60)))
     held = desk.load(csv_of([row(1)]), full=True)

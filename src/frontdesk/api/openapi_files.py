@@ -19,7 +19,7 @@ FILES = "/v2/plans/{plan_id}/eligibility-files"
 
 # What ends or holds a file besides `files.rows.FILE_FAULTS`.
 FILE_PROBLEMS = FILE_FAULTS | {
-    "brake": "Too many members would be ended; a person has to approve it.",
+    "brake": "Too many members would be ended, or rows that name nobody may be theirs; a person has to approve it.",
     "bad_mapping": "The account's mapping can't be used.",
     "internal": "A fault of the service; what was applied stands, and the report lists it.",
 }

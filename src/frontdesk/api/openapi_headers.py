@@ -42,7 +42,7 @@ HEADERS: dict[str, Schema] = {
     "Content-Disposition": _header(
         "A name for the file, if it is kept as one.", _TEXT, 'attachment; filename="report-7.jsonl"'
     ),
-    "ETag": _header("The version that was read, for `If-None-Match` and `If-Match`.", _TAG, '"v3.8c6c1d7f0a3b2e19"'),
+    "ETag": _header("What was read, for `If-None-Match`; of one plan for `If-Match` too.", _TAG, '"v3.8c6c1d7f0a3b2e19"'),
     "Allow": _header("The methods of this path.", _TEXT, "GET, HEAD, PATCH"),
     "WWW-Authenticate": _header("How to authenticate, and what was wrong.", _TEXT, 'Bearer error="invalid_token"'),
     "Retry-After": _header("Seconds after which the request is welcome again.", {"type": "integer", "minimum": 1}, 1),

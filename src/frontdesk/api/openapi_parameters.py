@@ -58,8 +58,8 @@ PARAMETERS: dict[str, Schema] = {
     ),
     "if_match": _header(
         "If-Match",
-        'The `ETag` of a read, such as `"v3.8c6c1d7f0a3b2e19"`: change this version of the plan only, else 412. '
-        "`*` is any version.",
+        'The `ETag` of a read of the one plan, by `id` or by `external_id`, such as `"v3.8c6c1d7f0a3b2e19"`: change this '
+        "version of the plan only, else 412. `*` is any version. The `ETag` of another list names no version.",
     ),
     "prefer": _header("Prefer", "`handling=strict` makes unknown fields a fault instead of ignoring them."),
     "request_id": _header(

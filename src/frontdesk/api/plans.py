@@ -13,7 +13,16 @@ from frontdesk.clock import wire_time
 from frontdesk.db import Tx
 from frontdesk.db.races import write_alone
 from frontdesk.errors import Conflict, Fault, Invalid
-from frontdesk.plans import Plan, PlanPatch, change_plan, find_taken, get_plan, list_plans, parse_plan_patch
+from frontdesk.plans import (
+    Plan,
+    PlanPatch,
+    change_plan,
+    changed_fields,
+    find_taken,
+    get_plan,
+    list_plans,
+    parse_plan_patch,
+)
 from frontdesk.queues import Snapshot
 from frontdesk.web.exchange import Answer, Exchange, Header, Refused, name_list
 from frontdesk.web.json_body import parse_json_object
@@ -46,7 +55,7 @@ async def list_(app: App, exchange: Exchange) -> Answer:
 
     def read() -> Page:
         if external_id is not None and (not external_id or "\0" in external_id):
-            return _render([], None, None)
+            return _render([], None)
         limit = None if size is None else size + 1
         plans = app.db.ask(
             lambda tx: list_plans(tx, account_id, external_id=external_id, after_id=after, limit=limit)
@@ -54,7 +63,9 @@ async def list_(app: App, exchange: Exchange) -> Answer:
         more = size is not None and len(plans) > size
         plans = plans[:size]
         snapshot = app.queues.read(app.db, account_id, [plan.id for plan in plans])
-        return _render(plans, snapshot, plans[-1].id if more else None)
+        if external_id is not None and plans:
+            return _render_one(plans[0], snapshot)
+        return _render(plans, snapshot, next_after=plans[-1].id if more else None)
 
     page = await app.shared_reads.get(("plans", account_id, external_id, size, after), read)
     links = {"self": app.config.base_url + exchange.target}
@@ -70,8 +81,7 @@ async def show(app: App, exchange: Exchange) -> Answer:
 
     def read() -> Page:
         plan = app.db.ask(lambda tx: get_plan(tx, account_id, plan_id))
-        rendered = _render([plan], app.queues.read(app.db, account_id, [plan.id]), None)
-        return Page(rendered.data, b'"v%d.' % plan.version + rendered.tag[1:], None)
+        return _render_one(plan, app.queues.read(app.db, account_id, [plan.id]))
 
     page = await app.shared_reads.get(("plan", account_id, plan_id), read)
     return _read_answer(exchange, {"self": app.config.base_url + exchange.target}, page.data, page.tag)
@@ -117,7 +127,7 @@ def _patched(tx: Tx, *, exchange: Exchange, before: Plan, patch: PlanPatch, now:
             request_id=exchange.request_id,
             account_id=caller.account_id,
             subject_id=before.id,
-            detail={"fields": sorted(patch.changes)},
+            detail={"fields": changed_fields(before, plan)},
         )
         audit.record(tx, [entry], now=now)
     return plan
@@ -155,7 +165,7 @@ def queue_body(snapshot: Snapshot, plan_id: int) -> dict[str, Any]:
     }
 
 
-def _render(plans: list[Plan], snapshot: Snapshot | None, next_after: int | None) -> Page:
+def _render(plans: list[Plan], snapshot: Snapshot | None, *, next_after: int | None = None) -> Page:
     bodies = [
         plan_body(plan)
         # Rather no queue_info than an invented one: none could be read, or the plan is newer than what could be.
@@ -163,8 +173,15 @@ def _render(plans: list[Plan], snapshot: Snapshot | None, next_after: int | None
         for plan in plans
     ]
     data = _encode(bodies).encode()
-    tag = b'"%s"' % hashlib.sha256(data).hexdigest()[:16].encode()
-    return Page(data, tag, next_after)
+    # links.next comes and goes with plans that are not on the page, so it is a part of what the tag stands for.
+    hashed = hashlib.sha256(data if next_after is None else data + b"%d" % next_after)
+    return Page(data, b'"%s"' % hashed.hexdigest()[:16].encode(), next_after)
+
+
+def _render_one(plan: Plan, snapshot: Snapshot | None) -> Page:
+    """One plan, found by either of its identifiers; its tag begins with the version, which is what If-Match compares."""
+    page = _render([plan], snapshot)
+    return Page(page.data, b'"v%d.' % plan.version + page.tag[1:], None)
 
 
 def _read_answer(exchange: Exchange, links: dict[str, str], data: bytes, tag: bytes) -> Answer:

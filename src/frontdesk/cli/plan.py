@@ -13,7 +13,16 @@ from frontdesk.cli.provider_group import provider_group_item
 from frontdesk.clock import system_clock, wire_time
 from frontdesk.db import Tx
 from frontdesk.errors import Invalid
-from frontdesk.plans import NewPlan, Plan, change_plan, create_plan, get_plan, list_plans, parse_plan_patch
+from frontdesk.plans import (
+    NewPlan,
+    Plan,
+    change_plan,
+    changed_fields,
+    create_plan,
+    get_plan,
+    list_plans,
+    parse_plan_patch,
+)
 from frontdesk.queues import queue_rules, take_queues
 
 PlanArgument = Annotated[int, typer.Argument(metavar="PLAN_ID", callback=checked_id, help="Id of the plan.")]
@@ -119,9 +128,8 @@ def set_(
         before = get_plan(deed.tx, None, plan_id)
         plan = change_plan(deed.tx, before.account_id, plan_id, changes)
         if plan.version != before.version:
-            deed.record(
-                "plan.changed", account_id=plan.account_id, subject_id=plan.id, fields=sorted(changes)
-            )
+            named = changed_fields(before, plan)
+            deed.record("plan.changed", account_id=plan.account_id, subject_id=plan.id, fields=named)
         return plan
 
     show_one(_item(change(work)), as_json=as_json)

@@ -15,10 +15,10 @@ from weakref import WeakKeyDictionary
 
 import orjson
 from sqlalchemy import JSON, Engine, Table
-from sqlalchemy.dialects import postgresql
 
 from frontdesk.db.bulk import FEWEST_ROWS, copy_and_update, copy_rows
 from frontdesk.db.engine import Tx
+from frontdesk.db.set_sql import FOR_UPDATE, combined_sql, find_sql, insert_sql, lock_sql, update_sql
 from frontdesk.db.wire import WireDatabase, WireTx
 
 Row = Mapping[str, Any]
@@ -28,7 +28,6 @@ ID_BLOCK = 1000
 _reserved: WeakKeyDictionary[Engine | WireDatabase, dict[str, deque[int]]] = WeakKeyDictionary()
 
 _TRIP = "frontdesk_trip"
-FOR_UPDATE = " FOR NO KEY UPDATE"
 
 
 class Found:
@@ -68,7 +67,7 @@ def _send(tx: Tx, trip: _Trip) -> None:
     """Send what waits, in the order in which it was asked for, and begin a new trip."""
     if not trip.statements:
         return
-    sql = _combined_sql(tuple(trip.statements), tuple(found is not None for found in trip.found))
+    sql = combined_sql(tuple(trip.statements), tuple(found is not None for found in trip.found))
     answers = _one_row(tx, sql, tuple(trip.parameters), is_answered=any(trip.found))
     for found, rows in zip(trip.found, answers, strict=False):  # a write alone may be answered with nothing
         if found is not None:
@@ -106,7 +105,7 @@ def insert_set(tx: Tx, table: Table, rows: Sequence[Row]) -> None:
         if _is_bulk(tx, rows):
             copy_rows(tx, table, rows, columns)
             return
-        _write(tx, _insert_sql(_dialect(tx), table, columns), table, rows, columns)
+        _write(tx, insert_sql(_dialect(tx), table, columns=columns), rows=rows, table=table, columns=columns)
 
 
 def update_set(tx: Tx, table: Table, rows: Sequence[Row]) -> None:
@@ -116,13 +115,13 @@ def update_set(tx: Tx, table: Table, rows: Sequence[Row]) -> None:
         if _is_bulk(tx, rows):
             copy_and_update(tx, table, rows, columns)
             return
-        _write(tx, _update_sql(_dialect(tx), table, columns), table, rows, columns)
+        _write(tx, update_sql(_dialect(tx), table, columns=columns), rows=rows, table=table, columns=columns)
 
 
 def find_set(tx: Tx, table: Table, column: str, values: Collection[Any], *, columns: Sequence[str]) -> Found:
     """The rows whose `column` holds one of the values."""
-    sql = _find_sql(_dialect(tx), table, column, tuple(columns))
-    return _read(tx, sql, (_dump(list(values)),), columns)
+    sql = find_sql(_dialect(tx), table, column=column, columns=tuple(columns))
+    return _read(tx, sql, parameters=(_dump(list(values)),), columns=columns)
 
 
 def lock_set(
@@ -136,16 +135,16 @@ def lock_set(
 ) -> Found:
     """The rows where any column of `keys` holds one of its values and every column of `within` its one value, in id order,
     locked until the transaction ends (unless only read)."""
-    sql = _lock_sql(_dialect(tx), table, tuple(columns), tuple(keys), tuple(within))
+    sql = lock_sql(_dialect(tx), table, columns=tuple(columns), keys=tuple(keys), within=tuple(within))
     if not lock:
         sql = sql.removesuffix(FOR_UPDATE)
     parameters: list[Any] = []
     for values in keys.values():
         parameters += [_dump(list(values)), *within.values()]
-    return _read(tx, sql, tuple(parameters), columns)
+    return _read(tx, sql, parameters=tuple(parameters), columns=columns)
 
 
-def _read(tx: Tx, sql: str, parameters: tuple[Any, ...], columns: Sequence[str]) -> Found:
+def _read(tx: Tx, sql: str, *, parameters: tuple[Any, ...], columns: Sequence[str]) -> Found:
     found = Found()
     trip = tx.info.get(_TRIP)
     if trip is None:
@@ -157,7 +156,7 @@ def _read(tx: Tx, sql: str, parameters: tuple[Any, ...], columns: Sequence[str])
     return found
 
 
-def _write(tx: Tx, sql: str, table: Table, rows: Sequence[Row], columns: tuple[str, ...]) -> None:
+def _write(tx: Tx, sql: str, *, rows: Sequence[Row], table: Table, columns: tuple[str, ...]) -> None:
     trip = tx.info.get(_TRIP)
     if trip is not None:
         trip.statements.append(sql)
@@ -166,8 +165,8 @@ def _write(tx: Tx, sql: str, table: Table, rows: Sequence[Row], columns: tuple[s
     elif _dialect(tx) != "sqlite":
         tx.exec_driver_sql(sql, (_dump(rows),))
     else:
-        json_columns = _json_columns(table, columns)
-        tx.exec_driver_sql(sql, list(_sqlite_values(rows, columns, json_columns)))
+        values = _sqlite_values(rows, columns=columns, json_columns=_json_columns(table, columns))
+        tx.exec_driver_sql(sql, list(values))
 
 
 def _is_bulk(tx: Tx | WireTx, rows: Sequence[Row]) -> bool:
@@ -181,7 +180,7 @@ def _is_bulk(tx: Tx | WireTx, rows: Sequence[Row]) -> bool:
 
 
 def _sqlite_values(
-    rows: Sequence[Row], columns: tuple[str, ...], json_columns: frozenset[str]
+    rows: Sequence[Row], *, columns: tuple[str, ...], json_columns: frozenset[str]
 ) -> Iterator[tuple[Any, ...]]:
     places = [place for place, name in enumerate(columns) if name in json_columns]
     for row in rows:
@@ -197,75 +196,9 @@ def _json_columns(table: Table, columns: tuple[str, ...]) -> frozenset[str]:
     return frozenset(name for name in columns if isinstance(table.c[name].type, JSON))
 
 
-@lru_cache(maxsize=256)
-def _combined_sql(statements: tuple[str, ...], are_reads: tuple[bool, ...]) -> str:
-    """One statement that does them all and answers one row: for each read its rows as JSON, for each write null."""
-    parts = ", ".join(
-        f"s{n} AS ({statement}{'' if is_read else ' RETURNING 1'})"
-        for n, (statement, is_read) in enumerate(zip(statements, are_reads, strict=True))
-    )
-    answers = ", ".join(
-        f"(SELECT coalesce(json_agg(s{n}), '[]') FROM s{n})" if is_read else "NULL"
-        for n, is_read in enumerate(are_reads)
-    )
-    return f"WITH {parts} SELECT {answers}"
-
-
 def _dialect(tx: Tx | WireTx) -> str:
     return "postgresql" if isinstance(tx, WireTx) else tx.dialect.name
 
 
 def _dump(value: Any) -> str:
     return orjson.dumps(value).decode()
-
-
-def _among(dialect: str, table: Table, column: str) -> str:
-    if dialect == "sqlite":
-        return f"{column} IN (SELECT value FROM json_each(?))"
-    element = "value" if table.c[column].type.python_type is str else "value::bigint"
-    return f"{column} = ANY(ARRAY(SELECT {element} FROM json_array_elements_text(%s::json)))"
-
-
-@lru_cache(maxsize=64)
-def _insert_sql(dialect: str, table: Table, columns: tuple[str, ...]) -> str:
-    names = ", ".join(columns)
-    if dialect == "sqlite":
-        return f"INSERT INTO {table.name} ({names}) VALUES ({', '.join('?' * len(columns))})"
-    return f"INSERT INTO {table.name} ({names}) SELECT {names} FROM {_recordset(table, columns)}"
-
-
-@lru_cache(maxsize=64)
-def _update_sql(dialect: str, table: Table, columns: tuple[str, ...]) -> str:
-    if dialect == "sqlite":
-        changes = ", ".join(f"{name} = ?" for name in columns[:-1])
-        return f"UPDATE {table.name} SET {changes} WHERE id = ?"
-    changes = ", ".join(f"{name} = r.{name}" for name in columns[:-1])
-    return f"UPDATE {table.name} t SET {changes} FROM {_recordset(table, columns)} WHERE t.id = r.id"
-
-
-@lru_cache(maxsize=64)
-def _find_sql(dialect: str, table: Table, column: str, columns: tuple[str, ...]) -> str:
-    return f"SELECT {', '.join(columns)} FROM {table.name} WHERE {_among(dialect, table, column)}"
-
-
-@lru_cache(maxsize=64)
-def _lock_sql(
-    dialect: str, table: Table, columns: tuple[str, ...], keys: tuple[str, ...], within: tuple[str, ...]
-) -> str:
-    sqlite = dialect == "sqlite"
-    mark = "?" if sqlite else "%s"
-    # The `+ 0` keeps the bound out of the index: without statistics a planner takes "scope = 0" for rare and reads the
-    # whole index by it. One SELECT per key, because an OR over three indexes is as easily misjudged.
-    bounds = "".join(f" AND {name} + 0 = {mark}" for name in within)
-    found = " UNION ALL ".join(
-        f"SELECT id FROM {table.name} WHERE {_among(dialect, table, key)}{bounds}" for key in keys
-    )
-    ids = f"IN ({found})" if sqlite else f"= ANY(ARRAY({found}))"
-    lock = "" if sqlite else FOR_UPDATE
-    return f"SELECT {', '.join(columns)} FROM {table.name} WHERE id {ids} ORDER BY id{lock}"
-
-
-def _recordset(table: Table, columns: tuple[str, ...]) -> str:
-    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
-    types = ", ".join(f"{name} {table.c[name].type.compile(dialect)}" for name in columns)
-    return f"json_to_recordset(%s::json) AS r({types})"

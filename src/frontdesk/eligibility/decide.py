@@ -104,6 +104,10 @@ class Ledger:
             values.update(changed, plan_id=submission.plan_id, updated_at=self._known.at)
             stored.is_changed = True
             self._hold(stored)
+        if "metadata" in given:
+            values["metadata"] = given[
+                "metadata"
+            ]  # the same in any order of keys, and told in the order sent
         done = Outcome.ENDED if submission.deed is Deed.END else Outcome.UPDATED
         outcome = Outcome.MOVED if moved else done if changed else Outcome.UNCHANGED
         return self._enrolled(outcome, submission, stored, changes)

@@ -1,13 +1,13 @@
 """An untrusted JSON object in, a record with ALL its faults out; what other records say against it is `decide`'s business."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from frontdesk.eligibility.fields import FIELDS, REQUIRED
+from frontdesk.eligibility.fields import FIELDS, REQUIRED, Field
 from frontdesk.eligibility.values import Reading
 from frontdesk.errors import Fault
-from frontdesk.text import SHOWN_NAMES, Rejected, fold_email, parse_text, shown_name
+from frontdesk.text import SHOWN_NAMES, Rejected, RejectedParts, fold_email, is_blank, parse_text, shown_name
 
 FAULT_CODES = {
     "required": "The field is missing, null or blank, and must not be.",
@@ -23,6 +23,7 @@ FAULT_CODES = {
     "malformed_email": "The e-mail address is malformed.",
     "malformed_zipcode": "The zip code is malformed.",
     "too_many_keys": "metadata has more than 50 keys.",
+    "empty_key": "metadata has a key without a character.",
     "unknown_field": "There is no such field (only with Prefer: handling=strict).",
     "not_enrolled": "There is no such member under the plan (only in files, which can end or compare a member).",
     "not_unique": "Another record carries this value already.",
@@ -77,6 +78,7 @@ class Remembered:
 # Fields whose values no two members share, or that are no text.
 _OWN = {"external_id", "member_id", "email", "phone", "metadata"}
 _NOTHING: dict[object, Any] = {}
+_NO_MEMORY: dict[str, dict[object, Any]] = {}
 
 
 def parse_member(
@@ -96,31 +98,37 @@ def parse_member(
     given: dict[str, Any] = {}
     faults: list[Fault] = []
     ignored: list[str] = []
-    memory = None if remembered is None else remembered.by_field
+    memory = _NO_MEMORY if remembered is None else remembered.by_field
     for name, value in body.items():
-        if memory is not None and type(value) is str:
-            read = memory.get(name, _NOTHING).get(value)
-            if read is not None:
-                given[name] = read
-                continue
+        is_text = type(value) is str
+        if memory and is_text and (read := memory.get(name, _NOTHING).get(value)) is not None:
+            given[name] = read
+            continue
         field = FIELDS.get(name)
         if field is None:
             ignored.append(name)
             continue
-        if value is None or (type(value) is str and (not value or value.isspace())):
-            if field.required:
-                faults.append(Fault(name, "required", "must not be null or blank"))
-            else:
-                given[name] = None
-            continue
         try:
-            read = given[name] = field.read(value, reading)
-            if remembered is not None and type(value) is str and not reading.warnings:
+            read = given[name] = _read(field, value, reading)
+            if remembered is not None and is_text and read is not None and not reading.warnings:
                 remembered.keep(name, value, read)
-        except Rejected as rejected:
-            place = f"{name}.{rejected.part}" if rejected.part else name
-            faults.append(Fault(place, rejected.code, rejected.message))
-    return _record(body, given, faults, ignored, reading, strict)
+        except (Rejected, RejectedParts) as rejected:
+            faults += _faults(name, rejected)
+    if "external_id" not in body:
+        faults.append(Fault("external_id", "required", "is required: it is the match key"))
+    if strict:
+        faults += _unknown_fields(ignored)
+        ignored.clear()
+    return _record(given, faults=faults, ignored=ignored, reading=reading)
+
+
+def _read(field: Field, value: Any, reading: Reading) -> Any:
+    """The stored form of a field; None clears it. Raises Rejected, RejectedParts."""
+    if value is None or (type(value) is str and not value[:1].isalnum() and is_blank(value)):
+        if field.required:
+            raise Rejected("required", "must not be null or blank")
+        return None
+    return field.read(value, reading)
 
 
 def read_external_id(body: Mapping[str, object]) -> str | None:
@@ -154,16 +162,21 @@ def in_field_order(faults: list[Fault]) -> list[Fault]:
     return sorted(faults, key=lambda fault: _ORDER.get(fault.field.partition(".")[0], len(_ORDER)))
 
 
+def _faults(name: str, rejected: Rejected | RejectedParts) -> list[Fault]:
+    parts = rejected.parts if isinstance(rejected, RejectedParts) else (rejected,)
+    return [Fault(f"{name}.{part.part}" if part.part else name, part.code, part.message) for part in parts]
+
+
+def _unknown_fields(names: Sequence[str]) -> list[Fault]:
+    return [
+        Fault(shown_name(name), "unknown_field", "there is no such field") for name in names[:SHOWN_NAMES]
+    ]
+
+
 def _record(
-    body: Mapping[str, object],
-    given: dict[str, Any],
-    faults: list[Fault],
-    ignored: list[str],
-    reading: Reading,
-    strict: bool,
+    given: dict[str, Any], *, faults: Sequence[Fault], ignored: Sequence[str], reading: Reading
 ) -> MemberRecord:
-    if "external_id" not in body:
-        faults.append(Fault("external_id", "required", "is required: it is the match key"))
+    """What follows from one field for another."""
     if "email_dropped" in reading.warnings:
         del given["email"]  # dropped means absent: a stored address stays
     if "email" in given:
@@ -171,12 +184,6 @@ def _record(
     if "metadata" in given and given["metadata"] is None:
         given["metadata"] = {}
     asked = bool(given.pop("invite_immediately", False))
-    if strict:
-        faults += [
-            Fault(shown_name(name), "unknown_field", "there is no such field")
-            for name in ignored[:SHOWN_NAMES]
-        ]
-        ignored = []
     return MemberRecord(
         given.get("external_id"), given, asked, tuple(faults), tuple(reading.warnings), tuple(ignored)
     )

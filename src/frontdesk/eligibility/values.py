@@ -5,25 +5,26 @@ A reader gets the value (never null or blank) and a `Reading`, on which it leave
 
 import re
 from dataclasses import dataclass, field
-from datetime import date
-from functools import lru_cache
+from itertools import islice
 
 from email_validator import EmailNotValidError, validate_email
 
+from frontdesk.eligibility.dates import calendar_date
 from frontdesk.eligibility.vocabulary import GENDERS, HIPAA_RELATIONSHIPS, STATE_CODES
-from frontdesk.text import ENCODED_WORD, Rejected, parse_text, refuse_control_characters, shown_name
+from frontdesk.text import (
+    ENCODED_WORD,
+    Rejected,
+    RejectedParts,
+    parse_text,
+    refuse_control_characters,
+    shown_name,
+    trimmed,
+)
 
 EARLIEST_DOB = "1900-01-01"
 METADATA_KEYS, METADATA_KEY_LENGTH, METADATA_VALUE_LENGTH = 50, 40, 500
 EMAIL_LENGTH = 254
 
-_DATE = re.compile(
-    r"([0-9]{4})-([0-9]{2})-([0-9]{2})"
-    r"(?:[Tt]((?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.,][0-9]{1,9})?)?)"
-    r"(?:[Zz]|[+-](?:[01][0-9]|2[0-3]):?[0-5][0-9])?)?"
-)
-_DATE_LENGTH = len("2026-01-01T00:00:00.000000000+00:00")
-_MIDNIGHT = re.compile(r"[0:.,]*")
 _PHONE = re.compile(r"[0-9 ().+/\-]*")
 _ZIPCODE = re.compile(r"[0-9]{5}(?:-?[0-9]{4})?")
 # A part of what email-validator accepts, for which its 60 µs are saved; everything else is asked of the library.
@@ -51,11 +52,11 @@ def read_name(value: object, _reading: Reading) -> str:
 
 
 def read_date(value: object, _reading: Reading) -> str:
-    return _calendar_date(value)[0]
+    return calendar_date(value)[0]
 
 
 def read_dob(value: object, reading: Reading) -> str:
-    day, is_midnight = _calendar_date(value)
+    day, is_midnight = calendar_date(value)
     if day > reading.today:
         raise Rejected("in_the_future", "must not be in the future")
     if day < EARLIEST_DOB:
@@ -76,7 +77,7 @@ def read_email(value: object, reading: Reading) -> str | None:
     """As given, trimmed. A malformed one in a file is dropped with a warning (`lenient_email`)."""
     if type(value) is not str:
         raise Rejected("wrong_type", "must be a string")
-    email = value.strip()
+    email = trimmed(value)
     if _is_email(email):
         return email
     if not reading.lenient_email:
@@ -90,7 +91,7 @@ def read_phone(value: object, _reading: Reading) -> str:
         raise Rejected("wrong_type", "must be a string")
     if len(value) == 10 and value.isascii() and value.isdigit():
         return value
-    digits = "".join(re.findall("[0-9]", value)) if _PHONE.fullmatch(value.strip()) else ""
+    digits = "".join(re.findall("[0-9]", value)) if _PHONE.fullmatch(trimmed(value)) else ""
     if len(digits) == 11 and digits[0] == "1":
         digits = digits[1:]
     if len(digits) != 10:
@@ -101,7 +102,7 @@ def read_phone(value: object, _reading: Reading) -> str:
 def read_zipcode(value: object, _reading: Reading) -> str:
     if type(value) is not str:
         raise Rejected("wrong_type", "must be a string, so that leading zeros are kept")
-    zipcode = value.strip()
+    zipcode = trimmed(value)
     if not _ZIPCODE.fullmatch(zipcode):
         raise Rejected("malformed_zipcode", "must have 5 or 9 digits, or 5 and 4 with a hyphen")
     return zipcode
@@ -117,15 +118,20 @@ def read_state(value: object, reading: Reading) -> str:
 
 
 def read_true_or_false(value: object, _reading: Reading) -> str:
-    text = str(value).upper() if isinstance(value, bool) else parse_text(value, limit=255).upper()
+    if type(value) not in (str, bool):
+        raise Rejected("wrong_type", "must be TRUE or FALSE, as a string or a boolean")
+    text = parse_text(str(value), limit=255).upper()
     if text not in ("TRUE", "FALSE"):
         raise Rejected("not_allowed", "must be TRUE or FALSE")
     return text
 
 
 def read_relationship_hipaa(value: object, reading: Reading) -> str:
-    is_number = type(value) is int and 0 <= value <= 99
-    code = f"{value:02d}" if is_number else parse_text(value, limit=255)
+    if type(value) not in (str, int):
+        raise Rejected("wrong_type", "must be a string or a whole number")
+    if type(value) is int and not 0 <= value <= 99:
+        raise Rejected("not_allowed", "as a number must be from 0 to 99")
+    code = f"{value:02d}" if type(value) is int else parse_text(value, limit=255)
     if code not in HIPAA_RELATIONSHIPS:
         reading.warnings.append("relationship_code_hipaa_unknown")
     return code
@@ -145,27 +151,36 @@ def read_boolean(value: object, _reading: Reading) -> bool:
 
 
 def read_metadata(value: object, _reading: Reading) -> dict[str, str]:
-    """A flat object of strings, kept exactly as sent."""
+    """A flat object of strings, kept exactly as sent. Raises RejectedParts with all that is wrong in as many keys as may be."""
     if type(value) is not dict:
         raise Rejected("wrong_type", "must be an object whose values are strings")
+    rejected = []
     if len(value) > METADATA_KEYS:
-        raise Rejected("too_many_keys", f"must have at most {METADATA_KEYS} keys")
-    for key, item in value.items():
-        try:
-            _check_metadata_item(key, item)
-        except Rejected as rejected:
-            raise Rejected(rejected.code, rejected.message, part=shown_name(key)) from None
+        rejected.append(Rejected("too_many_keys", f"must have at most {METADATA_KEYS} keys"))
+    for key, item in islice(value.items(), METADATA_KEYS):
+        for check, checked in ((_check_metadata_key, key), (_check_metadata_value, item)):
+            try:
+                check(checked)
+            except Rejected as error:
+                rejected.append(Rejected(error.code, error.message, part=shown_name(key)))
+    if rejected:
+        raise RejectedParts(rejected)
     return value
 
 
-def _check_metadata_item(key: str, item: object) -> None:
-    if not 1 <= len(key) <= METADATA_KEY_LENGTH:
-        raise Rejected("too_long", f"keys must have 1 to {METADATA_KEY_LENGTH} characters")
+def _check_metadata_key(key: str) -> None:
+    if not key:
+        raise Rejected("empty_key", "must not have an empty key")
+    if len(key) > METADATA_KEY_LENGTH:
+        raise Rejected("too_long", f"keys must have at most {METADATA_KEY_LENGTH} characters")
+    refuse_control_characters(key)
+
+
+def _check_metadata_value(item: object) -> None:
     if type(item) is not str:
         raise Rejected("wrong_type", "must be a string")
     if len(item) > METADATA_VALUE_LENGTH:
         raise Rejected("too_long", f"must have at most {METADATA_VALUE_LENGTH} characters")
-    refuse_control_characters(key)
     refuse_control_characters(item)
 
 
@@ -181,28 +196,3 @@ def _is_email(email: str) -> bool:
     except (EmailNotValidError, ValueError):
         return False
     return True
-
-
-def _calendar_date(value: object) -> tuple[str, bool]:
-    if type(value) is not str:
-        raise Rejected("wrong_type", "must be a string")
-    text = value.strip()
-    # The cache keeps what it is asked for, so nothing longer than a date may come near it.
-    found = _read_calendar_date(text) if len(text) <= _DATE_LENGTH else None
-    if found is None:
-        raise Rejected("not_a_date", "must be a real date, YYYY-MM-DD, or an ISO 8601 timestamp")
-    return found
-
-
-@lru_cache(maxsize=4096)
-def _read_calendar_date(text: str) -> tuple[str, bool] | None:
-    """The calendar date as written, never moved to another zone, and whether its time is midnight (or absent)."""
-    found = _DATE.fullmatch(text)
-    if found is None:
-        return None
-    year, month, day, time = found.groups()
-    try:
-        date(int(year), int(month), int(day))
-    except ValueError:
-        return None
-    return text[:10], time is None or _MIDNIGHT.fullmatch(time) is not None

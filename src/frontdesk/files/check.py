@@ -20,13 +20,15 @@ BREATH_ROWS = 10_000  # how many rows may pass between two looks at the lease an
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What the first reading found. `mode` is what the file says of itself, else what was asked for."""
+    """What the first reading found. `mode` is what the file says of itself, else what was asked for; `unnamed` counts the
+    rows whose identifier can't be read."""
 
     head: Head
     rows: int
     mode: Purpose
     file_date: str
     repeats: Repeats
+    unnamed: int
 
 
 def open_rows(db: Database, file: EligibilityFile) -> tuple[Head, Iterator[Row]]:
@@ -43,18 +45,20 @@ def check(claim: Claim, breathe: Callable[[int], None]) -> Checked:
     """Read the whole file once. `breathe(rows)` is called now and then. Raises Unreadable."""
     head, rows = open_rows(claim.db, claim.file)
     repeats = Repeats()
-    count = 0
+    count = unnamed = 0
     for row in rows:
         count += 1
         if count % BREATH_ROWS == 0:
             breathe(count)
         key = read_external_id(row.values)
-        if key is not None:
+        if key is None:
+            unnamed += 1
+        else:
             repeats.add(key, _hash_of(row))
     mode = head.purpose or Purpose(claim.file.mode)
     repeats.settle(keep_keys=mode is Purpose.FULL)
     day = head.file_date or claim.file.created_at.date().isoformat()
-    return Checked(head, count, mode, day, repeats)
+    return Checked(head, count, mode, day, repeats, unnamed)
 
 
 def _hash_of(row: Row) -> int:

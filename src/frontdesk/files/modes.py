@@ -48,7 +48,7 @@ def end_missing(claim: Claim, checked: Checked, write: Write, breathe: Callable[
     if claim.file.members_missing is None:
         claim.update(members_missing=missing)
     if not claim.file.approved:
-        _brake(claim, missing)
+        _brake(claim, missing=missing, unnamed=checked.unnamed)
     done = 0
     for batch in _missing(claim, checked):
         breathe(done)
@@ -56,7 +56,7 @@ def end_missing(claim: Claim, checked: Checked, write: Write, breathe: Callable[
         done += len(batch)
 
 
-def _brake(claim: Claim, missing: int) -> None:
+def _brake(claim: Claim, *, missing: int, unnamed: int) -> None:
     file = claim.file
     before = file.members_before or 0
     limit = max(before * BRAKE_SHARE // 100, BRAKE_MEMBERS)
@@ -66,6 +66,9 @@ def _brake(claim: Claim, missing: int) -> None:
     rows = file.rows_total or 0
     if missing and last is not None and rows * SHRUNK_SHARE < last:
         raise Braked(f"The file has {rows} rows, less than half of the {last} of the last full one.")
+    if missing and unnamed:
+        who = f"{missing} of the plan's {before} members would be ended"
+        raise Braked(f"{who}, and {unnamed} rows, whose external_id can't be read, may be theirs.")
 
 
 def _missing(claim: Claim, checked: Checked) -> Iterator[Sequence[str]]:

@@ -4,7 +4,7 @@ The wire's `active` is `accepting_patients` here; whether doctors are on duty is
 """
 
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 
 from frontdesk.db import Tx
@@ -105,6 +105,12 @@ def change_plan(
     if not changed:
         raise Conflict("The plan is being changed by somebody else.")
     return get_plan(tx, account_id, plan_id)
+
+
+def changed_fields(before: Plan, after: Plan) -> list[str]:
+    """The names of what is no longer as it was, in order; the version aside, which counts changes."""
+    names = (field.name for field in fields(Plan) if field.name != "version")
+    return sorted(name for name in names if getattr(before, name) != getattr(after, name))
 
 
 def create_plan(tx: Tx, plan: NewPlan, *, now: datetime) -> Plan:

@@ -77,11 +77,12 @@ class Resource:
         return await endpoint.handler(self._app, exchange)
 
     async def _admit(self, exchange: Exchange, scope: Scope) -> None:
-        """Who asks, with what scope, and within the client's limit. Raises Unauthorized, Forbidden, RateLimited."""
+        """Who asks, within the client's limit, and with what scope. Raises Unauthorized, RateLimited, Forbidden.
+
+        What is refused for its scope counts too: else a client could ask without end for what it may not have.
+        """
         caller = await self._app.tokens.check(exchange.bearer_token())
         exchange.known_caller = caller
-        if scope not in caller.scopes:
-            raise Forbidden(scope)
         limit = caller.requests_per_minute
         if limit is not None:
             try:
@@ -90,6 +91,8 @@ class Resource:
                 exchange.extra_headers = _limit_headers(Allowance(limit, 0, error.retry_after_seconds))
                 raise
             exchange.extra_headers = _limit_headers(allowance)
+        if scope not in caller.scopes:
+            raise Forbidden(scope)
 
 
 def _content_headers(answer: Answer) -> tuple[Header, ...]:

@@ -91,11 +91,11 @@ class Exchange:
         return self.known_caller
 
     def header(self, name: bytes) -> str | None:
-        """The header's value (the last one, if it was repeated)."""
+        """The header's value; the lines of one that was repeated are a list (RFC 9110, section 5.3)."""
         found = None
         for key, value in self._headers:
             if key == name:
-                found = value
+                found = value if found is None else found + b", " + value
         return None if found is None else found.decode("latin-1")
 
     def times_sent(self, name: bytes) -> int:

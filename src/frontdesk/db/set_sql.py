@@ -1,0 +1,74 @@
+"""The text of the statements over whole sets, built once from the Table objects; it runs nothing and sees no value."""
+
+from functools import lru_cache
+
+from sqlalchemy import Table
+from sqlalchemy.dialects import postgresql
+
+FOR_UPDATE = " FOR NO KEY UPDATE"
+
+
+@lru_cache(maxsize=256)
+def combined_sql(statements: tuple[str, ...], are_reads: tuple[bool, ...]) -> str:
+    """One statement that does them all and answers one row: for each read its rows as JSON, for each write null."""
+    parts = ", ".join(
+        f"s{n} AS ({statement}{'' if is_read else ' RETURNING 1'})"
+        for n, (statement, is_read) in enumerate(zip(statements, are_reads, strict=True))
+    )
+    answers = ", ".join(
+        f"(SELECT coalesce(json_agg(s{n}), '[]') FROM s{n})" if is_read else "NULL"
+        for n, is_read in enumerate(are_reads)
+    )
+    return f"WITH {parts} SELECT {answers}"
+
+
+def _among(dialect: str, table: Table, column: str) -> str:
+    if dialect == "sqlite":
+        return f"{column} IN (SELECT value FROM json_each(?))"
+    element = "value" if table.c[column].type.python_type is str else "value::bigint"
+    return f"{column} = ANY(ARRAY(SELECT {element} FROM json_array_elements_text(%s::json)))"
+
+
+@lru_cache(maxsize=64)
+def insert_sql(dialect: str, table: Table, *, columns: tuple[str, ...]) -> str:
+    names = ", ".join(columns)
+    if dialect == "sqlite":
+        return f"INSERT INTO {table.name} ({names}) VALUES ({', '.join('?' * len(columns))})"
+    return f"INSERT INTO {table.name} ({names}) SELECT {names} FROM {_recordset(table, columns)}"
+
+
+@lru_cache(maxsize=64)
+def update_sql(dialect: str, table: Table, *, columns: tuple[str, ...]) -> str:
+    if dialect == "sqlite":
+        changes = ", ".join(f"{name} = ?" for name in columns[:-1])
+        return f"UPDATE {table.name} SET {changes} WHERE id = ?"
+    changes = ", ".join(f"{name} = r.{name}" for name in columns[:-1])
+    return f"UPDATE {table.name} t SET {changes} FROM {_recordset(table, columns)} WHERE t.id = r.id"
+
+
+@lru_cache(maxsize=64)
+def find_sql(dialect: str, table: Table, *, column: str, columns: tuple[str, ...]) -> str:
+    return f"SELECT {', '.join(columns)} FROM {table.name} WHERE {_among(dialect, table, column)}"
+
+
+@lru_cache(maxsize=64)
+def lock_sql(
+    dialect: str, table: Table, *, columns: tuple[str, ...], keys: tuple[str, ...], within: tuple[str, ...]
+) -> str:
+    sqlite = dialect == "sqlite"
+    mark = "?" if sqlite else "%s"
+    # The `+ 0` keeps the bound out of the index: without statistics a planner takes "scope = 0" for rare and reads the
+    # whole index by it. One SELECT per key, because an OR over three indexes is as easily misjudged.
+    bounds = "".join(f" AND {name} + 0 = {mark}" for name in within)
+    found = " UNION ALL ".join(
+        f"SELECT id FROM {table.name} WHERE {_among(dialect, table, key)}{bounds}" for key in keys
+    )
+    ids = f"IN ({found})" if sqlite else f"= ANY(ARRAY({found}))"
+    lock = "" if sqlite else FOR_UPDATE
+    return f"SELECT {', '.join(columns)} FROM {table.name} WHERE id {ids} ORDER BY id{lock}"
+
+
+def _recordset(table: Table, columns: tuple[str, ...]) -> str:
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
+    types = ", ".join(f"{name} {table.c[name].type.compile(dialect)}" for name in columns)
+    return f"json_to_recordset(%s::json) AS r({types})"
