@@ -39,8 +39,9 @@ def select_plans(
     external_id: str | None = None,
     after_id: int = 0,
     limit: int | None = None,
+    lock: bool = False,
 ) -> list[PlanRow]:
-    query = _PLANS
+    query = _PLANS.with_for_update(of=plans, key_share=True) if lock else _PLANS
     if account_id is not None:
         query = query.where(plans.c.account_id == account_id)
     if plan_id is not None:
