@@ -1,10 +1,11 @@
 """`frontdesk serve`: the HTTP server in the foreground."""
 
 import os
+import signal
 import socket
 import tempfile
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from typing import Annotated, Any
 
 import typer
@@ -71,6 +72,9 @@ def run_server(host: str, port: int, workers: int, *, on_stop: Callable[[], None
     class Stoppable(Granian):  # type: ignore[misc,valid-type]
         def signal_handler_interrupt(self, *arguments: Any, **options: Any) -> None:
             on_stop()
+            for worker in self.wrks:
+                with suppress(ProcessLookupError):
+                    os.kill(worker.inner.pid, signal.SIGUSR2)  # no wait for the database may outlast the stop
             super().signal_handler_interrupt(*arguments, **options)
 
     Stoppable(

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import psycopg
 from sqlalchemy import Table
 from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -14,6 +15,10 @@ _LOST_RACE_STATES = {"40001", "40P01"}  # serialization failure, deadlock
 _BUSY_STATES = {"55P03", "57014"}  # lock_timeout, statement_timeout
 _READ_ONLY_STATE = "25006"  # a standby, or set so by its operator; the driver calls it no OperationalError
 _SQLITE_UNIQUE = re.compile(r"UNIQUE constraint failed: (.+)")
+
+
+class NoAnswer(psycopg.OperationalError):
+    """The server has said nothing for longer than any statement may take; the connection was given up."""
 
 
 def lost_race(error: DBAPIError) -> bool:
@@ -60,13 +65,15 @@ def as_unavailable(error: DBAPIError | PoolTimeout) -> Unavailable | None:
     """
     if isinstance(error, PoolTimeout):
         return Unavailable("All database connections are in use.")
+    if isinstance(error.orig, NoAnswer):  # the next connection would only be as silent
+        return Unavailable("The database does not answer.")
     if error.connection_invalidated:
         return Unavailable("The connection to the database was lost.", stale_connection=True)
     state = _state(error)
     if state in _LOST_RACE_STATES:
         return None
     if state in _BUSY_STATES:
-        return Unavailable("The database is busy.")
+        return Unavailable("The database is busy.", busy=True)
     if type(error) is DatabaseError:  # SQLite: the file is no database, or is damaged
         return Unavailable("The database's file is damaged or not a database.")
     away = (state or "").startswith(("08", "53", "57", "58", _READ_ONLY_STATE))

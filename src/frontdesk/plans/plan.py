@@ -70,7 +70,8 @@ def get_plan(tx: Tx, account_id: int | None, plan_id: int, *, lock: bool = False
 
     Raises NotFound when there is no such plan, or it is another account's.
     """
-    rows = store.select_plans(tx, account_id, plan_id=plan_id, lock=lock)
+    read = store.lock_plan if lock else store.select_plan
+    rows = read(tx, account_id, plan_id)
     if not rows:
         raise NotFound("There is no such plan.")
     return _plan(rows[0])

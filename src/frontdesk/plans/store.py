@@ -39,9 +39,8 @@ def select_plans(
     external_id: str | None = None,
     after_id: int = 0,
     limit: int | None = None,
-    lock: bool = False,
 ) -> list[PlanRow]:
-    query = _PLANS.with_for_update(of=plans, key_share=True) if lock else _PLANS
+    query = _PLANS
     if account_id is not None:
         query = query.where(plans.c.account_id == account_id)
     if plan_id is not None:
@@ -52,6 +51,18 @@ def select_plans(
         query = query.where(plans.c.id > after_id)
     if limit is not None:
         query = query.limit(limit)
+    return list(tx.execute(query))
+
+
+def select_plan(tx: Tx, account_id: int | None, plan_id: int) -> list[PlanRow]:
+    return select_plans(tx, account_id, plan_id=plan_id)
+
+
+def lock_plan(tx: Tx, account_id: int | None, plan_id: int) -> list[PlanRow]:
+    """The plan as `select_plans` gives it, locked until the transaction ends."""
+    query = _PLANS.where(plans.c.id == plan_id).with_for_update(of=plans, key_share=True)
+    if account_id is not None:
+        query = query.where(plans.c.account_id == account_id)
     return list(tx.execute(query))
 
 
