@@ -96,7 +96,17 @@ def frontdesk(database_url: str, workers: int, folder: Path) -> Iterator[Service
     client = json.loads(run("client", "create", "--account", str(account), "--name", "bench", "--json"))
     run("duty", "on", "--provider-group", str(group), "--doctor", "doctor-1")
     port = free_port()
-    command = [sys.executable, "-m", "frontdesk", "serve", "--no-worker", "--port", str(port), "--workers", str(workers)]
+    command = [
+        sys.executable,
+        "-m",
+        "frontdesk",
+        "serve",
+        "--no-worker",
+        "--port",
+        str(port),
+        "--workers",
+        str(workers),
+    ]
     with _serving(command, environment, port, folder / "frontdesk.log") as process:
         token = _token(port, client["client_id"], client["client_secret"])
         service = Service(port, token, process)

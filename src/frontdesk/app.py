@@ -1,8 +1,9 @@
 """The one place where the parts are put together; a door gets an App and finds everything on it."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
 
 from prometheus_client import CollectorRegistry
@@ -12,14 +13,25 @@ from frontdesk.access.tokens import Caller, TokenCheck, find_caller
 from frontdesk.clock import Clock, system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database
-from frontdesk.db.group_commit import GroupCommit
+from frontdesk.db.group_commit import GroupCommit, overdue
 from frontdesk.db.races import Writable, write_together
 from frontdesk.db.shared_reads import SharedReads
 from frontdesk.db.wire import WireDatabase, evented
+from frontdesk.deadlines import Deadlines
 from frontdesk.eligibility import Enrolled, Submission, enrol
 from frontdesk.queues import QueueSnapshots, queue_rules
 
-THREADS = 4
+# Writers wait for each other, and for locks; whoever only reads must not stand in line behind them.
+READING_THREADS = WRITING_THREADS = 4
+
+ANSWER_SECONDS = 10  # from a request's last byte to its answer
+LOOK_UP_SECONDS = 4  # of a token
+READY_SECONDS = 2  # what a probe waits
+HURRY_SECONDS, LOCK_SECONDS_LEFT = (
+    2.0,
+    1.0,
+)  # the same, and a writer's wait for a lock, once the process is to stop
+
 POSTGRESQL_LANES = 2  # SQLite has one writer, so a second lane would only wait
 
 Result = TypeVar("Result")
@@ -32,25 +44,58 @@ class App:
         self.config = config
         self.db = db
         self.clock = clock
+        self._is_hurried = False
         self.registry = CollectorRegistry()
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="work")
-        self.shared_reads: SharedReads[Any] = SharedReads(self._threads)
-        self._callers: SharedReads[Caller | None] = SharedReads(self._threads)
+        self.deadlines = Deadlines(ANSWER_SECONDS)
+        self._reading = ThreadPoolExecutor(READING_THREADS, thread_name_prefix="read")
+        self._writing = ThreadPoolExecutor(WRITING_THREADS, thread_name_prefix="write")
+        self._enrolling = ThreadPoolExecutor(1, thread_name_prefix="enrol")
+        self._probing = ThreadPoolExecutor(1, thread_name_prefix="probe")
+        self.shared_reads: SharedReads[Any] = SharedReads(self._reading, self.deadlines)
+        self.probes: SharedReads[Any] = SharedReads(self._probing, Deadlines(READY_SECONDS))
+        self._callers: SharedReads[Caller | None] = SharedReads(self._reading, Deadlines(LOOK_UP_SECONDS))
         self.tokens = TokenCheck(self._find_caller, clock)
         self.limits = RequestLimits(db, clock)
         self.queues = QueueSnapshots(clock, config.queue_ttl_seconds, queue_rules(config))
         self._wire_db = None if db.is_sqlite else WireDatabase(config.database_url)
         lanes = 1 if db.is_sqlite else POSTGRESQL_LANES
-        self.enrolments: GroupCommit[Submission, Enrolled] = GroupCommit(self._enrol_together, lanes=lanes)
+        self.enrolments: GroupCommit[Submission, Enrolled] = GroupCommit(
+            self._enrol_together, deadlines=self.deadlines, lanes=lanes
+        )
 
     async def in_thread(self, work: Callable[[], Result]) -> Result:
-        """Run blocking work beside the event loop."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
+        """Run blocking work that may write beside the event loop.
+
+        Raises Unavailable when it takes too long; what has not begun by then is never done.
+        """
+        future = self._writing.submit(work)
+        try:
+            return await self.deadlines.within(asyncio.wrap_future(future))
+        except TimeoutError:
+            raise overdue(outcome_unknown=not future.cancel()) from None
+
+    async def read_in_thread(self, work: Callable[[], Result]) -> Result:
+        """Run blocking work that only reads. Raises Unavailable when it takes too long."""
+        return await self.in_time(asyncio.get_running_loop().run_in_executor(self._reading, work))
+
+    async def in_time(self, work: Awaitable[Result]) -> Result:
+        """Raises Unavailable when the work takes too long; it is then cut off."""
+        try:
+            return await self.deadlines.within(work)
+        except TimeoutError:
+            raise overdue(outcome_unknown=False) from None
+
+    def hurry(self) -> None:
+        """The process is to stop: what waits for the database gets its answer, whatever that is, within 2 s."""
+        self._is_hurried = True
+        self.db.hurry(LOCK_SECONDS_LEFT)
+        self.deadlines.hurry(HURRY_SECONDS)
 
     async def close(self) -> None:
-        """Finish what is under way and let go of the database."""
+        """Finish what is under way and let go of the database; in a hurry, leave what nobody waits for any more."""
         await self.enrolments.close()
-        self._threads.shutdown()
+        for executor in (self._reading, self._writing, self._enrolling, self._probing):
+            executor.shutdown(wait=not self._is_hurried, cancel_futures=self._is_hurried)
         self.queues.close()
         if self._wire_db is not None:
             self._wire_db.close()
@@ -59,7 +104,8 @@ class App:
     async def _enrol_together(self, submissions: Sequence[Submission]) -> list[Enrolled | Exception]:
         if self._wire_db is not None:
             return await evented(self._enrol, self._wire_db, submissions)
-        return await self.in_thread(lambda: self._enrol(self.db, submissions))
+        enrol_chunk = partial(self._enrol, self.db, submissions)
+        return await asyncio.get_running_loop().run_in_executor(self._enrolling, enrol_chunk)
 
     def _enrol(self, db: Writable, submissions: Sequence[Submission]) -> list[Enrolled | Exception]:
         """Enrol a chunk and commit it; one outcome, or the record's own error, per submission."""

@@ -1,5 +1,6 @@
 """The HTTP doors as one ASGI application, and how a serving process makes it from the environment (`make_asgi`)."""
 
+import asyncio
 import gc
 import multiprocessing
 import os
@@ -8,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
@@ -19,8 +21,8 @@ from frontdesk.api.routes import PAGES
 from frontdesk.app import App
 from frontdesk.config import read_config
 from frontdesk.db import open_database
+from frontdesk.deadlines import Deadlines
 from frontdesk.operator.routes import ENDPOINTS as OPERATOR_ENDPOINTS
-from frontdesk.web.deadlines import Deadlines
 from frontdesk.web.delivery_figures import DeliveryFigures
 from frontdesk.web.door import Resource
 from frontdesk.web.exchange import BODY_DEADLINE_SECONDS, Message, Receive
@@ -63,6 +65,7 @@ def _make_asgi() -> Asgi:
     app = App(config, open_database(config.database_url))
     folder = os.environ.get(METRICS_FOLDER)
     asgi = build_asgi(app, Telemetry(folder=Path(folder) if folder else None))
+    _hurry_when_told(app)
     gc.collect()
     gc.freeze()  # what is loaded now stays: later collections need not look at it
     gc.set_threshold(*COLLECT_AFTER)
@@ -79,6 +82,17 @@ def _end_with(parent: int) -> None:
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(ORPHAN_SECONDS)
     os._exit(1)
+
+
+def _hurry_when_told(app: App) -> None:
+    """`frontdesk serve` sends this signal before the one to stop, which the server takes for itself: it ends nothing by
+    itself, and before there is a loop there is nothing to hurry."""
+
+    def hurry(*_: object) -> None:
+        with suppress(RuntimeError):
+            asyncio.get_running_loop().call_soon_threadsafe(app.hurry)
+
+    signal.signal(signal.SIGUSR2, hurry)
 
 
 def build_asgi(app: App, telemetry: Telemetry | None = None) -> Asgi:

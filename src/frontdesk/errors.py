@@ -67,10 +67,19 @@ class RateLimited(FrontdeskError):
 class Unavailable(FrontdeskError):
     """The database can't answer now. Nothing was written unless `outcome_unknown`; sending it again is safe.
 
-    `stale_connection`: only this connection was dead, so trying at once on another one may work.
+    `stale_connection`: only this connection was dead, so trying at once on another one may work. `busy`: the database
+    answers, but others hold what was wanted, so what is next to it may be free.
     """
 
-    def __init__(self, detail: str, *, outcome_unknown: bool = False, stale_connection: bool = False) -> None:
+    def __init__(
+        self,
+        detail: str,
+        *,
+        outcome_unknown: bool = False,
+        stale_connection: bool = False,
+        busy: bool = False,
+    ) -> None:
         super().__init__(detail)
+        self.busy = busy
         self.outcome_unknown = outcome_unknown
         self.stale_connection = stale_connection

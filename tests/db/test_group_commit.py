@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from frontdesk.db.group_commit import GroupCommit
+from frontdesk.deadlines import Deadlines
 from frontdesk.errors import NotFound, Unavailable
 
 
@@ -38,6 +39,10 @@ class Work:
             await self._begun.acquire()
 
 
+def commit_of(work: Any, **options: Any) -> "GroupCommit[Any, Any]":
+    return GroupCommit(work, **({"deadlines": Deadlines(60)} | options))
+
+
 def run(test: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(test, 10))
 
@@ -45,7 +50,7 @@ def run(test: Coroutine[Any, Any, None]) -> None:
 def test_a_caller_alone_is_not_kept_waiting() -> None:
     async def alone() -> None:
         work = Work()
-        assert await GroupCommit(work).submit(1) == 10
+        assert await commit_of(work).submit(1) == 10
         assert work.groups == [[1]]
 
     run(alone())
@@ -54,7 +59,7 @@ def test_a_caller_alone_is_not_kept_waiting() -> None:
 def test_those_who_come_while_a_group_runs_form_the_next_one_in_order() -> None:
     async def several() -> None:
         work = Work(held=True)
-        commit: GroupCommit[int, int] = GroupCommit(work)
+        commit: GroupCommit[int, int] = commit_of(work)
         first = asyncio.create_task(commit.submit(1))
         await work.begun()
         others = [asyncio.create_task(commit.submit(n)) for n in (2, 3, 4)]
@@ -69,7 +74,7 @@ def test_those_who_come_while_a_group_runs_form_the_next_one_in_order() -> None:
 def test_a_group_is_no_larger_than_the_limit() -> None:
     async def many() -> None:
         work = Work(held=True)
-        commit: GroupCommit[int, int] = GroupCommit(work, limit=3)
+        commit: GroupCommit[int, int] = commit_of(work, limit=3)
         calls = [asyncio.create_task(commit.submit(n)) for n in range(8)]
         await work.begun()
         work.go.set()
@@ -84,7 +89,7 @@ def test_a_group_is_no_larger_than_the_limit() -> None:
 def test_as_many_groups_run_at_once_as_there_are_lanes(lanes: int) -> None:
     async def many() -> None:
         work = Work(held=True)
-        commit: GroupCommit[int, int] = GroupCommit(work, lanes=lanes, limit=1)
+        commit: GroupCommit[int, int] = commit_of(work, lanes=lanes, limit=1)
         calls = [asyncio.create_task(commit.submit(n)) for n in range(6)]
         await work.begun(lanes)
         work.go.set()
@@ -99,7 +104,7 @@ def test_each_caller_gets_its_own_outcome_or_error() -> None:
         async def work(items: Sequence[str]) -> list[str | Exception]:
             return [NotFound(item) if item == "bad" else item.upper() for item in items]
 
-        commit: GroupCommit[str, str] = GroupCommit(work)
+        commit: GroupCommit[str, str] = commit_of(work)
         names = ["a", "bad", "b"]
         good, bad, last = await asyncio.gather(*map(commit.submit, names), return_exceptions=True)
         assert (good, last) == ("A", "B")
@@ -115,7 +120,7 @@ def test_a_group_that_fails_as_a_whole_tells_every_caller_and_the_next_one_works
                 raise Unavailable("The database is away.")
             return list(items)
 
-        commit: GroupCommit[int, int] = GroupCommit(work)
+        commit: GroupCommit[int, int] = commit_of(work)
         answers = await asyncio.gather(commit.submit(13), commit.submit(14), return_exceptions=True)
         assert [type(answer) for answer in answers] == [Unavailable, Unavailable]
         assert await commit.submit(15) == 15
@@ -126,7 +131,7 @@ def test_a_group_that_fails_as_a_whole_tells_every_caller_and_the_next_one_works
 def test_a_caller_that_goes_away_takes_nobody_along() -> None:
     async def leaving() -> None:
         work = Work(held=True)
-        commit: GroupCommit[int, int] = GroupCommit(work)
+        commit: GroupCommit[int, int] = commit_of(work)
         gone, stays = asyncio.create_task(commit.submit(1)), asyncio.create_task(commit.submit(2))
         await work.begun()
         gone.cancel()
@@ -141,7 +146,7 @@ def test_a_caller_that_goes_away_takes_nobody_along() -> None:
 def test_closing_finishes_what_waits_and_takes_nothing_new() -> None:
     async def closing() -> None:
         work = Work(held=True)
-        commit: GroupCommit[int, int] = GroupCommit(work, limit=1)
+        commit: GroupCommit[int, int] = commit_of(work, limit=1)
         calls = [asyncio.create_task(commit.submit(n)) for n in range(3)]
         await work.begun()
         end = asyncio.create_task(commit.close())
@@ -154,3 +159,47 @@ def test_closing_finishes_what_waits_and_takes_nothing_new() -> None:
         assert [call.result() for call in calls] == [0, 10, 20]
 
     run(closing())
+
+
+def test_who_is_not_in_a_group_when_the_time_is_over_is_refused_and_never_written() -> None:
+    async def late() -> None:
+        work = Work(held=True)
+        commit = commit_of(work, deadlines=Deadlines(0.05), limit=1)
+        taken, waiting = await asyncio.gather(commit.submit(1), commit.submit(2), return_exceptions=True)
+        assert isinstance(taken, Unavailable)
+        assert isinstance(waiting, Unavailable)
+        assert (taken.outcome_unknown, waiting.outcome_unknown) == (True, False)
+        work.go.set()
+        assert await commit.submit(3) == 30
+        assert work.groups == [[1], [3]]
+
+    run(late())
+
+
+def test_who_has_waited_long_when_a_group_is_refused_is_refused_with_it_and_others_are_not() -> None:
+    async def refused() -> None:
+        groups: list[Sequence[int]] = []
+        begun, go = asyncio.Event(), asyncio.Event()
+
+        async def work(items: Sequence[int]) -> list[int | Exception]:
+            groups.append(items)
+            begun.set()
+            await go.wait()
+            if 1 in items:
+                raise Unavailable("The database is busy.")
+            return list(items)
+
+        for long_seconds in (0.0, 60.0):
+            groups.clear()
+            begun.clear()
+            go.clear()
+            commit = commit_of(work, limit=1, long_seconds=long_seconds)
+            calls = [asyncio.create_task(commit.submit(n)) for n in (1, 2, 3)]
+            await begun.wait()
+            go.set()
+            answers = await asyncio.gather(*calls, return_exceptions=True)
+            others = [2, 3] if long_seconds else [Unavailable, Unavailable]
+            assert [n if isinstance(n, int) else type(n) for n in answers] == [Unavailable, *others]
+            assert groups == ([[1], [2], [3]] if long_seconds else [[1]])
+
+    run(refused())

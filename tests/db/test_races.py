@@ -188,3 +188,27 @@ def test_of_two_transactions_in_a_deadlock_both_are_written(db: Database) -> Non
     assert len(attempts) >= 3  # one of the two was cut short and came again
     described = db.ask(lambda tx: {row.description for row in tx.execute(plans.select())})
     assert len(described) == 1
+
+
+@ON_POSTGRESQL
+def test_an_item_that_a_stranger_has_locked_does_not_fail_its_neighbours(db: Database) -> None:
+    with db.write() as tx:
+        for name in ("a", "locked", "b"):
+            add_group(tx, name)
+
+    def rename(tx: Tx, items: Sequence[str]) -> Sequence[str | Exception]:
+        for item in items:
+            own = provider_groups.c.external_id == item
+            tx.execute(provider_groups.update().where(own).values(name=f"New {item}"))
+        return list(items)
+
+    with db.write() as stranger:
+        own = provider_groups.c.external_id == "locked"
+        stranger.execute(provider_groups.select().where(own).with_for_update())
+        results = write_together(db, ["a", "locked", "b"], rename, wait_seconds=0.1)
+    assert (results[0], results[2]) == ("a", "b")
+    assert isinstance(results[1], Unavailable)
+    assert results[1].busy
+    with db.read() as tx:
+        names = {row.name for row in tx.execute(provider_groups.select())}
+    assert names == {"New a", "Group", "New b"}

@@ -8,6 +8,7 @@ from threading import Event, Semaphore
 import pytest
 
 from frontdesk.db.shared_reads import SharedReads
+from frontdesk.deadlines import Deadlines
 
 WAIT_SECONDS = 10
 
@@ -36,7 +37,7 @@ class Shelf:
 
 def run(test: Callable[[SharedReads[int], Shelf], Awaitable[None]]) -> None:
     async def bounded(executor: ThreadPoolExecutor) -> None:
-        await asyncio.wait_for(test(SharedReads(executor), shelf), WAIT_SECONDS)
+        await asyncio.wait_for(test(SharedReads(executor, Deadlines(60)), shelf), WAIT_SECONDS)
 
     shelf = Shelf()
     with ThreadPoolExecutor(4) as executor:

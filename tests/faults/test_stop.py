@@ -17,6 +17,7 @@ from frontdesk.clock import system_clock
 from frontdesk.db import Database
 from tests.factories import Customer, make_customer, member_body
 from tests.faults.server import Server
+from tests.faults.test_disk_and_locks import held_by_another_process
 
 CONNECTIONS = 32
 PATIENCE_SECONDS = 25  # far beyond every deadline: a wait ends with the event, or the test fails
@@ -135,3 +136,18 @@ def test_a_body_that_never_ends_is_answered_408_and_its_connection_closed(
     assert b"application/problem+json" in answer
     assert not stored_ids(db)
     assert server.ready()
+
+
+def test_writers_that_wait_for_a_lock_are_answered_503_and_do_not_hold_up_the_stop(
+    server: Server, db: Database, customer: Customer, connections: Connections
+) -> None:
+    bodies = [json.dumps(member_body(number)).encode() for number in range(CONNECTIONS)]
+    for connection, body in zip(connections, bodies, strict=True):
+        announce(connection, customer, len(body))
+    with held_by_another_process(db):
+        for connection, body in zip(connections, bodies, strict=True):
+            connection.sendall(body)
+        assert server.stop() == 0
+        answers = [all_of(connection) for connection in connections]
+    assert {answer[:12] for answer in answers} == {b"HTTP/1.1 503"}
+    assert not stored_ids(db)

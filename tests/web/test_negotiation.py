@@ -2,7 +2,7 @@
 
 import pytest
 
-from frontdesk.web.deadlines import Deadlines
+from frontdesk.deadlines import Deadlines
 from frontdesk.web.exchange import Exchange, Refused
 from frontdesk.web.negotiation import _accepts_json, _is_json, check_accept, check_json_body
 

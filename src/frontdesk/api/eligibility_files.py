@@ -62,7 +62,7 @@ async def post(app: App, exchange: Exchange) -> Answer:
 
 async def show(app: App, exchange: Exchange) -> Answer:
     """`GET …/eligibility-files/:id`: state, progress and counts. Raises NotFound."""
-    file = await app.in_thread(partial(_find, app, exchange))
+    file = await app.read_in_thread(partial(_find, app, exchange))
     return Answer(200, _body(app, file), ((b"cache-control", b"no-store"),))
 
 
@@ -72,7 +72,7 @@ async def report(app: App, exchange: Exchange) -> Answer:
     as_csv = _choice(exchange.query("format"), "format", {"csv": True, "jsonl": False}, faults)
     if faults:
         raise Invalid(faults)
-    file = await app.in_thread(partial(_find, app, exchange))
+    file = await app.read_in_thread(partial(_find, app, exchange))
     pieces = (report_csv if as_csv else report_json_lines)(app.db, file.id)
     kind = b"text/csv; charset=utf-8" if as_csv else b"application/x-ndjson"
     name = b'attachment; filename="report-%d.%s"' % (file.id, b"csv" if as_csv else b"jsonl")
@@ -138,7 +138,7 @@ def _body(app: App, file: EligibilityFile) -> bytes:
 async def _in_threads(app: App, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
     """Each piece is read beside the event loop, and only when the one before it has been sent."""
     while True:
-        piece = await app.in_thread(lambda: next(pieces, None))
+        piece = await app.read_in_thread(lambda: next(pieces, None))
         if piece is None:
             return
         yield piece

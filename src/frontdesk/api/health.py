@@ -19,7 +19,7 @@ async def alive(_app: App, _exchange: Exchange) -> Answer:
 
 async def ready(app: App, _exchange: Exchange) -> Answer:
     """The database answers and has the schema that this version needs. Raises Unavailable."""
-    revision = await app.in_thread(lambda: migrate.current(app.db))
+    revision = await app.probes.get("revision", lambda: migrate.current(app.db))
     if revision != migrate.head():
         raise Unavailable("The database needs migrating: run frontdesk migrate.")
     return Answer(200, json.dumps({"status": "ready", "revision": revision}).encode(), _PLAIN)
@@ -28,5 +28,8 @@ async def ready(app: App, _exchange: Exchange) -> Answer:
 async def metrics(app: App, _exchange: Exchange) -> Answer:
     """Prometheus text, added up over all worker processes of this server."""
     return Answer(
-        200, await app.in_thread(lambda: generate_latest(app.registry)), _PLAIN, CONTENT_TYPE_LATEST.encode()
+        200,
+        await app.read_in_thread(lambda: generate_latest(app.registry)),
+        _PLAIN,
+        CONTENT_TYPE_LATEST.encode(),
     )

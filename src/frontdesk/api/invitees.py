@@ -34,7 +34,7 @@ _NOTHING = Markup(
 async def register(app: App, exchange: Exchange) -> Answer:
     """`GET /register/:token`: on to the account's own page, for mails that were written before it had one."""
     token = exchange.path_parameters["token"]
-    landing = await app.in_thread(lambda: app.db.ask(lambda tx: find_landing(tx, token)))
+    landing = await app.read_in_thread(lambda: app.db.ask(lambda tx: find_landing(tx, token)))
     if landing is None:
         return page_answer("This link leads nowhere", _NOTHING, status=404)
     if landing.registration_url is None:

@@ -27,20 +27,20 @@ NO_STORE: tuple[Header, ...] = ((b"cache-control", b"no-store"), (b"pragma", b"n
 _STATUS = {"invalid_client": 401, "rate_limited": 429}
 
 Result = TypeVar("Result")
+Work = Callable[[App, Exchange, dict[str, str]], Coroutine[Any, Any, Answer]]
 
 
 async def issue(app: App, exchange: Exchange) -> Answer:
     """An access token for a client that proves itself; narrower scopes than the client's may be asked for."""
-    return await _answered(_issue(app, exchange), exchange)
+    return await _answered(app, exchange, _issue)
 
 
 async def revoke(app: App, exchange: Exchange) -> Answer:
     """End one of the client's own tokens; one that is unknown, or another client's, is answered alike."""
-    return await _answered(_revoke(app, exchange), exchange)
+    return await _answered(app, exchange, _revoke)
 
 
-async def _issue(app: App, exchange: Exchange) -> Answer:
-    form = await read_form(exchange)
+async def _issue(app: App, exchange: Exchange, form: dict[str, str]) -> Answer:
     client = await _authenticated(app, exchange, form)
     grant = form.get("grant_type")
     if grant is None:
@@ -59,9 +59,8 @@ async def _issue(app: App, exchange: Exchange) -> Answer:
     return Answer(200, json.dumps(body).encode())
 
 
-async def _revoke(app: App, exchange: Exchange) -> Answer:
+async def _revoke(app: App, exchange: Exchange, form: dict[str, str]) -> Answer:
     """A token_type_hint changes nothing: there is one type of token (RFC 7009 lets the server ignore it)."""
-    form = await read_form(exchange)
     client = await _authenticated(app, exchange, form)
     token = form.get("token")
     if token is None:
@@ -71,10 +70,11 @@ async def _revoke(app: App, exchange: Exchange) -> Answer:
     return Answer(200)
 
 
-async def _answered(work: Coroutine[Any, Any, Answer], exchange: Exchange) -> Answer:
+async def _answered(app: App, exchange: Exchange, work: Work) -> Answer:
     exchange.extra_headers = NO_STORE  # also on the problems that the door answers with
     try:
-        return await work
+        form = await read_form(exchange)
+        return await app.in_time(work(app, exchange, form))
     except OAuthError as error:
         body = {"error": error.code, "error_description": error.description}
         return Answer(_STATUS.get(error.code, 400), json.dumps(body).encode(), error.headers)
@@ -102,7 +102,7 @@ async def _authenticated(app: App, exchange: Exchange, form: dict[str, str]) -> 
 
     try:
         # Those who are limited already are turned away by a read: however many they are, they keep no writer waiting.
-        await app.in_thread(lambda: app.db.ask(refuse))
+        await app.read_in_thread(lambda: app.db.ask(refuse))
         client = await _write(app, prove)
     except RateLimited as error:
         after = str(error.retry_after_seconds).encode()

@@ -94,7 +94,8 @@ async def change(app: App, exchange: Exchange) -> Answer:
     if_match = exchange.header(b"if-match")
 
     def write(tx: Tx) -> Plan:
-        before = get_plan(tx, exchange.caller.account_id, plan_id)
+        # Locked, so that parallel changes follow each other: only who sent If-Match can be told that a copy is stale.
+        before = get_plan(tx, exchange.caller.account_id, plan_id, lock=True)
         if if_match is not None and not _matches(if_match, before.version):
             raise Refused("precondition_failed", "The plan has changed since it was read.")
         return _patched(tx, exchange=exchange, before=before, patch=patch, now=app.clock())

@@ -1,10 +1,12 @@
 """The serving processes: started, started again when one ends by itself, stopped; it knows nothing of what they serve."""
 
 import json
+import os
 import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from granian import Granian
@@ -39,6 +41,9 @@ class Server(Granian):  # type: ignore[misc,valid-type]
 
     def signal_handler_interrupt(self, *arguments: Any, **options: Any) -> None:
         self._on_stop()
+        for worker in self.wrks:
+            with suppress(ProcessLookupError):
+                os.kill(worker.inner.pid, signal.SIGUSR2)  # no wait for the database may outlast the stop
         super().signal_handler_interrupt(*arguments, **options)
 
     def _serve_loop(self, spawn_target: Any, target_loader: Any) -> None:

@@ -3,6 +3,7 @@
 A `Tx` is one open transaction. Features take it and never commit: the door that opened it does.
 """
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -10,14 +11,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+import psycopg
 import pysqlite3
+from psycopg.abc import PQGen
+from psycopg.errors import _WaitTimeout
 from psycopg.types.string import TextLoader
 from sqlalchemy import Connection, Engine, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from frontdesk.clock import system_clock
-from frontdesk.db.failures import MISSING, as_unavailable, as_unknown_outcome
+from frontdesk.db.failures import MISSING, NoAnswer, as_unavailable, as_unknown_outcome
 from frontdesk.errors import Unavailable
 
 Tx = Connection
@@ -26,7 +30,12 @@ Answer = TypeVar("Answer")
 # Older libraries can corrupt a WAL database that two connections use (the WAL-reset bug).
 OLDEST_SAFE_SQLITE = (3, 51, 3)
 WAIT_SECONDS = 5
-STATEMENT_SECONDS = 8
+STATEMENT_SECONDS = 8  # PostgreSQL ends a statement that takes longer
+SILENT_SECONDS = 9  # and one that has said nothing even then is hung, or gone
+PAUSE_SECONDS = 0.25  # how long SQLite waits for a lock before we look whether we still want it
+POOL_SIZE = 16  # more than there are threads, so that none waits for a connection
+
+WAIT_FOR_LOCKS = "SELECT set_config('lock_timeout', %s, true)"  # in this transaction
 
 # Every statement reaches its rows by an index. A plan that was prepared while a table was small would otherwise go on
 # reading all of it when a million members have come.
@@ -40,6 +49,9 @@ class Database:
         self.engine = engine
         self.is_sqlite = engine.dialect.name == "sqlite"
         self.url = engine.url.render_as_string(hide_password=False)  # for a process that works with this one
+        self._give_up_at = float("inf")
+        if self.is_sqlite:
+            event.listen(engine, "begin", self._begin_sqlite)
         # SQLite must say at BEGIN that it will write: a deferred one fails when it tries to upgrade under load.
         self._writer = engine.execution_options(begin="BEGIN IMMEDIATE") if self.is_sqlite else engine
         # All statements of one read see one state; SQLite's transactions do so by themselves.
@@ -48,21 +60,23 @@ class Database:
         )
 
     @contextmanager
-    def write(self) -> Iterator[Tx]:
+    def write(self, *, wait_seconds: float | None = None) -> Iterator[Tx]:
         """A transaction that may write: committed at the end of the block, rolled back if the block raises.
 
-        Raises Unavailable; with `outcome_unknown` when the connection was lost while committing.
+        It waits for what others have locked, 5 s or `wait_seconds`. Raises Unavailable; with `outcome_unknown` when the
+        connection was lost while committing.
         """
-        with (
-            self.translated_errors(),
-            self._writer.connect() as connection,
-            connection.begin() as transaction,
-        ):
-            yield connection
-            try:
-                transaction.commit()
-            except DBAPIError as error:
-                raise as_unknown_outcome(error) or error from None
+        with self.translated_errors(), self._writer.connect() as connection:
+            if wait_seconds is not None and self.is_sqlite:
+                connection.execution_options(wait_seconds=wait_seconds)
+            with connection.begin() as transaction:
+                if wait_seconds is not None and not self.is_sqlite:
+                    connection.exec_driver_sql(WAIT_FOR_LOCKS, (milliseconds(wait_seconds),))
+                yield connection
+                try:
+                    transaction.commit()
+                except DBAPIError as error:
+                    raise as_unknown_outcome(error) or error from None
 
     @contextmanager
     def read(self) -> Iterator[Tx]:
@@ -107,8 +121,33 @@ class Database:
                 if self.is_sqlite:
                     self._set_foreign_keys(connection, on=True)
 
+    def hurry(self, seconds: float) -> None:
+        """Wait no longer than that for what others have locked, whoever waits now or will: the process is to stop."""
+        self._give_up_at = time.monotonic() + seconds
+
     def close(self) -> None:
         self.engine.dispose()
+
+    def _begin_sqlite(self, connection: Connection) -> None:
+        """BEGIN, which for a writer waits until the file is free: in short pauses, so that the wait can be cut short."""
+        options = connection.get_execution_options()
+        begin = str(options.get("begin", "BEGIN"))
+        wanted_until = time.monotonic() + float(options.get("wait_seconds", WAIT_SECONDS)) - PAUSE_SECONDS
+        driver: Any = connection.connection.driver_connection
+        while True:
+            now = time.monotonic()
+            if now >= wanted_until or now >= self._give_up_at:
+                connection.exec_driver_sql(begin)  # the last attempt, whose error is everybody's
+                return
+            try:
+                driver.execute(begin)
+            except pysqlite3.OperationalError as error:
+                if error.sqlite_errorcode != pysqlite3.SQLITE_BUSY:
+                    raise DBAPIError.instance(
+                        begin, None, error, pysqlite3.Error, hide_parameters=True
+                    ) from None
+            else:
+                return
 
     def _set_foreign_keys(self, connection: Connection, *, on: bool) -> None:
         driver: Any = connection.connection.driver_connection
@@ -125,7 +164,7 @@ class Database:
             raise unavailable from None
 
 
-def open_database(url: str, *, pool_size: int = 8) -> Database:
+def open_database(url: str, *, pool_size: int = POOL_SIZE) -> Database:
     """Open the database behind `url` (Config.database_url). Connects lazily; a missing SQLite file is not made."""
     parsed = make_url(url)
     if parsed.get_backend_name() == "sqlite":
@@ -161,7 +200,6 @@ def _sqlite_engine(path: str, url: str, *, pool_size: int) -> Engine:
     )
     event.listen(engine, "do_connect", partial(_refuse_missing, Path(path)))
     event.listen(engine, "connect", _prepare_sqlite)
-    event.listen(engine, "begin", _begin_sqlite)
     return engine
 
 
@@ -179,10 +217,9 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
     connection.isolation_level = None  # the driver must not begin by itself; _begin_sqlite does
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "cache_size=-16384"):
         connection.execute(f"PRAGMA {pragma}")
-
-
-def _begin_sqlite(connection: Connection) -> None:
-    connection.exec_driver_sql(str(connection.get_execution_options().get("begin", "BEGIN")))
+    connection.execute(
+        f"PRAGMA busy_timeout={round(PAUSE_SECONDS * 1000)}"
+    )  # a writer's BEGIN waits by itself
 
 
 def _postgresql_engine(url: str, *, pool_size: int) -> Engine:
@@ -195,16 +232,47 @@ def _postgresql_engine(url: str, *, pool_size: int) -> Engine:
         hide_parameters=True,  # they hold health information
         connect_args=postgresql_arguments(),
     )
+    event.listen(engine, "do_connect", _connect_postgresql)
     event.listen(engine, "connect", _prepare_postgresql)
     return engine
 
 
-def postgresql_arguments() -> dict[str, Any]:
-    """What every connection to PostgreSQL is opened with."""
+class _Connection(psycopg.Connection[Any]):
+    """One that gives up a server which has fallen silent: no statement takes so long, so it is hung or cut off."""
+
+    def wait(self, gen: PQGen[Answer], interval: float = 0.1, timeout: float | None = None) -> Answer:
+        try:
+            return super().wait(gen, interval, SILENT_SECONDS if timeout is None else timeout)
+        except _WaitTimeout:
+            if timeout is not None:
+                raise
+            self.pgconn.finish()
+            raise NoAnswer("the server has fallen silent") from None
+
+
+def _connect_postgresql(_dialect: object, _record: object, arguments: Any, options: Any) -> Any:
+    return _Connection.connect(*arguments, **options)
+
+
+def milliseconds(seconds: float) -> str:
+    """A setting of PostgreSQL's; 0 would mean for ever."""
+    return f"{max(1, round(seconds * 1000))}ms"
+
+
+def postgresql_arguments(*, lock_seconds: float = WAIT_SECONDS) -> dict[str, Any]:
+    """What every connection to PostgreSQL is opened with.
+
+    A peer that vanished without a word (its machine, the network) is found by the system after some 25 s, and at once
+    when it leaves what we sent unacknowledged for 10 s.
+    """
     return {
         "connect_timeout": WAIT_SECONDS,
+        "keepalives_idle": 10,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 10_000,
         "application_name": "frontdesk",
-        "options": f"-c lock_timeout={WAIT_SECONDS}s -c statement_timeout={STATEMENT_SECONDS}s "
+        "options": f"-c lock_timeout={milliseconds(lock_seconds)} -c statement_timeout={STATEMENT_SECONDS}s "
         "-c timezone=UTC " + BY_INDEX,
     }
 

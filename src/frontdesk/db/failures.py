@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import psycopg
 from sqlalchemy import Table
 from sqlalchemy.exc import DatabaseError, DBAPIError, IntegrityError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -24,6 +25,10 @@ MISSING = "There is no database here."
 _READ_ONLY, _FULL, _DAMAGED = 8, 13, (11, 26)  # SQLite's result codes
 _LOCKED = (5, 6)
 _SQLITE_UNIQUE = re.compile(r"UNIQUE constraint failed: (.+)")
+
+
+class NoAnswer(psycopg.OperationalError):
+    """The server has said nothing for longer than any statement may take; the connection was given up."""
 
 
 def lost_race(error: DBAPIError) -> bool:
@@ -70,6 +75,8 @@ def as_unavailable(error: DBAPIError | PoolTimeout) -> Unavailable | None:
     """
     if isinstance(error, PoolTimeout):
         return Unavailable("All database connections are in use.")
+    if isinstance(error.orig, NoAnswer):  # the next connection would only be as silent
+        return Unavailable("The database does not answer.")
     if error.connection_invalidated:
         return Unavailable("The connection to the database was lost.", stale_connection=True)
     state = _state(error)
@@ -79,7 +86,7 @@ def as_unavailable(error: DBAPIError | PoolTimeout) -> Unavailable | None:
     if told is None and type(error) is DatabaseError:
         told = DAMAGED  # SQLite: the driver has no kind of its own for it
     if told is not None:
-        return Unavailable(told)
+        return Unavailable(told, busy=state in _BUSY_STATES)
     away = (state or "").startswith(("08", "53", "57", "58"))
     if away or isinstance(error, OperationalError):
         return Unavailable("The database can't be reached, or can't write now.")

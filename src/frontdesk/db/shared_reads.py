@@ -8,28 +8,44 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import Executor
 from typing import Generic, TypeVar
 
+from frontdesk.deadlines import Deadlines
+from frontdesk.errors import Unavailable
+
 Answer = TypeVar("Answer")
 
 
 class SharedReads(Generic[Answer]):
-    """`await get(key, read)`: the answer of `read()`, run on `executor`, shared by those who wait for the same key."""
+    """`await get(key, read)`: the answer of `read()`, run on `executor`, shared by those who wait for the same key.
 
-    def __init__(self, executor: Executor) -> None:
+    Raises Unavailable when it is not there as soon as `deadlines` ask, counted from the first of them.
+    """
+
+    def __init__(self, executor: Executor, deadlines: Deadlines) -> None:
         self._executor = executor
+        self._deadlines = deadlines
         self._running: dict[Hashable, asyncio.Task[Answer]] = {}
         self._next: dict[Hashable, asyncio.Task[Answer]] = {}
 
     async def get(self, key: Hashable, read: Callable[[], Answer]) -> Answer:
         task = self._next.get(key)
         if task is None:
-            task = self._next[key] = asyncio.create_task(self._read(key, read))
+            task = self._next[key] = asyncio.create_task(self._in_time(key, read))
         return await asyncio.shield(task)
+
+    async def _in_time(self, key: Hashable, read: Callable[[], Answer]) -> Answer:
+        try:
+            return await self._deadlines.within(self._read(key, read))
+        except TimeoutError:
+            raise Unavailable("The database did not answer in time.") from None
 
     async def _read(self, key: Hashable, read: Callable[[], Answer]) -> Answer:
         before = self._running.get(key)
-        if before is not None:
-            await asyncio.wait([before])
-        self._running[key] = self._next.pop(key)
+        try:
+            if before is not None:
+                await asyncio.wait([before])
+        finally:
+            task = self._next.pop(key)
+        self._running[key] = task
         try:
             return await asyncio.get_running_loop().run_in_executor(self._executor, read)
         finally:

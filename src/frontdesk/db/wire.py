@@ -18,11 +18,15 @@ from sqlalchemy import make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.util import await_only, greenlet_spawn
 
-from frontdesk.db.engine import Tx, postgresql_arguments
-from frontdesk.db.failures import as_unavailable, as_unknown_outcome
+from frontdesk.db.engine import SILENT_SECONDS, WAIT_FOR_LOCKS, Tx, milliseconds, postgresql_arguments
+from frontdesk.db.failures import NoAnswer, as_unavailable, as_unknown_outcome
+from frontdesk.deadlines import Deadlines
 
 Answer = TypeVar("Answer")
 Parameters = tuple[Any, ...]
+
+# One record that somebody else holds must not hold up its neighbours: `db.races` then writes them without it.
+LOCK_SECONDS = 1
 
 _BAD = {pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.NONFATAL_ERROR, pq.ExecStatus.BAD_RESPONSE}
 _SESSION_ENDED = ("57P", "08")  # an operator's command, a crash, a broken connection
@@ -46,12 +50,18 @@ class WireDatabase:
     def __init__(self, url: str) -> None:
         self._url = url
         self._idle: list[_Wire] = []
+        self._deadlines = Deadlines(SILENT_SECONDS)
 
     @contextmanager
-    def write(self) -> Iterator[Tx]:
-        """A transaction that may write. Raises Unavailable, and DBAPIError for a violation or a lost race."""
+    def write(self, *, wait_seconds: float | None = None) -> Iterator[Tx]:
+        """A transaction that may write, and waits 1 s or `wait_seconds` for what others have locked.
+
+        Raises Unavailable, and DBAPIError for a violation or a lost race.
+        """
         wire = self._take()
         tx = WireTx(self, wire)
+        if wait_seconds is not None:
+            tx.run(WAIT_FOR_LOCKS, (milliseconds(wait_seconds),), is_answered=False)
         try:
             yield cast(Tx, tx)
             tx.commit()
@@ -68,7 +78,7 @@ class WireDatabase:
             if wire.is_alive:
                 return wire
         try:
-            return wait_for(_Wire.open(self._url))
+            return wait_for(_Wire.open(self._url, self._deadlines))
         except psycopg.Error as error:
             raise _translated(error, is_lost=False, is_committing=False) from None
 
@@ -120,8 +130,14 @@ class WireTx:
 class _Wire:
     """One connection in pipeline mode. `await exchange(statements)` sends them at once and returns a row for each."""
 
-    def __init__(self, connection: "psycopg.AsyncConnection[Any]", loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        connection: "psycopg.AsyncConnection[Any]",
+        loop: asyncio.AbstractEventLoop,
+        deadlines: Deadlines,
+    ) -> None:
         self.is_alive = True
+        self._deadlines = deadlines
         self._connection = connection
         self._server = connection.pgconn
         self._loop = loop
@@ -137,27 +153,35 @@ class _Wire:
         loop.add_reader(self._socket, self._receive)
 
     @classmethod
-    async def open(cls, url: str) -> "_Wire":
+    async def open(cls, url: str, deadlines: Deadlines) -> "_Wire":
         plain = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
-        connection = await psycopg.AsyncConnection.connect(plain, **postgresql_arguments())
-        return cls(connection, asyncio.get_running_loop())
+        arguments = postgresql_arguments(lock_seconds=LOCK_SECONDS)
+        connection = await psycopg.AsyncConnection.connect(plain, **arguments)
+        return cls(connection, asyncio.get_running_loop(), deadlines)
 
     async def exchange(self, statements: Sequence[tuple[str, Parameters]]) -> list[Sequence[bytes | None]]:
-        """Raises psycopg.Error: the first statement's that failed (those after it were not run), or of a lost connection."""
+        """Raises psycopg.Error: the first statement's that failed (those after it were not run), or of a lost connection,
+        which one that says nothing for 9 s counts as."""
         self._rows, self._error, self._fresh = [], None, []
         self._done = self._loop.create_future()
         try:
             for sql, parameters in statements:
                 self._send(sql, parameters)
             self._server.pipeline_sync()
-            while self._server.flush():
-                await self._writable()
-            await self._done
+            await self._deadlines.within(self._answered(self._done))
+        except TimeoutError:
+            self.close()
+            raise NoAnswer("the server has fallen silent") from None
         except BaseException:  # half an exchange can't be gone on with
             self.close()
             raise
         self._raise_error()
         return self._rows
+
+    async def _answered(self, done: "asyncio.Future[None]") -> None:
+        while self._server.flush():
+            await self._writable()
+        await done
 
     def _raise_error(self) -> None:
         if self._error is not None:

@@ -34,7 +34,7 @@ async def list_(app: App, exchange: Exchange) -> Answer:
     await _admit(app, exchange)
     asked = exchange.query("before").get("before", "")
     before = int(asked) if _ID.fullmatch(asked) else None
-    messages = await app.in_thread(
+    messages = await app.read_in_thread(
         lambda: app.db.ask(lambda tx: list_messages(tx, before_id=before, limit=PAGE_SIZE))
     )
     content = _LIST.render(
@@ -69,7 +69,7 @@ async def _message(app: App, exchange: Exchange) -> CaughtMessage:
     text = exchange.path_parameters["message_id"]
     if not _ID.fullmatch(text):
         raise NotFound("There is no such message.")
-    return await app.in_thread(lambda: app.db.ask(lambda tx: get_message(tx, int(text))))
+    return await app.read_in_thread(lambda: app.db.ask(lambda tx: get_message(tx, int(text))))
 
 
 async def _admit(app: App, exchange: Exchange) -> None:

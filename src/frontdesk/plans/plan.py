@@ -65,9 +65,13 @@ def list_plans(
     return [_plan(row) for row in rows]
 
 
-def get_plan(tx: Tx, account_id: int | None, plan_id: int) -> Plan:
-    """Raises NotFound when there is no such plan, or it is another account's."""
-    rows = store.select_plans(tx, account_id, plan_id=plan_id)
+def get_plan(tx: Tx, account_id: int | None, plan_id: int, *, lock: bool = False) -> Plan:
+    """`lock` it when it is to be changed: others who would change it wait for this transaction, and readers do not.
+
+    Raises NotFound when there is no such plan, or it is another account's.
+    """
+    read = store.lock_plan if lock else store.select_plan
+    rows = read(tx, account_id, plan_id)
     if not rows:
         raise NotFound("There is no such plan.")
     return _plan(rows[0])
@@ -94,7 +98,7 @@ def change_plan(
 
     Raises NotFound; Conflict when `if_version` is no longer the plan's; Invalid(`not_unique`).
     """
-    plan = get_plan(tx, account_id, plan_id)
+    plan = get_plan(tx, account_id, plan_id, lock=True)
     if if_version is not None and if_version != plan.version:
         raise Conflict("The plan has changed since it was read.")
     changes = {name: value for name, value in changes.items() if getattr(plan, name) != value}

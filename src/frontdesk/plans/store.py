@@ -54,6 +54,18 @@ def select_plans(
     return list(tx.execute(query))
 
 
+def select_plan(tx: Tx, account_id: int | None, plan_id: int) -> list[PlanRow]:
+    return select_plans(tx, account_id, plan_id=plan_id)
+
+
+def lock_plan(tx: Tx, account_id: int | None, plan_id: int) -> list[PlanRow]:
+    """The plan as `select_plans` gives it, locked until the transaction ends."""
+    query = _PLANS.where(plans.c.id == plan_id).with_for_update(of=plans, key_share=True)
+    if account_id is not None:
+        query = query.where(plans.c.account_id == account_id)
+    return list(tx.execute(query))
+
+
 def find_owners(tx: Tx, plan_ids: Collection[int]) -> Found:
     return find_set(tx, plans, "id", plan_ids, columns=("id", "account_id"))
 

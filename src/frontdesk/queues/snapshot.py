@@ -7,8 +7,9 @@ for one renewal. When the database is slow the last snapshot is served on, up to
 
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -23,6 +24,7 @@ from frontdesk.queues.take import USUAL, QueueInfo, QueueRules, take_queues
 READ_SECONDS = 1.0  # what a reader waits for a renewal while there is an older snapshot to serve
 FIRST_READ_SECONDS = 5.0  # and what it waits when there is none
 SAVE_SECONDS = 0.25  # what it waits, then, for the values to be stored for all
+LOCK_SECONDS = 1.0  # what the storing itself waits, for its turn and for others' locks
 RETRY_SECONDS = 1.0  # a renewal that failed is not tried again before
 STALE_TTLS = 4  # an expired snapshot is served for so many ttls more while no newer one is to be had
 
@@ -75,6 +77,8 @@ class QueueSnapshots:
         self._retry_at: dict[int, float] = {}
         self._lock = threading.Lock()
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="queues")
+        # Apart, so that an account whose snapshot waits to be stored keeps no other one's from being read.
+        self._storing = ThreadPoolExecutor(THREADS, thread_name_prefix="snapshots")
 
     def read(self, db: Database, account_id: int, plan_ids: Collection[int]) -> Snapshot | None:
         """The account's snapshot; None when there is none that may be served. It may lack a plan made since it was taken."""
@@ -89,6 +93,7 @@ class QueueSnapshots:
 
     def close(self) -> None:
         self._threads.shutdown()
+        self._storing.shutdown()
 
     def _renewed(self, db: Database, account_id: int, plan_ids: Collection[int]) -> Snapshot | None:
         with self._lock:
@@ -116,17 +121,35 @@ class QueueSnapshots:
             return last or renewal.fresh
 
     def _run(self, renewal: _Renewal, db: Database, account_id: int) -> None:
-        """Renew, and let everybody who waits know, whatever happened."""
+        """Take the values anew, and have them stored, unless another process has done so."""
+        with self._answering(renewal, account_id):
+            shared, fresh = db.ask(lambda tx: self._look(tx, account_id))
+            renewal.fresh, renewal.read_at = fresh, time.monotonic()
+            if fresh is shared:
+                self._end(renewal, account_id, fresh)
+            else:
+                renewal.was_read.set()
+                self._storing.submit(self._store, renewal, db, account_id, shared)
+
+    def _store(self, renewal: _Renewal, db: Database, account_id: int, shared: Snapshot | None) -> None:
+        with self._answering(renewal, account_id):
+            self._end(renewal, account_id, self._shared_by_all(renewal, db, account_id, shared))
+
+    @contextmanager
+    def _answering(self, renewal: _Renewal, account_id: int) -> Iterator[None]:
+        """Whatever happens in the block, nobody waits for ever."""
         try:
-            snapshot = self._renew(renewal, db, account_id)
+            yield
         except BaseException as error:  # noqa: BLE001  # it is the readers' answer
             self._finish(renewal, account_id, failed=True)
             renewal.result.set_exception(error)
-        else:
-            self._kept[account_id] = snapshot
-            self._finish(renewal, account_id, failed=not snapshot.in_time(self._clock()))
-            renewal.result.set_result(snapshot)
-        renewal.read_at = renewal.read_at or time.monotonic()
+            renewal.read_at = renewal.read_at or time.monotonic()
+            renewal.was_read.set()
+
+    def _end(self, renewal: _Renewal, account_id: int, snapshot: Snapshot) -> None:
+        self._kept[account_id] = snapshot
+        self._finish(renewal, account_id, failed=not snapshot.in_time(self._clock()))
+        renewal.result.set_result(snapshot)
         renewal.was_read.set()
 
     def _finish(self, renewal: _Renewal, account_id: int, *, failed: bool) -> None:
@@ -136,19 +159,25 @@ class QueueSnapshots:
             if failed:
                 self._retry_at[account_id] = time.monotonic() + RETRY_SECONDS
 
-    def _renew(self, renewal: _Renewal, db: Database, account_id: int) -> Snapshot:
-        shared, fresh = db.ask(lambda tx: self._look(tx, account_id))
-        if fresh is shared:
-            return fresh
-        renewal.fresh, renewal.read_at = fresh, time.monotonic()
-        renewal.was_read.set()
+    def _shared_by_all(
+        self, renewal: _Renewal, db: Database, account_id: int, shared: Snapshot | None
+    ) -> Snapshot:
+        """What everybody is to be shown once it was tried to store the fresh values."""
+        fresh = renewal.fresh
+        if fresh is None:
+            raise ValueError("nothing was read")
+        instead = shared if shared is not None and shared.bearable(self._clock()) else fresh
+        if time.monotonic() - renewal.read_at > LOCK_SECONDS:  # others before it could not be stored
+            return instead
         try:
             [shown] = write_together(
-                db, [fresh], lambda tx, snapshots: [self._share(tx, account_id, snapshots[0])]
+                db,
+                [fresh],
+                lambda tx, snapshots: [self._share(tx, account_id, snapshots[0])],
+                wait_seconds=LOCK_SECONDS,
             )
         except Unavailable:
-            # Others can't store either: what all of them have is the last shared one.
-            return shared if shared is not None and shared.bearable(self._clock()) else fresh
+            return instead  # others can't store either: what all of them have is the last shared one
         if isinstance(shown, Exception):
             raise shown
         return shown

@@ -7,8 +7,8 @@ from time import perf_counter
 from frontdesk.access.limits import Allowance
 from frontdesk.access.scopes import Scope
 from frontdesk.app import App
+from frontdesk.deadlines import Deadlines
 from frontdesk.errors import Forbidden, FrontdeskError, NotFound, RateLimited
-from frontdesk.web.deadlines import Deadlines
 from frontdesk.web.exchange import Answer, Disconnected, Exchange, Header, Message, Receive, Refused
 from frontdesk.web.negotiation import check_accept, check_json_body
 from frontdesk.web.problems import problem_answer
@@ -86,7 +86,7 @@ class Resource:
         limit = caller.requests_per_minute
         if limit is not None:
             try:
-                allowance = await self._app.limits.admit(caller)
+                allowance = await self._app.in_time(self._app.limits.admit(caller))
             except RateLimited as error:
                 exchange.extra_headers = _limit_headers(Allowance(limit, 0, error.retry_after_seconds))
                 raise

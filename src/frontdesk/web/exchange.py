@@ -9,9 +9,9 @@ from typing import Any
 from urllib.parse import parse_qsl, quote
 
 from frontdesk.access.tokens import Caller
+from frontdesk.deadlines import Deadlines
 from frontdesk.errors import Fault, Invalid, Malformed, NotFound, Unauthorized
 from frontdesk.text import SHOWN_NAMES, shown_name
-from frontdesk.web.deadlines import Deadlines
 from frontdesk.web.forwarded import Network, caller_address
 
 BODY_LIMIT_BYTES = 64 * 1024

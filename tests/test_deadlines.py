@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from frontdesk.web.deadlines import Deadlines
+from frontdesk.deadlines import Deadlines
 
 
 async def forever() -> None:

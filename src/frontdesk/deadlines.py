@@ -46,6 +46,16 @@ class Deadlines:
             while self._waits and self._waits[0].task is None:
                 self._waits.popleft()
 
+    def hurry(self, seconds: float) -> None:
+        """From now on no wait, neither those under way nor those to come, lasts longer than `seconds`."""
+        loop = asyncio.get_running_loop()
+        self._seconds = min(self._seconds, seconds)
+        for wait in self._waits:
+            wait.ends_at = min(wait.ends_at, loop.time() + self._seconds)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = loop.call_later(self._seconds, self._end_overdue, loop)
+
     def _end_overdue(self, loop: asyncio.AbstractEventLoop) -> None:
         now = loop.time()
         for wait in self._waits:

@@ -1,0 +1,154 @@
+"""Waits for a database that is locked or has fallen silent: they end, and hold up nobody else."""
+
+import asyncio
+import json
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from frontdesk.app import WRITING_THREADS, App
+from frontdesk.asgi import build_asgi
+from frontdesk.clock import system_clock
+from frontdesk.config import Config, read_config
+from frontdesk.db import Database, open_database
+from frontdesk.db.migrate import upgrade
+from frontdesk.web.telemetry import Telemetry
+from tests.conftest import SetClock
+from tests.factories import Customer, make_customer, member_body
+from tests.faults.callers import call
+from tests.faults.in_process import Nowhere, call_asgi
+from tests.faults.server import Server
+from tests.postgres import PostgresServer
+
+PATIENCE_SECONDS = 20
+BACKENDS = "SELECT pid FROM pg_stat_activity WHERE datname = 'silent' AND pid <> pg_backend_pid()"
+
+
+def test_writers_that_wait_hold_up_no_reader_no_probe_and_no_member(config: Config, clock: SetClock) -> None:
+    db = open_database(config.database_url)
+    customer = make_customer(db)
+    db.close()
+    plan = f"/v2/plans/{customer.plan_ids[0]}"
+    body = json.dumps(member_body(1)).encode()
+
+    async def scene() -> list[int]:
+        app = App(config, open_database(config.database_url), clock)
+        service, go = build_asgi(app, Telemetry(Nowhere())), threading.Event()
+        writers = [asyncio.create_task(app.in_thread(go.wait)) for _ in range(2 * WRITING_THREADS)]
+        await asyncio.sleep(0)
+        try:
+            return [
+                await call_asgi(service, "GET", plan, customer.token),
+                await call_asgi(service, "GET", "/v2/plans", customer.token),
+                await call_asgi(service, "GET", "/readyz", None),
+                await call_asgi(service, "POST", f"{plan}/eligibility", customer.token, body),
+            ]
+        finally:
+            go.set()
+            await asyncio.gather(*writers)
+            await app.close()
+
+    assert asyncio.run(asyncio.wait_for(scene(), PATIENCE_SECONDS)) == [200, 200, 200, 201]
+
+
+@pytest.mark.parametrize(
+    "database_url", ["postgresql"], indirect=True
+)  # SQLite locks nothing less than its file
+def test_a_record_that_a_stranger_has_locked_is_put_off_and_its_neighbours_are_written(
+    config: Config, db: Database, clock: SetClock
+) -> None:
+    customer = make_customer(db)
+    path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
+    url = db.engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
+
+    async def scene() -> tuple[list[int], int]:
+        app = App(config, open_database(config.database_url), clock)
+        service = build_asgi(app, Telemetry(Nowhere()))
+
+        async def post(number: int, **changes: Any) -> int:
+            body = json.dumps(member_body(number, **changes)).encode()
+            return await call_asgi(service, "POST", path, customer.token, body)
+
+        try:
+            await post(1)
+            with psycopg.connect(url) as stranger:
+                stranger.execute("SELECT * FROM members FOR UPDATE")
+                locked = [post(1, last_name=f"Name{n}") for n in range(3)]
+                statuses = await asyncio.gather(*locked, *(post(n) for n in range(2, 10)))
+            return list(statuses), await post(1, last_name="Later")
+        finally:
+            await app.close()
+
+    assert asyncio.run(scene()) == ([503] * 3 + [201] * 8, 200)
+
+
+@pytest.fixture
+def postgres_of_its_own() -> Iterator[PostgresServer]:
+    with PostgresServer() as server:
+        yield server
+
+
+@pytest.fixture
+def silent(postgres_of_its_own: PostgresServer) -> Iterator[Database]:
+    """A migrated database of a server that can be made to fall silent."""
+    url = postgres_of_its_own.create_database("silent")
+    db = open_database(read_config({"FRONTDESK_DATABASE_URL": url}).database_url)
+    upgrade(db)
+    yield db
+    db.close()
+
+
+@contextmanager
+def fallen_silent(server: PostgresServer) -> Iterator[None]:
+    """Every process of the database stands still: connections stay open and nothing is ever said on them."""
+    with psycopg.connect(server.url("silent")) as connection:
+        pids = [server.pid, *(row[0] for row in connection.execute(BACKENDS))]
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+
+
+def test_a_silent_database_is_answered_503_by_every_endpoint_and_all_is_well_when_it_speaks_again(
+    postgres_of_its_own: PostgresServer, silent: Database, tmp_path: Path
+) -> None:
+    customer = make_customer(silent, now=system_clock())
+    silent.close()
+    with Server(postgres_of_its_own.url("silent"), tmp_path / "log") as server:
+        assert statuses_of_all(server, customer, 1) == [201, 200, 200, 200, 200]
+        with fallen_silent(postgres_of_its_own):
+            assert statuses_of_all(server, customer, 2) == [503, 503, 503, 503, 200]
+        postgres_of_its_own.wait_until_ready()
+        after = statuses_of_all(server, customer, 2)
+        assert after[0] in (200, 201)  # whether it was stored was not known
+        assert after[1:] == [200, 200, 200, 200]
+
+
+def statuses_of_all(server: Server, customer: Customer, number: int) -> list[int]:
+    """A member, a plan, a token, the probe that asks the database and the one that does not, all at once."""
+    credentials = {
+        "grant_type": "client_credentials",
+        "client_id": customer.client_id,
+        "client_secret": customer.client_secret,
+    }
+    plan = f"/v2/plans/{customer.plan_ids[0]}"
+    calls: list[tuple[Any, ...]] = [
+        ("POST", f"{plan}/eligibility", member_body(number), customer.token),
+        ("GET", plan, None, customer.token),
+        ("POST", "/oauth/token", credentials),
+        ("GET", "/readyz"),
+        ("GET", "/healthz"),
+    ]
+    with ThreadPoolExecutor(len(calls)) as callers:
+        return [status for status, _ in callers.map(lambda asked: call(server.port, *asked), calls)]
