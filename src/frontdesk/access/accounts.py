@@ -16,7 +16,7 @@ class Account:
 
 
 def create_account(tx: Tx, *, name: str, now: datetime) -> Account:
-    return Account(store.insert_account(tx, name, now), name, now)
+    return Account(store.insert_account(tx, name, now=now), name, now)
 
 
 def list_accounts(tx: Tx) -> list[Account]:

@@ -56,7 +56,7 @@ def authenticate_client(
     if client is not None and any(matches[:-1]):
         return client
     store.delete_oldest_failures(tx, outside=_counted(now))
-    store.insert_failures(tx, (subjects.client_at_address, subjects.address), now)
+    store.insert_failures(tx, (subjects.client_at_address, subjects.address), now=now)
     return None
 
 
@@ -65,16 +65,16 @@ def refuse_if_limited(tx: Tx, *, client_id: str, address: str, now: datetime) ->
     transaction that keeps others waiting."""
     subjects = _subjects(client_id, address)
     waits = [
-        _wait_seconds(tx, subjects.client_at_address, FAILURES_PER_CLIENT_AND_ADDRESS, now),
-        _wait_seconds(tx, subjects.address, FAILURES_PER_ADDRESS, now),
+        _wait_seconds(tx, subjects.client_at_address, limit=FAILURES_PER_CLIENT_AND_ADDRESS, now=now),
+        _wait_seconds(tx, subjects.address, limit=FAILURES_PER_ADDRESS, now=now),
     ]
     if any(waits):
         raise RateLimited("Too many failed attempts.", retry_after_seconds=max(waits))
 
 
-def _wait_seconds(tx: Tx, subject: bytes, limit: int, now: datetime) -> int:
+def _wait_seconds(tx: Tx, subject: bytes, *, limit: int, now: datetime) -> int:
     """How long until the subject has fewer than `limit` failures in the window; 0 when that is now."""
-    failures = store.failures_within(tx, subject, _counted(now), limit)
+    failures = store.failures_within(tx, subject, window=_counted(now), limit=limit)
     if len(failures) < limit:
         return 0
     wait = (failures[-1] + _WINDOW - now).total_seconds()

@@ -58,7 +58,7 @@ def create_client(
         "revoked_at": None,
     }
     client = _client({"id": store.insert_client(tx, row), **row})
-    return client, _add_secret(tx, client, now)
+    return client, _add_secret(tx, client, now=now)
 
 
 def list_clients(tx: Tx, account_id: int | None = None) -> list[ApiClient]:
@@ -89,19 +89,19 @@ def rotate_secret(tx: Tx, client_id: str, *, now: datetime) -> str:
     if client.revoked_at is not None:
         raise NotFound("There is no such API client.")
     store.revoke_secrets(tx, client.id, keep_newest=LIVE_SECRETS - 1, now=now)
-    return _add_secret(tx, client, now)
+    return _add_secret(tx, client, now=now)
 
 
 def revoke_client(tx: Tx, client_id: str, *, now: datetime) -> ApiClient:
     """End the client, its secrets and its tokens; in force in every process within 5 s. Raises NotFound."""
     client = get_client(tx, client_id)
-    store.revoke_client(tx, client.id, now)
+    store.revoke_client(tx, client.id, now=now)
     return get_client(tx, client_id)
 
 
-def _add_secret(tx: Tx, client: ApiClient, now: datetime) -> str:
+def _add_secret(tx: Tx, client: ApiClient, *, now: datetime) -> str:
     secret = new_secret()
-    store.insert_secret(tx, client.id, digest(secret), now)
+    store.insert_secret(tx, client.id, secret_hash=digest(secret), now=now)
     return secret
 
 

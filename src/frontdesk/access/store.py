@@ -21,7 +21,7 @@ ClientRow = Mapping[str, Any]
 _FAILURES_LOCK = 0x6C6F6769  # "logi": the first key of PostgreSQL's advisory locks on failed attempts
 
 
-def insert_account(tx: Tx, name: str, now: datetime) -> int:
+def insert_account(tx: Tx, name: str, *, now: datetime) -> int:
     result = tx.execute(insert(accounts).values(name=name, created_at=now))
     return _new_id(result)
 
@@ -50,7 +50,7 @@ def lock_client(tx: Tx, client: int) -> None:
     tx.execute(query.with_for_update(key_share=True))
 
 
-def insert_secret(tx: Tx, client: int, secret_hash: bytes, now: datetime) -> None:
+def insert_secret(tx: Tx, client: int, *, secret_hash: bytes, now: datetime) -> None:
     tx.execute(insert(client_secrets).values(api_client_id=client, secret_hash=secret_hash, created_at=now))
 
 
@@ -66,7 +66,7 @@ def revoke_secrets(tx: Tx, client: int, *, keep_newest: int, now: datetime) -> N
     tx.execute(update(client_secrets).where(client_secrets.c.id.in_(old)).values(revoked_at=now))
 
 
-def revoke_client(tx: Tx, client: int, now: datetime) -> None:
+def revoke_client(tx: Tx, client: int, *, now: datetime) -> None:
     never = api_clients.c.revoked_at.is_(None)
     tx.execute(update(api_clients).where((api_clients.c.id == client) & never).values(revoked_at=now))
     revoke_secrets(tx, client, keep_newest=0, now=now)
@@ -77,7 +77,7 @@ def insert_token(tx: Tx, row: Mapping[str, object]) -> None:
     tx.execute(insert(access_tokens).values(**row))
 
 
-def delete_expired_tokens(tx: Tx, client: int, now: datetime) -> None:
+def delete_expired_tokens(tx: Tx, client: int, *, now: datetime) -> None:
     old = (access_tokens.c.api_client_id == client) & (access_tokens.c.expires_at < now)
     tx.execute(delete(access_tokens).where(old))
 
@@ -113,7 +113,7 @@ def lock_failures(tx: Tx, subject_hash: bytes) -> None:
 
 
 def failures_within(
-    tx: Tx, subject_hash: bytes, window: tuple[datetime, datetime], limit: int
+    tx: Tx, subject_hash: bytes, *, window: tuple[datetime, datetime], limit: int
 ) -> list[datetime]:
     """When the newest failures of the subject were, newest first, at most `limit` of them."""
     after, until = window
@@ -127,7 +127,7 @@ def failures_within(
     return list(tx.execute(query).scalars())
 
 
-def insert_failures(tx: Tx, subject_hashes: Sequence[bytes], now: datetime) -> None:
+def insert_failures(tx: Tx, subject_hashes: Sequence[bytes], *, now: datetime) -> None:
     tx.execute(
         insert(failed_attempts), [{"subject_hash": subject, "failed_at": now} for subject in subject_hashes]
     )

@@ -34,7 +34,7 @@ class Caller:
 def issue_token(tx: Tx, client: ApiClient, scopes: frozenset[Scope], *, now: datetime) -> str:
     """A new token of the client, for 7200 s; its expired ones are cleared away."""
     token = new_secret()
-    store.delete_expired_tokens(tx, client.id, now)
+    store.delete_expired_tokens(tx, client.id, now=now)
     store.insert_token(
         tx,
         {

@@ -69,7 +69,7 @@ async def show(app: App, exchange: Exchange) -> Answer:
 async def report(app: App, exchange: Exchange) -> Answer:
     """`GET …/eligibility-files/:id/report`: a line per row, as JSON lines or CSV; what is there so far. Raises NotFound."""
     faults: list[Fault] = []
-    as_csv = _choice(exchange.query("format"), "format", {"csv": True, "jsonl": False}, faults)
+    as_csv = _choice(exchange.query("format"), "format", values={"csv": True, "jsonl": False}, faults=faults)
     if faults:
         raise Invalid(faults)
     file = await app.read_in_thread(partial(_find, app, exchange))
@@ -85,9 +85,9 @@ def _new_file(exchange: Exchange) -> NewFile:
     asked = exchange.query("format", "mode", "dry_run", "encoding")
     media = (exchange.header(b"content-type") or "").partition(";")[0].strip().lower()
     faults: list[Fault] = []
-    format_ = _choice(asked, "format", {str(member): member for member in Format}, faults)
-    mode = _choice(asked, "mode", _MODES, faults)
-    dry_run = _choice(asked, "dry_run", _TRUTHS, faults)
+    format_ = _choice(asked, "format", values={str(member): member for member in Format}, faults=faults)
+    mode = _choice(asked, "mode", values=_MODES, faults=faults)
+    dry_run = _choice(asked, "dry_run", values=_TRUTHS, faults=faults)
     encoding = asked.get("encoding", "utf-8")
     if not _ENCODING.fullmatch(encoding):
         faults.append(Fault("encoding", "not_allowed", "must be the name of an encoding"))
@@ -104,7 +104,7 @@ def _new_file(exchange: Exchange) -> NewFile:
 
 
 def _choice(
-    asked: dict[str, str], name: str, values: Mapping[str, Value], faults: list[Fault]
+    asked: dict[str, str], name: str, *, values: Mapping[str, Value], faults: list[Fault]
 ) -> Value | None:
     """What was chosen; None if nothing was. One that is not there is added to the faults."""
     if name not in asked or asked[name] in values:

@@ -1,15 +1,12 @@
-"""GET and PATCH of plans. The wire's `active` and `queue_info.is_active` are named here, and only here."""
+"""GET and PATCH of plans: what is asked for, and the answer to it; `plan_pages` has the words of the wire."""
 
-import hashlib
 import json
 import re
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from frontdesk import audit
+from frontdesk.api.plan_pages import Page, encode, plan_body, render, render_one
 from frontdesk.app import App
-from frontdesk.clock import wire_time
 from frontdesk.db import Tx
 from frontdesk.db.races import write_alone
 from frontdesk.errors import Conflict, Fault, Invalid
@@ -23,7 +20,6 @@ from frontdesk.plans import (
     list_plans,
     parse_plan_patch,
 )
-from frontdesk.queues import Snapshot
 from frontdesk.web.exchange import Answer, Exchange, Header, Refused, name_list
 from frontdesk.web.json_body import parse_json_object
 
@@ -33,17 +29,6 @@ _PAGE_NUMBER = re.compile(r"[0-9]{1,18}")
 _TAG = re.compile(r'"v([0-9]{1,9})(?:\.[0-9a-f]+)?"')
 # Values that a PATCH may echo but not change; provider_group and queue_info may be echoed in any state.
 _ECHOED = ("id", "type", "active", "created_at")
-
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Rendered plans that concurrent callers share: the JSON array, its ETag, and where the next page starts."""
-
-    data: bytes
-    tag: bytes
-    next_after: int | None
 
 
 async def list_(app: App, exchange: Exchange) -> Answer:
@@ -55,7 +40,7 @@ async def list_(app: App, exchange: Exchange) -> Answer:
 
     def read() -> Page:
         if external_id is not None and (not external_id or "\0" in external_id):
-            return _render([], None)
+            return render([], None)
         limit = None if size is None else size + 1
         plans = app.db.ask(
             lambda tx: list_plans(tx, account_id, external_id=external_id, after_id=after, limit=limit)
@@ -64,14 +49,14 @@ async def list_(app: App, exchange: Exchange) -> Answer:
         plans = plans[:size]
         snapshot = app.queues.read(app.db, account_id, [plan.id for plan in plans])
         if external_id is not None and plans:
-            return _render_one(plans[0], snapshot)
-        return _render(plans, snapshot, next_after=plans[-1].id if more else None)
+            return render_one(plans[0], snapshot)
+        return render(plans, snapshot, next_after=plans[-1].id if more else None)
 
     page = await app.shared_reads.get(("plans", account_id, external_id, size, after), read)
     links = {"self": app.config.base_url + exchange.target}
     if page.next_after is not None:
         links["next"] = f"{app.config.base_url}/v2/plans?page[size]={size}&page[after]={page.next_after}"
-    return _read_answer(exchange, links, page.data, page.tag)
+    return _read_answer(exchange, page, links=links)
 
 
 async def show(app: App, exchange: Exchange) -> Answer:
@@ -81,10 +66,10 @@ async def show(app: App, exchange: Exchange) -> Answer:
 
     def read() -> Page:
         plan = app.db.ask(lambda tx: get_plan(tx, account_id, plan_id))
-        return _render_one(plan, app.queues.read(app.db, account_id, [plan.id]))
+        return render_one(plan, app.queues.read(app.db, account_id, [plan.id]))
 
     page = await app.shared_reads.get(("plan", account_id, plan_id), read)
-    return _read_answer(exchange, {"self": app.config.base_url + exchange.target}, page.data, page.tag)
+    return _read_answer(exchange, page, links={"self": app.config.base_url + exchange.target})
 
 
 async def change(app: App, exchange: Exchange) -> Answer:
@@ -110,17 +95,17 @@ async def change(app: App, exchange: Exchange) -> Answer:
     headers: tuple[Header, ...] = ((b"etag", b'"v%d"' % plan.version),)
     if patch.ignored:
         headers += ((b"ignored-fields", name_list(patch.ignored)),)
-    return Answer(200, _encode(body).encode(), headers)
+    return Answer(200, encode(body).encode(), headers)
 
 
 def _patched(tx: Tx, *, exchange: Exchange, before: Plan, patch: PlanPatch, now: datetime) -> Plan:
     """The plan with the patch applied and an audit entry, if it changes anything. Raises Invalid, Conflict."""
     caller = exchange.caller
-    taken = find_taken(tx, caller.account_id, before.id, patch.changes)
+    taken = find_taken(tx, before, patch.changes)
     faults = [*patch.faults, *taken, *_read_only_faults(before, patch.echoed)]
     if faults:
         raise Invalid(faults)
-    plan = change_plan(tx, caller.account_id, before.id, patch.changes)
+    plan = change_plan(tx, caller.account_id, before.id, changes=patch.changes)
     if plan.version != before.version:
         entry = audit.Entry(
             action="plan.changed",
@@ -134,63 +119,12 @@ def _patched(tx: Tx, *, exchange: Exchange, before: Plan, patch: PlanPatch, now:
     return plan
 
 
-def plan_body(plan: Plan) -> dict[str, Any]:
-    """A plan as the interface writes it, without queue_info."""
-    group = plan.provider_group
-    return {
-        "id": plan.id,
-        "type": "plans",
-        "external_id": plan.external_id,
-        "name": plan.name,
-        "description": plan.description,
-        "active": plan.accepting_patients,
-        "created_at": wire_time(plan.created_at),
-        "provider_group": {
-            "id": group.id,
-            "type": "provider_groups",
-            "name": group.name,
-            "external_id": group.external_id,
-            "created_at": wire_time(group.created_at),
-        },
-    }
-
-
-def queue_body(snapshot: Snapshot, plan_id: int) -> dict[str, Any]:
-    """A plan's queue as the interface writes it."""
-    queue = snapshot.queues[plan_id]
-    return {
-        "estimated_wait_time": queue.estimated_wait_seconds,
-        "queue_length": queue.queue_length,
-        "is_active": queue.doctors_on_duty,
-        "cache_info": {"ttl": snapshot.ttl_seconds, "expires_at": wire_time(snapshot.expires_at)},
-    }
-
-
-def _render(plans: list[Plan], snapshot: Snapshot | None, *, next_after: int | None = None) -> Page:
-    bodies = [
-        plan_body(plan)
-        # Rather no queue_info than an invented one: none could be read, or the plan is newer than what could be.
-        | ({"queue_info": queue_body(snapshot, plan.id)} if snapshot and plan.id in snapshot.queues else {})
-        for plan in plans
-    ]
-    data = _encode(bodies).encode()
-    # links.next comes and goes with plans that are not on the page, so it is a part of what the tag stands for.
-    hashed = hashlib.sha256(data if next_after is None else data + b"%d" % next_after)
-    return Page(data, b'"%s"' % hashed.hexdigest()[:16].encode(), next_after)
-
-
-def _render_one(plan: Plan, snapshot: Snapshot | None) -> Page:
-    """One plan, found by either of its identifiers; its tag begins with the version, which is what If-Match compares."""
-    page = _render([plan], snapshot)
-    return Page(page.data, b'"v%d.' % plan.version + page.tag[1:], None)
-
-
-def _read_answer(exchange: Exchange, links: dict[str, str], data: bytes, tag: bytes) -> Answer:
-    headers = ((b"etag", tag), (b"cache-control", b"private, no-cache"))
+def _read_answer(exchange: Exchange, page: Page, *, links: dict[str, str]) -> Answer:
+    headers = ((b"etag", page.tag), (b"cache-control", b"private, no-cache"))
     known = exchange.header(b"if-none-match")
-    if known is not None and (known.strip() == "*" or tag.decode() in known):
+    if known is not None and (known.strip() == "*" or page.tag.decode() in known):
         return Answer(304, b"", headers)
-    return Answer(200, b'{"links":%s,"data":%s}' % (json.dumps(links).encode(), data), headers)
+    return Answer(200, b'{"links":%s,"data":%s}' % (json.dumps(links).encode(), page.data), headers)
 
 
 def _page(asked: dict[str, str]) -> tuple[int | None, int]:

@@ -126,7 +126,7 @@ def set_(
         if accepting is not None:
             changes["accepting_patients"] = accepting
         before = get_plan(deed.tx, None, plan_id)
-        plan = change_plan(deed.tx, before.account_id, plan_id, changes)
+        plan = change_plan(deed.tx, before.account_id, plan_id, changes=changes)
         if plan.version != before.version:
             named = changed_fields(before, plan)
             deed.record("plan.changed", account_id=plan.account_id, subject_id=plan.id, fields=named)

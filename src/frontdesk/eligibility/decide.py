@@ -57,7 +57,7 @@ class Ledger:
 
     def _create(self, submission: Submission) -> Enrolled | FrontdeskError:
         given = submission.record.given
-        faults = [*missing_on_create(submission.record), *self._faults(submission, given, None)]
+        faults = self._faults_of_new(submission)
         if faults:
             return Invalid(in_field_order(faults))
         known, scope = self._known, self._scope(submission.account_id)
@@ -76,44 +76,38 @@ class Ledger:
         )
         stored = Stored(values, is_new=True)
         self._hold(stored)
-        return self._enrolled(Outcome.CREATED, submission, stored, changes)
+        return self._enrolled(Outcome.CREATED, submission, stored=stored, changes=changes)
 
     def _update(self, submission: Submission, stored: Stored) -> Enrolled | FrontdeskError:
         values, given = stored.values, submission.record.given
         if values["account_id"] != submission.account_id:
             # Another account's record: the caller learns that the identifier is taken, and what else is wrong with a new one.
             taken = Fault("external_id", "not_unique", NOT_UNIQUE)
-            return Invalid(
-                in_field_order(
-                    [taken, *missing_on_create(submission.record), *self._faults(submission, given, None)]
-                )
-            )
+            return Invalid(in_field_order([taken, *self._faults_of_new(submission)]))
         changed = {name: value for name, value in given.items() if values[name] != value}
         moved = values["plan_id"] != submission.plan_id
         if changed or submission.record.faults:
-            faults = self._faults(submission, {**values, **changed}, stored)
+            faults = self._faults(submission, {**values, **changed}, own=stored)
             if faults:
                 return Invalid(in_field_order(faults))
         changes = {name: [values[name], value] for name, value in changed.items() if name != "email_folded"}
         if moved:
             changes["plan_id"] = [values["plan_id"], submission.plan_id]
         if submission.deed is Deed.COMPARE:
-            return self._enrolled(Outcome.UNCHANGED, submission, stored, changes)
+            return self._enrolled(Outcome.UNCHANGED, submission, stored=stored, changes=changes)
         if changed or moved:
             self._release(stored)
             values.update(changed, plan_id=submission.plan_id, updated_at=self._known.at)
             stored.is_changed = True
             self._hold(stored)
-        if "metadata" in given:
-            values["metadata"] = given[
-                "metadata"
-            ]  # the same in any order of keys, and told in the order sent
+        # The same in any order of keys, and told in the order sent.
+        values["metadata"] = given.get("metadata", values["metadata"])
         done = Outcome.ENDED if submission.deed is Deed.END else Outcome.UPDATED
         outcome = Outcome.MOVED if moved else done if changed else Outcome.UNCHANGED
-        return self._enrolled(outcome, submission, stored, changes)
+        return self._enrolled(outcome, submission, stored=stored, changes=changes)
 
     def _enrolled(
-        self, outcome: Outcome, submission: Submission, stored: Stored, changes: dict[str, list[Any]]
+        self, outcome: Outcome, submission: Submission, *, stored: Stored, changes: dict[str, list[Any]]
     ) -> Enrolled:
         values, record = stored.values, submission.record
         folded = values["email_folded"]
@@ -135,7 +129,11 @@ class Ledger:
         answer = {name: values.get(name) for name in ANSWERED}
         return Enrolled(outcome, stored, answer, changes, warnings, invitation)
 
-    def _faults(self, submission: Submission, values: dict[str, Any], own: Stored | None) -> list[Fault]:
+    def _faults_of_new(self, submission: Submission) -> list[Fault]:
+        record = submission.record
+        return [*missing_on_create(record), *self._faults(submission, record.given, own=None)]
+
+    def _faults(self, submission: Submission, values: dict[str, Any], *, own: Stored | None) -> list[Fault]:
         """The record's own faults, and those that need the merged record or others: dates in order, keys not taken."""
         faults = list(submission.record.faults)
         for name, column in UNIQUE.items():

@@ -46,7 +46,7 @@ def enrol(
         if isinstance(result, Enrolled) and submission.deed is not Deed.COMPARE
     ]
     if accepted:
-        _write(tx, accepted, now, audited=audited)
+        _write(tx, accepted, now=now, audited=audited)
     return results
 
 
@@ -100,7 +100,7 @@ def keys_by_scope(submissions: Sequence[Submission], *, by_account: bool) -> dic
     return wanted
 
 
-def _write(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], now: datetime, *, audited: bool) -> None:
+def _write(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], *, now: datetime, audited: bool) -> None:
     touched = {id(result.stored): result.stored for _, result in accepted}.values()
     created = sorted((s for s in touched if s.is_new), key=lambda s: str(s.values["external_id"]))
     updated = sorted((s for s in touched if s.is_changed and not s.is_new), key=lambda s: int(s.values["id"]))
@@ -113,17 +113,17 @@ def _write(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], now: datetim
         # Updates first: a new record may take over a key that an updated one gives up.
         store.update_members(tx, [_without_origin(s.values) for s in updated])
         store.insert_members(tx, [s.values for s in created])
-        _write_history(tx, accepted, now)
+        _write_history(tx, accepted, now=now)
         if audited:
-            _write_audit(tx, accepted, now)
-        _write_invitations(tx, [result for _, result in accepted], now)
+            _write_audit(tx, accepted, now=now)
+        _write_invitations(tx, [result for _, result in accepted], now=now)
 
 
 def _without_origin(values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name not in ("account_id", "uniqueness_scope")}
 
 
-def _write_history(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], now: datetime) -> None:
+def _write_history(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], *, now: datetime) -> None:
     at = stored_time(now)
     rows = [
         {
@@ -142,7 +142,7 @@ def _write_history(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], now:
         store.insert_history(tx, rows)
 
 
-def _write_audit(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], now: datetime) -> None:
+def _write_audit(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], *, now: datetime) -> None:
     entries = [
         audit.Entry(
             action=f"eligibility.{result.outcome.value}",
@@ -156,7 +156,7 @@ def _write_audit(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], now: d
     audit.record(tx, entries, now=now)
 
 
-def _write_invitations(tx: Tx, accepted: Sequence[Enrolled], now: datetime) -> None:
+def _write_invitations(tx: Tx, accepted: Sequence[Enrolled], *, now: datetime) -> None:
     invited = []
     for result in accepted:
         if isinstance(result.invitation, Delivery):

@@ -41,7 +41,7 @@ def delete_members(tx: Tx, ids: Collection[int]) -> None:
     tx.execute(delete(members).where(members.c.id.in_(list(ids))))
 
 
-def members_under(tx: Tx, plan_id: int, after_id: int, limit: int) -> list[dict[str, Any]]:
+def members_under(tx: Tx, plan_id: int, *, after_id: int, limit: int) -> list[dict[str, Any]]:
     """The plan's members by id, those that were withdrawn left out."""
     names = ("id", "external_id", "effective_date", "expiry_date", "updated_at")
     query = select(*(members.c[name] for name in names)).where(

@@ -76,7 +76,7 @@ def _missing(claim: Claim, checked: Checked) -> Iterator[Sequence[str]]:
     file, after = claim.file, 0
     while True:
         at = after
-        found = claim.db.ask(lambda tx, at=at: list_members_under(tx, file.plan_id, at, BATCH))  # type: ignore[misc]
+        found = claim.db.ask(lambda tx, at=at: list_members_under(tx, file.plan_id, after_id=at, limit=BATCH))  # type: ignore[misc]
         if not found:
             return
         after = found[-1]["id"]

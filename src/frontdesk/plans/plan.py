@@ -82,17 +82,17 @@ def find_owners(tx: Tx, plan_ids: Collection[int]) -> Found:
     return store.find_owners(tx, plan_ids)
 
 
-def find_taken(tx: Tx, account_id: int, plan_id: int, changes: Mapping[str, object]) -> list[Fault]:
-    """Whether another plan of the account has the external_id of the changes already."""
+def find_taken(tx: Tx, plan: Plan, changes: Mapping[str, object]) -> list[Fault]:
+    """Whether another plan of the same account has the external_id of the changes already."""
     external_id = changes.get("external_id")
     if not isinstance(external_id, str):
         return []
-    holders = store.select_plans(tx, account_id, external_id=external_id)
-    return [NOT_UNIQUE] if any(row.id != plan_id for row in holders) else []
+    holders = store.select_plans(tx, plan.account_id, external_id=external_id)
+    return [NOT_UNIQUE] if any(row.id != plan.id for row in holders) else []
 
 
 def change_plan(
-    tx: Tx, account_id: int, plan_id: int, changes: Mapping[str, object], *, if_version: int | None = None
+    tx: Tx, account_id: int, plan_id: int, *, changes: Mapping[str, object], if_version: int | None = None
 ) -> Plan:
     """Set `name`, `description`, `external_id` or `accepting_patients`; what is absent from `changes` stays.
 
@@ -105,7 +105,7 @@ def change_plan(
     if not changes:
         return plan
     with violation_as(Invalid([NOT_UNIQUE]), plans, "account_id", "external_id"):
-        changed = store.update_plan(tx, plan_id, plan.version, changes)
+        changed = store.update_plan(tx, plan_id, version=plan.version, changes=changes)
     if not changed:
         raise Conflict("The plan is being changed by somebody else.")
     return get_plan(tx, account_id, plan_id)

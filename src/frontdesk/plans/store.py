@@ -70,7 +70,7 @@ def find_owners(tx: Tx, plan_ids: Collection[int]) -> Found:
     return find_set(tx, plans, "id", plan_ids, columns=("id", "account_id"))
 
 
-def update_plan(tx: Tx, plan_id: int, version: int, changes: Mapping[str, object]) -> bool:
+def update_plan(tx: Tx, plan_id: int, *, version: int, changes: Mapping[str, object]) -> bool:
     """Whether the plan still had that version, and so was changed."""
     unchanged = (plans.c.id == plan_id) & (plans.c.version == version)
     return tx.execute(update(plans).where(unchanged).values(**changes, version=version + 1)).rowcount == 1
