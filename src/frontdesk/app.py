@@ -17,6 +17,7 @@ from frontdesk.db.group_commit import GroupCommit, overdue
 from frontdesk.db.races import Writable, write_together
 from frontdesk.db.shared_reads import SharedReads
 from frontdesk.db.wire import WireDatabase, evented
+from frontdesk.db.writers import Writers
 from frontdesk.deadlines import Deadlines
 from frontdesk.eligibility import Enrolled, Submission, enrol
 from frontdesk.queues import QueueSnapshots, queue_rules
@@ -48,7 +49,7 @@ class App:
         self.registry = CollectorRegistry()
         self.deadlines = Deadlines(ANSWER_SECONDS)
         self._reading = ThreadPoolExecutor(READING_THREADS, thread_name_prefix="read")
-        self._writing = ThreadPoolExecutor(WRITING_THREADS, thread_name_prefix="write")
+        self._writing = Writers(WRITING_THREADS, self.deadlines)
         self._enrolling = ThreadPoolExecutor(1, thread_name_prefix="enrol")
         self._probing = ThreadPoolExecutor(1, thread_name_prefix="probe")
         self.shared_reads: SharedReads[Any] = SharedReads(self._reading, self.deadlines)
@@ -64,15 +65,8 @@ class App:
         )
 
     async def in_thread(self, work: Callable[[], Result]) -> Result:
-        """Run blocking work that may write beside the event loop.
-
-        Raises Unavailable when it takes too long; what has not begun by then is never done.
-        """
-        future = self._writing.submit(work)
-        try:
-            return await self.deadlines.within(asyncio.wrap_future(future))
-        except TimeoutError:
-            raise overdue(outcome_unknown=not future.cancel()) from None
+        """Run blocking work that may write beside the event loop. Raises Unavailable when it takes too long."""
+        return await self._writing.run(work)
 
     async def read_in_thread(self, work: Callable[[], Result]) -> Result:
         """Run blocking work that only reads. Raises Unavailable when it takes too long."""

@@ -165,7 +165,8 @@ def test_who_is_not_in_a_group_when_the_time_is_over_is_refused_and_never_writte
     async def late() -> None:
         work = Work(held=True)
         commit = commit_of(work, deadlines=Deadlines(0.05), limit=1)
-        taken, waiting = await asyncio.gather(commit.submit(1), commit.submit(2), return_exceptions=True)
+        calls = [asyncio.create_task(commit.submit(n)) for n in (1, 2)]
+        taken, waiting = await asyncio.gather(*calls, return_exceptions=True)
         assert isinstance(taken, Unavailable)
         assert isinstance(waiting, Unavailable)
         assert (taken.outcome_unknown, waiting.outcome_unknown) == (True, False)
