@@ -22,7 +22,9 @@ from frontdesk.queues.take import USUAL, QueueInfo, QueueRules, take_queues
 
 READ_SECONDS = 1.0  # what a reader waits for a renewal while there is an older snapshot to serve
 FIRST_READ_SECONDS = 5.0  # and what it waits when there is none
-SAVE_SECONDS = 0.25  # what it waits, then, for the values to be stored for all
+SAVE_SECONDS = (
+    1.0  # and what it waits, then, for the values to be stored for all: until then another process may differ
+)
 RETRY_SECONDS = 1.0  # a renewal that failed is not tried again before
 STALE_TTLS = 4  # an expired snapshot is served for so many ttls more while no newer one is to be had
 
