@@ -17,7 +17,7 @@ from tests.faults.callers import LONG, call
 from tests.faults.server import Server, wait_until
 
 PATH = "/operator/v1/queue-events"
-KILLS = 5 * LONG
+KILLS = 2 if LONG == 1 else 100
 FEEDERS = 4
 
 

@@ -13,6 +13,7 @@ from frontdesk.db import Database
 from frontdesk.queues import EventOutcome, EventType, Line, ingest, prune, rebuild, take_lines, take_queues
 from frontdesk.queues.tables import encounters, queue_events
 from tests.factories import NOW
+from tests.faults.callers import LONG
 from tests.queues.feed import (
     ENDED,
     JOINED,
@@ -61,7 +62,7 @@ def events_for(clinic: Clinic, happenings: list[Any], mark: int) -> list[Any]:
 def test_replayed_doubled_and_shuffled_streams_give_the_same_state(db: Database) -> None:
     straight, shuffled = make_clinic(db, "Straight"), make_clinic(db, "Shuffled")
 
-    @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=25 if LONG == 1 else 2000, deadline=None, suppress_health_check=list(HealthCheck))
     @given(HAPPENINGS, st.randoms(use_true_random=False))
     def check(happenings: list[Any], chance: random.Random) -> None:
         mark = next(_example)

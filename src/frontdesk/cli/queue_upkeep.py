@@ -9,7 +9,7 @@ import typer
 from frontdesk.cli.installation import Deed, change, change_in, migrated_database
 from frontdesk.cli.options import Json
 from frontdesk.cli.output import print_json, say, settings
-from frontdesk.queues import LEAST_AGE, Pruned
+from frontdesk.queues import LEAST_AGE, USUAL_AGE, Pruned
 from frontdesk.queues import prune as prune_page
 from frontdesk.queues import rebuild as rebuild_all
 
@@ -42,25 +42,23 @@ def prune(
     *,
     older_than: Annotated[
         str, typer.Option(metavar="AGE", help="Age in days, such as 90d; 8d is the least.")
-    ] = "90d",
+    ] = f"{USUAL_AGE.days}d",
     as_json: Json = False,
 ) -> None:
     """Forget events of encounters that are over and estimates of that age; nothing that still counts goes.
 
+    Workers forget by themselves what is older than 90 days; this is for less.
+
     Example: frontdesk queue prune --older-than 90d
     """
     age = _age(older_than)
-    total = Pruned(0, 0, 0)
+    total = Pruned()
     with migrated_database(settings()) as db:
         while True:  # a page at a time, so that feeders are held up for a moment only
             page = change_in(db, lambda deed: prune_page(deed.tx, now=deed.now, age=age))
-            total = Pruned(
-                total.events + page.events,
-                total.encounters + page.encounters,
-                total.estimates + page.estimates,
-            )
-            if not (page.events or page.encounters):
+            if not page:
                 break
+            total += page
         outcome = {"events": total.events, "encounters": total.encounters, "estimates": total.estimates}
         change_in(db, lambda deed: deed.record("queue.pruned", **outcome, days=age.days))
     if as_json:

@@ -15,7 +15,7 @@ import typer
 from frontdesk.cli.installation import migrated_database
 from frontdesk.cli.output import settings
 from frontdesk.config import Config, Environment
-from frontdesk.worker import FileLoader, Worker
+from frontdesk.worker import FileLoader, QueueForgetter, Worker
 from frontdesk.worker.mailers import make_mailer
 
 PARENT = "FRONTDESK_WORKER_PARENT"  # the process whose child a worker is: it ends with it
@@ -43,19 +43,22 @@ def worker(
         os.environ["FRONTDESK_SMTP_CONNECTIONS"] = str(connections)
         config = settings()
     with migrated_database(config) as db:
-        loader = FileLoader(config, db)
+        loader, forgetter = FileLoader(config, db), QueueForgetter(db)
         delivery = Worker(config, db, make_mailer(config, db)) if _delivers(config) else None
 
         def stop(*_: object) -> None:
             loader.stop()
+            forgetter.stop()
             if delivery is not None:
                 delivery.stop()
 
         _stop_when_told(stop)
         loader.start()
+        forgetter.start()
         if delivery is not None:
             delivery.run()
         loader.join()
+        forgetter.join()
 
 
 def _delivers(config: Config) -> bool:

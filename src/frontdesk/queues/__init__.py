@@ -18,13 +18,14 @@ from frontdesk.queues.encounters import Encounter, EncounterState
 from frontdesk.queues.estimate import NOBODY_ON_DUTY, Doctor, PastVisit, Pool, Visit, estimate_waits
 from frontdesk.queues.events import Event, EventType, Reading, parse_event
 from frontdesk.queues.ingest import EventOutcome, Taken, ingest
-from frontdesk.queues.rebuild import LEAST_AGE, Pruned, Rebuilt, prune, rebuild
+from frontdesk.queues.rebuild import LEAST_AGE, USUAL_AGE, Pruned, Rebuilt, prune, rebuild
 from frontdesk.queues.snapshot import QueueSnapshots, Snapshot
 from frontdesk.queues.take import Line, QueueInfo, QueueRules, queue_rules, take_lines, take_queues
 
 __all__ = [
     "LEAST_AGE",
     "NOBODY_ON_DUTY",
+    "USUAL_AGE",
     "Accuracy",
     "Doctor",
     "Encounter",

@@ -15,6 +15,7 @@ from frontdesk.queues.store import upkeep
 
 # An id must be remembered for as long as its event may still be sent again.
 LEAST_AGE = LATEST + timedelta(days=1)
+USUAL_AGE = timedelta(days=90)  # what workers keep, unasked
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +29,19 @@ class Rebuilt:
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    events: int
-    encounters: int
-    estimates: int
+    """How much was forgotten; false when there was nothing."""
+
+    events: int = 0
+    encounters: int = 0
+    estimates: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.events or self.encounters or self.estimates)
+
+    def __add__(self, more: "Pruned") -> "Pruned":
+        return Pruned(
+            self.events + more.events, self.encounters + more.encounters, self.estimates + more.estimates
+        )
 
 
 def rebuild(tx: Tx) -> Rebuilt:
@@ -77,8 +88,8 @@ def _rebuild_duties(tx: Tx) -> tuple[int, int]:
 
 
 def prune(tx: Tx, *, now: datetime, age: timedelta) -> Pruned:
-    """Forget up to a page of encounters that ended before, with their events, doctors' events that no longer count, and
-    estimates of that age; to be called until nothing is pruned. `age` is LEAST_AGE at least.
+    """Forget up to a page each of encounters that ended before, with their events, of doctors' events that no longer count,
+    and of estimates of that age; to be called until nothing is pruned. `age` is LEAST_AGE at least.
 
     What is left leads to the same state: an encounter goes with all its events or stays with all of them, and the latest
     two events of a doctor stay.

@@ -23,7 +23,8 @@ from frontdesk.queues.take import USUAL, QueueInfo, QueueRules, take_queues
 
 READ_SECONDS = 1.0  # what a reader waits for a renewal while there is an older snapshot to serve
 FIRST_READ_SECONDS = 5.0  # and what it waits when there is none
-SAVE_SECONDS = 0.25  # what it waits, then, for the values to be stored for all
+# What it waits, then, for the values to be stored for all: until they are, another process may differ.
+SAVE_SECONDS = 1.0
 LOCK_SECONDS = 1.0  # what the storing itself waits, for its turn and for others' locks
 RETRY_SECONDS = 1.0  # a renewal that failed is not tried again before
 STALE_TTLS = 4  # an expired snapshot is served for so many ttls more while no newer one is to be had

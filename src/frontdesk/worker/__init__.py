@@ -1,6 +1,7 @@
-"""The worker's door: the loop that delivers invitations (`Worker.turn()` does one round, for tests) and the loader of files."""
+"""The worker's door: delivery of invitations (`Worker.turn()` does one round, for tests), loading of files, forgetting."""
 
 from frontdesk.worker.files import FileLoader
 from frontdesk.worker.loop import Worker
+from frontdesk.worker.queues import QueueForgetter
 
-__all__ = ["FileLoader", "Worker"]
+__all__ = ["FileLoader", "QueueForgetter", "Worker"]

@@ -114,7 +114,7 @@ def prune_encounters(tx: Tx, before: datetime) -> tuple[int, int]:
 
 
 def prune_duties(tx: Tx, before: datetime) -> int:
-    """Doctors' events that are older and no longer the latest of their kind: how many."""
+    """Up to a page of the doctors' events that are older and no longer the latest of their kind: how many."""
     event, duty = queue_events.c, duties.c
     same_doctor = (duty.doctor == event.doctor) & (duty.provider_group_id == event.provider_group_id)
     still_counts = or_(
@@ -122,8 +122,22 @@ def prune_duties(tx: Tx, before: datetime) -> int:
         and_(event.type == "doctor.off_duty", duty.off_at == event.at),
     )
     counts = select(duty.id).where(same_doctor, still_counts).exists()
-    return tx.execute(delete(queue_events).where(event.at < before, event.visit.is_(None), ~counts)).rowcount
+    old = select(event.provider_group_id, event.event_id).where(
+        event.at < before, event.visit.is_(None), ~counts
+    )
+    by_group: dict[int, list[str]] = {}
+    for group, id_ in tx.execute(old.limit(PAGE)):
+        by_group.setdefault(group, []).append(id_)
+    for group, ids in by_group.items():
+        tx.execute(delete(queue_events).where(event.provider_group_id == group, event.event_id.in_(ids)))
+    return sum(map(len, by_group.values()))
 
 
 def prune_estimates(tx: Tx, before: datetime) -> int:
-    return tx.execute(delete(estimate_log).where(estimate_log.c.taken_at < before)).rowcount
+    """Up to a page of the estimates that were given before: how many."""
+    log = estimate_log.c
+    old = select(log.id).where(log.taken_at < before).order_by(log.taken_at).limit(PAGE)
+    ids = list(tx.execute(old).scalars())
+    if ids:
+        tx.execute(delete(estimate_log).where(log.id.in_(ids)))
+    return len(ids)

@@ -1,0 +1,63 @@
+"""A worker forgets old queue events by itself, so that nothing grows without end where nobody runs a command."""
+
+from datetime import timedelta
+from functools import partial
+
+from frontdesk.db import Database
+from frontdesk.queues import LEAST_AGE, Pruned, ingest, prune
+from frontdesk.queues.store.upkeep import PAGE, log_estimates
+from frontdesk.queues.tables import estimate_log, queue_events
+from frontdesk.worker import QueueForgetter
+from tests.conftest import SetClock
+from tests.factories import NOW
+from tests.queues.feed import JOINED, LEFT, OFF, ON, event, feed, make_clinic
+
+
+def test_a_worker_forgets_what_is_over_and_old_enough_and_keeps_what_is_newer(
+    db: Database, clock: SetClock
+) -> None:
+    clinic = make_clinic(db)
+    plan, forgetter = clinic.plan_ids[0], QueueForgetter(db, clock=clock)
+    for days in (0, 60):
+        at = NOW + timedelta(days=days)
+        log = {"plan_id": plan, "taken_at": at, "expires_at": at, "estimate_seconds": 60}
+        feed(
+            db,
+            event(f"j-{days}", JOINED, days * 86_400, plan_id=plan, visit=f"v-{days}"),
+            event(f"l-{days}", LEFT, days * 86_400 + 9, plan_id=plan, visit=f"v-{days}"),
+        )
+        with db.write() as tx:
+            log_estimates(tx, [log])
+    clock.advance(timedelta(days=89).total_seconds())
+    assert forgetter.turn() == Pruned()
+    clock.advance(timedelta(days=2).total_seconds())
+    assert forgetter.turn() == Pruned(events=2, encounters=1, estimates=1)
+    assert forgetter.turn() == Pruned()
+    with db.read() as tx:
+        assert sorted(row.event_id for row in tx.execute(queue_events.select())) == ["j-60", "l-60"]
+
+
+def test_however_much_is_old_one_transaction_forgets_a_page_of_it(db: Database) -> None:
+    clinic = make_clinic(db)
+    plan = clinic.plan_ids[0]
+    log = {"plan_id": plan, "taken_at": NOW, "expires_at": NOW, "estimate_seconds": 60}
+    doctor = partial(event, provider_group_id=clinic.group_id, doctor="dr-1")
+    shifts = [doctor(f"{type_}-{n}", type_, n) for n in range(PAGE // 2 + 5) for type_ in (ON, OFF)]
+    with db.write() as tx:
+        log_estimates(tx, [log] * (PAGE + 5))
+        ingest(tx, shifts, now=NOW)
+    later, pages = NOW + LEAST_AGE + timedelta(days=1), []
+    for _ in range(3):
+        with db.write() as tx:
+            pages.append(prune(tx, now=later, age=LEAST_AGE))
+    assert pages == [Pruned(PAGE, 0, PAGE), Pruned(8, 0, 5), Pruned()]
+    with db.read() as tx:
+        assert tx.execute(estimate_log.select()).all() == []
+
+
+def test_a_forgetter_ends_when_it_is_told(db: Database, clock: SetClock) -> None:
+    forgetter = QueueForgetter(db, clock=clock)
+    forgetter.start()
+    forgetter.stop()
+    forgetter.join(30)
+    assert not forgetter._thread.is_alive()
