@@ -70,6 +70,9 @@ def test_a_full_file_that_would_end_too_many_is_held_until_approved(
     path = written(tmp_path, [row(n) for n in range(10)])
     held = cli.run("file", "load", path, "--plan", plan, "--mode", "full")
     assert held.exit_code == 4
+    rehearsed = cli.run("file", "load", path, "--plan", plan, "--mode", "full", "--dry-run")
+    assert rehearsed.exit_code == 4
+    assert "The real run would be held" in rehearsed.stdout
     assert "30 of the plan's 40 members would be ended" in held.stdout
     assert cli.json("file", "approve", "2")["counts"] == {"unchanged": 10, "ended": 30}
     assert "only one that is held" in cli.refused("file", "approve", "2")

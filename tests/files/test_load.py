@@ -137,3 +137,31 @@ def test_a_large_file_is_read_by_a_process_of_its_own_with_the_same_outcomes(des
     apart = desk.load(lines_of(rows))
     assert apart.counts == here.counts == {"created": 60, "refused": 3, "warned": 1}
     assert desk.report(apart) == desk.report(here)
+
+
+def test_a_chunk_of_many_changes_writes_whatever_changes_in_any_of_its_records(desk: Desk) -> None:
+    """Only the columns that change are written then; each record here changes another one."""
+    names = ("last_name", "member_id", "email", "metadata", "expiry_date", "city")
+    old = [row(n, email=f"old{n}@example.com", metadata={"a": "1"}) for n in range(150)]
+    new = {
+        "last_name": "New",
+        "member_id": "N{}",
+        "email": "New{}@example.com",
+        "expiry_date": "2027-01-01",
+        "city": "X",
+    }
+    desk.load(lines_of(old))
+    sent = [
+        was | {name: {"b": "2"} if name == "metadata" else new[name].format(n)}
+        for n, (was, name) in enumerate(zip(old, names * 25, strict=True))
+    ]
+    assert desk.load(lines_of(sent), plan=1).counts == {"moved": 150}
+    stored = desk.members()
+    for wanted in sent:
+        found = stored[wanted["external_id"]]
+        assert {name: found[name] for name in wanted if name != "metadata"} == {
+            name: wanted[name] for name in wanted if name != "metadata"
+        }
+        assert found["email_folded"] == wanted["email"].lower()
+        assert found["plan_id"] == desk.customer.plan_ids[1]
+    assert desk.load(lines_of(sent), plan=1).counts == {"unchanged": 150}

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from frontdesk.db import Database
+from frontdesk.eligibility import find_expired
 from frontdesk.errors import FrontdeskError
 from tests.conftest import SetClock
 from tests.factories import make_customer
@@ -55,6 +56,15 @@ def test_unsent_invitations_of_created_members_are_cancelled(desk: Desk) -> None
     desk.undo(desk.load(lines_of(rows)))
     with desk.db.read() as tx:
         assert tx.exec_driver_sql("SELECT state FROM invitations").scalars().all() == ["cancelled"] * 3
+
+
+def test_an_invitation_that_comes_back_to_a_withdrawn_member_is_not_sent(desk: Desk) -> None:
+    """It was in a worker's hands during the undo, so it could not be cancelled; the next claim finds the member gone."""
+    desk.load(csv_of([row(1)]))
+    desk.undo(desk.load(csv_of([row(2), row(3)])))
+    with desk.db.read() as tx:
+        ids = tx.exec_driver_sql("SELECT id FROM members ORDER BY id").scalars().all()
+        assert find_expired(tx, ids, "2026-06-01") == set(ids[1:])
 
 
 def test_keys_that_wandered_from_member_to_member_wander_back(desk: Desk) -> None:

@@ -1,6 +1,7 @@
 """`frontdesk file`: eligibility files are loaded, looked at, approved, undone. What a file does is decided in `files`.
 
-Exit status: 0 every row was applied; 3 some rows were refused; 4 the file is held; 1 it could not be read, or was stopped.
+Exit status: 0 every row was applied; 3 some rows were refused; 4 the file is held, or a dry run says that it would be; 1 it
+could not be read, or was stopped.
 """
 
 import json
@@ -257,7 +258,7 @@ def _finish(db: Database, file_id: int, *, as_json: bool) -> None:
     """Work on the file to its end, tell what came of it, and end with the status of that."""
     file = work_on(db, settings(), file_id)
     _tell(file, as_json=as_json)
-    if file.state == FileState.HELD:
+    if file.is_braked:
         raise typer.Exit(IS_HELD)
     if file.state != FileState.DONE:
         raise typer.Exit(FAILED)

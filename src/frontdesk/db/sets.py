@@ -108,10 +108,10 @@ def insert_set(tx: Tx, table: Table, rows: Sequence[Row]) -> None:
         _write(tx, insert_sql(_dialect(tx), table, columns=columns), rows=rows, table=table, columns=columns)
 
 
-def update_set(tx: Tx, table: Table, rows: Sequence[Row]) -> None:
-    """Update, by `id`, every other column that the rows carry (each row the same ones)."""
+def update_set(tx: Tx, table: Table, rows: Sequence[Row], *, columns: Sequence[str] | None = None) -> None:
+    """Update the columns by `id`; without `columns` every other one that the rows carry (each row the same ones)."""
     if rows:
-        columns = (*(name for name in rows[0] if name != "id"), "id")
+        columns = (*(name for name in columns or rows[0] if name != "id"), "id")
         if _is_bulk(tx, rows):
             copy_and_update(tx, table, rows, columns)
             return

@@ -7,7 +7,6 @@ history, audit entries, invitations. What two transactions do to each other is s
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from frontdesk import audit
 from frontdesk.clock import stored_time
@@ -16,10 +15,15 @@ from frontdesk.db import Tx
 from frontdesk.db.sets import Found, one_round_trip
 from frontdesk.eligibility import store
 from frontdesk.eligibility.decide import Known, Ledger
+from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.member import Deed, Enrolled, Outcome, Stored, Submission
 from frontdesk.errors import FrontdeskError
 from frontdesk.invitations import CircumstancesFound, Delivery, NewInvitation, enqueue, find_circumstances
 from frontdesk.plans import find_owners
+
+# So many updated records are worth a statement of their own.
+MANY = 100
+_UPDATED = ("plan_id", *STORED_COLUMNS, "updated_at")
 
 
 def enrol(
@@ -111,7 +115,7 @@ def _write(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], *, now: date
         result.answer["id"] = result.stored.values["id"]
     with one_round_trip(tx):
         # Updates first: a new record may take over a key that an updated one gives up.
-        store.update_members(tx, [_without_origin(s.values) for s in updated])
+        store.update_members(tx, [s.values for s in updated], columns=_columns(accepted, len(updated)))
         store.insert_members(tx, [s.values for s in created])
         _write_history(tx, accepted, now=now)
         if audited:
@@ -119,8 +123,18 @@ def _write(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], *, now: date
         _write_invitations(tx, [result for _, result in accepted], now=now)
 
 
-def _without_origin(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if name not in ("account_id", "uniqueness_scope")}
+def _columns(accepted: Sequence[tuple[Submission, Enrolled]], updated: int) -> tuple[str, ...]:
+    """What an update writes: of many records only the columns in which any of them changes, since SQLite renews the
+    indexes of every column that is named, and PostgreSQL reads them all; of a few always the same, for the sake of one
+    prepared statement."""
+    if updated < MANY:
+        return _UPDATED
+    found = {
+        name for _, result in accepted if result.outcome is not Outcome.CREATED for name in result.changes
+    }
+    if "email" in found:
+        found.add("email_folded")
+    return tuple(name for name in _UPDATED if name in found or name == "updated_at")
 
 
 def _write_history(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], *, now: datetime) -> None:

@@ -1,9 +1,9 @@
 """The SQL of members and their history."""
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+import orjson
 from sqlalchemy import delete, func, select
 
 from frontdesk.db import Tx
@@ -60,14 +60,14 @@ def count_open(tx: Tx, plan_id: int, day: str) -> int:
 def stored_values(row: dict[str, Any]) -> dict[str, Any]:
     """A found member's values by column (SQLite keeps JSON as text)."""
     if isinstance(row["metadata"], str):
-        row["metadata"] = json.loads(row["metadata"])
+        row["metadata"] = orjson.loads(row["metadata"])
     return row
 
 
 def with_changes(row: dict[str, Any]) -> dict[str, Any]:
     """A found history row with its changes as an object (SQLite keeps JSON as text)."""
     if isinstance(row["changes"], str):
-        row["changes"] = json.loads(row["changes"])
+        row["changes"] = orjson.loads(row["changes"])
     return row
 
 
@@ -79,8 +79,8 @@ def insert_members(tx: Tx, rows: Sequence[Row]) -> None:
     insert_set(tx, members, rows)
 
 
-def update_members(tx: Tx, rows: Sequence[Row]) -> None:
-    update_set(tx, members, rows)
+def update_members(tx: Tx, rows: Sequence[Row], *, columns: Sequence[str] | None = None) -> None:
+    update_set(tx, members, rows, columns=columns)
 
 
 def insert_history(tx: Tx, rows: Sequence[Row]) -> None:
@@ -88,9 +88,13 @@ def insert_history(tx: Tx, rows: Sequence[Row]) -> None:
 
 
 def find_expired(tx: Tx, member_ids: Collection[int], today: str) -> set[int]:
-    """Those of the members whose access ended before today (`YYYY-MM-DD`)."""
-    found = find_set(tx, members, "id", member_ids, columns=("id", "expiry_date"))
-    return {row["id"] for row in found.rows if row["expiry_date"] is not None and row["expiry_date"] < today}
+    """Those of the members whose access ended before today (`YYYY-MM-DD`), and those that were withdrawn."""
+    found = find_set(tx, members, "id", member_ids, columns=("id", "expiry_date", "uniqueness_scope"))
+    return {
+        row["id"]
+        for row in found.rows
+        if row["uniqueness_scope"] < 0 or (row["expiry_date"] is not None and row["expiry_date"] < today)
+    }
 
 
 def find_members(tx: Tx, external_id: str, account_id: int | None) -> list[dict[str, Any]]:

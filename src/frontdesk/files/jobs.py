@@ -102,6 +102,12 @@ class EligibilityFile:
         """What stands as the request in the history of each member that this file changes."""
         return f"file-{self.id}"
 
+    @property
+    def is_braked(self) -> bool:
+        """Whether a full file is held before it ends anybody, or, after a dry run, would be."""
+        would_be = self.problem is not None and self.problem["code"] == "brake"
+        return self.state == FileState.HELD or (self.dry_run and would_be)
+
 
 _UNDOABLE = (FileState.DONE, FileState.FAILED, FileState.CANCELLED)
 

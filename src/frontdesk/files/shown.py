@@ -3,7 +3,7 @@
 from typing import Any
 
 from frontdesk.clock import wire_time
-from frontdesk.files.jobs import EligibilityFile, FileState
+from frontdesk.files.jobs import EligibilityFile
 from frontdesk.files.outcomes import REFUSED, WARNED
 
 ORDER = ("created", "updated", "moved", "unchanged", "ended", "restored", "withdrawn", REFUSED, WARNED)
@@ -50,7 +50,9 @@ def summary(file: EligibilityFile) -> list[str]:
     lines = [f"{what} {file.id} is {file.state}: {counted or 'no rows'}."]
     if file.problem is not None:
         lines.append(str(file.problem["message"]))
-    if file.state == FileState.HELD:
+    if file.is_braked and file.dry_run:
+        lines.append("The real run would be held before anybody is ended, until it is approved.")
+    elif file.is_braked:
         lines.append(
             f"Nobody was ended. If it is right, say: frontdesk file approve {file.id}; "
             f"if not: frontdesk file cancel {file.id}"

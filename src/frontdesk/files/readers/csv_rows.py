@@ -3,7 +3,7 @@
 import csv
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, compress
 from typing import TYPE_CHECKING
 
 from frontdesk.errors import Fault
@@ -122,9 +122,7 @@ class _Rows:
         clear = self.clear
 
         def values_of(cells: list[str]) -> dict[str, object]:
-            values: dict[str, object] = {
-                name: cell for name, cell in zip(names, cells, strict=True) if cell and not cell.isspace()
-            }
+            values: dict[str, object] = dict(compress(zip(names, cells, strict=True), map(str.strip, cells)))
             if has_ignored:
                 values.pop("", None)
             if clear in cells:
