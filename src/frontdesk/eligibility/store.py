@@ -88,9 +88,13 @@ def insert_history(tx: Tx, rows: Sequence[Row]) -> None:
 
 
 def find_expired(tx: Tx, member_ids: Collection[int], today: str) -> set[int]:
-    """Those of the members whose access ended before today (`YYYY-MM-DD`)."""
-    found = find_set(tx, members, "id", member_ids, columns=("id", "expiry_date"))
-    return {row["id"] for row in found.rows if row["expiry_date"] is not None and row["expiry_date"] < today}
+    """Those of the members whose access ended before today (`YYYY-MM-DD`), and those that were withdrawn."""
+    found = find_set(tx, members, "id", member_ids, columns=("id", "expiry_date", "uniqueness_scope"))
+    return {
+        row["id"]
+        for row in found.rows
+        if row["uniqueness_scope"] < 0 or (row["expiry_date"] is not None and row["expiry_date"] < today)
+    }
 
 
 def find_members(tx: Tx, external_id: str, account_id: int | None) -> list[dict[str, Any]]:
