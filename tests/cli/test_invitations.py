@@ -1,13 +1,16 @@
 """What operators see of invitations and decide about them."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from frontdesk.clock import system_clock
 from frontdesk.config import Uniqueness, read_config
 from frontdesk.eligibility import Submission, enrol, parse_member
 from frontdesk.invitations import set_deliverability
+from frontdesk.invitations.tables import invitations
 from frontdesk.mail import Letter, Lost
 from frontdesk.mail.memory import MemoryMailer
 from frontdesk.worker.loop import Pace, Setup, Worker
@@ -94,6 +97,27 @@ def test_an_address_is_not_mailed_again_within_a_day(office: Office) -> None:
     office.invite(1)
     office.deliver()
     assert "less than 24 hours ago" in office.cli.refused("invitations", "resend", "1")
+
+
+def test_the_day_counts_per_address_whosever_the_invitation_is(office: Office) -> None:
+    office.invite(2)
+    office.cli.json("invitations", "cancel", "2")
+    office.deliver()
+    with office.db.write() as tx:  # another member has the address now, in capitals
+        tx.exec_driver_sql(
+            "UPDATE invitations SET address = (SELECT upper(address) FROM invitations WHERE id = 1) WHERE id = 2"
+        )
+    assert "less than 24 hours ago" in office.cli.refused("invitations", "resend", "2")
+    with office.db.write() as tx:
+        tx.execute(
+            update(invitations)
+            .values(offered_at=system_clock() - timedelta(hours=25))
+            .where(invitations.c.id == 1)
+        )
+    office.cli.json("invitations", "resend", "1")
+    assert "in line already" in office.cli.refused("invitations", "resend", "2")
+    office.deliver()
+    assert len(office.mailer.letters) == 2
 
 
 def test_an_ambiguous_one_is_shown_and_settled(office: Office) -> None:

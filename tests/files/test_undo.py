@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from frontdesk.db import Database
 from frontdesk.eligibility import find_expired
 from frontdesk.errors import FrontdeskError
+from frontdesk.invitations.delivery import resend_invitation
 from tests.conftest import SetClock
 from tests.factories import make_customer
 from tests.files.loading import Desk, csv_of, lines_of, row
@@ -56,6 +57,17 @@ def test_unsent_invitations_of_created_members_are_cancelled(desk: Desk) -> None
     desk.undo(desk.load(lines_of(rows)))
     with desk.db.read() as tx:
         assert tx.exec_driver_sql("SELECT state FROM invitations").scalars().all() == ["cancelled"] * 3
+        steps = tx.exec_driver_sql("SELECT from_state, to_state, reason FROM invitation_events").all()
+    assert [tuple(step) for step in steps] == [("pending", "cancelled", "withdrawn")] * 3
+
+
+def test_an_invitation_that_is_resent_does_not_reach_a_withdrawn_member(desk: Desk) -> None:
+    rows = [row(1, email="r1@example.com", invite_immediately=True)]
+    desk.undo(desk.load(lines_of(rows)))
+    with desk.db.write() as tx:
+        [(invitation_id, member_id)] = tx.exec_driver_sql("SELECT id, member_id FROM invitations").all()
+        resend_invitation(tx, invitation_id, now=desk.clock())
+        assert find_expired(tx, [member_id], "2026-01-01") == {member_id}
 
 
 def test_an_invitation_that_comes_back_to_a_withdrawn_member_is_not_sent(desk: Desk) -> None:

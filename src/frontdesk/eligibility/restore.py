@@ -16,7 +16,7 @@ from frontdesk.eligibility import store
 from frontdesk.eligibility.decide import NOT_UNIQUE, UNIQUE
 from frontdesk.eligibility.member import Outcome
 from frontdesk.errors import Fault
-from frontdesk.invitations import cancel_pending
+from frontdesk.invitations.delivery import cancel_of_members
 from frontdesk.text import fold_email
 
 CHANGED_SINCE = Fault("external_id", "changed_since", "was changed again since; it was left as it is")
@@ -158,4 +158,4 @@ def _write(tx: Tx, accepted: Sequence[_Undone], undoing: Undoing) -> None:
         for item in accepted
     ]
     store.insert_history(tx, history)
-    cancel_pending(tx, [item.values["id"] for item in withdrawn], now=undoing.now)
+    cancel_of_members(tx, [item.values["id"] for item in withdrawn], now=undoing.now)

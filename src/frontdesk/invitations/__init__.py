@@ -4,7 +4,6 @@ from frontdesk.invitations.enqueue import (
     Circumstances,
     CircumstancesFound,
     NewInvitation,
-    cancel_pending,
     enqueue,
     find_circumstances,
 )
@@ -27,7 +26,6 @@ __all__ = [
     "Reason",
     "State",
     "Step",
-    "cancel_pending",
     "decide_invitation",
     "enqueue",
     "find_circumstances",

@@ -10,6 +10,7 @@ from frontdesk.db.sets import Found
 from frontdesk.invitations import store
 from frontdesk.invitations.rules import Delivery
 from frontdesk.invitations.states import State
+from frontdesk.text import fold_email
 
 ENROLMENT = "enrolment"  # the kind of invitation that a new member gets, once
 
@@ -70,6 +71,7 @@ def enqueue(tx: Tx, invitations: Sequence[NewInvitation], *, now: datetime) -> N
                 "delivery": invitation.delivery.value,
                 "state": State.PENDING.value,
                 "address": invitation.address,
+                "address_folded": fold_email(invitation.address),
                 "created_at": at,
                 "updated_at": at,
                 "due_at": at,
@@ -77,8 +79,3 @@ def enqueue(tx: Tx, invitations: Sequence[NewInvitation], *, now: datetime) -> N
             for invitation in invitations
         ],
     )
-
-
-def cancel_pending(tx: Tx, member_ids: Collection[int], *, now: datetime) -> int:
-    """Cancel what has not begun to leave; how many that were. What is on its way can't be called back."""
-    return store.change_pending(tx, member_ids, State.CANCELLED.value, now) if member_ids else 0

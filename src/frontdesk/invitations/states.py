@@ -46,6 +46,7 @@ class Step(StrEnum):
     ONCE_MORE = "once_more"
     SUPPRESSED = "suppressed"
     EXPIRED = "expired"
+    WITHDRAWN = "withdrawn"
     NOT_WRITABLE = "not_writable"
     BY_OPERATOR = "by_operator"
     BY_REPORT = "by_report"
@@ -65,7 +66,8 @@ STEPS = {
     Step.LEASE_LAPSED: "The worker that had it in hand was not heard of for too long.",
     Step.ONCE_MORE: "Nobody settled it in the time set for that, so it is sent once more, with the same Message-ID.",
     Step.SUPPRESSED: "The address is on the suppression list.",
-    Step.EXPIRED: "The member's access has expired.",
+    Step.EXPIRED: "The member's access has ended.",
+    Step.WITHDRAWN: "The file that created the member was undone.",
     Step.NOT_WRITABLE: "No message could be written, for instance because a template is at fault.",
     Step.BY_OPERATOR: "An operator decided so.",
     Step.BY_REPORT: "A delivery report says so.",

@@ -2,10 +2,9 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, insert, select
 
 from frontdesk.db import Tx
 from frontdesk.db.sets import Found, Row, find_set, insert_set
@@ -39,11 +38,6 @@ def find_suppressed(tx: Tx, addresses: Collection[str]) -> Found:
 
 def insert_invitations(tx: Tx, rows: Sequence[Row]) -> None:
     insert_set(tx, invitations, rows)
-
-
-def change_pending(tx: Tx, member_ids: Collection[int], state: str, now: datetime) -> int:
-    waiting = invitations.c.member_id.in_(list(member_ids)) & (invitations.c.state == "pending")
-    return tx.execute(update(invitations).where(waiting).values(state=state, updated_at=now)).rowcount
 
 
 def list_invitations(

@@ -40,6 +40,7 @@ suppressions = Table(
 NEXT = ("delivery", "account_id", "plan_id", "due_at", "id")
 IS_PENDING = text("state = 'pending'")
 LAPSES = text("state IN ('claimed', 'offered', 'ambiguous') AND due_at IS NOT NULL")
+OFFERED = text("offered_at IS NOT NULL")
 IN_HAND = text("state IN ('claimed', 'offered') AND delivery = 'batched'")
 
 invitations = Table(
@@ -67,6 +68,7 @@ invitations = Table(
     Column("settled_at", UtcTime, nullable=True),
     Column("reason", String(32), nullable=True),
     Column("relay_code", Integer, nullable=True),
+    Column("address_folded", String(508), nullable=True),  # null: in line since before there was this column
     ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
     UniqueConstraint("member_id", "kind"),
     UniqueConstraint("message_id"),
@@ -75,6 +77,8 @@ invitations = Table(
     Index("ix_invitations_next", *NEXT, sqlite_where=IS_PENDING, postgresql_where=IS_PENDING),
     Index("ix_invitations_lapsing", "due_at", sqlite_where=LAPSES, postgresql_where=LAPSES),
     Index("ix_invitations_in_hand", "account_id", sqlite_where=IN_HAND, postgresql_where=IN_HAND),
+    # What an address was mailed. Only from the first offer on, so that putting members in line does not pay for it.
+    Index("ix_invitations_mailed", "address_folded", sqlite_where=OFFERED, postgresql_where=OFFERED),
 )
 
 # Each Message-ID that an invitation ever had, with the links in it: of their tokens only the SHA-256 is kept.

@@ -7,6 +7,7 @@ from frontdesk.invitations.delivery.home import HOLD_REASONS, Hold, HoldReason, 
 from frontdesk.invitations.delivery.limits import Meter
 from frontdesk.invitations.delivery.operations import (
     cancel_invitation,
+    cancel_of_members,
     get_invitation,
     keep_back_pending,
     resend_invitation,
@@ -39,6 +40,7 @@ __all__ = [
     "Rota",
     "Terms",
     "cancel_invitation",
+    "cancel_of_members",
     "claim",
     "database_time",
     "figures",

@@ -1,5 +1,6 @@
-"""What operators decide about invitations: cancel, resend, settle, keep back; each leaves its mark on the timeline."""
+"""What is decided about invitations from outside: cancel, resend, settle, keep back; each leaves its mark on the timeline."""
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,6 +17,7 @@ COOL_DOWN_HOURS = 24  # between two mails to one address that an operator asks f
 
 CANCELLABLE = {State.PENDING, State.CLAIMED}
 RESENDABLE = {State.SENT, State.FAILED, State.CANCELLED, State.AMBIGUOUS}
+IN_LINE = {State.PENDING, State.CLAIMED, State.OFFERED}
 SETTLEABLE = {State.AMBIGUOUS}
 
 
@@ -31,6 +33,28 @@ def cancel_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
     """It will not be sent. Raises NotFound, and FrontdeskError when it has left, or may have left, already."""
     row = _locked(tx, invitation_id, CANCELLABLE, "cancelled")
     _change(tx, row, State.CANCELLED, now=now)
+
+
+def cancel_of_members(tx: Tx, member_ids: Collection[int], *, now: datetime) -> int:
+    """Cancel what has not begun to leave of members that were withdrawn; how many that were.
+
+    One that a worker takes in hand at this moment may leave; each later claim looks at the member.
+    """
+    changes = [
+        Change(
+            row["id"],
+            row["epoch"],
+            State(row["state"]),
+            State.CANCELLED,
+            Step.WITHDRAWN,
+            row["attempts"],
+            row["losses"],
+            closes=True,
+        )
+        for row in store.find_of_members(tx, member_ids)
+        if row["state"] in CANCELLABLE
+    ]
+    return len(apply(tx, changes, now=now))
 
 
 def settle_invitation(tx: Tx, invitation_id: int, state: State, *, now: datetime) -> None:
@@ -49,10 +73,7 @@ def resend_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
         raise FrontdeskError(
             "The address is on the suppression list; `frontdesk suppression remove` takes it off."
         )
-    if row["offered_at"] is not None and row["offered_at"] > now - timedelta(hours=COOL_DOWN_HOURS):
-        raise FrontdeskError(
-            f"The address was mailed less than {COOL_DOWN_HOURS} hours ago; wait until then."
-        )
+    _cooled_down(tx, row, now=now)
     if row["state"] == State.SENT or row["reason"] == Step.BY_REPORT:
         # A relay took it once: reports about that mail must not be taken for reports about the new one.
         store.forget_message_id(tx, invitation_id)
@@ -81,6 +102,18 @@ def keep_back_pending(tx: Tx, *, now: datetime) -> int:
         ]
         count += len(apply(tx, changes, now=now))
     return count
+
+
+def _cooled_down(tx: Tx, row: Row, *, now: datetime) -> None:
+    """Counted per address: other members, of other accounts too, may have the same one."""
+    since = now - timedelta(hours=COOL_DOWN_HOURS)
+    for mailed in (row, *store.find_mailed(tx, fold_email(row["address"]))):
+        if mailed["offered_at"] is not None and mailed["offered_at"] > since:
+            raise FrontdeskError(
+                f"The address was mailed less than {COOL_DOWN_HOURS} hours ago; wait until then."
+            )
+        if mailed["state"] in IN_LINE:
+            raise FrontdeskError("Another invitation to the address is in line already.")
 
 
 def _locked(tx: Tx, invitation_id: int, states: set[State], done: str) -> Row:

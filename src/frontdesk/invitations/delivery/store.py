@@ -13,7 +13,7 @@ from sqlalchemy import TextClause, delete, func, insert, select, text, update
 
 from frontdesk.clock import stored_time, system_clock
 from frontdesk.db import Tx
-from frontdesk.db.sets import Row, insert_set
+from frontdesk.db.sets import Row, find_set, insert_set
 from frontdesk.invitations.delivery.tables import (
     delivery_counts,
     delivery_home,
@@ -308,6 +308,23 @@ def forget_message_id(tx: Tx, invitation_id: int) -> None:
 def find_pending(tx: Tx, count: int) -> list[Row]:
     query = text(f"SELECT {_CLAIMED} FROM invitations WHERE state = 'pending' ORDER BY id LIMIT :count")  # noqa: S608
     return [dict(row) for row in tx.execute(query, {"count": count}).mappings()]
+
+
+_MAILED = text(
+    "SELECT state, offered_at FROM invitations WHERE address_folded = :address AND offered_at IS NOT NULL"
+)
+
+
+def find_mailed(tx: Tx, address_folded: str) -> list[Row]:
+    """The invitations that were offered to the relay for the address, whosever they are."""
+    found = tx.execute(_MAILED, {"address": address_folded}).mappings()
+    return [dict(row) | {"offered_at": as_time(row["offered_at"])} for row in found]
+
+
+def find_of_members(tx: Tx, member_ids: Collection[int]) -> Sequence[Row]:
+    """The invitations of the members."""
+    columns = ("id", "epoch", "state", "attempts", "losses")
+    return find_set(tx, invitations, "member_id", member_ids, columns=columns).rows
 
 
 def find_window(tx: Tx, account_id: int) -> Row | None:
