@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0006"
-down_revision = "0005"
+revision = "0007"
+down_revision = "0006"
 
 _OFFERED = sa.text("offered_at IS NOT NULL")
 _INDEX = "ix_invitations_mailed"
