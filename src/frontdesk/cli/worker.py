@@ -21,7 +21,8 @@ from frontdesk.worker.mailers import make_mailer
 PARENT = "FRONTDESK_WORKER_PARENT"  # the process whose child a worker is: it ends with it
 WATCH_SECONDS = 0.5
 STOP_SECONDS = 3.0  # less than the 5 s in which `serve` promises to stop
-RESTART_SECONDS = 1.0
+RESTART_SECONDS, LONGEST_RESTART_SECONDS = 1.0, 30.0
+EARLY_SECONDS = 10.0  # a worker that ends sooner has not started well, and the next one is waited for longer
 
 
 def worker(
@@ -94,7 +95,9 @@ def worker_beside() -> Iterator[Callable[[], None]]:
 
 
 def _keep(ended: threading.Event) -> None:
+    pause = RESTART_SECONDS
     while not ended.is_set():
+        started = time.monotonic()
         child = subprocess.Popen(
             [sys.executable, "-m", "frontdesk", "worker"], env={**os.environ, PARENT: str(os.getpid())}
         )
@@ -103,7 +106,9 @@ def _keep(ended: threading.Event) -> None:
         if ended.is_set():
             _stop(child)
             return
-        ended.wait(RESTART_SECONDS)
+        is_early = time.monotonic() - started < EARLY_SECONDS
+        pause = min(pause * 2, LONGEST_RESTART_SECONDS) if is_early else RESTART_SECONDS
+        ended.wait(pause)
 
 
 def _stop(child: "subprocess.Popen[bytes]") -> None:
