@@ -40,6 +40,7 @@ class Relay:
         self.senders: list[str] = []
         self.connections = 0
         self.port = 0
+        self._sessions: list[Misbehaving] = []
         self._loop = asyncio.new_event_loop()
         self._started = threading.Event()
         self._server: asyncio.Server | None = None
@@ -64,7 +65,9 @@ class Relay:
             options["tls_context"] = self.tls
         if self.password is not None:
             options |= {"authenticator": self._authenticate, "auth_require_tls": False}
-        return Misbehaving(self, Taking(self), **options)
+        session = Misbehaving(self, Taking(self), **options)
+        self._sessions.append(session)
+        return session
 
     def _authenticate(self, *arguments: Any) -> AuthResult:
         given = arguments[-1]
@@ -78,10 +81,19 @@ class Relay:
         self._started.set()
         self._loop.run_forever()
         self._server.close()
-        for task in asyncio.all_tasks(self._loop):
-            task.cancel()
-        self._loop.run_until_complete(asyncio.sleep(0))
+        self._loop.run_until_complete(self._end_sessions())
         self._loop.close()
+
+    async def _end_sessions(self) -> None:
+        """Connections that are still open are cut, so that nothing of them is left to the next test."""
+        for session in self._sessions:
+            if isinstance(session.transport, asyncio.WriteTransport):
+                session.transport.abort()
+        others = asyncio.all_tasks(self._loop) - {asyncio.current_task(self._loop)}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        await asyncio.sleep(0)
 
 
 class Taking:

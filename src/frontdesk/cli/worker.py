@@ -98,8 +98,11 @@ def _keep(ended: threading.Event) -> None:
     pause = RESTART_SECONDS
     while not ended.is_set():
         started = time.monotonic()
+        # With `close_fds` it would wait for a pipe to close that a serving process, forked at that moment, keeps open.
         child = subprocess.Popen(
-            [sys.executable, "-m", "frontdesk", "worker"], env={**os.environ, PARENT: str(os.getpid())}
+            [sys.executable, "-m", "frontdesk", "worker"],
+            env={**os.environ, PARENT: str(os.getpid())},
+            close_fds=False,
         )
         while child.poll() is None and not ended.wait(0.05):
             pass
