@@ -28,10 +28,8 @@ READING_THREADS = WRITING_THREADS = 4
 ANSWER_SECONDS = 10  # from a request's last byte to its answer
 LOOK_UP_SECONDS = 4  # of a token
 READY_SECONDS = 2  # what a probe waits
-HURRY_SECONDS, LOCK_SECONDS_LEFT = (
-    2.0,
-    1.0,
-)  # the same, and a writer's wait for a lock, once the process is to stop
+# Once the process is to stop: from the request to its answer, and a writer's wait for a lock.
+HURRY_SECONDS, LOCK_SECONDS_LEFT = 2.0, 1.0
 
 POSTGRESQL_LANES = 2  # SQLite has one writer, so a second lane would only wait
 

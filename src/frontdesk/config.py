@@ -51,6 +51,11 @@ class Config:
     ambiguous_resend: bool
     file_limit_mib: int
 
+    @property
+    def host_name(self) -> str:
+        """The host in `base_url`; "" where that is an IPv6 address, which is no name."""
+        return self.base_url.partition("://")[2].partition("/")[0].partition(":")[0].strip("[]")
+
 
 @dataclass(frozen=True, slots=True)
 class Setting:

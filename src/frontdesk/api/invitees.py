@@ -3,14 +3,12 @@
 What a page says does not tell whether an unsubscribe token was ever given out, and looking at it changes nothing.
 """
 
-from collections.abc import Sequence
-
 from markupsafe import Markup
 
 from frontdesk import audit
 from frontdesk.app import App
 from frontdesk.db import Tx
-from frontdesk.db.races import write_together
+from frontdesk.db.races import write_alone
 from frontdesk.invitations.links import find_landing, find_unsubscriber, registration_link
 from frontdesk.invitations.suppression import SuppressionReason, suppress
 from frontdesk.web.exchange import Answer, Exchange
@@ -55,15 +53,10 @@ async def unsubscribe(app: App, exchange: Exchange) -> Answer:
     await exchange.body()
     token = exchange.path_parameters["token"]
 
-    def work(tx: Tx, tokens: Sequence[str]) -> list[bool]:
-        return [_unsubscribe(app, exchange, tx, token) for token in tokens]
-
     def run() -> None:
         if app.db.ask(lambda tx: find_unsubscriber(tx, token)) is None:
             return  # whoever guesses keeps no writer waiting
-        [done] = write_together(app.db, [token], work)
-        if isinstance(done, Exception):
-            raise done
+        write_alone(app.db, lambda tx: _unsubscribe(app, exchange, tx, token))
 
     await app.in_thread(run)
     return page_answer("You will get no more invitations", _DONE)

@@ -2,14 +2,13 @@
 
 import email
 import email.policy
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from email.message import EmailMessage
 
 from frontdesk.clock import Clock
 from frontdesk.db import Database, Tx
-from frontdesk.db.races import write_together
+from frontdesk.db.races import write_alone
 from frontdesk.errors import NotFound
 from frontdesk.invitations.reports import Event, Report, receive_report
 from frontdesk.mail import Letter
@@ -54,12 +53,7 @@ class CatchingMailbox:
         self._clock = clock
 
     def keep(self, letter: Letter, outcome: Outcome) -> None:
-        def work(tx: Tx, letters: Sequence[Letter]) -> list[bool]:
-            return [_keep(tx, each, outcome, now=self._clock()) for each in letters]
-
-        [kept] = write_together(self._db, [letter], work)
-        if isinstance(kept, Exception):
-            raise kept
+        write_alone(self._db, lambda tx: _keep(tx, letter, outcome, now=self._clock()))
 
     def has_seen(self, message_id: str) -> bool:
         return self._db.ask(lambda tx: store.has_message_id(tx, message_id))

@@ -16,7 +16,8 @@ from typing import Protocol, TypeVar
 
 from frontdesk.config import Config
 from frontdesk.db import Database, Tx
-from frontdesk.db.races import write_together
+from frontdesk.db.engine import database_time
+from frontdesk.db.races import write_alone
 from frontdesk.eligibility import find_expired
 from frontdesk.errors import Invalid, Unavailable
 from frontdesk.invitations import Delivery, State
@@ -67,7 +68,7 @@ class Setup:
 
     pace: Pace | None = None
     terms: Terms | None = None
-    time_of: Time = steps.database_time
+    time_of: Time = database_time
     meter: Meter = field(default_factory=Meter)
     log: Log = field(default_factory=Log)
     seed: int | None = None
@@ -158,7 +159,7 @@ class Worker:
             return 0
         if room <= 0 or not (even_if_idle or self._db.ask(self._something_waits)):
             return 0
-        claimed, gathered = self._write(lambda tx: self._claim_in(tx, room))
+        claimed, gathered = write_alone(self._db, lambda tx: self._claim_in(tx, room))
         for one in claimed:
             self._start(one, gathered)
         return len(claimed)
@@ -218,10 +219,11 @@ class Worker:
         self._renewed_at = time.monotonic()
         jobs = list(self._books.in_hand.values())
         try:
-            self._write(
+            write_alone(
+                self._db,
                 lambda tx: steps.renew(
                     tx, [job.claimed for job in jobs], terms=self._terms, now=self._time_of(tx)
-                )
+                ),
             )
         except Unavailable:
             return
@@ -262,7 +264,7 @@ class Worker:
     def _commit(self) -> None:
         ready, outcomes = self._books.ready, self._books.outcomes
         until = time.monotonic() + self._terms.offer_lease_seconds * BEGIN_WITHIN
-        granted, mark = self._write(lambda tx: self._commit_in(tx, ready, outcomes))
+        granted, mark = write_alone(self._db, lambda tx: self._commit_in(tx, ready, outcomes))
         if mark is not None and ready:
             mark.write()
         self._books.ready, self._books.outcomes = [], []
@@ -283,18 +285,10 @@ class Worker:
             heed_early_reports(tx, left, now=now)
         return answer
 
-    def _write(self, work: Callable[[Tx], Answer]) -> Answer:
-        """In one transaction, run again when it loses a race."""
-        [result] = write_together(self._db, [work], lambda tx, works: [works[0](tx)])
-        if isinstance(result, Exception):
-            raise result
-        return result
-
 
 def terms_of(config: Config) -> Terms:
-    domain = config.base_url.partition("://")[2].partition("/")[0].rpartition("@")[2]
     return Terms(
-        message_domain=domain.partition(":")[0].strip("[]") or "localhost",
+        message_domain=config.host_name or "localhost",
         ambiguous_hold_seconds=config.ambiguous_hold_hours * 3600.0,
         resend_ambiguous=config.ambiguous_resend,
         most_attempts=config.delivery_attempts,

@@ -13,8 +13,7 @@ def make_mailer(config: Config, db: Database) -> Mailer:
     """The mailer that the settings ask for. Raises FrontdeskError in production without a relay or a link secret."""
     relay = None
     if config.smtp_url is not None:
-        host = config.base_url.partition("://")[2].partition("/")[0].partition(":")[0].strip("[]")
-        relay = SmtpMailer(config.smtp_url, hello_name=host or None)
+        relay = SmtpMailer(config.smtp_url, hello_name=config.host_name or None)
     if config.environment is Environment.PRODUCTION:
         if relay is None:
             raise FrontdeskError("There is no relay to deliver invitations to: set FRONTDESK_SMTP_URL.")

@@ -22,7 +22,6 @@ from frontdesk.invitations.delivery.outcomes import (
     renew,
     settle,
 )
-from frontdesk.invitations.delivery.store import database_time
 
 __all__ = [
     "HOLD_REASONS",
@@ -42,7 +41,6 @@ __all__ = [
     "cancel_invitation",
     "cancel_of_members",
     "claim",
-    "database_time",
     "figures",
     "find_hold",
     "forecast",

@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import TextClause, delete, func, insert, select, text, update
 
-from frontdesk.clock import stored_time, system_clock
+from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.db.sets import Row, find_set, insert_set
 from frontdesk.invitations.delivery.tables import (
@@ -38,14 +38,6 @@ _CHANGED = {
     "relay_code": "integer",
     "updated_at": "timestamptz",
 }
-
-
-def database_time(tx: Tx) -> datetime:
-    """The database's clock, by which leases run; SQLite's is this machine's."""
-    if tx.dialect.name == "sqlite":
-        return system_clock()
-    moment: datetime = tx.exec_driver_sql("SELECT clock_timestamp()").scalar_one()
-    return moment
 
 
 _PENDING = "FROM invitations WHERE state = 'pending' AND delivery = :delivery"
