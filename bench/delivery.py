@@ -25,7 +25,7 @@ from rich.table import Table
 from frontdesk import invitations
 from frontdesk.clock import stored_time, system_clock
 from frontdesk.config import Config, Uniqueness, read_config
-from frontdesk.db import Database, open_database
+from frontdesk.db import Database, Tx, open_database
 from frontdesk.db.migrate import upgrade
 from frontdesk.eligibility import Submission, enrol, find_expired, parse_member
 from frontdesk.invitations.delivery import Claim, Meter, Rota, claim
@@ -174,36 +174,42 @@ def enrol_one(db: Database, customer: Customer) -> int:
     return int(enrolled.answer["id"])  # type: ignore[union-attr]
 
 
+STEP = 50_000  # rows in one transaction, well within what a writer may take
+
+
 def queue(db: Database, template: int, count: int) -> None:
     """Copies of the member, each with a batched invitation, by the database itself. More are added, none is replaced."""
+    for done in range(0, count, STEP):
+        with db.write() as tx:
+            queue_step(tx, template, min(STEP, count - done))
+    if not db.is_sqlite:
+        with db.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.exec_driver_sql("SET statement_timeout = 0")
+            connection.exec_driver_sql("ANALYZE")
+
+
+def queue_step(tx: Tx, template: int, count: int) -> None:
     columns = (
         "account_id, plan_id, uniqueness_scope, first_name, last_name, dob, gender, zipcode, effective_date, metadata, "
         "created_at, updated_at"
     )
     series = (
         f"WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {count}) "
-        if db.is_sqlite
+        if tx.dialect.name == "sqlite"
         else f"WITH s(n) AS (SELECT generate_series(1, {count})) "
     )
     at = stored_time(system_clock())
-    with db.write() as tx:
-        if not db.is_sqlite:
-            tx.exec_driver_sql("SET LOCAL statement_timeout = 0")
-        first = tx.exec_driver_sql("SELECT coalesce(max(id), 0) FROM members").scalar_one()
-        tx.exec_driver_sql(
-            f"INSERT INTO members (id, external_id, member_id, email, email_folded, {columns}) {series}"
-            f"SELECT {first} + n, 'E' || ({first} + n), 'M' || ({first} + n), 'm' || ({first} + n) || '@example.com', "
-            f"'m' || ({first} + n) || '@example.com', {columns} FROM s, members WHERE members.id = {template}"
-        )
-        tx.exec_driver_sql(
-            "INSERT INTO invitations (account_id, plan_id, member_id, kind, delivery, state, address, created_at, "
-            "updated_at, due_at) SELECT account_id, plan_id, id, 'enrolment', 'batched', 'pending', email, "
-            f"'{at}', '{at}', '{at}' FROM members WHERE id > {first}"
-        )
-    if not db.is_sqlite:
-        with db.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.exec_driver_sql("SET statement_timeout = 0")
-            connection.exec_driver_sql("ANALYZE")
+    first = tx.exec_driver_sql("SELECT coalesce(max(id), 0) FROM members").scalar_one()
+    tx.exec_driver_sql(
+        f"INSERT INTO members (id, external_id, member_id, email, email_folded, {columns}) {series}"
+        f"SELECT {first} + n, 'E' || ({first} + n), 'M' || ({first} + n), 'm' || ({first} + n) || '@example.com', "
+        f"'m' || ({first} + n) || '@example.com', {columns} FROM s, members WHERE members.id = {template}"
+    )
+    tx.exec_driver_sql(
+        "INSERT INTO invitations (account_id, plan_id, member_id, kind, delivery, state, address, address_folded, "
+        "created_at, updated_at, due_at) SELECT account_id, plan_id, id, 'enrolment', 'batched', 'pending', email, "
+        f"email_folded, '{at}', '{at}', '{at}' FROM members WHERE id > {first}"
+    )
 
 
 def empty(db: Database) -> None:
