@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+import orjson
 import psycopg
 import pysqlite3
 from psycopg.abc import PQGen
@@ -230,6 +231,7 @@ def _postgresql_engine(url: str, *, pool_size: int) -> Engine:
         max_overflow=0,
         pool_timeout=WAIT_SECONDS,
         hide_parameters=True,  # they hold health information
+        json_deserializer=orjson.loads,
         connect_args=postgresql_arguments(),
     )
     event.listen(engine, "do_connect", _connect_postgresql)

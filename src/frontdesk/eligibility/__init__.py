@@ -1,5 +1,6 @@
 """Eligible members: the rules of a record, `enrol` (the one way a record is written), its history and what undoes it."""
 
+from frontdesk.eligibility.decide import UNIQUE
 from frontdesk.eligibility.enrol import enrol
 from frontdesk.eligibility.member import Deed, Enrolled, Outcome, Submission
 from frontdesk.eligibility.parse import WARNINGS, MemberRecord, Remembered, parse_member, read_external_id
@@ -11,6 +12,7 @@ from frontdesk.eligibility.store import find_expired, find_members, history_of, 
 from frontdesk.eligibility.store import members_under as list_members_under
 
 __all__ = [
+    "UNIQUE",
     "WARNINGS",
     "Deed",
     "Eligibility",

@@ -6,9 +6,10 @@ A chunk is decided in order: a record sees what the records before it did, as if
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
+from operator import itemgetter
 from typing import Any
 
-from frontdesk.eligibility.fields import STORED_COLUMNS
+from frontdesk.eligibility.fields import REQUIRED, STORED_COLUMNS
 from frontdesk.eligibility.member import ANSWERED, Deed, Enrolled, Outcome, Stored, Submission
 from frontdesk.eligibility.parse import check_dates, in_field_order, missing_on_create
 from frontdesk.errors import Fault, FrontdeskError, Invalid, NotFound
@@ -21,6 +22,8 @@ NOT_ENROLLED = Fault("external_id", "not_enrolled", "is not that of a member und
 UNIQUE = {"external_id": "external_id", "member_id": "member_id", "email": "email_folded"}
 
 _EMPTY: dict[str, Any] = dict.fromkeys(STORED_COLUMNS) | {"metadata": {}}
+_REQUIRED = frozenset(REQUIRED)
+_answered = itemgetter(*ANSWERED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,8 @@ class Ledger:
         if self._known.plan_owners.get(submission.plan_id) != submission.account_id:
             return NotFound("There is no such plan.")
         key = submission.record.external_id
-        stored = None if key is None else self._holder("external_id", key, submission.account_id)
+        scope = self._scope(submission.account_id)
+        stored = None if key is None else self._holders.get(("external_id", scope, key))
         if submission.deed is not Deed.ENROL and not _is_under(submission, stored):
             return Invalid(in_field_order([*submission.record.faults, NOT_ENROLLED]))
         if stored is None:
@@ -60,20 +64,22 @@ class Ledger:
         faults = self._faults_of_new(submission)
         if faults:
             return Invalid(in_field_order(faults))
-        known, scope = self._known, self._scope(submission.account_id)
-        values = _EMPTY | given
+        at = self._known.at
+        values = {
+            "id": None,  # once the whole chunk is decided
+            "account_id": submission.account_id,
+            "plan_id": submission.plan_id,
+            "uniqueness_scope": self._scope(submission.account_id),
+            **_EMPTY,
+            **given,
+            "created_at": at,
+            "updated_at": at,
+        }
         changes = {
             name: [None, value]
             for name, value in given.items()
             if value is not None and name != "email_folded"
         }
-        values.update(
-            account_id=submission.account_id,
-            plan_id=submission.plan_id,
-            uniqueness_scope=scope,
-            created_at=known.at,
-            updated_at=known.at,
-        )
         stored = Stored(values, is_new=True)
         self._hold(stored)
         return self._enrolled(Outcome.CREATED, submission, stored=stored, changes=changes)
@@ -126,22 +132,22 @@ class Ledger:
         warnings = record.warnings
         if outcome is not Outcome.CREATED and "dob" in changes:
             warnings += _identity_warnings(changes)
-        answer = {name: values.get(name) for name in ANSWERED}
-        return Enrolled(outcome, stored, answer, changes, warnings, invitation)
+        return Enrolled(outcome, stored, _answered(values), changes, warnings, invitation)
 
     def _faults_of_new(self, submission: Submission) -> list[Fault]:
         record = submission.record
-        return [*missing_on_create(record), *self._faults(submission, record.given, own=None)]
+        missing = [] if record.given.keys() >= _REQUIRED else missing_on_create(record)
+        return missing + self._faults(submission, record.given, own=None)
 
     def _faults(self, submission: Submission, values: dict[str, Any], *, own: Stored | None) -> list[Fault]:
         """The record's own faults, and those that need the merged record or others: dates in order, keys not taken."""
         faults = list(submission.record.faults)
+        scope, holders = self._scope(submission.account_id), self._holders
         for name, column in UNIQUE.items():
             key = values.get(column)
-            if key is None or (own is None and name == "external_id"):
+            if key is None or holders.get((column, scope, key), own) is own:
                 continue
-            holder = self._holder(column, key, submission.account_id)
-            if holder is not None and holder is not own:
+            if own is not None or name != "external_id":  # of a new record, the caller has looked already
                 faults.append(Fault(name, "not_unique", NOT_UNIQUE))
         wrong_dates = check_dates(values.get("effective_date"), values.get("expiry_date"))
         return [*faults, wrong_dates] if wrong_dates else faults
@@ -149,15 +155,12 @@ class Ledger:
     def _scope(self, account_id: int) -> int:
         return account_id if self._known.by_account else 0
 
-    def _holder(self, column: str, key: str, account_id: int) -> Stored | None:
-        return self._holders.get((column, self._scope(account_id), key))
-
     def _hold(self, member: Stored) -> None:
-        values = member.values
+        values, holders = member.values, self._holders
         scope = values["uniqueness_scope"]
         for column in UNIQUE.values():
-            if values[column] is not None:
-                self._holders[column, scope, values[column]] = member
+            if (key := values[column]) is not None:
+                holders[column, scope, key] = member
 
     def _release(self, member: Stored) -> None:
         values = member.values

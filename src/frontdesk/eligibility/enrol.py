@@ -111,8 +111,6 @@ def _write(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], *, now: date
     if created:
         for id_, stored in zip(store.new_member_ids(tx, len(created)), created, strict=True):
             stored.values["id"] = id_
-    for _, result in accepted:
-        result.answer["id"] = result.stored.values["id"]
     with one_round_trip(tx):
         # Updates first: a new record may take over a key that an updated one gives up.
         store.update_members(tx, [s.values for s in updated], columns=_columns(accepted, len(updated)))

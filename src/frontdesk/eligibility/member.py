@@ -62,11 +62,17 @@ class Stored:
 
 
 class Enrolled(NamedTuple):
-    """The outcome of one accepted record. `changes` is `{field: [from, to]}` without derived columns."""
+    """The outcome of one accepted record. `changes` is `{field: [from, to]}` without derived columns; `answered` holds the
+    values of ANSWERED as the record left them."""
 
     outcome: Outcome
     stored: Stored
-    answer: dict[str, Any]
+    answered: tuple[Any, ...]
     changes: dict[str, list[Any]]
     warnings: tuple[str, ...]
     invitation: Decision
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        """The body of the answer; a new member's id is there once the chunk is written."""
+        return {**dict(zip(ANSWERED, self.answered, strict=True)), "id": self.stored.values["id"]}

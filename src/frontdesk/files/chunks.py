@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 from frontdesk.db import Tx
 from frontdesk.db.races import write_in_one
-from frontdesk.eligibility import Deed, Enrolled, Outcome, Submission
+from frontdesk.eligibility import UNIQUE, Deed, Enrolled, Outcome, Submission
 from frontdesk.errors import Fault, FrontdeskError, Invalid, Unavailable
 from frontdesk.files import outcomes, store
 from frontdesk.files.claims import Claim
+from frontdesk.files.lanes import OutOfTurn, Place
 from frontdesk.files.outcomes import REFUSED, Entry
 
 Write = Callable[[Tx, Sequence[Submission]], Sequence[Enrolled | FrontdeskError]]
@@ -43,21 +44,40 @@ class Line:
     warnings: Sequence[str] = ()
 
 
-def write_chunk(claim: Claim, lines: Sequence[Line], write: Write, **position: object) -> None:
-    """Write the lines, their outcomes and the position, and commit. Raises LostClaim, Unavailable; then nothing is."""
-    file = claim.file
+def keys_of(lines: Sequence[Line]) -> set[str]:
+    """All that the lines can find a member by. Two chunks without a common one don't see one another."""
+    given = [line.submission.record.given for line in lines if line.submission is not None]
+    return {key for column in UNIQUE.values() for values in given if (key := values.get(column)) is not None}
+
+
+def write_chunk(
+    claim: Claim, lines: Sequence[Line], write: Write, *, rows: int, place: Place | None = None
+) -> None:
+    """Write the lines, their outcomes and the position, `rows` further on, and commit when it is the chunk's turn.
+
+    Raises LostClaim, Unavailable; then nothing is written.
+    """
+    place = place or Place()
     submissions = [line.submission for line in lines if line.submission is not None]
 
-    def work(tx: Tx, results: Sequence[Enrolled | Exception]) -> None:
+    def finish(tx: Tx, results: Sequence[Enrolled | Exception]) -> None:
         answers = iter(results)
         entries = [
             _refused(line) if line.submission is None else _entry(line, next(answers)) for line in lines
         ]
-        store.insert_outcomes(tx, file.id, file.chunks_done, file.step, outcomes.pack(entries))
-        counts = Counter(file.counts) + outcomes.count(entries)
-        claim.save(tx, chunks_done=file.chunks_done + 1, counts=dict(counts), **position)
+        packed = outcomes.pack(entries)
+        place.come()
+        file = claim.file  # as the chunk before has left it
+        store.insert_outcomes(tx, file.id, file.chunks_done, file.step, packed)
+        counts = dict(Counter(file.counts) + outcomes.count(entries))
+        claim.save(tx, chunks_done=file.chunks_done + 1, rows_done=file.rows_done + rows, counts=counts)
 
-    write_in_one(claim.db, submissions, write, finish=work, failed=_failure)
+    while True:
+        try:
+            write_in_one(claim.db, submissions, write, finish=finish, failed=_failure)
+            break
+        except OutOfTurn:
+            place.stand()
     claim.refresh()
 
 

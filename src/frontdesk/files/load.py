@@ -15,9 +15,10 @@ from frontdesk.errors import FrontdeskError
 from frontdesk.files import modes, store
 from frontdesk.files.ahead import ahead
 from frontdesk.files.check import Checked, check
-from frontdesk.files.chunks import Line, Write, write_chunk
+from frontdesk.files.chunks import Line, Write, keys_of, write_chunk
 from frontdesk.files.claims import Claim
 from frontdesk.files.jobs import Step
+from frontdesk.files.lanes import Place, write_in_turn
 from frontdesk.files.reading import Reading, read_lines, refuse_differing
 from frontdesk.files.reading_process import read_lines_apart
 from frontdesk.files.rehearsal import rehearsing
@@ -25,6 +26,7 @@ from frontdesk.files.rows import Purpose
 
 # SQLite has one writer, so a chunk is short for the sake of those who wait.
 SQLITE_ROWS, POSTGRESQL_ROWS = 500, 2000
+LANES = 2  # on PostgreSQL
 APART_FROM_ROWS = 30_000  # a process takes a second to start
 
 # Who waits for SQLite's one writer looks every 0.1 s at the latest: so long a pause lets everybody in.
@@ -107,15 +109,23 @@ def _writer(claim: Claim, turn: Turn) -> AbstractContextManager[Write]:
 
 
 def _apply(claim: Claim, checked: Checked, turn: Turn, write: Write) -> None:
+    def apply(lines: list[Line], place: Place) -> None:
+        refuse_differing(lines, checked.repeats)
+        write_chunk(claim, lines, write, rows=len(lines), place=place)
+
+    alone = claim.db.is_sqlite or claim.file.dry_run
+    write_in_turn(_breathing(claim, turn), apply, keys_of=keys_of, lanes=1 if alone else LANES)
+    turn.breathe(claim, Step.APPLY, claim.file.rows_done)
+
+
+def _breathing(claim: Claim, turn: Turn) -> Iterator[list[Line]]:
     gave_way_at = time.monotonic()
     for lines in _lines(claim, turn):
         turn.breathe(claim, Step.APPLY, claim.file.rows_done)
         if claim.db.is_sqlite and time.monotonic() > gave_way_at + GIVE_WAY_AFTER_SECONDS:
             time.sleep(GIVE_WAY_SECONDS)
             gave_way_at = time.monotonic()
-        refuse_differing(lines, checked.repeats)
-        write_chunk(claim, lines, write, rows_done=claim.file.rows_done + len(lines))
-    turn.breathe(claim, Step.APPLY, claim.file.rows_done)
+        yield lines
 
 
 def _lines(claim: Claim, turn: Turn) -> Iterator[list[Line]]:

@@ -52,7 +52,8 @@ def end_missing(claim: Claim, checked: Checked, write: Write, breathe: Callable[
     done = 0
     for batch in _missing(claim, checked):
         breathe(done)
-        write_chunk(claim, [_line(claim.file, external_id, checked) for external_id in batch], write)
+        lines = [_line(claim.file, external_id, checked) for external_id in batch]
+        write_chunk(claim, lines, write, rows=0)
         done += len(batch)
 
 

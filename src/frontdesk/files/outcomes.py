@@ -1,10 +1,11 @@
 """What became of each row, packed by the chunk and unpacked for the report and for the undo; it decides nothing."""
 
-import json
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
+
+import orjson
 
 from frontdesk.db import Database
 from frontdesk.files import store
@@ -27,11 +28,11 @@ class Entry(NamedTuple):
 
 
 def pack(entries: Sequence[Entry]) -> bytes:
-    return zlib.compress(json.dumps(entries, separators=(",", ":"), check_circular=False).encode(), 1)
+    return zlib.compress(orjson.dumps([tuple(entry) for entry in entries]), 1)
 
 
 def unpack(content: bytes) -> list[Entry]:
-    rows: list[list[Any]] = json.loads(zlib.decompress(content))
+    rows: list[list[Any]] = orjson.loads(zlib.decompress(content))
     return [Entry(*row) for row in rows]
 
 

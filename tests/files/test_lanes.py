@@ -1,0 +1,133 @@
+"""Chunks that are written at the same time do what they would have done one after the other."""
+
+import random
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from frontdesk.files.lanes import OutOfTurn, Place, write_in_turn
+from tests.files.loading import Desk, csv_of, row
+
+KEYS = 10
+
+
+class Broken(Exception):
+    pass
+
+
+def test_items_are_written_together_and_committed_in_order() -> None:
+    together, done = threading.Barrier(2, timeout=10), []
+
+    def write(item: int, place: Place) -> None:
+        together.wait()
+        place.come()
+        done.append(item)
+
+    write_in_turn(range(20), write, keys_of=_no_keys, lanes=2)
+    assert done == list(range(20))
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 3])
+def test_nothing_is_committed_after_an_item_that_failed(lanes: int) -> None:
+    done = []
+
+    def write(item: int, place: Place) -> None:
+        if item == 5:
+            raise Broken
+        place.come()
+        done.append(item)
+
+    with pytest.raises(Broken):
+        write_in_turn(range(20), write, keys_of=_no_keys, lanes=lanes)
+    assert done == [0, 1, 2, 3, 4]
+
+
+def test_what_has_begun_ends_before_the_end_of_the_items_is_told() -> None:
+    done = []
+
+    def items() -> Iterator[int]:
+        yield from range(4)
+        raise Broken
+
+    def write(item: int, place: Place) -> None:
+        place.come()
+        done.append(item)
+
+    with pytest.raises(Broken):
+        write_in_turn(items(), write, keys_of=_no_keys, lanes=2)
+    assert done == [0, 1, 2, 3]
+
+
+def test_who_holds_what_the_one_before_waits_for_steps_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("frontdesk.files.lanes.PATIENCE_SECONDS", 0.01)
+    free, done = threading.Event(), []
+
+    def write(item: int, place: Place) -> None:
+        if item == 0:
+            assert free.wait(10)  # what the second one holds
+        else:
+            with pytest.raises(OutOfTurn):
+                place.come()
+            free.set()
+            place.stand()
+            place.come()
+        done.append(item)
+
+    write_in_turn(range(2), write, keys_of=_no_keys, lanes=2)
+    assert done == [0, 1]
+
+
+def test_items_that_share_a_key_are_not_written_together() -> None:
+    writing: list[int] = []
+
+    def write(item: int, place: Place) -> None:
+        writing.append(item)
+        place.come()
+        assert writing == [item]
+        writing.remove(item)
+
+    write_in_turn(range(50), write, keys_of=lambda _item: {"shared"}, lanes=2)
+    assert writing == []
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_neighbours_that_fight_over_keys_end_as_in_one_chunk(desk: Desk, seed: int) -> None:
+    """Each row takes keys that another row of the file holds, gives up or wants."""
+    apart, together = (
+        _load_twice(desk, "a", seed, chunk_rows=2),
+        _load_twice(desk, "b", seed, chunk_rows=1000),
+    )
+    assert apart == together
+    assert {"created", "refused"} <= {line[1] for line in apart[0]}
+
+
+def _no_keys(_item: int) -> set[str]:
+    return set()
+
+
+def _load_twice(desk: Desk, prefix: str, seed: int, *, chunk_rows: int) -> tuple[list[Any], list[Any]]:
+    """The report of a second file over the members of a first one, and what is stored then."""
+    draw = random.Random(seed)
+    desk.turn = replace(desk.turn, chunk_rows=1000)
+    desk.load(csv_of(_row(prefix, n, member=n, email=n) for n in range(KEYS)))
+    desk.turn = replace(desk.turn, chunk_rows=chunk_rows)
+    rows = [
+        _row(prefix, n, member=draw.randrange(4 * KEYS), email=draw.randrange(4 * KEYS))
+        for n in draw.sample(range(2 * KEYS), 2 * KEYS)
+    ]
+    file = desk.load(csv_of(rows))
+    names = ("external_id", "member_id", "email")
+    stored = [
+        [str(found[name]).removeprefix(prefix) for name in names]
+        for key, found in sorted(desk.members().items())
+        if key.startswith(prefix)
+    ]
+    return desk.outcomes(file), stored
+
+
+def _row(prefix: str, number: int, *, member: int, email: int) -> dict[str, Any]:
+    keys = {"external_id": f"{prefix}{number:03d}", "member_id": f"{prefix}{member:03d}"}
+    return row(0, **keys, email=f"{prefix}{email}@example.com")
