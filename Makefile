@@ -49,7 +49,7 @@ bench: setup ## The benchmarks, beside what they are measured against
 	@$(BIN)/python -m bench.delivery
 
 bench-all: bench bench-wait ## Every benchmark, one after the other: an hour
-	@for part in memory queue_events queue_read delivery readers file_load; do $(BIN)/python -m bench.$$part || exit 1; done
+	@for part in memory queue_events queue_read delivery readers file_load beside_load; do $(BIN)/python -m bench.$$part || exit 1; done
 
 bench-wait: setup ## How wrong the wait estimate is, beside what else is in use: minutes
 	@$(BIN)/python -m bench.wait

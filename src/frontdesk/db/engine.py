@@ -33,7 +33,8 @@ OLDEST_SAFE_SQLITE = (3, 51, 3)
 WAIT_SECONDS = 5
 STATEMENT_SECONDS = 8  # PostgreSQL ends a statement that takes longer
 SILENT_SECONDS = 9  # and one that has said nothing even then is hung, or gone
-PAUSE_SECONDS = 0.25  # how long SQLite waits for a lock before we look whether we still want it
+LOOK_MILLISECONDS = 2  # how often a writer looks whether SQLite's file is free
+BUSY_MILLISECONDS = 250  # how long anything else waits in SQLite, which is rare
 POOL_SIZE = 16  # more than there are threads, so that none waits for a connection
 
 WAIT_FOR_LOCKS = "SELECT set_config('lock_timeout', %s, true)"  # in this transaction
@@ -130,25 +131,21 @@ class Database:
         self.engine.dispose()
 
     def _begin_sqlite(self, connection: Connection) -> None:
-        """BEGIN, which for a writer waits until the file is free: in short pauses, so that the wait can be cut short."""
+        """BEGIN, which for a writer waits until the file is free, looking often: SQLite by itself looks ever more seldom,
+        and whoever writes one transaction after the other would never be caught between two."""
         options = connection.get_execution_options()
         begin = str(options.get("begin", "BEGIN"))
-        wanted_until = time.monotonic() + float(options.get("wait_seconds", WAIT_SECONDS)) - PAUSE_SECONDS
         driver: Any = connection.connection.driver_connection
-        while True:
-            now = time.monotonic()
-            if now >= wanted_until or now >= self._give_up_at:
-                connection.exec_driver_sql(begin)  # the last attempt, whose error is everybody's
-                return
-            try:
-                driver.execute(begin)
-            except pysqlite3.OperationalError as error:
-                if error.sqlite_errorcode != pysqlite3.SQLITE_BUSY:
-                    raise DBAPIError.instance(
-                        begin, None, error, pysqlite3.Error, hide_parameters=True
-                    ) from None
-            else:
-                return
+        if begin == "BEGIN":
+            connection.exec_driver_sql(begin)
+            return
+        wanted_until = time.monotonic() + float(options.get("wait_seconds", WAIT_SECONDS))
+        with _looking_often(driver):
+            while not _begins(driver, begin):
+                now = time.monotonic()
+                if now >= wanted_until or now >= self._give_up_at:
+                    connection.exec_driver_sql(begin)  # the last attempt, whose error is everybody's
+                    return
 
     def _set_foreign_keys(self, connection: Connection, *, on: bool) -> None:
         driver: Any = connection.connection.driver_connection
@@ -204,6 +201,26 @@ def _sqlite_engine(path: str, url: str, *, pool_size: int) -> Engine:
     return engine
 
 
+def _begins(driver: Any, begin: str) -> bool:
+    """Whether the transaction has begun; False while another one writes."""
+    try:
+        driver.execute(begin)
+    except pysqlite3.OperationalError as error:
+        if error.sqlite_errorcode != pysqlite3.SQLITE_BUSY:
+            raise DBAPIError.instance(begin, None, error, pysqlite3.Error, hide_parameters=True) from None
+        return False
+    return True
+
+
+@contextmanager
+def _looking_often(driver: Any) -> Iterator[None]:
+    driver.execute(f"PRAGMA busy_timeout={LOOK_MILLISECONDS}")
+    try:
+        yield
+    finally:
+        driver.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
+
+
 def _refuse_missing(path: Path, *_: object) -> None:
     """SQLite itself would make an empty database."""
     try:
@@ -218,9 +235,7 @@ def _prepare_sqlite(connection: Any, _record: object) -> None:
     connection.isolation_level = None  # the driver must not begin by itself; _begin_sqlite does
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "cache_size=-16384"):
         connection.execute(f"PRAGMA {pragma}")
-    connection.execute(
-        f"PRAGMA busy_timeout={round(PAUSE_SECONDS * 1000)}"
-    )  # a writer's BEGIN waits by itself
+    connection.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
 
 
 def _postgresql_engine(url: str, *, pool_size: int) -> Engine:

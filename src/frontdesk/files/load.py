@@ -25,12 +25,12 @@ from frontdesk.files.rehearsal import rehearsing
 from frontdesk.files.rows import Purpose
 
 # SQLite has one writer, so a chunk is short for the sake of those who wait.
-SQLITE_ROWS, POSTGRESQL_ROWS = 500, 2000
+SQLITE_ROWS, POSTGRESQL_ROWS = 250, 2000
 LANES = 2  # on PostgreSQL
 APART_FROM_ROWS = 30_000  # a process takes a second to start
 
-# Who waits for SQLite's one writer looks every 0.1 s at the latest: so long a pause lets everybody in.
-GIVE_WAY_AFTER_SECONDS, GIVE_WAY_SECONDS = 0.8, 0.11
+# Between two chunks, whoever waits for SQLite's one writer looks at least twice.
+GIVE_WAY_SECONDS = 0.005
 
 
 class Stopped(Exception):
@@ -119,12 +119,10 @@ def _apply(claim: Claim, checked: Checked, turn: Turn, write: Write) -> None:
 
 
 def _breathing(claim: Claim, turn: Turn) -> Iterator[list[Line]]:
-    gave_way_at = time.monotonic()
     for lines in _lines(claim, turn):
         turn.breathe(claim, Step.APPLY, claim.file.rows_done)
-        if claim.db.is_sqlite and time.monotonic() > gave_way_at + GIVE_WAY_AFTER_SECONDS:
+        if claim.db.is_sqlite:
             time.sleep(GIVE_WAY_SECONDS)
-            gave_way_at = time.monotonic()
         yield lines
 
 
