@@ -101,6 +101,21 @@ def test_a_file_is_undone_once(desk: Desk) -> None:
         desk.undo(file)
 
 
+def test_after_an_undo_of_an_undo_the_last_of_them_is_the_one_to_undo(desk: Desk) -> None:
+    file = desk.load(csv_of([row(1)]))
+    undo = desk.undo(file)
+    redo = desk.undo(undo)
+    for earlier in (file, undo):
+        with pytest.raises(FrontdeskError) as caught:
+            desk.undo(earlier)
+        told = caught.value.detail
+        assert ("already" in told) == (earlier is undo)
+        assert f"file {redo.id}" in told
+    assert desk.undo(redo).counts == {"withdrawn": 1}
+    with pytest.raises(FrontdeskError, match="undone already, by file 4"):
+        desk.undo(file)
+
+
 def test_a_full_files_endings_are_taken_back_too(desk: Desk) -> None:
     desk.load(csv_of(row(n) for n in range(1500)))
     before = desk.members()
@@ -152,5 +167,8 @@ def test_an_undo_restores_byte_equal_records_and_its_undo_brings_the_change_back
     undo = desk.undo(file)
     assert "refused" not in undo.counts
     assert desk.members() == before
-    assert "refused" not in desk.undo(undo).counts
+    redo = desk.undo(undo)
+    assert "refused" not in redo.counts
     assert desk.members() == after
+    assert desk.undo(redo).counts == undo.counts
+    assert desk.members() == before

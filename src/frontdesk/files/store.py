@@ -23,6 +23,11 @@ def find_file(tx: Tx, file_id: int) -> dict[str, Any] | None:
     return dict(row) if row else None
 
 
+def lock_file(tx: Tx, file_id: int) -> None:
+    """Let nobody else decide about the file until the transaction has ended."""
+    tx.execute(select(_columns.id).where(_columns.id == file_id).with_for_update())
+
+
 def newest_files(tx: Tx, account_id: int | None, limit: int) -> list[dict[str, Any]]:
     query = select(eligibility_files).order_by(_columns.id.desc()).limit(limit)
     if account_id is not None:
