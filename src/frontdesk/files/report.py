@@ -17,6 +17,8 @@ COLUMNS = ("row", "external_id", "outcome", "code", "field", "hint")
 HINTS = WARNINGS | {
     "differs": "The stored record has another value.",
     "ended_by_absence": "A full file does not name the member.",
+    "ends_on_first_day": "The member's access was to begin after the file's date; it ends on the day it begins.",
+    "still_ended": "The member's access has ended, and the row has no expiry_date: it stays so. Clear it to go on.",
 }
 
 # A spreadsheet takes a cell that begins so for a formula.
