@@ -165,3 +165,13 @@ def test_a_chunk_of_many_changes_writes_whatever_changes_in_any_of_its_records(d
         assert found["email_folded"] == wanted["email"].lower()
         assert found["plan_id"] == desk.customer.plan_ids[1]
     assert desk.load(lines_of(sent), plan=1).counts == {"unchanged": 150}
+
+
+def test_a_row_that_the_reader_refuses_is_told_once_why(desk: Desk) -> None:
+    file = desk.load(b'{"external_id": "E1",\n[]\n' + lines_of([row(1)]))
+    assert desk.outcomes(file) == [(1, "refused", "not_json"), (2, "refused", "not_json"), (3, "created", "")]
+
+
+def test_keys_of_json_lines_that_are_no_field_are_named(desk: Desk) -> None:
+    file = desk.load(lines_of([row(1, zip_code="1"), row(2, zip_code="2", E_Mail="x")]))
+    assert (file.counts, file.ignored) == ({"created": 2}, ["zip_code", "E_Mail"])
