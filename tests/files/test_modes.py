@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from frontdesk.files import EligibilityFile, approve_file, cancel_file
+from frontdesk.files import EligibilityFile, WrongState, approve_file, cancel_file
 from tests.files.loading import Desk, csv_of, lines_of, row
 
 
@@ -136,6 +136,18 @@ def test_a_held_file_that_is_cancelled_ends_nobody(desk: Desk) -> None:
         assert cancel_file(tx, held.id, desk.asked(), account_id=None).state == "cancelled"
     assert set(expiries(desk).values()) == {None}
     assert desk.count("file_parts") == 0
+
+
+def test_a_held_file_that_a_newer_full_one_has_overtaken_is_not_approved(desk: Desk) -> None:
+    """The sender has mended the file; approved by mistake, the old one would end whom the new one names."""
+    desk.load(csv_of(row(n) for n in range(60)))
+    held = desk.load(csv_of([row(1)]), full=True)
+    assert desk.load(csv_of(row(n) for n in range(60)), full=True).counts == {"unchanged": 60}
+    with pytest.raises(WrongState, match="newer full file of the plan, file 3,"):
+        approve(desk, held)
+    with desk.db.write() as tx:
+        cancel_file(tx, held.id, desk.asked(), account_id=None)
+    assert set(expiries(desk).values()) == {None}
 
 
 def test_an_account_goes_on_with_other_files_while_one_is_held(desk: Desk) -> None:

@@ -162,8 +162,13 @@ def list_files(tx: Tx, *, account_id: int | None, limit: int) -> list[Eligibilit
 def approve_file(
     tx: Tx, file_id: int, asked: Asked, *, account_id: int | None, plan_id: int | None = None
 ) -> EligibilityFile:
-    """Let a held file end the members that it does not name. Raises NotFound, WrongState when it is not held."""
+    """Let a held file end the members that it does not name. Raises NotFound; WrongState when it is not held, or a newer
+    one was applied: whom that names may stand in this one no more.
+    """
     file = get_file(tx, file_id, account_id=account_id, plan_id=plan_id)
+    newer = store.newer_full(tx, file.plan_id, file_id) if file.state == FileState.HELD else None
+    if newer is not None:
+        raise WrongState(f"A newer full file of the plan, file {newer}, was applied since. Cancel this one.")
     changes = {"state": FileState.WAITING.value, "approved": True, "problem": None}
     if not store.change_state(tx, file_id, (FileState.HELD,), changes):
         raise WrongState(f"The file is {file.state}; only one that is held can be approved.")

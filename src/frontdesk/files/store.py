@@ -100,6 +100,18 @@ def last_full_rows(tx: Tx, plan_id: int, before_id: int) -> int | None:
     return tx.execute(query).scalar()
 
 
+def newer_full(tx: Tx, plan_id: int, after_id: int) -> int | None:
+    """The newest full file of the plan that was applied after this one came."""
+    query = select(func.max(_columns.id)).where(
+        _columns.plan_id == plan_id,
+        _columns.id > after_id,
+        _columns.mode == "full",
+        _columns.state == "done",
+        _columns.dry_run.is_(False),
+    )
+    return tx.execute(query).scalar()
+
+
 def find_mapping(tx: Tx, account_id: int) -> dict[str, Any] | None:
     query = select(file_mappings.c.mapping).where(file_mappings.c.account_id == account_id)
     return tx.execute(query).scalar()
