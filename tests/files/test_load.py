@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from frontdesk.db import Database
-from frontdesk.files import FileState
+from frontdesk.files import FileState, summary
 from tests.conftest import SetClock
 from tests.factories import make_customer
 from tests.files.loading import Desk, csv_of, lines_of, row
@@ -175,3 +175,8 @@ def test_a_row_that_the_reader_refuses_is_told_once_why(desk: Desk) -> None:
 def test_keys_of_json_lines_that_are_no_field_are_named(desk: Desk) -> None:
     file = desk.load(lines_of([row(1, zip_code="1"), row(2, zip_code="2", E_Mail="x")]))
     assert (file.counts, file.ignored) == ({"created": 2}, ["zip_code", "E_Mail"])
+
+
+def test_a_file_that_was_stopped_says_how_it_goes_on(desk: Desk) -> None:
+    file = desk.hand_in(csv_of([row(1)]))
+    assert f"frontdesk file resume {file.id}" in " ".join(summary(file))

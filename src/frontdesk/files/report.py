@@ -64,4 +64,11 @@ def lines_of(entry: Entry) -> Iterator[Line]:
 
 
 def _harmless(text: str) -> str:
-    return "'" + text if text.startswith(_FORMULA_STARTS) else text
+    if ";" in text:
+        # Where the comma is the decimal sign, spreadsheets part cells at semicolons, within quotation marks too.
+        return ";".join(map(_begun_harmlessly, text.split(";")))
+    return _begun_harmlessly(text)
+
+
+def _begun_harmlessly(text: str) -> str:
+    return "'" + text if text.lstrip(" ").startswith(_FORMULA_STARTS) else text

@@ -51,6 +51,8 @@ def summary(file: EligibilityFile) -> list[str]:
         lines = [f"{what} {file.id} has failed: {counted or 'nothing was applied'}."]
     else:
         lines = [f"{what} {file.id} is {file.state}: {counted or 'no rows'}."]
+    if file.state == FileState.WAITING:
+        lines.append(f"It goes on, where it stopped, with a worker or with: frontdesk file resume {file.id}")
     if file.problem is not None:
         lines.append(str(file.problem["message"]))
     if file.is_braked and file.dry_run:
