@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from frontdesk.access.scopes import Scope
+from frontdesk.audit import list_entries
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database
-from frontdesk.files import Turn, run_next
+from frontdesk.files import Turn, run_next, set_mapping
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer
 from tests.files.loading import csv_of, lines_of, row
@@ -106,3 +107,97 @@ def test_an_upload_above_the_limit_is_refused_and_leaves_nothing(
     with db.read() as tx:
         assert tx.exec_driver_sql("SELECT count(*) FROM eligibility_files").scalar() == 0
         assert tx.exec_driver_sql("SELECT count(*) FROM file_parts").scalar() == 0
+
+
+def act(api: Api, customer: Customer, file_id: int, deed: str) -> Any:
+    return api.request("POST", f"{address(customer)}/{file_id}/{deed}")
+
+
+def held(api: Api, db: Database, customer: Customer, clock: SetClock) -> int:
+    """A full file that would end 40 members."""
+    upload(api, customer, csv_of(row(n) for n in range(41)))
+    assert work(db, clock)
+    file_id = upload(api, customer, csv_of([row(0)]), "?mode=full").json()["data"]["id"]
+    assert work(db, clock)
+    return int(file_id)
+
+
+def test_a_held_file_is_approved_by_its_customer(
+    api: Api, db: Database, customer: Customer, clock: SetClock
+) -> None:
+    file_id = held(api, db, customer, clock)
+    approved = act(api, customer, file_id, "approve")
+    assert (approved.status_code, approved.json()["data"]["state"]) == (200, "waiting")
+    assert work(db, clock)
+    assert api.get(f"{address(customer)}/{file_id}").json()["data"]["counts"] == {"unchanged": 1, "ended": 40}
+    again = act(api, customer, file_id, "approve")
+    assert (again.status_code, again.json()["errors"][0]["code"]) == (422, "wrong_state")
+
+
+def test_a_held_file_is_cancelled_by_its_customer(
+    api: Api, db: Database, customer: Customer, clock: SetClock
+) -> None:
+    file_id = held(api, db, customer, clock)
+    cancelled = act(api, customer, file_id, "cancel")
+    assert (cancelled.status_code, cancelled.json()["data"]["state"]) == (200, "cancelled")
+    assert not work(db, clock)
+
+
+def test_a_file_is_undone_by_its_customer_and_the_undo_is_a_file(
+    api: Api, db: Database, customer: Customer, clock: SetClock
+) -> None:
+    file_id = upload(api, customer, csv_of([row(1)])).json()["data"]["id"]
+    assert work(db, clock)
+    undo = act(api, customer, file_id, "undo")
+    assert (undo.status_code, undo.json()["data"]["undoes_id"]) == (202, file_id)
+    path = undo.headers["Location"].removeprefix("https://api.example.com")
+    assert work(db, clock)
+    assert api.get(path).json()["data"]["counts"] == {"withdrawn": 1}
+    assert [
+        line["action"] for line in db.ask(list_entries) if line["subject_id"] == undo.json()["data"]["id"]
+    ][-1] == "file.undo_asked"
+    again = act(api, customer, file_id, "undo")
+    assert (again.status_code, "undone already" in again.json()["errors"][0]["message"]) == (422, True)
+
+
+def test_another_accounts_file_is_not_decided_about(
+    api: Api, db: Database, customer: Customer, clock: SetClock
+) -> None:
+    file_id = held(api, db, customer, clock)
+    other = make_customer(db, name="Somebody")
+    for deed in ("approve", "cancel", "undo"):
+        assert act(api.as_(other.token), customer, file_id, deed).status_code == 404
+        assert (
+            api.post(f"/v2/plans/{customer.plan_ids[1]}/eligibility-files/{file_id}/{deed}").status_code
+            == 404
+        )
+    assert api.get(f"{address(customer)}/{file_id}").json()["data"]["state"] == "held"
+
+
+def test_a_misspelt_dry_run_is_refused_and_nothing_is_taken(
+    api: Api, db: Database, customer: Customer
+) -> None:
+    refused = upload(api, customer, csv_of([row(1)]), "?dryrun=true")
+    assert refused.status_code == 422
+    assert refused.json()["errors"] == [
+        {"field": "dryrun", "code": "unknown_parameter", "message": "there is no such parameter"}
+    ]
+    with db.read() as tx:
+        assert tx.exec_driver_sql("SELECT count(*) FROM eligibility_files").scalar() == 0
+
+
+def test_a_file_in_a_form_is_refused(api: Api, customer: Customer) -> None:
+    refused = api.request("POST", address(customer), files={"file": ("members.csv", csv_of([row(1)]))})
+    assert refused.status_code == 415
+
+
+def test_an_upload_is_read_by_the_accounts_mapping(
+    api: Api, db: Database, customer: Customer, clock: SetClock
+) -> None:
+    mapping = {"columns": {"Employee No": "external_id"}, "delimiter": "|"}
+    with db.write() as tx:
+        set_mapping(tx, customer.account_id, mapping, now=clock())
+    content = csv_of([row(1)]).replace(b",", b"|").replace(b"external_id", b"Employee No")
+    path = f"{address(customer)}/{upload(api, customer, content).json()['data']['id']}"
+    assert work(db, clock)
+    assert api.get(path).json()["data"]["counts"] == {"created": 1}

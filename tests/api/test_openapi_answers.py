@@ -21,7 +21,8 @@ from tests.factories import Customer, make_customer
 from tests.files.loading import Desk, csv_of, row
 
 OPERATIONS = {operation["operationId"]: (path, method, operation) for path, method, operation in operations()}
-OF_FILES = {"showEligibilityFile", "reportEligibilityFile"}
+OF_DEEDS = {"approveEligibilityFile", "cancelEligibilityFile", "undoEligibilityFile"}
+OF_FILES = {"showEligibilityFile", "reportEligibilityFile"} | OF_DEEDS
 OF_V2 = {"listPlans", "showPlan", "changePlan", "enrolMember", "uploadEligibilityFile"} | OF_FILES
 OF_TOKENS = OF_V2 | {"metrics"}
 OF_JSON = {"changePlan", "enrolMember"}
@@ -159,6 +160,9 @@ RECIPES: tuple[tuple[set[str], str, Recipe], ...] = (
     ({"showEligibilityFile"}, "200/done", lambda tries: tries.send()),
     ({"showEligibilityFile"}, "200/held", a_file_that_is_held),
     ({"showEligibilityFile"}, "200/failed", lambda tries: tries.send(file=tries.load(UNREADABLE).id)),
+    ({"approveEligibilityFile"}, "200/approved", a_file_that_is_held),
+    ({"cancelEligibilityFile"}, "200/cancelled", a_file_that_is_held),
+    ({"undoEligibilityFile"}, "202/waiting", lambda tries: tries.send()),
     ({"reportEligibilityFile"}, "200/jsonl", lambda tries: tries.send()),
     ({"reportEligibilityFile"}, "200/csv", lambda tries: tries.send(query="?format=csv")),
     (OF_TOKENS, "400/two_tokens", with_two_tokens),
@@ -182,7 +186,9 @@ RECIPES: tuple[tuple[set[str], str, Recipe], ...] = (
     (OF_JSON | OF_OAUTH, "413/large", lambda tries: tries.raw(b" " * 65_537)),
     ({"uploadEligibilityFile"}, "413/large", lambda tries: tries.send(headers={"Content-Length": str(2**31)})),
     (OF_JSON | OF_OAUTH, "415/type", lambda tries: tries.raw(b"{}", "text/plain")),
+    ({"uploadEligibilityFile"}, "415/form", lambda tries: tries.raw(b"x", "multipart/form-data; boundary=x")),
     (set(INVALID), "422/faults", with_invalid_fields),
+    ({"undoEligibilityFile"}, "422/faults", a_file_that_waits),
     (set(OPERATIONS), "431/long", lambda tries: tries.send(headers={"X-Long": "x" * 16_384})),
     (OF_TOKENS, "429/limited", beyond_the_limit),
     (OF_OAUTH, "429/rate_limited", after_many_failures),
@@ -242,7 +248,8 @@ def check_body(answer: Any, response: dict[str, Any], example: str) -> None:
     elif "member_id" in body:
         assert body == shown | {"id": body["id"]}
     elif "report" in body.get("links", {}):
-        assert body["data"] == shown["data"] | {"id": body["data"]["id"]}
+        ids = {name: body["data"][name] for name in ("id", "undoes_id") if shown["data"][name]}
+        assert body["data"] == shown["data"] | ids
     else:
         assert set(body) == set(shown)
 

@@ -114,3 +114,43 @@ def test_an_accounts_mapping_reads_the_files_that_bring_none(
     assert cli.json("file", "load", str(path), "--plan", plan)["counts"] == {"created": 1}
     cli.json("file", "mapping", "--account", "1", "--clear")
     assert cli.run("file", "load", str(path), "--plan", plan).exit_code == 1
+
+
+def test_a_mapping_with_faults_is_refused_with_all_of_them(
+    cli: CommandLine, plan: str, tmp_path: Path
+) -> None:
+    mapping = tmp_path / "mapping.json"
+    mapping.write_text('{"columns": {"Zip": "postcode"}, "delimiter": "#", "external_id": "REF*0F"}')
+    for command in (
+        ("load", written(tmp_path, [row(1)]), "--plan", plan, "--mapping", str(mapping)),
+        ("mapping", "--account", "1", "--set", str(mapping)),
+    ):
+        told = cli.refused("file", *command)
+        assert told.startswith("Error: The mapping's columns.Zip must be a field of a member.\n")
+        assert "The mapping's delimiter must be" in told
+        assert "The mapping's external_id must not be REF*0F" in told
+    assert "say one of them" in cli.refused(
+        *("file", "mapping", "--account", "1", "--set", str(mapping), "--clear"), status=2
+    )
+
+
+def test_a_report_that_cannot_be_written_says_so(cli: CommandLine, plan: str, tmp_path: Path) -> None:
+    cli.json("file", "load", written(tmp_path, [row(1)]), "--plan", plan)
+    told = cli.refused("file", "report", "1", "--out", str(tmp_path / "nowhere" / "report.csv"))
+    assert "can't be written" in told
+    out = tmp_path / "report.csv"
+    cli.refused("file", "report", "7", "--out", str(out))
+    assert not out.exists()
+
+
+def test_what_was_known_at_a_second_that_the_history_shows_includes_it(
+    cli: CommandLine, plan: str, tmp_path: Path
+) -> None:
+    cli.json("file", "load", written(tmp_path, [row(1)]), "--plan", plan)
+    since = cli.json("member", "eligible", "E00001", "--on", "2026-03-01")["known_since"]
+    asked = ("member", "eligible", "E00001", "--on", "2026-03-01", "--as-known-on")
+    assert cli.json(*asked, since)["eligible"] is True
+    assert cli.json(*asked, since[:10])["eligible"] is True
+    assert cli.json(*asked, since[:10] + "T00:00:00Z")["reason"] == "not_enrolled"
+    for wrong in ("2026-13-01", "2026-03-01T12:00:00", "yesterday"):
+        assert "must be a date or a time in UTC" in cli.refused(*asked, wrong, status=2)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from frontdesk.db import Database
-from frontdesk.files import FileState
+from frontdesk.files import FileState, summary
 from tests.conftest import SetClock
 from tests.factories import make_customer
 from tests.files.loading import Desk, csv_of, lines_of, row
@@ -165,3 +165,18 @@ def test_a_chunk_of_many_changes_writes_whatever_changes_in_any_of_its_records(d
         assert found["email_folded"] == wanted["email"].lower()
         assert found["plan_id"] == desk.customer.plan_ids[1]
     assert desk.load(lines_of(sent), plan=1).counts == {"unchanged": 150}
+
+
+def test_a_row_that_the_reader_refuses_is_told_once_why(desk: Desk) -> None:
+    file = desk.load(b'{"external_id": "E1",\n[]\n' + lines_of([row(1)]))
+    assert desk.outcomes(file) == [(1, "refused", "not_json"), (2, "refused", "not_json"), (3, "created", "")]
+
+
+def test_keys_of_json_lines_that_are_no_field_are_named(desk: Desk) -> None:
+    file = desk.load(lines_of([row(1, zip_code="1"), row(2, zip_code="2", E_Mail="x")]))
+    assert (file.counts, file.ignored) == ({"created": 2}, ["zip_code", "E_Mail"])
+
+
+def test_a_file_that_was_stopped_says_how_it_goes_on(desk: Desk) -> None:
+    file = desk.hand_in(csv_of([row(1)]))
+    assert f"frontdesk file resume {file.id}" in " ".join(summary(file))

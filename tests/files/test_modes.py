@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from frontdesk.files import EligibilityFile, approve_file, cancel_file
+from frontdesk.files import EligibilityFile, WrongState, approve_file, cancel_file
 from tests.files.loading import Desk, csv_of, lines_of, row
 
 
@@ -43,6 +43,41 @@ def test_a_full_file_ends_nobody_of_another_plan_and_nobody_twice(desk: Desk) ->
     assert [str(day) for day in expiries(desk).values()] == ["None", "2026-11-20", "None"]
 
 
+def test_who_was_to_begin_later_ends_on_the_first_day_once_and_the_report_says_so(desk: Desk) -> None:
+    """expiry_date is never before effective_date (CONTRACT, Dates), and nobody may keep an access that goes on for ever."""
+    desk.load(csv_of([row(1), row(2, effective_date="2027-01-01")]))
+    before = desk.members()
+    dry, file = (desk.load(csv_of([row(1)]), full=True, dry_run=each) for each in (True, False))
+    assert dry.counts == file.counts == {"unchanged": 1, "ended": 1, "warned": 1}
+    assert desk.report(dry) == desk.report(file)
+    assert desk.outcomes(file)[1:] == [
+        (None, "ended", "ended_by_absence"),
+        (None, "warned", "ends_on_first_day"),
+    ]
+    assert str(expiries(desk)["E00002"]) == "2027-01-01"
+    assert desk.load(csv_of([row(1)]), full=True).counts == {"unchanged": 1}
+    desk.undo(file)
+    assert desk.members() == before
+
+
+@pytest.mark.parametrize("begins", ["2026-01-01", "2027-01-01"])
+def test_who_comes_back_to_a_full_file_stays_ended_and_that_is_told(desk: Desk, begins: str) -> None:
+    desk.load(csv_of([row(1), row(2, effective_date=begins)]))
+    desk.load(csv_of([row(1)]), full=True)
+    back = desk.load(csv_of([row(1), row(2, effective_date=begins)]), full=True)
+    assert back.counts == {"unchanged": 2, "warned": 1}
+    assert desk.outcomes(back)[1:] == [(3, "unchanged", ""), (3, "warned", "still_ended")]
+    again = desk.load(lines_of([row(1), row(2, expiry_date=None)]), full=True)
+    assert again.counts == {"unchanged": 1, "updated": 1}
+    assert set(expiries(desk).values()) == {None}
+
+
+def test_a_row_that_says_when_the_access_ended_is_not_warned_of(desk: Desk) -> None:
+    content = csv_of([row(1, expiry_date="2026-03-01")], columns=(*row(1), "expiry_date"))
+    desk.load(content)
+    assert desk.load(content).counts == {"unchanged": 1}
+
+
 def test_a_member_changed_after_the_work_began_is_not_ended(desk: Desk) -> None:
     desk.load(csv_of([row(1), row(2)]))
     file = desk.hand_in(csv_of([row(1)]), full=True)
@@ -57,6 +92,7 @@ def test_the_brake_holds_a_file_that_would_end_too_many_until_it_is_approved(des
     desk.load(csv_of(row(n) for n in range(60)))
     held = desk.load(csv_of([*(row(n) for n in range(34)), row(100)]), full=True)
     assert (held.state, held.counts, held.members_missing) == ("held", {"unchanged": 34, "created": 1}, 26)
+    assert held.finished_at is None
     assert set(expiries(desk).values()) == {None}
     done = approve(desk, held)
     assert (done.state, done.counts) == ("done", {"unchanged": 34, "created": 1, "ended": 26})
@@ -100,6 +136,18 @@ def test_a_held_file_that_is_cancelled_ends_nobody(desk: Desk) -> None:
         assert cancel_file(tx, held.id, desk.asked(), account_id=None).state == "cancelled"
     assert set(expiries(desk).values()) == {None}
     assert desk.count("file_parts") == 0
+
+
+def test_a_held_file_that_a_newer_full_one_has_overtaken_is_not_approved(desk: Desk) -> None:
+    """The sender has mended the file; approved by mistake, the old one would end whom the new one names."""
+    desk.load(csv_of(row(n) for n in range(60)))
+    held = desk.load(csv_of([row(1)]), full=True)
+    assert desk.load(csv_of(row(n) for n in range(60)), full=True).counts == {"unchanged": 60}
+    with pytest.raises(WrongState, match="newer full file of the plan, file 3,"):
+        approve(desk, held)
+    with desk.db.write() as tx:
+        cancel_file(tx, held.id, desk.asked(), account_id=None)
+    assert set(expiries(desk).values()) == {None}
 
 
 def test_an_account_goes_on_with_other_files_while_one_is_held(desk: Desk) -> None:

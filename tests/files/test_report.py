@@ -16,6 +16,13 @@ def test_cells_that_a_spreadsheet_takes_for_formulas_are_made_harmless(desk: Des
     assert cells == [*(f"'{key}" for key in keys[:-1]), "E1"]
 
 
+def test_a_formula_behind_a_semicolon_is_made_harmless_too(desk: Desk) -> None:
+    """Spreadsheets of half the world part cells there."""
+    desk_file = desk.load(csv_of([row(1, external_id="E1;=cmd|' /C calc'!A0; +1;x-1")]))
+    text = b"".join(report_csv(desk.db, desk_file.id)).decode()
+    assert list(csv.reader(io.StringIO(text)))[1][1] == "E1;'=cmd|' /C calc'!A0;' +1;x-1"
+
+
 def test_a_row_has_a_line_per_outcome_fault_and_warning() -> None:
     refused = Entry(2, "E1", "refused", 0, [("dob", "not_a_date", "must be"), ("zipcode", "required", "is")])
     assert [line[3:5] for line in lines_of(refused)] == [("not_a_date", "dob"), ("required", "zipcode")]

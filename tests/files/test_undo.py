@@ -101,6 +101,21 @@ def test_a_file_is_undone_once(desk: Desk) -> None:
         desk.undo(file)
 
 
+def test_after_an_undo_of_an_undo_the_last_of_them_is_the_one_to_undo(desk: Desk) -> None:
+    file = desk.load(csv_of([row(1)]))
+    undo = desk.undo(file)
+    redo = desk.undo(undo)
+    for earlier in (file, undo):
+        with pytest.raises(FrontdeskError) as caught:
+            desk.undo(earlier)
+        told = caught.value.detail
+        assert ("already" in told) == (earlier is undo)
+        assert f"file {redo.id}" in told
+    assert desk.undo(redo).counts == {"withdrawn": 1}
+    with pytest.raises(FrontdeskError, match="undone already, by file 4"):
+        desk.undo(file)
+
+
 def test_a_full_files_endings_are_taken_back_too(desk: Desk) -> None:
     desk.load(csv_of(row(n) for n in range(1500)))
     before = desk.members()
@@ -118,6 +133,7 @@ maybe = st.none() | st.sampled_from(["a@example.com", "B@example.com", "c@exampl
 def a_row(number: int, last_name: str, member: int, email: Any, keys: list[str]) -> dict[str, Any]:
     return row(
         number,
+        effective_date="2027-01-01" if number == 1 else "2026-01-01",
         last_name=last_name,
         member_id=f"M{member:05d}",
         email=email,
@@ -139,7 +155,7 @@ rows = st.lists(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(first=rows, second=rows, plan=st.integers(0, 1), full=st.booleans())
-def test_an_undo_restores_byte_equal_records_and_its_undo_brings_the_change_back(
+def test_a_dry_run_tells_the_same_and_an_undo_restores_byte_equal_records_and_its_undo_brings_the_change_back(
     db: Database, clock: SetClock, first: Any, second: Any, plan: int, full: bool
 ) -> None:
     desk = Desk(db, make_customer(db, name="Undo"), clock)
@@ -147,10 +163,16 @@ def test_an_undo_restores_byte_equal_records_and_its_undo_brings_the_change_back
         tx.exec_driver_sql("UPDATE members SET uniqueness_scope = -id")  # earlier examples are out of the way
     desk.load(lines_of(first))
     before = desk.members()
+    dry = desk.load(lines_of(second), plan=plan, full=full, dry_run=True)
+    assert desk.members() == before
     file = desk.load(lines_of(second), plan=plan, full=full)
+    assert (dry.counts, desk.report(dry)) == (file.counts, desk.report(file))
     after = desk.members()
     undo = desk.undo(file)
     assert "refused" not in undo.counts
     assert desk.members() == before
-    assert "refused" not in desk.undo(undo).counts
+    redo = desk.undo(undo)
+    assert "refused" not in redo.counts
     assert desk.members() == after
+    assert desk.undo(redo).counts == undo.counts
+    assert desk.members() == before

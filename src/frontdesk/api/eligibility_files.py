@@ -1,13 +1,15 @@
-"""Eligibility files over HTTP: an upload that streams into the database, its progress, its report; a worker loads it."""
+"""Eligibility files over HTTP: an upload that streams into the database, its progress, its report, what a person decides
+about it; a worker does the work."""
 
 import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping
 from functools import partial
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from frontdesk.app import App
+from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid
 from frontdesk.files import (
     Asked,
@@ -16,13 +18,17 @@ from frontdesk.files import (
     NewFile,
     Purpose,
     Upload,
+    WrongState,
+    approve_file,
     begin_file,
+    cancel_file,
     file_body,
     get_file,
     report_csv,
     report_json_lines,
+    undo_file,
 )
-from frontdesk.web.exchange import Answer, Exchange
+from frontdesk.web.exchange import Answer, Exchange, Refused
 
 Value = TypeVar("Value")
 
@@ -43,7 +49,7 @@ _ENCODING = re.compile(r"[A-Za-z0-9._-]{1,32}")
 async def post(app: App, exchange: Exchange) -> Answer:
     """`POST /v2/plans/:plan_id/eligibility-files`: 202 and the file, which waits for a worker. Raises NotFound, Invalid."""
     new = _new_file(exchange)
-    asked = Asked(exchange.caller.client_id, exchange.request_id, app.clock())
+    asked = _asked(app, exchange)
     file = await app.in_thread(lambda: _begin(app, new, asked))
     upload = Upload(app.db, file)
     try:
@@ -56,8 +62,7 @@ async def post(app: App, exchange: Exchange) -> Answer:
         # Also when the caller goes away or the server stops: half a file must never be loaded.
         await asyncio.shield(app.in_thread(upload.abandon))
         raise
-    location = _address(app, file).encode()
-    return Answer(202, _body(app, file), ((b"location", location), (b"cache-control", b"no-store")))
+    return _taken(app, file)
 
 
 async def show(app: App, exchange: Exchange) -> Answer:
@@ -80,10 +85,54 @@ async def report(app: App, exchange: Exchange) -> Answer:
     return Answer(200, b"", headers, kind, _in_threads(app, pieces))
 
 
+async def approve(app: App, exchange: Exchange) -> Answer:
+    """`POST …/eligibility-files/:id/approve`: a held file ends whom it does not name. Raises NotFound, Invalid."""
+    file = await _decided(app, exchange, approve_file)
+    return Answer(200, _body(app, file), ((b"cache-control", b"no-store"),))
+
+
+async def cancel(app: App, exchange: Exchange) -> Answer:
+    """`POST …/eligibility-files/:id/cancel`: one that waits or is held goes no further. Raises NotFound, Invalid."""
+    file = await _decided(app, exchange, cancel_file)
+    return Answer(200, _body(app, file), ((b"cache-control", b"no-store"),))
+
+
+async def undo(app: App, exchange: Exchange) -> Answer:
+    """`POST …/eligibility-files/:id/undo`: 202 and a file of its own that takes back. Raises NotFound, Invalid."""
+    return _taken(app, await _decided(app, exchange, undo_file))
+
+
+class _Deed(Protocol):
+    """What can be decided about a file; the file as it is then, or the new one."""
+
+    def __call__(
+        self, tx: Tx, file_id: int, asked: Asked, *, account_id: int | None, plan_id: int | None
+    ) -> EligibilityFile: ...
+
+
+async def _decided(app: App, exchange: Exchange, deed: _Deed) -> EligibilityFile:
+    plan_id, file_id = _path_ids(exchange)
+    account_id, asked = exchange.caller.account_id, _asked(app, exchange)
+
+    def work() -> EligibilityFile:
+        with app.db.write() as tx:
+            return deed(tx, file_id, asked, account_id=account_id, plan_id=plan_id)
+
+    try:
+        return await app.in_thread(work)
+    except WrongState as error:
+        raise Invalid([Fault("state", "wrong_state", error.detail)]) from None
+
+
 def _new_file(exchange: Exchange) -> NewFile:
-    """What the query and Content-Type say of the file. Raises NotFound, Invalid with every fault."""
-    asked = exchange.query("format", "mode", "dry_run", "encoding")
+    """What the query and Content-Type say of the file. Raises NotFound, Refused, Invalid with every fault.
+
+    A parameter that is not known may be a misspelt `dry_run`, so it is not passed over.
+    """
+    asked = exchange.query("format", "mode", "dry_run", "encoding", strict=True)
     media = (exchange.header(b"content-type") or "").partition(";")[0].strip().lower()
+    if media.startswith("multipart/"):
+        raise Refused("unsupported_media_type", "Send the file itself as the body, not in a form.")
     faults: list[Fault] = []
     format_ = _choice(asked, "format", values={str(member): member for member in Format}, faults=faults)
     mode = _choice(asked, "mode", values=_MODES, faults=faults)
@@ -118,15 +167,29 @@ def _begin(app: App, new: NewFile, asked: Asked) -> EligibilityFile:
         return begin_file(tx, new, asked)
 
 
+def _asked(app: App, exchange: Exchange) -> Asked:
+    return Asked(exchange.caller.client_id, exchange.request_id, app.clock())
+
+
+def _path_ids(exchange: Exchange) -> tuple[int, int]:
+    """Of the plan and of the file. Raises NotFound."""
+    return exchange.path_id("plan_id"), exchange.path_id("file_id", of="eligibility file")
+
+
 def _find(app: App, exchange: Exchange) -> EligibilityFile:
-    plan_id = exchange.path_id("plan_id")
-    file_id = exchange.path_id("file_id", of="eligibility file")
+    plan_id, file_id = _path_ids(exchange)
     account_id = exchange.caller.account_id
     return app.db.ask(lambda tx: get_file(tx, file_id, account_id=account_id, plan_id=plan_id))
 
 
 def _address(app: App, file: EligibilityFile) -> str:
     return f"{app.config.base_url}/v2/plans/{file.plan_id}/eligibility-files/{file.id}"
+
+
+def _taken(app: App, file: EligibilityFile) -> Answer:
+    """A new file: 202, and where it is."""
+    location = (b"location", _address(app, file).encode())
+    return Answer(202, _body(app, file), (location, (b"cache-control", b"no-store")))
 
 
 def _body(app: App, file: EligibilityFile) -> bytes:

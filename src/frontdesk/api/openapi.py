@@ -30,7 +30,7 @@ _SCOPES = {
     Scope.CUSTOMER: "The whole of /v2.",
     Scope.PLANS_READ: "Read plans.",
     Scope.PLANS_WRITE: "Change plans.",
-    Scope.ELIGIBILITY_WRITE: "Create and update eligible members.",
+    Scope.ELIGIBILITY_WRITE: "Create and update eligible members, one by one and by file.",
     Scope.OPERATOR: "Operate the service; customers don't get it.",
 }
 

@@ -142,6 +142,9 @@ DETAILS_OF: dict[tuple[str, str], dict[str, str]] = {
         **DETAILS["unavailable"],
     },
     ("uploadEligibilityFile", "too_large"): {"large": "The file may have 1073741824 bytes at most."},
+    ("uploadEligibilityFile", "unsupported_media_type"): {
+        "form": "Send the file itself as the body, not in a form."
+    },
 }
 
 # The 422 of each operation: query and body that are sent for it, and the faults that are told.
@@ -180,5 +183,11 @@ INVALID: dict[str, tuple[str, Json, list[tuple[str, str, str]]]] = {
             ("dry_run", "not_allowed", "must be one of true, false"),
         ],
     ),
+    "approveEligibilityFile": (
+        "", {}, [("state", "wrong_state", "The file is done; only one that is held can be approved.")]),
+    "cancelEligibilityFile": (
+        "", {}, [("state", "wrong_state", "The file is done; only one that waits or is held can be cancelled.")]),
+    "undoEligibilityFile": (
+        "", {}, [("state", "wrong_state", "The file is waiting. Let it end, or cancel it, before it is undone.")]),
     "reportEligibilityFile": ("?format=pdf", {}, [("format", "not_allowed", "must be one of csv, jsonl")]),
 }  # fmt: skip

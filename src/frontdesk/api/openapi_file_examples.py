@@ -104,6 +104,7 @@ _HELD: Json = _DONE | {
     "counts": {"unchanged": 1, "refused": 1},
     "members_before": MEMBERS_MISSING + 1,
     "members_missing": MEMBERS_MISSING,
+    "finished_at": None,
     "problem": {
         "code": "brake",
         "message": f"{MEMBERS_MISSING} of the plan's {MEMBERS_MISSING + 1} members would be ended, more than 25.",
@@ -138,6 +139,24 @@ def progress(base_url: str) -> Json:
         "held": _named("A full file that would end many members", _answer(base_url, _HELD)),
         "failed": _named("It can't be read: nothing of it was applied", _answer(base_url, _FAILED)),
     }
+
+
+def approved(base_url: str) -> Json:
+    """A held file that may go on."""
+    file = _HELD | {"state": "waiting", "problem": None}
+    return {"approved": _named("It waits for a worker", _answer(base_url, file))}
+
+
+def cancelled(base_url: str) -> Json:
+    """A held file that goes no further."""
+    file = _HELD | {"state": "cancelled", "finished_at": _NOW}
+    return {"cancelled": _named("Nobody was ended", _answer(base_url, file))}
+
+
+def undone(base_url: str) -> Json:
+    """The undo of file 6."""
+    own = {"undoes_id": 6, "step": "apply", "format": None, "size_bytes": 0, "sha256": None}
+    return {"waiting": _named("It waits for a worker", _answer(base_url, _WAITING | own))}
 
 
 def uploads() -> Json:

@@ -33,6 +33,8 @@ REPORT_CODES = {
     "not_stored": "A fault of the service; hand the row in again.",
     "differs": "Only compared: the stored record has another value.",
     "ended_by_absence": "A full file does not name the member.",
+    "ends_on_first_day": "Its access was to begin after the file's date, and ends on the day it begins.",
+    "still_ended": "The row names a member whose access has ended, and has no `expiry_date`: it stays so.",
     "changed_since": "An undo left the record as it is: it was changed again after the file.",
 }
 
@@ -47,15 +49,15 @@ def file_operations(base_url: str) -> dict[tuple[str, str], Operation]:
         ("POST", FILES): _upload(base_url),
         ("GET", FILES + "/{file_id}"): _show(base_url),
         ("GET", FILES + "/{file_id}/report"): _report(),
+        ("POST", FILES + "/{file_id}/approve"): _approve(base_url),
+        ("POST", FILES + "/{file_id}/cancel"): _cancel(base_url),
+        ("POST", FILES + "/{file_id}/undo"): _undo(base_url),
     }
 
 
 def _upload(base_url: str) -> Operation:
     content = {media: {"schema": _BINARY} | _examples(shown) for media, shown in examples.uploads().items()}
-    location = HEADERS["Location"] | {"example": examples.file_address(base_url)}
-    taken = _file("The file is stored and waits for a worker.", examples.received(base_url))
-    taken["headers"] |= {"Location": location}
-    taken["links"] = _links("showEligibilityFile", "reportEligibilityFile", file_id="$response.body#/data/id")
+    taken = _taken("The file is stored and waits for a worker.", examples.received(base_url), base_url)
     return Operation(
         "uploadEligibilityFile",
         "Eligibility",
@@ -63,11 +65,54 @@ def _upload(base_url: str) -> Operation:
         {"202": taken},
         description="The body is the file itself, as it is or compressed by gzip. Its rows are applied one by one by the "
         "rules of a POST: a refused row does not stop its neighbours. Ask for the file until its `state` is `done`, "
-        "`held` or `failed`. A repeated upload is another file, whose rows change nothing.",
+        "`held` or `failed`. A repeated upload is another file, whose rows change nothing. Names that are not the "
+        "interface's own are read by the account's mapping, which the service's operators set.",
         parameters=("file_format", "file_mode", "file_dry_run", "file_encoding"),
         body={"required": True, "content": content},
-        problems=("not_found", "timeout", "too_large"),
-        faults=("not_allowed", "repeated"),
+        problems=("not_found", "timeout", "too_large", "unsupported_media_type"),
+        faults=("not_allowed", "repeated", "unknown_parameter"),
+    )
+
+
+def _approve(base_url: str) -> Operation:
+    return Operation(
+        "approveEligibilityFile",
+        "Eligibility",
+        "Let a held file end the members that it does not name",
+        {"200": _file("The file waits for a worker, which goes on with it.", examples.approved(base_url))},
+        description="For a person to say, who has looked at `members_missing`.",
+        parameters=("file_id",),
+        problems=("not_found",),
+        faults=("wrong_state",),
+    )
+
+
+def _cancel(base_url: str) -> Operation:
+    return Operation(
+        "cancelEligibilityFile",
+        "Eligibility",
+        "Give up a file that waits or is held",
+        {"200": _file("Nobody is ended. What it has applied stays until it is undone.", examples.cancelled(base_url))},
+        parameters=("file_id",),
+        problems=("not_found",),
+        faults=("wrong_state",),
+    )  # fmt: skip
+
+
+def _undo(base_url: str) -> Operation:
+    taken = _taken(
+        "The undo, a file without content, waits for a worker.", examples.undone(base_url), base_url
+    )
+    return Operation(
+        "undoEligibilityFile",
+        "Eligibility",
+        "Take back what a file changed",
+        {"202": taken},
+        description="Records that were changed again since are left and listed. Members that the file created are "
+        "withdrawn, and their unsent invitations cancelled. The undo has a report, and can be undone.",
+        parameters=("file_id",),
+        problems=("not_found",),
+        faults=("wrong_state",),
     )
 
 
@@ -152,7 +197,8 @@ def _fields() -> Json:
         "members_before": _or_null("Of a full file: the plan's members with access before it.", _COUNT),
         "members_missing": _or_null("Of a full file: those whom it does not name.", _COUNT),
         "ignored_columns": _said(
-            "Columns that no field has, percent-encoded.", {"type": "array", "items": _TEXT}
+            "Columns (CSV) and keys (JSON lines) that are no field, percent-encoded; 20 at most.",
+            {"type": "array", "items": _TEXT},
         ),
         "problem": _problem(),
         "created_at": time,
@@ -190,6 +236,14 @@ def _file(description: str, named: Json) -> Json:
         "headers": header_refs(("Cache-Control", *OF_LIMITED_CLIENTS)),
         "content": {"application/json": {"schema": ref("EligibilityFile"), "examples": named}},
     }
+
+
+def _taken(description: str, named: Json, base_url: str) -> Json:
+    """A new file, and where it is."""
+    taken = _file(description, named)
+    taken["headers"] |= {"Location": HEADERS["Location"] | {"example": examples.file_address(base_url)}}
+    taken["links"] = _links("showEligibilityFile", "reportEligibilityFile", file_id="$response.body#/data/id")
+    return taken
 
 
 def _links(*operation_ids: str, file_id: str) -> Json:

@@ -15,7 +15,7 @@ _JSON = "application/json"
 _FORMS = ("application/x-www-form-urlencoded", "multipart/form-data", _JSON)
 _MEMBER_HEADERS = ("Eligibility-Outcome", "Invitation", "Cache-Control")
 _MEMBER_MAY_HEADERS = ("Eligibility-Warnings", "Ignored-Fields")
-_NEITHER = ("read_only", "repeated")
+_NEITHER = ("read_only", "repeated", "unknown_parameter", "wrong_state")
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,7 @@ class Problems:
             details = {kind: f"There is {_missing(self._endpoint.path)}."}
         if kind == "malformed" and not self._endpoint.takes_json:
             details = {"two_tokens": details["two_tokens"]}
-        if kind == "unsupported_media_type" and not self._endpoint.takes_json:
+        if kind == "unsupported_media_type" and self._endpoint.path.startswith("/oauth/"):
             details = {"type": "Send a form (multipart or urlencoded) or JSON, not compressed."}
         return {name: {"value": self._example(kind, detail)} for name, detail in details.items()}
 

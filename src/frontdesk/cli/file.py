@@ -18,9 +18,9 @@ from frontdesk.access import get_account
 from frontdesk.cli.file_progress import work_on
 from frontdesk.cli.installation import Deed, ask, change, change_in, migrated_database
 from frontdesk.cli.options import AccountId, Json, OnlyAccount, PlanId, checked_id
-from frontdesk.cli.output import FAILED, print_json, say, settings, show_list, show_one
+from frontdesk.cli.output import FAILED, MISUSED, fail, print_json, say, settings, show_list, show_one
 from frontdesk.db import Database, Tx
-from frontdesk.errors import FrontdeskError
+from frontdesk.errors import FrontdeskError, Invalid
 from frontdesk.files import (
     Asked,
     EligibilityFile,
@@ -179,10 +179,11 @@ def report(
     Example: frontdesk file report 7 --format csv --out report.csv
     """
     lines = as_json or format_ is ReportFormat.JSON_LINES
-    with migrated_database(settings()) as db, _opened(out) as stream:
+    with migrated_database(settings()) as db:
         db.ask(lambda tx: get_file(tx, file_id, account_id=None))
-        for piece in (report_json_lines if lines else report_csv)(db, file_id):
-            stream.write(piece)
+        with _opened(out) as stream:
+            for piece in (report_json_lines if lines else report_csv)(db, file_id):
+                stream.write(piece)
 
 
 @commands.command("approve")
@@ -229,6 +230,8 @@ def mapping_(
 
     Example: frontdesk file mapping --account 1 --set mapping.json
     """
+    if set_ is not None and clear:
+        fail("--set gives the account a mapping and --clear takes it away: say one of them.", status=MISUSED)
     named = None if set_ is None else _read_mapping(set_)
 
     def work(deed: Deed) -> dict[str, Any] | None:
@@ -291,7 +294,11 @@ def _read_mapping(path: Path) -> dict[str, Any]:
         body = None
     if not isinstance(body, dict):
         raise FrontdeskError("The mapping is not a JSON object in UTF-8.")
-    parse_mapping(body)
+    try:
+        parse_mapping(body)
+    except Invalid as error:
+        told = (f"The mapping's {fault.field} {fault.message}." for fault in error.faults)
+        raise FrontdeskError("\n".join(told)) from None
     return body
 
 
@@ -304,6 +311,9 @@ def _opened(path: Path | None) -> Iterator[BinaryIO]:
     if path is None:
         yield cast(BinaryIO, sys.stdout.buffer)
         sys.stdout.flush()
-    else:
+        return
+    try:
         with path.open("wb") as stream:
             yield stream
+    except OSError as error:
+        fail(f"The report can't be written: {error.strerror}. Give another --out.")

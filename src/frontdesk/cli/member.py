@@ -67,11 +67,10 @@ def eligible(
         datetime, typer.Option(metavar="DATE", formats=["%Y-%m-%d"], help="The day that is asked about.")
     ],
     as_known_on: Annotated[
-        datetime | None,
+        str | None,
         typer.Option(
             metavar="TIME",
-            formats=["%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d"],
-            help="As far as was known at this time (UTC); now if not given. A bare date means its last moment.",
+            help="As far as was known then: a date or a time (UTC, 2026-03-15T12:00:00Z), to its end; now if not given.",
         ),
     ] = None,
     account: OnlyAccount = None,
@@ -91,10 +90,18 @@ def eligible(
     show_one(answer | {"known_since": None if since is None else wire_time(since)}, as_json=as_json)
 
 
-def _moment(given: datetime) -> datetime:
-    moment = given.replace(tzinfo=UTC)
-    is_date = (given.hour, given.minute, given.second) == (0, 0, 0)
-    return moment + timedelta(days=1) - timedelta(microseconds=1) if is_date else moment
+def _moment(text: str) -> datetime:
+    """The last moment of the day or of the second: what `member show` says of a change is told in whole seconds, and the
+    change was known then."""
+    for form, length in (("%Y-%m-%d", timedelta(days=1)), ("%Y-%m-%dT%H:%M:%SZ", timedelta(seconds=1))):
+        try:
+            return datetime.strptime(text, form).replace(tzinfo=UTC) + length - timedelta(microseconds=1)
+        except (ValueError, OverflowError):
+            continue
+    raise typer.BadParameter(
+        "must be a date or a time in UTC, such as 2026-03-15 or 2026-03-15T12:00:00Z",
+        param_hint="'--as-known-on'",
+    )
 
 
 def _only(members: list[dict[str, Any]]) -> dict[str, Any]:

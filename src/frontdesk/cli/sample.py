@@ -18,6 +18,7 @@ from frontdesk.files.sample import sample_members
 from frontdesk.files.sample_files import write_sample
 
 _GZIP_LEVEL = 6
+LARGEST_SEED = 10**9  # it stands in every identifier
 
 
 def sample(
@@ -26,7 +27,9 @@ def sample(
     format_: Annotated[
         Format, typer.Option("--format", help="How the file is written; 834 is X12 005010X220A1.")
     ] = Format.CSV,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same people.")] = 1,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, max=LARGEST_SEED, help="The same seed gives the same people.")
+    ] = 1,
     out: Annotated[
         Path | None,
         typer.Option(

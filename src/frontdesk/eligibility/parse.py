@@ -29,6 +29,8 @@ FAULT_CODES = {
     "not_unique": "Another record carries this value already.",
     "read_only": "The field can't be changed here.",
     "repeated": "A query parameter is given more than once.",
+    "unknown_parameter": "There is no such query parameter (only with files, where a misspelt one could do harm).",
+    "wrong_state": "The file is in a state in which that can't be done to it.",
 }
 
 WARNINGS = {

@@ -89,7 +89,8 @@ def _undo(member: dict[str, Any], history: Sequence[dict[str, Any]], undoing: Un
     if newest["request_id"] != undoing.undone:
         return None
     values, outcome = dict(member), Outcome.RESTORED
-    if newest["outcome"] == Outcome.CREATED:
+    came_back = newest["outcome"] == Outcome.RESTORED and history[1]["outcome"] == Outcome.WITHDRAWN
+    if newest["outcome"] == Outcome.CREATED or came_back:
         values["uniqueness_scope"], outcome = -int(member["id"]), Outcome.WITHDRAWN
         return _Undone(values, outcome, {})
     if newest["outcome"] == Outcome.WITHDRAWN:

@@ -30,6 +30,8 @@ WARNED_FIELDS = {
     "state_not_recognised": "state",
     "relationship_code_hipaa_unknown": "relationship_code_hipaa",
     "email_dropped": "email",
+    "still_ended": "expiry_date",
+    "ends_on_first_day": "expiry_date",
 }
 
 
@@ -63,7 +65,10 @@ def write_chunk(
     def finish(tx: Tx, results: Sequence[Enrolled | Exception]) -> None:
         answers = iter(results)
         entries = [
-            _refused(line) if line.submission is None else _entry(line, next(answers)) for line in lines
+            _refused(line)
+            if line.submission is None
+            else _entry(line, next(answers), claim.file.file_date or "")
+            for line in lines
         ]
         packed = outcomes.pack(entries)
         place.come()
@@ -90,7 +95,7 @@ def _refused(line: Line) -> Entry:
     return Entry(line.place, line.external_id, REFUSED, 0, _told(line.faults))
 
 
-def _entry(line: Line, result: Enrolled | Exception) -> Entry:
+def _entry(line: Line, result: Enrolled | Exception, file_date: str) -> Entry:
     if isinstance(result, Invalid):
         return Entry(line.place, line.external_id, REFUSED, 0, _told(result.faults))
     if not isinstance(result, Enrolled):
@@ -100,8 +105,19 @@ def _entry(line: Line, result: Enrolled | Exception) -> Entry:
     warnings = [(WARNED_FIELDS.get(code, "external_id"), code) for code in (*line.warnings, *result.warnings)]
     if line.submission is not None and line.submission.deed is Deed.COMPARE:
         warnings += [(name, "differs") for name in result.changes]
+    elif result.stored.values["expiry_date"] is not None and _stays_ended(line, result, file_date):
+        warnings.append(("expiry_date", "still_ended"))
     member_id = 0 if result.outcome is Outcome.UNCHANGED else int(result.stored.values["id"] or 0)
     return Entry(line.place, line.external_id, result.outcome.value, member_id, (), warnings)
+
+
+def _stays_ended(line: Line, result: Enrolled, file_date: str) -> bool:
+    """Whether the file names a member whose access has ended, and says nothing of it: absent is kept. Without a word
+    about it nobody would see that who came back to a full file still has no access."""
+    if line.submission is None or "expiry_date" in line.submission.record.given:
+        return False
+    values = result.stored.values
+    return bool(values["expiry_date"] <= max(file_date, values["effective_date"]))
 
 
 def _told(faults: Sequence[Fault]) -> list[tuple[str, str, str]]:

@@ -109,7 +109,12 @@ class EligibilityFile:
         return self.state == FileState.HELD or (self.dry_run and would_be)
 
 
+class WrongState(FrontdeskError):
+    """What is asked for can't be done to a file in its state."""
+
+
 _UNDOABLE = (FileState.DONE, FileState.FAILED, FileState.CANCELLED)
+_VOID = (FileState.FAILED, FileState.CANCELLED)
 
 
 def begin_file(tx: Tx, new: NewFile, asked: Asked) -> EligibilityFile:
@@ -154,44 +159,68 @@ def list_files(tx: Tx, *, account_id: int | None, limit: int) -> list[Eligibilit
     return [EligibilityFile(**row) for row in store.newest_files(tx, account_id, limit)]
 
 
-def approve_file(tx: Tx, file_id: int, asked: Asked, *, account_id: int | None) -> EligibilityFile:
-    """Let a held file end the members that it does not name. Raises NotFound, FrontdeskError when it is not held."""
-    file = get_file(tx, file_id, account_id=account_id)
+def approve_file(
+    tx: Tx, file_id: int, asked: Asked, *, account_id: int | None, plan_id: int | None = None
+) -> EligibilityFile:
+    """Let a held file end the members that it does not name. Raises NotFound; WrongState when it is not held, or a newer
+    one was applied: whom that names may stand in this one no more.
+    """
+    file = get_file(tx, file_id, account_id=account_id, plan_id=plan_id)
+    newer = store.newer_full(tx, file.plan_id, file_id) if file.state == FileState.HELD else None
+    if newer is not None:
+        raise WrongState(f"A newer full file of the plan, file {newer}, was applied since. Cancel this one.")
     changes = {"state": FileState.WAITING.value, "approved": True, "problem": None}
     if not store.change_state(tx, file_id, (FileState.HELD,), changes):
-        raise FrontdeskError(f"The file is {file.state}; only one that is held can be approved.")
+        raise WrongState(f"The file is {file.state}; only one that is held can be approved.")
     record_deed(tx, "file.approved", file, asked)
     return get_file(tx, file_id, account_id=account_id)
 
 
-def cancel_file(tx: Tx, file_id: int, asked: Asked, *, account_id: int | None) -> EligibilityFile:
+def cancel_file(
+    tx: Tx, file_id: int, asked: Asked, *, account_id: int | None, plan_id: int | None = None
+) -> EligibilityFile:
     """Give up a file that waits or is held; what it has applied stays, until it is undone. Raises as `approve_file`."""
-    file = get_file(tx, file_id, account_id=account_id)
+    file = get_file(tx, file_id, account_id=account_id, plan_id=plan_id)
     changes = {"state": FileState.CANCELLED.value, "finished_at": asked.now}
     if not store.change_state(tx, file_id, (FileState.WAITING, FileState.HELD), changes):
-        raise FrontdeskError(f"The file is {file.state}; only one that waits or is held can be cancelled.")
+        raise WrongState(f"The file is {file.state}; only one that waits or is held can be cancelled.")
     store.delete_parts(tx, file_id)
     record_deed(tx, "file.cancelled", file, asked)
     return get_file(tx, file_id, account_id=account_id)
 
 
-def undo_file(tx: Tx, file_id: int, asked: Asked, *, account_id: int | None) -> EligibilityFile:
+def undo_file(
+    tx: Tx, file_id: int, asked: Asked, *, account_id: int | None, plan_id: int | None = None
+) -> EligibilityFile:
     """A new job that takes back what the file changed; it is itself a file that can be undone.
 
-    Raises NotFound; FrontdeskError when there is nothing to take back.
+    Raises NotFound; WrongState when there is nothing to take back.
     """
-    file = get_file(tx, file_id, account_id=account_id)
+    file = get_file(tx, file_id, account_id=account_id, plan_id=plan_id)
     if file.dry_run:
-        raise FrontdeskError("The file was a dry run: it has changed nothing.")
+        raise WrongState("The file was a dry run: it has changed nothing.")
     if file.state not in _UNDOABLE:
-        raise FrontdeskError(f"The file is {file.state}. Let it end, or cancel it, before it is undone.")
-    earlier = store.find_undo(tx, file_id, (FileState.FAILED, FileState.CANCELLED))
-    if earlier is not None:
-        raise FrontdeskError(f"The file is undone already, by file {earlier}.")
+        raise WrongState(f"The file is {file.state}. Let it end, or cancel it, before it is undone.")
+    store.lock_file(tx, file_id)
+    _check_not_undone(tx, file_id)
     values = {"undoes_id": file_id, "state": FileState.WAITING.value, "step": Step.APPLY.value}
     undo = _insert(tx, file.account_id, file.plan_id, asked, values)
     record_deed(tx, "file.undo_asked", undo, asked, undoes=file_id)
     return undo
+
+
+def _check_not_undone(tx: Tx, file_id: int) -> None:
+    """An undo may have been undone, and that again: the last of them says what holds. Raises WrongState."""
+    undos: list[int] = []
+    while (undo := store.find_undo(tx, undos[-1] if undos else file_id, _VOID)) is not None:
+        undos.append(undo)
+    if len(undos) % 2:
+        raise WrongState(f"The file is undone already, by file {undos[-1]}.")
+    if undos:
+        raise WrongState(
+            f"File {undos[-1]} brought back what the undo of this file, file {undos[-2]}, took back. "
+            f"Undo file {undos[-1]} instead."
+        )
 
 
 def record_deed(tx: Tx, action: str, file: EligibilityFile, asked: Asked, **detail: Any) -> None:

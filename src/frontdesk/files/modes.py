@@ -5,6 +5,7 @@ approved it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from frontdesk.db import Tx
 from frontdesk.eligibility import Deed, Submission, count_members_open, list_members_under, parse_member
@@ -41,6 +42,7 @@ def members_before(tx: Tx, file: EligibilityFile, checked: Checked) -> int | Non
 def end_missing(claim: Claim, checked: Checked, write: Write, breathe: Callable[[int], None]) -> None:
     """End the plan's members that the file does not name: expiry_date becomes the file's date. Raises Braked.
 
+    It can't be before effective_date (CONTRACT, Dates): who was to begin later ends on the first day, and that is told.
     Who was changed after the work on the file began is left alone: that is newer than the file. Those that are ended
     already are not found again, so a killed run goes on where it stopped.
     """
@@ -52,7 +54,7 @@ def end_missing(claim: Claim, checked: Checked, write: Write, breathe: Callable[
     done = 0
     for batch in _missing(claim, checked):
         breathe(done)
-        lines = [_line(claim.file, external_id, checked) for external_id in batch]
+        lines = [_line(claim.file, row, checked) for row in batch]
         write_chunk(claim, lines, write, rows=0)
         done += len(batch)
 
@@ -72,8 +74,8 @@ def _brake(claim: Claim, *, missing: int, unnamed: int) -> None:
         raise Braked(f"{who}, and {unnamed} rows, whose external_id can't be read, may be theirs.")
 
 
-def _missing(claim: Claim, checked: Checked) -> Iterator[Sequence[str]]:
-    """The identifiers of those to end, in batches; each batch is read before the one before it is written over."""
+def _missing(claim: Claim, checked: Checked) -> Iterator[Sequence[dict[str, Any]]]:
+    """Those to end, in batches; each batch is read before the one before it is written over."""
     file, after = claim.file, 0
     while True:
         at = after
@@ -82,9 +84,9 @@ def _missing(claim: Claim, checked: Checked) -> Iterator[Sequence[str]]:
             return
         after = found[-1]["id"]
         batch = [
-            row["external_id"]
+            row
             for row in found
-            if (row["expiry_date"] is None or row["expiry_date"] > checked.file_date)
+            if (row["expiry_date"] is None or row["expiry_date"] > _last_day(row, checked))
             and (file.started_at is None or row["updated_at"] <= file.started_at)
             and not checked.repeats.names(row["external_id"])
         ]
@@ -92,8 +94,13 @@ def _missing(claim: Claim, checked: Checked) -> Iterator[Sequence[str]]:
             yield batch
 
 
-def _line(file: EligibilityFile, external_id: str, checked: Checked) -> Line:
-    body = {"external_id": external_id, "expiry_date": checked.file_date}
-    record = parse_member(body, today=checked.file_date)
+def _last_day(row: dict[str, Any], checked: Checked) -> str:
+    return max(checked.file_date, str(row["effective_date"]))
+
+
+def _line(file: EligibilityFile, row: dict[str, Any], checked: Checked) -> Line:
+    day = _last_day(row, checked)
+    record = parse_member({"external_id": row["external_id"], "expiry_date": day}, today=checked.file_date)
     submission = Submission(file.account_id, file.plan_id, record, file.client, file.history_key, Deed.END)
-    return Line(None, external_id, submission)
+    warnings = () if day == checked.file_date else ("ends_on_first_day",)
+    return Line(None, row["external_id"], submission, (), warnings)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from frontdesk.db import Database
-from frontdesk.eligibility import Deed, Remembered, Submission, parse_member
+from frontdesk.eligibility import Deed, MemberRecord, Remembered, Submission, parse_member
 from frontdesk.errors import Fault
 from frontdesk.files.check import open_rows
 from frontdesk.files.chunks import Line
@@ -48,6 +48,11 @@ def refuse_differing(lines: Sequence[Line], repeats: Repeats) -> None:
             line.faults, line.submission = [*line.faults, DIFFERING], None
 
 
+def _besides(record: MemberRecord) -> Iterator[Fault]:
+    """The faults of a record that the reader has refused: that it found no identifier is a part of why."""
+    return (fault for fault in record.faults if (fault.field, fault.code) != ("external_id", "required"))
+
+
 class _Parser:
     def __init__(self, file: EligibilityFile, plan_ids: dict[str, int], today: str) -> None:
         self._file = file
@@ -62,7 +67,7 @@ class _Parser:
             values = values | {"expiry_date": file.file_date}
         record = parse_member(values, today=self._today, lenient_email=True, remembered=self._remembered)
         plan_id = file.plan_id if row.plan is None else self._plan_ids.get(row.plan)
-        faults = [*row.faults, *record.faults] if row.faults else []
+        faults = [*row.faults, *_besides(record)] if row.faults else []
         if plan_id is None:
             faults.append(UNKNOWN_PLAN)
         if faults or plan_id is None:

@@ -17,6 +17,8 @@ COLUMNS = ("row", "external_id", "outcome", "code", "field", "hint")
 HINTS = WARNINGS | {
     "differs": "The stored record has another value.",
     "ended_by_absence": "A full file does not name the member.",
+    "ends_on_first_day": "The member's access was to begin after the file's date; it ends on the day it begins.",
+    "still_ended": "The member's access has ended, and the row has no expiry_date: it stays so. Clear it to go on.",
 }
 
 # A spreadsheet takes a cell that begins so for a formula.
@@ -62,4 +64,11 @@ def lines_of(entry: Entry) -> Iterator[Line]:
 
 
 def _harmless(text: str) -> str:
-    return "'" + text if text.startswith(_FORMULA_STARTS) else text
+    if ";" in text:
+        # Where the comma is the decimal sign, spreadsheets part cells at semicolons, within quotation marks too.
+        return ";".join(map(_begun_harmlessly, text.split(";")))
+    return _begun_harmlessly(text)
+
+
+def _begun_harmlessly(text: str) -> str:
+    return "'" + text if text.lstrip(" ").startswith(_FORMULA_STARTS) else text

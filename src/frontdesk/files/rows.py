@@ -3,6 +3,7 @@
 It knows no format and no rule of a member: values go on as a JSON body would carry them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -54,12 +55,13 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What is known before the first row. `file_date` is `YYYY-MM-DD`; `ignored` are columns that no field has."""
+    """What is known before the first row. `file_date` is `YYYY-MM-DD`; `ignored` are columns that no field has (of JSON
+    lines keys, and they are known after the last row)."""
 
     format: Format
     purpose: Purpose | None = None
     file_date: str | None = None
-    ignored: tuple[str, ...] = field(default=())
+    ignored: Sequence[str] = field(default=())
 
 
 class Unreadable(Malformed):
@@ -93,6 +95,8 @@ FILE_FAULTS = {
     "repeated_column": "Two columns hold the same field.",
     "unknown_encoding": "The declared encoding is not one that is read.",
     "wrong_encoding": "The bytes are not in the declared encoding.",
+    "not_text": "The file is a ZIP archive or a workbook (.xlsx), not a text.",
+    "json_array": "The file is one JSON array; JSON lines have an object per line.",
     "line_too_long": "A line, row or segment is longer than any member can be.",
     "rows_run_together": "A quotation mark is not closed, so it can't be told where rows end.",
     "cut_off": "The file ends in the middle.",

@@ -3,7 +3,7 @@
 from typing import Any
 
 from frontdesk.clock import wire_time
-from frontdesk.files.jobs import EligibilityFile
+from frontdesk.files.jobs import EligibilityFile, FileState
 from frontdesk.files.outcomes import REFUSED, WARNED
 
 ORDER = ("created", "updated", "moved", "unchanged", "ended", "restored", "withdrawn", REFUSED, WARNED)
@@ -47,7 +47,12 @@ def summary(file: EligibilityFile) -> list[str]:
         if file.dry_run
         else "File"
     )
-    lines = [f"{what} {file.id} is {file.state}: {counted or 'no rows'}."]
+    if file.state == FileState.FAILED:
+        lines = [f"{what} {file.id} has failed: {counted or 'nothing was applied'}."]
+    else:
+        lines = [f"{what} {file.id} is {file.state}: {counted or 'no rows'}."]
+    if file.state == FileState.WAITING:
+        lines.append(f"It goes on, where it stopped, with a worker or with: frontdesk file resume {file.id}")
     if file.problem is not None:
         lines.append(str(file.problem["message"]))
     if file.is_braked and file.dry_run:
@@ -58,7 +63,7 @@ def summary(file: EligibilityFile) -> list[str]:
             f"if not: frontdesk file cancel {file.id}"
         )
     if file.ignored:
-        lines.append("Columns that no field has were left out: " + ", ".join(file.ignored) + ".")
+        lines.append("Columns or keys that are no field were left out: " + ", ".join(file.ignored) + ".")
     if file.counts.get(REFUSED) or file.counts.get(WARNED):
         lines.append(f"Row by row: frontdesk file report {file.id}")
     return lines

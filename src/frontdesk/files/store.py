@@ -23,6 +23,11 @@ def find_file(tx: Tx, file_id: int) -> dict[str, Any] | None:
     return dict(row) if row else None
 
 
+def lock_file(tx: Tx, file_id: int) -> None:
+    """Let nobody else decide about the file until the transaction has ended."""
+    tx.execute(select(_columns.id).where(_columns.id == file_id).with_for_update())
+
+
 def newest_files(tx: Tx, account_id: int | None, limit: int) -> list[dict[str, Any]]:
     query = select(eligibility_files).order_by(_columns.id.desc()).limit(limit)
     if account_id is not None:
@@ -91,6 +96,18 @@ def last_full_rows(tx: Tx, plan_id: int, before_id: int) -> int | None:
         )
         .order_by(_columns.id.desc())
         .limit(1)
+    )
+    return tx.execute(query).scalar()
+
+
+def newer_full(tx: Tx, plan_id: int, after_id: int) -> int | None:
+    """The newest full file of the plan that was applied after this one came."""
+    query = select(func.max(_columns.id)).where(
+        _columns.plan_id == plan_id,
+        _columns.id > after_id,
+        _columns.mode == "full",
+        _columns.state == "done",
+        _columns.dry_run.is_(False),
     )
     return tx.execute(query).scalar()
 

@@ -88,8 +88,10 @@ def _end(claim: Claim, state: FileState, problem: dict[str, Any] | None) -> None
     """The file's last word (a held one may get another): its state, and one audit entry with the counts."""
     now = claim.clock()
     with claim.db.write() as tx:
-        claim.save(tx, state=state.value, problem=problem, finished_at=now)
-        if state is not FileState.HELD:
+        if state is FileState.HELD:
+            claim.save(tx, state=state.value, problem=problem)
+        else:
+            claim.save(tx, state=state.value, problem=problem, finished_at=now)
             store.delete_parts(tx, claim.file.id)
         _record(tx, claim.file, state, now)
     claim.refresh()

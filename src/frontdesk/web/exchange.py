@@ -123,8 +123,9 @@ class Exchange:
         query = quote(self.query_string, safe="/?:@!$&'()*+,;=-._~%[]", encoding="latin-1")
         return quote(self.path, safe="/:@!$&'()*+,;=-._~") + ("?" + query if query else "")
 
-    def query(self, *names: str) -> dict[str, str]:
-        """The named query parameters that were sent; others are ignored. Raises Invalid when one is repeated."""
+    def query(self, *names: str, strict: bool = False) -> dict[str, str]:
+        """The named query parameters that were sent; others are ignored, or faults when `strict`. Raises Invalid for
+        those, and when one is repeated."""
         if not self._scope["query_string"]:
             return {}
         found: dict[str, str] = {}
@@ -134,6 +135,8 @@ class Exchange:
                 faults.append(Fault(name, "repeated", "must be given once"))
             elif name in names:
                 found[name] = value
+            elif strict and len(faults) < SHOWN_NAMES:
+                faults.append(Fault(shown_name(name), "unknown_parameter", "there is no such parameter"))
         if faults:
             raise Invalid(faults)
         return found

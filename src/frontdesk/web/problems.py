@@ -41,7 +41,11 @@ PROBLEMS: dict[str, Problem] = {
         "The body is too large",
         "The body is larger than this endpoint takes: 64 KiB, or what its description says.",
     ),
-    "unsupported_media_type": Problem(415, "Send JSON", "The body is declared as something other than JSON."),
+    "unsupported_media_type": Problem(
+        415,
+        "This type of body is not taken",
+        "The body is declared as something other than what is read here.",
+    ),
     "invalid": Problem(422, "Some fields are not valid", "`errors` names every field at fault."),
     "rate_limited": Problem(429, "Too many requests", "Retry-After says when the next one is welcome."),
     "headers_too_large": Problem(

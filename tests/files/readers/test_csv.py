@@ -171,3 +171,11 @@ def test_a_nul_stays_in_its_cell_for_the_rules_to_refuse() -> None:
 def test_a_header_that_can_not_be_used_refuses_the_file(header: str, code: str) -> None:
     found, sentence = refused(lambda: read(f"{header}\n1,2,3,4\n", format_=Format.CSV))
     assert (found, sentence[:7]) == (code, "Row 1: ")
+
+
+def test_a_column_without_a_name_is_ignored_and_named_by_its_number() -> None:
+    head, rows = read("external_id,,Division, \n1,x,y,z\n")
+    assert (list(head.ignored), rows) == (
+        ["(column 2)", "Division", "(column 4)"],
+        [Row(2, {"external_id": "1"})],
+    )

@@ -29,6 +29,8 @@ FILES: list[tuple[str, bytes, str, str]] = [
     ("header and blanks", (HEADER + "\n,,,\n\n").encode(), "no_rows", "The file has a header"),
     ("no header", PERSON.encode(), "no_header", "Row 1: the first row names no field"),
     ("zeros", b"\0" * 100, "no_header", "Row 1: "),
+    ("a workbook", b"PK\x03\x04" + bytes(range(256)), "not_text", "The file is a ZIP archive or a workbook (.xlsx)"),
+    ("a JSON array", b' [\n{"external_id": "1"}]', "json_array", "Line 1: a JSON array; write each member on"),
     ("a picture", b"\x89PNG\r\n\x1a\n" + bytes(range(256)), "wrong_encoding", "Line 1: not written in utf-8"),
     ("Latin-1", (HEADER + PERSON).encode("latin-1"), "wrong_encoding", "Line 2: not written in utf-8; declare"),
     ("UTF-16", (HEADER + PERSON).encode("utf-16"), "wrong_encoding", "Line 1: not written in utf-8"),

@@ -3,7 +3,7 @@
 import pytest
 
 from frontdesk.files.rows import Format, Row
-from tests.files.readers.reading import codes, refused, rows_of
+from tests.files.readers.reading import codes, read, refused, rows_of
 
 
 def test_each_line_is_a_body_and_blank_lines_are_passed_over() -> None:
@@ -44,3 +44,8 @@ def test_a_whole_surrogate_pair_is_a_letter() -> None:
 
 def test_blank_lines_only_are_no_file() -> None:
     assert refused(lambda: rows_of("\n \n", format_=Format.JSON_LINES))[0] == "no_rows"
+
+
+def test_keys_that_are_no_field_are_named_once_and_not_without_end() -> None:
+    lines = [f'{{"external_id": "1", "a {n % 30}": "x"}}\n' for n in range(90)]
+    assert read("".join(lines))[0].ignored == [f"a%20{n}" for n in range(20)]

@@ -122,3 +122,10 @@ def test_nothing_is_written_for_nobody_but_what_frames_it() -> None:
     assert written(Format.JSON_LINES, 0) == b""
     assert written(Format.CSV, 0).decode() == ",".join(COLUMNS) + "\n"
     assert list(islice(sample_members(0, seed=1), 1)) == []
+
+
+def test_seeds_that_are_far_apart_share_no_identifier() -> None:
+    first, second = (
+        {person["external_id"] for person in sample_members(50, seed=seed)} for seed in (7, 1007)
+    )
+    assert not first & second

@@ -33,7 +33,11 @@ def read_csv(source: Source, mapping: Mapping) -> tuple[Head, Iterator[Row]]:
     except csv.Error:
         raise Unreadable("no_header", "The quotation marks of the header don't match.", place=1) from None
     columns = _columns(header, mapping)
-    ignored = [shown_name(name) for name, target in zip(header, columns, strict=True) if target is None]
+    ignored = [
+        shown_name(name) if name.strip() else f"(column {number})"
+        for number, (name, target) in enumerate(zip(header, columns, strict=True), 1)
+        if target is None
+    ]
     head = Head(Format.CSV, ignored=tuple(ignored[:SHOWN_NAMES]))
     return head, _Rows(lines, columns, mapping.clear).read(reader)
 

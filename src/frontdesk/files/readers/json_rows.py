@@ -1,23 +1,33 @@
-"""Rows of JSON lines: a request body a line, as strictly read as one; it knows no field."""
+"""Rows of JSON lines: a request body a line, as strictly read as one; what a value may be is not known here."""
 
 from collections.abc import Iterator
 
+from frontdesk.eligibility.fields import FIELDS
 from frontdesk.errors import Fault
 from frontdesk.files.readers.source import Source
 from frontdesk.files.rows import Format, Head, Row, Unreadable
 from frontdesk.strict_json import NotStrict, parse_strictly
+from frontdesk.text import SHOWN_NAMES, shown_name
 
 
 def read_json_lines(source: Source) -> tuple[Head, Iterator[Row]]:
-    return Head(Format.JSON_LINES), _rows(source)
+    """The head and the rows. What is ignored is known, and stands in the head, when the rows have been read."""
+    ignored: list[str] = []
+    return Head(Format.JSON_LINES, ignored=ignored), _rows(source, ignored)
 
 
-def _rows(source: Source) -> Iterator[Row]:
+def _rows(source: Source, ignored: list[str]) -> Iterator[Row]:
     found = False
+    unknown: set[str] = set()
     for place, line in enumerate(source.lines(), 1):
         if not line.isspace():
             found = True
-            yield _row(place, line)
+            row = _row(place, line)
+            if not row.values.keys() <= FIELDS.keys() and len(ignored) < SHOWN_NAMES:
+                new = [name for name in row.values if name not in FIELDS and name not in unknown]
+                unknown.update(new)
+                ignored += map(shown_name, new[: SHOWN_NAMES - len(ignored)])
+            yield row
     if not found:
         raise Unreadable("no_rows", "The file has blank lines only.")
 

@@ -8,7 +8,7 @@ from frontdesk.files.readers.csv_rows import read_csv
 from frontdesk.files.readers.json_rows import read_json_lines
 from frontdesk.files.readers.source import Source, open_source
 from frontdesk.files.readers.x12_rows import read_x12
-from frontdesk.files.rows import Format, Head, Row
+from frontdesk.files.rows import Format, Head, Row, Unreadable
 
 DEFAULT_ENCODING = "utf-8"
 
@@ -38,4 +38,8 @@ def _format_of(source: Source) -> Format:
     start = source.peek().lstrip()
     if start.startswith("ISA"):
         return Format.X12
+    if start.startswith("["):
+        raise Unreadable(
+            "json_array", "a JSON array; write each member on a line of its own", place=1, unit="Line"
+        )
     return Format.JSON_LINES if start.startswith("{") else Format.CSV

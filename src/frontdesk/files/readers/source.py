@@ -32,7 +32,7 @@ ENCODINGS = {
 }
 
 _BLOCK = 64 * 1024
-_GZIP_MAGIC = b"\x1f\x8b"
+_GZIP_MAGIC, _ZIP_MAGIC = b"\x1f\x8b", b"PK\x03\x04"
 _GZIP_WINDOW = 31  # zlib's word for "with a gzip header"
 
 
@@ -96,6 +96,9 @@ def open_source(stream: BinaryIO, encoding: str) -> Source:
     content = _buffered(_Plain(stream))
     if content.peek(2)[:2] == _GZIP_MAGIC:
         content = _buffered(_Unpacked(content))
+    if content.peek(4)[:4] == _ZIP_MAGIC:
+        message = "The file is a ZIP archive or a workbook (.xlsx). Save it as CSV (UTF-8), or hand in what is packed."
+        raise Unreadable("not_text", message)
     if not content.peek(1):
         raise Unreadable("empty", "The file is empty.")
     return Source(content, known)
