@@ -8,7 +8,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from queue import Empty
@@ -20,7 +20,7 @@ from frontdesk.db.engine import database_time
 from frontdesk.db.races import write_alone
 from frontdesk.eligibility import find_expired
 from frontdesk.errors import Invalid, Unavailable
-from frontdesk.invitations import Delivery, State
+from frontdesk.invitations import Delivery
 from frontdesk.invitations import delivery as steps
 from frontdesk.invitations.delivery import Claimed, Judge, Kind, Meter, Outcome, Rota, Terms
 from frontdesk.invitations.letters import InvitationLetter
@@ -252,9 +252,9 @@ class Worker:
         if report.kind is None:
             self._books.ready.append(report.job)
             return
-        one = report.job.claimed
-        state = State.OFFERED if report.offered else State.CLAIMED
-        self._books.outcomes.append(Outcome(replace(one, state=state), report.kind, report.code))
+        self._books.outcomes.append(
+            Outcome(report.job.claimed, report.kind, report.code, offered=report.offered)
+        )
 
     def _give_back(self) -> None:
         """What no connection has begun with goes back in line."""

@@ -3,13 +3,13 @@
 The conditions of the partial indexes stand here word for word as in `invitations.tables`: SQLite compares the text.
 """
 
-import json
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import TextClause, delete, func, insert, select, text, update
+import orjson
+from sqlalchemy import func, insert, select, text, update
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
@@ -25,10 +25,12 @@ from frontdesk.plans.tables import plans
 
 _CLAIMED = "id, account_id, plan_id, member_id, delivery, epoch, attempts, losses, address, message_id"
 
-# The columns that a change carries beside the key (id, epoch, from_state), with their types on PostgreSQL.
-_CHANGED = {
+# What a change carries for all of its invitations, with the types on PostgreSQL.
+_CHANGE = {
+    "change": "integer",
+    "from_state": "text",
     "state": "text",
-    "next_epoch": "integer",
+    "closes": "integer",
     "due_at": "timestamptz",
     "attempts": "integer",
     "losses": "integer",
@@ -72,60 +74,102 @@ def find_lanes(tx: Tx, delivery: str) -> list[Row]:
     return [dict(row) | {"first_due_at": as_time(row["first_due_at"])} for row in rows]
 
 
-@lru_cache(maxsize=4)
-def _take_sql(dialect: str) -> TextClause:
-    """One statement: whoever else is claiming takes others (on SQLite there is nobody else)."""
-    due = (
-        f"SELECT id {_PENDING} AND account_id = :account_id AND plan_id = :plan_id AND due_at <= :now "
-        "ORDER BY due_at, id LIMIT :count"
+_TAKE = (
+    "UPDATE invitations SET state = 'claimed', epoch = epoch + 1, due_at = :lease_until, updated_at = :now, "
+    "reason = 'claimed', message_id = coalesce(message_id, {fresh} || :domain) WHERE id {among} "
+    f"RETURNING {_CLAIMED}, updated_at"
+)
+_DUE = (
+    f"SELECT id {_PENDING} AND account_id = :account_id AND plan_id = :plan_id AND due_at <= :now "
+    "ORDER BY due_at, id LIMIT :count"
+)
+_INTO_TIMELINE = "INSERT INTO invitation_events (invitation_id, at, from_state, to_state, reason, code)"
+_IS_CLAIMED = "SELECT id, updated_at, 'pending', 'claimed', 'claimed', NULL"
+
+# One statement: whoever else is claiming takes others, and the timeline is written along.
+_TAKE_POSTGRESQL = text(
+    "WITH taken AS ("
+    + _TAKE.format(
+        among=f"= ANY(ARRAY({_DUE} FOR UPDATE SKIP LOCKED))",
+        fresh="replace(gen_random_uuid()::text, '-', '')",
     )
-    if dialect == "sqlite":
-        among, fresh = f"IN ({due})", "lower(hex(randomblob(16)))"
-    else:
-        among, fresh = (
-            f"= ANY(ARRAY({due} FOR UPDATE SKIP LOCKED))",
-            "replace(gen_random_uuid()::text, '-', '')",
-        )
-    return text(
-        "UPDATE invitations SET state = 'claimed', epoch = epoch + 1, due_at = :lease_until, updated_at = :now, "  # noqa: S608
-        f"reason = 'claimed', message_id = coalesce(message_id, {fresh} || :domain) "
-        f"WHERE id {among} RETURNING {_CLAIMED}"
-    )
+    + f"), noted AS ({_INTO_TIMELINE} {_IS_CLAIMED}::integer FROM taken) SELECT {_CLAIMED} FROM taken"
+)
+# There is nobody else.
+_TAKE_SQLITE = text(_TAKE.format(among=f"IN ({_DUE})", fresh="lower(hex(randomblob(16)))"))
+_NOTE_SQLITE = f"{_INTO_TIMELINE} {_IS_CLAIMED} FROM invitations WHERE id IN (SELECT value FROM json_each(?))"
 
 
-def take(tx: Tx, **wanted: Any) -> list[Row]:
-    """Claim the `count` invitations of a lane that are due longest."""
-    return [dict(row) for row in tx.execute(_take_sql(tx.dialect.name), wanted).mappings()]
+def take(tx: Tx, **wanted: Any) -> Sequence[Any]:
+    """Claim the `count` invitations of a lane that are due longest, with their timeline; rows of _CLAIMED."""
+    if tx.dialect.name != "sqlite":
+        return tx.execute(_TAKE_POSTGRESQL, wanted).all()
+    rows = tx.execute(_TAKE_SQLITE, wanted).all()
+    tx.exec_driver_sql(_NOTE_SQLITE, (orjson.dumps([row.id for row in rows]).decode(),))
+    return rows
 
 
-@lru_cache(maxsize=4)
-def _change_sql(dialect: str) -> str:
-    names = list(_CHANGED)
-    given = {"id": "bigint", "epoch": "integer", "from_state": "text"} | _CHANGED
-    if dialect == "sqlite":
-        columns = ", ".join(f"value->>'{name}' AS {name}" for name in given)
-        rows = f"(SELECT {columns} FROM json_each(?)) AS r"  # noqa: S608
-    else:
-        columns = ", ".join(f"{name} {kind}" for name, kind in given.items())
-        rows = f"json_to_recordset(%s::json) AS r({columns})"
-    kept = {"offered_at": "coalesce(r.offered_at, i.offered_at)"}
-    changes = ", ".join(
-        f"{'epoch' if name == 'next_epoch' else name} = {kept.get(name, f'r.{name}')}" for name in names
-    )
+def _changes(*, prefix: str) -> str:
+    """The assignments of a change; `i` is the invitation, `r` what becomes of it."""
+    kept = {
+        "epoch": "i.epoch + r.closes",
+        "attempts": "coalesce(r.attempts, i.attempts)",
+        "losses": "coalesce(r.losses, i.losses)",
+        "offered_at": "coalesce(r.offered_at, i.offered_at)",
+    }
+    plain = [name for name in _CHANGE if name not in ("change", "from_state", "closes", *kept)]
+    return prefix + ", ".join(f"{name} = {kept.get(name, f'r.{name}')}" for name in (*plain, *kept))
+
+
+_STILL = "i.id = r.id AND i.epoch = r.epoch AND i.state = r.from_state"
+
+
+@lru_cache(maxsize=2)
+def _change_postgresql(*, is_step: bool) -> str:
+    columns = ", ".join(f"{name} {kind}" for name, kind in _CHANGE.items())
+    noted = f", noted AS ({_INTO_TIMELINE} SELECT id, updated_at, from_state, state, reason, relay_code FROM changed)"
+    # The ids stand in an array, so that the rows are reached by them whatever the planner thinks of the states.
     return (
-        f"UPDATE invitations AS i SET {changes} FROM {rows} "  # noqa: S608
-        "WHERE i.id = r.id AND i.epoch = r.epoch AND i.state = r.from_state RETURNING "
-        + ("id, account_id, delivery" if dialect == "sqlite" else "i.id, i.account_id, i.delivery")
+        f"WITH c AS (SELECT * FROM json_to_recordset(%s::json) AS c({columns})), "  # noqa: S608
+        "r AS (SELECT * FROM json_to_recordset(%s::json) AS o(id bigint, epoch integer, change integer) "
+        "JOIN c USING (change)), "
+        f"changed AS (UPDATE invitations AS i {_changes(prefix='SET ')} FROM r "
+        f"WHERE i.id = ANY(ARRAY(SELECT id FROM r)) AND {_STILL} "
+        "RETURNING i.id, i.account_id, i.delivery, i.updated_at, r.from_state, i.state, i.reason, i.relay_code)"
+        f"{noted if is_step else ''} SELECT id, account_id, delivery FROM changed"
     )
 
 
-def change(tx: Tx, rows: Sequence[Row]) -> list[Any]:
-    """Change those that are still in the state and epoch that the row names; (id, account_id, delivery) of each of them."""
-    if not rows:
+_CHANGE_SQLITE = (
+    "(SELECT {} FROM json_each(?) AS c JOIN json_each(?) AS o ON o.value->>'change' = c.key) AS r".format(
+        ", ".join(
+            [f"c.value->>'{name}' AS {name}" for name in _CHANGE]
+            + [f"o.value->>'{name}' AS {name}" for name in ("id", "epoch")]
+        )
+    )
+)
+_CHANGED_SQLITE = f"UPDATE invitations AS i {_changes(prefix='SET ')} FROM {_CHANGE_SQLITE} WHERE {_STILL} "
+_CHANGED_SQLITE += "RETURNING id, account_id, delivery"
+# Written before the change: nobody else can come between them.
+_NOTED_SQLITE = (
+    f"{_INTO_TIMELINE} SELECT r.id, r.updated_at, r.from_state, r.state, r.reason, r.relay_code "  # noqa: S608
+    f"FROM {_CHANGE_SQLITE} CROSS JOIN invitations AS i ON {_STILL}"
+)
+
+
+def change(tx: Tx, changes: Sequence[Row], ones: Sequence[Row], *, is_step: bool) -> Sequence[Any]:
+    """Change those that are still in the state and epoch named, with their timeline; (id, account_id, delivery) of each.
+
+    `ones` (id, epoch, change) name their change by its number.
+    """
+    if not ones:
         return []
-    keys = ("id", "epoch", "from_state", *_CHANGED)
-    payload = json.dumps([{key: row.get(key) for key in keys} for row in rows])
-    return list(tx.exec_driver_sql(_change_sql(tx.dialect.name), (payload,)))
+    parameters = (orjson.dumps(changes).decode(), orjson.dumps(ones).decode())
+    if tx.dialect.name != "sqlite":
+        return tx.exec_driver_sql(_change_postgresql(is_step=is_step), parameters).all()
+    if is_step:
+        tx.exec_driver_sql(_NOTED_SQLITE, parameters)
+    return tx.exec_driver_sql(_CHANGED_SQLITE, parameters).all()
 
 
 def insert_events(tx: Tx, rows: Sequence[Row]) -> None:
@@ -207,6 +251,13 @@ def lock_window(tx: Tx, account_id: int, *, wait: bool) -> Row | None:
     return dict(row) if row else None
 
 
+def lock_windows(tx: Tx, account_ids: Collection[int]) -> list[Row]:
+    """The accounts' windows, locked in the order of the accounts, each waited for."""
+    mine = delivery_windows.c.account_id.in_(sorted(account_ids))
+    query = select(delivery_windows).where(mine).order_by(delivery_windows.c.account_id).with_for_update()
+    return [dict(row) for row in tx.execute(query).mappings()]
+
+
 def make_window(tx: Tx, account_id: int, wall_at: datetime) -> None:
     """An empty window, unless there is one."""
     sql = text(
@@ -256,15 +307,46 @@ def sent_by_slice(tx: Tx, account_id: int, *, since_slice: int) -> list[tuple[in
     return [(row[0], row[1]) for row in tx.execute(query)]
 
 
-def add_sent(tx: Tx, account_id: int, *, slice_: int, count: int, forget_before: int) -> None:
-    """Count messages into a slice, and drop slices that no window reaches back to."""
-    sql = text(
-        "INSERT INTO delivery_counts (account_id, slice, sent) VALUES (:account_id, :slice, :count) "
-        "ON CONFLICT (account_id, slice) DO UPDATE SET sent = delivery_counts.sent + excluded.sent"
-    )
-    tx.execute(sql, {"account_id": account_id, "slice": slice_, "count": count})
-    mine = (delivery_counts.c.account_id == account_id) & (delivery_counts.c.slice < forget_before)
-    tx.execute(delete(delivery_counts).where(mine))
+_COUNTED = {
+    "account_id": "bigint",
+    "version": "bigint",
+    "measured_us": "bigint",
+    "wall_at": "timestamptz",
+    "slice": "bigint",
+    "sent": "integer",
+    "oldest": "bigint",
+}
+_MEASURED = (
+    "UPDATE delivery_windows AS w SET version = r.version, measured_us = r.measured_us, wall_at = r.wall_at"
+)
+_ADDED = (
+    "INSERT INTO delivery_counts (account_id, slice, sent) SELECT account_id, slice, sent FROM {rows} WHERE true "
+    "ON CONFLICT (account_id, slice) DO UPDATE SET sent = delivery_counts.sent + excluded.sent"
+)
+_FORGOTTEN = "DELETE FROM delivery_counts WHERE account_id = ? AND slice < ?"
+
+_COUNT_POSTGRESQL = (
+    "WITH r AS (SELECT * FROM json_to_recordset(%s::json) AS r({columns})), "  # noqa: S608
+    f"measured AS ({_MEASURED} FROM r WHERE w.account_id = r.account_id), "
+    "forgotten AS (DELETE FROM delivery_counts c USING r WHERE c.account_id = r.account_id AND c.slice < r.oldest) "
+).replace("{columns}", ", ".join(f"{name} {kind}" for name, kind in _COUNTED.items())) + _ADDED.format(
+    rows="r"
+)
+
+_COUNTED_SQLITE = "(SELECT {} FROM json_each(?)) AS r".format(
+    ", ".join(f"value->>'{name}' AS {name}" for name in _COUNTED)
+)
+
+
+def count_into_windows(tx: Tx, rows: Sequence[Row]) -> None:
+    """Save the windows' time, count messages into their slices, and drop slices that no window reaches back to."""
+    payload = (orjson.dumps([{name: row[name] for name in _COUNTED} for row in rows]).decode(),)
+    if tx.dialect.name != "sqlite":
+        tx.exec_driver_sql(_COUNT_POSTGRESQL, payload)
+        return
+    tx.exec_driver_sql(f"{_MEASURED} FROM {_COUNTED_SQLITE} WHERE w.account_id = r.account_id", payload)
+    tx.exec_driver_sql(_ADDED.format(rows=_COUNTED_SQLITE), payload)
+    tx.exec_driver_sql(_FORGOTTEN, [(row["account_id"], row["oldest"]) for row in rows])
 
 
 # Where the database lives.
