@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import delete, exists, insert, select
 
 from frontdesk.db import Tx
-from frontdesk.db.sets import Row, find_set, insert_set
+from frontdesk.db.sets import Row, find_set, insert_missing
 from frontdesk.invitations.tables import (
     deliverability,
     delivery_reports,
@@ -19,16 +19,9 @@ from frontdesk.invitations.tables import (
 from frontdesk.plans.tables import plans
 
 
-def find_links(tx: Tx, registration_hashes: Collection[str]) -> set[str]:
-    """Those of the hashes that are kept already."""
-    name = "registration_hash"
-    return {
-        row[name] for row in find_set(tx, invitation_links, name, registration_hashes, columns=(name,)).rows
-    }
-
-
 def insert_links(tx: Tx, rows: Sequence[Row]) -> None:
-    insert_set(tx, invitation_links, rows)
+    """Those that are kept already stay as they are."""
+    insert_missing(tx, invitation_links, rows)
 
 
 def find_landing(tx: Tx, registration_hash: str) -> dict[str, Any] | None:

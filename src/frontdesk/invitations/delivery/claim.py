@@ -93,11 +93,11 @@ def claim(claim_: Claim, *, count: int, rota: Rota, find_expired: FindExpired) -
 def due_lanes(tx: Tx, now: datetime) -> list[Lane]:
     """What could be claimed if no limit stood against it; plans that accept no patients hold their batched ones back."""
     found = []
-    for delivery in Delivery:
-        for row in store.find_lanes(tx, delivery.value):
-            free = delivery is Delivery.IMMEDIATE or (row["accepting"] and row["enabled"])
-            if free and row["first_due_at"] <= now:
-                found.append(Lane(row["account_id"], row["plan_id"], delivery))
+    for row in store.find_lanes(tx):
+        delivery = Delivery(row["delivery"])
+        free = delivery is Delivery.IMMEDIATE or (row["accepting"] and row["enabled"])
+        if free and row["first_due_at"] <= now:
+            found.append(Lane(row["account_id"], row["plan_id"], delivery))
     return found
 
 

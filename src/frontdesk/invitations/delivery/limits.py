@@ -106,9 +106,8 @@ class Meter:
 
     def used(self, tx: Tx, window: Window) -> int:
         """The places taken: what is in hand, and what left within the window."""
-        return store.count_in_hand(tx, window.account_id) + store.count_sent(
-            tx, window.account_id, since_slice=self.oldest_slice(window.measured_us)
-        )
+        since_slice = self.oldest_slice(window.measured_us)
+        return store.count_used(tx, window.account_id, since_slice=since_slice)
 
     def count(self, tx: Tx, counts: Mapping[int, int], wall: datetime) -> None:
         """Count messages that left, or may have left, by their account."""

@@ -46,31 +46,35 @@ _PENDING = "FROM invitations WHERE state = 'pending' AND delivery = :delivery"
 
 # Which accounts and plans have something in line, by hopping from one to the next in the index: the cost grows with their
 # number and not with that of the invitations.
+_HOP = "FROM invitations WHERE state = 'pending' AND delivery = a.delivery"
 _LANES = text(
     f"""
-    WITH RECURSIVE a(account_id) AS (
-        SELECT min(account_id) {_PENDING}
+    WITH RECURSIVE a(delivery, account_id) AS (
+        SELECT delivery, (SELECT min(account_id) {_HOP})
+        FROM (SELECT 'immediate' AS delivery UNION ALL SELECT 'batched') AS a
         UNION ALL
-        SELECT (SELECT min(account_id) {_PENDING} AND account_id > a.account_id) FROM a WHERE account_id IS NOT NULL
-    ), l(account_id, plan_id) AS (
-        SELECT account_id, (SELECT min(plan_id) {_PENDING} AND account_id = a.account_id)
+        SELECT delivery, (SELECT min(account_id) {_HOP} AND account_id > a.account_id)
+        FROM a WHERE account_id IS NOT NULL
+    ), l(delivery, account_id, plan_id) AS (
+        SELECT delivery, account_id, (SELECT min(plan_id) {_HOP} AND account_id = a.account_id)
         FROM a WHERE account_id IS NOT NULL
         UNION ALL
-        SELECT account_id, (SELECT min(plan_id) {_PENDING} AND account_id = l.account_id AND plan_id > l.plan_id)
-        FROM l WHERE plan_id IS NOT NULL
+        SELECT delivery, account_id,
+            (SELECT min(plan_id) {_HOP} AND account_id = a.account_id AND plan_id > a.plan_id)
+        FROM l AS a WHERE plan_id IS NOT NULL
     )
-    SELECT account_id, plan_id,
-        (SELECT min(due_at) {_PENDING} AND account_id = l.account_id AND plan_id = l.plan_id) AS first_due_at,
-        (SELECT accepting_patients FROM plans WHERE id = l.plan_id) AS accepting,
-        (SELECT enabled FROM deliverability d WHERE d.account_id = l.account_id) AS enabled
-    FROM l WHERE plan_id IS NOT NULL
+    SELECT delivery, account_id, plan_id,
+        (SELECT min(due_at) {_HOP} AND account_id = a.account_id AND plan_id = a.plan_id) AS first_due_at,
+        (SELECT accepting_patients FROM plans WHERE id = a.plan_id) AS accepting,
+        (SELECT enabled FROM deliverability d WHERE d.account_id = a.account_id) AS enabled
+    FROM l AS a WHERE plan_id IS NOT NULL
     """  # noqa: S608 - constants only
 )
 
 
-def find_lanes(tx: Tx, delivery: str) -> list[Row]:
-    """One row per account and plan with pending invitations of this delivery; `first_due_at` is a time."""
-    rows = tx.execute(_LANES, {"delivery": delivery}).mappings()
+def find_lanes(tx: Tx) -> list[Row]:
+    """One row per delivery, account and plan with pending invitations; `first_due_at` is a time."""
+    rows = tx.execute(_LANES).mappings()
     return [dict(row) | {"first_due_at": as_time(row["first_due_at"])} for row in rows]
 
 
@@ -292,11 +296,15 @@ def count_in_hand(tx: Tx, account_id: int) -> int:
     return int(tx.execute(_IN_HAND, {"account_id": account_id}).scalar_one())
 
 
-def count_sent(tx: Tx, account_id: int, *, since_slice: int) -> int:
-    mine = (delivery_counts.c.account_id == account_id) & (delivery_counts.c.slice >= since_slice)
-    return int(
-        tx.execute(select(func.coalesce(func.sum(delivery_counts.c.sent), 0)).where(mine)).scalar_one()
-    )
+_USED = text(
+    f"SELECT ({_IN_HAND.text}) + (SELECT coalesce(sum(sent), 0) FROM delivery_counts "  # noqa: S608
+    "WHERE account_id = :account_id AND slice >= :since_slice)"
+)
+
+
+def count_used(tx: Tx, account_id: int, *, since_slice: int) -> int:
+    """Those in hand, and those that were counted into the slices."""
+    return int(tx.execute(_USED, {"account_id": account_id, "since_slice": since_slice}).scalar_one())
 
 
 def sent_by_slice(tx: Tx, account_id: int, *, since_slice: int) -> list[tuple[int, int]]:
@@ -426,5 +434,4 @@ def count_by_state(tx: Tx) -> dict[str, int]:
 
 def oldest_due(tx: Tx) -> datetime | None:
     """Since when the one that is due longest has been due."""
-    found = [row["first_due_at"] for delivery in ("immediate", "batched") for row in find_lanes(tx, delivery)]
-    return min(found, default=None)
+    return min((row["first_due_at"] for row in find_lanes(tx)), default=None)
