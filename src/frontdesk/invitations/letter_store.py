@@ -48,12 +48,13 @@ def find_unsubscriber(tx: Tx, unsubscribe_hash: str) -> dict[str, Any] | None:
 
 
 def find_by_message_id(tx: Tx, message_id: str) -> dict[str, Any] | None:
-    """The invitation whose mail has, or ever had, this Message-ID."""
+    """The invitation whose mail has, or ever had, this Message-ID; locked, so that its worker and a report take turns."""
     query = (
         select(invitations)
         .join(invitation_links, invitations.c.id == invitation_links.c.invitation_id)
         .where(invitation_links.c.message_id == message_id)
         .limit(1)
+        .with_for_update(of=invitations)
     )
     row = tx.execute(query).mappings().first()
     return None if row is None else dict(row)

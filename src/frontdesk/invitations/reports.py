@@ -14,7 +14,7 @@ from typing import Any
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.invitations import letter_store
-from frontdesk.invitations.delivery import store
+from frontdesk.invitations.delivery import change_store
 from frontdesk.invitations.delivery.changes import Change, Version, apply
 from frontdesk.invitations.states import State, Step
 from frontdesk.invitations.suppression import SuppressionReason, suppress
@@ -120,7 +120,7 @@ def _note_complaint(tx: Tx, invitation_id: int, state: State, now: datetime) -> 
         "reason": Step.COMPLAINED.value,
         "code": None,
     }
-    store.insert_events(tx, [event])
+    change_store.insert_events(tx, [event])
 
 
 def _is_hard(report: Report) -> bool:

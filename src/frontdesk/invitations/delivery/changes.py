@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
-from frontdesk.invitations.delivery import store
+from frontdesk.invitations.delivery import change_store
 from frontdesk.invitations.delivery.limits import Meter
 from frontdesk.invitations.letters import InvitationLetter
 from frontdesk.invitations.rules import Delivery
@@ -128,7 +128,7 @@ def _write(tx: Tx, changes: Changes, *, now: datetime, is_step: bool = True) -> 
         for one in held
     ]
     rows = [_row(number, change, at) for number, (change, _) in enumerate(changes)]
-    return store.change(tx, rows, ones, is_step=is_step)
+    return change_store.change(tx, rows, ones, is_step=is_step)
 
 
 def _count(tx: Tx, changes: Changes, written: Sequence[Any], now: datetime, meter: Meter) -> None:

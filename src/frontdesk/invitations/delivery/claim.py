@@ -14,7 +14,7 @@ from typing import Any
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.db.sets import Row
-from frontdesk.invitations.delivery import store
+from frontdesk.invitations.delivery import change_store, store
 from frontdesk.invitations.delivery.changes import Claimed, Version, alike, apply, back_in_line, cancel
 from frontdesk.invitations.delivery.home import find_hold
 from frontdesk.invitations.delivery.limits import Limits, Meter, after, allowance
@@ -148,7 +148,7 @@ def _take_batched(claim_: Claim, lanes: Sequence[Lane], share: int, rota: Rota) 
 
 
 def _take(claim_: Claim, lane: Lane, count: int) -> Sequence[Any]:
-    return store.take(
+    return change_store.take(
         claim_.tx,
         account_id=lane.account_id,
         plan_id=lane.plan_id,

@@ -1,11 +1,10 @@
-"""The SQL of delivery: what is due, claimed and changed in sets, the timeline, the hourly windows, the delivery's home.
+"""The SQL of delivery: what is due, found and read, the hourly windows, the delivery's home.
 
 The conditions of the partial indexes stand here word for word as in `invitations.tables`: SQLite compares the text.
 """
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -13,7 +12,7 @@ from sqlalchemy import func, insert, select, text, update
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
-from frontdesk.db.sets import Row, find_set, insert_set
+from frontdesk.db.sets import Row, find_set
 from frontdesk.invitations.delivery.tables import (
     delivery_counts,
     delivery_home,
@@ -23,26 +22,8 @@ from frontdesk.invitations.delivery.tables import (
 from frontdesk.invitations.tables import deliverability, invitations
 from frontdesk.plans.tables import plans
 
-_CLAIMED = "id, account_id, plan_id, member_id, delivery, epoch, attempts, losses, address, message_id"
-
-# What a change carries for all of its invitations, with the types on PostgreSQL.
-_CHANGE = {
-    "change": "integer",
-    "from_state": "text",
-    "state": "text",
-    "closes": "integer",
-    "due_at": "timestamptz",
-    "attempts": "integer",
-    "losses": "integer",
-    "offered_at": "timestamptz",
-    "settled_at": "timestamptz",
-    "reason": "text",
-    "relay_code": "integer",
-    "updated_at": "timestamptz",
-}
-
-
-_PENDING = "FROM invitations WHERE state = 'pending' AND delivery = :delivery"
+# What a worker needs to know of an invitation that it takes in hand.
+CLAIMED = "id, account_id, plan_id, member_id, delivery, epoch, attempts, losses, address, message_id"
 
 # Which accounts and plans have something in line, by hopping from one to the next in the index: the cost grows with their
 # number and not with that of the invitations.
@@ -78,110 +59,8 @@ def find_lanes(tx: Tx) -> list[Row]:
     return [dict(row) | {"first_due_at": as_time(row["first_due_at"])} for row in rows]
 
 
-_TAKE = (
-    "UPDATE invitations SET state = 'claimed', epoch = epoch + 1, due_at = :lease_until, updated_at = :now, "
-    "reason = 'claimed', message_id = coalesce(message_id, {fresh} || :domain) WHERE id {among} "
-    f"RETURNING {_CLAIMED}, updated_at"
-)
-_DUE = (
-    f"SELECT id {_PENDING} AND account_id = :account_id AND plan_id = :plan_id AND due_at <= :now "
-    "ORDER BY due_at, id LIMIT :count"
-)
-_INTO_TIMELINE = "INSERT INTO invitation_events (invitation_id, at, from_state, to_state, reason, code)"
-_IS_CLAIMED = "SELECT id, updated_at, 'pending', 'claimed', 'claimed', NULL"
-
-# One statement: whoever else is claiming takes others, and the timeline is written along.
-_TAKE_POSTGRESQL = text(
-    "WITH taken AS ("
-    + _TAKE.format(
-        among=f"= ANY(ARRAY({_DUE} FOR UPDATE SKIP LOCKED))",
-        fresh="replace(gen_random_uuid()::text, '-', '')",
-    )
-    + f"), noted AS ({_INTO_TIMELINE} {_IS_CLAIMED}::integer FROM taken) SELECT {_CLAIMED} FROM taken"
-)
-# There is nobody else.
-_TAKE_SQLITE = text(_TAKE.format(among=f"IN ({_DUE})", fresh="lower(hex(randomblob(16)))"))
-_NOTE_SQLITE = f"{_INTO_TIMELINE} {_IS_CLAIMED} FROM invitations WHERE id IN (SELECT value FROM json_each(?))"
-
-
-def take(tx: Tx, **wanted: Any) -> Sequence[Any]:
-    """Claim the `count` invitations of a lane that are due longest, with their timeline; rows of _CLAIMED."""
-    if tx.dialect.name != "sqlite":
-        return tx.execute(_TAKE_POSTGRESQL, wanted).all()
-    rows = tx.execute(_TAKE_SQLITE, wanted).all()
-    tx.exec_driver_sql(_NOTE_SQLITE, (orjson.dumps([row.id for row in rows]).decode(),))
-    return rows
-
-
-def _changes(*, prefix: str) -> str:
-    """The assignments of a change; `i` is the invitation, `r` what becomes of it."""
-    kept = {
-        "epoch": "i.epoch + r.closes",
-        "attempts": "coalesce(r.attempts, i.attempts)",
-        "losses": "coalesce(r.losses, i.losses)",
-        "offered_at": "coalesce(r.offered_at, i.offered_at)",
-    }
-    plain = [name for name in _CHANGE if name not in ("change", "from_state", "closes", *kept)]
-    return prefix + ", ".join(f"{name} = {kept.get(name, f'r.{name}')}" for name in (*plain, *kept))
-
-
-_STILL = "i.id = r.id AND i.epoch = r.epoch AND i.state = r.from_state"
-
-
-@lru_cache(maxsize=2)
-def _change_postgresql(*, is_step: bool) -> str:
-    columns = ", ".join(f"{name} {kind}" for name, kind in _CHANGE.items())
-    noted = f", noted AS ({_INTO_TIMELINE} SELECT id, updated_at, from_state, state, reason, relay_code FROM changed)"
-    # The ids stand in an array, so that the rows are reached by them whatever the planner thinks of the states.
-    return (
-        f"WITH c AS (SELECT * FROM json_to_recordset(%s::json) AS c({columns})), "  # noqa: S608
-        "r AS (SELECT * FROM json_to_recordset(%s::json) AS o(id bigint, epoch integer, change integer) "
-        "JOIN c USING (change)), "
-        f"changed AS (UPDATE invitations AS i {_changes(prefix='SET ')} FROM r "
-        f"WHERE i.id = ANY(ARRAY(SELECT id FROM r)) AND {_STILL} "
-        "RETURNING i.id, i.account_id, i.delivery, i.updated_at, r.from_state, i.state, i.reason, i.relay_code)"
-        f"{noted if is_step else ''} SELECT id, account_id, delivery FROM changed"
-    )
-
-
-_CHANGE_SQLITE = (
-    "(SELECT {} FROM json_each(?) AS c JOIN json_each(?) AS o ON o.value->>'change' = c.key) AS r".format(
-        ", ".join(
-            [f"c.value->>'{name}' AS {name}" for name in _CHANGE]
-            + [f"o.value->>'{name}' AS {name}" for name in ("id", "epoch")]
-        )
-    )
-)
-_CHANGED_SQLITE = f"UPDATE invitations AS i {_changes(prefix='SET ')} FROM {_CHANGE_SQLITE} WHERE {_STILL} "
-_CHANGED_SQLITE += "RETURNING id, account_id, delivery"
-# Written before the change: nobody else can come between them.
-_NOTED_SQLITE = (
-    f"{_INTO_TIMELINE} SELECT r.id, r.updated_at, r.from_state, r.state, r.reason, r.relay_code "  # noqa: S608
-    f"FROM {_CHANGE_SQLITE} CROSS JOIN invitations AS i ON {_STILL}"
-)
-
-
-def change(tx: Tx, changes: Sequence[Row], ones: Sequence[Row], *, is_step: bool) -> Sequence[Any]:
-    """Change those that are still in the state and epoch named, with their timeline; (id, account_id, delivery) of each.
-
-    `ones` (id, epoch, change) name their change by its number.
-    """
-    if not ones:
-        return []
-    parameters = (orjson.dumps(changes).decode(), orjson.dumps(ones).decode())
-    if tx.dialect.name != "sqlite":
-        return tx.exec_driver_sql(_change_postgresql(is_step=is_step), parameters).all()
-    if is_step:
-        tx.exec_driver_sql(_NOTED_SQLITE, parameters)
-    return tx.exec_driver_sql(_CHANGED_SQLITE, parameters).all()
-
-
-def insert_events(tx: Tx, rows: Sequence[Row]) -> None:
-    insert_set(tx, invitation_events, rows)
-
-
 _LAPSED = text(
-    f"SELECT {_CLAIMED}, state FROM invitations "  # noqa: S608
+    f"SELECT {CLAIMED}, state FROM invitations "  # noqa: S608
     "WHERE state IN ('claimed', 'offered', 'ambiguous') AND due_at IS NOT NULL AND due_at <= :now "
     "ORDER BY due_at LIMIT :count"
 )
@@ -221,12 +100,6 @@ def find_stationery(tx: Tx, plan_ids: Collection[int]) -> dict[int, Row]:
 
 def lock_invitation(tx: Tx, invitation_id: int) -> Row | None:
     query = select(invitations).where(invitations.c.id == invitation_id).with_for_update()
-    row = tx.execute(query).mappings().first()
-    return dict(row) if row else None
-
-
-def find_by_message_id(tx: Tx, message_id: str) -> Row | None:
-    query = select(invitations).where(invitations.c.message_id == message_id).with_for_update()
     row = tx.execute(query).mappings().first()
     return dict(row) if row else None
 
@@ -327,22 +200,24 @@ _COUNTED = {
 _MEASURED = (
     "UPDATE delivery_windows AS w SET version = r.version, measured_us = r.measured_us, wall_at = r.wall_at"
 )
-_ADDED = (
-    "INSERT INTO delivery_counts (account_id, slice, sent) SELECT account_id, slice, sent FROM {rows} WHERE true "
-    "ON CONFLICT (account_id, slice) DO UPDATE SET sent = delivery_counts.sent + excluded.sent"
-)
+_ADDED = """
+    INSERT INTO delivery_counts (account_id, slice, sent) SELECT account_id, slice, sent FROM {rows} WHERE true
+    ON CONFLICT (account_id, slice) DO UPDATE SET sent = delivery_counts.sent + excluded.sent
+"""
 _FORGOTTEN = "DELETE FROM delivery_counts WHERE account_id = ? AND slice < ?"
 
-_COUNT_POSTGRESQL = (
-    "WITH r AS (SELECT * FROM json_to_recordset(%s::json) AS r({columns})), "  # noqa: S608
-    f"measured AS ({_MEASURED} FROM r WHERE w.account_id = r.account_id), "
-    "forgotten AS (DELETE FROM delivery_counts c USING r WHERE c.account_id = r.account_id AND c.slice < r.oldest) "
-).replace("{columns}", ", ".join(f"{name} {kind}" for name, kind in _COUNTED.items())) + _ADDED.format(
-    rows="r"
-)
-
-_COUNTED_SQLITE = "(SELECT {} FROM json_each(?)) AS r".format(
-    ", ".join(f"value->>'{name}' AS {name}" for name in _COUNTED)
+_COUNT_POSTGRESQL = f"""
+    WITH r AS (
+        SELECT * FROM json_to_recordset(%s::json) AS r({", ".join(f"{name} {kind}" for name, kind in _COUNTED.items())})
+    ), measured AS (
+        {_MEASURED} FROM r WHERE w.account_id = r.account_id
+    ), forgotten AS (
+        DELETE FROM delivery_counts c USING r WHERE c.account_id = r.account_id AND c.slice < r.oldest
+    )
+    {_ADDED.format(rows="r")}
+"""  # noqa: S608
+_COUNTED_SQLITE = (
+    "(SELECT " + ", ".join(f"value->>'{name}' AS {name}" for name in _COUNTED) + " FROM json_each(?)) AS r"  # noqa: S608
 )
 
 
@@ -388,7 +263,7 @@ def forget_message_id(tx: Tx, invitation_id: int) -> None:
 
 
 def find_pending(tx: Tx, count: int) -> list[Row]:
-    query = text(f"SELECT {_CLAIMED} FROM invitations WHERE state = 'pending' ORDER BY id LIMIT :count")  # noqa: S608
+    query = text(f"SELECT {CLAIMED} FROM invitations WHERE state = 'pending' ORDER BY id LIMIT :count")  # noqa: S608
     return [dict(row) for row in tx.execute(query, {"count": count}).mappings()]
 
 
