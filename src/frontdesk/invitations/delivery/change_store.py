@@ -30,13 +30,11 @@ _TAKE = f"""
 _IS_TAKEN = f"{_INTO_TIMELINE} SELECT id, updated_at, 'pending', 'claimed', 'claimed', CAST(NULL AS integer)"
 
 # Whoever else is claiming takes others.
+_TAKEN_POSTGRESQL = _TAKE.format(
+    among=f"= ANY(ARRAY({_DUE} FOR UPDATE SKIP LOCKED))", fresh="replace(gen_random_uuid()::text, '-', '')"
+)
 _TAKE_POSTGRESQL = text(
-    "WITH taken AS ("
-    + _TAKE.format(
-        among=f"= ANY(ARRAY({_DUE} FOR UPDATE SKIP LOCKED))",
-        fresh="replace(gen_random_uuid()::text, '-', '')",
-    )
-    + f"), noted AS ({_IS_TAKEN} FROM taken) SELECT {CLAIMED} FROM taken"  # noqa: S608
+    f"WITH taken AS ({_TAKEN_POSTGRESQL}), noted AS ({_IS_TAKEN} FROM taken) SELECT {CLAIMED} FROM taken"  # noqa: S608
 )
 _TAKE_SQLITE = text(_TAKE.format(among=f"IN ({_DUE})", fresh="lower(hex(randomblob(16)))"))
 _NOTE_SQLITE = f"{_IS_TAKEN} FROM invitations WHERE id IN (SELECT value FROM json_each(?))"  # noqa: S608
