@@ -119,7 +119,7 @@ class Meter:
             window.row()
             | {
                 "wall_at": stored_time(wall),
-                "slice": window.measured_us // self._slice_us,
+                "slice": self.slice_at(window.measured_us),
                 "sent": counts[window.account_id],
                 "oldest": self.oldest_slice(window.measured_us),
             }
@@ -128,6 +128,9 @@ class Meter:
         store.count_into_windows(tx, rows)
         for window in windows:
             self._saved(window)
+
+    def slice_at(self, measured_us: int) -> int:
+        return measured_us // self._slice_us
 
     def oldest_slice(self, measured_us: int) -> int:
         """The first slice of which any part is still inside the window."""

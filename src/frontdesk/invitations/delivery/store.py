@@ -290,16 +290,26 @@ def find_window(tx: Tx, account_id: int) -> Row | None:
     return dict(row) if row else None
 
 
-_WAITING = text(
-    "SELECT p.accepting_patients, count(*) FROM invitations i JOIN plans p ON p.id = i.plan_id "
-    "WHERE state = 'pending' AND i.delivery = 'batched' AND i.account_id = :account_id GROUP BY p.accepting_patients"
+_WAITING = (
+    "FROM invitations i JOIN plans p ON p.id = i.plan_id "
+    "WHERE state = 'pending' AND i.delivery = 'batched' AND i.account_id = :account_id"
 )
+# What is due counts as one moment, so that the answer is as short as the list of those that are tried again later.
+_DUE = text(
+    f"SELECT CASE WHEN due_at > :now THEN due_at END, count(*) {_WAITING} AND p.accepting_patients GROUP BY 1"
+)
+_HELD_BACK = text(f"SELECT count(*) {_WAITING} AND NOT p.accepting_patients")
 
 
-def count_pending(tx: Tx, account_id: int) -> dict[bool, int]:
-    """The account's batched invitations in line, by whether their plan accepts patients."""
-    found = tx.execute(_WAITING, {"account_id": account_id})
-    return {bool(row[0]): int(row[1]) for row in found}
+def count_due(tx: Tx, account_id: int, *, now: datetime) -> list[tuple[datetime, int]]:
+    """When how many of the account's batched invitations in line are due, `now` or later, whose plan accepts patients."""
+    found = tx.execute(_DUE, {"account_id": account_id, "now": stored_time(now)})
+    return [(now if row[0] is None else as_time(row[0]), int(row[1])) for row in found]
+
+
+def count_held_back(tx: Tx, account_id: int) -> int:
+    """The account's batched invitations in line whose plan accepts no patients."""
+    return int(tx.execute(_HELD_BACK, {"account_id": account_id}).scalar_one())
 
 
 def count_by_state(tx: Tx) -> dict[str, int]:
