@@ -35,6 +35,8 @@ POLL_SECONDS = 0.2
 LAPSE_SECONDS = 1.0
 GOODBYE_SECONDS = 2.0
 DATABASE_RETRY_SECONDS = 1.0
+# Connections that were let go together report together: so long the next report is waited for, to share the commit.
+GATHER_SECONDS = 0.001
 # The part of a lease in which something may be begun: the content and the answer take time too.
 BEGIN_WITHIN = 0.25
 RENEW_AFTER = 1 / 3
@@ -232,15 +234,16 @@ class Worker:
 
     def _reports(self, seconds: float) -> list[Report]:
         reports: list[Report] = []
-        waiting = bool(self._books.ready or self._books.outcomes)
+        patience = 0.0 if self._books.ready or self._books.outcomes else seconds
         while True:
             try:
-                report = self._crew.reports.get(timeout=0 if reports or waiting else seconds)
+                report = self._crew.reports.get(timeout=patience)
             except Empty:
                 return reports
             if report is None:
                 return reports
             reports.append(report)
+            patience = GATHER_SECONDS
 
     def _enter(self, report: Report) -> None:
         self._pause.hear(report)
