@@ -10,7 +10,15 @@ from sqlalchemy.exc import IntegrityError
 
 from frontdesk.db import Database, Tx
 from frontdesk.db.schema import Id, IsoDate, Json
-from frontdesk.db.sets import find_set, insert_set, lock_set, next_ids, one_round_trip, update_set
+from frontdesk.db.sets import (
+    find_set,
+    insert_missing,
+    insert_set,
+    lock_set,
+    next_ids,
+    one_round_trip,
+    update_set,
+)
 
 things = Table(
     "set_test_things",
@@ -131,8 +139,17 @@ def test_an_update_of_a_row_that_is_gone_changes_nothing(tx: Tx) -> None:
     assert stored(tx) == [thing(1)]
 
 
+def test_only_what_no_unique_index_holds_is_inserted(tx: Tx) -> None:
+    kept, same_key, fresh = thing(1), thing(1, size=9), thing(2, notes={"a": 1})
+    same_name = thing(3, name="n1")
+    insert_missing(tx, things, [kept])
+    insert_missing(tx, things, [same_key, same_name, fresh])
+    assert stored(tx) == [kept, fresh]
+
+
 def test_empty_sets_are_no_statement(tx: Tx) -> None:
     insert_set(tx, things, [])
+    insert_missing(tx, things, [])
     update_set(tx, things, [])
     assert find_set(tx, things, "id", [], columns=("id",)).rows == []
     assert lock_set(tx, things, {"name": []}, columns=("id",), within={"scope": 0}).rows == []

@@ -2,7 +2,6 @@
 
 import random
 import time
-from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import count
 
@@ -29,7 +28,6 @@ from frontdesk.invitations.delivery import (
     offer,
     settle,
 )
-from frontdesk.invitations.states import State
 from frontdesk.mail import Letter
 from frontdesk.mail.memory import MemoryMailer
 from frontdesk.worker.loop import Pace, Setup, Worker, terms_of
@@ -95,14 +93,14 @@ class Simulated:
             )
         with self.db.write() as tx:
             granted, _ = offer(tx, claimed, terms=self.terms, now=self.wall)
-        self.in_hand[number] = [replace(one, state=State.OFFERED) for one in claimed if one.id in granted]
+        self.in_hand[number] = [one for one in claimed if one.id in granted]
 
     def accept(self, number: int) -> None:
         """The relay takes all that the worker has in hand; the worker has not written it down yet."""
         self.accepted += [self.real for _ in self.in_hand[number]]
 
     def settle(self, number: int, kind: Kind) -> None:
-        outcomes = [Outcome(one, kind) for one in self.in_hand[number]]
+        outcomes = [Outcome(one, kind, offered=True) for one in self.in_hand[number]]
         self.in_hand[number] = []
         with self.db.write() as tx:
             settle(tx, outcomes, Judge(self.terms, self.meters[number], random.Random(1)), now=self.wall)

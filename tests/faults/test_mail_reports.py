@@ -3,11 +3,12 @@
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
-from frontdesk.db import Database
-from frontdesk.db.races import write_together
+from frontdesk.db import Database, Tx
+from frontdesk.db.races import write_alone, write_together
+from frontdesk.invitations.delivery.changes import Change, Version, apply
 from frontdesk.invitations.links import find_unsubscriber
-from frontdesk.invitations.reports import Effect, Event, Report, receive_report
-from frontdesk.invitations.states import State
+from frontdesk.invitations.reports import Effect, Event, Report, heed_early_reports, receive_report
+from frontdesk.invitations.states import State, Step
 from frontdesk.invitations.suppression import SuppressionReason, suppress
 from tests.conftest import Api
 from tests.factories import NOW, Customer
@@ -63,3 +64,25 @@ def test_different_reports_and_clicks_at_once_leave_one_state_and_one_suppressio
             assert sum(future.result() for future in clicks) <= 1
             assert state_of(db, mail) in (State.SENT, State.FAILED)
             assert suppressed(db)[mail.address] in ("hard_bounce", "complaint", "unsubscribe")
+
+
+def answered(db: Database, mail: Mailed) -> None:
+    """What a worker writes down when the relay has taken the mail."""
+
+    def work(tx: Tx) -> None:
+        change = Change(State.OFFERED, State.SENT, Step.ACCEPTED, code=250)
+        apply(tx, [(change, [Version(mail.id, 0)])], now=NOW)
+        heed_early_reports(tx, {mail.message_id}, now=NOW)
+
+    write_alone(db, work)
+
+
+def test_a_bounce_that_comes_while_the_answer_is_written_down_is_never_missed(
+    api: Api, db: Database, customer: Customer
+) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        for number in range(ROUNDS):
+            mail = mailed(api, db, customer, number=number, state=State.OFFERED)
+            answer, report = pool.submit(answered, db, mail), pool.submit(told, db, mail, Event.BOUNCED)
+            assert (answer.result(), report.result()) == (None, Effect.APPLIED)
+            assert state_of(db, mail) is State.FAILED

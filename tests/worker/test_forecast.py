@@ -1,33 +1,109 @@
-"""When the last one will have gone: batch after batch, as the window allows."""
+"""When the last one will have gone: as the batches, the window and the moments at which they are due allow it."""
+
+from collections.abc import Callable
 
 import pytest
 
-from frontdesk.invitations.delivery.forecast import seconds_until_last
-from frontdesk.invitations.delivery.limits import Limits, Meter
+from frontdesk.db import Database
+from frontdesk.invitations import delivery
+from frontdesk.invitations.delivery.forecast import Standing, seconds_until_last
+from frontdesk.invitations.delivery.limits import HOUR_SECONDS, SLICES, Limits, Meter
+from frontdesk.mail import Letter, Refused
+from tests.worker.conftest import Post
 
-WINDOW = Meter().window_seconds
+SLICE = HOUR_SECONDS / SLICES
+WINDOW = Meter().window_seconds + SLICE  # what leaves at the beginning of a slice counts until its end
+DAY = 86_400
 
 
 @pytest.mark.parametrize(
-    ("backlog", "limits", "taken", "seconds"),
+    ("waiting", "limits", "standing", "seconds"),
     [
-        (0, Limits(10, 60, 100), [], None),
-        (10, Limits(10, 60, 100), [], 0.0),
-        (11, Limits(10, 60, 100), [], 60.0),
-        (100, Limits(10, 60, 100), [], 540.0),
-        (101, Limits(10, 60, 100), [], WINDOW),
-        (30, Limits(100, 60, 20), [], WINDOW),
-        (5, Limits(100, 60, 20), [(100.0, 20)], 100.0),
-        (5, Limits(100, 60, 20), [(100.0, 18), (200.0, 2)], 60.0 + 40.0),
+        ([], Limits(10, 60, 100), Standing(), None),
+        ([(0, 10)], Limits(10, 60, 100), Standing(), 0.0),
+        ([(0, 11)], Limits(10, 60, 100), Standing(), 60.0),
+        ([(0, 100)], Limits(10, 60, 100), Standing(), 540.0),
+        ([(0, 101)], Limits(10, 60, 100), Standing(), WINDOW),
+        ([(0, 30)], Limits(100, 60, 20), Standing(), WINDOW),
+        ([(0, 5)], Limits(100, 60, 20), Standing(frees=((100.0, 20),)), 100.0),
+        # The rest of a batch goes when the window lets it, not only with the next batch.
+        ([(0, 5)], Limits(100, 60, 20), Standing(frees=((100.0, 18), (130.0, 2))), 100.0),
+        ([(0, 15)], Limits(100, DAY, 10), Standing(), WINDOW),
+        # The batch that is open is used up first, and the next one begins in its time.
+        ([(0, 5)], Limits(10, 60, 100), Standing(batch_age_seconds=20.0, batch_left=5), 0.0),
+        ([(0, 6)], Limits(10, 60, 100), Standing(batch_age_seconds=20.0, batch_left=5), 40.0),
+        ([(0, 6)], Limits(10, 60, 100), Standing(batch_age_seconds=90.0, batch_left=0), 0.0),
+        # What is tried again later goes later, and a batch begins with the first that leaves.
+        ([(0, 1), (1000.0, 1)], Limits(10, 60, 100), Standing(), 1000.0),
+        ([(1000.0, 11)], Limits(10, 60, 100), Standing(), 1060.0),
     ],
 )
-def test_the_last_one_goes_when_the_window_lets_it(
-    backlog: int, limits: Limits, taken: list[tuple[float, int]], seconds: float | None
+def test_the_last_one_goes_when_everything_lets_it(
+    waiting: list[tuple[float, int]], limits: Limits, standing: Standing, seconds: float | None
 ) -> None:
-    assert seconds_until_last(backlog, limits, taken) == seconds
+    assert seconds_until_last(waiting, limits, standing) == seconds
 
 
 def test_a_million_is_forecast_at_once() -> None:
-    found = seconds_until_last(1_000_000, Limits(500, 60, 20_000), [])
+    found = seconds_until_last([(0, 1_000_000)], Limits(500, 60, 20_000))
     assert found is not None
     assert 48 * WINDOW < found < 51 * WINDOW
+
+
+STEP, MEMBERS = 10.0, 22
+
+
+class Outage:
+    """A relay that refuses every letter for now while it is `down`, and when it took which."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.down = False
+        self.taken: list[float] = []
+        self._clock = clock
+
+    def __call__(self, step: str, _letter: Letter) -> None:
+        if self.down and step == "offer":
+            raise Refused("recipient", permanent=False, code=451)
+        if step == "finish":
+            self.taken.append(self._clock())
+
+
+@pytest.mark.parametrize("limits", [(5, 120, 12), (4, 600, 100), (50, DAY, 12), (7, 60, 1000)])
+@pytest.mark.parametrize("outage_seconds", [400, 1800])
+def test_the_forecast_after_an_outage_is_what_then_happens(
+    post: Post, limits: tuple[int, int, int], outage_seconds: int
+) -> None:
+    """Some are tried again later, the window and the batch are partly used; then the relay takes everything."""
+    post.batches(batch_size=limits[0], batch_interval_seconds=limits[1], hourly_limit=limits[2])
+    post.enrol(MEMBERS, immediate=False)
+    relay = Outage(post.clock_seconds)
+    worker = post.worker(verdict=relay)
+    for relay.down, seconds in ((False, 45), (True, outage_seconds)):
+        until = post.clock_seconds() + seconds
+        while post.clock_seconds() < until:
+            worker.turn()
+            post.clock.advance(STEP)
+    relay.down = False
+    with post.db.read() as tx:
+        found = delivery.forecast(tx, post.customer.account_id, now=post.clock())
+    assert found.last_at is not None
+    while len(relay.taken) < MEMBERS:
+        worker.turn()
+        post.clock.advance(STEP)
+    late = max(relay.taken) - found.last_at.timestamp()
+    # The simulation looks every few seconds, so each batch and each place may be found a step too late.
+    assert -STEP <= late <= STEP * MEMBERS / min(limits[0], limits[2])
+
+
+def test_while_delivery_is_held_or_off_nothing_is_foretold(post: Post, db: Database) -> None:
+    post.batches()
+    post.enrol(3, immediate=False)
+    with db.write() as tx:
+        delivery.hold(tx, delivery.HoldReason.BY_OPERATOR, now=post.clock())
+        held = delivery.forecast(tx, post.customer.account_id, now=post.clock())
+        delivery.release(tx)
+    post.batches(enabled=False)
+    with db.read() as tx:
+        off = delivery.forecast(tx, post.customer.account_id, now=post.clock())
+    assert (held.held, held.backlog, held.last_at) == (True, 3, None)
+    assert (off.held, off.enabled, off.last_at) == (False, False, None)

@@ -6,6 +6,7 @@ from sqlalchemy import Table
 from sqlalchemy.dialects import postgresql
 
 FOR_UPDATE = " FOR NO KEY UPDATE"
+UNLESS_THERE = " ON CONFLICT DO NOTHING"  # after an insert_sql
 
 
 @lru_cache(maxsize=256)

@@ -18,7 +18,15 @@ from sqlalchemy import JSON, Engine, Table
 
 from frontdesk.db.bulk import FEWEST_ROWS, copy_and_update, copy_rows
 from frontdesk.db.engine import Tx
-from frontdesk.db.set_sql import FOR_UPDATE, combined_sql, find_sql, insert_sql, lock_sql, update_sql
+from frontdesk.db.set_sql import (
+    FOR_UPDATE,
+    UNLESS_THERE,
+    combined_sql,
+    find_sql,
+    insert_sql,
+    lock_sql,
+    update_sql,
+)
 from frontdesk.db.wire import WireDatabase, WireTx
 
 Row = Mapping[str, Any]
@@ -106,6 +114,14 @@ def insert_set(tx: Tx, table: Table, rows: Sequence[Row]) -> None:
             copy_rows(tx, table, rows, columns)
             return
         _write(tx, insert_sql(_dialect(tx), table, columns=columns), rows=rows, table=table, columns=columns)
+
+
+def insert_missing(tx: Tx, table: Table, rows: Sequence[Row]) -> None:
+    """Insert those of the rows that no unique index holds already; each has the same keys."""
+    if rows:
+        columns = tuple(rows[0])
+        sql = insert_sql(_dialect(tx), table, columns=columns) + UNLESS_THERE
+        _write(tx, sql, rows=rows, table=table, columns=columns)
 
 
 def update_set(tx: Tx, table: Table, rows: Sequence[Row], *, columns: Sequence[str] | None = None) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import delete, exists, insert, select
 
 from frontdesk.db import Tx
-from frontdesk.db.sets import Row, find_set, insert_set
+from frontdesk.db.sets import Row, find_set, insert_missing
 from frontdesk.invitations.tables import (
     deliverability,
     delivery_reports,
@@ -19,16 +19,9 @@ from frontdesk.invitations.tables import (
 from frontdesk.plans.tables import plans
 
 
-def find_links(tx: Tx, registration_hashes: Collection[str]) -> set[str]:
-    """Those of the hashes that are kept already."""
-    name = "registration_hash"
-    return {
-        row[name] for row in find_set(tx, invitation_links, name, registration_hashes, columns=(name,)).rows
-    }
-
-
 def insert_links(tx: Tx, rows: Sequence[Row]) -> None:
-    insert_set(tx, invitation_links, rows)
+    """Those that are kept already stay as they are."""
+    insert_missing(tx, invitation_links, rows)
 
 
 def find_landing(tx: Tx, registration_hash: str) -> dict[str, Any] | None:
@@ -55,12 +48,13 @@ def find_unsubscriber(tx: Tx, unsubscribe_hash: str) -> dict[str, Any] | None:
 
 
 def find_by_message_id(tx: Tx, message_id: str) -> dict[str, Any] | None:
-    """The invitation whose mail has, or ever had, this Message-ID."""
+    """The invitation whose mail has, or ever had, this Message-ID; locked, so that its worker and a report take turns."""
     query = (
         select(invitations)
         .join(invitation_links, invitations.c.id == invitation_links.c.invitation_id)
         .where(invitation_links.c.message_id == message_id)
         .limit(1)
+        .with_for_update(of=invitations)
     )
     row = tx.execute(query).mappings().first()
     return None if row is None else dict(row)

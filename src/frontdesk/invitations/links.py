@@ -61,19 +61,16 @@ def give_tokens(
     Giving the same again changes nothing.
     """
     tokens = {id_: derive_tokens(link_secret, message_id) for id_, message_id in message_ids.items()}
-    hashes = {digest(pair.registration): id_ for id_, pair in tokens.items()}
-    known = letter_store.find_links(tx, list(hashes))
     at = stored_time(now)
     rows = [
         {
-            "registration_hash": registration,
-            "unsubscribe_hash": digest(tokens[id_].unsubscribe),
+            "registration_hash": digest(pair.registration),
+            "unsubscribe_hash": digest(pair.unsubscribe),
             "message_id": message_ids[id_],
             "invitation_id": id_,
             "created_at": at,
         }
-        for registration, id_ in hashes.items()
-        if registration not in known
+        for id_, pair in tokens.items()
     ]
     letter_store.insert_links(tx, rows)
     return tokens

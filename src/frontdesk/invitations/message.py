@@ -51,9 +51,10 @@ def compose(letter: InvitationLetter, gathered: Gathered, *, base_url: str, mail
     )
     rendered = render(gathered.wordings.get(letter.account_id, OWN_WORDS), filling)
     try:
+        recipient = mailable(letter.address)
         headers = (
             ("From", mailbox(letter.sender_name, letter.sender_address or mail_from)),
-            ("To", mailable(letter.address)),
+            ("To", recipient),
             ("Subject", unstructured(rendered.subject)),
             ("Date", _date(gathered.now)),
             ("Message-ID", f"<{letter.message_id}>"),
@@ -62,7 +63,7 @@ def compose(letter: InvitationLetter, gathered: Gathered, *, base_url: str, mail
             ("Auto-Submitted", "auto-generated"),
         )
         content = mail_bytes(headers, text=rendered.text, html=rendered.html, seed=letter.message_id)
-        return Letter(mailable(mail_from), mailable(letter.address), letter.message_id, content)
+        return Letter(mailable(mail_from), recipient, letter.message_id, content)
     except ValueError:
         fault = Fault("address", "not_mailable", "must be an address that a mail can carry")
         raise Invalid([fault]) from None  # the library's message holds the address

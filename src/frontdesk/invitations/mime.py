@@ -97,6 +97,6 @@ def _encoded_words(text: str) -> str:
 
 def _checked(value: str) -> str:
     """The last gate before the wire: no line end or control character but those of our own folding."""
-    if any(not line.isprintable() for line in value.split("\r\n ")):
+    if not value.replace("\r\n ", "").isprintable():
         raise ValueError("a header with a control character")
     return value

@@ -14,8 +14,8 @@ from typing import Any
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.invitations import letter_store
-from frontdesk.invitations.delivery import store
-from frontdesk.invitations.delivery.changes import Change, apply
+from frontdesk.invitations.delivery import change_store
+from frontdesk.invitations.delivery.changes import Change, Version, apply
 from frontdesk.invitations.states import State, Step
 from frontdesk.invitations.suppression import SuppressionReason, suppress
 
@@ -106,9 +106,8 @@ def _settle(tx: Tx, mail: Mapping[str, Any], report: Report, now: datetime) -> S
     if not (unclear or (bounced and state is State.SENT)):
         return state
     settled = State.FAILED if bounced else State.SENT
-    numbers = (mail["attempts"], mail["losses"])
-    change = Change(mail["id"], mail["epoch"], state, settled, Step.BY_REPORT, *numbers, closes=True)
-    apply(tx, [change], now=now)
+    change = Change(state, settled, Step.BY_REPORT, closes=True)
+    apply(tx, [(change, [Version(mail["id"], mail["epoch"])])], now=now)
     return settled
 
 
@@ -121,7 +120,7 @@ def _note_complaint(tx: Tx, invitation_id: int, state: State, now: datetime) -> 
         "reason": Step.COMPLAINED.value,
         "code": None,
     }
-    store.insert_events(tx, [event])
+    change_store.insert_events(tx, [event])
 
 
 def _is_hard(report: Report) -> bool:

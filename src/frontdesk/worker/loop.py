@@ -8,7 +8,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from queue import Empty
@@ -20,7 +20,7 @@ from frontdesk.db.engine import database_time
 from frontdesk.db.races import write_alone
 from frontdesk.eligibility import find_expired
 from frontdesk.errors import Invalid, Unavailable
-from frontdesk.invitations import Delivery, State
+from frontdesk.invitations import Delivery
 from frontdesk.invitations import delivery as steps
 from frontdesk.invitations.delivery import Claimed, Judge, Kind, Meter, Outcome, Rota, Terms
 from frontdesk.invitations.letters import InvitationLetter
@@ -35,6 +35,8 @@ POLL_SECONDS = 0.2
 LAPSE_SECONDS = 1.0
 GOODBYE_SECONDS = 2.0
 DATABASE_RETRY_SECONDS = 1.0
+# Connections that were let go together report together: so long the next report is waited for, to share the commit.
+GATHER_SECONDS = 0.001
 # The part of a lease in which something may be begun: the content and the answer take time too.
 BEGIN_WITHIN = 0.25
 RENEW_AFTER = 1 / 3
@@ -232,15 +234,16 @@ class Worker:
 
     def _reports(self, seconds: float) -> list[Report]:
         reports: list[Report] = []
-        waiting = bool(self._books.ready or self._books.outcomes)
+        patience = 0.0 if self._books.ready or self._books.outcomes else seconds
         while True:
             try:
-                report = self._crew.reports.get(timeout=0 if reports or waiting else seconds)
+                report = self._crew.reports.get(timeout=patience)
             except Empty:
                 return reports
             if report is None:
                 return reports
             reports.append(report)
+            patience = GATHER_SECONDS
 
     def _enter(self, report: Report) -> None:
         self._pause.hear(report)
@@ -252,9 +255,9 @@ class Worker:
         if report.kind is None:
             self._books.ready.append(report.job)
             return
-        one = report.job.claimed
-        state = State.OFFERED if report.offered else State.CLAIMED
-        self._books.outcomes.append(Outcome(replace(one, state=state), report.kind, report.code))
+        self._books.outcomes.append(
+            Outcome(report.job.claimed, report.kind, report.code, offered=report.offered)
+        )
 
     def _give_back(self) -> None:
         """What no connection has begun with goes back in line."""

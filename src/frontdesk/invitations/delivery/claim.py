@@ -9,18 +9,19 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
+from typing import Any
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.db.sets import Row
-from frontdesk.invitations.delivery import store
-from frontdesk.invitations.delivery.changes import Claimed, apply, back_in_line, cancel
+from frontdesk.invitations.delivery import change_store, store
+from frontdesk.invitations.delivery.changes import Claimed, Version, alike, apply, back_in_line, cancel
 from frontdesk.invitations.delivery.home import find_hold
 from frontdesk.invitations.delivery.limits import Limits, Meter, after, allowance
 from frontdesk.invitations.letters import InvitationLetter
 from frontdesk.invitations.rules import Delivery
 from frontdesk.invitations.settings import get_deliverability
-from frontdesk.invitations.states import State, Step
+from frontdesk.invitations.states import Step
 from frontdesk.invitations.store import find_suppressed
 from frontdesk.text import fold_email
 
@@ -78,7 +79,7 @@ def claim(claim_: Claim, *, count: int, rota: Rota, find_expired: FindExpired) -
         return []
     claim_.meter.look(claim_.tx)
     lanes = due_lanes(claim_.tx, claim_.now)
-    taken: list[Row] = []
+    taken: list[Any] = []
     accounts = _in_turn(lanes, rota, claim_.meter.now())
     for index, (account_id, own) in enumerate(accounts):
         share = math.ceil((count - len(taken)) / (len(accounts) - index))
@@ -92,11 +93,11 @@ def claim(claim_: Claim, *, count: int, rota: Rota, find_expired: FindExpired) -
 def due_lanes(tx: Tx, now: datetime) -> list[Lane]:
     """What could be claimed if no limit stood against it; plans that accept no patients hold their batched ones back."""
     found = []
-    for delivery in Delivery:
-        for row in store.find_lanes(tx, delivery.value):
-            free = delivery is Delivery.IMMEDIATE or (row["accepting"] and row["enabled"])
-            if free and row["first_due_at"] <= now:
-                found.append(Lane(row["account_id"], row["plan_id"], delivery))
+    for row in store.find_lanes(tx):
+        delivery = Delivery(row["delivery"])
+        free = delivery is Delivery.IMMEDIATE or (row["accepting"] and row["enabled"])
+        if free and row["first_due_at"] <= now:
+            found.append(Lane(row["account_id"], row["plan_id"], delivery))
     return found
 
 
@@ -115,8 +116,8 @@ def _in_turn(lanes: Sequence[Lane], rota: Rota, moment: float) -> list[tuple[int
     return [(account_id, list(own)) for account_id, own in groupby(ready, key=lambda lane: lane.account_id)]
 
 
-def _take_of_account(claim_: Claim, lanes: Sequence[Lane], share: int, rota: Rota) -> list[Row]:
-    taken: list[Row] = []
+def _take_of_account(claim_: Claim, lanes: Sequence[Lane], share: int, rota: Rota) -> list[Any]:
+    taken: list[Any] = []
     for lane in lanes:
         if lane.delivery is Delivery.IMMEDIATE and len(taken) < share:
             taken += _take(claim_, lane, share - len(taken))
@@ -126,7 +127,7 @@ def _take_of_account(claim_: Claim, lanes: Sequence[Lane], share: int, rota: Rot
     return taken
 
 
-def _take_batched(claim_: Claim, lanes: Sequence[Lane], share: int, rota: Rota) -> list[Row]:
+def _take_batched(claim_: Claim, lanes: Sequence[Lane], share: int, rota: Rota) -> list[Any]:
     account_id = lanes[0].account_id
     window = claim_.meter.lock(claim_.tx, account_id, claim_.now, wait=False)
     if window is None:
@@ -138,7 +139,7 @@ def _take_batched(claim_: Claim, lanes: Sequence[Lane], share: int, rota: Rota) 
         rota.not_before[account_id] = claim_.meter.now() + min(allowed.retry_seconds, _PATIENCE_SECONDS)
         return []
     wanted = min(share, allowed.count)
-    taken: list[Row] = []
+    taken: list[Any] = []
     for lane in lanes:
         if len(taken) < wanted:
             taken += _take(claim_, lane, wanted - len(taken))
@@ -146,8 +147,8 @@ def _take_batched(claim_: Claim, lanes: Sequence[Lane], share: int, rota: Rota) 
     return taken
 
 
-def _take(claim_: Claim, lane: Lane, count: int) -> list[Row]:
-    return store.take(
+def _take(claim_: Claim, lane: Lane, count: int) -> Sequence[Any]:
+    return change_store.take(
         claim_.tx,
         account_id=lane.account_id,
         plan_id=lane.plan_id,
@@ -159,66 +160,41 @@ def _take(claim_: Claim, lane: Lane, count: int) -> list[Row]:
     )
 
 
-def _as_claimed(claim_: Claim, rows: list[Row], find_expired: FindExpired) -> list[Claimed]:
-    """Write the timeline, and put aside what must not be sent any more: suppressed addresses, expired members."""
+def _as_claimed(claim_: Claim, rows: Sequence[Any], find_expired: FindExpired) -> list[Claimed]:
+    """Put aside what must not be sent any more: suppressed addresses, expired members."""
     if not rows:
         return []
-    tx, at = claim_.tx, stored_time(claim_.now)
-    store.insert_events(
-        tx,
-        [
-            {
-                "invitation_id": row["id"],
-                "at": at,
-                "from_state": State.PENDING.value,
-                "to_state": State.CLAIMED.value,
-                "reason": Step.CLAIMED.value,
-                "code": None,
-            }
-            for row in rows
-        ],
-    )
-    folded = {row["id"]: fold_email(row["address"]) for row in rows}
+    tx = claim_.tx
+    folded = {row.id: fold_email(row.address) for row in rows}
     suppressed = {row["address_folded"] for row in find_suppressed(tx, set(folded.values())).rows}
-    expired = find_expired(tx, {row["member_id"] for row in rows}, at[:10])
-    letters = _letters(tx, rows)
-    claimed = [_claimed(row, letters[row["id"]]) for row in rows]
-    refused = {row["id"]: Step.SUPPRESSED for row in rows if folded[row["id"]] in suppressed}
-    refused |= {
-        row["id"]: Step.EXPIRED for row in rows if row["member_id"] in expired and row["id"] not in refused
-    }
-    apply(tx, [cancel(one, refused[one.id]) for one in claimed if one.id in refused], now=claim_.now)
-    return [one for one in claimed if one.id not in refused]
+    expired = find_expired(tx, {row.member_id for row in rows}, stored_time(claim_.now)[:10])
+    stationery = store.find_stationery(tx, {row.plan_id for row in rows})
+    claimed, refused = [], []
+    for row in rows:
+        one = _claimed(row, stationery[row.plan_id])
+        if folded[row.id] in suppressed:
+            refused.append((cancel(Step.SUPPRESSED), one))
+        elif row.member_id in expired:
+            refused.append((cancel(Step.EXPIRED), one))
+        else:
+            claimed.append(one)
+    apply(tx, alike(refused), now=claim_.now)
+    return claimed
 
 
-def _letters(tx: Tx, rows: Sequence[Row]) -> dict[int, InvitationLetter]:
-    stationery = store.find_stationery(tx, {row["plan_id"] for row in rows})
-    return {
-        row["id"]: InvitationLetter(
-            invitation_id=row["id"],
-            account_id=row["account_id"],
-            plan_id=row["plan_id"],
-            address=row["address"],
-            message_id=row["message_id"],
-            plan_name=stationery[row["plan_id"]]["name"],
-            sender_name=stationery[row["plan_id"]]["sender_name"],
-            sender_address=stationery[row["plan_id"]]["sender_address"],
-            registration_url=stationery[row["plan_id"]]["registration_url"],
-        )
-        for row in rows
-    }
-
-
-def _claimed(row: Row, letter: InvitationLetter) -> Claimed:
-    return Claimed(
-        id=row["id"],
-        epoch=row["epoch"],
-        delivery=Delivery(row["delivery"]),
-        state=State.CLAIMED,
-        attempts=row["attempts"],
-        losses=row["losses"],
-        letter=letter,
+def _claimed(row: Any, stationery: Row) -> Claimed:
+    letter = InvitationLetter(
+        invitation_id=row.id,
+        account_id=row.account_id,
+        plan_id=row.plan_id,
+        address=row.address,
+        message_id=row.message_id,
+        plan_name=stationery["name"],
+        sender_name=stationery["sender_name"],
+        sender_address=stationery["sender_address"],
+        registration_url=stationery["registration_url"],
     )
+    return Claimed(row.id, row.epoch, Delivery(row.delivery), row.attempts, row.losses, letter)
 
 
 def lapse(tx: Tx, *, terms: Terms, meter: Meter, now: datetime, count: int = 500) -> int:
@@ -228,7 +204,8 @@ def lapse(tx: Tx, *, terms: Terms, meter: Meter, now: datetime, count: int = 500
     once more, if the terms say so, and never a third time.
     """
     rows = store.find_lapsed(tx, now, count)
-    apply(tx, [back_in_line(row, terms, now=now) for row in rows], now=now, meter=meter)
+    changes = [(back_in_line(row, terms, now=now), Version(row["id"], row["epoch"])) for row in rows]
+    apply(tx, alike(changes), now=now, meter=meter)
     return len(rows)
 
 

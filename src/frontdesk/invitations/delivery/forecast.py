@@ -10,17 +10,22 @@ from frontdesk.invitations.delivery import store
 from frontdesk.invitations.delivery.limits import Limits, Meter
 from frontdesk.invitations.settings import get_deliverability
 
-MOST_BATCHES = 1_000_000  # a forecast further ahead than that says nothing
+MOST_STEPS = 1_000_000  # a forecast further ahead than that says nothing
+
+# Moments in seconds from now, with how many invitations (or places) each is about.
+Moments = Iterable[tuple[float, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
     """`backlog`: batched invitations in line; `held_back`: those whose plan accepts no patients, not in the backlog.
 
-    `last_at`: when the last one will have gone, None when that is not to be told or nothing goes.
+    `last_at`: when the last one will have gone, None when that is not to be told or nothing goes: `enabled` is off, or
+    all delivery is `held`.
     """
 
     enabled: bool
+    held: bool
     backlog: int
     held_back: int
     sent_this_hour: int
@@ -28,67 +33,145 @@ class Forecast:
     last_at: datetime | None
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How an account's window stands now: its measured time, its open batch, and when which places become free.
+
+    `batch_age_seconds` is None when no batch was ever begun.
+    """
+
+    measured_us: int = 0
+    batch_age_seconds: float | None = None
+    batch_left: int = 0
+    frees: tuple[tuple[float, int], ...] = ()
+
+    @property
+    def used(self) -> int:
+        return sum(count for _, count in self.frees)
+
+
 def forecast(tx: Tx, account_id: int, *, now: datetime) -> Forecast:
-    """What the account can expect, if nothing new comes and the relay takes everything."""
+    """What the account can expect, if nothing new comes and the relay takes everything from now on."""
     settings = get_deliverability(tx, account_id)
-    waiting = store.count_pending(tx, account_id)
-    meter = Meter()
-    sent, frees = _window(tx, account_id, meter, now)
+    due = store.count_due(tx, account_id, now=now)
+    standing = _standing(tx, account_id, now)
+    held = _is_held(tx)
     limits = Limits(settings.batch_size, settings.batch_interval_seconds, settings.hourly_limit)
-    backlog = waiting.get(True, 0)
-    seconds = seconds_until_last(backlog, limits, frees) if settings.enabled else None
+    waits = [(max(0.0, (at - now).total_seconds()), count) for at, count in due]
+    seconds = seconds_until_last(waits, limits, standing) if settings.enabled and not held else None
     return Forecast(
         enabled=settings.enabled,
-        backlog=backlog,
-        held_back=waiting.get(False, 0),
-        sent_this_hour=sent,
+        held=held,
+        backlog=sum(count for _, count in due),
+        held_back=store.count_held_back(tx, account_id),
+        sent_this_hour=standing.used,
         hourly_limit=settings.hourly_limit,
         last_at=None if seconds is None else now + timedelta(seconds=seconds),
     )
 
 
-def _window(tx: Tx, account_id: int, meter: Meter, now: datetime) -> tuple[int, list[tuple[float, int]]]:
-    """How many places are taken, and in how many seconds how many of them become free."""
+def _is_held(tx: Tx) -> bool:
+    home = store.find_home(tx)
+    return home is not None and home["held_reason"] is not None
+
+
+def _standing(tx: Tx, account_id: int, now: datetime) -> Standing:
     row = store.find_window(tx, account_id)
     if row is None:
-        return 0, []
+        return Standing()
     # Between writes the window's time stands in the database; for a forecast the wall clock is good enough.
     passed = max(0.0, (now - row["wall_at"]).total_seconds())
     measured = row["measured_us"] + int(passed * 1_000_000)
+    age = None if row["batch_us"] is None else (measured - row["batch_us"]) / 1_000_000
+    return Standing(measured, age, row["batch_left"], tuple(_frees(tx, account_id, measured)))
+
+
+def _frees(tx: Tx, account_id: int, measured: int) -> list[tuple[float, int]]:
+    """What left within the window, and what is in hand, as if it left now."""
+    meter = Meter()
     slices = store.sent_by_slice(tx, account_id, since_slice=meter.oldest_slice(measured))
-    in_hand = store.count_in_hand(tx, account_id)
     frees = [(max(0.0, meter.seconds_until_free(measured, slice_)), sent) for slice_, sent in slices]
-    if in_hand:
-        frees.append((meter.window_seconds, in_hand))
-    return sum(count for _, count in frees), frees
+    in_hand = store.count_in_hand(tx, account_id)
+    return [*frees, (_free_again(meter, measured, 0.0), in_hand)] if in_hand else frees
 
 
-def seconds_until_last(backlog: int, limits: Limits, frees: Iterable[tuple[float, int]]) -> float | None:
-    """Pure: batch after batch, each as large as the window allows at its time. None when there is nothing to send.
+def _free_again(meter: Meter, measured: int, moment: float) -> float:
+    """When the place of one that leaves at a moment is free: it counts for the whole of its slice."""
+    slice_ = meter.slice_at(measured + int(moment * 1_000_000))
+    return meter.seconds_until_free(measured, slice_)
 
-    >>> seconds_until_last(250, Limits(100, 60, 1000), [])
+
+def seconds_until_last(waiting: Moments, limits: Limits, standing: Standing | None = None) -> float | None:
+    """Pure: `limits.allowance` again and again, each time at the next moment at which it allows something that is due.
+
+    None when nothing waits.
+
+    >>> seconds_until_last([(0, 250)], Limits(100, 60, 1000))
     120.0
     """
-    if backlog == 0:
-        return None
-    window = float(Meter().window_seconds)
-    taken = deque(sorted(frees))
-    used = sum(count for _, count in taken)
-    moment = 0.0
-    for _ in range(MOST_BATCHES):
-        while taken and taken[0][0] <= moment:
-            used -= taken.popleft()[1]
-        count = min(limits.batch_size, limits.hourly_limit - used, backlog)
-        if count <= 0:
-            moment = max(moment, taken[0][0])
-            continue
-        backlog -= count
-        if backlog == 0:
-            return moment
-        used += count
-        taken.append((moment + window, count))
-        moment += limits.batch_interval_seconds
+    course = _Course(limits, standing or Standing(), waiting)
+    for _ in range(MOST_STEPS):
+        if course.waiting == 0:
+            return course.last
+        course.step()
     return None
+
+
+class _Course:
+    """An account's delivery as it will be: what is due, its batch and its window, from one event to the next."""
+
+    def __init__(self, limits: Limits, standing: Standing, waiting: Moments) -> None:
+        self._limits = limits
+        self._meter = Meter()
+        self._measured = standing.measured_us
+        self._coming = deque(sorted(waiting))
+        self._frees = deque(sorted(standing.frees))
+        self._used = standing.used
+        self._left = standing.batch_left
+        age = standing.batch_age_seconds
+        self._next_batch = 0.0 if age is None else limits.batch_interval_seconds - age
+        self._due = 0
+        self._moment = 0.0
+        self.waiting = sum(count for _, count in self._coming)
+        self.last: float | None = None
+
+    def step(self) -> None:
+        """Send what may be sent at this moment, then go on to the next at which something may."""
+        self._catch_up()
+        is_new = self._moment >= self._next_batch
+        left = self._limits.batch_size if is_new else min(self._left, self._limits.batch_size)
+        count = min(left, self._limits.hourly_limit - self._used, self._due)
+        if count > 0:
+            self._send(count, left)
+            if is_new:
+                self._next_batch = self._moment + self._limits.batch_interval_seconds
+        else:
+            self._moment = self._next_moment(left)
+
+    def _catch_up(self) -> None:
+        while self._coming and self._coming[0][0] <= self._moment:
+            self._due += self._coming.popleft()[1]
+        while self._frees and self._frees[0][0] <= self._moment:
+            self._used -= self._frees.popleft()[1]
+
+    def _send(self, count: int, left: int) -> None:
+        self._left = left - count
+        self._used += count
+        self._due -= count
+        self.waiting -= count
+        self._frees.append((_free_again(self._meter, self._measured, self._moment), count))
+        self.last = self._moment
+
+    def _next_moment(self, left: int) -> float:
+        """All that stands against it must have passed."""
+        against = [self._moment]
+        if self._due == 0:
+            against.append(self._coming[0][0])
+        if left == 0:
+            against.append(self._next_batch)
+        if self._used >= self._limits.hourly_limit:
+            against.append(self._frees[0][0])
+        return max(against)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +186,9 @@ class Figures:
 
 def figures(tx: Tx, *, now: datetime) -> Figures:
     oldest = store.oldest_due(tx)
-    home = store.find_home(tx)
-    meter = Meter()
     return Figures(
         by_state=store.count_by_state(tx),
         oldest_due_seconds=0.0 if oldest is None else max(0.0, (now - oldest).total_seconds()),
-        window_used={account: _window(tx, account, meter, now)[0] for account in store.window_versions(tx)},
-        held=home is not None and home["held_reason"] is not None,
+        window_used={account: _standing(tx, account, now).used for account in store.window_versions(tx)},
+        held=_is_held(tx),
     )

@@ -11,11 +11,12 @@ when its outcome is written, so later than it left; if it did not leave, the pla
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.invitations.delivery import store
 
@@ -96,35 +97,40 @@ class Meter:
             row = store.lock_window(tx, account_id, wait=wait)
         if row is None:
             return None
-        window = Window(**row)
-        now = self._monotonic()
-        passed = min((wall - window.wall_at).total_seconds(), self._seen_pass(window, now))
-        self._see(account_id, window.version, now)
-        measured = window.measured_us + int(max(0.0, passed) * _SECOND)
-        return replace(window, measured_us=measured, wall_at=wall, version=window.version + 1)
+        return self._brought_up(row, wall)
 
     def save(self, tx: Tx, window: Window) -> None:
         """Write the window that `lock` gave; from here on time is measured from it."""
         store.save_window(tx, window.row())
-        now = self._monotonic()
-        self._looks[window.account_id] = _Look(window.version, now, now)
+        self._saved(window)
 
     def used(self, tx: Tx, window: Window) -> int:
         """The places taken: what is in hand, and what left within the window."""
-        return store.count_in_hand(tx, window.account_id) + store.count_sent(
-            tx, window.account_id, since_slice=self.oldest_slice(window.measured_us)
-        )
+        since_slice = self.oldest_slice(window.measured_us)
+        return store.count_used(tx, window.account_id, since_slice=since_slice)
 
-    def add(self, tx: Tx, window: Window, count: int) -> None:
-        """Count messages that left, or may have left."""
-        slice_ = window.measured_us // self._slice_us
-        store.add_sent(
-            tx,
-            window.account_id,
-            slice_=slice_,
-            count=count,
-            forget_before=self.oldest_slice(window.measured_us),
-        )
+    def count(self, tx: Tx, counts: Mapping[int, int], wall: datetime) -> None:
+        """Count messages that left, or may have left, by their account."""
+        if not counts:
+            return
+        # Locked in one order, so that two workers can't wait for each other.
+        windows = [self._brought_up(row, wall) for row in store.lock_windows(tx, sorted(counts))]
+        rows = [
+            window.row()
+            | {
+                "wall_at": stored_time(wall),
+                "slice": self.slice_at(window.measured_us),
+                "sent": counts[window.account_id],
+                "oldest": self.oldest_slice(window.measured_us),
+            }
+            for window in windows
+        ]
+        store.count_into_windows(tx, rows)
+        for window in windows:
+            self._saved(window)
+
+    def slice_at(self, measured_us: int) -> int:
+        return measured_us // self._slice_us
 
     def oldest_slice(self, measured_us: int) -> int:
         """The first slice of which any part is still inside the window."""
@@ -133,6 +139,18 @@ class Meter:
     def seconds_until_free(self, measured_us: int, slice_: int) -> float:
         """How long until a slice no longer counts."""
         return ((slice_ + 1) * self._slice_us + self._window_us - measured_us) / _SECOND
+
+    def _brought_up(self, row: Mapping[str, Any], wall: datetime) -> Window:
+        window = Window(**row)
+        now = self._monotonic()
+        passed = min((wall - window.wall_at).total_seconds(), self._seen_pass(window, now))
+        self._see(window.account_id, window.version, now)
+        measured = window.measured_us + int(max(0.0, passed) * _SECOND)
+        return replace(window, measured_us=measured, wall_at=wall, version=window.version + 1)
+
+    def _saved(self, window: Window) -> None:
+        now = self._monotonic()
+        self._looks[window.account_id] = _Look(window.version, now, now)
 
     def _seen_pass(self, window: Window, now: float) -> float:
         """The seconds that this process knows to have passed at most since the window was written."""

@@ -8,7 +8,7 @@ from frontdesk.db import Tx
 from frontdesk.db.sets import Row
 from frontdesk.errors import FrontdeskError, NotFound
 from frontdesk.invitations.delivery import store
-from frontdesk.invitations.delivery.changes import Change, apply
+from frontdesk.invitations.delivery.changes import Change, Version, alike, apply
 from frontdesk.invitations.states import State, Step
 from frontdesk.invitations.store import find_suppressed
 from frontdesk.text import fold_email
@@ -41,20 +41,14 @@ def cancel_of_members(tx: Tx, member_ids: Collection[int], *, now: datetime) -> 
     One that a worker takes in hand at this moment may leave; each later claim looks at the member.
     """
     changes = [
-        Change(
-            row["id"],
-            row["epoch"],
-            State(row["state"]),
-            State.CANCELLED,
-            Step.WITHDRAWN,
-            row["attempts"],
-            row["losses"],
-            closes=True,
+        (
+            Change(State(row["state"]), State.CANCELLED, Step.WITHDRAWN, closes=True),
+            Version(row["id"], row["epoch"]),
         )
         for row in store.find_of_members(tx, member_ids)
         if row["state"] in CANCELLABLE
     ]
-    return len(apply(tx, changes, now=now))
+    return len(apply(tx, alike(changes), now=now))
 
 
 def settle_invitation(tx: Tx, invitation_id: int, state: State, *, now: datetime) -> None:
@@ -88,19 +82,13 @@ def keep_back_pending(tx: Tx, *, now: datetime) -> int:
     count = 0
     while rows := store.find_pending(tx, 1000):
         changes = [
-            Change(
-                row["id"],
-                row["epoch"],
-                State.PENDING,
-                State.AMBIGUOUS,
-                Step.RESTORED,
-                row["attempts"],
-                row["losses"] + 1,
-                closes=True,
+            (
+                Change(State.PENDING, State.AMBIGUOUS, Step.RESTORED, closes=True, losses=row["losses"] + 1),
+                Version(row["id"], row["epoch"]),
             )
             for row in rows
         ]
-        count += len(apply(tx, changes, now=now))
+        count += len(apply(tx, alike(changes), now=now))
     return count
 
 
@@ -129,15 +117,8 @@ def _locked(tx: Tx, invitation_id: int, states: set[State], done: str) -> Row:
 def _change(
     tx: Tx, row: Row, state: State, *, now: datetime, due_at: datetime | None = None, afresh: bool = False
 ) -> None:
+    number = 0 if afresh else None
     change = Change(
-        row["id"],
-        row["epoch"],
-        State(row["state"]),
-        state,
-        Step.BY_OPERATOR,
-        0 if afresh else row["attempts"],
-        0 if afresh else row["losses"],
-        due_at=due_at,
-        closes=True,
+        State(row["state"]), state, Step.BY_OPERATOR, due_at, closes=True, attempts=number, losses=number
     )
-    apply(tx, [change], now=now)
+    apply(tx, [(change, [Version(row["id"], row["epoch"])])], now=now)

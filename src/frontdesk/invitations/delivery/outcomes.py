@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from frontdesk.db import Tx
-from frontdesk.invitations.delivery.changes import Change, Claimed, apply, change_of, extend, lost
+from frontdesk.invitations.delivery.changes import Change, Changes, Claimed, apply, extend, lost
 from frontdesk.invitations.delivery.claim import Terms
 from frontdesk.invitations.delivery.home import Mark, count_offer
 from frontdesk.invitations.delivery.limits import Meter
@@ -29,11 +29,12 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """`one` is the invitation as it was last written: claimed, or offered once that was committed."""
+    """What became of one. `offered`: it is written down as that by now, not only as claimed."""
 
     one: Claimed
     kind: Kind
     code: int | None = None
+    offered: bool = False
 
 
 def offer(tx: Tx, claimed: Sequence[Claimed], *, terms: Terms, now: datetime) -> tuple[set[int], Mark | None]:
@@ -48,7 +49,7 @@ def offer(tx: Tx, claimed: Sequence[Claimed], *, terms: Terms, now: datetime) ->
 def renew(tx: Tx, claimed: Sequence[Claimed], *, terms: Terms, now: datetime) -> None:
     """Let the leases of those that are still claimed run anew: their worker lives, the relay is slow."""
     due_at = now + timedelta(seconds=terms.lease_seconds)
-    extend(tx, [change_of(one, State.CLAIMED, Step.CLAIMED, due_at=due_at) for one in claimed], now=now)
+    extend(tx, [(Change(State.CLAIMED, State.CLAIMED, Step.CLAIMED, due_at), claimed)], now=now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,45 +70,60 @@ def offer_and_settle(
     tx: Tx, claimed: Sequence[Claimed], outcomes: Sequence[Outcome], judge: Judge, *, now: datetime
 ) -> tuple[set[int], Mark | None]:
     """`offer` some and `settle` others in the same statements."""
-    changes = _offers(claimed, judge.terms, now) + _settlements(outcomes, judge, now)
+    changes = [*_offers(claimed, judge.terms, now), *_settlements(outcomes, judge, now)]
     written = apply(tx, changes, now=now, meter=judge.meter)
     granted = {one.id for one in claimed} & written
     return granted, count_offer(tx) if granted else None
 
 
-def _offers(claimed: Sequence[Claimed], terms: Terms, now: datetime) -> list[Change]:
+def _offers(claimed: Sequence[Claimed], terms: Terms, now: datetime) -> Changes:
     due_at = now + timedelta(seconds=terms.offer_lease_seconds)
-    return [change_of(one, State.OFFERED, Step.RELAY_ASKED, due_at=due_at) for one in claimed]
+    return [(Change(State.CLAIMED, State.OFFERED, Step.RELAY_ASKED, due_at), claimed)]
 
 
-def _settlements(outcomes: Sequence[Outcome], judge: Judge, now: datetime) -> list[Change]:
-    return [_change(outcome, judge.terms, now, judge.chance) for outcome in outcomes]
+# What these lead to depends on nothing else, so all of a kind are written as one change.
+_SHARED = {Kind.ACCEPTED, Kind.REFUSED, Kind.NOT_WRITABLE, Kind.NOT_TRIED}
+
+
+def _settlements(outcomes: Sequence[Outcome], judge: Judge, now: datetime) -> Changes:
+    changes: list[tuple[Change, list[Claimed]]] = []
+    shared: dict[tuple[Kind, int | None, bool], list[Claimed]] = {}
+    for outcome in outcomes:
+        key = (outcome.kind, outcome.code, outcome.offered)
+        if key in shared:
+            shared[key].append(outcome.one)
+            continue
+        ones = [outcome.one]
+        changes.append((_change(outcome, judge.terms, now, judge.chance), ones))
+        if outcome.kind in _SHARED:
+            shared[key] = ones
+    return changes
 
 
 def _change(outcome: Outcome, terms: Terms, now: datetime, chance: random.Random) -> Change:
-    one, code = outcome.one, outcome.code
+    start, code = State.OFFERED if outcome.offered else State.CLAIMED, outcome.code
     match outcome.kind:
         case Kind.ACCEPTED:
-            return change_of(one, State.SENT, Step.ACCEPTED, code=code)
+            return Change(start, State.SENT, Step.ACCEPTED, code=code)
         case Kind.REFUSED:
-            return change_of(one, State.FAILED, Step.REFUSED, code=code)
+            return Change(start, State.FAILED, Step.REFUSED, code=code)
         case Kind.NOT_WRITABLE:
-            return change_of(one, State.FAILED, Step.NOT_WRITABLE)
+            return Change(start, State.FAILED, Step.NOT_WRITABLE)
         case Kind.LOST:
-            return lost(change_of(one, State.AMBIGUOUS, Step.ANSWER_LOST), terms, now=now)
+            return lost(Change(start, State.AMBIGUOUS, Step.ANSWER_LOST), outcome.one.losses, terms, now=now)
         case Kind.NOT_TRIED:
-            return change_of(one, State.PENDING, Step.NOT_OFFERED, due_at=now, code=code)
+            return Change(start, State.PENDING, Step.NOT_OFFERED, due_at=now, code=code)
         case Kind.REFUSED_FOR_NOW:
-            return _once_again(one, code, terms, now, chance)
+            return _once_again(start, outcome, terms, now, chance)
 
 
-def _once_again(one: Claimed, code: int | None, terms: Terms, now: datetime, chance: random.Random) -> Change:
-    attempts = one.attempts + 1
+def _once_again(start: State, outcome: Outcome, terms: Terms, now: datetime, chance: random.Random) -> Change:
+    attempts = outcome.one.attempts + 1
     if attempts >= terms.most_attempts:
-        change = change_of(one, State.FAILED, Step.TOO_MANY_ATTEMPTS, code=code)
+        change = Change(start, State.FAILED, Step.TOO_MANY_ATTEMPTS, code=outcome.code)
     else:
         due_at = now + timedelta(seconds=retry_seconds(attempts, terms.first_retry_seconds, chance))
-        change = change_of(one, State.PENDING, Step.REFUSED_FOR_NOW, due_at=due_at, code=code)
+        change = Change(start, State.PENDING, Step.REFUSED_FOR_NOW, due_at, outcome.code)
     return replace(change, attempts=attempts)
 
 

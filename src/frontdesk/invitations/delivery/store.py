@@ -1,19 +1,18 @@
-"""The SQL of delivery: what is due, claimed and changed in sets, the timeline, the hourly windows, the delivery's home.
+"""The SQL of delivery: what is due, found and read, the hourly windows, the delivery's home.
 
 The conditions of the partial indexes stand here word for word as in `invitations.tables`: SQLite compares the text.
 """
 
-import json
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import TextClause, delete, func, insert, select, text, update
+import orjson
+from sqlalchemy import func, insert, select, text, update
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
-from frontdesk.db.sets import Row, find_set, insert_set
+from frontdesk.db.sets import Row, find_set
 from frontdesk.invitations.delivery.tables import (
     delivery_counts,
     delivery_home,
@@ -23,117 +22,45 @@ from frontdesk.invitations.delivery.tables import (
 from frontdesk.invitations.tables import deliverability, invitations
 from frontdesk.plans.tables import plans
 
-_CLAIMED = "id, account_id, plan_id, member_id, delivery, epoch, attempts, losses, address, message_id"
-
-# The columns that a change carries beside the key (id, epoch, from_state), with their types on PostgreSQL.
-_CHANGED = {
-    "state": "text",
-    "next_epoch": "integer",
-    "due_at": "timestamptz",
-    "attempts": "integer",
-    "losses": "integer",
-    "offered_at": "timestamptz",
-    "settled_at": "timestamptz",
-    "reason": "text",
-    "relay_code": "integer",
-    "updated_at": "timestamptz",
-}
-
-
-_PENDING = "FROM invitations WHERE state = 'pending' AND delivery = :delivery"
+# What a worker needs to know of an invitation that it takes in hand.
+CLAIMED = "id, account_id, plan_id, member_id, delivery, epoch, attempts, losses, address, message_id"
 
 # Which accounts and plans have something in line, by hopping from one to the next in the index: the cost grows with their
 # number and not with that of the invitations.
+_HOP = "FROM invitations WHERE state = 'pending' AND delivery = a.delivery"
 _LANES = text(
     f"""
-    WITH RECURSIVE a(account_id) AS (
-        SELECT min(account_id) {_PENDING}
+    WITH RECURSIVE a(delivery, account_id) AS (
+        SELECT delivery, (SELECT min(account_id) {_HOP})
+        FROM (SELECT 'immediate' AS delivery UNION ALL SELECT 'batched') AS a
         UNION ALL
-        SELECT (SELECT min(account_id) {_PENDING} AND account_id > a.account_id) FROM a WHERE account_id IS NOT NULL
-    ), l(account_id, plan_id) AS (
-        SELECT account_id, (SELECT min(plan_id) {_PENDING} AND account_id = a.account_id)
+        SELECT delivery, (SELECT min(account_id) {_HOP} AND account_id > a.account_id)
+        FROM a WHERE account_id IS NOT NULL
+    ), l(delivery, account_id, plan_id) AS (
+        SELECT delivery, account_id, (SELECT min(plan_id) {_HOP} AND account_id = a.account_id)
         FROM a WHERE account_id IS NOT NULL
         UNION ALL
-        SELECT account_id, (SELECT min(plan_id) {_PENDING} AND account_id = l.account_id AND plan_id > l.plan_id)
-        FROM l WHERE plan_id IS NOT NULL
+        SELECT delivery, account_id,
+            (SELECT min(plan_id) {_HOP} AND account_id = a.account_id AND plan_id > a.plan_id)
+        FROM l AS a WHERE plan_id IS NOT NULL
     )
-    SELECT account_id, plan_id,
-        (SELECT min(due_at) {_PENDING} AND account_id = l.account_id AND plan_id = l.plan_id) AS first_due_at,
-        (SELECT accepting_patients FROM plans WHERE id = l.plan_id) AS accepting,
-        (SELECT enabled FROM deliverability d WHERE d.account_id = l.account_id) AS enabled
-    FROM l WHERE plan_id IS NOT NULL
+    SELECT delivery, account_id, plan_id,
+        (SELECT min(due_at) {_HOP} AND account_id = a.account_id AND plan_id = a.plan_id) AS first_due_at,
+        (SELECT accepting_patients FROM plans WHERE id = a.plan_id) AS accepting,
+        (SELECT enabled FROM deliverability d WHERE d.account_id = a.account_id) AS enabled
+    FROM l AS a WHERE plan_id IS NOT NULL
     """  # noqa: S608 - constants only
 )
 
 
-def find_lanes(tx: Tx, delivery: str) -> list[Row]:
-    """One row per account and plan with pending invitations of this delivery; `first_due_at` is a time."""
-    rows = tx.execute(_LANES, {"delivery": delivery}).mappings()
+def find_lanes(tx: Tx) -> list[Row]:
+    """One row per delivery, account and plan with pending invitations; `first_due_at` is a time."""
+    rows = tx.execute(_LANES).mappings()
     return [dict(row) | {"first_due_at": as_time(row["first_due_at"])} for row in rows]
 
 
-@lru_cache(maxsize=4)
-def _take_sql(dialect: str) -> TextClause:
-    """One statement: whoever else is claiming takes others (on SQLite there is nobody else)."""
-    due = (
-        f"SELECT id {_PENDING} AND account_id = :account_id AND plan_id = :plan_id AND due_at <= :now "
-        "ORDER BY due_at, id LIMIT :count"
-    )
-    if dialect == "sqlite":
-        among, fresh = f"IN ({due})", "lower(hex(randomblob(16)))"
-    else:
-        among, fresh = (
-            f"= ANY(ARRAY({due} FOR UPDATE SKIP LOCKED))",
-            "replace(gen_random_uuid()::text, '-', '')",
-        )
-    return text(
-        "UPDATE invitations SET state = 'claimed', epoch = epoch + 1, due_at = :lease_until, updated_at = :now, "  # noqa: S608
-        f"reason = 'claimed', message_id = coalesce(message_id, {fresh} || :domain) "
-        f"WHERE id {among} RETURNING {_CLAIMED}"
-    )
-
-
-def take(tx: Tx, **wanted: Any) -> list[Row]:
-    """Claim the `count` invitations of a lane that are due longest."""
-    return [dict(row) for row in tx.execute(_take_sql(tx.dialect.name), wanted).mappings()]
-
-
-@lru_cache(maxsize=4)
-def _change_sql(dialect: str) -> str:
-    names = list(_CHANGED)
-    given = {"id": "bigint", "epoch": "integer", "from_state": "text"} | _CHANGED
-    if dialect == "sqlite":
-        columns = ", ".join(f"value->>'{name}' AS {name}" for name in given)
-        rows = f"(SELECT {columns} FROM json_each(?)) AS r"  # noqa: S608
-    else:
-        columns = ", ".join(f"{name} {kind}" for name, kind in given.items())
-        rows = f"json_to_recordset(%s::json) AS r({columns})"
-    kept = {"offered_at": "coalesce(r.offered_at, i.offered_at)"}
-    changes = ", ".join(
-        f"{'epoch' if name == 'next_epoch' else name} = {kept.get(name, f'r.{name}')}" for name in names
-    )
-    return (
-        f"UPDATE invitations AS i SET {changes} FROM {rows} "  # noqa: S608
-        "WHERE i.id = r.id AND i.epoch = r.epoch AND i.state = r.from_state RETURNING "
-        + ("id, account_id, delivery" if dialect == "sqlite" else "i.id, i.account_id, i.delivery")
-    )
-
-
-def change(tx: Tx, rows: Sequence[Row]) -> list[Any]:
-    """Change those that are still in the state and epoch that the row names; (id, account_id, delivery) of each of them."""
-    if not rows:
-        return []
-    keys = ("id", "epoch", "from_state", *_CHANGED)
-    payload = json.dumps([{key: row.get(key) for key in keys} for row in rows])
-    return list(tx.exec_driver_sql(_change_sql(tx.dialect.name), (payload,)))
-
-
-def insert_events(tx: Tx, rows: Sequence[Row]) -> None:
-    insert_set(tx, invitation_events, rows)
-
-
 _LAPSED = text(
-    f"SELECT {_CLAIMED}, state FROM invitations "  # noqa: S608
+    f"SELECT {CLAIMED}, state FROM invitations "  # noqa: S608
     "WHERE state IN ('claimed', 'offered', 'ambiguous') AND due_at IS NOT NULL AND due_at <= :now "
     "ORDER BY due_at LIMIT :count"
 )
@@ -177,12 +104,6 @@ def lock_invitation(tx: Tx, invitation_id: int) -> Row | None:
     return dict(row) if row else None
 
 
-def find_by_message_id(tx: Tx, message_id: str) -> Row | None:
-    query = select(invitations).where(invitations.c.message_id == message_id).with_for_update()
-    row = tx.execute(query).mappings().first()
-    return dict(row) if row else None
-
-
 def find_invitation(tx: Tx, invitation_id: int) -> Row | None:
     row = tx.execute(select(invitations).where(invitations.c.id == invitation_id)).mappings().first()
     return dict(row) if row else None
@@ -205,6 +126,13 @@ def lock_window(tx: Tx, account_id: int, *, wait: bool) -> Row | None:
     query = select(delivery_windows).where(delivery_windows.c.account_id == account_id)
     row = tx.execute(query.with_for_update(skip_locked=not wait)).mappings().first()
     return dict(row) if row else None
+
+
+def lock_windows(tx: Tx, account_ids: Collection[int]) -> list[Row]:
+    """The accounts' windows, locked in the order of the accounts, each waited for."""
+    mine = delivery_windows.c.account_id.in_(sorted(account_ids))
+    query = select(delivery_windows).where(mine).order_by(delivery_windows.c.account_id).with_for_update()
+    return [dict(row) for row in tx.execute(query).mappings()]
 
 
 def make_window(tx: Tx, account_id: int, wall_at: datetime) -> None:
@@ -241,11 +169,15 @@ def count_in_hand(tx: Tx, account_id: int) -> int:
     return int(tx.execute(_IN_HAND, {"account_id": account_id}).scalar_one())
 
 
-def count_sent(tx: Tx, account_id: int, *, since_slice: int) -> int:
-    mine = (delivery_counts.c.account_id == account_id) & (delivery_counts.c.slice >= since_slice)
-    return int(
-        tx.execute(select(func.coalesce(func.sum(delivery_counts.c.sent), 0)).where(mine)).scalar_one()
-    )
+_USED = text(
+    f"SELECT ({_IN_HAND.text}) + (SELECT coalesce(sum(sent), 0) FROM delivery_counts "  # noqa: S608
+    "WHERE account_id = :account_id AND slice >= :since_slice)"
+)
+
+
+def count_used(tx: Tx, account_id: int, *, since_slice: int) -> int:
+    """Those in hand, and those that were counted into the slices."""
+    return int(tx.execute(_USED, {"account_id": account_id, "since_slice": since_slice}).scalar_one())
 
 
 def sent_by_slice(tx: Tx, account_id: int, *, since_slice: int) -> list[tuple[int, int]]:
@@ -256,15 +188,48 @@ def sent_by_slice(tx: Tx, account_id: int, *, since_slice: int) -> list[tuple[in
     return [(row[0], row[1]) for row in tx.execute(query)]
 
 
-def add_sent(tx: Tx, account_id: int, *, slice_: int, count: int, forget_before: int) -> None:
-    """Count messages into a slice, and drop slices that no window reaches back to."""
-    sql = text(
-        "INSERT INTO delivery_counts (account_id, slice, sent) VALUES (:account_id, :slice, :count) "
-        "ON CONFLICT (account_id, slice) DO UPDATE SET sent = delivery_counts.sent + excluded.sent"
+_COUNTED = {
+    "account_id": "bigint",
+    "version": "bigint",
+    "measured_us": "bigint",
+    "wall_at": "timestamptz",
+    "slice": "bigint",
+    "sent": "integer",
+    "oldest": "bigint",
+}
+_MEASURED = (
+    "UPDATE delivery_windows AS w SET version = r.version, measured_us = r.measured_us, wall_at = r.wall_at"
+)
+_ADDED = """
+    INSERT INTO delivery_counts (account_id, slice, sent) SELECT account_id, slice, sent FROM {rows} WHERE true
+    ON CONFLICT (account_id, slice) DO UPDATE SET sent = delivery_counts.sent + excluded.sent
+"""
+_FORGOTTEN = "DELETE FROM delivery_counts WHERE account_id = ? AND slice < ?"
+
+_COUNT_POSTGRESQL = f"""
+    WITH r AS (
+        SELECT * FROM json_to_recordset(%s::json) AS r({", ".join(f"{name} {kind}" for name, kind in _COUNTED.items())})
+    ), measured AS (
+        {_MEASURED} FROM r WHERE w.account_id = r.account_id
+    ), forgotten AS (
+        DELETE FROM delivery_counts c USING r WHERE c.account_id = r.account_id AND c.slice < r.oldest
     )
-    tx.execute(sql, {"account_id": account_id, "slice": slice_, "count": count})
-    mine = (delivery_counts.c.account_id == account_id) & (delivery_counts.c.slice < forget_before)
-    tx.execute(delete(delivery_counts).where(mine))
+    {_ADDED.format(rows="r")}
+"""  # noqa: S608
+_COUNTED_SQLITE = (
+    "(SELECT " + ", ".join(f"value->>'{name}' AS {name}" for name in _COUNTED) + " FROM json_each(?)) AS r"  # noqa: S608
+)
+
+
+def count_into_windows(tx: Tx, rows: Sequence[Row]) -> None:
+    """Save the windows' time, count messages into their slices, and drop slices that no window reaches back to."""
+    payload = (orjson.dumps([{name: row[name] for name in _COUNTED} for row in rows]).decode(),)
+    if tx.dialect.name != "sqlite":
+        tx.exec_driver_sql(_COUNT_POSTGRESQL, payload)
+        return
+    tx.exec_driver_sql(f"{_MEASURED} FROM {_COUNTED_SQLITE} WHERE w.account_id = r.account_id", payload)
+    tx.exec_driver_sql(_ADDED.format(rows=_COUNTED_SQLITE), payload)
+    tx.exec_driver_sql(_FORGOTTEN, [(row["account_id"], row["oldest"]) for row in rows])
 
 
 # Where the database lives.
@@ -298,7 +263,7 @@ def forget_message_id(tx: Tx, invitation_id: int) -> None:
 
 
 def find_pending(tx: Tx, count: int) -> list[Row]:
-    query = text(f"SELECT {_CLAIMED} FROM invitations WHERE state = 'pending' ORDER BY id LIMIT :count")  # noqa: S608
+    query = text(f"SELECT {CLAIMED} FROM invitations WHERE state = 'pending' ORDER BY id LIMIT :count")  # noqa: S608
     return [dict(row) for row in tx.execute(query, {"count": count}).mappings()]
 
 
@@ -325,16 +290,26 @@ def find_window(tx: Tx, account_id: int) -> Row | None:
     return dict(row) if row else None
 
 
-_WAITING = text(
-    "SELECT p.accepting_patients, count(*) FROM invitations i JOIN plans p ON p.id = i.plan_id "
-    "WHERE state = 'pending' AND i.delivery = 'batched' AND i.account_id = :account_id GROUP BY p.accepting_patients"
+_WAITING = (
+    "FROM invitations i JOIN plans p ON p.id = i.plan_id "
+    "WHERE state = 'pending' AND i.delivery = 'batched' AND i.account_id = :account_id"
 )
+# What is due counts as one moment, so that the answer is as short as the list of those that are tried again later.
+_DUE = text(
+    f"SELECT CASE WHEN due_at > :now THEN due_at END, count(*) {_WAITING} AND p.accepting_patients GROUP BY 1"
+)
+_HELD_BACK = text(f"SELECT count(*) {_WAITING} AND NOT p.accepting_patients")
 
 
-def count_pending(tx: Tx, account_id: int) -> dict[bool, int]:
-    """The account's batched invitations in line, by whether their plan accepts patients."""
-    found = tx.execute(_WAITING, {"account_id": account_id})
-    return {bool(row[0]): int(row[1]) for row in found}
+def count_due(tx: Tx, account_id: int, *, now: datetime) -> list[tuple[datetime, int]]:
+    """When how many of the account's batched invitations in line are due, `now` or later, whose plan accepts patients."""
+    found = tx.execute(_DUE, {"account_id": account_id, "now": stored_time(now)})
+    return [(now if row[0] is None else as_time(row[0]), int(row[1])) for row in found]
+
+
+def count_held_back(tx: Tx, account_id: int) -> int:
+    """The account's batched invitations in line whose plan accepts no patients."""
+    return int(tx.execute(_HELD_BACK, {"account_id": account_id}).scalar_one())
 
 
 def count_by_state(tx: Tx) -> dict[str, int]:
@@ -344,5 +319,4 @@ def count_by_state(tx: Tx) -> dict[str, int]:
 
 def oldest_due(tx: Tx) -> datetime | None:
     """Since when the one that is due longest has been due."""
-    found = [row["first_due_at"] for delivery in ("immediate", "batched") for row in find_lanes(tx, delivery)]
-    return min(found, default=None)
+    return min((row["first_due_at"] for row in find_lanes(tx)), default=None)
