@@ -97,11 +97,14 @@ def file_contents(examples: list[str]) -> SearchStrategy[bytes]:
 
 def exceptions() -> Iterator[dict[str, Any]]:
     """What a schema can't tell: that a value is taken, that a new member needs more, how a client proves itself, that a
-    version is stale. Such requests are refused although they fit the schema. All other checks hold everywhere."""
+    version is stale, in which state a file is. Such requests are refused although they fit the schema. All other checks
+    hold everywhere."""
     yield expecting("enrolMember", accepted=("422",))
     yield expecting("changePlan", accepted=("412", "422"), rejected=("412",))
     # A file is judged by the worker, not when it is handed in: no body is a bad one.
     yield expecting("uploadEligibilityFile", rejected=("202",))
+    for operation in ("approveEligibilityFile", "cancelEligibilityFile", "undoEligibilityFile"):
+        yield expecting(operation, accepted=("422",))
     yield expecting("issueToken", accepted=("400",))
     yield expecting("revokeToken", accepted=("400",))
     for operation in (

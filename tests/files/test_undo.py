@@ -94,6 +94,14 @@ def test_keys_that_wandered_from_member_to_member_wander_back(desk: Desk) -> Non
     assert desk.members() == before
 
 
+def test_metadata_whose_keys_only_came_in_another_order_is_put_back_in_the_old_one(desk: Desk) -> None:
+    desk.load(lines_of([row(1, metadata={"b": "1", "a": "2"})]))
+    before = desk.members()
+    file = desk.load(lines_of([row(1, metadata={"a": "2", "b": "1"}, last_name="New")]), plan=1)
+    desk.undo(file)
+    assert desk.members() == before
+
+
 def test_a_file_is_undone_once(desk: Desk) -> None:
     file = desk.load(csv_of([row(1)]))
     desk.undo(file)

@@ -106,8 +106,6 @@ class Ledger:
             values.update(changed, plan_id=submission.plan_id, updated_at=self._known.at)
             stored.is_changed = True
             self._hold(stored)
-        # The same in any order of keys, and told in the order sent.
-        values["metadata"] = given.get("metadata", values["metadata"])
         done = Outcome.ENDED if submission.deed is Deed.END else Outcome.UPDATED
         outcome = Outcome.MOVED if moved else done if changed else Outcome.UNCHANGED
         return self._enrolled(outcome, submission, stored=stored, changes=changes)
@@ -132,6 +130,9 @@ class Ledger:
         warnings = record.warnings
         if outcome is not Outcome.CREATED and "dob" in changes:
             warnings += _identity_warnings(changes)
+        if "metadata" in record.given:
+            # The same in any order of keys: told in the order sent, and stored in the order that the history knows.
+            values = values | {"metadata": record.given["metadata"]}
         return Enrolled(outcome, stored, _answered(values), changes, warnings, invitation)
 
     def _faults_of_new(self, submission: Submission) -> list[Fault]:
