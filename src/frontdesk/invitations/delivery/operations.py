@@ -17,7 +17,6 @@ COOL_DOWN_HOURS = 24  # between two mails to one address that an operator asks f
 
 CANCELLABLE = {State.PENDING, State.CLAIMED}
 RESENDABLE = {State.SENT, State.FAILED, State.CANCELLED, State.AMBIGUOUS}
-IN_LINE = {State.PENDING, State.CLAIMED, State.OFFERED}
 SETTLEABLE = {State.AMBIGUOUS}
 
 
@@ -69,11 +68,13 @@ def resend_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
     Raises NotFound, and FrontdeskError when the address is suppressed or was mailed less than COOL_DOWN_HOURS ago.
     """
     row = _locked(tx, invitation_id, RESENDABLE, "resent")
-    if find_suppressed(tx, {fold_email(row["address"])}).rows:
+    address = fold_email(row["address"])
+    store.lock_address(tx, address)  # whoever else resends to it now waits, and then sees this one in line
+    if find_suppressed(tx, {address}).rows:
         raise FrontdeskError(
             "The address is on the suppression list; `frontdesk suppression remove` takes it off."
         )
-    _cooled_down(tx, row, now=now)
+    _refuse_too_soon(tx, row, address, now=now)
     if row["state"] == State.SENT or row["reason"] == Step.BY_REPORT:
         # A relay took it once: reports about that mail must not be taken for reports about the new one.
         store.forget_message_id(tx, invitation_id)
@@ -104,16 +105,19 @@ def keep_back_pending(tx: Tx, *, now: datetime) -> int:
     return count
 
 
-def _cooled_down(tx: Tx, row: Row, *, now: datetime) -> None:
-    """Counted per address: other members, of other accounts too, may have the same one."""
+def _refuse_too_soon(tx: Tx, row: Row, address: str, *, now: datetime) -> None:
+    """Counted per address: other members, of other accounts too, may have the same one.
+
+    The line comes first: what leaves it in between is then among what was mailed.
+    """
+    if store.is_in_line(tx, address):
+        raise FrontdeskError("Another invitation to the address is in line already.")
     since = now - timedelta(hours=COOL_DOWN_HOURS)
-    for mailed in (row, *store.find_mailed(tx, fold_email(row["address"]))):
-        if mailed["offered_at"] is not None and mailed["offered_at"] > since:
-            raise FrontdeskError(
-                f"The address was mailed less than {COOL_DOWN_HOURS} hours ago; wait until then."
-            )
-        if mailed["state"] in IN_LINE:
-            raise FrontdeskError("Another invitation to the address is in line already.")
+    mailed = [row["offered_at"], *store.find_mailed(tx, address)]
+    if any(offered_at is not None and offered_at > since for offered_at in mailed):
+        raise FrontdeskError(
+            f"The address was mailed less than {COOL_DOWN_HOURS} hours ago; wait until then."
+        )
 
 
 def _locked(tx: Tx, invitation_id: int, states: set[State], done: str) -> Row:
