@@ -1,5 +1,6 @@
 """Delivery is held by hand, and on a database that was restored, until it is released."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,10 +10,12 @@ import pytest
 from frontdesk.clock import system_clock
 from frontdesk.config import read_config
 from frontdesk.db import Database, open_database
+from frontdesk.db.migrate import upgrade
 from frontdesk.invitations import delivery
 from frontdesk.invitations.delivery import HoldReason
 from tests.conftest import SetClock
 from tests.factories import make_customer
+from tests.postgres import Databases
 from tests.worker.conftest import Post
 
 
@@ -132,3 +135,72 @@ def test_a_backup_from_before_the_first_delivery_mails_nobody_twice(
     assert held(on_file.db) is HoldReason.OLDER
     release(on_file.db)
     assert held(on_file.db) is None
+
+
+@pytest.fixture
+def migrated(tmp_path: Path) -> Path:
+    """A database as `frontdesk migrate` leaves it, at home."""
+    path = tmp_path / "home" / "frontdesk.db"
+    migrate(f"sqlite:///{path}")
+    return path
+
+
+def test_a_database_is_at_home_where_it_was_migrated(migrated: Path) -> None:
+    assert held_at(f"sqlite:///{migrated}") is None
+
+
+def test_an_sqlite_file_that_never_delivered_is_held_elsewhere(migrated: Path, tmp_path: Path) -> None:
+    copy = shutil.copy(migrated, tmp_path / "elsewhere.db")
+    assert held_at(f"sqlite:///{copy}") is HoldReason.MOVED
+
+
+def test_an_sqlite_file_without_its_mark_is_held(migrated: Path) -> None:
+    """On another machine a file may well have the same number."""
+    migrated.with_name("frontdesk.db-delivered").unlink()
+    assert held_at(f"sqlite:///{migrated}") is HoldReason.MOVED
+
+
+def test_a_new_sqlite_file_in_an_old_ones_place_is_at_home(migrated: Path) -> None:
+    migrated.with_name("frontdesk.db-delivered").write_text("41")
+    migrated.unlink()
+    migrate(f"sqlite:///{migrated}")
+    assert held_at(f"sqlite:///{migrated}") is None
+
+
+def test_a_postgresql_database_that_never_delivered_is_held_elsewhere(postgres: Databases) -> None:
+    with postgres.database() as url:
+        original = url.replace("postgresql:", "postgresql+psycopg:")
+        migrate(original)
+        with postgres.database(template=url.rpartition("/")[2]) as copy:
+            assert held_at(copy.replace("postgresql:", "postgresql+psycopg:")) is HoldReason.MOVED
+        assert held_at(original) is None
+
+
+def test_the_worker_says_that_delivery_is_held_and_that_it_goes_on(post: Post) -> None:
+    post.enrol()
+    with post.db.write() as tx:
+        delivery.hold(tx, HoldReason.BY_OPERATOR, now=post.clock())
+    worker = post.worker()
+    for _ in range(3):
+        worker.turn()
+    release(post.db)
+    worker.turn()
+    told = [json.loads(line) for line in post.log.getvalue().splitlines()]
+    assert [(line["event"], line.get("reason")) for line in told] == [
+        ("delivery_held", "by_operator"),
+        ("delivery_released", None),
+    ]
+
+
+def migrate(url: str) -> None:
+    db = open_database(url)
+    upgrade(db)
+    db.close()
+
+
+def held_at(url: str) -> HoldReason | None:
+    db = open_database(url)
+    try:
+        return held(db)
+    finally:
+        db.close()

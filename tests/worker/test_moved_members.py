@@ -43,9 +43,9 @@ def test_a_move_there_and_back_in_one_chunk_changes_nothing(post: Post) -> None:
 
 def test_over_http_the_invitation_moves_too(post: Post, api: Api) -> None:
     first, second = post.customer.plan_ids
-    for plan in (first, second):
-        answer = api.post(f"/v2/plans/{plan}/eligibility", json=member_body(1, invite_immediately=True))
-    assert answer.headers["Eligibility-Outcome"] == "moved"
+    body = member_body(1, invite_immediately=True)
+    answers = [api.post(f"/v2/plans/{plan}/eligibility", json=body) for plan in (first, second)]
+    assert [answer.headers["Eligibility-Outcome"] for answer in answers] == ["created", "moved"]
     assert post.row()["plan_id"] == second
 
 

@@ -1,14 +1,16 @@
 """A mail that an operator asks for again: one to an address in a day, whoever asks, and however many ask at once."""
 
 import threading
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
+from sqlalchemy import update
 
 from frontdesk.db import Database
 from frontdesk.db.races import write_alone
 from frontdesk.errors import FrontdeskError
 from frontdesk.invitations import delivery
+from frontdesk.invitations.tables import invitations
 from tests.worker.conftest import Post
 
 
@@ -61,8 +63,6 @@ def test_one_that_waits_for_its_first_mail_is_in_line_too(post: Post, two_to_one
 def test_a_held_ambiguous_one_is_not_in_line(post: Post, two_to_one_address: list[int]) -> None:
     first, second = two_to_one_address
     with post.db.write() as tx:
-        tx.exec_driver_sql(
-            "UPDATE invitations SET state = 'ambiguous', due_at = '2030-01-01T00:00:00.000000Z' "
-            f"WHERE id = {first}"
-        )
+        held = {"state": "ambiguous", "due_at": post.clock() + timedelta(hours=20)}
+        tx.execute(update(invitations).where(invitations.c.id == first).values(held))
     assert resend(post.db, second, post.clock()) == "resent"

@@ -160,6 +160,7 @@ class Worker:
         if room <= 0 or not (even_if_idle or self._db.ask(self._something_waits)):
             return 0
         claimed, gathered = write_alone(self._db, lambda tx: self._claim_in(tx, room))
+        self._log.hold(self._rota.hold)
         for one in claimed:
             self._start(one, gathered)
         return len(claimed)

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from frontdesk.db import Tx
 from frontdesk.invitations.delivery import store
+from frontdesk.invitations.delivery.home import HoldReason, find_reason
 from frontdesk.invitations.delivery.limits import Limits, Meter
 from frontdesk.invitations.settings import get_deliverability
 
@@ -17,7 +18,8 @@ MOST_BATCHES = 1_000_000  # a forecast further ahead than that says nothing
 class Forecast:
     """`backlog`: batched invitations in line; `held_back`: those whose plan accepts no patients, not in the backlog.
 
-    `last_at`: when the last one will have gone, None when that is not to be told or nothing goes.
+    `held`: why nothing is delivered at present, to nobody. `last_at`: when the last one will have gone, None when that is
+    not to be told or nothing goes.
     """
 
     enabled: bool
@@ -25,6 +27,7 @@ class Forecast:
     held_back: int
     sent_this_hour: int
     hourly_limit: int
+    held: HoldReason | None
     last_at: datetime | None
 
 
@@ -36,13 +39,16 @@ def forecast(tx: Tx, account_id: int, *, now: datetime) -> Forecast:
     sent, frees = _window(tx, account_id, meter, now)
     limits = Limits(settings.batch_size, settings.batch_interval_seconds, settings.hourly_limit)
     backlog = waiting.get(True, 0)
-    seconds = seconds_until_last(backlog, limits, frees) if settings.enabled else None
+    held = find_reason(tx)
+    goes = settings.enabled and held is None
+    seconds = seconds_until_last(backlog, limits, frees) if goes else None
     return Forecast(
         enabled=settings.enabled,
         backlog=backlog,
         held_back=waiting.get(False, 0),
         sent_this_hour=sent,
         hourly_limit=settings.hourly_limit,
+        held=held,
         last_at=None if seconds is None else now + timedelta(seconds=seconds),
     )
 
@@ -103,11 +109,10 @@ class Figures:
 
 def figures(tx: Tx, *, now: datetime) -> Figures:
     oldest = store.oldest_due(tx)
-    home = store.find_home(tx)
     meter = Meter()
     return Figures(
         by_state=store.count_by_state(tx),
         oldest_due_seconds=0.0 if oldest is None else max(0.0, (now - oldest).total_seconds()),
         window_used={account: _window(tx, account, meter, now)[0] for account in store.window_versions(tx)},
-        held=home is not None and home["held_reason"] is not None,
+        held=find_reason(tx) is not None,
     )
