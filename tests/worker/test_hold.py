@@ -3,9 +3,11 @@
 import json
 import shutil
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from frontdesk.clock import system_clock
 from frontdesk.config import read_config
@@ -13,6 +15,7 @@ from frontdesk.db import Database, open_database
 from frontdesk.db.migrate import upgrade
 from frontdesk.invitations import delivery
 from frontdesk.invitations.delivery import HoldReason
+from frontdesk.invitations.tables import invitations
 from tests.conftest import SetClock
 from tests.factories import make_customer
 from tests.postgres import Databases
@@ -62,10 +65,28 @@ def test_a_database_that_lives_elsewhere_than_it_did_is_held(post: Post) -> None
 def test_what_may_have_been_sent_since_the_backup_can_be_kept_back(post: Post) -> None:
     post.enrol(3)
     with post.db.write() as tx:
-        assert delivery.keep_back_pending(tx, now=post.clock()) == 3
+        assert delivery.keep_back(tx, now=post.clock()) == 3
     post.clock.advance(1_000_000)
     post.worker().turn()
     assert post.states() == ["ambiguous"] * 3
+    assert post.mailer.letters == []
+
+
+def test_what_was_in_hand_or_ambiguous_when_the_backup_was_taken_is_kept_back_too(post: Post) -> None:
+    """Each would be sent by itself: after its lease, or after its hold."""
+    post.enrol(4)
+    states = {1: "claimed", 2: "offered", 3: "ambiguous"}
+    with post.db.write() as tx:
+        for row, (number, state) in zip(post.rows(), states.items(), strict=False):
+            values = {"state": state, "due_at": post.clock() + timedelta(hours=number), "losses": number == 3}
+            tx.execute(update(invitations).where(invitations.c.id == row["id"]).values(values))
+    with post.db.write() as tx:
+        assert delivery.keep_back(tx, now=post.clock()) == 4
+    worker = post.worker()
+    for _ in range(3):
+        worker.turn()
+        post.clock.advance(100_000)
+    assert post.states() == ["ambiguous"] * 4
     assert post.mailer.letters == []
 
 

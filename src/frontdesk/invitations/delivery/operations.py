@@ -1,6 +1,7 @@
 """What is decided about invitations from outside: cancel, resend, settle, keep back; each leaves its mark on the timeline."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,6 +14,7 @@ from frontdesk.invitations.states import State, Step
 from frontdesk.invitations.store import find_suppressed
 from frontdesk.text import fold_email
 
+KEPT_TOGETHER = 1000
 COOL_DOWN_HOURS = 24  # between two mails to one address that an operator asks for
 
 CANCELLABLE = {State.PENDING, State.CLAIMED}
@@ -81,28 +83,32 @@ def resend_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
     _change(tx, row, State.PENDING, now=now, due_at=now, afresh=True)
 
 
-def keep_back_pending(tx: Tx, *, now: datetime) -> int:
-    """After a backup was restored: all that is pending may have been sent since, so it is ambiguous; how many that were.
+def keep_back(tx: Tx, *, now: datetime) -> int:
+    """After a backup was restored: all that would be sent by itself may have been since, so it is ambiguous; how many.
 
-    They stay so until each is settled or resent.
+    They stay so until each is settled or resent. What the backup has in hand is in nobody's hand any more, and what it holds
+    as ambiguous may have been sent once more.
     """
+    return _keep_back(tx, store.find_lapsing, now=now) + _keep_back(tx, store.find_pending, now=now)
+
+
+def _keep_back(tx: Tx, find: Callable[[Tx, int], list[Row]], *, now: datetime) -> int:
     count = 0
-    while rows := store.find_pending(tx, 1000):
-        changes = [
-            Change(
-                row["id"],
-                row["epoch"],
-                State.PENDING,
-                State.AMBIGUOUS,
-                Step.RESTORED,
-                row["attempts"],
-                row["losses"] + 1,
-                closes=True,
-            )
-            for row in rows
-        ]
-        count += len(apply(tx, changes, now=now))
+    while rows := find(tx, KEPT_TOGETHER):
+        changes = [_kept_back(row, now) for row in rows]
+        apply(tx, changes, now=now)
+        count += sum(change.state is State.AMBIGUOUS for change in changes)
     return count
+
+
+def _kept_back(row: Row, now: datetime) -> Change:
+    state, losses = State(row["state"]), row["losses"]
+    change = Change(
+        row["id"], row["epoch"], state, State.AMBIGUOUS, Step.RESTORED, row["attempts"], losses, closes=True
+    )
+    if state is State.CLAIMED:
+        return replace(change, state=State.PENDING, reason=Step.LEASE_LAPSED, due_at=now)
+    return change if state is State.AMBIGUOUS else replace(change, losses=losses + 1)
 
 
 def _refuse_too_soon(tx: Tx, row: Row, address: str, *, now: datetime) -> None:

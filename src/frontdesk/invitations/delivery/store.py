@@ -297,9 +297,20 @@ def forget_message_id(tx: Tx, invitation_id: int) -> None:
     tx.execute(update(invitations).where(invitations.c.id == invitation_id).values(message_id=None))
 
 
+_ROWS = f"SELECT {_CLAIMED}, state FROM invitations WHERE "  # noqa: S608 - constants only
+_PENDING_BY_ID = text(_ROWS + "state = 'pending' ORDER BY id LIMIT :count")
+_LAPSING_BY_ID = text(
+    _ROWS + "state IN ('claimed', 'offered', 'ambiguous') AND due_at IS NOT NULL ORDER BY id LIMIT :count"
+)
+
+
 def find_pending(tx: Tx, count: int) -> list[Row]:
-    query = text(f"SELECT {_CLAIMED} FROM invitations WHERE state = 'pending' ORDER BY id LIMIT :count")  # noqa: S608
-    return [dict(row) for row in tx.execute(query, {"count": count}).mappings()]
+    return [dict(row) for row in tx.execute(_PENDING_BY_ID, {"count": count}).mappings()]
+
+
+def find_lapsing(tx: Tx, count: int) -> list[Row]:
+    """Those with a lease or a hold that runs out, or has: in hand, or ambiguous and to be sent once more."""
+    return [dict(row) for row in tx.execute(_LAPSING_BY_ID, {"count": count}).mappings()]
 
 
 def lock_address(tx: Tx, address_folded: str) -> None:
