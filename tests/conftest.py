@@ -78,6 +78,7 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("template") / "frontdesk.db"
     db = open_database(f"sqlite:///{path}")
     upgrade(db)
+    forget_home(db)
     db.close()
     return path
 
@@ -135,6 +136,12 @@ def api(app: App, customer: Customer) -> Iterator[Api]:
     asgi = build_asgi(app, Telemetry(log))
     with TestClient(asgi, base_url="http://testserver", raise_server_exceptions=True) as http:
         yield Api(http, customer.token, log)
+
+
+def forget_home(db: Database) -> None:
+    """So that copies of it are at home where they are used."""
+    with db.write() as tx:
+        tx.exec_driver_sql("DELETE FROM delivery_home")
 
 
 def emptied(url: str) -> str:

@@ -15,6 +15,7 @@ from frontdesk.cli.app import app
 from frontdesk.config import SETTINGS
 from frontdesk.db import Database, open_database
 from frontdesk.db.migrate import upgrade
+from tests.conftest import forget_home
 from tests.postgres import Databases, server_for_tests
 
 TEMPLATE = f"cli_template_{secrets.token_hex(4)}"  # several test processes may share a server
@@ -103,4 +104,5 @@ def bare_cli(tmp_path: Path) -> CommandLine:
 def migrate(url: str) -> None:
     db = open_database(url)
     upgrade(db)
+    forget_home(db)
     db.close()

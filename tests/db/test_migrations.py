@@ -14,6 +14,7 @@ from frontdesk.db.checks import problems
 from frontdesk.db.schema import metadata
 from frontdesk.eligibility.tables import member_history
 from frontdesk.errors import Unavailable
+from frontdesk.invitations.tables import invitations
 from tests.conftest import Api
 from tests.factories import Customer, make_customer, member_body
 
@@ -103,3 +104,16 @@ def test_a_migration_waits_for_locks_only_so_long_and_changes_nothing(
             with pytest.raises(Unavailable):
                 migrate.downgrade(db, "base")
     assert migrate.current(db) == migrate.head()
+
+
+def test_what_was_in_line_before_addresses_were_folded_is_folded(
+    api: Api, db: Database, customer: Customer
+) -> None:
+    body = member_body(email="Zoë@Example.com", invite_immediately=True)
+    api.post(f"/v2/plans/{customer.plan_ids[0]}/eligibility", body)
+    with db.write() as tx:
+        tx.execute(update(invitations).values(address_folded=None))
+    migrate.downgrade(db, "0007")
+    assert migrate.upgrade(db) == ["0008"]
+    with db.read() as tx:
+        assert tx.execute(select(invitations.c.address_folded)).scalars().all() == ["zoë@example.com"]

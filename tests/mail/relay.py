@@ -38,6 +38,7 @@ class Relay:
         self.recipients: list[str] = []
         self.contents: list[bytes] = []
         self.senders: list[str] = []
+        self.hellos: list[str] = []
         self.connections = 0
         self.port = 0
         self._sessions: list[Misbehaving] = []
@@ -147,6 +148,7 @@ class Misbehaving(SMTP):
         await super().push(status)
 
     async def smtp_EHLO(self, hostname: str) -> None:  # noqa: N802
+        self._relay.hellos.append(hostname)
         if not await self._misbehave("ehlo"):
             await super().smtp_EHLO(hostname)
 

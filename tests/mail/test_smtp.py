@@ -97,6 +97,21 @@ def test_nobody_there_is_a_definite_failure() -> None:
     with pytest.raises(Refused) as caught:
         mailer.open().offer(letter())
     assert (caught.value.stage, caught.value.of_this_letter) == ("connect", False)
+    assert caught.value.cause == "ConnectionRefusedError"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("mail.example.com", "mail.example.com"),
+        ("192.0.2.7", "[192.0.2.7]"),
+        ("2001:db8::7", "[IPv6:2001:db8::7]"),
+    ],
+)
+def test_an_address_is_told_to_the_relay_in_brackets(name: str, said: str) -> None:
+    with Relay() as relay:
+        assert attempt(relay, hello_name=name) == ACCEPTED
+    assert relay.hellos == [said]
 
 
 def test_a_connection_is_used_again_also_after_a_refusal() -> None:

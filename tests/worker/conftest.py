@@ -29,12 +29,19 @@ class Post:
         self._workers: list[Worker] = []
         self._members = 0
 
-    def worker(self, *, connections: int = 4, verdict: Verdict | None = None, **terms: Any) -> Worker:
+    def worker(
+        self,
+        *,
+        connections: int = 4,
+        verdict: Verdict | None = None,
+        stop_seconds: float = 10.0,
+        **terms: Any,
+    ) -> Worker:
         self.mailer.verdict = verdict or self.mailer.verdict
         base = terms_of(self.config)
         changed = {name: getattr(base, name) for name in base.__slots__} | terms
         setup = Setup(
-            pace=Pace(connections, poll_seconds=0.02),
+            pace=Pace(connections, poll_seconds=0.02, stop_seconds=stop_seconds),
             terms=type(base)(**changed),
             time_of=self._time,
             meter=Meter(self.clock_seconds),

@@ -105,5 +105,5 @@ def test_while_delivery_is_held_or_off_nothing_is_foretold(post: Post, db: Datab
     post.batches(enabled=False)
     with db.read() as tx:
         off = delivery.forecast(tx, post.customer.account_id, now=post.clock())
-    assert (held.held, held.backlog, held.last_at) == (True, 3, None)
-    assert (off.held, off.enabled, off.last_at) == (False, False, None)
+    assert (held.held, held.backlog, held.last_at) == (delivery.HoldReason.BY_OPERATOR, 3, None)
+    assert (off.held, off.enabled, off.last_at) == (None, False, None)

@@ -1,18 +1,24 @@
 """Delivery is held by hand, and on a database that was restored, until it is released."""
 
+import json
 import shutil
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from sqlalchemy import update
 
 from frontdesk.clock import system_clock
 from frontdesk.config import read_config
 from frontdesk.db import Database, open_database
+from frontdesk.db.migrate import downgrade, upgrade
 from frontdesk.invitations import delivery
 from frontdesk.invitations.delivery import HoldReason
+from frontdesk.invitations.tables import invitations
 from tests.conftest import SetClock
 from tests.factories import make_customer
+from tests.postgres import Databases
 from tests.worker.conftest import Post
 
 
@@ -59,10 +65,28 @@ def test_a_database_that_lives_elsewhere_than_it_did_is_held(post: Post) -> None
 def test_what_may_have_been_sent_since_the_backup_can_be_kept_back(post: Post) -> None:
     post.enrol(3)
     with post.db.write() as tx:
-        assert delivery.keep_back_pending(tx, now=post.clock()) == 3
+        assert delivery.keep_back(tx, now=post.clock()) == 3
     post.clock.advance(1_000_000)
     post.worker().turn()
     assert post.states() == ["ambiguous"] * 3
+    assert post.mailer.letters == []
+
+
+def test_what_was_in_hand_or_ambiguous_when_the_backup_was_taken_is_kept_back_too(post: Post) -> None:
+    """Each would be sent by itself: after its lease, or after its hold."""
+    post.enrol(4)
+    states = {1: "claimed", 2: "offered", 3: "ambiguous"}
+    with post.db.write() as tx:
+        for row, (number, state) in zip(post.rows(), states.items(), strict=False):
+            values = {"state": state, "due_at": post.clock() + timedelta(hours=number), "losses": number == 3}
+            tx.execute(update(invitations).where(invitations.c.id == row["id"]).values(values))
+    with post.db.write() as tx:
+        assert delivery.keep_back(tx, now=post.clock()) == 4
+    worker = post.worker()
+    for _ in range(3):
+        worker.turn()
+        post.clock.advance(100_000)
+    assert post.states() == ["ambiguous"] * 4
     assert post.mailer.letters == []
 
 
@@ -132,3 +156,89 @@ def test_a_backup_from_before_the_first_delivery_mails_nobody_twice(
     assert held(on_file.db) is HoldReason.OLDER
     release(on_file.db)
     assert held(on_file.db) is None
+
+
+@pytest.fixture
+def migrated(tmp_path: Path) -> Path:
+    """A database as `frontdesk migrate` leaves it, at home."""
+    path = tmp_path / "home" / "frontdesk.db"
+    migrate(f"sqlite:///{path}")
+    return path
+
+
+def test_a_database_is_at_home_where_it_was_migrated(migrated: Path) -> None:
+    assert held_at(f"sqlite:///{migrated}") is None
+
+
+def test_an_sqlite_file_that_never_delivered_is_held_elsewhere(migrated: Path, tmp_path: Path) -> None:
+    copy = shutil.copy(migrated, tmp_path / "elsewhere.db")
+    assert held_at(f"sqlite:///{copy}") is HoldReason.MOVED
+
+
+def test_an_sqlite_file_without_its_mark_is_held(migrated: Path) -> None:
+    """On another machine a file may well have the same number."""
+    migrated.with_name("frontdesk.db-delivered").unlink()
+    assert held_at(f"sqlite:///{migrated}") is HoldReason.MOVED
+
+
+def test_a_new_sqlite_file_in_an_old_ones_place_is_at_home(migrated: Path) -> None:
+    migrated.with_name("frontdesk.db-delivered").write_text("41")
+    migrated.unlink()
+    migrate(f"sqlite:///{migrated}")
+    assert held_at(f"sqlite:///{migrated}") is None
+
+
+def test_a_postgresql_database_that_never_delivered_is_held_elsewhere(postgres: Databases) -> None:
+    with postgres.database() as url:
+        original = url.replace("postgresql:", "postgresql+psycopg:")
+        migrate(original)
+        with postgres.database(template=url.rpartition("/")[2]) as copy:
+            assert held_at(copy.replace("postgresql:", "postgresql+psycopg:")) is HoldReason.MOVED
+        assert held_at(original) is None
+
+
+def test_a_database_that_delivers_already_is_at_home_after_its_upgrade(db: Database) -> None:
+    assert held(db) is None
+    downgrade(db, "0007")
+    upgrade(db)
+    assert held(db) is None
+
+
+def test_an_older_versions_early_backup_is_recognised_by_the_mark_after_its_upgrade(
+    on_file: Post, path: Path
+) -> None:
+    on_file.enrol()
+    downgrade(on_file.db, "0007")
+    path.with_name("frontdesk.db-delivered").write_text("3")
+    upgrade(on_file.db)
+    assert held(on_file.db) is HoldReason.OLDER
+
+
+def test_the_worker_says_that_delivery_is_held_and_that_it_goes_on(post: Post) -> None:
+    post.enrol()
+    with post.db.write() as tx:
+        delivery.hold(tx, HoldReason.BY_OPERATOR, now=post.clock())
+    worker = post.worker()
+    for _ in range(3):
+        worker.turn()
+    release(post.db)
+    worker.turn()
+    told = [json.loads(line) for line in post.log.getvalue().splitlines()]
+    assert [(line["event"], line.get("reason")) for line in told] == [
+        ("delivery_held", "by_operator"),
+        ("delivery_released", None),
+    ]
+
+
+def migrate(url: str) -> None:
+    db = open_database(url)
+    upgrade(db)
+    db.close()
+
+
+def held_at(url: str) -> HoldReason | None:
+    db = open_database(url)
+    try:
+        return held(db)
+    finally:
+        db.close()

@@ -1,7 +1,11 @@
 """A relay that is away, and a database that is: nothing is lost, nothing counts against a message."""
 
+import json
+import threading
 from collections import Counter
 from datetime import timedelta
+
+import pytest
 
 from frontdesk.mail import Letter, Refused
 from tests.faults.server import wait_until
@@ -60,6 +64,42 @@ def test_a_message_that_is_refused_again_and_again_fails_in_the_end(post: Post) 
         "too_many_attempts",
         3,
     )
+
+
+@pytest.mark.parametrize("code", [530, 534, 535, 538])
+def test_a_relay_that_wants_a_login_fails_no_invitation(post: Post, code: int) -> None:
+    """A password that was lost or changed is no fault of a message: none may fail for good because of it."""
+    post.enrol(3)
+
+    def refuse(_step: str, _letter: Letter) -> None:
+        raise Refused("sender", permanent=True, code=code)
+
+    post.worker(connections=1, verdict=refuse).turn()
+    assert {(row["state"], row["attempts"]) for row in post.rows()} == {("pending", 0)}
+    [told, *_] = [json.loads(line) for line in post.log.getvalue().splitlines()]
+    assert (told["event"], told["stage"], told["code"]) == ("relay_down", "sender", code)
+
+
+def test_a_worker_that_stops_does_not_wait_for_a_relay_that_says_nothing(post: Post) -> None:
+    """Before the content has been offered nothing can have left: it goes back in line, and stays unsent."""
+    post.enrol(2)
+    offering, go_on = threading.Event(), threading.Event()
+
+    def silent(_step: str, _letter: Letter) -> None:
+        offering.set()
+        go_on.wait(60)
+
+    worker = post.worker(connections=1, verdict=silent, stop_seconds=0.1)
+    running = threading.Thread(target=worker.run)
+    running.start()
+    offering.wait(20)
+    worker.stop()
+    running.join(20)
+    assert not running.is_alive()
+    assert [(row["state"], row["reason"]) for row in post.rows()] == [("pending", "not_offered")] * 2
+    go_on.set()
+    worker.close()
+    assert post.mailer.letters == []
 
 
 def test_nothing_personal_is_logged(post: Post) -> None:

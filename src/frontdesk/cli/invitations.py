@@ -180,7 +180,8 @@ def release(
     keep_back: Annotated[
         bool,
         typer.Option(
-            "--keep-back", help="What is pending may have been sent since the backup: hold it as ambiguous."
+            "--keep-back",
+            help="What is not settled may have been sent since the backup: hold it as ambiguous.",
         ),
     ] = False,
     as_json: Json = False,
@@ -191,7 +192,7 @@ def release(
     """
 
     def work(deed: Deed) -> int:
-        kept = delivery.keep_back_pending(deed.tx, now=deed.now) if keep_back else 0
+        kept = delivery.keep_back(deed.tx, now=deed.now) if keep_back else 0
         delivery.release(deed.tx)
         deed.record("invitations.released", kept_back=kept)
         return kept

@@ -27,12 +27,14 @@ UNWRAPPED_COLUMNS = 10_000
 Item = Mapping[str, Any]
 
 # Columns that keep to one line on a narrow terminal, so that they can be read and copied: text gives way first.
-_COPIED = {"id", "client_id"}
+_COPIED = {"id", "client_id", "state", "delivery"}
 
 _MENDS = {
     "There is no such account.": "`frontdesk account list` shows those there are.",
     "There is no such provider group.": "`frontdesk provider-group list` shows those there are.",
     "There is no such API client.": "`frontdesk client list` shows those there are, and which are revoked.",
+    "There is no such invitation.": "`frontdesk invitations list` shows the newest.",
+    "There is no such message.": "`frontdesk mailbox list` shows the newest.",
     "There is no such plan.": "`frontdesk plan list` shows those there are.",
 }
 

@@ -28,13 +28,13 @@ def identity(tx: Tx, table: str) -> str:
     return f"file/{_file(tx).stat().st_ino}"
 
 
-def read_mark(tx: Tx) -> int:
-    """SQLite: how many times, by the file beside it, this database has delivered. 0 without one, and on PostgreSQL."""
+def read_mark(tx: Tx) -> int | None:
+    """SQLite: how many times, by the file beside it, this database has delivered; None without one. 0 on PostgreSQL."""
     if tx.dialect.name != "sqlite":
         return 0
     with contextlib.suppress(OSError, ValueError):
         return int(_mark(tx).read_text())
-    return 0
+    return None
 
 
 def raise_mark(path: Path, count: int) -> None:

@@ -18,7 +18,14 @@ from frontdesk.eligibility.decide import Known, Ledger
 from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.member import Deed, Enrolled, Outcome, Stored, Submission
 from frontdesk.errors import FrontdeskError
-from frontdesk.invitations import CircumstancesFound, Delivery, NewInvitation, enqueue, find_circumstances
+from frontdesk.invitations import (
+    CircumstancesFound,
+    Delivery,
+    NewInvitation,
+    enqueue,
+    find_circumstances,
+    follow_members,
+)
 from frontdesk.plans import find_owners
 
 # So many updated records are worth a statement of their own.
@@ -119,6 +126,8 @@ def _write(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], *, now: date
         if audited:
             _write_audit(tx, accepted, now=now)
         _write_invitations(tx, [result for _, result in accepted], now=now)
+    moved = [result.stored for _, result in accepted if result.outcome is Outcome.MOVED]
+    follow_members(tx, {s.values["id"]: s.values["plan_id"] for s in moved if not s.is_new})
 
 
 def _columns(accepted: Sequence[tuple[Submission, Enrolled]], updated: int) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from frontdesk.eligibility import store
 from frontdesk.eligibility.decide import NOT_UNIQUE, UNIQUE
 from frontdesk.eligibility.member import Outcome
 from frontdesk.errors import Fault
+from frontdesk.invitations import follow_members
 from frontdesk.invitations.delivery import cancel_of_members
 from frontdesk.text import fold_email
 
@@ -159,4 +160,7 @@ def _write(tx: Tx, accepted: Sequence[_Undone], undoing: Undoing) -> None:
         for item in accepted
     ]
     store.insert_history(tx, history)
+    follow_members(
+        tx, {item.values["id"]: item.values["plan_id"] for item in accepted if "plan_id" in item.changes}
+    )
     cancel_of_members(tx, [item.values["id"] for item in withdrawn], now=undoing.now)

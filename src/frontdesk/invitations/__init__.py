@@ -6,6 +6,7 @@ from frontdesk.invitations.enqueue import (
     NewInvitation,
     enqueue,
     find_circumstances,
+    follow_members,
 )
 from frontdesk.invitations.rules import REASONS, Candidate, Decision, Delivery, Reason, decide_invitation
 from frontdesk.invitations.settings import Deliverability, get_deliverability, set_deliverability
@@ -29,6 +30,7 @@ __all__ = [
     "decide_invitation",
     "enqueue",
     "find_circumstances",
+    "follow_members",
     "get_deliverability",
     "list_invitations",
     "set_deliverability",

@@ -1,12 +1,12 @@
 """Putting invitations in line, in the transaction that creates the member; who is invited is `rules`, delivery is later."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
-from frontdesk.db.sets import Found
+from frontdesk.db.sets import Found, one_round_trip
 from frontdesk.invitations import store
 from frontdesk.invitations.rules import Delivery
 from frontdesk.invitations.states import State
@@ -79,3 +79,18 @@ def enqueue(tx: Tx, invitations: Sequence[NewInvitation], *, now: datetime) -> N
             for invitation in invitations
         ],
     )
+
+
+def follow_members(tx: Tx, plan_ids: Mapping[int, int]) -> None:
+    """Let the invitations of members that were moved be to the plan that each has now; `plan_ids` by member id.
+
+    Called in the transaction that moves them. In whatever state: one that is in line waits for the new plan and names it,
+    a link that was sent leads to it.
+    """
+    if not plan_ids:
+        return
+    with one_round_trip(tx):
+        found = store.find_of_members(tx, plan_ids)
+    rows = [{"id": row["id"], "plan_id": plan_ids[row["member_id"]]} for row in found.rows]
+    with one_round_trip(tx):
+        store.update_plans(tx, sorted(rows, key=lambda row: int(row["id"])))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import delete, insert, select
 
 from frontdesk.db import Tx
-from frontdesk.db.sets import Found, Row, find_set, insert_set
+from frontdesk.db.sets import Found, Row, find_set, insert_set, update_set
 from frontdesk.invitations.tables import deliverability, invitations, suppressions
 
 if TYPE_CHECKING:
@@ -38,6 +38,16 @@ def find_suppressed(tx: Tx, addresses: Collection[str]) -> Found:
 
 def insert_invitations(tx: Tx, rows: Sequence[Row]) -> None:
     insert_set(tx, invitations, rows)
+
+
+def find_of_members(tx: Tx, member_ids: Collection[int]) -> Found:
+    """Rows (id, member id) of the members' invitations."""
+    return find_set(tx, invitations, "member_id", member_ids, columns=("id", "member_id"))
+
+
+def update_plans(tx: Tx, rows: Sequence[Row]) -> None:
+    """Rows (id, plan id)."""
+    update_set(tx, invitations, rows)
 
 
 def list_invitations(

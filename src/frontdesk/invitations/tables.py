@@ -68,7 +68,7 @@ invitations = Table(
     Column("settled_at", UtcTime, nullable=True),
     Column("reason", String(32), nullable=True),
     Column("relay_code", Integer, nullable=True),
-    Column("address_folded", String(508), nullable=True),  # null: in line since before there was this column
+    Column("address_folded", String(508), nullable=True),  # null in none: 0008 filled what 0007 left
     ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
     UniqueConstraint("member_id", "kind"),
     UniqueConstraint("message_id"),

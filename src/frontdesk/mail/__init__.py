@@ -18,23 +18,30 @@ class Letter:
     content: bytes
 
 
+# Replies about us and not about a letter: the relay shuts down; it wants a login, or another one, or TLS (RFC 4954).
+_ABOUT_US = {421, 530, 534, 535, 538}
+
+
 class Refused(Exception):
     """The relay has definitely not taken the letter. `code` is its reply code, None when there was no reply.
 
     `stage` is the step that failed: connect, greeting, hello, starttls, login, sender, recipient, data, content.
-    Never holds the relay's words: they often repeat the address.
+    `cause` is the kind of error where there was no reply. Never holds the relay's words: they often repeat the address.
     """
 
-    def __init__(self, stage: str, *, permanent: bool, code: int | None = None) -> None:
+    def __init__(
+        self, stage: str, *, permanent: bool, code: int | None = None, cause: str | None = None
+    ) -> None:
         super().__init__(f"refused at {stage}" + (f" with {code}" if code is not None else ""))
         self.stage = stage
         self.permanent = permanent
         self.code = code
+        self.cause = cause
 
     @property
     def of_this_letter(self) -> bool:
         """Whether the reply is about this letter; else the relay as a whole is out of order and others would fail too."""
-        return self.stage in ("sender", "recipient", "data", "content") and self.code != 421
+        return self.stage in ("sender", "recipient", "data", "content") and self.code not in _ABOUT_US
 
 
 class Lost(Exception):

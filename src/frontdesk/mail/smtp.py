@@ -7,6 +7,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from ipaddress import ip_address
 from typing import Any, NoReturn
 
 from frontdesk.mail import Conversation, Letter, Lost, Refused
@@ -210,14 +211,15 @@ class SmtpConversation:
             self._drop()
             code = getattr(error, "smtp_code", None)
             known = code if isinstance(code, int) and 400 <= code < 600 else None
-            raise Refused(stage, permanent=False, code=known) from None
+            cause = type(error).__name__
+            raise Refused(stage, permanent=False, code=known, cause=cause) from None
 
 
 class _Client(smtplib.SMTP):
     """smtplib's commands, with a deadline over each step instead of one wait after another, and strict replies."""
 
     def __init__(self, hello_name: str | None) -> None:
-        super().__init__(local_hostname=hello_name or "frontdesk.invalid")
+        super().__init__(local_hostname=_hello(hello_name))
         self._until = 0.0
         self._rest = b""
 
@@ -295,6 +297,15 @@ class _Client(smtplib.SMTP):
         if left <= 0:
             raise TimeoutError
         return left
+
+
+def _hello(name: str | None) -> str:
+    """What EHLO says: a host's name, or an address in the brackets that RFC 5321 4.1.3 wants around one."""
+    try:
+        address = ip_address(name or "")
+    except ValueError:
+        return name or "frontdesk.invalid"
+    return f"[IPv6:{address}]" if address.version == 6 else f"[{address}]"
 
 
 def _stuffed(content: bytes) -> bytes:

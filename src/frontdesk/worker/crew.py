@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from queue import Empty, PriorityQueue, SimpleQueue
 
 from frontdesk.invitations.delivery import Claimed, Kind
@@ -17,7 +17,8 @@ _LAST = 9  # the rank that is behind every job's
 class Job:
     """One letter to send. Smaller `rank` goes first. `until`: after that (monotonic) another worker may have it.
 
-    The gate gives leave for DATA, up to a moment, or refuses it.
+    The gate gives leave for DATA, up to a moment, or refuses it: `may_leave` once it was given, `let_go` when the job was
+    given back without its connection, which is still waiting for the relay, and what that reports is void.
     """
 
     rank: tuple[int, int]
@@ -25,13 +26,16 @@ class Job:
     write: Callable[[], Letter | None]  # the letter; None when it can't be written. Runs beside the commits
     until: float
     gate: SimpleQueue[float | None] = field(default_factory=SimpleQueue)
+    may_leave: bool = False
+    let_go: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
     """What a connection says of its job: ready for DATA (`kind` None), or done with it.
 
-    `relay_down` says that the failure was not this letter's; `offered` that DATA had been allowed.
+    `relay_down` says that the failure was not this letter's, `stage` and `cause` where and how the relay failed; `offered`
+    that DATA had been allowed.
     """
 
     job: Job
@@ -39,6 +43,8 @@ class Report:
     code: int | None = None
     offered: bool = False
     relay_down: bool = False
+    stage: str | None = None
+    cause: str | None = None
     silent: bool = False  # refused without a reply: the connection broke
     error: str | None = None  # a fault of ours, by its kind
 
@@ -141,6 +147,7 @@ class Crew:
 
 def _refusal(job: Job, refused: Refused, *, offered: bool) -> Report:
     if not refused.of_this_letter:
-        return Report(job, Kind.NOT_TRIED, refused.code, offered, relay_down=True)
+        down = Report(job, Kind.NOT_TRIED, refused.code, offered, relay_down=True)
+        return replace(down, stage=refused.stage, cause=refused.cause)
     kind = Kind.REFUSED if refused.permanent else Kind.REFUSED_FOR_NOW
     return Report(job, kind, refused.code, offered, silent=refused.code is None and not refused.permanent)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from frontdesk.clock import stored_time, system_clock
-from frontdesk.invitations.delivery import Outcome
+from frontdesk.invitations.delivery import Hold, Outcome
 from frontdesk.log_output import LogOutput
 
 COUNT_SECONDS = 10.0
@@ -21,10 +21,19 @@ class Log:
         self._output = LogOutput(sys.stdout if output is None else output)
         self._counts: Counter[str] = Counter()
         self._told_at = time.monotonic()
+        self._held = False
 
     def say(self, event: str, **values: float | str | None) -> None:
         line = {"at": stored_time(system_clock()), "event": event, **values}
         self._output.put([json.dumps(line) + "\n"])
+
+    def hold(self, hold: Hold | None) -> None:
+        """Say so when delivery has come to be held, and when it goes on."""
+        if hold is not None and not self._held:
+            self.say("delivery_held", reason=hold.reason.value, since=stored_time(hold.since))
+        elif hold is None and self._held:
+            self.say("delivery_released")
+        self._held = hold is not None
 
     def count(self, outcomes: Sequence[Outcome]) -> None:
         self._counts.update(outcome.kind.value for outcome in outcomes)

@@ -57,10 +57,14 @@ class Compose(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How much a worker takes on. `ahead`: claimed messages that wait for a connection, per connection."""
+    """How much a worker takes on. `ahead`: claimed messages that wait for a connection, per connection.
+
+    `stop_seconds`: how long one that stops waits for a relay that has not taken recipients yet.
+    """
 
     connections: int = 8
     ahead: int = 4
+    stop_seconds: float = 10.0
     poll_seconds: float = POLL_SECONDS
 
 
@@ -147,9 +151,12 @@ class Worker:
         self._crew.close(GOODBYE_SECONDS)
 
     def finish(self) -> None:
-        """See what is in hand through; what no connection has begun with goes back in line."""
+        """See what is in hand through; what no connection has begun with goes back in line, at once or in a while."""
         self._give_back()
+        until = time.monotonic() + self._pace.stop_seconds
         while self._books.in_hand:
+            if time.monotonic() > until:
+                self._let_go()
             self._keep_books(self._pace.poll_seconds)
         self.close()
 
@@ -162,6 +169,7 @@ class Worker:
         if room <= 0 or not (even_if_idle or self._db.ask(self._something_waits)):
             return 0
         claimed, gathered = write_alone(self._db, lambda tx: self._claim_in(tx, room))
+        self._log.hold(self._rota.hold)
         for one in claimed:
             self._start(one, gathered)
         return len(claimed)
@@ -246,11 +254,15 @@ class Worker:
             patience = GATHER_SECONDS
 
     def _enter(self, report: Report) -> None:
+        if report.job.let_go:
+            report.job.gate.put(None)
+            return
         self._pause.hear(report)
         if report.error is not None:
             self._log.say("unexpected_error", error=report.error, invitation_id=report.job.claimed.id)
         if report.relay_down:
-            self._log.say("relay_down", code=report.code, pause_seconds=round(self._pause.seconds, 1))
+            told = {"stage": report.stage, "code": report.code, "cause": report.cause}
+            self._log.say("relay_down", **told, pause_seconds=round(self._pause.seconds, 1))
             self._give_back()
         if report.kind is None:
             self._books.ready.append(report.job)
@@ -264,6 +276,15 @@ class Worker:
         for job in self._crew.give_back():
             self._books.outcomes.append(Outcome(job.claimed, Kind.NOT_TRIED))
 
+    def _let_go(self) -> None:
+        """What a silent relay keeps waiting before its content goes back in line, and never gets leave to be sent."""
+        reported = {outcome.one.id for outcome in self._books.outcomes}
+        reported |= {job.claimed.id for job in self._books.ready}
+        for job in self._books.in_hand.values():
+            if not (job.may_leave or job.let_go or job.claimed.id in reported):
+                job.let_go = True
+                self._books.outcomes.append(Outcome(job.claimed, Kind.NOT_TRIED))
+
     def _commit(self) -> None:
         ready, outcomes = self._books.ready, self._books.outcomes
         until = time.monotonic() + self._terms.offer_lease_seconds * BEGIN_WITHIN
@@ -274,7 +295,8 @@ class Worker:
         for outcome in outcomes:
             self._books.in_hand.pop(outcome.one.id, None)
         for job in ready:
-            job.gate.put(until if job.claimed.id in granted else None)
+            job.may_leave = job.claimed.id in granted
+            job.gate.put(until if job.may_leave else None)
         self._log.count(outcomes)
 
     def _commit_in(

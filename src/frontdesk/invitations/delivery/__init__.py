@@ -9,7 +9,7 @@ from frontdesk.invitations.delivery.operations import (
     cancel_invitation,
     cancel_of_members,
     get_invitation,
-    keep_back_pending,
+    keep_back,
     resend_invitation,
     settle_invitation,
 )
@@ -46,7 +46,7 @@ __all__ = [
     "forecast",
     "get_invitation",
     "hold",
-    "keep_back_pending",
+    "keep_back",
     "lapse",
     "lapse_waits",
     "offer",

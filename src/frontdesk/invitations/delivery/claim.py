@@ -16,7 +16,7 @@ from frontdesk.db import Tx
 from frontdesk.db.sets import Row
 from frontdesk.invitations.delivery import change_store, store
 from frontdesk.invitations.delivery.changes import Claimed, Version, alike, apply, back_in_line, cancel
-from frontdesk.invitations.delivery.home import find_hold
+from frontdesk.invitations.delivery.home import Hold, find_hold
 from frontdesk.invitations.delivery.limits import Limits, Meter, after, allowance
 from frontdesk.invitations.letters import InvitationLetter
 from frontdesk.invitations.rules import Delivery
@@ -45,10 +45,11 @@ class Terms:
 
 @dataclass(slots=True)
 class Rota:
-    """What one worker remembers between claims: whose turn it is, and which accounts can't be served for a while."""
+    """What one worker remembers between claims: whose turn it is, which accounts can't be served for a while, what holds all."""
 
     last_account: int = 0
     not_before: dict[int, float] = field(default_factory=dict)
+    hold: Hold | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,8 @@ def claim(claim_: Claim, *, count: int, rota: Rota, find_expired: FindExpired) -
 
     Every account gets an equal share of the count first; what shares leave over goes to whoever has more.
     """
-    if find_hold(claim_.tx, now=claim_.now) is not None:
+    rota.hold = find_hold(claim_.tx, now=claim_.now)
+    if rota.hold is not None:
         return []
     claim_.meter.look(claim_.tx)
     lanes = due_lanes(claim_.tx, claim_.now)

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from frontdesk.db import Tx
 from frontdesk.invitations.delivery import store
+from frontdesk.invitations.delivery.home import HoldReason, find_reason
 from frontdesk.invitations.delivery.limits import Limits, Meter
 from frontdesk.invitations.settings import get_deliverability
 
@@ -20,16 +21,16 @@ Moments = Iterable[tuple[float, int]]
 class Forecast:
     """`backlog`: batched invitations in line; `held_back`: those whose plan accepts no patients, not in the backlog.
 
-    `last_at`: when the last one will have gone, None when that is not to be told or nothing goes: `enabled` is off, or
-    all delivery is `held`.
+    `held`: why nothing is delivered at present, to nobody. `last_at`: when the last one will have gone, None when that is
+    not to be told or nothing goes.
     """
 
     enabled: bool
-    held: bool
     backlog: int
     held_back: int
     sent_this_hour: int
     hourly_limit: int
+    held: HoldReason | None
     last_at: datetime | None
 
 
@@ -55,24 +56,20 @@ def forecast(tx: Tx, account_id: int, *, now: datetime) -> Forecast:
     settings = get_deliverability(tx, account_id)
     due = store.count_due(tx, account_id, now=now)
     standing = _standing(tx, account_id, now)
-    held = _is_held(tx)
+    held = find_reason(tx)
     limits = Limits(settings.batch_size, settings.batch_interval_seconds, settings.hourly_limit)
     waits = [(max(0.0, (at - now).total_seconds()), count) for at, count in due]
-    seconds = seconds_until_last(waits, limits, standing) if settings.enabled and not held else None
+    goes = settings.enabled and held is None
+    seconds = seconds_until_last(waits, limits, standing) if goes else None
     return Forecast(
         enabled=settings.enabled,
-        held=held,
         backlog=sum(count for _, count in due),
         held_back=store.count_held_back(tx, account_id),
         sent_this_hour=standing.used,
         hourly_limit=settings.hourly_limit,
+        held=held,
         last_at=None if seconds is None else now + timedelta(seconds=seconds),
     )
-
-
-def _is_held(tx: Tx) -> bool:
-    home = store.find_home(tx)
-    return home is not None and home["held_reason"] is not None
 
 
 def _standing(tx: Tx, account_id: int, now: datetime) -> Standing:
@@ -190,5 +187,5 @@ def figures(tx: Tx, *, now: datetime) -> Figures:
         by_state=store.count_by_state(tx),
         oldest_due_seconds=0.0 if oldest is None else max(0.0, (now - oldest).total_seconds()),
         window_used={account: _standing(tx, account, now).used for account in store.window_versions(tx)},
-        held=_is_held(tx),
+        held=find_reason(tx) is not None,
     )

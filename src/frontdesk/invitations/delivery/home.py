@@ -11,6 +11,7 @@ from pathlib import Path
 
 from frontdesk.db import Tx
 from frontdesk.db.home import identity, mark_path, raise_mark, read_mark, set_mark
+from frontdesk.db.sets import Row
 from frontdesk.invitations.delivery import store
 
 _TABLE = "delivery_home"
@@ -38,28 +39,34 @@ class Hold:
 
 
 def find_hold(tx: Tx, *, now: datetime) -> Hold | None:
-    """Why nothing may be delivered now, None if it may. The first to ask on a new database makes it at home."""
+    """Why nothing may be delivered now, None if it may. What is found strange is held from then on."""
     row = store.find_home(tx)
-    if row is None:
-        store.make_home(tx)
-        row = {"home": None, "offers": 0, "held_reason": None}
-    if row["held_reason"] is not None:
+    if row is not None and row["held_reason"] is not None:
         return Hold(HoldReason(row["held_reason"]), row["held_at"])
-    here = identity(tx, _TABLE)
-    if row["home"] is None and read_mark(tx) == 0:
-        store.save_home(tx, home=here)
-        return None
-    reason = _strangeness(tx, home=row["home"], here=here, offers=row["offers"])
+    reason = _strangeness(tx, row)
     if reason is None:
+        if row is None or row["home"] is None:
+            release(tx)  # it has not delivered yet, and is at home here from now on
         return None
     hold(tx, reason, now=now)
     return Hold(reason, now)
 
 
-def _strangeness(tx: Tx, *, home: str | None, here: str, offers: int) -> HoldReason | None:
-    if home is not None and home != here:
+def find_reason(tx: Tx) -> HoldReason | None:
+    """Why nothing may be delivered, None if it may; changes nothing."""
+    row = store.find_home(tx)
+    if row is not None and row["held_reason"] is not None:
+        return HoldReason(row["held_reason"])
+    return _strangeness(tx, row)
+
+
+def _strangeness(tx: Tx, row: Row | None) -> HoldReason | None:
+    mark = read_mark(tx)
+    if row is None or row["home"] is None:
+        return HoldReason.OLDER if mark else None
+    if row["home"] != identity(tx, _TABLE) or mark is None:
         return HoldReason.MOVED
-    return HoldReason.OLDER if read_mark(tx) > offers else None
+    return HoldReason.OLDER if mark > row["offers"] else None
 
 
 def hold(tx: Tx, reason: HoldReason, *, now: datetime) -> None:

@@ -1,6 +1,7 @@
 """What is decided about invitations from outside: cancel, resend, settle, keep back; each leaves its mark on the timeline."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,11 +14,11 @@ from frontdesk.invitations.states import State, Step
 from frontdesk.invitations.store import find_suppressed
 from frontdesk.text import fold_email
 
+KEPT_TOGETHER = 1000
 COOL_DOWN_HOURS = 24  # between two mails to one address that an operator asks for
 
 CANCELLABLE = {State.PENDING, State.CLAIMED}
 RESENDABLE = {State.SENT, State.FAILED, State.CANCELLED, State.AMBIGUOUS}
-IN_LINE = {State.PENDING, State.CLAIMED, State.OFFERED}
 SETTLEABLE = {State.AMBIGUOUS}
 
 
@@ -63,45 +64,60 @@ def resend_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
     Raises NotFound, and FrontdeskError when the address is suppressed or was mailed less than COOL_DOWN_HOURS ago.
     """
     row = _locked(tx, invitation_id, RESENDABLE, "resent")
-    if find_suppressed(tx, {fold_email(row["address"])}).rows:
+    address = fold_email(row["address"])
+    store.lock_address(tx, address)  # whoever else resends to it now waits, and then sees this one in line
+    if find_suppressed(tx, {address}).rows:
         raise FrontdeskError(
             "The address is on the suppression list; `frontdesk suppression remove` takes it off."
         )
-    _cooled_down(tx, row, now=now)
+    _refuse_too_soon(tx, row, address, now=now)
     if row["state"] == State.SENT or row["reason"] == Step.BY_REPORT:
         # A relay took it once: reports about that mail must not be taken for reports about the new one.
         store.forget_message_id(tx, invitation_id)
     _change(tx, row, State.PENDING, now=now, due_at=now, afresh=True)
 
 
-def keep_back_pending(tx: Tx, *, now: datetime) -> int:
-    """After a backup was restored: all that is pending may have been sent since, so it is ambiguous; how many that were.
+def keep_back(tx: Tx, *, now: datetime) -> int:
+    """After a backup was restored: all that would be sent by itself may have been since, so it is ambiguous; how many.
 
-    They stay so until each is settled or resent.
+    They stay so until each is settled or resent. What the backup has in hand is in nobody's hand any more, and what it holds
+    as ambiguous may have been sent once more.
     """
+    return _keep_back(tx, store.find_lapsing, now=now) + _keep_back(tx, store.find_pending, now=now)
+
+
+def _keep_back(tx: Tx, find: Callable[[Tx, int], list[Row]], *, now: datetime) -> int:
     count = 0
-    while rows := store.find_pending(tx, 1000):
-        changes = [
-            (
-                Change(State.PENDING, State.AMBIGUOUS, Step.RESTORED, closes=True, losses=row["losses"] + 1),
-                Version(row["id"], row["epoch"]),
-            )
-            for row in rows
-        ]
-        count += len(apply(tx, alike(changes), now=now))
+    while rows := find(tx, KEPT_TOGETHER):
+        changes = [_kept_back(row, now) for row in rows]
+        apply(tx, alike(changes), now=now)
+        count += sum(change.state is State.AMBIGUOUS for change, _ in changes)
     return count
 
 
-def _cooled_down(tx: Tx, row: Row, *, now: datetime) -> None:
-    """Counted per address: other members, of other accounts too, may have the same one."""
+def _kept_back(row: Row, now: datetime) -> tuple[Change, Version]:
+    state = State(row["state"])
+    change = Change(state, State.AMBIGUOUS, Step.RESTORED, closes=True)
+    if state is State.CLAIMED:
+        change = replace(change, state=State.PENDING, reason=Step.LEASE_LAPSED, due_at=now)
+    elif state is not State.AMBIGUOUS:
+        change = replace(change, losses=row["losses"] + 1)
+    return change, Version(row["id"], row["epoch"])
+
+
+def _refuse_too_soon(tx: Tx, row: Row, address: str, *, now: datetime) -> None:
+    """Counted per address: other members, of other accounts too, may have the same one.
+
+    The line comes first: what leaves it in between is then among what was mailed.
+    """
+    if store.is_in_line(tx, address):
+        raise FrontdeskError("Another invitation to the address is in line already.")
     since = now - timedelta(hours=COOL_DOWN_HOURS)
-    for mailed in (row, *store.find_mailed(tx, fold_email(row["address"]))):
-        if mailed["offered_at"] is not None and mailed["offered_at"] > since:
-            raise FrontdeskError(
-                f"The address was mailed less than {COOL_DOWN_HOURS} hours ago; wait until then."
-            )
-        if mailed["state"] in IN_LINE:
-            raise FrontdeskError("Another invitation to the address is in line already.")
+    mailed = [row["offered_at"], *store.find_mailed(tx, address)]
+    if any(offered_at is not None and offered_at > since for offered_at in mailed):
+        raise FrontdeskError(
+            f"The address was mailed less than {COOL_DOWN_HOURS} hours ago; wait until then."
+        )
 
 
 def _locked(tx: Tx, invitation_id: int, states: set[State], done: str) -> Row:

@@ -262,20 +262,50 @@ def forget_message_id(tx: Tx, invitation_id: int) -> None:
     tx.execute(update(invitations).where(invitations.c.id == invitation_id).values(message_id=None))
 
 
-def find_pending(tx: Tx, count: int) -> list[Row]:
-    query = text(f"SELECT {CLAIMED} FROM invitations WHERE state = 'pending' ORDER BY id LIMIT :count")  # noqa: S608
-    return [dict(row) for row in tx.execute(query, {"count": count}).mappings()]
-
-
-_MAILED = text(
-    "SELECT state, offered_at FROM invitations WHERE address_folded = :address AND offered_at IS NOT NULL"
+_ROWS = f"SELECT {CLAIMED}, state FROM invitations WHERE "  # noqa: S608 - constants only
+_PENDING_BY_ID = text(_ROWS + "state = 'pending' ORDER BY id LIMIT :count")
+_LAPSING_BY_ID = text(
+    _ROWS + "state IN ('claimed', 'offered', 'ambiguous') AND due_at IS NOT NULL ORDER BY id LIMIT :count"
 )
 
 
-def find_mailed(tx: Tx, address_folded: str) -> list[Row]:
-    """The invitations that were offered to the relay for the address, whosever they are."""
-    found = tx.execute(_MAILED, {"address": address_folded}).mappings()
-    return [dict(row) | {"offered_at": as_time(row["offered_at"])} for row in found]
+def find_pending(tx: Tx, count: int) -> list[Row]:
+    return [dict(row) for row in tx.execute(_PENDING_BY_ID, {"count": count}).mappings()]
+
+
+def find_lapsing(tx: Tx, count: int) -> list[Row]:
+    """Those with a lease or a hold that runs out, or has: in hand, or ambiguous and to be sent once more."""
+    return [dict(row) for row in tx.execute(_LAPSING_BY_ID, {"count": count}).mappings()]
+
+
+def lock_address(tx: Tx, address_folded: str) -> None:
+    """Be the only one that decides about this address until the transaction ends; on SQLite a writer is alone anyway."""
+    if tx.dialect.name != "sqlite":
+        tx.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (address_folded,))
+
+
+# No index leads from an address to what is in line: putting members in line would have to pay for it. So the line is read,
+# by its own indexes.
+_IN_LINE = text(
+    "SELECT 1 FROM invitations WHERE state = 'pending' AND address_folded = :address UNION ALL "
+    "SELECT 1 FROM invitations WHERE state IN ('claimed', 'offered', 'ambiguous') AND due_at IS NOT NULL "
+    "AND state <> 'ambiguous' AND address_folded = :address LIMIT 1"
+)
+
+
+def is_in_line(tx: Tx, address_folded: str) -> bool:
+    """Whether any invitation to the address waits or is in hand."""
+    return tx.execute(_IN_LINE, {"address": address_folded}).first() is not None
+
+
+_MAILED = text(
+    "SELECT offered_at FROM invitations WHERE address_folded = :address AND offered_at IS NOT NULL"
+)
+
+
+def find_mailed(tx: Tx, address_folded: str) -> list[datetime]:
+    """When invitations were offered to the relay for the address, whosever they are."""
+    return [as_time(row[0]) for row in tx.execute(_MAILED, {"address": address_folded})]
 
 
 def find_of_members(tx: Tx, member_ids: Collection[int]) -> Sequence[Row]:

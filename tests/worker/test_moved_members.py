@@ -1,0 +1,80 @@
+"""A member that moves to another plan takes its invitation along: it waits for that plan, names it, and leads to it."""
+
+from frontdesk.config import Uniqueness
+from frontdesk.eligibility import Submission, enrol, parse_member
+from frontdesk.eligibility.restore import Undoing, restore
+from frontdesk.plans import change_plan
+from tests.conftest import Api
+from tests.factories import member_body
+from tests.worker.conftest import Post
+from tests.worker.test_around_delivery import links_of, text_of
+
+
+def move(post: Post, number: int, *plans: int, request_id: str = "the move") -> None:
+    """The member as `post.enrol` made it, under these plans one after the other, in one chunk."""
+    today = post.clock().date().isoformat()
+    submissions = [
+        Submission(
+            post.customer.account_id, plan, parse_member(member_body(number), today=today), "c", request_id
+        )
+        for plan in plans
+    ]
+    with post.db.write() as tx:
+        enrol(tx, submissions, now=post.clock(), uniqueness=Uniqueness.SERVICE)
+
+
+def test_the_invitation_names_the_plan_that_the_member_has_when_it_is_sent(post: Post) -> None:
+    _, second = post.customer.plan_ids
+    post.enrol()
+    move(post, 1, second)
+    post.worker().turn()
+    [letter] = post.mailer.letters
+    assert "Example Health Plan 1" in text_of(letter)
+    assert "Plan 0" not in text_of(letter)
+    assert post.row()["plan_id"] == second
+
+
+def test_a_move_there_and_back_in_one_chunk_changes_nothing(post: Post) -> None:
+    first, second = post.customer.plan_ids
+    post.enrol(2)
+    move(post, 1, second, first)
+    assert [row["plan_id"] for row in post.rows()] == [first, first]
+
+
+def test_over_http_the_invitation_moves_too(post: Post, api: Api) -> None:
+    first, second = post.customer.plan_ids
+    body = member_body(1, invite_immediately=True)
+    answers = [api.post(f"/v2/plans/{plan}/eligibility", json=body) for plan in (first, second)]
+    assert [answer.headers["Eligibility-Outcome"] for answer in answers] == ["created", "moved"]
+    assert post.row()["plan_id"] == second
+
+
+def test_the_new_plan_decides_whether_a_batched_one_is_held_back(post: Post) -> None:
+    first, second = post.customer.plan_ids
+    post.batches()
+    with post.db.write() as tx:
+        change_plan(tx, post.customer.account_id, first, changes={"accepting_patients": False})
+    post.enrol(2, immediate=False)
+    assert post.worker().turn() == 0
+    move(post, 1, second)
+    assert post.worker().turn() == 1
+    assert post.states() == ["sent", "pending"]
+
+
+def test_the_link_of_a_sent_one_leads_to_the_new_plan(post: Post, api: Api) -> None:
+    _, second = post.customer.plan_ids
+    post.enrol()
+    post.worker().turn()
+    move(post, 1, second)
+    register, _ = links_of(post.mailer.letters[0])
+    assert "Example Health Plan 1" in api.as_(None).get(register).text
+
+
+def test_a_move_that_is_undone_takes_the_invitation_back(post: Post) -> None:
+    first, second = post.customer.plan_ids
+    post.enrol()
+    move(post, 1, second)
+    undoing = Undoing("the move", "c", "undo", post.clock(), Uniqueness.SERVICE)
+    with post.db.write() as tx:
+        restore(tx, [post.row()["member_id"]], undoing)
+    assert post.row()["plan_id"] == first
