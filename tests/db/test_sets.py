@@ -1,7 +1,9 @@
 """Statements over sets of rows, on both databases: what goes in comes out, and only the rows that were meant are touched."""
 
 import json
+import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ from frontdesk.db.sets import (
     one_round_trip,
     update_set,
 )
+from frontdesk.eligibility.tables import members
 
 things = Table(
     "set_test_things",
@@ -186,6 +189,25 @@ def test_fresh_ids_ascend_and_are_never_given_twice(tx: Tx) -> None:
         insert_set(tx, things, [thing(id_) for id_ in fresh])
         given += fresh
     assert len(set(given)) == len(given)
+
+
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+def test_threads_that_take_ids_at_the_same_time_take_different_ones(db: Database) -> None:
+    taken: list[int] = []
+
+    def take() -> None:
+        for _ in range(200):
+            with db.write() as tx:
+                taken.extend(next_ids(tx, members, 400))
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(3) as pool:
+            list(pool.map(lambda _: take(), range(3)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(set(taken)) == len(taken) == 3 * 200 * 400
 
 
 def test_statements_of_one_trip_are_all_done_and_their_reads_are_there_afterwards(tx: Tx) -> None:

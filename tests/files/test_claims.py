@@ -1,11 +1,15 @@
 """Who works on which file: one at a time per account, and never two workers on one."""
 
 import threading
+import time
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
+from frontdesk.clock import system_clock
 from frontdesk.db import Database
+from frontdesk.files import store
 from frontdesk.files.claims import LostClaim, claim_next
 from tests.conftest import SetClock
 from tests.factories import make_customer
@@ -45,6 +49,52 @@ def test_a_worker_that_slept_past_its_lease_changes_nothing(
     with pytest.raises(LostClaim):
         sleeper.update(counts={"created": 99})
     assert desk.look_at(file).counts == {"created": 1}
+
+
+def test_a_worker_that_slept_between_its_commit_and_the_next_look_has_lost_the_file(
+    desk: Desk, db: Database, clock: SetClock
+) -> None:
+    file = desk.hand_in(csv_of([row(1)]))
+    sleeper = claim_next(db, clock, lease_seconds=-1)
+    other = claim_next(db, clock)
+    assert sleeper is not None
+    assert other is not None
+    with pytest.raises(LostClaim):
+        sleeper.refresh()
+    with pytest.raises(LostClaim):
+        sleeper.update(counts={"created": 99})
+    other.update(rows_done=0)
+    assert desk.look_at(file).epoch == other.file.epoch == 2
+
+
+def test_who_found_a_lapsed_lease_does_not_take_one_that_was_renewed_since(
+    desk: Desk, db: Database, clock: SetClock
+) -> None:
+    file = desk.hand_in(csv_of([row(1)]))
+    owner = claim_next(db, clock, lease_seconds=60)
+    assert owner is not None
+    now = system_clock()
+    for late, is_taken in ((timedelta(0), False), (timedelta(seconds=120), True)):
+        with db.write() as tx:
+            at = now + late
+            assert store.claim(tx, file.id, owner.file.epoch, now=at, lease_until=at + late) is is_taken
+
+
+def test_a_lease_is_renewed_while_nothing_is_written(
+    desk: Desk, db: Database, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("frontdesk.files.claims.RENEW_SECONDS", 0.01)
+    file = desk.hand_in(csv_of([row(1)]))
+    claim = claim_next(db, clock)
+    assert claim is not None
+    first = last = desk.look_at(file).lease_until
+    with claim.kept():
+        until = time.monotonic() + 20
+        while first == last and time.monotonic() < until:
+            last = desk.look_at(file).lease_until
+    assert first is not None
+    assert last is not None
+    assert last > first
 
 
 def test_two_workers_share_the_files_and_apply_each_once(desk: Desk, db: Database, clock: SetClock) -> None:

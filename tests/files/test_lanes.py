@@ -61,6 +61,20 @@ def test_what_has_begun_ends_before_the_end_of_the_items_is_told() -> None:
     assert done == [0, 1, 2, 3]
 
 
+def test_the_error_of_what_has_begun_goes_before_that_of_the_items() -> None:
+    def items() -> Iterator[int]:
+        yield from range(2)
+        raise LookupError
+
+    def write(item: int, place: Place) -> None:
+        place.come()
+        if item == 1:
+            raise Broken
+
+    with pytest.raises(Broken):
+        write_in_turn(items(), write, keys_of=_no_keys, lanes=2)
+
+
 def test_who_holds_what_the_one_before_waits_for_steps_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("frontdesk.files.lanes.PATIENCE_SECONDS", 0.01)
     free, done = threading.Event(), []

@@ -5,6 +5,7 @@ driver's `executemany`. Both were measured (docs/decisions/0014): row by row thr
 A row is a dict of stored values: text, numbers, `YYYY-MM-DD`, `clock.stored_time` text; dicts for JSON columns.
 """
 
+import threading
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -34,6 +35,8 @@ Row = Mapping[str, Any]
 # PostgreSQL's ids are set aside in blocks; what a process does not use is a gap and nothing else.
 ID_BLOCK = 1000
 _reserved: WeakKeyDictionary[Engine | WireDatabase, dict[str, deque[int]]] = WeakKeyDictionary()
+
+_taking = threading.Lock()
 
 _TRIP = "frontdesk_trip"
 
@@ -96,14 +99,16 @@ def next_ids(tx: Tx, table: Table, count: int) -> list[int]:
         # A writing transaction is alone on SQLite, so nobody else can take these.
         last = tx.exec_driver_sql(f"SELECT coalesce(max(id), 0) FROM {table.name}").scalar_one()
         return list(range(last + 1, last + 1 + count))
-    # deque's operations are atomic, and no lock may be held over a wait: lanes of one event loop share the thread.
     reserved = _reserved.setdefault(tx.engine, {}).setdefault(table.name, deque())
-    if len(reserved) < count:
-        sql = f"SELECT json_agg(nextval('{table.name}_id_seq')) FROM generate_series(1, %s::int)"
-        fresh: list[int] = _one_row(tx, sql, (count + ID_BLOCK,), is_answered=True)[0]
-        reserved.extend(fresh[count:])
-        return fresh[:count]
-    return sorted(reserved.popleft() for _ in range(count))
+    with (
+        _taking
+    ):  # never over a wait: threads write, and so do lanes of one event loop, which share its thread
+        if len(reserved) >= count:
+            return sorted(reserved.popleft() for _ in range(count))
+    sql = f"SELECT json_agg(nextval('{table.name}_id_seq')) FROM generate_series(1, %s::int)"
+    fresh: list[int] = _one_row(tx, sql, (count + ID_BLOCK,), is_answered=True)[0]
+    reserved.extend(fresh[count:])
+    return fresh[:count]
 
 
 def insert_set(tx: Tx, table: Table, rows: Sequence[Row]) -> None:

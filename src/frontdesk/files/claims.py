@@ -4,16 +4,22 @@ A claim counts the file's epoch up, and every later write of its holder is `WHER
 its lease changes nothing.
 """
 
-from datetime import datetime, timedelta
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from frontdesk.clock import Clock
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
+from frontdesk.errors import Unavailable
 from frontdesk.files import store
 from frontdesk.files.jobs import EligibilityFile
 
 LEASE_SECONDS = 15
+RENEW_SECONDS = 5  # so that one renewal may fail
 
 
 class LostClaim(Exception):
@@ -45,10 +51,32 @@ class Claim:
         self.refresh()
 
     def refresh(self) -> None:
+        """Raises LostClaim: what another worker has made of the file is not ours to go on from."""
         row = self.db.ask(lambda tx: store.find_file(tx, self.file.id))
-        if row is None:
+        if row is None or row["epoch"] != self.file.epoch:
             raise LostClaim
         self.file = EligibilityFile(**row)
+
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """The lease is renewed while the block runs, however long nothing is written: rows are skipped, members compared."""
+        ended = threading.Event()
+        thread = threading.Thread(target=self._keep, args=(ended,), name="lease", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+    def _keep(self, ended: threading.Event) -> None:
+        while not ended.wait(RENEW_SECONDS):
+            with suppress(Unavailable):
+                try:
+                    with self.db.write() as tx:
+                        self.save(tx)
+                except LostClaim:
+                    return  # whoever writes next is told
 
 
 def claim_next(
@@ -61,16 +89,14 @@ def claim_next(
             return None
         file = EligibilityFile(**found)
         if _taken(db, file, timedelta(seconds=lease_seconds)):
-            claim = Claim(db, clock, file, lease_seconds)
-            claim.refresh()
-            return claim
+            return Claim(db, clock, replace(file, state="running", epoch=file.epoch + 1), lease_seconds)
 
 
 def _taken(db: Database, file: EligibilityFile, lease: timedelta) -> bool:
     """Whether the file is ours; another worker may have been quicker, with this one or another of its account."""
     try:
         with db.write() as tx:
-            until: datetime = database_time(tx) + lease
-            return store.claim(tx, file.id, file.epoch, until)
+            now = database_time(tx)
+            return store.claim(tx, file.id, file.epoch, now=now, lease_until=now + lease)
     except store.AccountBusy:
         return False

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 
-PATIENCE_SECONDS = 1.0
+PATIENCE_SECONDS = 0.3  # less than a POST waits for a lock, so that it is not the POST that gives up
 
 
 class OutOfTurn(Exception):
@@ -66,13 +66,15 @@ def write_in_turn(
 
     with ThreadPoolExecutor(lanes, thread_name_prefix="lane") as pool:
         begun: deque[tuple[Future[None], set[str]]] = deque()
-        for item in items:
-            keys = keys_of(item)
-            shares = any(not keys.isdisjoint(others) for _, others in begun)
-            place = Place(begun[-1][0] if begun else None)
-            begun.append((pool.submit(run, item, place, shares=shares), keys))
-            if len(begun) > lanes:  # one more is read, and waits for a thread
-                begun[0][0].result()
-                begun.popleft()
-        for future, _ in begun:
-            future.result()
+        try:
+            for item in items:
+                keys = keys_of(item)
+                shares = any(not keys.isdisjoint(others) for _, others in begun)
+                place = Place(begun[-1][0] if begun else None)
+                begun.append((pool.submit(run, item, place, shares=shares), keys))
+                if len(begun) > lanes:  # one more is read, and waits for a thread
+                    begun[0][0].result()
+                    begun.popleft()
+        finally:
+            for future, _ in begun:
+                future.result()  # an error of what has begun goes before that of the items

@@ -1,4 +1,4 @@
-"""A file's rows into chunks of submissions, applied one after the other from where the last worker stopped.
+"""A file's rows into chunks of submissions, applied in the file's order from where the last worker stopped.
 
 It knows neither formats (`readers`) nor the rules of a record (`eligibility`), and no door.
 """
@@ -53,6 +53,8 @@ class Turn:
 
     def breathe(self, claim: Claim, step: str, done: int) -> None:
         """Between two pieces. Raises Stopped."""
+        if claim.db.is_sqlite:
+            time.sleep(GIVE_WAY_SECONDS)
         self.watch(step, done, claim.file.rows_total)
         if self.stop():
             raise Stopped
@@ -60,12 +62,7 @@ class Turn:
 
 def run_load(claim: Claim, turn: Turn) -> None:
     """Check, apply, and, for a full file, end. Raises Unreadable, Stopped, LostClaim, Unavailable."""
-
-    def breathe(rows: int) -> None:
-        claim.update()
-        turn.breathe(claim, Step.CHECK, rows)
-
-    checked = check(claim, breathe)
+    checked = check(claim, lambda rows: turn.breathe(claim, Step.CHECK, rows))
     _begin(claim, checked)
     with _writer(claim, turn) as write:
         if claim.file.step == Step.APPLY:
@@ -121,8 +118,6 @@ def _apply(claim: Claim, checked: Checked, turn: Turn, write: Write) -> None:
 def _breathing(claim: Claim, turn: Turn) -> Iterator[list[Line]]:
     for lines in _lines(claim, turn):
         turn.breathe(claim, Step.APPLY, claim.file.rows_done)
-        if claim.db.is_sqlite:
-            time.sleep(GIVE_WAY_SECONDS)
         yield lines
 
 

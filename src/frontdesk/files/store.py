@@ -69,12 +69,16 @@ class AccountBusy(Exception):
     """Another file of the account is being worked on."""
 
 
-def claim(tx: Tx, file_id: int, epoch: int, lease_until: datetime) -> bool:
-    """Whether nobody has claimed the file since that epoch; then it is ours, in the next one. Raises AccountBusy."""
-    found = (_columns.id == file_id) & (_columns.epoch == epoch) & _columns.state.in_(["waiting", "running"])
+def claim(tx: Tx, file_id: int, epoch: int, *, now: datetime, lease_until: datetime) -> bool:
+    """Whether nobody has claimed the file since that epoch, nor renewed his lease; then it is ours, in the next one.
+
+    Raises AccountBusy.
+    """
+    is_free = (_columns.state == "waiting") | ((_columns.state == "running") & (_columns.lease_until < now))
     changes = {"state": "running", "epoch": epoch + 1, "lease_until": lease_until}
     with violation_as(AccountBusy(), eligibility_files, "account_id"):
-        return tx.execute(update(eligibility_files).where(found).values(**changes)).rowcount == 1
+        query = update(eligibility_files).where(_columns.id == file_id, _columns.epoch == epoch, is_free)
+        return tx.execute(query.values(**changes)).rowcount == 1
 
 
 def save(tx: Tx, file_id: int, epoch: int, changes: Mapping[str, Any]) -> bool:

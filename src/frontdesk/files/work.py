@@ -38,7 +38,7 @@ def run_next(
         forget_unfinished(db, clock())
         return False
     # A lost claim is another worker's now; what was committed before is all that counts.
-    with suppress(LostClaim), _at_full_speed():
+    with suppress(LostClaim), _at_full_speed(), claim.kept():
         _run(claim, turn)
     return True
 

@@ -29,7 +29,7 @@ class FileLoader:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop after the chunk in hand; the next worker goes on from there. From any thread or a signal handler."""
+        """Stop after the chunks in hand; the next worker goes on from there. From any thread or a signal handler."""
         self._stopping.set()
 
     def join(self, seconds: float | None = None) -> None:
