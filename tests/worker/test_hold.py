@@ -14,6 +14,7 @@ from frontdesk.clock import system_clock
 from frontdesk.config import read_config
 from frontdesk.db import Database, Tx, open_database
 from frontdesk.db.migrate import downgrade, upgrade
+from frontdesk.db.sets import Row
 from frontdesk.invitations import delivery
 from frontdesk.invitations.delivery import HoldReason, operations, store
 from frontdesk.invitations.tables import invitations
@@ -116,7 +117,7 @@ def test_only_what_was_really_kept_back_is_counted(post: Post, monkeypatch: pyte
     post.enrol(3)
     find = store.find_pending
 
-    def overtaken(tx: Tx, *, after: int, count: int) -> list[dict[str, Any]]:
+    def overtaken(tx: Tx, *, after: int, count: int) -> list[Row]:
         rows = find(tx, after=after, count=count)
         if rows:
             mine = invitations.c.id == rows[0]["id"]
