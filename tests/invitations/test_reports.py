@@ -1,10 +1,13 @@
 """What a delivery report brings about, once, whichever way it comes."""
 
+from contextlib import ExitStack
+
 import pytest
 from sqlalchemy import update
 
 from frontdesk.db import Database
 from frontdesk.invitations.delivery.operations import get_invitation
+from frontdesk.invitations.letter_store import find_by_message_id, insert_links
 from frontdesk.invitations.reports import (
     Effect,
     Event,
@@ -115,3 +118,24 @@ def test_a_complaint_stands_on_the_invitations_timeline(api: Api, db: Database, 
     with db.read() as tx:
         _, timeline = get_invitation(tx, mail.id)
     assert [(step["to_state"], step["reason"]) for step in timeline] == [("sent", "complained")]
+
+
+def test_a_report_in_hand_holds_up_nobody_who_refers_to_its_invitation(
+    api: Api, db: Database, customer: Customer
+) -> None:
+    """SQLite has one writer at a time and no such locks: there the second one comes after the first."""
+    mail = mailed(api, db, customer)
+    row = {
+        "registration_hash": "r" * 64,
+        "unsubscribe_hash": "u" * 64,
+        "message_id": "other@mail.example.com",
+        "invitation_id": mail.id,
+        "created_at": NOW,
+    }
+    with ExitStack() as first:
+        tx = first.enter_context(db.write())
+        assert find_by_message_id(tx, mail.message_id) is not None
+        if db.is_sqlite:
+            first.close()
+        with db.write(wait_seconds=0.5) as other:
+            insert_links(other, [row])

@@ -185,7 +185,13 @@ class Misbehaving(SMTP):
             if isinstance(self.transport, asyncio.WriteTransport):
                 self.transport.abort()
         else:
-            await super().push({"4yz": "451 try later", "5yz": "554 no", "421": "421 closing"}[fault])
+            replies = {
+                "4yz": "451 try later",
+                "5yz": "554 no",
+                "421": "421 closing",
+                "530": "530 log in first",
+            }
+            await super().push(replies[fault])
         return True
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from frontdesk.mail import Lost, Refused
+from frontdesk.mail import Conversation, Lost, Refused
 from frontdesk.mail.smtp import Patience, SmtpMailer
 from frontdesk.relay import parse_relay
 from tests.mail.certificate import CERTIFICATE, KEY
@@ -32,6 +32,11 @@ def attempt(relay: Relay, url: str = "smtp://127.0.0.1:{port}", **options: Any) 
         return ("lost", lost.stage, None, None)
     finally:
         conversation.close()
+
+
+def send(conversation: Conversation, number: int) -> None:
+    conversation.offer(letter(number))
+    conversation.finish()
 
 
 def for_now(stage: str, code: int | None = None) -> Outcome:
@@ -129,6 +134,39 @@ def test_a_connection_is_used_again_also_after_a_refusal() -> None:
         conversation.close()
         assert relay.connections == 1
         assert sorted(relay.taken) == [f"{n}@frontdesk.example" for n in (2, 3, 5)]
+
+
+@pytest.mark.parametrize(
+    ("step", "of_this_letter"), [("mail", [False, False]), ("rcpt", [False, True]), ("data", [False, True])]
+)
+def test_a_login_that_is_wanted_for_one_recipient_is_no_fault_of_the_relay_once_it_has_taken_another(
+    step: str, of_this_letter: list[bool]
+) -> None:
+    """And never a refusal for good: a login can be mended."""
+    with Relay(one_fault(step, "530", times=1)) as relay:
+        conversation = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{relay.port}"), patience=PATIENT).open()
+        found = []
+        for number in (1, 2):
+            with pytest.raises(Refused) as caught:
+                send(conversation, number)
+            found.append((caught.value.of_this_letter, caught.value.code, caught.value.permanent))
+            send(conversation, number + 10)
+            relay.plan = one_fault(step, "530", times=1)
+        conversation.close()
+        assert relay.connections == 1
+        assert found == [(mine, 530, False) for mine in of_this_letter]
+
+
+def test_a_new_connection_has_to_earn_its_trust_anew() -> None:
+    with Relay() as relay:
+        conversation = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{relay.port}"), patience=PATIENT).open()
+        send(conversation, 1)
+        conversation.close()
+        relay.plan = one_fault("rcpt", "530")
+        with pytest.raises(Refused) as caught:
+            send(conversation, 2)
+        conversation.close()
+        assert not caught.value.of_this_letter
 
 
 def test_a_connection_that_the_relay_closed_while_idle_is_made_anew() -> None:

@@ -5,16 +5,18 @@ import shutil
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import event, update
 
 from frontdesk.clock import system_clock
 from frontdesk.config import read_config
-from frontdesk.db import Database, open_database
+from frontdesk.db import Database, Tx, open_database
 from frontdesk.db.migrate import downgrade, upgrade
+from frontdesk.db.sets import Row
 from frontdesk.invitations import delivery
-from frontdesk.invitations.delivery import HoldReason
+from frontdesk.invitations.delivery import HoldReason, operations, store
 from frontdesk.invitations.tables import invitations
 from tests.conftest import SetClock
 from tests.factories import make_customer
@@ -88,6 +90,44 @@ def test_what_was_in_hand_or_ambiguous_when_the_backup_was_taken_is_kept_back_to
         post.clock.advance(100_000)
     assert post.states() == ["ambiguous"] * 4
     assert post.mailer.letters == []
+
+
+def test_a_long_line_is_kept_back_page_by_page_each_row_read_once(
+    post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Were each page looked for from the beginning, half a million would be read for hours."""
+    post.enrol(7)
+    monkeypatch.setattr(operations, "KEPT_TOGETHER", 2)
+    first, *_, last = [row["id"] for row in post.rows()]
+    found: list[Any] = []
+
+    def note(_connection: Any, _cursor: Any, sql: str, parameters: Any, *_: Any) -> None:
+        if "ORDER BY id LIMIT" in sql and "state = 'pending'" in sql:
+            given = parameters.values() if isinstance(parameters, dict) else parameters
+            found.append(sorted(given))
+
+    event.listen(post.db.engine, "before_cursor_execute", note)
+    with post.db.write() as tx:
+        assert delivery.keep_back(tx, now=post.clock()) == 7
+    assert [sorted([2, after]) for after in (0, first + 1, first + 3, first + 5, last)] == found
+
+
+def test_only_what_was_really_kept_back_is_counted(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that settles one in between wins, whatever had been read before."""
+    post.enrol(3)
+    find = store.find_pending
+
+    def overtaken(tx: Tx, *, after: int, count: int) -> list[Row]:
+        rows = find(tx, after=after, count=count)
+        if rows:
+            mine = invitations.c.id == rows[0]["id"]
+            tx.execute(update(invitations).where(mine).values(state="cancelled"))
+        return rows
+
+    monkeypatch.setattr(store, "find_pending", overtaken)
+    with post.db.write() as tx:
+        assert delivery.keep_back(tx, now=post.clock()) == 2
+    assert sorted(post.states()) == ["ambiguous", "ambiguous", "cancelled"]
 
 
 @pytest.fixture

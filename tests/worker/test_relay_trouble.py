@@ -80,6 +80,29 @@ def test_a_relay_that_wants_a_login_fails_no_invitation(post: Post, code: int) -
     assert (told["event"], told["stage"], told["code"]) == ("relay_down", "sender", code)
 
 
+@pytest.mark.parametrize("trusted", [False, True])
+def test_a_relay_that_wants_a_login_for_one_recipient_does_not_hold_up_the_others(
+    post: Post, *, trusted: bool
+) -> None:
+    """It is the first in line, at once, and on connections that have taken nothing yet it would be so for ever."""
+    post.batches()
+    post.enrol()
+    post.enrol(5, immediate=False)
+
+    def refuse(step: str, letter: Letter) -> None:
+        if letter.recipient == "robin.1@example.com":
+            raise Refused("recipient", permanent=True, code=530, trusted=trusted)
+
+    pauses = 0
+    for _ in range(3):
+        worker = post.worker(connections=1, verdict=refuse)  # a new one, without the pause
+        worker.turn()
+        pauses += "relay_down" in post.log.getvalue()
+        post.clock.advance(1)
+    assert post.states() == ["pending", *["sent"] * 5]
+    assert (post.rows()[0]["attempts"], pauses) == ((1, 0) if trusted else (0, 3))
+
+
 def test_a_worker_that_stops_does_not_wait_for_a_relay_that_says_nothing(post: Post) -> None:
     """Before the content has been offered nothing can have left: it goes back in line, and stays unsent."""
     post.enrol(2)

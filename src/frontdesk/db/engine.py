@@ -44,6 +44,10 @@ WAIT_FOR_LOCKS = "SELECT set_config('lock_timeout', %s, true)"  # in this transa
 BY_INDEX = "-c plan_cache_mode=force_generic_plan -c enable_seqscan=off"
 
 
+# Who has waited for a row must then see what it has become; a server, a database or a role may be set up otherwise.
+READ_COMMITTED = r"-c default_transaction_isolation=read\ committed"
+
+
 class Database:
     """One database. `write()` and `read()` open a transaction; errors of the driver leave as `Unavailable`."""
 
@@ -290,7 +294,7 @@ def postgresql_arguments(*, lock_seconds: float = WAIT_SECONDS) -> dict[str, Any
         "tcp_user_timeout": 10_000,
         "application_name": "frontdesk",
         "options": f"-c lock_timeout={milliseconds(lock_seconds)} -c statement_timeout={STATEMENT_SECONDS}s "
-        "-c timezone=UTC " + BY_INDEX,
+        f"-c timezone=UTC {READ_COMMITTED} {BY_INDEX}",
     }
 
 

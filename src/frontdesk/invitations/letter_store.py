@@ -54,7 +54,7 @@ def find_by_message_id(tx: Tx, message_id: str) -> dict[str, Any] | None:
         .join(invitation_links, invitations.c.id == invitation_links.c.invitation_id)
         .where(invitation_links.c.message_id == message_id)
         .limit(1)
-        .with_for_update(of=invitations)
+        .with_for_update(of=invitations, key_share=True)
     )
     row = tx.execute(query).mappings().first()
     return None if row is None else dict(row)

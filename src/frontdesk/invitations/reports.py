@@ -58,7 +58,10 @@ class Report:
 
 
 def receive_report(tx: Tx, report: Report, *, now: datetime) -> Effect:
-    """Take note of the report and do what follows from it, once."""
+    """Take note of the report and do what follows from it, once.
+
+    A repeated one still settles a mail that is unclear: the first may have come at a moment when it could not.
+    """
     mail = letter_store.find_by_message_id(tx, report.message_id)
     if mail is None:
         return Effect.UNKNOWN
@@ -72,7 +75,8 @@ def receive_report(tx: Tx, report: Report, *, now: datetime) -> Effect:
         "received_at": now,
     }
     if not letter_store.insert_report(tx, row):
-        return Effect.KNOWN
+        settles = _is_unclear(mail) and _settle(tx, mail, report, now) is not State(mail["state"])
+        return Effect.APPLIED if settles else Effect.KNOWN
     state = _settle(tx, mail, report, now)
     if report.event is Event.COMPLAINED:
         suppress(tx, mail["address"], SuppressionReason.COMPLAINT, now=now)
@@ -85,7 +89,8 @@ def receive_report(tx: Tx, report: Report, *, now: datetime) -> Effect:
 def heed_early_reports(tx: Tx, message_ids: Collection[str], *, now: datetime) -> None:
     """Let count what was reported about these mails while their workers still waited for the relay's answer.
 
-    Called in the transaction that writes down the answers: a relay that calls back can be faster than that.
+    Called in the transaction that writes down the answers, or that they never came: a relay that calls back can be faster
+    than its answer, and than the end of a killed worker's lease.
     """
     for row in letter_store.find_reports(tx, message_ids):
         mail = letter_store.find_by_message_id(tx, row["message_id"])
@@ -101,14 +106,19 @@ def _settle(tx: Tx, mail: Mapping[str, Any], report: Report, now: datetime) -> S
     state = State(mail["state"])
     if mail["message_id"] != report.message_id:
         return state  # it is about a mail before the present one
-    unclear = state is State.AMBIGUOUS or (state in (State.PENDING, State.CLAIMED) and mail["losses"] > 0)
     bounced = report.event is Event.BOUNCED
-    if not (unclear or (bounced and state is State.SENT)):
+    if not (_is_unclear(mail) or (bounced and state is State.SENT)):
         return state
     settled = State.FAILED if bounced else State.SENT
     change = Change(state, settled, Step.BY_REPORT, closes=True)
     apply(tx, [(change, [Version(mail["id"], mail["epoch"])])], now=now)
     return settled
+
+
+def _is_unclear(mail: Mapping[str, Any]) -> bool:
+    """Whether the relay's answer was lost, and no attempt is under way that brings another."""
+    state = State(mail["state"])
+    return state is State.AMBIGUOUS or (state in (State.PENDING, State.CLAIMED) and mail["losses"] > 0)
 
 
 def _note_complaint(tx: Tx, invitation_id: int, state: State, now: datetime) -> None:

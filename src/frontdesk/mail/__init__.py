@@ -18,8 +18,11 @@ class Letter:
     content: bytes
 
 
-# Replies about us and not about a letter: the relay shuts down; it wants a login, or another one, or TLS (RFC 4954).
-_ABOUT_US = {421, 530, 534, 535, 538}
+# Replies about us and not about a letter: the relay shuts down; it wants a login, or another one, or TLS (RFC 4954). But
+# some relays say the latter about a single recipient, where nothing is wrong with us.
+_SHUT_DOWN = 421
+_WANTS_LOGIN = {530, 534, 535, 538}
+_OF_A_RECIPIENT = ("recipient", "data", "content")
 
 
 class Refused(Exception):
@@ -27,21 +30,36 @@ class Refused(Exception):
 
     `stage` is the step that failed: connect, greeting, hello, starttls, login, sender, recipient, data, content.
     `cause` is the kind of error where there was no reply. Never holds the relay's words: they often repeat the address.
+    `trusted`: the relay has taken a letter on this connection before.
     """
 
     def __init__(
-        self, stage: str, *, permanent: bool, code: int | None = None, cause: str | None = None
+        self,
+        stage: str,
+        *,
+        permanent: bool,
+        code: int | None = None,
+        cause: str | None = None,
+        trusted: bool = False,
     ) -> None:
         super().__init__(f"refused at {stage}" + (f" with {code}" if code is not None else ""))
         self.stage = stage
-        self.permanent = permanent
+        self.permanent = permanent and code not in _WANTS_LOGIN  # a login can be mended
         self.code = code
         self.cause = cause
+        self.trusted = trusted
 
     @property
     def of_this_letter(self) -> bool:
         """Whether the reply is about this letter; else the relay as a whole is out of order and others would fail too."""
-        return self.stage in ("sender", "recipient", "data", "content") and self.code not in _ABOUT_US
+        if self.code in _WANTS_LOGIN:
+            return self.trusted and self.after_sender
+        return (self.stage == "sender" or self.after_sender) and self.code != _SHUT_DOWN
+
+    @property
+    def after_sender(self) -> bool:
+        """Whether the relay knew the letter's recipient: what it said may have been about that one, whatever it seems to be."""
+        return self.stage in _OF_A_RECIPIENT
 
 
 class Lost(Exception):

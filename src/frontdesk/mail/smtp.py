@@ -63,6 +63,7 @@ class SmtpConversation:
         self._hello_name = hello_name
         self._client: _Client | None = None
         self._letter: Letter | None = None
+        self._trusted = False
 
     def offer(self, letter: Letter) -> None:
         if self._client is not None:
@@ -97,6 +98,7 @@ class SmtpConversation:
             self._drop()
             raise Lost from None
         if 200 <= code < 300:
+            self._trusted = True
             return code
         if not 400 <= code < 600:
             self._drop()
@@ -118,7 +120,7 @@ class SmtpConversation:
     def _connect(self) -> None:
         relay, patience = self._relay, self._patience
         client = _Client(self._hello_name)
-        self._client = client
+        self._client, self._trusted = client, False
         with self._definite("connect"):
             client.dial(relay, patience.connect, self._context if relay.tls == "implicit" else None)
         client.within(patience.greeting)
@@ -184,7 +186,8 @@ class SmtpConversation:
         else:
             self._drop()
         known = code if 200 <= code < 600 else None
-        raise Refused(stage, permanent=in_step and 500 <= code < 600, code=known)
+        permanent = in_step and 500 <= code < 600
+        raise Refused(stage, permanent=permanent, code=known, trusted=self._trusted)
 
     def _reset(self) -> None:
         client = self._client

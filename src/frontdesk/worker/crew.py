@@ -147,7 +147,8 @@ class Crew:
 
 def _refusal(job: Job, refused: Refused, *, offered: bool) -> Report:
     if not refused.of_this_letter:
-        down = Report(job, Kind.NOT_TRIED, refused.code, offered, relay_down=True)
+        kind = Kind.PUT_ASIDE if refused.after_sender else Kind.NOT_TRIED
+        down = Report(job, kind, refused.code, offered, relay_down=True)
         return replace(down, stage=refused.stage, cause=refused.cause)
     kind = Kind.REFUSED if refused.permanent else Kind.REFUSED_FOR_NOW
     return Report(job, kind, refused.code, offered, silent=refused.code is None and not refused.permanent)

@@ -182,7 +182,9 @@ class Worker:
 
     def _claim_in(self, tx: Tx, room: int) -> tuple[list[Claimed], Gathered]:
         now = self._time_of(tx)
-        steps.lapse(tx, terms=self._terms, meter=self._meter, now=now)
+        unclear = steps.lapse(tx, terms=self._terms, meter=self._meter, now=now)
+        if unclear:
+            heed_early_reports(tx, unclear, now=now)
         self._lapsed_at = time.monotonic()
         claimed = steps.claim(
             steps.Claim(tx, now, self._terms, self._meter),
@@ -305,10 +307,15 @@ class Worker:
         now = self._time_of(tx)
         judge = Judge(self._terms, self._meter, self._chance)
         answer = steps.offer_and_settle(tx, [job.claimed for job in ready], outcomes, judge, now=now)
-        left = {outcome.one.letter.message_id for outcome in outcomes if outcome.kind in _MAY_HAVE_LEFT}
+        left = {outcome.one.letter.message_id for outcome in outcomes if _may_have_left(outcome)}
         if left:
             heed_early_reports(tx, left, now=now)
         return answer
+
+
+def _may_have_left(outcome: Outcome) -> bool:
+    """Now, or when an answer was lost before: it can have been reported while this attempt was under way."""
+    return outcome.kind in _MAY_HAVE_LEFT or outcome.one.losses > 0
 
 
 def terms_of(config: Config) -> Terms:

@@ -21,7 +21,7 @@ from frontdesk.invitations.delivery.limits import Limits, Meter, after, allowanc
 from frontdesk.invitations.letters import InvitationLetter
 from frontdesk.invitations.rules import Delivery
 from frontdesk.invitations.settings import get_deliverability
-from frontdesk.invitations.states import Step
+from frontdesk.invitations.states import State, Step
 from frontdesk.invitations.store import find_suppressed
 from frontdesk.text import fold_email
 
@@ -199,16 +199,17 @@ def _claimed(row: Any, stationery: Row) -> Claimed:
     return Claimed(row.id, row.epoch, Delivery(row.delivery), row.attempts, row.losses, letter)
 
 
-def lapse(tx: Tx, *, terms: Terms, meter: Meter, now: datetime, count: int = 500) -> int:
-    """What leases and holds that have run out lead to; how many invitations that were.
+def lapse(tx: Tx, *, terms: Terms, meter: Meter, now: datetime, count: int = 500) -> set[str]:
+    """What leases and holds that have run out lead to; the Message-IDs of the mails among them that may have left.
 
     A claimed one goes back in line. An offered one may have left: ambiguous. An ambiguous one that nobody settled is sent
-    once more, if the terms say so, and never a third time.
+    once more, if the terms say so, and never a third time. What was reported about those before has to be heeded now.
     """
     rows = store.find_lapsed(tx, now, count)
     changes = [(back_in_line(row, terms, now=now), Version(row["id"], row["epoch"])) for row in rows]
-    apply(tx, alike(changes), now=now, meter=meter)
-    return len(rows)
+    written = apply(tx, alike(changes), now=now, meter=meter)
+    unclear = [row for row in rows if row["id"] in written and row["state"] != State.CLAIMED]
+    return {row["message_id"] for row in unclear if row["message_id"] is not None}
 
 
 def work_waits(tx: Tx, *, meter: Meter, rota: Rota, now: datetime) -> bool:

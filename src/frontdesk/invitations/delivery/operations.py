@@ -1,9 +1,9 @@
 """What is decided about invitations from outside: cancel, resend, settle, keep back; each leaves its mark on the timeline."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Protocol
 
 from frontdesk.db import Tx
 from frontdesk.db.sets import Row
@@ -86,12 +86,18 @@ def keep_back(tx: Tx, *, now: datetime) -> int:
     return _keep_back(tx, store.find_lapsing, now=now) + _keep_back(tx, store.find_pending, now=now)
 
 
-def _keep_back(tx: Tx, find: Callable[[Tx, int], list[Row]], *, now: datetime) -> int:
-    count = 0
-    while rows := find(tx, KEPT_TOGETHER):
+class _Find(Protocol):
+    def __call__(self, tx: Tx, /, *, after: int, count: int) -> list[Row]: ...
+
+
+def _keep_back(tx: Tx, find: _Find, *, now: datetime) -> int:
+    """Page by page, so that each row is read once; what a worker has settled since its page was read is left alone."""
+    count, after = 0, 0
+    while rows := find(tx, after=after, count=KEPT_TOGETHER):
         changes = [_kept_back(row, now) for row in rows]
-        apply(tx, alike(changes), now=now)
-        count += sum(change.state is State.AMBIGUOUS for change, _ in changes)
+        written = apply(tx, alike(changes), now=now)
+        count += sum(change.state is State.AMBIGUOUS and one.id in written for change, one in changes)
+        after = rows[-1]["id"]
     return count
 
 

@@ -24,6 +24,9 @@ class Kind(StrEnum):
     REFUSED_FOR_NOW = "refused_for_now"
     LOST = "lost"
     NOT_TRIED = "not_tried"
+    PUT_ASIDE = (
+        "put_aside"  # not tried as far as we know, yet others go first: it may be what is in their way
+    )
     NOT_WRITABLE = "not_writable"
 
 
@@ -82,7 +85,7 @@ def _offers(claimed: Sequence[Claimed], terms: Terms, now: datetime) -> Changes:
 
 
 # What these lead to depends on nothing else, so all of a kind are written as one change.
-_SHARED = {Kind.ACCEPTED, Kind.REFUSED, Kind.NOT_WRITABLE, Kind.NOT_TRIED}
+_SHARED = {Kind.ACCEPTED, Kind.REFUSED, Kind.NOT_WRITABLE, Kind.NOT_TRIED, Kind.PUT_ASIDE}
 
 
 def _settlements(outcomes: Sequence[Outcome], judge: Judge, now: datetime) -> Changes:
@@ -113,6 +116,9 @@ def _change(outcome: Outcome, terms: Terms, now: datetime, chance: random.Random
             return lost(Change(start, State.AMBIGUOUS, Step.ANSWER_LOST), outcome.one.losses, terms, now=now)
         case Kind.NOT_TRIED:
             return Change(start, State.PENDING, Step.NOT_OFFERED, due_at=now, code=code)
+        case Kind.PUT_ASIDE:
+            due_at = now + timedelta(seconds=terms.first_retry_seconds)
+            return Change(start, State.PENDING, Step.NOT_OFFERED, due_at=due_at, code=code)
         case Kind.REFUSED_FOR_NOW:
             return _once_again(start, outcome, terms, now, chance)
 

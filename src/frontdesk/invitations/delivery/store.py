@@ -263,19 +263,21 @@ def forget_message_id(tx: Tx, invitation_id: int) -> None:
 
 
 _ROWS = f"SELECT {CLAIMED}, state FROM invitations WHERE "  # noqa: S608 - constants only
-_PENDING_BY_ID = text(_ROWS + "state = 'pending' ORDER BY id LIMIT :count")
+_PENDING_BY_ID = text(_ROWS + "state = 'pending' AND id > :after ORDER BY id LIMIT :count")
 _LAPSING_BY_ID = text(
-    _ROWS + "state IN ('claimed', 'offered', 'ambiguous') AND due_at IS NOT NULL ORDER BY id LIMIT :count"
+    _ROWS + "state IN ('claimed', 'offered', 'ambiguous') AND due_at IS NOT NULL "
+    "AND id > :after ORDER BY id LIMIT :count"
 )
 
 
-def find_pending(tx: Tx, count: int) -> list[Row]:
-    return [dict(row) for row in tx.execute(_PENDING_BY_ID, {"count": count}).mappings()]
+def find_pending(tx: Tx, *, after: int, count: int) -> list[Row]:
+    """In order of their ids, from the one after `after`."""
+    return [dict(row) for row in tx.execute(_PENDING_BY_ID, {"after": after, "count": count}).mappings()]
 
 
-def find_lapsing(tx: Tx, count: int) -> list[Row]:
-    """Those with a lease or a hold that runs out, or has: in hand, or ambiguous and to be sent once more."""
-    return [dict(row) for row in tx.execute(_LAPSING_BY_ID, {"count": count}).mappings()]
+def find_lapsing(tx: Tx, *, after: int, count: int) -> list[Row]:
+    """Those with a lease or a hold that runs out, or has: in hand, or ambiguous and to be sent once more. By id, as above."""
+    return [dict(row) for row in tx.execute(_LAPSING_BY_ID, {"after": after, "count": count}).mappings()]
 
 
 def lock_address(tx: Tx, address_folded: str) -> None:

@@ -1,0 +1,111 @@
+"""A report that comes while the relay is still asked: it settles the mail as soon as nobody waits for the answer any more."""
+
+import pytest
+from sqlalchemy import insert, update
+
+from frontdesk.db.races import write_alone
+from frontdesk.invitations.reports import Effect, Event, Report, receive_report
+from frontdesk.invitations.tables import delivery_reports, invitations
+from frontdesk.mail import Letter, Lost, Refused
+from tests.worker.conftest import Post
+
+SETTLED = [(Event.DELIVERED, "sent"), (Event.BOUNCED, "failed"), (Event.COMPLAINED, "sent")]
+
+
+def told(post: Post, event: Event) -> Effect:
+    report = Report(str(post.row()["message_id"]), event)
+    return write_alone(post.db, lambda tx: receive_report(tx, report, now=post.clock()))
+
+
+def left_offered(post: Post) -> None:
+    """What a worker leaves that is killed while the relay is about to answer."""
+    before: list[dict[str, object]] = []
+
+    def killed(step: str, _letter: Letter) -> None:
+        if step == "finish":
+            before.append(post.row())
+            raise Lost
+
+    post.enrol()
+    post.worker(verdict=killed).turn()
+    post.mailer.verdict = None
+    with post.db.write() as tx:
+        [offered] = before
+        values = {"state": "offered", "losses": 0, "due_at": offered["due_at"]}
+        tx.execute(update(invitations).where(invitations.c.id == offered["id"]).values(values))
+
+
+def turns(post: Post) -> None:
+    worker = post.worker()
+    for _ in range(3):
+        post.clock.advance(90_000)
+        worker.turn()
+
+
+@pytest.mark.parametrize(("event", "becomes"), SETTLED)
+def test_a_report_that_came_before_a_killed_workers_lease_lapsed_spares_the_second_copy(
+    post: Post, event: Event, becomes: str
+) -> None:
+    left_offered(post)
+    assert told(post, event) is Effect.APPLIED
+    assert post.states() == ["offered"]
+    turns(post)
+    assert (post.states(), post.row()["reason"], post.mailer.letters) == ([becomes], "by_report", [])
+
+
+def test_a_lapsed_lease_without_a_report_sends_once_more(post: Post) -> None:
+    left_offered(post)
+    turns(post)
+    assert (post.states(), len(post.mailer.letters)) == (["sent"], 1)
+
+
+def test_what_was_reported_and_not_heeded_before_a_hold_ends_is_heeded_then(post: Post) -> None:
+    """Such are left behind by releases that did not heed them when the lease lapsed."""
+    left_offered(post)
+    post.worker().turn()
+    post.clock.advance(2_000)
+    post.worker().turn()
+    assert post.states() == ["ambiguous"]
+    stored(post, Event.DELIVERED)
+    turns(post)
+    assert (post.states(), post.mailer.letters) == (["sent"], [])
+
+
+@pytest.mark.parametrize(("event", "becomes"), SETTLED)
+def test_a_repeated_report_settles_what_the_first_could_not(post: Post, event: Event, becomes: str) -> None:
+    left_offered(post)
+    post.clock.advance(2_000)
+    post.worker().turn()
+    stored(post, event)
+    assert [told(post, event), told(post, event)] == [Effect.APPLIED, Effect.KNOWN]
+    assert post.states() == [becomes]
+
+
+def test_a_report_that_comes_while_the_second_copy_is_refused_for_now_spares_it(post: Post) -> None:
+    def refused(step: str, _letter: Letter) -> None:
+        if step == "finish":
+            told(post, Event.DELIVERED)
+            raise Refused("content", permanent=False, code=451)
+
+    left_offered(post)
+    post.clock.advance(2_000)
+    post.worker().turn()
+    post.clock.advance(90_000)
+    post.worker(verdict=refused).turn()
+    post.mailer.verdict = None
+    turns(post)
+    assert (post.states(), post.row()["reason"], post.mailer.letters) == (["sent"], "by_report", [])
+
+
+def stored(post: Post, event: Event) -> None:
+    """The report as it stands when it was taken note of while its mail was still offered."""
+    row = post.row()
+    values = {
+        "message_id": row["message_id"],
+        "kind": event.value,
+        "invitation_id": row["id"],
+        "status": None,
+        "received_at": post.clock(),
+    }
+    with post.db.write() as tx:
+        tx.execute(insert(delivery_reports).values(values))
