@@ -5,7 +5,11 @@ from typing import Any
 
 import pytest
 
+from frontdesk.config import Uniqueness
+from frontdesk.eligibility import Submission, enrol, parse_member
 from frontdesk.files import EligibilityFile, WrongState, approve_file, cancel_file
+from frontdesk.files.chunks import write_chunk
+from tests.conftest import SetClock
 from tests.files.loading import Desk, csv_of, lines_of, row
 
 
@@ -148,6 +152,58 @@ def test_a_held_file_that_a_newer_full_one_has_overtaken_is_not_approved(desk: D
     with desk.db.write() as tx:
         cancel_file(tx, held.id, desk.asked(), account_id=None)
     assert set(expiries(desk).values()) == {None}
+
+
+def test_of_two_held_files_the_older_one_ends_nobody(desk: Desk) -> None:
+    desk.load(csv_of(row(n) for n in range(100)))
+    older = desk.load(csv_of(row(n) for n in range(50)), full=True)
+    newer = desk.load(csv_of(row(n) for n in range(45, 100)), full=True)
+    assert (older.state, newer.state) == ("held", "held")
+    with pytest.raises(WrongState, match="newer full file of the plan, file 3,"):
+        approve(desk, older)
+    assert approve(desk, newer).counts == {"unchanged": 55, "ended": 45}
+
+
+def test_an_approved_file_that_is_overtaken_before_it_runs_ends_nobody(desk: Desk) -> None:
+    desk.load(csv_of(row(n) for n in range(100)))
+    held = desk.load(csv_of([row(1)]), full=True)
+    with desk.db.write() as tx:
+        approve_file(tx, held.id, desk.asked(), account_id=None)
+    assert desk.load(csv_of(row(n) for n in range(100)), full=True).counts == {"unchanged": 100}
+    held = desk.work(held)
+    assert held.problem is not None
+    assert (held.state, "newer full file" in held.problem["message"]) == ("held", True)
+    assert set(expiries(desk).values()) == {None}
+
+
+def test_a_newer_file_that_was_undone_overtakes_nobody(desk: Desk) -> None:
+    desk.load(csv_of(row(n) for n in range(60)))
+    held = desk.load(csv_of([row(1)]), full=True)
+    newer = desk.load(csv_of(row(n) for n in range(60)), full=True)
+    assert desk.undo(newer).state == "done"
+    assert approve(desk, held).counts == {"unchanged": 1, "ended": 59}
+
+
+def test_who_is_changed_while_a_file_ends_is_left_alone(
+    desk: Desk, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The change commits after the batch was read and before it is written."""
+    desk.load(csv_of(row(n) for n in range(3)))
+    clock.advance(60)
+    file = desk.hand_in(csv_of([row(0)]), full=True)
+
+    def change_first(*arguments: Any, **options: Any) -> None:
+        clock.advance(1)
+        account, plans = desk.customer.account_id, desk.customer.plan_ids
+        record = parse_member(row(2, last_name="Renewed"), today="2026-11-20")
+        with desk.db.write() as tx:
+            submission = Submission(account, plans[0], record, "client", "request")
+            enrol(tx, [submission], now=clock(), uniqueness=Uniqueness.SERVICE)
+        write_chunk(*arguments, **options)
+
+    monkeypatch.setattr("frontdesk.files.modes.write_chunk", change_first)
+    assert desk.work(file).counts == {"unchanged": 2, "ended": 1}
+    assert [key for key, day in expiries(desk).items() if day is not None] == ["E00001"]
 
 
 def test_an_account_goes_on_with_other_files_while_one_is_held(desk: Desk) -> None:

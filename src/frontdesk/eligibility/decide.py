@@ -5,7 +5,7 @@ A chunk is decided in order: a record sees what the records before it did, as if
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from operator import itemgetter
 from typing import Any
 
@@ -57,6 +57,8 @@ class Ledger:
             return Invalid(in_field_order([*submission.record.faults, NOT_ENROLLED]))
         if stored is None:
             return self._create(submission)
+        if _is_newer(stored, submission.unless_changed_since):
+            return self._enrolled(Outcome.UNCHANGED, submission, stored=stored, changes={})
         return self._update(submission, stored)
 
     def _create(self, submission: Submission) -> Enrolled | FrontdeskError:
@@ -178,6 +180,10 @@ def _is_under(submission: Submission, stored: Stored | None) -> bool:
         return False
     values = stored.values
     return bool(values["account_id"] == submission.account_id and values["plan_id"] == submission.plan_id)
+
+
+def _is_newer(stored: Stored, moment: datetime | None) -> bool:
+    return moment is not None and datetime.fromisoformat(str(stored.values["updated_at"])) > moment
 
 
 def _identity_warnings(changes: dict[str, list[Any]]) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """What goes into an enrolment and what comes out: submissions, stored members, outcomes; no rule is here."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -42,7 +43,10 @@ class Deed(StrEnum):
 
 
 class Submission(NamedTuple):
-    """One record that somebody hands in: what it says, under which plan, and who is responsible for it."""
+    """One record that somebody hands in: what it says, under which plan, and who is responsible for it.
+
+    An END with `unless_changed_since` leaves alone who was changed later than that.
+    """
 
     account_id: int
     plan_id: int
@@ -50,6 +54,7 @@ class Submission(NamedTuple):
     client: str
     request_id: str
     deed: Deed = Deed.ENROL
+    unless_changed_since: datetime | None = None
 
 
 @dataclass(slots=True)

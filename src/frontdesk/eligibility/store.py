@@ -11,7 +11,7 @@ from frontdesk.db.sets import Found, Row, find_set, insert_set, lock_set, next_i
 from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.tables import installation, member_history, members
 
-_READ = ("id", "account_id", "plan_id", "uniqueness_scope", *STORED_COLUMNS)
+_READ = ("id", "account_id", "plan_id", "uniqueness_scope", *STORED_COLUMNS, "updated_at")
 
 
 def lock_members(tx: Tx, scope: int, keys: Mapping[str, set[str]], *, lock: bool = True) -> Found:

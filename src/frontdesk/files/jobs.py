@@ -163,12 +163,11 @@ def approve_file(
     tx: Tx, file_id: int, asked: Asked, *, account_id: int | None, plan_id: int | None = None
 ) -> EligibilityFile:
     """Let a held file end the members that it does not name. Raises NotFound; WrongState when it is not held, or a newer
-    one was applied: whom that names may stand in this one no more.
+    one has overtaken it: whom that names may stand in this one no more.
     """
-    file = get_file(tx, file_id, account_id=account_id, plan_id=plan_id)
-    newer = store.newer_full(tx, file.plan_id, file_id) if file.state == FileState.HELD else None
-    if newer is not None:
-        raise WrongState(f"A newer full file of the plan, file {newer}, was applied since. Cancel this one.")
+    file = _locked(tx, file_id, account_id=account_id, plan_id=plan_id)
+    if file.state == FileState.HELD and (words := overtaken(tx, file)) is not None:
+        raise WrongState(f"{words} Cancel this one.")
     changes = {"state": FileState.WAITING.value, "approved": True, "problem": None}
     if not store.change_state(tx, file_id, (FileState.HELD,), changes):
         raise WrongState(f"The file is {file.state}; only one that is held can be approved.")
@@ -180,7 +179,7 @@ def cancel_file(
     tx: Tx, file_id: int, asked: Asked, *, account_id: int | None, plan_id: int | None = None
 ) -> EligibilityFile:
     """Give up a file that waits or is held; what it has applied stays, until it is undone. Raises as `approve_file`."""
-    file = get_file(tx, file_id, account_id=account_id, plan_id=plan_id)
+    file = _locked(tx, file_id, account_id=account_id, plan_id=plan_id)
     changes = {"state": FileState.CANCELLED.value, "finished_at": asked.now}
     if not store.change_state(tx, file_id, (FileState.WAITING, FileState.HELD), changes):
         raise WrongState(f"The file is {file.state}; only one that waits or is held can be cancelled.")
@@ -196,12 +195,11 @@ def undo_file(
 
     Raises NotFound; WrongState when there is nothing to take back.
     """
-    file = get_file(tx, file_id, account_id=account_id, plan_id=plan_id)
+    file = _locked(tx, file_id, account_id=account_id, plan_id=plan_id)
     if file.dry_run:
         raise WrongState("The file was a dry run: it has changed nothing.")
     if file.state not in _UNDOABLE:
         raise WrongState(f"The file is {file.state}. Let it end, or cancel it, before it is undone.")
-    store.lock_file(tx, file_id)
     _check_not_undone(tx, file_id)
     values = {"undoes_id": file_id, "state": FileState.WAITING.value, "step": Step.APPLY.value}
     undo = _insert(tx, file.account_id, file.plan_id, asked, values)
@@ -211,9 +209,7 @@ def undo_file(
 
 def _check_not_undone(tx: Tx, file_id: int) -> None:
     """An undo may have been undone, and that again: the last of them says what holds. Raises WrongState."""
-    undos: list[int] = []
-    while (undo := store.find_undo(tx, undos[-1] if undos else file_id, _VOID)) is not None:
-        undos.append(undo)
+    undos = _undos(tx, file_id)
     if len(undos) % 2:
         raise WrongState(f"The file is undone already, by file {undos[-1]}.")
     if undos:
@@ -221,6 +217,31 @@ def _check_not_undone(tx: Tx, file_id: int) -> None:
             f"File {undos[-1]} brought back what the undo of this file, file {undos[-2]}, took back. "
             f"Undo file {undos[-1]} instead."
         )
+
+
+def _undos(tx: Tx, file_id: int) -> list[int]:
+    """The undo of the file, the undo of that, and so on; of an odd number, the file is undone."""
+    undos: list[int] = []
+    while (undo := store.find_undo(tx, undos[-1] if undos else file_id, _VOID)) is not None:
+        undos.append(undo)
+    return undos
+
+
+def overtaken(tx: Tx, file: EligibilityFile, *, begun: bool = False) -> str | None:
+    """Which newer full file of the plan says by now who is missing, in a sentence; one that was undone does not.
+
+    `begun` leaves out those that wait.
+    """
+    for newer in store.newer_full(tx, file.plan_id, file.id, begun=begun):
+        if len(_undos(tx, newer)) % 2 == 0:
+            return f"A newer full file of the plan, file {newer}, has come since."
+    return None
+
+
+def _locked(tx: Tx, file_id: int, *, account_id: int | None, plan_id: int | None) -> EligibilityFile:
+    """As `get_file`; nobody else decides about it until the transaction has ended."""
+    store.lock_file(tx, file_id)
+    return get_file(tx, file_id, account_id=account_id, plan_id=plan_id)
 
 
 def record_deed(tx: Tx, action: str, file: EligibilityFile, asked: Asked, **detail: Any) -> None:

@@ -13,13 +13,13 @@ from frontdesk.files import store
 from frontdesk.files.check import Checked
 from frontdesk.files.chunks import Line, Write, write_chunk
 from frontdesk.files.claims import Claim
-from frontdesk.files.jobs import EligibilityFile
+from frontdesk.files.jobs import EligibilityFile, overtaken
 from frontdesk.files.rows import Purpose
 
 BRAKE_SHARE, BRAKE_MEMBERS = 10, 25  # per cent of the plan's members, and at least so many
 SHRUNK_SHARE = 2  # a file of less than half the rows of the last one
 
-BATCH = 500
+BATCH = 250  # SQLite's other writers wait meanwhile
 
 
 class Braked(Exception):
@@ -46,9 +46,16 @@ def end_missing(claim: Claim, checked: Checked, write: Write, breathe: Callable[
     Who was changed after the work on the file began is left alone: that is newer than the file. Those that are ended
     already are not found again, so a killed run goes on where it stopped.
     """
-    missing = sum(len(batch) for batch in _missing(claim, checked))
+    missing = 0
+    for batch in _missing(claim, checked):
+        breathe(0)
+        missing += len(batch)
     if claim.file.members_missing is None:
         claim.update(members_missing=missing)
+    # Files of an account run one at a time, so what is newer has run by now or comes after this.
+    newer = claim.db.ask(lambda tx: overtaken(tx, claim.file, begun=True))
+    if missing and newer is not None:
+        raise Braked(f"{newer} Whom it names may be missing here.")
     if not claim.file.approved:
         _brake(claim, missing=missing, unnamed=checked.unnamed)
     done = 0
@@ -101,6 +108,14 @@ def _last_day(row: dict[str, Any], checked: Checked) -> str:
 def _line(file: EligibilityFile, row: dict[str, Any], checked: Checked) -> Line:
     day = _last_day(row, checked)
     record = parse_member({"external_id": row["external_id"], "expiry_date": day}, today=checked.file_date)
-    submission = Submission(file.account_id, file.plan_id, record, file.client, file.history_key, Deed.END)
+    submission = Submission(
+        file.account_id,
+        file.plan_id,
+        record,
+        file.client,
+        file.history_key,
+        Deed.END,
+        unless_changed_since=file.started_at,
+    )
     warnings = () if day == checked.file_date else ("ends_on_first_day",)
     return Line(None, row["external_id"], submission, (), warnings)

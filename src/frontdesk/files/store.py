@@ -104,16 +104,18 @@ def last_full_rows(tx: Tx, plan_id: int, before_id: int) -> int | None:
     return tx.execute(query).scalar()
 
 
-def newer_full(tx: Tx, plan_id: int, after_id: int) -> int | None:
-    """The newest full file of the plan that was applied after this one came."""
-    query = select(func.max(_columns.id)).where(
+def newer_full(tx: Tx, plan_id: int, after_id: int, *, begun: bool) -> list[int]:
+    """The plan's full files that came after this one, the newest first: those whose rows were, or are being, applied, and
+    unless only those that have `begun`, those that wait."""
+    applied = _columns.started_at.is_not(None)
+    query = select(_columns.id).where(
         _columns.plan_id == plan_id,
         _columns.id > after_id,
         _columns.mode == "full",
-        _columns.state == "done",
         _columns.dry_run.is_(False),
+        applied if begun else applied | _columns.state.in_(["waiting", "running"]),
     )
-    return tx.execute(query).scalar()
+    return list(tx.execute(query.order_by(_columns.id.desc())).scalars())
 
 
 def find_mapping(tx: Tx, account_id: int) -> dict[str, Any] | None:

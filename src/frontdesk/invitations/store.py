@@ -41,8 +41,9 @@ def insert_invitations(tx: Tx, rows: Sequence[Row]) -> None:
 
 
 def find_of_members(tx: Tx, member_ids: Collection[int]) -> Found:
-    """Rows (id, member id) of the members' invitations."""
-    return find_set(tx, invitations, "member_id", member_ids, columns=("id", "member_id"))
+    """The invitations of the members."""
+    columns = ("id", "member_id", "epoch", "state", "attempts", "losses")
+    return find_set(tx, invitations, "member_id", member_ids, columns=columns)
 
 
 def update_plans(tx: Tx, rows: Sequence[Row]) -> None:

@@ -11,7 +11,7 @@ from frontdesk.errors import FrontdeskError, NotFound
 from frontdesk.invitations.delivery import store
 from frontdesk.invitations.delivery.changes import Change, Version, alike, apply
 from frontdesk.invitations.states import State, Step
-from frontdesk.invitations.store import find_suppressed
+from frontdesk.invitations.store import find_of_members, find_suppressed
 from frontdesk.text import fold_email
 
 KEPT_TOGETHER = 1000
@@ -46,7 +46,7 @@ def cancel_of_members(tx: Tx, member_ids: Collection[int], *, now: datetime) -> 
             Change(State(row["state"]), State.CANCELLED, Step.WITHDRAWN, closes=True),
             Version(row["id"], row["epoch"]),
         )
-        for row in store.find_of_members(tx, member_ids)
+        for row in find_of_members(tx, member_ids).rows
         if row["state"] in CANCELLABLE
     ]
     return len(apply(tx, alike(changes), now=now))

@@ -12,7 +12,7 @@ from sqlalchemy import func, insert, select, text, update
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
-from frontdesk.db.sets import Row, find_set
+from frontdesk.db.sets import Row
 from frontdesk.invitations.delivery.tables import (
     delivery_counts,
     delivery_home,
@@ -308,12 +308,6 @@ _MAILED = text(
 def find_mailed(tx: Tx, address_folded: str) -> list[datetime]:
     """When invitations were offered to the relay for the address, whosever they are."""
     return [as_time(row[0]) for row in tx.execute(_MAILED, {"address": address_folded})]
-
-
-def find_of_members(tx: Tx, member_ids: Collection[int]) -> Sequence[Row]:
-    """The invitations of the members."""
-    columns = ("id", "epoch", "state", "attempts", "losses")
-    return find_set(tx, invitations, "member_id", member_ids, columns=columns).rows
 
 
 def find_window(tx: Tx, account_id: int) -> Row | None:
