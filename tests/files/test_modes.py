@@ -1,5 +1,6 @@
 """Full files end who is missing, behind a brake; dry runs tell the same and do nothing."""
 
+import threading
 from dataclasses import replace
 from typing import Any
 
@@ -184,18 +185,19 @@ def test_a_newer_file_that_was_undone_overtakes_nobody(desk: Desk) -> None:
     assert approve(desk, held).counts == {"unchanged": 1, "ended": 59}
 
 
+@pytest.mark.parametrize("begins", ["2026-01-01", "2027-01-01"])
 def test_who_is_changed_while_a_file_ends_is_left_alone(
-    desk: Desk, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, clock: SetClock, monkeypatch: pytest.MonkeyPatch, begins: str
 ) -> None:
-    """The change commits after the batch was read and before it is written."""
-    desk.load(csv_of(row(n) for n in range(3)))
+    """The change commits after the batch was read and before it is written; nothing is told of what did not come about."""
+    desk.load(csv_of([row(0), row(1), row(2, effective_date=begins)]))
     clock.advance(60)
     file = desk.hand_in(csv_of([row(0)]), full=True)
 
     def change_first(*arguments: Any, **options: Any) -> None:
         clock.advance(1)
         account, plans = desk.customer.account_id, desk.customer.plan_ids
-        record = parse_member(row(2, last_name="Renewed"), today="2026-11-20")
+        record = parse_member(row(2, last_name="Renewed", effective_date=begins), today="2026-11-20")
         with desk.db.write() as tx:
             submission = Submission(account, plans[0], record, "client", "request")
             enrol(tx, [submission], now=clock(), uniqueness=Uniqueness.SERVICE)
@@ -204,6 +206,25 @@ def test_who_is_changed_while_a_file_ends_is_left_alone(
     monkeypatch.setattr("frontdesk.files.modes.write_chunk", change_first)
     assert desk.work(file).counts == {"unchanged": 2, "ended": 1}
     assert [key for key, day in expiries(desk).items() if day is not None] == ["E00001"]
+
+
+def test_who_approves_at_the_same_time_as_another_is_told_that_it_is_done(desk: Desk) -> None:
+    desk.load(csv_of(row(n) for n in range(60)))
+    held = desk.load(csv_of([row(1)]), full=True)
+    told: list[str] = []
+
+    def approve_too() -> None:
+        with desk.db.write() as tx, pytest.raises(WrongState) as refusal:
+            approve_file(tx, held.id, desk.asked(), account_id=None)
+        told.append(str(refusal.value))
+
+    other = threading.Thread(target=approve_too)
+    with desk.db.write() as tx:
+        approve_file(tx, held.id, desk.asked(), account_id=None)
+        other.start()
+        other.join(0.3)  # it waits for the first one's commit
+    other.join()
+    assert told == ["The file is waiting; only one that is held can be approved."]
 
 
 def test_an_account_goes_on_with_other_files_while_one_is_held(desk: Desk) -> None:

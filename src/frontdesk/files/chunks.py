@@ -102,7 +102,10 @@ def _entry(line: Line, result: Enrolled | Exception, file_date: str) -> Entry:
         return Entry(
             line.place, line.external_id, REFUSED, 0, [("plan", "not_found", "is not a plan of the account")]
         )
-    warnings = [(WARNED_FIELDS.get(code, "external_id"), code) for code in (*line.warnings, *result.warnings)]
+    codes = (*line.warnings, *result.warnings)
+    if line.place is None and result.outcome is Outcome.UNCHANGED:
+        codes = ()  # not named, and left alone: what would have been told did not come about
+    warnings = [(WARNED_FIELDS.get(code, "external_id"), code) for code in codes]
     if line.submission is not None and line.submission.deed is Deed.COMPARE:
         warnings += [(name, "differs") for name in result.changes]
     elif result.stored.values["expiry_date"] is not None and _stays_ended(line, result, file_date):
