@@ -1,6 +1,8 @@
 """Chunks that are written at the same time do what they would have done one after the other."""
 
+import os
 import random
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from frontdesk.files.lanes import OutOfTurn, Place, write_in_turn
+from frontdesk.files.lanes import NICENESS, OutOfTurn, Place, write_in_turn
 from tests.files.loading import Desk, csv_of, row
 
 KEYS = 10
@@ -92,6 +94,18 @@ def test_who_holds_what_the_one_before_waits_for_steps_back(monkeypatch: pytest.
 
     write_in_turn(range(2), write, keys_of=_no_keys, lanes=2)
     assert done == [0, 1]
+
+
+def test_lanes_go_behind_what_somebody_waits_for_and_leave_the_caller_as_it_was() -> None:
+    before, seen = os.nice(0), []
+
+    def write(_item: int, place: Place) -> None:
+        place.come()
+        seen.append(os.nice(0))
+
+    write_in_turn(range(4), write, keys_of=_no_keys, lanes=2)
+    assert set(seen) == {NICENESS if sys.platform == "linux" else before}
+    assert os.nice(0) == before
 
 
 def test_items_that_share_a_key_are_not_written_together() -> None:

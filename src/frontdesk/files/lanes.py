@@ -2,6 +2,9 @@
 database writes the other. What a chunk is and how it is written is not known here.
 """
 
+import os
+import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -10,7 +13,14 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 
+NICENESS = 10
 PATIENCE_SECONDS = 0.3  # less than a POST waits for a lock, so that it is not the POST that gives up
+
+
+def give_way() -> None:
+    """This thread (of a process with one, the process) goes behind those that somebody waits for; only Linux can."""
+    if sys.platform == "linux":
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 
 
 class OutOfTurn(Exception):
@@ -64,7 +74,7 @@ def write_in_turn(
             place.stand()
         write(item, place)
 
-    with ThreadPoolExecutor(lanes, thread_name_prefix="lane") as pool:
+    with ThreadPoolExecutor(lanes, thread_name_prefix="lane", initializer=give_way) as pool:
         begun: deque[tuple[Future[None], set[str]]] = deque()
         try:
             for item in items:

@@ -18,6 +18,7 @@ from frontdesk.eligibility import Deed, MemberRecord, Submission
 from frontdesk.errors import Fault, Unavailable
 from frontdesk.files.chunks import Line
 from frontdesk.files.jobs import EligibilityFile, get_file
+from frontdesk.files.lanes import give_way
 from frontdesk.files.reading import Reading, read_lines
 
 _LENGTH_BYTES = 4
@@ -90,6 +91,7 @@ def _told(fault: Fault) -> tuple[str, str, str]:
 
 def main() -> None:
     """What the child does."""
+    give_way()
     asked = json.load(sys.stdin)
     db = open_database(asked["url"], pool_size=1)
     file = db.ask(lambda tx: get_file(tx, asked["file_id"], account_id=None))
