@@ -3,9 +3,7 @@
 The server reads COPY's text several times faster than JSON, and reads it while the rest is still being written out.
 """
 
-from collections.abc import Sequence
-from functools import lru_cache
-from operator import itemgetter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -19,16 +17,30 @@ from frontdesk.db.engine import Tx
 FEWEST_ROWS = 300
 
 
-def _dump(value: Any) -> str:
+def as_json(value: Any) -> str:
+    """The text of a JSON value, as both databases take it."""
     return orjson.dumps(value).decode()
 
 
-def copy_rows(tx: Tx, table: Table, rows: Sequence[Any], columns: Sequence[str]) -> None:
+def values_of_rows(
+    table: Table, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]
+) -> Iterator[list[Any]]:
+    """Each row's values in the order of the columns, as drivers take them: JSON as text."""
+    json_places = [place for place, name in enumerate(columns) if isinstance(table.c[name].type, JSON)]
+    for row in rows:
+        values = [row[name] for name in columns]
+        for place in json_places:
+            if values[place] is not None:
+                values[place] = as_json(values[place])
+        yield values
+
+
+def copy_rows(tx: Tx, table: Table, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
     """Insert the rows."""
     _copy(tx, f"COPY {table.name} ({', '.join(columns)}) FROM STDIN", table, rows, columns)
 
 
-def copy_and_update(tx: Tx, table: Table, rows: Sequence[Any], columns: Sequence[str]) -> None:
+def copy_and_update(tx: Tx, table: Table, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
     """Update, by `id`, the other columns: the rows go into a temporary table, and from there in one statement."""
     staging = f"staging_{table.name}"
     names = ", ".join(columns)
@@ -41,26 +53,14 @@ def copy_and_update(tx: Tx, table: Table, rows: Sequence[Any], columns: Sequence
     tx.exec_driver_sql(f"DROP TABLE {staging}")
 
 
-def _copy(tx: Tx, sql: str, table: Table, rows: Sequence[Any], columns: Sequence[str]) -> None:
-    json_places = _json_places(table, tuple(columns))
-    values_of = itemgetter(*columns)
+def _copy(tx: Tx, sql: str, table: Table, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
     driver: Any = tx.connection.driver_connection
     try:
         with driver.cursor() as cursor, cursor.copy(sql) as copy:
-            write = copy.write_row
-            for row in rows:
-                values = list(values_of(row))
-                for place in json_places:
-                    if values[place] is not None:
-                        values[place] = _dump(values[place])
-                write(values)
+            for values in values_of_rows(table, columns, rows):
+                copy.write_row(values)
     except psycopg.Error as error:
         # As the toolkit would have raised it: races are told by it, and no value stands in it.
         raise DBAPIError.instance(
             "COPY", None, error, psycopg.Error, hide_parameters=True, dialect=tx.dialect
         ) from None
-
-
-@lru_cache(maxsize=64)
-def _json_places(table: Table, columns: tuple[str, ...]) -> tuple[int, ...]:
-    return tuple(n for n, name in enumerate(columns) if isinstance(table.c[name].type, JSON))

@@ -10,14 +10,12 @@ from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import orjson
-from sqlalchemy import JSON, Engine, Table
+from sqlalchemy import Engine, Table
 
-from frontdesk.db.bulk import FEWEST_ROWS, copy_and_update, copy_rows
+from frontdesk.db.bulk import FEWEST_ROWS, as_json, copy_and_update, copy_rows, values_of_rows
 from frontdesk.db.engine import Tx
 from frontdesk.db.set_sql import (
     FOR_UPDATE,
@@ -142,7 +140,7 @@ def update_set(tx: Tx, table: Table, rows: Sequence[Row], *, columns: Sequence[s
 def find_set(tx: Tx, table: Table, column: str, values: Collection[Any], *, columns: Sequence[str]) -> Found:
     """The rows whose `column` holds one of the values."""
     sql = find_sql(_dialect(tx), table, column=column, columns=tuple(columns))
-    return _read(tx, sql, parameters=(_dump(list(values)),), columns=columns)
+    return _read(tx, sql, parameters=(as_json(list(values)),), columns=columns)
 
 
 def lock_set(
@@ -161,7 +159,7 @@ def lock_set(
         sql = sql.removesuffix(FOR_UPDATE)
     parameters: list[Any] = []
     for values in keys.values():
-        parameters += [_dump(list(values)), *within.values()]
+        parameters += [as_json(list(values)), *within.values()]
     return _read(tx, sql, parameters=tuple(parameters), columns=columns)
 
 
@@ -181,13 +179,12 @@ def _write(tx: Tx, sql: str, *, rows: Sequence[Row], table: Table, columns: tupl
     trip = tx.info.get(_TRIP)
     if trip is not None:
         trip.statements.append(sql)
-        trip.parameters.append(_dump(rows))
+        trip.parameters.append(as_json(rows))
         trip.found.append(None)
     elif _dialect(tx) != "sqlite":
-        tx.exec_driver_sql(sql, (_dump(rows),))
+        tx.exec_driver_sql(sql, (as_json(rows),))
     else:
-        values = _sqlite_values(rows, columns=columns, json_columns=_json_columns(table, columns))
-        tx.exec_driver_sql(sql, list(values))
+        tx.exec_driver_sql(sql, [tuple(values) for values in values_of_rows(table, columns, rows)])
 
 
 def _is_bulk(tx: Tx | WireTx, rows: Sequence[Row]) -> bool:
@@ -200,26 +197,5 @@ def _is_bulk(tx: Tx | WireTx, rows: Sequence[Row]) -> bool:
     return True
 
 
-def _sqlite_values(
-    rows: Sequence[Row], *, columns: tuple[str, ...], json_columns: frozenset[str]
-) -> Iterator[tuple[Any, ...]]:
-    places = [place for place, name in enumerate(columns) if name in json_columns]
-    for row in rows:
-        values = [row[name] for name in columns]
-        for place in places:
-            if values[place] is not None:
-                values[place] = _dump(values[place])
-        yield tuple(values)
-
-
-@lru_cache(maxsize=64)
-def _json_columns(table: Table, columns: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(name for name in columns if isinstance(table.c[name].type, JSON))
-
-
 def _dialect(tx: Tx | WireTx) -> str:
     return "postgresql" if isinstance(tx, WireTx) else tx.dialect.name
-
-
-def _dump(value: Any) -> str:
-    return orjson.dumps(value).decode()

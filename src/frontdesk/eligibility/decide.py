@@ -9,7 +9,7 @@ from datetime import date, datetime
 from operator import itemgetter
 from typing import Any
 
-from frontdesk.eligibility.fields import REQUIRED, STORED_COLUMNS
+from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.member import ANSWERED, Deed, Enrolled, Outcome, Stored, Submission
 from frontdesk.eligibility.parse import check_dates, in_field_order, missing_on_create
 from frontdesk.errors import Fault, FrontdeskError, Invalid, NotFound
@@ -22,7 +22,6 @@ NOT_ENROLLED = Fault("external_id", "not_enrolled", "is not that of a member und
 UNIQUE = {"external_id": "external_id", "member_id": "member_id", "email": "email_folded"}
 
 _EMPTY: dict[str, Any] = dict.fromkeys(STORED_COLUMNS) | {"metadata": {}}
-_REQUIRED = frozenset(REQUIRED)
 _answered = itemgetter(*ANSWERED)
 
 
@@ -139,8 +138,7 @@ class Ledger:
 
     def _faults_of_new(self, submission: Submission) -> list[Fault]:
         record = submission.record
-        missing = [] if record.given.keys() >= _REQUIRED else missing_on_create(record)
-        return missing + self._faults(submission, record.given, own=None)
+        return [*missing_on_create(record), *self._faults(submission, record.given, own=None)]
 
     def _faults(self, submission: Submission, values: dict[str, Any], *, own: Stored | None) -> list[Fault]:
         """The record's own faults, and those that need the merged record or others: dates in order, keys not taken."""

@@ -6,10 +6,10 @@ One statement on PostgreSQL. On SQLite, where a writer is alone, two that see th
 from collections.abc import Sequence
 from typing import Any
 
-import orjson
 from sqlalchemy import text
 
 from frontdesk.db import Tx
+from frontdesk.db.bulk import as_json
 from frontdesk.db.sets import Row, insert_set
 from frontdesk.invitations.delivery.store import CLAIMED
 from frontdesk.invitations.delivery.tables import invitation_events
@@ -45,7 +45,7 @@ def take(tx: Tx, **wanted: Any) -> Sequence[Any]:
     if tx.dialect.name != "sqlite":
         return tx.execute(_TAKE_POSTGRESQL, wanted).all()
     rows = tx.execute(_TAKE_SQLITE, wanted).all()
-    tx.exec_driver_sql(_NOTE_SQLITE, (_dump([row.id for row in rows]),))
+    tx.exec_driver_sql(_NOTE_SQLITE, (as_json([row.id for row in rows]),))
     return rows
 
 
@@ -107,7 +107,7 @@ def change(tx: Tx, changes: Sequence[Row], ones: Sequence[Row], *, is_step: bool
     """
     if not ones:
         return []
-    given = (_dump(changes), _dump(ones))
+    given = (as_json(changes), as_json(ones))
     if tx.dialect.name != "sqlite":
         return tx.exec_driver_sql(_CHANGED_POSTGRESQL, (*given, is_step)).all()
     if is_step:  # noted before the change, which the condition is about
@@ -117,7 +117,3 @@ def change(tx: Tx, changes: Sequence[Row], ones: Sequence[Row], *, is_step: bool
 
 def insert_events(tx: Tx, rows: Sequence[Row]) -> None:
     insert_set(tx, invitation_events, rows)
-
-
-def _dump(rows: Sequence[Any]) -> str:
-    return orjson.dumps(rows).decode()

@@ -7,11 +7,11 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-import orjson
 from sqlalchemy import func, insert, select, text, update
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
+from frontdesk.db.bulk import as_json
 from frontdesk.db.sets import Row
 from frontdesk.invitations.delivery.tables import (
     delivery_counts,
@@ -223,7 +223,7 @@ _COUNTED_SQLITE = (
 
 def count_into_windows(tx: Tx, rows: Sequence[Row]) -> None:
     """Save the windows' time, count messages into their slices, and drop slices that no window reaches back to."""
-    payload = (orjson.dumps([{name: row[name] for name in _COUNTED} for row in rows]).decode(),)
+    payload = (as_json([{name: row[name] for name in _COUNTED} for row in rows]),)
     if tx.dialect.name != "sqlite":
         tx.exec_driver_sql(_COUNT_POSTGRESQL, payload)
         return
