@@ -28,7 +28,7 @@ from frontdesk.config import Config, Uniqueness, read_config
 from frontdesk.db import Database, Tx, open_database
 from frontdesk.db.migrate import upgrade
 from frontdesk.eligibility import Submission, enrol, find_expired, parse_member
-from frontdesk.invitations.delivery import Claim, Meter, Rota, claim
+from frontdesk.invitations.delivery import ClaimCursor, DeliveryClaim, Meter, claim
 from frontdesk.invitations.letters import InvitationLetter
 from frontdesk.invitations.message import Gathered
 from frontdesk.mail import Conversation, Letter
@@ -224,9 +224,9 @@ def choosing_ms(db: Database, config: Config) -> float:
         with db.engine.connect() as connection, connection.begin() as transaction:
             started = time.perf_counter()
             claimed = claim(
-                Claim(connection, system_clock(), terms, Meter()),
+                DeliveryClaim(connection, system_clock(), terms, Meter()),
                 count=100,
-                rota=Rota(),
+                rota=ClaimCursor(),
                 find_expired=find_expired,
             )
             taken.append((time.perf_counter() - started) * 1000)

@@ -18,7 +18,7 @@ from time import perf_counter
 from frontdesk.config import read_config
 from frontdesk.db import Database, open_database
 from frontdesk.db.migrate import upgrade
-from frontdesk.queues import Event, EventType, ingest, take_queues
+from frontdesk.queues import EventType, QueueEvent, ingest, take_queues
 from tests.factories import Customer, make_customer
 from tests.faults.server import Server
 from tests.postgres import PostgresServer
@@ -81,7 +81,7 @@ def _fill(contestant: Contestant) -> None:
     sql = f"SELECT provider_group_id FROM plans WHERE id = {plans[0]}"
     group = int(contestant.db.ask(lambda tx: tx.exec_driver_sql(sql).scalar_one()))
     events = [
-        Event(f"on-{n}", EventType.DOCTOR_ON_DUTY, now, group, doctor=f"dr-{n}", capacity=1)
+        QueueEvent(f"on-{n}", EventType.DOCTOR_ON_DUTY, now, group, doctor=f"dr-{n}", capacity=1)
         for n in range(DOCTORS)
     ]
     events += [_of(n, EventType.VISIT_STARTED, now, plans, f"now-{n}", f"dr-{n}") for n in range(DOCTORS)]
@@ -99,8 +99,10 @@ def _fill(contestant: Contestant) -> None:
 
 def _of(
     n: int, type_: EventType, at: datetime, plans: list[int], visit: str, doctor: str | None = None
-) -> Event:
-    return Event(f"{type_}-{visit}", type_, at, plan_id=plans[n % len(plans)], visit=visit, doctor=doctor)
+) -> QueueEvent:
+    return QueueEvent(
+        f"{type_}-{visit}", type_, at, plan_id=plans[n % len(plans)], visit=visit, doctor=doctor
+    )
 
 
 def _reads_per_second(contestant: Contestant, seconds: float) -> float:

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import event, select
 
 from frontdesk import access
-from frontdesk.access.limits import Allowance, RequestLimits
+from frontdesk.access.limits import RequestAllowance, RequestLimits
 from frontdesk.access.secrets import digest
 from frontdesk.access.tables import request_allowances
 from frontdesk.access.tokens import Caller, find_caller
@@ -25,22 +25,22 @@ class Process:
         self.limits = RequestLimits(db, clock)
         self.caller = caller
 
-    async def ask(self) -> Allowance | RateLimited | None:
+    async def ask(self) -> RequestAllowance | RateLimited | None:
         try:
             return await self.limits.admit(self.caller)
         except RateLimited as limited:
             return limited
 
-    def once(self) -> Allowance | RateLimited | None:
+    def once(self) -> RequestAllowance | RateLimited | None:
         return asyncio.run(self.ask())
 
     def spend(self, times: int, *, at_once: bool = False) -> int:
-        async def all_of_them() -> list[Allowance | RateLimited | None]:
+        async def all_of_them() -> list[RequestAllowance | RateLimited | None]:
             if at_once:
                 return await asyncio.gather(*(self.ask() for _ in range(times)))
             return [await self.ask() for _ in range(times)]
 
-        return sum(isinstance(answer, Allowance) for answer in asyncio.run(all_of_them()))
+        return sum(isinstance(answer, RequestAllowance) for answer in asyncio.run(all_of_them()))
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_the_numbers_count_down_to_nothing(process: Process, clock: SetClock) ->
     process.caller = replace(process.caller, requests_per_minute=50)
     clock.advance(15)
     told = [process.once() for _ in range(50)]
-    assert told == [Allowance(50, left, 45) for left in range(49, -1, -1)]
+    assert told == [RequestAllowance(50, left, 45) for left in range(49, -1, -1)]
 
 
 def test_who_has_spent_it_all_is_told_when_the_next_minute_begins(process: Process, clock: SetClock) -> None:
@@ -101,7 +101,7 @@ def test_who_has_spent_it_all_is_told_when_the_next_minute_begins(process: Proce
     assert isinstance(refused, RateLimited)
     assert refused.retry_after_seconds == 1
     clock.advance(refused.retry_after_seconds)
-    assert process.once() == Allowance(1, 0, 60)
+    assert process.once() == RequestAllowance(1, 0, 60)
 
 
 def test_callers_at_once_share_what_their_process_has_set_aside(process: Process) -> None:
@@ -111,10 +111,10 @@ def test_callers_at_once_share_what_their_process_has_set_aside(process: Process
 def test_two_processes_together_let_exactly_the_limit_through(
     process: Process, other_process: Process
 ) -> None:
-    async def both() -> list[Allowance | RateLimited | None]:
+    async def both() -> list[RequestAllowance | RateLimited | None]:
         return await asyncio.gather(*(p.ask() for _ in range(650) for p in (process, other_process)))
 
-    assert sum(isinstance(answer, Allowance) for answer in asyncio.run(both())) == 600
+    assert sum(isinstance(answer, RequestAllowance) for answer in asyncio.run(both())) == 600
 
 
 def test_a_process_that_is_asked_little_keeps_little_from_the_others(

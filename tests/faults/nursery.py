@@ -14,12 +14,12 @@ from typing import Self
 
 from frontdesk.config import read_config
 from frontdesk.db import open_database
-from frontdesk.mail.smtp import Patience, SmtpMailer
+from frontdesk.mail.smtp import SmtpMailer, SmtpTimeouts
 from frontdesk.relay import parse_relay
 from frontdesk.worker.log import Log
 from frontdesk.worker.loop import Pace, Setup, Worker, terms_of
 
-PATIENCE = Patience(connect=5, greeting=2, command=2, data=2, content=2, verdict=2, goodbye=0.5)
+PATIENCE = SmtpTimeouts(connect=5, greeting=2, command=2, data=2, content=2, verdict=2, goodbye=0.5)
 CONNECTIONS = 3
 
 

@@ -15,7 +15,7 @@ from frontdesk.clock import system_clock
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database
 from frontdesk.eligibility import Submission, enrol, parse_member
-from frontdesk.invitations import State, Step, delivery, list_invitations
+from frontdesk.invitations import InvitationState, InvitationStep, delivery, list_invitations
 from tests.factories import Customer, make_customer, member_body
 from tests.faults.callers import LONG
 from tests.faults.nursery import Nursery
@@ -66,7 +66,7 @@ def stored(db: Database) -> list[tuple[dict[str, Any], list[str]]]:
 
 def settled(db: Database) -> bool:
     """Nothing is left that a worker would do by itself."""
-    open_states = {State.PENDING, State.CLAIMED, State.OFFERED}
+    open_states = {InvitationState.PENDING, InvitationState.CLAIMED, InvitationState.OFFERED}
     with db.read() as tx:
         rows = list_invitations(tx, account_id=None, state=None, limit=100_000)
     return all(row["state"] not in open_states and row["due_at"] is None for row in rows)
@@ -75,12 +75,15 @@ def settled(db: Database) -> bool:
 def check_promise(db: Database, relay: Relay) -> None:
     for row, reasons in stored(db):
         copies = relay.taken[row["message_id"]]
-        allowed = 1 + reasons.count(Step.ONCE_MORE)
+        allowed = 1 + reasons.count(InvitationStep.ONCE_MORE)
         assert copies <= allowed, f"{copies} copies, {reasons}"
-        assert reasons.count(Step.ONCE_MORE) <= 1
-        if row["state"] == State.SENT:
+        assert reasons.count(InvitationStep.ONCE_MORE) <= 1
+        if row["state"] == InvitationState.SENT:
             assert copies >= 1, f"called sent, but never taken: {reasons}"
-        if row["state"] in (State.PENDING, State.FAILED) and Step.ONCE_MORE not in reasons:
+        if (
+            row["state"] in (InvitationState.PENDING, InvitationState.FAILED)
+            and InvitationStep.ONCE_MORE not in reasons
+        ):
             assert copies == 0, f"taken, but {row['state']}: {reasons}"
     known = {row["message_id"] for row, _ in stored(db)}
     assert set(relay.taken) <= known
@@ -118,7 +121,7 @@ def test_killed_workers_send_nothing_twice_and_call_nothing_sent_that_is_not(
         wait_until(lambda: settled(db), "every invitation to be settled")
     check_promise(db, relay)
     states = {row["state"] for row, _ in stored(db)}
-    assert State.SENT in states
+    assert InvitationState.SENT in states
 
 
 class Gate:
@@ -135,9 +138,11 @@ class Gate:
         return "slow"
 
 
-@pytest.mark.parametrize(("step", "state"), [("rcpt", State.SENT), ("data", State.AMBIGUOUS)])
+@pytest.mark.parametrize(
+    ("step", "state"), [("rcpt", InvitationState.SENT), ("data", InvitationState.AMBIGUOUS)]
+)
 def test_a_worker_that_slept_past_its_lease_changes_nothing(
-    database_url: str, db: Database, step: str, state: State
+    database_url: str, db: Database, step: str, state: InvitationState
 ) -> None:
     customer = make_customer(db, now=system_clock())
     gate = Gate(step)
@@ -156,7 +161,7 @@ def test_a_worker_that_slept_past_its_lease_changes_nothing(
         nursery.resume(sleeper)
         # What it does after that, it does when it is through with the first.
         invite(db, customer, range(2, 3))
-        wait_until(lambda: stored(db)[0][0]["state"] == State.SENT, "the worker to be awake")
+        wait_until(lambda: stored(db)[0][0]["state"] == InvitationState.SENT, "the worker to be awake")
         _, (after, steps_after) = stored(db)
     assert (after, steps_after) == (before, steps)
     assert relay.taken[before["message_id"]] == 1

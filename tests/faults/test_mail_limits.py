@@ -15,13 +15,13 @@ from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import Database, Tx
 from frontdesk.eligibility import Submission, enrol, find_expired, parse_member
 from frontdesk.invitations.delivery import (
-    Claim,
+    AttemptOutcome,
+    AttemptResult,
+    ClaimCursor,
     Claimed,
-    Judge,
-    Kind,
+    DeliveryClaim,
     Meter,
-    Outcome,
-    Rota,
+    OutcomePolicy,
     Terms,
     claim,
     lapse,
@@ -53,7 +53,7 @@ class Simulated:
         self.accepted: list[float] = []
         self.terms = Terms("example.com", lease_seconds=300, offer_lease_seconds=300, most_attempts=1000)
         self.meters = [self._meter() for _ in range(WORKERS)]
-        self.rotas = [Rota() for _ in range(WORKERS)]
+        self.rotas = [ClaimCursor() for _ in range(WORKERS)]
         self.in_hand: list[list[Claimed]] = [[] for _ in range(WORKERS)]
         with db.write() as tx:
             # What an earlier example left is nobody's business here.
@@ -86,7 +86,7 @@ class Simulated:
         with self.db.write() as tx:
             lapse(tx, terms=self.terms, meter=self.meters[number], now=self.wall)
             claimed = claim(
-                Claim(tx, self.wall, self.terms, self.meters[number]),
+                DeliveryClaim(tx, self.wall, self.terms, self.meters[number]),
                 count=10,
                 rota=self.rotas[number],
                 find_expired=find_expired,
@@ -99,16 +99,18 @@ class Simulated:
         """The relay takes all that the worker has in hand; the worker has not written it down yet."""
         self.accepted += [self.real for _ in self.in_hand[number]]
 
-    def settle(self, number: int, kind: Kind) -> None:
-        outcomes = [Outcome(one, kind, offered=True) for one in self.in_hand[number]]
+    def settle(self, number: int, kind: AttemptResult) -> None:
+        outcomes = [AttemptOutcome(one, kind, offered=True) for one in self.in_hand[number]]
         self.in_hand[number] = []
         with self.db.write() as tx:
-            settle(tx, outcomes, Judge(self.terms, self.meters[number], random.Random(1)), now=self.wall)
+            settle(
+                tx, outcomes, OutcomePolicy(self.terms, self.meters[number], random.Random(1)), now=self.wall
+            )
 
     def restart(self, number: int) -> None:
         """Killed and started again: what it knew and had in hand is gone."""
         self.meters[number] = self._meter()
-        self.rotas[number] = Rota()
+        self.rotas[number] = ClaimCursor()
         self.in_hand[number] = []
 
     def most_in_an_hour(self) -> int:
@@ -167,16 +169,16 @@ def perform(world: Simulated, action: tuple[object, ...], unseen: float) -> None
         case ("deliver", int(number)):
             world.claim(number)
             world.accept(number)
-            world.settle(number, Kind.ACCEPTED)
+            world.settle(number, AttemptResult.ACCEPTED)
         case ("deliver slowly", int(number), float(seconds)):
             world.claim(number)
             world.advance(seconds / 2, unseen)
             world.accept(number)
             world.advance(seconds / 2, unseen)
-            world.settle(number, Kind.ACCEPTED)
+            world.settle(number, AttemptResult.ACCEPTED)
         case ("refused", int(number)):
             world.claim(number)
-            world.settle(number, Kind.REFUSED_FOR_NOW)
+            world.settle(number, AttemptResult.REFUSED_FOR_NOW)
         case ("die after", int(number)):
             world.claim(number)
             world.accept(number)

@@ -7,8 +7,14 @@ from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_alone, write_together
 from frontdesk.invitations.delivery.changes import Change, Version, apply
 from frontdesk.invitations.links import find_unsubscriber
-from frontdesk.invitations.reports import Effect, Event, Report, heed_early_reports, receive_report
-from frontdesk.invitations.states import State, Step
+from frontdesk.invitations.reports import (
+    DeliveryReport,
+    Effect,
+    ReportEvent,
+    heed_early_reports,
+    receive_report,
+)
+from frontdesk.invitations.states import InvitationState, InvitationStep
 from frontdesk.invitations.suppression import SuppressionReason, suppress
 from tests.conftest import Api
 from tests.factories import NOW, Customer
@@ -19,10 +25,10 @@ CALLERS = 6
 ROUNDS = 25 * LONG
 
 
-def told(db: Database, mail: Mailed, event: Event) -> Effect:
+def told(db: Database, mail: Mailed, event: ReportEvent) -> Effect:
     [effect] = write_together(
         db,
-        [Report(mail.message_id, event)],
+        [DeliveryReport(mail.message_id, event)],
         lambda tx, reports: [receive_report(tx, each, now=NOW) for each in reports],
     )
     assert not isinstance(effect, Exception)
@@ -45,10 +51,13 @@ def unsubscribed(db: Database, mail: Mailed) -> bool:
 def test_the_same_report_from_many_at_once_counts_once(api: Api, db: Database, customer: Customer) -> None:
     with ThreadPoolExecutor(CALLERS) as pool:
         for number in range(ROUNDS):
-            mail = mailed(api, db, customer, number=number, state=State.AMBIGUOUS, losses=1)
-            effects = list(pool.map(lambda _, it=mail: told(db, it, Event.BOUNCED), range(CALLERS)))
+            mail = mailed(api, db, customer, number=number, state=InvitationState.AMBIGUOUS, losses=1)
+            effects = list(pool.map(lambda _, it=mail: told(db, it, ReportEvent.BOUNCED), range(CALLERS)))
             assert Counter(effects) == {Effect.APPLIED: 1, Effect.KNOWN: CALLERS - 1}
-            assert (state_of(db, mail), suppressed(db)[mail.address]) == (State.FAILED, "hard_bounce")
+            assert (state_of(db, mail), suppressed(db)[mail.address]) == (
+                InvitationState.FAILED,
+                "hard_bounce",
+            )
 
 
 def test_different_reports_and_clicks_at_once_leave_one_state_and_one_suppression(
@@ -56,13 +65,13 @@ def test_different_reports_and_clicks_at_once_leave_one_state_and_one_suppressio
 ) -> None:
     with ThreadPoolExecutor(CALLERS) as pool:
         for number in range(ROUNDS):
-            mail = mailed(api, db, customer, number=number, state=State.AMBIGUOUS, losses=1)
-            events = [Event.BOUNCED, Event.COMPLAINED, Event.DELIVERED]
+            mail = mailed(api, db, customer, number=number, state=InvitationState.AMBIGUOUS, losses=1)
+            events = [ReportEvent.BOUNCED, ReportEvent.COMPLAINED, ReportEvent.DELIVERED]
             reports = [pool.submit(told, db, mail, event) for event in events]
             clicks = [pool.submit(unsubscribed, db, mail) for _ in range(3)]
             assert [future.result() for future in reports] == [Effect.APPLIED] * 3
             assert sum(future.result() for future in clicks) <= 1
-            assert state_of(db, mail) in (State.SENT, State.FAILED)
+            assert state_of(db, mail) in (InvitationState.SENT, InvitationState.FAILED)
             assert suppressed(db)[mail.address] in ("hard_bounce", "complaint", "unsubscribe")
 
 
@@ -70,7 +79,7 @@ def answered(db: Database, mail: Mailed) -> None:
     """What a worker writes down when the relay has taken the mail."""
 
     def work(tx: Tx) -> None:
-        change = Change(State.OFFERED, State.SENT, Step.ACCEPTED, code=250)
+        change = Change(InvitationState.OFFERED, InvitationState.SENT, InvitationStep.ACCEPTED, code=250)
         apply(tx, [(change, [Version(mail.id, 0)])], now=NOW)
         heed_early_reports(tx, {mail.message_id}, now=NOW)
 
@@ -82,7 +91,7 @@ def test_a_bounce_that_comes_while_the_answer_is_written_down_is_never_missed(
 ) -> None:
     with ThreadPoolExecutor(2) as pool:
         for number in range(ROUNDS):
-            mail = mailed(api, db, customer, number=number, state=State.OFFERED)
-            answer, report = pool.submit(answered, db, mail), pool.submit(told, db, mail, Event.BOUNCED)
+            mail = mailed(api, db, customer, number=number, state=InvitationState.OFFERED)
+            answer, report = pool.submit(answered, db, mail), pool.submit(told, db, mail, ReportEvent.BOUNCED)
             assert (answer.result(), report.result()) == (None, Effect.APPLIED)
-            assert state_of(db, mail) is State.FAILED
+            assert state_of(db, mail) is InvitationState.FAILED

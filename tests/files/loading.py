@@ -15,8 +15,8 @@ from frontdesk.db import Database
 from frontdesk.files import (
     Asked,
     EligibilityFile,
+    FileMode,
     NewFile,
-    Purpose,
     Turn,
     Upload,
     begin_file,
@@ -79,7 +79,7 @@ class Desk:
         self, content: bytes, *, plan: int = 0, full: bool = False, **options: Any
     ) -> EligibilityFile:
         new = NewFile(self.customer.account_id, self.customer.plan_ids[plan])
-        new = replace(new, mode=Purpose.FULL if full else Purpose.CHANGE, **options)
+        new = replace(new, mode=FileMode.FULL if full else FileMode.CHANGE, **options)
         with self.db.write() as tx:
             file = begin_file(tx, new, self.asked())
         upload = Upload(self.db, file)

@@ -3,7 +3,7 @@
 import csv
 import io
 
-from frontdesk.files.outcomes import Entry
+from frontdesk.files.outcomes import RowOutcome
 from frontdesk.files.report import lines_of, report_csv
 from tests.files.loading import Desk, csv_of, row
 
@@ -24,9 +24,11 @@ def test_a_formula_behind_a_semicolon_is_made_harmless_too(desk: Desk) -> None:
 
 
 def test_a_row_has_a_line_per_outcome_fault_and_warning() -> None:
-    refused = Entry(2, "E1", "refused", 0, [("dob", "not_a_date", "must be"), ("zipcode", "required", "is")])
+    refused = RowOutcome(
+        2, "E1", "refused", 0, [("dob", "not_a_date", "must be"), ("zipcode", "required", "is")]
+    )
     assert [line[3:5] for line in lines_of(refused)] == [("not_a_date", "dob"), ("required", "zipcode")]
-    warned = Entry(3, "E2", "created", 5, [], [("email", "email_dropped")])
+    warned = RowOutcome(3, "E2", "created", 5, [], [("email", "email_dropped")])
     assert [line[2:5] for line in lines_of(warned)] == [
         ("created", "", ""),
         ("warned", "email_dropped", "email"),

@@ -6,7 +6,7 @@ from sqlalchemy import select, update
 
 from frontdesk.db import Database
 from frontdesk.invitations.links import Tokens, give_tokens
-from frontdesk.invitations.states import State
+from frontdesk.invitations.states import InvitationState
 from frontdesk.invitations.tables import invitations, suppressions
 from tests.conftest import Api
 from tests.factories import NOW, Customer, member_body
@@ -23,7 +23,13 @@ class Mailed:
 
 
 def mailed(
-    api: Api, db: Database, customer: Customer, *, number: int = 1, state: State = State.SENT, losses: int = 0
+    api: Api,
+    db: Database,
+    customer: Customer,
+    *,
+    number: int = 1,
+    state: InvitationState = InvitationState.SENT,
+    losses: int = 0,
 ) -> Mailed:
     """A new member was invited, and the mail `<mail-N@mail.example.com>` is in the state."""
     body = member_body(number, invite_immediately=True)
@@ -39,9 +45,11 @@ def mailed(
     return Mailed(id_, message_id, body["email"], tokens)
 
 
-def state_of(db: Database, mail: Mailed) -> State:
+def state_of(db: Database, mail: Mailed) -> InvitationState:
     with db.read() as tx:
-        return State(tx.execute(select(invitations.c.state).where(invitations.c.id == mail.id)).scalar_one())
+        return InvitationState(
+            tx.execute(select(invitations.c.state).where(invitations.c.id == mail.id)).scalar_one()
+        )
 
 
 def suppressed(db: Database) -> dict[str, str]:

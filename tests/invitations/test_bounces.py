@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontdesk.invitations.bounces import LARGEST_BYTES, parse_report, split_mailbox
-from frontdesk.invitations.reports import Event, Report
+from frontdesk.invitations.reports import DeliveryReport, ReportEvent
 
 ID = "abc123@mail.example.com"
 STATUS = "Reporting-MTA: dns; mx.example.net\n\nFinal-Recipient: rfc822; x@example.net\nAction: failed\nStatus: 5.1.1\n"
@@ -53,27 +53,27 @@ def status(action: str, code: str) -> str:
 @pytest.mark.parametrize(
     ("raw", "event", "code"),
     [
-        (bounce(), Event.BOUNCED, "5.1.1"),
-        (bounce(kind="message/rfc822", original=HEADERS + "\nBody\n"), Event.BOUNCED, "5.1.1"),
-        (bounce(kind="message/global-headers"), Event.BOUNCED, "5.1.1"),
-        (bounce(status_kind="message/global-delivery-status"), Event.BOUNCED, "5.1.1"),
-        (bounce(status=status("Failed (no such user)", "5.1.1 (bad mailbox)")), Event.BOUNCED, "5.1.1"),
-        (bounce(status=status("failed", "4.4.7")), Event.BOUNCED, "4.4.7"),
-        (bounce(status=status("failed", "nonsense")), Event.BOUNCED, None),
-        (bounce(status=status("delivered", "2.0.0")), Event.DELIVERED, "2.0.0"),
-        (bounce(status=status("relayed", "2.0.0")), Event.DELIVERED, "2.0.0"),
-        (bounce(status=status("delayed", "4.4.1")), Event.DELAYED, "4.4.1"),
-        (bounce().replace(b"\n", b"\r\n"), Event.BOUNCED, "5.1.1"),
-        (bounce(original="", head=f"In-Reply-To: <{ID}>\n"), Event.BOUNCED, "5.1.1"),
+        (bounce(), ReportEvent.BOUNCED, "5.1.1"),
+        (bounce(kind="message/rfc822", original=HEADERS + "\nBody\n"), ReportEvent.BOUNCED, "5.1.1"),
+        (bounce(kind="message/global-headers"), ReportEvent.BOUNCED, "5.1.1"),
+        (bounce(status_kind="message/global-delivery-status"), ReportEvent.BOUNCED, "5.1.1"),
+        (bounce(status=status("Failed (no such user)", "5.1.1 (bad mailbox)")), ReportEvent.BOUNCED, "5.1.1"),
+        (bounce(status=status("failed", "4.4.7")), ReportEvent.BOUNCED, "4.4.7"),
+        (bounce(status=status("failed", "nonsense")), ReportEvent.BOUNCED, None),
+        (bounce(status=status("delivered", "2.0.0")), ReportEvent.DELIVERED, "2.0.0"),
+        (bounce(status=status("relayed", "2.0.0")), ReportEvent.DELIVERED, "2.0.0"),
+        (bounce(status=status("delayed", "4.4.1")), ReportEvent.DELAYED, "4.4.1"),
+        (bounce().replace(b"\n", b"\r\n"), ReportEvent.BOUNCED, "5.1.1"),
+        (bounce(original="", head=f"In-Reply-To: <{ID}>\n"), ReportEvent.BOUNCED, "5.1.1"),
         (
             bounce(status=status("delivered", "2.0.0") + "\nFinal-Recipient: rfc822; y\nAction: failed\nStatus: 5.2.1\n"),
-            Event.BOUNCED,
+            ReportEvent.BOUNCED,
             "5.2.1",
         ),
     ],
 )  # fmt: skip
-def test_a_bounce_tells_what_became_of_our_mail(raw: bytes, event: Event, code: str | None) -> None:
-    assert parse_report(raw) == Report(ID, event, code)
+def test_a_bounce_tells_what_became_of_our_mail(raw: bytes, event: ReportEvent, code: str | None) -> None:
+    assert parse_report(raw) == DeliveryReport(ID, event, code)
 
 
 @pytest.mark.parametrize(("kind", "is_complaint"), [("abuse", True), ("fraud", True), ("not-spam", False)])
@@ -84,7 +84,7 @@ def test_a_feedback_report_is_a_complaint_unless_it_takes_one_back(kind: str, *,
         status=f"Feedback-Type: {kind}\nUser-Agent: x/1\nVersion: 1\n",
         kind="message/rfc822",
     )
-    assert parse_report(raw) == (Report(ID, Event.COMPLAINED) if is_complaint else None)
+    assert parse_report(raw) == (DeliveryReport(ID, ReportEvent.COMPLAINED) if is_complaint else None)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_other_mail_is_no_report(raw: bytes) -> None:
 def test_the_report_of_the_mail_itself_is_read_and_not_one_inside_it() -> None:
     inner = bounce(original="Message-ID: <other@mail.example.com>\n").decode()
     raw = bounce(kind="message/rfc822", original=HEADERS + "\n" + inner)
-    assert parse_report(raw) == Report(ID, Event.BOUNCED, "5.1.1")
+    assert parse_report(raw) == DeliveryReport(ID, ReportEvent.BOUNCED, "5.1.1")
 
 
 @given(st.binary(max_size=400), st.integers(0, 900), st.integers(0, 100))

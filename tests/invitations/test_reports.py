@@ -9,43 +9,43 @@ from frontdesk.db import Database
 from frontdesk.invitations.delivery.operations import get_invitation
 from frontdesk.invitations.letter_store import find_by_message_id, insert_links
 from frontdesk.invitations.reports import (
+    DeliveryReport,
     Effect,
-    Event,
-    Report,
+    ReportEvent,
     heed_early_reports,
     is_hard_bounce,
     receive_report,
 )
-from frontdesk.invitations.states import State
+from frontdesk.invitations.states import InvitationState
 from frontdesk.invitations.tables import invitations
 from tests.conftest import Api
 from tests.factories import NOW, Customer
 from tests.invitations.mails import Mailed, mailed, state_of, suppressed
 
 
-def report(db: Database, mail: Mailed, event: Event, status: str | None = None) -> Effect:
+def report(db: Database, mail: Mailed, event: ReportEvent, status: str | None = None) -> Effect:
     with db.write() as tx:
-        return receive_report(tx, Report(mail.message_id, event, status), now=NOW)
+        return receive_report(tx, DeliveryReport(mail.message_id, event, status), now=NOW)
 
 
-CASES: list[tuple[State, int, Event, State, str | None]] = [
-    (State.AMBIGUOUS, 1, Event.DELIVERED, State.SENT, None),
-    (State.AMBIGUOUS, 1, Event.BOUNCED, State.FAILED, "hard_bounce"),
-    (State.AMBIGUOUS, 1, Event.COMPLAINED, State.SENT, "complaint"),
-    (State.AMBIGUOUS, 1, Event.DELAYED, State.AMBIGUOUS, None),
+CASES: list[tuple[InvitationState, int, ReportEvent, InvitationState, str | None]] = [
+    (InvitationState.AMBIGUOUS, 1, ReportEvent.DELIVERED, InvitationState.SENT, None),
+    (InvitationState.AMBIGUOUS, 1, ReportEvent.BOUNCED, InvitationState.FAILED, "hard_bounce"),
+    (InvitationState.AMBIGUOUS, 1, ReportEvent.COMPLAINED, InvitationState.SENT, "complaint"),
+    (InvitationState.AMBIGUOUS, 1, ReportEvent.DELAYED, InvitationState.AMBIGUOUS, None),
     # Its hold is over and it is in line once more: the report comes in time to spare the person a second copy.
-    (State.PENDING, 1, Event.DELIVERED, State.SENT, None),
-    (State.CLAIMED, 1, Event.BOUNCED, State.FAILED, "hard_bounce"),
+    (InvitationState.PENDING, 1, ReportEvent.DELIVERED, InvitationState.SENT, None),
+    (InvitationState.CLAIMED, 1, ReportEvent.BOUNCED, InvitationState.FAILED, "hard_bounce"),
     # A worker has just asked the relay: its answer decides.
-    (State.OFFERED, 0, Event.DELIVERED, State.OFFERED, None),
-    (State.OFFERED, 1, Event.COMPLAINED, State.OFFERED, "complaint"),
-    (State.SENT, 0, Event.DELIVERED, State.SENT, None),
-    (State.SENT, 0, Event.BOUNCED, State.FAILED, "hard_bounce"),
-    (State.SENT, 0, Event.COMPLAINED, State.SENT, "complaint"),
-    (State.FAILED, 0, Event.DELIVERED, State.FAILED, None),
-    (State.CANCELLED, 0, Event.BOUNCED, State.CANCELLED, "hard_bounce"),
+    (InvitationState.OFFERED, 0, ReportEvent.DELIVERED, InvitationState.OFFERED, None),
+    (InvitationState.OFFERED, 1, ReportEvent.COMPLAINED, InvitationState.OFFERED, "complaint"),
+    (InvitationState.SENT, 0, ReportEvent.DELIVERED, InvitationState.SENT, None),
+    (InvitationState.SENT, 0, ReportEvent.BOUNCED, InvitationState.FAILED, "hard_bounce"),
+    (InvitationState.SENT, 0, ReportEvent.COMPLAINED, InvitationState.SENT, "complaint"),
+    (InvitationState.FAILED, 0, ReportEvent.DELIVERED, InvitationState.FAILED, None),
+    (InvitationState.CANCELLED, 0, ReportEvent.BOUNCED, InvitationState.CANCELLED, "hard_bounce"),
     # Never lost, so nothing of it has left by our own knowledge: a report about it is none that settles.
-    (State.PENDING, 0, Event.DELIVERED, State.PENDING, None),
+    (InvitationState.PENDING, 0, ReportEvent.DELIVERED, InvitationState.PENDING, None),
 ]
 
 
@@ -54,27 +54,31 @@ def test_a_report_settles_what_is_unclear_and_suppresses_who_must_not_be_mailed(
 ) -> None:
     for number, (state, losses, event, becomes, reason) in enumerate(CASES):
         mail = mailed(api, db, customer, number=number, state=state, losses=losses)
-        expected = Effect.NO_NEWS if event is Event.DELAYED else Effect.APPLIED
+        expected = Effect.NO_NEWS if event is ReportEvent.DELAYED else Effect.APPLIED
         assert report(db, mail, event) == expected
         assert state_of(db, mail) is becomes
         assert suppressed(db).get(mail.address) == reason
 
 
 def test_the_same_report_twice_counts_once(api: Api, db: Database, customer: Customer) -> None:
-    mail = mailed(api, db, customer, state=State.AMBIGUOUS, losses=1)
-    assert [report(db, mail, Event.BOUNCED) for _ in range(3)] == [Effect.APPLIED, Effect.KNOWN, Effect.KNOWN]
-    assert report(db, mail, Event.COMPLAINED) is Effect.APPLIED
-    assert (state_of(db, mail), suppressed(db)) == (State.FAILED, {mail.address: "hard_bounce"})
+    mail = mailed(api, db, customer, state=InvitationState.AMBIGUOUS, losses=1)
+    assert [report(db, mail, ReportEvent.BOUNCED) for _ in range(3)] == [
+        Effect.APPLIED,
+        Effect.KNOWN,
+        Effect.KNOWN,
+    ]
+    assert report(db, mail, ReportEvent.COMPLAINED) is Effect.APPLIED
+    assert (state_of(db, mail), suppressed(db)) == (InvitationState.FAILED, {mail.address: "hard_bounce"})
 
 
 def test_a_report_about_somebody_elses_mail_changes_nothing(
     api: Api, db: Database, customer: Customer
 ) -> None:
-    mail = mailed(api, db, customer, state=State.AMBIGUOUS, losses=1)
+    mail = mailed(api, db, customer, state=InvitationState.AMBIGUOUS, losses=1)
     with db.write() as tx:
-        strange = Report("mail-2@mail.example.com", Event.BOUNCED)
+        strange = DeliveryReport("mail-2@mail.example.com", ReportEvent.BOUNCED)
         assert receive_report(tx, strange, now=NOW) is Effect.UNKNOWN
-    assert (state_of(db, mail), suppressed(db)) == (State.AMBIGUOUS, {})
+    assert (state_of(db, mail), suppressed(db)) == (InvitationState.AMBIGUOUS, {})
 
 
 @pytest.mark.parametrize(
@@ -91,18 +95,21 @@ def test_a_full_mailbox_fails_the_mail_and_leaves_the_address_alone(
     api: Api, db: Database, customer: Customer
 ) -> None:
     mail = mailed(api, db, customer)
-    assert report(db, mail, Event.BOUNCED, "5.2.2") is Effect.APPLIED
-    assert (state_of(db, mail), suppressed(db)) == (State.FAILED, {})
+    assert report(db, mail, ReportEvent.BOUNCED, "5.2.2") is Effect.APPLIED
+    assert (state_of(db, mail), suppressed(db)) == (InvitationState.FAILED, {})
 
 
 def test_a_report_that_is_faster_than_the_relays_answer_counts_once_that_is_written_down(
     api: Api, db: Database, customer: Customer
 ) -> None:
-    early = [(Event.BOUNCED, State.SENT, State.FAILED), (Event.DELIVERED, State.AMBIGUOUS, State.SENT)]
+    early = [
+        (ReportEvent.BOUNCED, InvitationState.SENT, InvitationState.FAILED),
+        (ReportEvent.DELIVERED, InvitationState.AMBIGUOUS, InvitationState.SENT),
+    ]
     for number, (event, answered, becomes) in enumerate(early):
-        mail = mailed(api, db, customer, number=number, state=State.OFFERED)
+        mail = mailed(api, db, customer, number=number, state=InvitationState.OFFERED)
         assert report(db, mail, event) is Effect.APPLIED
-        assert state_of(db, mail) is State.OFFERED
+        assert state_of(db, mail) is InvitationState.OFFERED
         with db.write() as tx:
             tx.execute(
                 update(invitations).where(invitations.c.id == mail.id).values(state=answered.value, losses=1)
@@ -114,7 +121,7 @@ def test_a_report_that_is_faster_than_the_relays_answer_counts_once_that_is_writ
 def test_a_complaint_stands_on_the_invitations_timeline(api: Api, db: Database, customer: Customer) -> None:
     mail = mailed(api, db, customer)
     for _ in range(2):
-        report(db, mail, Event.COMPLAINED)
+        report(db, mail, ReportEvent.COMPLAINED)
     with db.read() as tx:
         _, timeline = get_invitation(tx, mail.id)
     assert [(step["to_state"], step["reason"]) for step in timeline] == [("sent", "complained")]

@@ -2,17 +2,17 @@
 
 import pytest
 
-from frontdesk.mail import Letter, Refused
-from frontdesk.mail.catcher import SLOW_SECONDS, Catcher, Outcome, outcome_for
+from frontdesk.mail import Letter, RelayRefused
+from frontdesk.mail.catcher import SLOW_SECONDS, Catcher, CaughtOutcome, outcome_for
 
 
 class Kept:
     """A mailbox in memory."""
 
     def __init__(self) -> None:
-        self.kept: list[tuple[str, Outcome]] = []
+        self.kept: list[tuple[str, CaughtOutcome]] = []
 
-    def keep(self, letter: Letter, outcome: Outcome) -> None:
+    def keep(self, letter: Letter, outcome: CaughtOutcome) -> None:
         self.kept.append((letter.message_id, outcome))
 
     def has_seen(self, message_id: str) -> bool:
@@ -25,12 +25,12 @@ def letter(recipient: str, message_id: str = "a@mail.example.com") -> Letter:
 
 @pytest.mark.parametrize(
     ("recipient", "outcome"),
-    [("robin@example.com", Outcome.CAUGHT), ("bounce@example.com", Outcome.BOUNCED),
-     ("Bounce+7@example.org", Outcome.BOUNCED), ("complaint@example.com", Outcome.COMPLAINED),
-     ("slow@example.com", Outcome.SLOW), ("greylist@example.com", Outcome.GREYLISTED),
-     ("bounces@example.com", Outcome.CAUGHT), ("robin@bounce.example.com", Outcome.CAUGHT)],
+    [("robin@example.com", CaughtOutcome.CAUGHT), ("bounce@example.com", CaughtOutcome.BOUNCED),
+     ("Bounce+7@example.org", CaughtOutcome.BOUNCED), ("complaint@example.com", CaughtOutcome.COMPLAINED),
+     ("slow@example.com", CaughtOutcome.SLOW), ("greylist@example.com", CaughtOutcome.GREYLISTED),
+     ("bounces@example.com", CaughtOutcome.CAUGHT), ("robin@bounce.example.com", CaughtOutcome.CAUGHT)],
 )  # fmt: skip
-def test_some_addresses_act_in_any_domain(recipient: str, outcome: Outcome) -> None:
+def test_some_addresses_act_in_any_domain(recipient: str, outcome: CaughtOutcome) -> None:
     assert outcome_for(recipient) is outcome
 
 
@@ -42,10 +42,10 @@ def test_every_letter_is_kept_and_nothing_is_sent() -> None:
         assert conversation.finish() == 250
     conversation.close()
     assert mailbox.kept == [
-        ("robin", Outcome.CAUGHT),
-        ("bounce", Outcome.BOUNCED),
-        ("complaint", Outcome.COMPLAINED),
-        ("slow", Outcome.SLOW),
+        ("robin", CaughtOutcome.CAUGHT),
+        ("bounce", CaughtOutcome.BOUNCED),
+        ("complaint", CaughtOutcome.COMPLAINED),
+        ("slow", CaughtOutcome.SLOW),
     ]
     assert pauses == [SLOW_SECONDS]
 
@@ -53,12 +53,12 @@ def test_every_letter_is_kept_and_nothing_is_sent() -> None:
 def test_a_greylisted_address_is_put_off_once_and_taken_the_next_time() -> None:
     mailbox = Kept()
     conversation = Catcher(mailbox).open()
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RelayRefused) as caught:
         conversation.offer(letter("greylist@example.com"))
     assert (caught.value.stage, caught.value.permanent, caught.value.code) == ("recipient", False, 451)
     conversation.offer(letter("greylist@example.com"))
     assert conversation.finish() == 250
-    assert [outcome for _, outcome in mailbox.kept] == [Outcome.GREYLISTED, Outcome.CAUGHT]
+    assert [outcome for _, outcome in mailbox.kept] == [CaughtOutcome.GREYLISTED, CaughtOutcome.CAUGHT]
 
 
 def test_a_letter_that_was_taken_back_is_not_kept() -> None:
@@ -66,6 +66,6 @@ def test_a_letter_that_was_taken_back_is_not_kept() -> None:
     conversation = Catcher(mailbox).open()
     conversation.offer(letter("robin@example.com"))
     conversation.abandon()
-    with pytest.raises(Refused):
+    with pytest.raises(RelayRefused):
         conversation.finish()
     assert mailbox.kept == []

@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 
-from frontdesk.mail import Conversation, Lost, Refused
-from frontdesk.mail.smtp import Patience, SmtpMailer
+from frontdesk.mail import Conversation, Lost, RelayRefused
+from frontdesk.mail.smtp import SmtpMailer, SmtpTimeouts
 from frontdesk.relay import parse_relay
 from tests.mail.certificate import CERTIFICATE, KEY
 from tests.mail.relay import Relay, letter, one_fault
 
-PATIENT = Patience(connect=10, greeting=10, command=10, data=10, content=10, verdict=10, goodbye=10)
-IMPATIENT = Patience(connect=10, greeting=0.4, command=0.4, data=0.4, content=0.4, verdict=0.4, goodbye=0.4)
+PATIENT = SmtpTimeouts(connect=10, greeting=10, command=10, data=10, content=10, verdict=10, goodbye=10)
+IMPATIENT = SmtpTimeouts(
+    connect=10, greeting=0.4, command=0.4, data=0.4, content=0.4, verdict=0.4, goodbye=0.4
+)
 
 Outcome = tuple[str, str, bool | None, int | None]
 
@@ -26,7 +28,7 @@ def attempt(relay: Relay, url: str = "smtp://127.0.0.1:{port}", **options: Any) 
     try:
         conversation.offer(letter())
         return ("accepted", "", None, conversation.finish())
-    except Refused as refused:
+    except RelayRefused as refused:
         return ("refused", refused.stage, refused.permanent, refused.code)
     except Lost as lost:
         return ("lost", lost.stage, None, None)
@@ -99,7 +101,7 @@ def test_nobody_there_is_a_definite_failure() -> None:
     with Relay() as relay:
         port = relay.port
     mailer = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{port}"), patience=PATIENT)
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RelayRefused) as caught:
         mailer.open().offer(letter())
     assert (caught.value.stage, caught.value.of_this_letter) == ("connect", False)
     assert caught.value.cause == "ConnectionRefusedError"
@@ -122,7 +124,7 @@ def test_an_address_is_told_to_the_relay_in_brackets(name: str, said: str) -> No
 def test_a_connection_is_used_again_also_after_a_refusal() -> None:
     with Relay(one_fault("rcpt", "4yz", times=1)) as relay:
         conversation = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{relay.port}"), patience=PATIENT).open()
-        with pytest.raises(Refused):
+        with pytest.raises(RelayRefused):
             conversation.offer(letter(1))
         for number in (2, 3):
             conversation.offer(letter(number))
@@ -147,7 +149,7 @@ def test_a_login_that_is_wanted_for_one_recipient_is_no_fault_of_the_relay_once_
         conversation = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{relay.port}"), patience=PATIENT).open()
         found = []
         for number in (1, 2):
-            with pytest.raises(Refused) as caught:
+            with pytest.raises(RelayRefused) as caught:
                 send(conversation, number)
             found.append((caught.value.of_this_letter, caught.value.code, caught.value.permanent))
             send(conversation, number + 10)
@@ -163,7 +165,7 @@ def test_a_new_connection_has_to_earn_its_trust_anew() -> None:
         send(conversation, 1)
         conversation.close()
         relay.plan = one_fault("rcpt", "530")
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(RelayRefused) as caught:
             send(conversation, 2)
         conversation.close()
         assert not caught.value.of_this_letter

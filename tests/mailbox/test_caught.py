@@ -4,8 +4,8 @@ import pytest
 
 from frontdesk.db import Database
 from frontdesk.errors import NotFound
-from frontdesk.invitations.states import State
-from frontdesk.mail import Letter, Mailer, Refused
+from frontdesk.invitations.states import InvitationState
+from frontdesk.mail import Letter, Mailer, RelayRefused
 from frontdesk.mailbox import catcher, clear_messages, get_message, list_messages, read_content
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer
@@ -47,10 +47,10 @@ def test_a_mail_is_read_with_its_headers_decoded() -> None:
 
 @pytest.mark.parametrize(
     ("name", "becomes", "reason"),
-    [("bounce", State.FAILED, "hard_bounce"), ("complaint", State.SENT, "complaint")],
+    [("bounce", InvitationState.FAILED, "hard_bounce"), ("complaint", InvitationState.SENT, "complaint")],
 )
 def test_an_acting_address_is_reported_and_suppressed(
-    api: Api, db: Database, customer: Customer, name: str, becomes: State, reason: str
+    api: Api, db: Database, customer: Customer, name: str, becomes: InvitationState, reason: str
 ) -> None:
     mail = mailed(api, db, customer)
     send(catcher(db, lambda: NOW), f"{name}@example.com", mail.message_id)
@@ -58,9 +58,9 @@ def test_an_acting_address_is_reported_and_suppressed(
 
 
 def test_greylisting_is_remembered_over_processes(db: Database, clock: SetClock) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(RelayRefused):
         send(catcher(db, clock), "greylist@example.com")
-    with pytest.raises(Refused):
+    with pytest.raises(RelayRefused):
         send(catcher(db, clock), "greylist@example.com", "b@mail.example.com")
     assert send(catcher(db, clock), "greylist@example.com") == 250
     with db.read() as tx:

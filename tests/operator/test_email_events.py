@@ -7,7 +7,7 @@ import pytest
 
 from frontdesk.access.scopes import Scope
 from frontdesk.db import Database
-from frontdesk.invitations.states import State
+from frontdesk.invitations.states import InvitationState
 from tests.conftest import Api
 from tests.factories import Customer, make_customer
 from tests.invitations.mails import mailed, state_of, suppressed
@@ -36,7 +36,7 @@ def test_each_event_has_its_own_result_in_order(
     api: Api, operator: Api, db: Database, customer: Customer
 ) -> None:
     one, two, three = (
-        mailed(api, db, customer, number=n, state=State.AMBIGUOUS, losses=1) for n in (1, 2, 3)
+        mailed(api, db, customer, number=n, state=InvitationState.AMBIGUOUS, losses=1) for n in (1, 2, 3)
     )
     told = results(
         operator,
@@ -58,7 +58,11 @@ def test_each_event_has_its_own_result_in_order(
             "message": "must be one of bounced, complained, delayed, delivered",
         }
     ]
-    assert [state_of(db, mail) for mail in (one, two, three)] == [State.SENT, State.FAILED, State.SENT]
+    assert [state_of(db, mail) for mail in (one, two, three)] == [
+        InvitationState.SENT,
+        InvitationState.FAILED,
+        InvitationState.SENT,
+    ]
     assert suppressed(db) == {two.address: "hard_bounce", three.address: "complaint"}
 
 

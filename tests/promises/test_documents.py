@@ -10,7 +10,7 @@ import pytest
 from frontdesk.config import SETTINGS
 from frontdesk.eligibility import Outcome
 from frontdesk.files import FileState
-from frontdesk.invitations import TRANSITIONS, Delivery, State
+from frontdesk.invitations import TRANSITIONS, Delivery, InvitationState
 from tests.conftest import Api
 
 ROOT = Path(__file__).parents[2]
@@ -24,7 +24,7 @@ def test_every_setting_is_documented_with_its_default_and_sentence() -> None:
     assert len(re.findall(r"^\| FRONTDESK_", text, re.MULTILINE)) == len(SETTINGS)
 
 
-@pytest.mark.parametrize("states", [Outcome, State, Delivery, FileState])
+@pytest.mark.parametrize("states", [Outcome, InvitationState, Delivery, FileState])
 def test_every_state_diagram_has_the_states_of_the_code(states: type[StrEnum]) -> None:
     text = (ROOT / "docs/states.md").read_text()
     [diagram] = re.findall(rf"\.{states.__name__}`\)\n\n```mermaid\n(.*?)```", text, re.DOTALL)
@@ -32,7 +32,7 @@ def test_every_state_diagram_has_the_states_of_the_code(states: type[StrEnum]) -
 
 
 def test_the_changes_of_an_invitations_state_are_drawn_as_the_code_has_them() -> None:
-    text = (ROOT / "docs/states.md").read_text().partition("`invitations.State`")[2].partition("```\n\n")[0]
+    text = (ROOT / "docs/states.md").read_text().partition("`invitations.InvitationState`")[2].partition("```\n\n")[0]
     drawn = re.findall(r"^ +(\w+) --> (\w+):", text, re.MULTILINE)
     assert set(drawn) == {(str(start), str(end)) for start, end in TRANSITIONS}
 

@@ -12,7 +12,7 @@ import typer.main
 from frontdesk.access.scopes import Scope
 from frontdesk.cli.app import app
 from frontdesk.db import Database
-from frontdesk.invitations.reports import Effect, Event
+from frontdesk.invitations.reports import Effect, ReportEvent
 from frontdesk.invitations.suppression import SuppressionReason
 from frontdesk.invitations.wording import FILTERS, NAMES
 from frontdesk.mail.catcher import ACTING, SLOW_SECONDS
@@ -49,7 +49,7 @@ def test_the_example_of_events_is_answered_as_the_page_says(api: Api, db: Databa
 def test_the_page_names_every_word_that_one_may_meet() -> None:
     words = [
         *(f"| {effect} |" for effect in Effect),
-        *(f"| {event} |" for event in Event),
+        *(f"| {event} |" for event in ReportEvent),
         *(f"`{reason}`" for reason in SuppressionReason),
         *(f"`{name}@…`" for name in ACTING),
         *(f"`{name}`" for name in FILTERS),

@@ -7,7 +7,7 @@ from typing import Any
 
 from frontdesk import access, plans
 from frontdesk.db import Database, Tx
-from frontdesk.queues import Event, EventType, Taken, ingest
+from frontdesk.queues import EventType, QueueEvent, Taken, ingest
 from frontdesk.queues.tables import duties, encounters
 from tests.factories import NOW
 
@@ -36,12 +36,12 @@ def make_clinic(db: Database, name: str = "Example", *, plan_count: int = 2) -> 
     return Clinic(account.id, group.id, tuple(plan.id for plan in made))
 
 
-def event(id_: str, type_: EventType, seconds: float, **fields: Any) -> Event:
+def event(id_: str, type_: EventType, seconds: float, **fields: Any) -> QueueEvent:
     """An event so many seconds after NOW."""
-    return Event(id_, type_, NOW + timedelta(seconds=seconds), **fields)
+    return QueueEvent(id_, type_, NOW + timedelta(seconds=seconds), **fields)
 
 
-def feed(db: Database, *events: Event) -> list[Taken]:
+def feed(db: Database, *events: QueueEvent) -> list[Taken]:
     """The events as one batch, in a transaction of its own."""
     with db.write() as tx:
         return ingest(tx, events, now=NOW)

@@ -10,7 +10,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from frontdesk.db import Database
-from frontdesk.queues import EventOutcome, EventType, Line, ingest, prune, rebuild, take_lines, take_queues
+from frontdesk.queues import (
+    EventOutcome,
+    EventType,
+    PlanQueue,
+    ingest,
+    prune,
+    rebuild,
+    take_lines,
+    take_queues,
+)
 from frontdesk.queues.tables import encounters, queue_events
 from tests.factories import NOW
 from tests.faults.callers import LONG
@@ -140,7 +149,7 @@ class Told:
     def waits(self, at: float = 100) -> list[int]:
         return [line.info.estimated_wait_seconds for line in self._lines(at)]
 
-    def _lines(self, at: float) -> list[Line]:
+    def _lines(self, at: float) -> list[PlanQueue]:
         with self.db.read() as tx:
             return list(take_lines(tx, self.clinic.account_id, NOW + timedelta(seconds=at)).values())
 

@@ -3,18 +3,18 @@
 import pytest
 
 from frontdesk.deadlines import Deadlines
-from frontdesk.web.exchange import Exchange, Refused
+from frontdesk.web.exchange import HttpError, Request
 from frontdesk.web.negotiation import _accepts_json, _is_json, check_accept, check_json_body
 
 LONG = 30_000
 
 
-def request(**headers: str) -> Exchange:
+def request(**headers: str) -> Request:
     async def receive() -> dict[str, object]:
         return {}
 
     sent = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
-    return Exchange(
+    return Request(
         {"headers": sent, "method": "POST", "path": "/", "query_string": b""}, receive, Deadlines(10)
     )
 
@@ -31,7 +31,7 @@ def request(**headers: str) -> Exchange:
     ],
 )
 def test_an_accept_header_without_json_is_refused_however_long_it_is(accept: str) -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(HttpError):
         check_accept(request(accept=accept))
 
 
@@ -40,6 +40,6 @@ def test_long_headers_are_judged_and_not_remembered() -> None:
     for number in range(5):
         check_accept(request(accept="application/json," + "x/y," * 5_000 + str(number)))
         check_json_body(request(content_type="application/json;" + "a=b;" * 5_000 + str(number)))
-        with pytest.raises(Refused):
+        with pytest.raises(HttpError):
             check_json_body(request(content_type="x" * LONG + str(number)))
     assert (_accepts_json.cache_info().currsize, _is_json.cache_info().currsize) == before

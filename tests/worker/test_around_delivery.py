@@ -4,7 +4,7 @@ import email
 import email.policy
 import re
 
-from frontdesk.invitations.reports import Effect, Event, Report, receive_report
+from frontdesk.invitations.reports import DeliveryReport, Effect, ReportEvent, receive_report
 from frontdesk.invitations.suppression import SuppressionReason, suppress
 from frontdesk.invitations.wording import set_wording
 from frontdesk.mail import Letter, Lost
@@ -69,7 +69,7 @@ def test_a_report_in_time_spares_the_second_copy(post: Post) -> None:
     worker = post.worker(verdict=relay)
     worker.turn()
     with post.db.write() as tx:
-        delivered = Report(relay.taken[0].message_id, Event.DELIVERED)
+        delivered = DeliveryReport(relay.taken[0].message_id, ReportEvent.DELIVERED)
         assert receive_report(tx, delivered, now=post.clock()) is Effect.APPLIED
     post.clock.advance(90_000)
     worker.turn()
@@ -92,7 +92,9 @@ def test_a_bounce_that_overtakes_the_relays_answer_counts(post: Post) -> None:
     def bounces_at_once(step: str, letter: Letter) -> None:
         if step == "finish":
             with post.db.write() as tx:
-                receive_report(tx, Report(letter.message_id, Event.BOUNCED, "5.1.1"), now=post.clock())
+                receive_report(
+                    tx, DeliveryReport(letter.message_id, ReportEvent.BOUNCED, "5.1.1"), now=post.clock()
+                )
 
     post.enrol()
     post.worker(verdict=bounces_at_once).turn()

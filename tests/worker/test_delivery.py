@@ -1,6 +1,6 @@
 from collections.abc import Callable
 
-from frontdesk.mail import Lost, Refused
+from frontdesk.mail import Lost, RelayRefused
 from frontdesk.mail.memory import Verdict
 from tests.worker.conftest import Post
 
@@ -27,7 +27,7 @@ def test_a_refusal_for_now_is_tried_again_later_with_the_same_message_id(
     post: Post, refusing: Refusing
 ) -> None:
     post.enrol()
-    refusal = Refused("recipient", permanent=False, code=451)
+    refusal = RelayRefused("recipient", permanent=False, code=451)
     worker = post.worker(verdict=refusing("offer", refusal))
     worker.turn()
     before = post.row()
@@ -42,7 +42,7 @@ def test_a_refusal_for_now_is_tried_again_later_with_the_same_message_id(
 
 def test_a_refusal_for_good_is_final(post: Post, refusing: Refusing) -> None:
     post.enrol()
-    worker = post.worker(verdict=refusing("finish", Refused("content", permanent=True, code=554)))
+    worker = post.worker(verdict=refusing("finish", RelayRefused("content", permanent=True, code=554)))
     worker.turn()
     post.clock.advance(90_000)
     worker.turn()

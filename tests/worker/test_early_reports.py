@@ -4,16 +4,16 @@ import pytest
 from sqlalchemy import insert, update
 
 from frontdesk.db.races import write_alone
-from frontdesk.invitations.reports import Effect, Event, Report, receive_report
+from frontdesk.invitations.reports import DeliveryReport, Effect, ReportEvent, receive_report
 from frontdesk.invitations.tables import delivery_reports, invitations
-from frontdesk.mail import Letter, Lost, Refused
+from frontdesk.mail import Letter, Lost, RelayRefused
 from tests.worker.conftest import Post
 
-SETTLED = [(Event.DELIVERED, "sent"), (Event.BOUNCED, "failed"), (Event.COMPLAINED, "sent")]
+SETTLED = [(ReportEvent.DELIVERED, "sent"), (ReportEvent.BOUNCED, "failed"), (ReportEvent.COMPLAINED, "sent")]
 
 
-def told(post: Post, event: Event) -> Effect:
-    report = Report(str(post.row()["message_id"]), event)
+def told(post: Post, event: ReportEvent) -> Effect:
+    report = DeliveryReport(str(post.row()["message_id"]), event)
     return write_alone(post.db, lambda tx: receive_report(tx, report, now=post.clock()))
 
 
@@ -44,7 +44,7 @@ def turns(post: Post) -> None:
 
 @pytest.mark.parametrize(("event", "becomes"), SETTLED)
 def test_a_report_that_came_before_a_killed_workers_lease_lapsed_spares_the_second_copy(
-    post: Post, event: Event, becomes: str
+    post: Post, event: ReportEvent, becomes: str
 ) -> None:
     left_offered(post)
     assert told(post, event) is Effect.APPLIED
@@ -66,13 +66,15 @@ def test_what_was_reported_and_not_heeded_before_a_hold_ends_is_heeded_then(post
     post.clock.advance(2_000)
     post.worker().turn()
     assert post.states() == ["ambiguous"]
-    stored(post, Event.DELIVERED)
+    stored(post, ReportEvent.DELIVERED)
     turns(post)
     assert (post.states(), post.mailer.letters) == (["sent"], [])
 
 
 @pytest.mark.parametrize(("event", "becomes"), SETTLED)
-def test_a_repeated_report_settles_what_the_first_could_not(post: Post, event: Event, becomes: str) -> None:
+def test_a_repeated_report_settles_what_the_first_could_not(
+    post: Post, event: ReportEvent, becomes: str
+) -> None:
     left_offered(post)
     post.clock.advance(2_000)
     post.worker().turn()
@@ -84,8 +86,8 @@ def test_a_repeated_report_settles_what_the_first_could_not(post: Post, event: E
 def test_a_report_that_comes_while_the_second_copy_is_refused_for_now_spares_it(post: Post) -> None:
     def refused(step: str, _letter: Letter) -> None:
         if step == "finish":
-            told(post, Event.DELIVERED)
-            raise Refused("content", permanent=False, code=451)
+            told(post, ReportEvent.DELIVERED)
+            raise RelayRefused("content", permanent=False, code=451)
 
     left_offered(post)
     post.clock.advance(2_000)
@@ -97,7 +99,7 @@ def test_a_report_that_comes_while_the_second_copy_is_refused_for_now_spares_it(
     assert (post.states(), post.row()["reason"], post.mailer.letters) == (["sent"], "by_report", [])
 
 
-def stored(post: Post, event: Event) -> None:
+def stored(post: Post, event: ReportEvent) -> None:
     """The report as it stands when it was taken note of while its mail was still offered."""
     row = post.row()
     values = {

@@ -8,7 +8,7 @@ from frontdesk.db import Database
 from frontdesk.invitations import delivery
 from frontdesk.invitations.delivery.forecast import Standing, seconds_until_last
 from frontdesk.invitations.delivery.limits import HOUR_SECONDS, SLICES, Limits, Meter
-from frontdesk.mail import Letter, Refused
+from frontdesk.mail import Letter, RelayRefused
 from tests.worker.conftest import Post
 
 SLICE = HOUR_SECONDS / SLICES
@@ -63,7 +63,7 @@ class Outage:
 
     def __call__(self, step: str, _letter: Letter) -> None:
         if self.down and step == "offer":
-            raise Refused("recipient", permanent=False, code=451)
+            raise RelayRefused("recipient", permanent=False, code=451)
         if step == "finish":
             self.taken.append(self._clock())
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from frontdesk.mail import Letter, Refused
+from frontdesk.mail import Letter, RelayRefused
 from tests.faults.server import wait_until
 from tests.worker.conftest import Post
 
@@ -16,7 +16,7 @@ def test_a_relay_that_is_down_for_a_day_costs_no_attempts_and_the_backlog_goes_w
     post: Post,
 ) -> None:
     post.enrol(20)
-    down = Refused("connect", permanent=False)
+    down = RelayRefused("connect", permanent=False)
 
     def refuse(_step: str, _letter: Letter) -> None:
         raise down
@@ -40,7 +40,7 @@ def test_a_relay_that_is_down_is_left_alone_for_a_while_and_then_asked_with_one_
 
     def refuse(step: str, letter: Letter) -> None:
         asked.append(letter.recipient)
-        raise Refused("greeting", permanent=False, code=554)
+        raise RelayRefused("greeting", permanent=False, code=554)
 
     worker = post.worker(connections=1, verdict=refuse)
     assert worker.turn() > 0
@@ -53,7 +53,7 @@ def test_a_message_that_is_refused_again_and_again_fails_in_the_end(post: Post) 
     post.enrol()
 
     def refuse(_step: str, _letter: Letter) -> None:
-        raise Refused("recipient", permanent=False, code=450)
+        raise RelayRefused("recipient", permanent=False, code=450)
 
     worker = post.worker(verdict=refuse, most_attempts=3)
     for _ in range(5):
@@ -72,7 +72,7 @@ def test_a_relay_that_wants_a_login_fails_no_invitation(post: Post, code: int) -
     post.enrol(3)
 
     def refuse(_step: str, _letter: Letter) -> None:
-        raise Refused("sender", permanent=True, code=code)
+        raise RelayRefused("sender", permanent=True, code=code)
 
     post.worker(connections=1, verdict=refuse).turn()
     assert {(row["state"], row["attempts"]) for row in post.rows()} == {("pending", 0)}
@@ -91,7 +91,7 @@ def test_a_relay_that_wants_a_login_for_one_recipient_does_not_hold_up_the_other
 
     def refuse(step: str, letter: Letter) -> None:
         if letter.recipient == "robin.1@example.com":
-            raise Refused("recipient", permanent=True, code=530, trusted=trusted)
+            raise RelayRefused("recipient", permanent=True, code=530, trusted=trusted)
 
     pauses = 0
     for _ in range(3):
@@ -129,7 +129,7 @@ def test_nothing_personal_is_logged(post: Post) -> None:
     post.enrol(3)
 
     def refuse(_step: str, letter: Letter) -> None:
-        raise Refused("connect", permanent=False)
+        raise RelayRefused("connect", permanent=False)
 
     post.worker(verdict=refuse).turn()
     assert post.log.getvalue()

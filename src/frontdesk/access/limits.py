@@ -29,7 +29,7 @@ class _Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
+class RequestAllowance:
     """`remaining` requests of this minute, as this process knows (others may have spent some of them since);
     `reset_seconds` until the minute is over."""
 
@@ -47,7 +47,7 @@ class RequestLimits:
         self._blocks: dict[int, _Block] = {}
         self._locks: dict[int, asyncio.Lock] = {}
 
-    async def admit(self, caller: Caller) -> Allowance | None:
+    async def admit(self, caller: Caller) -> RequestAllowance | None:
         """Raises RateLimited when the client has had its requests of this minute."""
         limit = caller.requests_per_minute
         if limit is None:
@@ -64,7 +64,7 @@ class RequestLimits:
                     "The client has used its requests of this minute.", retry_after_seconds=60 - second
                 )
             block.left -= 1
-            return Allowance(limit, block.left + block.free, 60 - second)
+            return RequestAllowance(limit, block.left + block.free, 60 - second)
 
     def _refill(self, block: _Block, client: int, limit: int) -> None:
         block.left, block.free = write_alone(

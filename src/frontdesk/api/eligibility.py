@@ -5,7 +5,7 @@ import orjson
 from frontdesk.app import App
 from frontdesk.eligibility import Enrolled, Outcome, Submission, parse_member
 from frontdesk.invitations import Delivery
-from frontdesk.web.exchange import Answer, Exchange, Header, name_list
+from frontdesk.web.exchange import Header, Request, Response, name_list
 from frontdesk.web.json_body import parse_json_object
 
 _INVITATION = {
@@ -14,7 +14,7 @@ _INVITATION = {
 }
 
 
-async def post(app: App, exchange: Exchange) -> Answer:
+async def post(app: App, exchange: Request) -> Response:
     """`POST /v2/plans/:plan_id/eligibility`: 201 created, 200 matched. Raises NotFound, Invalid, Unavailable."""
     plan_id = exchange.path_id("plan_id")
     body = parse_json_object(await exchange.body())
@@ -24,7 +24,7 @@ async def post(app: App, exchange: Exchange) -> Answer:
         Submission(caller.account_id, plan_id, record, caller.client_id, exchange.request_id)
     )
     status = 201 if enrolled.outcome is Outcome.CREATED else 200
-    return Answer(status, orjson.dumps(enrolled.answer), _headers(enrolled, record.ignored))
+    return Response(status, orjson.dumps(enrolled.answer), _headers(enrolled, record.ignored))
 
 
 def _headers(enrolled: Enrolled, ignored: tuple[str, ...]) -> tuple[Header, ...]:

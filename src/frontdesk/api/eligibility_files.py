@@ -14,9 +14,9 @@ from frontdesk.errors import Fault, Invalid
 from frontdesk.files import (
     Asked,
     EligibilityFile,
+    FileMode,
     Format,
     NewFile,
-    Purpose,
     Upload,
     WrongState,
     approve_file,
@@ -28,7 +28,7 @@ from frontdesk.files import (
     report_json_lines,
     undo_file,
 )
-from frontdesk.web.exchange import Answer, Exchange, Refused
+from frontdesk.web.exchange import HttpError, Request, Response
 
 Value = TypeVar("Value")
 
@@ -41,12 +41,12 @@ _FORMATS = {
     "application/x-ndjson": Format.JSON_LINES,
     "application/edi-x12": Format.X12,
 }
-_MODES = {"change": Purpose.CHANGE, "full": Purpose.FULL}
+_MODES = {"change": FileMode.CHANGE, "full": FileMode.FULL}
 _TRUTHS = {"true": True, "false": False}
 _ENCODING = re.compile(r"[A-Za-z0-9._-]{1,32}")
 
 
-async def post(app: App, exchange: Exchange) -> Answer:
+async def post(app: App, exchange: Request) -> Response:
     """`POST /v2/plans/:plan_id/eligibility-files`: 202 and the file, which waits for a worker. Raises NotFound, Invalid."""
     new = _new_file(exchange)
     asked = _asked(app, exchange)
@@ -65,13 +65,13 @@ async def post(app: App, exchange: Exchange) -> Answer:
     return _taken(app, file)
 
 
-async def show(app: App, exchange: Exchange) -> Answer:
+async def show(app: App, exchange: Request) -> Response:
     """`GET …/eligibility-files/:id`: state, progress and counts. Raises NotFound."""
     file = await app.read_in_thread(partial(_find, app, exchange))
-    return Answer(200, _body(app, file), ((b"cache-control", b"no-store"),))
+    return Response(200, _body(app, file), ((b"cache-control", b"no-store"),))
 
 
-async def report(app: App, exchange: Exchange) -> Answer:
+async def report(app: App, exchange: Request) -> Response:
     """`GET …/eligibility-files/:id/report`: a line per row, as JSON lines or CSV; what is there so far. Raises NotFound."""
     faults: list[Fault] = []
     as_csv = _choice(exchange.query("format"), "format", values={"csv": True, "jsonl": False}, faults=faults)
@@ -82,22 +82,22 @@ async def report(app: App, exchange: Exchange) -> Answer:
     kind = b"text/csv; charset=utf-8" if as_csv else b"application/x-ndjson"
     name = b'attachment; filename="report-%d.%s"' % (file.id, b"csv" if as_csv else b"jsonl")
     headers = ((b"cache-control", b"no-store"), (b"content-disposition", name))
-    return Answer(200, b"", headers, kind, _in_threads(app, pieces))
+    return Response(200, b"", headers, kind, _in_threads(app, pieces))
 
 
-async def approve(app: App, exchange: Exchange) -> Answer:
+async def approve(app: App, exchange: Request) -> Response:
     """`POST …/eligibility-files/:id/approve`: a held file ends whom it does not name. Raises NotFound, Invalid."""
     file = await _decided(app, exchange, approve_file)
-    return Answer(200, _body(app, file), ((b"cache-control", b"no-store"),))
+    return Response(200, _body(app, file), ((b"cache-control", b"no-store"),))
 
 
-async def cancel(app: App, exchange: Exchange) -> Answer:
+async def cancel(app: App, exchange: Request) -> Response:
     """`POST …/eligibility-files/:id/cancel`: one that waits or is held goes no further. Raises NotFound, Invalid."""
     file = await _decided(app, exchange, cancel_file)
-    return Answer(200, _body(app, file), ((b"cache-control", b"no-store"),))
+    return Response(200, _body(app, file), ((b"cache-control", b"no-store"),))
 
 
-async def undo(app: App, exchange: Exchange) -> Answer:
+async def undo(app: App, exchange: Request) -> Response:
     """`POST …/eligibility-files/:id/undo`: 202 and a file of its own that takes back. Raises NotFound, Invalid."""
     return _taken(app, await _decided(app, exchange, undo_file))
 
@@ -110,7 +110,7 @@ class _Deed(Protocol):
     ) -> EligibilityFile: ...
 
 
-async def _decided(app: App, exchange: Exchange, deed: _Deed) -> EligibilityFile:
+async def _decided(app: App, exchange: Request, deed: _Deed) -> EligibilityFile:
     plan_id, file_id = _path_ids(exchange)
     account_id, asked = exchange.caller.account_id, _asked(app, exchange)
 
@@ -124,7 +124,7 @@ async def _decided(app: App, exchange: Exchange, deed: _Deed) -> EligibilityFile
         raise Invalid([Fault("state", "wrong_state", error.detail)]) from None
 
 
-def _new_file(exchange: Exchange) -> NewFile:
+def _new_file(exchange: Request) -> NewFile:
     """What the query and Content-Type say of the file. Raises NotFound, Refused, Invalid with every fault.
 
     A parameter that is not known may be a misspelt `dry_run`, so it is not passed over.
@@ -132,7 +132,7 @@ def _new_file(exchange: Exchange) -> NewFile:
     asked = exchange.query("format", "mode", "dry_run", "encoding", strict=True)
     media = (exchange.header(b"content-type") or "").partition(";")[0].strip().lower()
     if media.startswith("multipart/"):
-        raise Refused("unsupported_media_type", "Send the file itself as the body, not in a form.")
+        raise HttpError("unsupported_media_type", "Send the file itself as the body, not in a form.")
     faults: list[Fault] = []
     format_ = _choice(asked, "format", values={str(member): member for member in Format}, faults=faults)
     mode = _choice(asked, "mode", values=_MODES, faults=faults)
@@ -147,7 +147,7 @@ def _new_file(exchange: Exchange) -> NewFile:
         plan_id=exchange.path_id("plan_id"),
         format=format_ or _FORMATS.get(media),
         encoding=encoding,
-        mode=mode or Purpose.CHANGE,
+        mode=mode or FileMode.CHANGE,
         dry_run=dry_run or False,
     )
 
@@ -167,16 +167,16 @@ def _begin(app: App, new: NewFile, asked: Asked) -> EligibilityFile:
         return begin_file(tx, new, asked)
 
 
-def _asked(app: App, exchange: Exchange) -> Asked:
+def _asked(app: App, exchange: Request) -> Asked:
     return Asked(exchange.caller.client_id, exchange.request_id, app.clock())
 
 
-def _path_ids(exchange: Exchange) -> tuple[int, int]:
+def _path_ids(exchange: Request) -> tuple[int, int]:
     """Of the plan and of the file. Raises NotFound."""
     return exchange.path_id("plan_id"), exchange.path_id("file_id", of="eligibility file")
 
 
-def _find(app: App, exchange: Exchange) -> EligibilityFile:
+def _find(app: App, exchange: Request) -> EligibilityFile:
     plan_id, file_id = _path_ids(exchange)
     account_id = exchange.caller.account_id
     return app.db.ask(lambda tx: get_file(tx, file_id, account_id=account_id, plan_id=plan_id))
@@ -186,10 +186,10 @@ def _address(app: App, file: EligibilityFile) -> str:
     return f"{app.config.base_url}/v2/plans/{file.plan_id}/eligibility-files/{file.id}"
 
 
-def _taken(app: App, file: EligibilityFile) -> Answer:
+def _taken(app: App, file: EligibilityFile) -> Response:
     """A new file: 202, and where it is."""
     location = (b"location", _address(app, file).encode())
-    return Answer(202, _body(app, file), (location, (b"cache-control", b"no-store")))
+    return Response(202, _body(app, file), (location, (b"cache-control", b"no-store")))
 
 
 def _body(app: App, file: EligibilityFile) -> bytes:

@@ -7,27 +7,27 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from frontdesk.app import App
 from frontdesk.db import migrate
 from frontdesk.errors import Unavailable
-from frontdesk.web.exchange import Answer, Exchange
+from frontdesk.web.exchange import Request, Response
 
 _PLAIN = ((b"cache-control", b"no-store"),)
 
 
-async def alive(_app: App, _exchange: Exchange) -> Answer:
+async def alive(_app: App, _exchange: Request) -> Response:
     """The process answers; nothing else is asked."""
-    return Answer(200, b'{"status":"ok"}', _PLAIN)
+    return Response(200, b'{"status":"ok"}', _PLAIN)
 
 
-async def ready(app: App, _exchange: Exchange) -> Answer:
+async def ready(app: App, _exchange: Request) -> Response:
     """The database answers and has the schema that this version needs. Raises Unavailable."""
     revision = await app.probes.get("revision", lambda: migrate.current(app.db))
     if revision != migrate.head():
         raise Unavailable("The database needs migrating: run frontdesk migrate.")
-    return Answer(200, json.dumps({"status": "ready", "revision": revision}).encode(), _PLAIN)
+    return Response(200, json.dumps({"status": "ready", "revision": revision}).encode(), _PLAIN)
 
 
-async def metrics(app: App, _exchange: Exchange) -> Answer:
+async def metrics(app: App, _exchange: Request) -> Response:
     """Prometheus text, added up over all worker processes of this server."""
-    return Answer(
+    return Response(
         200,
         await app.read_in_thread(lambda: generate_latest(app.registry)),
         _PLAIN,

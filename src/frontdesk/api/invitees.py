@@ -11,7 +11,7 @@ from frontdesk.db import Tx
 from frontdesk.db.races import write_alone
 from frontdesk.invitations.links import find_landing, find_unsubscriber, registration_link
 from frontdesk.invitations.suppression import SuppressionReason, suppress
-from frontdesk.web.exchange import Answer, Exchange
+from frontdesk.web.exchange import Request, Response
 from frontdesk.web.page import PRIVATE, page_answer
 
 _ASK = Markup(
@@ -29,7 +29,7 @@ _NOTHING = Markup(
 )
 
 
-async def register(app: App, exchange: Exchange) -> Answer:
+async def register(app: App, exchange: Request) -> Response:
     """`GET /register/:token`: on to the account's own page, for mails that were written before it had one."""
     token = exchange.path_parameters["token"]
     landing = await app.read_in_thread(lambda: app.db.ask(lambda tx: find_landing(tx, token)))
@@ -40,15 +40,15 @@ async def register(app: App, exchange: Exchange) -> Answer:
     link = registration_link(
         base_url=app.config.base_url, registration_url=landing.registration_url, token=token
     )
-    return Answer(303, b"", ((b"location", link.encode()), *PRIVATE))
+    return Response(303, b"", ((b"location", link.encode()), *PRIVATE))
 
 
-async def ask_to_unsubscribe(_app: App, _exchange: Exchange) -> Answer:
+async def ask_to_unsubscribe(_app: App, _exchange: Request) -> Response:
     """`GET /unsubscribe/:token`: a page with a button. Programs that follow every link change nothing by it."""
     return page_answer("Get no more invitations?", _ASK)
 
 
-async def unsubscribe(app: App, exchange: Exchange) -> Answer:
+async def unsubscribe(app: App, exchange: Request) -> Response:
     """`POST /unsubscribe/:token`: the button, or one click in a mail program (RFC 8058)."""
     await exchange.body()
     token = exchange.path_parameters["token"]
@@ -62,11 +62,11 @@ async def unsubscribe(app: App, exchange: Exchange) -> Answer:
     return page_answer("You will get no more invitations", _DONE)
 
 
-def _unsubscribe(app: App, exchange: Exchange, tx: Tx, token: str) -> bool:
+def _unsubscribe(app: App, exchange: Request, tx: Tx, token: str) -> bool:
     found, now = find_unsubscriber(tx, token), app.clock()
     if found is None or not suppress(tx, found.address, SuppressionReason.UNSUBSCRIBE, now=now):
         return False
-    entry = audit.Entry(
+    entry = audit.AuditEntry(
         action="suppression.added",
         actor="unsubscribe-link",
         request_id=exchange.request_id,

@@ -20,27 +20,27 @@ from frontdesk.app import App
 from frontdesk.db import Tx
 from frontdesk.db.races import write_alone
 from frontdesk.errors import RateLimited
-from frontdesk.web.exchange import Answer, Exchange, Header
+from frontdesk.web.exchange import Header, Request, Response
 
 NO_STORE: tuple[Header, ...] = ((b"cache-control", b"no-store"), (b"pragma", b"no-cache"))
 
 _STATUS = {"invalid_client": 401, "rate_limited": 429}
 
 Result = TypeVar("Result")
-Work = Callable[[App, Exchange, dict[str, str]], Coroutine[Any, Any, Answer]]
+Work = Callable[[App, Request, dict[str, str]], Coroutine[Any, Any, Response]]
 
 
-async def issue(app: App, exchange: Exchange) -> Answer:
+async def issue(app: App, exchange: Request) -> Response:
     """An access token for a client that proves itself; narrower scopes than the client's may be asked for."""
     return await _answered(app, exchange, _issue)
 
 
-async def revoke(app: App, exchange: Exchange) -> Answer:
+async def revoke(app: App, exchange: Request) -> Response:
     """End one of the client's own tokens; one that is unknown, or another client's, is answered alike."""
     return await _answered(app, exchange, _revoke)
 
 
-async def _issue(app: App, exchange: Exchange, form: dict[str, str]) -> Answer:
+async def _issue(app: App, exchange: Request, form: dict[str, str]) -> Response:
     client = await _authenticated(app, exchange, form)
     grant = form.get("grant_type")
     if grant is None:
@@ -56,10 +56,10 @@ async def _issue(app: App, exchange: Exchange, form: dict[str, str]) -> Answer:
         "scope": scope_text(scopes),
         "created_at": int(now.timestamp()),
     }
-    return Answer(200, json.dumps(body).encode())
+    return Response(200, json.dumps(body).encode())
 
 
-async def _revoke(app: App, exchange: Exchange, form: dict[str, str]) -> Answer:
+async def _revoke(app: App, exchange: Request, form: dict[str, str]) -> Response:
     """A token_type_hint changes nothing: there is one type of token (RFC 7009 lets the server ignore it)."""
     client = await _authenticated(app, exchange, form)
     token = form.get("token")
@@ -67,17 +67,17 @@ async def _revoke(app: App, exchange: Exchange, form: dict[str, str]) -> Answer:
         raise OAuthError("invalid_request", "token is missing.")
     await _write(app, lambda tx: revoke_token(tx, client, token))
     app.tokens.forget(token)
-    return Answer(200)
+    return Response(200)
 
 
-async def _answered(app: App, exchange: Exchange, work: Work) -> Answer:
+async def _answered(app: App, exchange: Request, work: Work) -> Response:
     exchange.extra_headers = NO_STORE  # also on the problems that the door answers with
     try:
         form = await read_form(exchange)
         return await app.in_time(work(app, exchange, form))
     except OAuthError as error:
         body = {"error": error.code, "error_description": error.description}
-        return Answer(_STATUS.get(error.code, 400), json.dumps(body).encode(), error.headers)
+        return Response(_STATUS.get(error.code, 400), json.dumps(body).encode(), error.headers)
 
 
 def _asked_scopes(form: dict[str, str], client: ApiClient) -> frozenset[Scope]:
@@ -90,7 +90,7 @@ def _asked_scopes(form: dict[str, str], client: ApiClient) -> frozenset[Scope]:
     return asked
 
 
-async def _authenticated(app: App, exchange: Exchange, form: dict[str, str]) -> ApiClient:
+async def _authenticated(app: App, exchange: Request, form: dict[str, str]) -> ApiClient:
     client_id, secret = read_credentials(exchange, form)
     address, now = exchange.address(app.config.trusted_proxies), app.clock()
 

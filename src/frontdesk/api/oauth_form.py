@@ -10,7 +10,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 
 from frontdesk.errors import Malformed
 from frontdesk.text import Rejected, refuse_control_characters
-from frontdesk.web.exchange import Exchange, Header, Refused
+from frontdesk.web.exchange import Header, HttpError, Request
 from frontdesk.web.json_body import parse_json_object
 
 URLENCODED, MULTIPART, JSON = "application/x-www-form-urlencoded", "multipart/form-data", "application/json"
@@ -37,7 +37,7 @@ def invalid_client(description: str) -> OAuthError:
     return OAuthError("invalid_client", description, (b"www-authenticate", b'Basic realm="frontdesk"'))
 
 
-async def read_form(exchange: Exchange) -> dict[str, str]:
+async def read_form(exchange: Request) -> dict[str, str]:
     """The parameters that were sent; one without a value counts as not sent (RFC 6749, section 3.2).
 
     Raises OAuthError, and Refused(415) for what is neither a form nor JSON.
@@ -46,7 +46,7 @@ async def read_form(exchange: Exchange) -> dict[str, str]:
     media = declared.partition(";")[0].strip().lower()
     encoding = (exchange.header(b"content-encoding") or "identity").strip().lower()
     if media not in (URLENCODED, MULTIPART, JSON) or encoding != "identity":
-        raise Refused(
+        raise HttpError(
             "unsupported_media_type", "Send a form (multipart or urlencoded) or JSON, not compressed."
         )
     raw = await exchange.body()
@@ -57,7 +57,7 @@ async def read_form(exchange: Exchange) -> dict[str, str]:
     return _unambiguous([(name, value) for name, value in pairs if name in PARAMETERS])
 
 
-def read_credentials(exchange: Exchange, form: dict[str, str]) -> tuple[str, str]:
+def read_credentials(exchange: Request, form: dict[str, str]) -> tuple[str, str]:
     """client_id and client_secret, from HTTP Basic or the form. Raises OAuthError when they are missing or sent in both."""
     if exchange.times_sent(b"authorization") > 1:
         raise OAuthError("invalid_request", "There are two Authorization headers.")

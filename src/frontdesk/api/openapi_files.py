@@ -7,8 +7,8 @@ from frontdesk.api import openapi_file_examples as examples
 from frontdesk.api.openapi_headers import HEADERS, OF_LIMITED_CLIENTS, header_refs
 from frontdesk.api.openapi_operations import Operation
 from frontdesk.api.openapi_schemas import ref
-from frontdesk.files import FileState, Format, Purpose
-from frontdesk.files.jobs import Step
+from frontdesk.files import FileMode, FileState, Format
+from frontdesk.files.jobs import FileStep
 from frontdesk.files.report import COLUMNS
 from frontdesk.files.rows import FILE_FAULTS, ROW_FAULTS
 from frontdesk.files.shown import ORDER
@@ -175,11 +175,11 @@ def _fields() -> Json:
         "state": _said("`held`: a person has to approve it.", {"enum": [str(state) for state in FileState]}),
         "step": _said(
             "What is done now or was done last: read it through, apply its rows, end whom a full file does not name.",
-            {"enum": [str(step) for step in Step]},
+            {"enum": [str(step) for step in FileStep]},
         ),
         "mode": _said(
             "An 834 says its own. `compare`: differences are reported, nothing is written.",
-            {"enum": [str(purpose) for purpose in Purpose]},
+            {"enum": [str(purpose) for purpose in FileMode]},
         ),
         "dry_run": _said("Whether nothing is written.", {"type": "boolean"}),
         "format": {

@@ -20,7 +20,7 @@ from frontdesk.plans import (
     list_plans,
     parse_plan_patch,
 )
-from frontdesk.web.exchange import Answer, Exchange, Header, Refused, name_list
+from frontdesk.web.exchange import Header, HttpError, Request, Response, name_list
 from frontdesk.web.json_body import parse_json_object
 
 LARGEST_PAGE = 1000
@@ -31,7 +31,7 @@ _TAG = re.compile(r'"v([0-9]{1,9})(?:\.[0-9a-f]+)?"')
 _ECHOED = ("id", "type", "active", "created_at")
 
 
-async def list_(app: App, exchange: Exchange) -> Answer:
+async def list_(app: App, exchange: Request) -> Response:
     """`GET /v2/plans`: all of the account's plans by id, with their queues."""
     asked = exchange.query("external_id", "page[size]", "page[after]")
     size, after = _page(asked)
@@ -59,7 +59,7 @@ async def list_(app: App, exchange: Exchange) -> Answer:
     return _read_answer(exchange, page, links=links)
 
 
-async def show(app: App, exchange: Exchange) -> Answer:
+async def show(app: App, exchange: Request) -> Response:
     """`GET /v2/plans/:plan_id`: the same envelope with one plan. Raises NotFound."""
     plan_id = exchange.path_id("plan_id")
     account_id = exchange.caller.account_id
@@ -72,7 +72,7 @@ async def show(app: App, exchange: Exchange) -> Answer:
     return _read_answer(exchange, page, links={"self": app.config.base_url + exchange.target})
 
 
-async def change(app: App, exchange: Exchange) -> Answer:
+async def change(app: App, exchange: Request) -> Response:
     """`PATCH /v2/plans/:plan_id`: name, description, external_id; absent keeps. Raises NotFound, Invalid, Conflict."""
     plan_id = exchange.path_id("plan_id")
     patch = parse_plan_patch(parse_json_object(await exchange.body()), strict=exchange.prefers_strict())
@@ -82,7 +82,7 @@ async def change(app: App, exchange: Exchange) -> Answer:
         # Locked, so that parallel changes follow each other: only who sent If-Match can be told that a copy is stale.
         before = get_plan(tx, exchange.caller.account_id, plan_id, lock=True)
         if if_match is not None and not _matches(if_match, before.version):
-            raise Refused("precondition_failed", "The plan has changed since it was read.")
+            raise HttpError("precondition_failed", "The plan has changed since it was read.")
         return _patched(tx, exchange=exchange, before=before, patch=patch, now=app.clock())
 
     try:
@@ -90,15 +90,15 @@ async def change(app: App, exchange: Exchange) -> Answer:
     except Conflict:
         if if_match is None:
             raise
-        raise Refused("precondition_failed", "The plan has changed since it was read.") from None
+        raise HttpError("precondition_failed", "The plan has changed since it was read.") from None
     body = {"links": {"self": app.config.base_url + exchange.target}, "data": [plan_body(plan)]}
     headers: tuple[Header, ...] = ((b"etag", b'"v%d"' % plan.version),)
     if patch.ignored:
         headers += ((b"ignored-fields", name_list(patch.ignored)),)
-    return Answer(200, encode(body).encode(), headers)
+    return Response(200, encode(body).encode(), headers)
 
 
-def _patched(tx: Tx, *, exchange: Exchange, before: Plan, patch: PlanPatch, now: datetime) -> Plan:
+def _patched(tx: Tx, *, exchange: Request, before: Plan, patch: PlanPatch, now: datetime) -> Plan:
     """The plan with the patch applied and an audit entry, if it changes anything. Raises Invalid, Conflict."""
     caller = exchange.caller
     taken = find_taken(tx, before, patch.changes)
@@ -107,7 +107,7 @@ def _patched(tx: Tx, *, exchange: Exchange, before: Plan, patch: PlanPatch, now:
         raise Invalid(faults)
     plan = change_plan(tx, caller.account_id, before.id, changes=patch.changes)
     if plan.version != before.version:
-        entry = audit.Entry(
+        entry = audit.AuditEntry(
             action="plan.changed",
             actor=caller.client_id,
             request_id=exchange.request_id,
@@ -119,12 +119,12 @@ def _patched(tx: Tx, *, exchange: Exchange, before: Plan, patch: PlanPatch, now:
     return plan
 
 
-def _read_answer(exchange: Exchange, page: Page, *, links: dict[str, str]) -> Answer:
+def _read_answer(exchange: Request, page: Page, *, links: dict[str, str]) -> Response:
     headers = ((b"etag", page.tag), (b"cache-control", b"private, no-cache"))
     known = exchange.header(b"if-none-match")
     if known is not None and (known.strip() == "*" or page.tag.decode() in known):
-        return Answer(304, b"", headers)
-    return Answer(200, b'{"links":%s,"data":%s}' % (json.dumps(links).encode(), page.data), headers)
+        return Response(304, b"", headers)
+    return Response(200, b'{"links":%s,"data":%s}' % (json.dumps(links).encode(), page.data), headers)
 
 
 def _page(asked: dict[str, str]) -> tuple[int | None, int]:

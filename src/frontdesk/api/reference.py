@@ -11,7 +11,7 @@ from frontdesk.app import App
 from frontdesk.eligibility.parse import FAULT_CODES, WARNINGS
 from frontdesk.errors import NotFound
 from frontdesk.invitations import REASONS
-from frontdesk.web.exchange import Answer, Exchange, Header
+from frontdesk.web.exchange import Header, Request, Response
 from frontdesk.web.problems import PROBLEMS
 
 ASSETS = {
@@ -23,28 +23,28 @@ ASSETS = {
 _CACHED: Header = (b"cache-control", b"public, max-age=3600")
 
 
-async def document(app: App, _exchange: Exchange) -> Answer:
+async def document(app: App, _exchange: Request) -> Response:
     """`GET /openapi.json`."""
-    return Answer(200, _document(app.config.base_url), (_CACHED,))
+    return Response(200, _document(app.config.base_url), (_CACHED,))
 
 
-async def page(app: App, _exchange: Exchange) -> Answer:
+async def page(app: App, _exchange: Request) -> Response:
     """`GET /docs`: the page, allowed to load from and talk to this service and nobody else."""
-    return Answer(200, _file("page.html"), (_policy(app.config.base_url),), b"text/html; charset=utf-8")
+    return Response(200, _file("page.html"), (_policy(app.config.base_url),), b"text/html; charset=utf-8")
 
 
-async def asset(_app: App, exchange: Exchange) -> Answer:
+async def asset(_app: App, exchange: Request) -> Response:
     """`GET /docs/:asset`: one of the page's files. Raises NotFound."""
     known = ASSETS.get(exchange.path_parameters["asset"])
     if known is None:
         raise NotFound("There is nothing at this address.")
     path, content_type = known
-    return Answer(200, _file(path), (_CACHED,), content_type.encode())
+    return Response(200, _file(path), (_CACHED,), content_type.encode())
 
 
-async def problems(app: App, _exchange: Exchange) -> Answer:
+async def problems(app: App, _exchange: Request) -> Response:
     """`GET /problems`: what the `type` of every problem points at."""
-    return Answer(200, _problems_page(), (_policy(app.config.base_url),), b"text/html; charset=utf-8")
+    return Response(200, _problems_page(), (_policy(app.config.base_url),), b"text/html; charset=utf-8")
 
 
 def _policy(base_url: str) -> Header:

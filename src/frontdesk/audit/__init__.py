@@ -11,7 +11,7 @@ from frontdesk.db import Tx
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class AuditEntry:
     """One deed. `actor` is an API client's client_id, or `cli:` and a login name. `detail` holds names and ids only."""
 
     action: str
@@ -22,7 +22,7 @@ class Entry:
     detail: dict[str, Any] | None = None
 
 
-def record(tx: Tx, entries: Sequence[Entry], *, now: datetime) -> None:
+def record(tx: Tx, entries: Sequence[AuditEntry], *, now: datetime) -> None:
     """Add the entries to the audit trail."""
     at = stored_time(now)
     store.insert_entries(

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from frontdesk.access import Account, create_account, list_accounts
-from frontdesk.cli.installation import Deed, ask, change
+from frontdesk.cli.installation import CommandContext, ask, change
 from frontdesk.cli.options import Json, read_text
 from frontdesk.cli.output import show_list, show_one
 from frontdesk.clock import wire_time
@@ -22,7 +22,7 @@ def create(name: Annotated[str, typer.Option(help="Name of the account.")], as_j
     Example: frontdesk account create --name "Example Health"
     """
 
-    def work(deed: Deed) -> Account:
+    def work(deed: CommandContext) -> Account:
         account = create_account(deed.tx, name=read_text("name", name), now=deed.now)
         deed.record("account.created", account_id=account.id, subject_id=account.id)
         return account

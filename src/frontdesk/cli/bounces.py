@@ -10,7 +10,7 @@ from typing import Annotated, BinaryIO
 
 import typer
 
-from frontdesk.cli.installation import Deed, change_in, migrated_database
+from frontdesk.cli.installation import CommandContext, change_in, migrated_database
 from frontdesk.cli.options import Json
 from frontdesk.cli.output import fail, print_json, say, settings
 from frontdesk.invitations.bounces import parse_report, split_mailbox
@@ -54,7 +54,7 @@ def read(
     )
 
 
-def _receive(deed: Deed, messages: Sequence[bytes]) -> list[str]:
+def _receive(deed: CommandContext, messages: Sequence[bytes]) -> list[str]:
     effects: list[str] = []
     for report in map(parse_report, messages):
         effect = None if report is None else receive_report(deed.tx, report, now=deed.now)

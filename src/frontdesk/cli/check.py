@@ -8,7 +8,7 @@ from frontdesk.cli.installation import opened_database
 from frontdesk.cli.options import Json
 from frontdesk.cli.output import FAILED, print_json, say
 from frontdesk.config import ConfigError, read_config
-from frontdesk.db.checks import Problem, problems
+from frontdesk.db.checks import CheckFailure, problems
 from frontdesk.errors import FrontdeskError
 
 
@@ -32,14 +32,14 @@ def check(as_json: Json = False) -> None:
         raise typer.Exit(FAILED)
 
 
-def _problems() -> list[Problem]:
+def _problems() -> list[CheckFailure]:
     try:
         config = read_config(os.environ)
     except ConfigError as error:
         mend = "Correct or remove this variable in the environment."
-        return [Problem(line, mend) for line in str(error).splitlines()]
+        return [CheckFailure(line, mend) for line in str(error).splitlines()]
     try:
         with opened_database(config) as db:
             return problems(db, config)
     except FrontdeskError as error:
-        return [Problem(error.detail, "Correct FRONTDESK_DATABASE_URL, or make the database reachable.")]
+        return [CheckFailure(error.detail, "Correct FRONTDESK_DATABASE_URL, or make the database reachable.")]

@@ -13,7 +13,7 @@ from frontdesk.access import (
     revoke_client,
     rotate_secret,
 )
-from frontdesk.cli.installation import Deed, ask, change
+from frontdesk.cli.installation import CommandContext, ask, change
 from frontdesk.cli.options import AccountId, ClientId, Json, OnlyAccount, read_text
 from frontdesk.cli.output import show_list, show_one
 from frontdesk.clock import wire_time
@@ -48,7 +48,7 @@ def create(
     Example: frontdesk client create --account 1 --name "Nightly upload" --scope plans:read --scope eligibility:write
     """
 
-    def work(deed: Deed) -> tuple[ApiClient, str]:
+    def work(deed: CommandContext) -> tuple[ApiClient, str]:
         client, secret = create_client(
             deed.tx,
             account_id=account,
@@ -83,7 +83,7 @@ def rotate(client_id: ClientId, as_json: Json = False) -> None:
     Example: frontdesk client rotate 0f3a5c7e9b1d2f4a6c8e0b2d4f6a8c0e
     """
 
-    def work(deed: Deed) -> tuple[ApiClient, str]:
+    def work(deed: CommandContext) -> tuple[ApiClient, str]:
         secret = rotate_secret(deed.tx, read_text("CLIENT_ID", client_id), now=deed.now)
         client = get_client(deed.tx, read_text("CLIENT_ID", client_id))
         deed.record(
@@ -102,7 +102,7 @@ def revoke(client_id: ClientId, as_json: Json = False) -> None:
     Example: frontdesk client revoke 0f3a5c7e9b1d2f4a6c8e0b2d4f6a8c0e
     """
 
-    def work(deed: Deed) -> ApiClient:
+    def work(deed: CommandContext) -> ApiClient:
         before = get_client(deed.tx, read_text("CLIENT_ID", client_id))
         if before.revoked_at is not None:
             return before

@@ -8,11 +8,11 @@ from urllib.parse import urlsplit
 import typer
 
 from frontdesk.access import get_account
-from frontdesk.cli.installation import Deed, ask, change
+from frontdesk.cli.installation import CommandContext, ask, change
 from frontdesk.cli.options import AccountId, Json, read_optional_text
 from frontdesk.cli.output import MISUSED, fail, show_one
 from frontdesk.db import Tx
-from frontdesk.eligibility.values import Reading, read_email
+from frontdesk.eligibility.values import FieldContext, read_email
 from frontdesk.errors import Fault, Invalid
 from frontdesk.invitations import Deliverability, get_deliverability, set_deliverability
 from frontdesk.text import ENCODED_WORD, Rejected
@@ -80,7 +80,7 @@ def _changed(account: int, plain: Mapping[str, object], texts: Mapping[str, str 
             status=MISUSED,
         )
 
-    def work(deed: Deed) -> Deliverability:
+    def work(deed: CommandContext) -> Deliverability:
         changes = given | _texts(texts)
         get_account(deed.tx, account)
         settings = set_deliverability(deed.tx, account, **changes)
@@ -131,7 +131,7 @@ def _address(text: str) -> str | None:
     if not text.strip():
         return None
     try:
-        return read_email(text, Reading(today=""))
+        return read_email(text, FieldContext(today=""))
     except Rejected as rejected:
         raise Invalid([Fault("sender_address", rejected.code, rejected.message)]) from None
 

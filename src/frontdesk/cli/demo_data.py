@@ -13,7 +13,7 @@ from frontdesk.access import (
     list_clients,
     rotate_secret,
 )
-from frontdesk.cli.installation import Deed
+from frontdesk.cli.installation import CommandContext
 from frontdesk.plans import (
     NewPlan,
     Plan,
@@ -51,7 +51,7 @@ class Demo:
     is_new: bool
 
 
-def set_up_demo(deed: Deed) -> Demo:
+def set_up_demo(deed: CommandContext) -> Demo:
     """The demo account, made if it is missing, and a fresh secret of its client; the one before it works on."""
     account = next((account for account in list_accounts(deed.tx) if account.name == ACCOUNT), None)
     account = account or create_account(deed.tx, name=ACCOUNT, now=deed.now)
@@ -64,7 +64,7 @@ def set_up_demo(deed: Deed) -> Demo:
     return Demo(account, list_plans(deed.tx, account.id), client, secret, is_new)
 
 
-def _fresh_secret(deed: Deed, account: Account) -> tuple[ApiClient, str]:
+def _fresh_secret(deed: CommandContext, account: Account) -> tuple[ApiClient, str]:
     live = (client for client in list_clients(deed.tx, account.id) if client.revoked_at is None)
     client = next((client for client in live if client.name == CLIENT), None)
     if client is not None:
@@ -79,7 +79,7 @@ def _fresh_secret(deed: Deed, account: Account) -> tuple[ApiClient, str]:
     )
 
 
-def _fill(deed: Deed, account: Account) -> None:
+def _fill(deed: CommandContext, account: Account) -> None:
     primary_care = _primary_care(deed)
     urgent_care = create_provider_group(deed.tx, name="Demo Urgent Care", external_id=None, now=deed.now)
     groups = {True: primary_care, False: urgent_care}
@@ -93,7 +93,7 @@ def _fill(deed: Deed, account: Account) -> None:
         _visits_and_patients(deed, plan, _DOCTORS[is_primary])
 
 
-def _primary_care(deed: Deed) -> ProviderGroup:
+def _primary_care(deed: CommandContext) -> ProviderGroup:
     """Another account's demo may have left the group behind: its external_id is unique over the service."""
     known = (group for group in list_provider_groups(deed.tx) if group.external_id == PRIMARY_CARE)
     group = next(known, None)
@@ -102,7 +102,7 @@ def _primary_care(deed: Deed) -> ProviderGroup:
     )
 
 
-def _visits_and_patients(deed: Deed, plan: Plan, doctors: tuple[str, ...]) -> None:
+def _visits_and_patients(deed: CommandContext, plan: Plan, doctors: tuple[str, ...]) -> None:
     waiting = _WAITING_MINUTES.get(plan.external_id, ())
     for number, minutes in enumerate(waiting, 1):
         joined_at = deed.now - timedelta(minutes=minutes)

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from frontdesk.cli.installation import Deed, ask, change
+from frontdesk.cli.installation import CommandContext, ask, change
 from frontdesk.cli.options import Json, ProviderGroupId, read_text
 from frontdesk.cli.output import print_json, say, show_list
 from frontdesk.clock import wire_time
@@ -22,7 +22,7 @@ def on(provider_group: ProviderGroupId, *, doctor: Doctor, as_json: Json = False
     Example: frontdesk duty on --provider-group 1 --doctor dr-17
     """
 
-    def work(deed: Deed) -> dict[str, Any]:
+    def work(deed: CommandContext) -> dict[str, Any]:
         reference = read_text("doctor", doctor)
         changed = doctor_on_duty(deed.tx, provider_group, reference, now=deed.now)
         if changed:
@@ -39,7 +39,7 @@ def off(provider_group: ProviderGroupId, *, doctor: Doctor, as_json: Json = Fals
     Example: frontdesk duty off --provider-group 1 --doctor dr-17
     """
 
-    def work(deed: Deed) -> dict[str, Any]:
+    def work(deed: CommandContext) -> dict[str, Any]:
         reference = read_text("doctor", doctor)
         changed = doctor_off_duty(deed.tx, provider_group, reference, now=deed.now)
         if changed:

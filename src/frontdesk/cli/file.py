@@ -16,7 +16,7 @@ import typer
 
 from frontdesk.access import get_account
 from frontdesk.cli.file_progress import work_on
-from frontdesk.cli.installation import Deed, ask, change, change_in, migrated_database
+from frontdesk.cli.installation import CommandContext, ask, change, change_in, migrated_database
 from frontdesk.cli.options import AccountId, Json, OnlyAccount, PlanId, checked_id
 from frontdesk.cli.output import FAILED, MISUSED, fail, print_json, say, settings, show_list, show_one
 from frontdesk.db import Database, Tx
@@ -24,10 +24,10 @@ from frontdesk.errors import FrontdeskError, Invalid
 from frontdesk.files import (
     Asked,
     EligibilityFile,
+    FileMode,
     FileState,
     Format,
     NewFile,
-    Purpose,
     Upload,
     approve_file,
     begin_file,
@@ -108,9 +108,9 @@ def load(  # noqa: PLR0913 - one parameter per option
     """
     named = None if mapping is None else _read_mapping(mapping)
 
-    def begin(deed: Deed) -> EligibilityFile:
+    def begin(deed: CommandContext) -> EligibilityFile:
         account_id = get_plan(deed.tx, None, plan).account_id
-        new = NewFile(account_id, plan, format_, encoding, named, Purpose(mode.value), dry_run)
+        new = NewFile(account_id, plan, format_, encoding, named, FileMode(mode.value), dry_run)
         return begin_file(deed.tx, new, _asked(deed))
 
     with migrated_database(settings()) as db:
@@ -234,7 +234,7 @@ def mapping_(
         fail("--set gives the account a mapping and --clear takes it away: say one of them.", status=MISUSED)
     named = None if set_ is None else _read_mapping(set_)
 
-    def work(deed: Deed) -> dict[str, Any] | None:
+    def work(deed: CommandContext) -> dict[str, Any] | None:
         get_account(deed.tx, account)
         if named is not None or clear:
             set_mapping(deed.tx, account, named, now=deed.now)
@@ -302,7 +302,7 @@ def _read_mapping(path: Path) -> dict[str, Any]:
     return body
 
 
-def _asked(deed: Deed) -> Asked:
+def _asked(deed: CommandContext) -> Asked:
     return Asked(deed.actor, deed.request_id, deed.now)
 
 

@@ -29,7 +29,7 @@ Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class CommandContext:
     """A change under way: its transaction, its time, and who is responsible for it."""
 
     tx: Tx
@@ -41,7 +41,7 @@ class Deed:
         self, action: str, *, account_id: int | None = None, subject_id: int | None = None, **detail: Any
     ) -> None:
         """Add an audit entry to the transaction. `detail` holds names and ids only."""
-        entry = audit.Entry(
+        entry = audit.AuditEntry(
             action=action,
             actor=self.actor,
             request_id=self.request_id,
@@ -64,16 +64,16 @@ def ask(question: Callable[[Tx], Answer], *, account: int | None = None) -> Answ
         return db.ask(about_account)
 
 
-def change(work: Callable[[Deed], Answer]) -> Answer:
+def change(work: Callable[[CommandContext], Answer]) -> Answer:
     """`work(deed)` in one transaction, run again when it loses a race. Raises FrontdeskError."""
     with migrated_database(settings()) as db:
         return change_in(db, work)
 
 
-def change_in(db: Database, work: Callable[[Deed], Answer]) -> Answer:
+def change_in(db: Database, work: Callable[[CommandContext], Answer]) -> Answer:
     """The same on a database that is open already."""
     now, actor, request_id = system_clock(), _actor(), f"cli-{secrets.token_hex(8)}"
-    return write_alone(db, lambda tx: work(Deed(tx, now, actor, request_id)))
+    return write_alone(db, lambda tx: work(CommandContext(tx, now, actor, request_id)))
 
 
 @contextmanager

@@ -8,12 +8,12 @@ from typing import Annotated, Any, Protocol
 import typer
 
 from frontdesk.access import get_account
-from frontdesk.cli.installation import Deed, ask, change
+from frontdesk.cli.installation import CommandContext, ask, change
 from frontdesk.cli.options import AccountId, Json, OnlyAccount, checked_id
 from frontdesk.cli.output import print_json, print_table, show_list, show_one
 from frontdesk.clock import system_clock, wire_time
 from frontdesk.db import Tx
-from frontdesk.invitations import STEPS, State, Step, delivery, list_invitations
+from frontdesk.invitations import STEPS, InvitationState, InvitationStep, delivery, list_invitations
 
 LARGEST_LIMIT = 10_000
 
@@ -43,7 +43,7 @@ def group() -> None:
 def list_(
     account: OnlyAccount = None,
     *,
-    state: Annotated[State | None, typer.Option(help="Only those in this state.")] = None,
+    state: Annotated[InvitationState | None, typer.Option(help="Only those in this state.")] = None,
     limit: Annotated[
         int, typer.Option(min=1, max=LARGEST_LIMIT, help="At most so many, the newest first.")
     ] = 100,
@@ -97,7 +97,7 @@ def show(invitation_id: InvitationId, as_json: Json = False) -> None:
         [
             (item["created_at"], None, "pending", None, "A new member."),
             *(
-                (step["at"], step["from"], step["to"], step["code"], STEPS[Step(step["reason"])])
+                (step["at"], step["from"], step["to"], step["code"], STEPS[InvitationStep(step["reason"])])
                 for step in steps
             ),
         ],
@@ -134,7 +134,7 @@ def settle(
     """
 
     def work(tx: Tx, id_: int, *, now: datetime) -> None:
-        delivery.settle_invitation(tx, id_, State(outcome), now=now)
+        delivery.settle_invitation(tx, id_, InvitationState(outcome), now=now)
 
     _decide(invitation_id, "settled", work, as_json=as_json)
 
@@ -164,7 +164,7 @@ def hold(as_json: Json = False) -> None:
     Example: frontdesk invitations hold
     """
 
-    def work(deed: Deed) -> None:
+    def work(deed: CommandContext) -> None:
         delivery.hold(deed.tx, delivery.HoldReason.BY_OPERATOR, now=deed.now)
         deed.record("invitations.held")
 
@@ -191,7 +191,7 @@ def release(
     Example: frontdesk invitations release --keep-back
     """
 
-    def work(deed: Deed) -> int:
+    def work(deed: CommandContext) -> int:
         kept = delivery.keep_back(deed.tx, now=deed.now) if keep_back else 0
         delivery.release(deed.tx)
         deed.record("invitations.released", kept_back=kept)
@@ -202,7 +202,7 @@ def release(
 
 
 def _decide(invitation_id: int, done: str, decision: Decision, *, as_json: bool) -> None:
-    def work(deed: Deed) -> dict[str, Any]:
+    def work(deed: CommandContext) -> dict[str, Any]:
         decision(deed.tx, invitation_id, now=deed.now)
         row, _ = delivery.get_invitation(deed.tx, invitation_id)
         deed.record(f"invitation.{done}", account_id=row["account_id"], subject_id=invitation_id)

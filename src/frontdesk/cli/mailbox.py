@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from frontdesk.cli.installation import Deed, ask, change
+from frontdesk.cli.installation import CommandContext, ask, change
 from frontdesk.cli.options import Json, checked_id
 from frontdesk.cli.output import fail, print_heading, print_json, say, settings, show_list, show_one
 from frontdesk.clock import wire_time
@@ -96,7 +96,7 @@ def clear(as_json: Json = False) -> None:
     Example: frontdesk mailbox clear
     """
 
-    def work(deed: Deed) -> int:
+    def work(deed: CommandContext) -> int:
         count = clear_messages(deed.tx)
         deed.record("mailbox.cleared", count=count)
         return count

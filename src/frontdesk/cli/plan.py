@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from frontdesk.access import get_account
-from frontdesk.cli.installation import Deed, ask, change
+from frontdesk.cli.installation import CommandContext, ask, change
 from frontdesk.cli.options import AccountId, Json, OnlyAccount, ProviderGroupId, checked_id
 from frontdesk.cli.output import MISUSED, fail, settings, show_list, show_one
 from frontdesk.cli.provider_group import provider_group_item
@@ -50,7 +50,7 @@ def create(  # noqa: PLR0913 - one parameter per option
     Example: frontdesk plan create --account 1 --provider-group 1 --external-id gold-2026 --name "Gold"
     """
 
-    def work(deed: Deed) -> Plan:
+    def work(deed: CommandContext) -> Plan:
         texts = _texts({"name": name, "description": description, "external_id": external_id})
         get_account(deed.tx, account)
         new = NewPlan(
@@ -121,7 +121,7 @@ def set_(
     if not given and accepting is None:
         fail("Nothing to set: give at least one option (see frontdesk plan set --help).", status=MISUSED)
 
-    def work(deed: Deed) -> Plan:
+    def work(deed: CommandContext) -> Plan:
         changes: dict[str, object] = dict(_texts(given))
         if accepting is not None:
             changes["accepting_patients"] = accepting

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from frontdesk.cli.installation import Deed, ask, change
+from frontdesk.cli.installation import CommandContext, ask, change
 from frontdesk.cli.options import Json, read_optional_text, read_text
 from frontdesk.cli.output import show_list, show_one
 from frontdesk.clock import wire_time
@@ -27,7 +27,7 @@ def create(
     Example: frontdesk provider-group create --name "Example Doctors" --external-id doctors-1
     """
 
-    def work(deed: Deed) -> ProviderGroup:
+    def work(deed: CommandContext) -> ProviderGroup:
         group = create_provider_group(
             deed.tx,
             name=read_text("name", name),

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from frontdesk.cli.installation import Deed, ask, change
+from frontdesk.cli.installation import CommandContext, ask, change
 from frontdesk.cli.options import Json, PlanId, read_text
 from frontdesk.cli.output import print_json, say, show_list
 from frontdesk.cli.queue_accuracy import accuracy
@@ -34,7 +34,7 @@ def join(plan: PlanId, *, patient: Patient, as_json: Json = False) -> None:
     Example: frontdesk queue join --plan 1 --patient visit-4711
     """
 
-    def work(deed: Deed) -> dict[str, Any]:
+    def work(deed: CommandContext) -> dict[str, Any]:
         reference = read_text("patient", patient)
         account_id = get_plan(deed.tx, None, plan).account_id
         changed = patient_joins(deed.tx, plan, reference, now=deed.now)
@@ -52,7 +52,7 @@ def leave(plan: PlanId, *, patient: Patient, as_json: Json = False) -> None:
     Example: frontdesk queue leave --plan 1 --patient visit-4711
     """
 
-    def work(deed: Deed) -> dict[str, Any]:
+    def work(deed: CommandContext) -> dict[str, Any]:
         reference = read_text("patient", patient)
         account_id = get_plan(deed.tx, None, plan).account_id
         changed = patient_leaves(deed.tx, plan, reference, now=deed.now)

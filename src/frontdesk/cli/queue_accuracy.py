@@ -12,7 +12,7 @@ from frontdesk.cli.options import Json
 from frontdesk.cli.output import print_heading, print_json, print_table, say
 from frontdesk.cli.queue_watch import minutes_text
 from frontdesk.clock import system_clock, wire_time
-from frontdesk.queues import Accuracy, Outcome, list_outcomes, measure
+from frontdesk.queues import Accuracy, WaitOutcome, list_outcomes, measure
 
 COLUMNS = ("plan", "patients", "mean wait", "mean error", "bias", "error of 90 %")
 BAR = 40
@@ -60,7 +60,7 @@ def _row(plan: Accuracy) -> tuple[Any, ...]:
     return (plan.plan_id, plan.matched, *map(minutes_text, seconds))
 
 
-def _by_hour(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+def _by_hour(outcomes: Sequence[WaitOutcome]) -> list[dict[str, Any]]:
     errors: defaultdict[str, list[float]] = defaultdict(list)
     for outcome in outcomes:
         hour = wire_time(outcome.joined_at.replace(minute=0, second=0))

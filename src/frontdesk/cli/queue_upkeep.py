@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from frontdesk.cli.installation import Deed, change, change_in, migrated_database
+from frontdesk.cli.installation import CommandContext, change, change_in, migrated_database
 from frontdesk.cli.options import Json
 from frontdesk.cli.output import print_json, say, settings
 from frontdesk.queues import LEAST_AGE, USUAL_AGE, Pruned
@@ -22,7 +22,7 @@ def rebuild(as_json: Json = False) -> None:
     Example: frontdesk queue rebuild
     """
 
-    def work(deed: Deed) -> dict[str, Any]:
+    def work(deed: CommandContext) -> dict[str, Any]:
         rebuilt = rebuild_all(deed.tx)
         outcome = {"encounters": rebuilt.encounters, "doctors": rebuilt.doctors, "mended": rebuilt.mended}
         deed.record("queue.rebuilt", **outcome)

@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
-from frontdesk.cli.installation import Deed, ask, change
+from frontdesk.cli.installation import CommandContext, ask, change
 from frontdesk.cli.invitations import masked
 from frontdesk.cli.options import Json
 from frontdesk.cli.output import print_json, say, show_list
 from frontdesk.clock import wire_time
-from frontdesk.eligibility.values import Reading, read_email
+from frontdesk.eligibility.values import FieldContext, read_email
 from frontdesk.errors import Fault, Invalid
 from frontdesk.invitations.suppression import (
     Suppression,
@@ -39,7 +39,7 @@ def add(address: Address, as_json: Json = False) -> None:
     """
     addresses = _addresses(address)
 
-    def work(deed: Deed) -> int:
+    def work(deed: CommandContext) -> int:
         added = sum(suppress(deed.tx, each, SuppressionReason.BY_HAND, now=deed.now) for each in addresses)
         if added:
             deed.record("suppression.added", count=added)
@@ -56,7 +56,7 @@ def remove(address: Address, as_json: Json = False) -> None:
     """
     addresses = _addresses(address)
 
-    def work(deed: Deed) -> int:
+    def work(deed: CommandContext) -> int:
         removed = sum(allow_again(deed.tx, each) for each in addresses)
         if removed:
             deed.record("suppression.removed", count=removed)
@@ -101,7 +101,7 @@ def _addresses(argument: str) -> list[str]:
 
 def _address(text: str, rule: str) -> str:
     try:
-        return str(read_email(text, Reading(today="")))
+        return str(read_email(text, FieldContext(today="")))
     except Rejected as rejected:
         raise Invalid([Fault("ADDRESS", rejected.code, rule)]) from None
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from frontdesk.access import get_account
-from frontdesk.cli.installation import Deed, ask, change
+from frontdesk.cli.installation import CommandContext, ask, change
 from frontdesk.cli.options import AccountId, Json, PlanId
 from frontdesk.cli.output import MISUSED, fail, print_heading, print_json, say, settings
 from frontdesk.db import Tx
@@ -64,7 +64,7 @@ def set_(
     if not changes:
         fail("Nothing to set: give at least one option (see frontdesk template set --help).", status=MISUSED)
 
-    def work(deed: Deed) -> Wording:
+    def work(deed: CommandContext) -> Wording:
         get_account(deed.tx, account)
         wording = set_wording(deed.tx, account, now=deed.now, **changes)
         deed.record("template.changed", account_id=account, subject_id=account, fields=sorted(changes))

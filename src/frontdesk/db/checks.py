@@ -26,14 +26,14 @@ _MENDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class CheckFailure:
     """`what` is wrong and how to `mend` it, a sentence each."""
 
     what: str
     mend: str
 
 
-def problems(db: Database, config: Config) -> list[Problem]:
+def problems(db: Database, config: Config) -> list[CheckFailure]:
     """Everything that keeps this program from serving on this database; empty when all is well."""
     try:
         return _problems(db, config)
@@ -41,29 +41,31 @@ def problems(db: Database, config: Config) -> list[Problem]:
         return [_problem(error, "Start the database, or correct FRONTDESK_DATABASE_URL.")]
 
 
-def _problems(db: Database, config: Config) -> list[Problem]:
+def _problems(db: Database, config: Config) -> list[CheckFailure]:
     revision = migrate.current(db)
     found = _server_problems(db)
     if revision != migrate.head():
         have = "has no tables yet" if revision is None else f"is at revision {revision}"
         mend = "Run: frontdesk migrate (or, if a newer frontdesk has migrated it, use that one)."
-        return [*found, Problem(f"The database {have}; this program needs {migrate.head()}.", mend)]
+        return [*found, CheckFailure(f"The database {have}; this program needs {migrate.head()}.", mend)]
     return [*found, *_setting_problems(db, config), *_write_problems(db)]
 
 
-def _server_problems(db: Database) -> list[Problem]:
+def _server_problems(db: Database) -> list[CheckFailure]:
     if db.is_sqlite:
         return []
     found = []
     version, encoding, now = db.ask(_about_postgresql)
     if version // 10_000 < OLDEST_POSTGRESQL:
         what = f"PostgreSQL {version // 10_000} is too old."
-        found.append(Problem(what, f"Use PostgreSQL {OLDEST_POSTGRESQL} or newer."))
+        found.append(CheckFailure(what, f"Use PostgreSQL {OLDEST_POSTGRESQL} or newer."))
     if encoding != "UTF8":
-        found.append(Problem(f"The database's encoding is {encoding}.", "Create it with ENCODING 'UTF8'."))
+        found.append(
+            CheckFailure(f"The database's encoding is {encoding}.", "Create it with ENCODING 'UTF8'.")
+        )
     if abs((now - system_clock()).total_seconds()) > SKEW_SECONDS:
         what = f"The database server's clock and this machine's differ by more than {SKEW_SECONDS} s."
-        found.append(Problem(what, "Let both follow a time server."))
+        found.append(CheckFailure(what, "Let both follow a time server."))
     return found
 
 
@@ -73,21 +75,21 @@ def _about_postgresql(tx: Tx) -> tuple[int, str, datetime]:
     return version, encoding, now
 
 
-def _setting_problems(db: Database, config: Config) -> list[Problem]:
+def _setting_problems(db: Database, config: Config) -> list[CheckFailure]:
     found = []
     installed = db.ask(lambda tx: tx.exec_driver_sql("SELECT uniqueness FROM installation").scalar())
     if installed != config.uniqueness:
         what = f"FRONTDESK_UNIQUENESS is {config.uniqueness}, but this database was set up for {installed}."
         mend = f"Set FRONTDESK_UNIQUENESS={installed}; it can't be changed once there are records."
-        found.append(Problem(what, mend))
+        found.append(CheckFailure(what, mend))
     if config.environment is Environment.PRODUCTION and not config.link_secret:
         what = "FRONTDESK_LINK_SECRET is not set, so the links in invitations could be guessed."
         mend = f"Set it to {SECRET_LENGTH} or more random characters, such as those of: openssl rand -hex 32"
-        found.append(Problem(what, mend))
+        found.append(CheckFailure(what, mend))
     return found
 
 
-def _write_problems(db: Database) -> list[Problem]:
+def _write_problems(db: Database) -> list[CheckFailure]:
     try:
         with db.write() as tx:
             tx.exec_driver_sql("UPDATE installation SET uniqueness = uniqueness")
@@ -96,7 +98,7 @@ def _write_problems(db: Database) -> list[Problem]:
     return []
 
 
-def _problem(error: Exception, mend: str) -> Problem:
+def _problem(error: Exception, mend: str) -> CheckFailure:
     """What the database's own error says, and its remedy; `mend` where it is not one that we know."""
     what = error.detail if isinstance(error, Unavailable) else "The database can't be used."
-    return Problem(what, _MENDS.get(what, mend))
+    return CheckFailure(what, _MENDS.get(what, mend))

@@ -2,7 +2,7 @@
 
 from frontdesk.eligibility.decide import UNIQUE
 from frontdesk.eligibility.enrol import enrol
-from frontdesk.eligibility.member import Deed, Enrolled, Outcome, Submission
+from frontdesk.eligibility.member import Action, Enrolled, Outcome, Submission
 from frontdesk.eligibility.parse import WARNINGS, MemberRecord, Remembered, parse_member, read_external_id
 from frontdesk.eligibility.past import Eligibility, find_eligibility
 from frontdesk.eligibility.rehearse import rehearsal
@@ -14,7 +14,7 @@ from frontdesk.eligibility.store import members_under as list_members_under
 __all__ = [
     "UNIQUE",
     "WARNINGS",
-    "Deed",
+    "Action",
     "Eligibility",
     "Enrolled",
     "MemberRecord",

@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Any
 
 from frontdesk.eligibility.fields import STORED_COLUMNS
-from frontdesk.eligibility.member import ANSWERED, Deed, Enrolled, Outcome, Stored, Submission
+from frontdesk.eligibility.member import ANSWERED, Action, Enrolled, Outcome, StoredMember, Submission
 from frontdesk.eligibility.parse import check_dates, in_field_order, missing_on_create
 from frontdesk.errors import Fault, FrontdeskError, Invalid, NotFound
 from frontdesk.invitations import Candidate, Circumstances, decide_invitation
@@ -26,7 +26,7 @@ _answered = itemgetter(*ANSWERED)
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class ChunkContext:
     """What was read for a chunk. `today` is `YYYY-MM-DD`; `at` the stored form of now; `by_account` the uniqueness."""
 
     plan_owners: dict[int, int]
@@ -36,12 +36,12 @@ class Known:
     at: str
 
 
-class Ledger:
+class ChunkState:
     """The stored members that a chunk touches, found by any unique key, kept up to date while the chunk is decided."""
 
-    def __init__(self, members: Iterable[Stored], known: Known) -> None:
+    def __init__(self, members: Iterable[StoredMember], known: ChunkContext) -> None:
         self._known = known
-        self._holders: dict[tuple[str, int, str], Stored] = {}
+        self._holders: dict[tuple[str, int, str], StoredMember] = {}
         for member in members:
             self._hold(member)
 
@@ -52,7 +52,7 @@ class Ledger:
         key = submission.record.external_id
         scope = self._scope(submission.account_id)
         stored = None if key is None else self._holders.get(("external_id", scope, key))
-        if submission.deed is not Deed.ENROL and not _is_under(submission, stored):
+        if submission.deed is not Action.ENROL and not _is_under(submission, stored):
             return Invalid(in_field_order([*submission.record.faults, NOT_ENROLLED]))
         if stored is None:
             return self._create(submission)
@@ -81,11 +81,11 @@ class Ledger:
             for name, value in given.items()
             if value is not None and name != "email_folded"
         }
-        stored = Stored(values, is_new=True)
+        stored = StoredMember(values, is_new=True)
         self._hold(stored)
         return self._enrolled(Outcome.CREATED, submission, stored=stored, changes=changes)
 
-    def _update(self, submission: Submission, stored: Stored) -> Enrolled | FrontdeskError:
+    def _update(self, submission: Submission, stored: StoredMember) -> Enrolled | FrontdeskError:
         values, given = stored.values, submission.record.given
         if values["account_id"] != submission.account_id:
             # Another account's record: the caller learns that the identifier is taken, and what else is wrong with a new one.
@@ -100,19 +100,19 @@ class Ledger:
         changes = {name: [values[name], value] for name, value in changed.items() if name != "email_folded"}
         if moved:
             changes["plan_id"] = [values["plan_id"], submission.plan_id]
-        if submission.deed is Deed.COMPARE:
+        if submission.deed is Action.COMPARE:
             return self._enrolled(Outcome.UNCHANGED, submission, stored=stored, changes=changes)
         if changed or moved:
             self._release(stored)
             values.update(changed, plan_id=submission.plan_id, updated_at=self._known.at)
             stored.is_changed = True
             self._hold(stored)
-        done = Outcome.ENDED if submission.deed is Deed.END else Outcome.UPDATED
+        done = Outcome.ENDED if submission.deed is Action.END else Outcome.UPDATED
         outcome = Outcome.MOVED if moved else done if changed else Outcome.UNCHANGED
         return self._enrolled(outcome, submission, stored=stored, changes=changes)
 
     def _enrolled(
-        self, outcome: Outcome, submission: Submission, *, stored: Stored, changes: dict[str, list[Any]]
+        self, outcome: Outcome, submission: Submission, *, stored: StoredMember, changes: dict[str, list[Any]]
     ) -> Enrolled:
         values, record = stored.values, submission.record
         folded = values["email_folded"]
@@ -140,7 +140,9 @@ class Ledger:
         record = submission.record
         return [*missing_on_create(record), *self._faults(submission, record.given, own=None)]
 
-    def _faults(self, submission: Submission, values: dict[str, Any], *, own: Stored | None) -> list[Fault]:
+    def _faults(
+        self, submission: Submission, values: dict[str, Any], *, own: StoredMember | None
+    ) -> list[Fault]:
         """The record's own faults, and those that need the merged record or others: dates in order, keys not taken."""
         faults = list(submission.record.faults)
         scope, holders = self._scope(submission.account_id), self._holders
@@ -156,20 +158,20 @@ class Ledger:
     def _scope(self, account_id: int) -> int:
         return account_id if self._known.by_account else 0
 
-    def _hold(self, member: Stored) -> None:
+    def _hold(self, member: StoredMember) -> None:
         values, holders = member.values, self._holders
         scope = values["uniqueness_scope"]
         for column in UNIQUE.values():
             if (key := values[column]) is not None:
                 holders[column, scope, key] = member
 
-    def _release(self, member: Stored) -> None:
+    def _release(self, member: StoredMember) -> None:
         values = member.values
         for column in UNIQUE.values():
             self._holders.pop((column, values["uniqueness_scope"], values[column]), None)
 
 
-def _is_under(submission: Submission, stored: Stored | None) -> bool:
+def _is_under(submission: Submission, stored: StoredMember | None) -> bool:
     """Whether the member is the account's own and under the submission's plan: only there can it be ended or compared.
 
     What a plan's file says of a member who has moved to another plan is out of date.
@@ -180,7 +182,7 @@ def _is_under(submission: Submission, stored: Stored | None) -> bool:
     return bool(values["account_id"] == submission.account_id and values["plan_id"] == submission.plan_id)
 
 
-def _is_newer(stored: Stored, moment: datetime | None) -> bool:
+def _is_newer(stored: StoredMember, moment: datetime | None) -> bool:
     return moment is not None and datetime.fromisoformat(str(stored.values["updated_at"])) > moment
 
 

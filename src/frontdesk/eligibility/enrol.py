@@ -14,9 +14,9 @@ from frontdesk.config import Uniqueness
 from frontdesk.db import Tx
 from frontdesk.db.sets import Found, one_round_trip
 from frontdesk.eligibility import store
-from frontdesk.eligibility.decide import Known, Ledger
+from frontdesk.eligibility.decide import ChunkContext, ChunkState
 from frontdesk.eligibility.fields import STORED_COLUMNS
-from frontdesk.eligibility.member import Deed, Enrolled, Outcome, Stored, Submission
+from frontdesk.eligibility.member import Action, Enrolled, Outcome, StoredMember, Submission
 from frontdesk.errors import FrontdeskError
 from frontdesk.invitations import (
     CircumstancesFound,
@@ -49,12 +49,12 @@ def enrol(
     """
     by_account = uniqueness is Uniqueness.ACCOUNT
     touched = read_touched(tx, submissions, by_account=by_account)
-    ledger = Ledger(touched.stored(), touched.known(stored_time(now), by_account=by_account))
+    ledger = ChunkState(touched.stored(), touched.known(stored_time(now), by_account=by_account))
     results = [ledger.decide(submission) for submission in submissions]
     accepted = [
         (submission, result)
         for submission, result in zip(submissions, results, strict=True)
-        if isinstance(result, Enrolled) and submission.deed is not Deed.COMPARE
+        if isinstance(result, Enrolled) and submission.deed is not Action.COMPARE
     ]
     if accepted:
         _write(tx, accepted, now=now, audited=audited)
@@ -69,8 +69,8 @@ class Touched:
     owners: Found
     circumstances: CircumstancesFound
 
-    def known(self, at: str, *, by_account: bool) -> Known:
-        return Known(
+    def known(self, at: str, *, by_account: bool) -> ChunkContext:
+        return ChunkContext(
             plan_owners={row["id"]: row["account_id"] for row in self.owners.rows},
             circumstances=self.circumstances.read(),
             by_account=by_account,
@@ -78,8 +78,8 @@ class Touched:
             at=at,
         )
 
-    def stored(self) -> list[Stored]:
-        return [Stored(store.stored_values(row)) for found in self.members for row in found.rows]
+    def stored(self) -> list[StoredMember]:
+        return [StoredMember(store.stored_values(row)) for found in self.members for row in found.rows]
 
 
 def read_touched(
@@ -165,7 +165,7 @@ def _write_history(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], *, n
 
 def _write_audit(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], *, now: datetime) -> None:
     entries = [
-        audit.Entry(
+        audit.AuditEntry(
             action=f"eligibility.{result.outcome.value}",
             actor=submission.client,
             request_id=submission.request_id,

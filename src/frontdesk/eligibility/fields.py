@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from frontdesk.eligibility import values
-from frontdesk.eligibility.values import Reading
+from frontdesk.eligibility.values import FieldContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +13,7 @@ class Field:
     """One field. `read` turns a given value into its stored form; `required` means on create, and never to be cleared."""
 
     name: str
-    read: Callable[[Any, Reading], Any]
+    read: Callable[[Any, FieldContext], Any]
     required: bool
     description: str
     example: Any

@@ -34,7 +34,7 @@ class Outcome(StrEnum):
     WITHDRAWN = "withdrawn"
 
 
-class Deed(StrEnum):
+class Action(StrEnum):
     """What a record asks for. A POST always enrols; a row of a file may end a member's access, or only compare."""
 
     ENROL = "enrol"
@@ -53,12 +53,12 @@ class Submission(NamedTuple):
     record: MemberRecord
     client: str
     request_id: str
-    deed: Deed = Deed.ENROL
+    deed: Action = Action.ENROL
     unless_changed_since: datetime | None = None
 
 
 @dataclass(slots=True)
-class Stored:
+class StoredMember:
     """A member as the chunk sees it: `values` by column, changed in place as the chunk's records are decided."""
 
     values: dict[str, Any]
@@ -71,7 +71,7 @@ class Enrolled(NamedTuple):
     values of ANSWERED as the record left them."""
 
     outcome: Outcome
-    stored: Stored
+    stored: StoredMember
     answered: tuple[Any, ...]
     changes: dict[str, list[Any]]
     warnings: tuple[str, ...]

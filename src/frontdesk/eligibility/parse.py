@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from frontdesk.eligibility.fields import FIELDS, REQUIRED, Field
-from frontdesk.eligibility.values import Reading
+from frontdesk.eligibility.values import FieldContext
 from frontdesk.errors import Fault
 from frontdesk.text import SHOWN_NAMES, Rejected, RejectedParts, fold_email, is_blank, parse_text, shown_name
 
@@ -97,7 +97,7 @@ def parse_member(
     Unknown fields are named in `ignored`, or are faults when `strict`. Absent fields stay out of `given`. `remembered`
     is for those who read many records on one day.
     """
-    reading = Reading(today, lenient_email)
+    reading = FieldContext(today, lenient_email)
     given: dict[str, Any] = {}
     faults: list[Fault] = []
     ignored: list[str] = []
@@ -125,7 +125,7 @@ def parse_member(
     return _record(given, faults=faults, ignored=ignored, reading=reading)
 
 
-def _read(field: Field, value: Any, reading: Reading) -> Any:
+def _read(field: Field, value: Any, reading: FieldContext) -> Any:
     """The stored form of a field; None clears it. Raises Rejected, RejectedParts."""
     if value is None or (type(value) is str and not value[:1].isalnum() and is_blank(value)):
         if field.required:
@@ -179,7 +179,7 @@ def _unknown_fields(names: Sequence[str]) -> list[Fault]:
 
 
 def _record(
-    given: dict[str, Any], *, faults: Sequence[Fault], ignored: Sequence[str], reading: Reading
+    given: dict[str, Any], *, faults: Sequence[Fault], ignored: Sequence[str], reading: FieldContext
 ) -> MemberRecord:
     """What follows from one field for another."""
     if "email_dropped" in reading.warnings:

@@ -12,9 +12,9 @@ from frontdesk.config import Uniqueness
 from frontdesk.db import Database, Tx
 from frontdesk.db.scratch import scratch_database
 from frontdesk.eligibility import store
-from frontdesk.eligibility.decide import Ledger
+from frontdesk.eligibility.decide import ChunkState
 from frontdesk.eligibility.enrol import keys_by_scope, read_touched
-from frontdesk.eligibility.member import Deed, Enrolled, Stored, Submission
+from frontdesk.eligibility.member import Action, Enrolled, StoredMember, Submission
 from frontdesk.eligibility.tables import members
 from frontdesk.errors import FrontdeskError
 
@@ -37,7 +37,7 @@ class Rehearsal:
         touched = read_touched(tx, submissions, by_account=self._by_account, lock=False)
         stored = touched.stored()
         with self._scratch.write() as scratch:
-            ledger = Ledger(
+            ledger = ChunkState(
                 self._as_rehearsed(scratch, stored, submissions),
                 touched.known(stored_time(now), by_account=self._by_account),
             )
@@ -46,13 +46,13 @@ class Rehearsal:
         return results
 
     def _as_rehearsed(
-        self, scratch: Tx, stored: Sequence[Stored], submissions: Sequence[Submission]
-    ) -> list[Stored]:
+        self, scratch: Tx, stored: Sequence[StoredMember], submissions: Sequence[Submission]
+    ) -> list[StoredMember]:
         """What is stored, overlaid with what the rehearsal has made of it."""
         wanted = keys_by_scope(submissions, by_account=self._by_account)
         found = [store.lock_members(scratch, scope, keys) for scope, keys in wanted.items()]
         found.append(store.find_by_ids(scratch, [member.values["id"] for member in stored]))
-        ours = {row["id"]: Stored(store.stored_values(row)) for rows in found for row in rows.rows}
+        ours = {row["id"]: StoredMember(store.stored_values(row)) for rows in found for row in rows.rows}
         return [*ours.values(), *(member for member in stored if member.values["id"] not in ours)]
 
     def _remember(
@@ -64,7 +64,7 @@ class Rehearsal:
         touched = {
             id(result.stored): result.stored
             for submission, result in zip(submissions, results, strict=True)
-            if isinstance(result, Enrolled) and submission.deed is not Deed.COMPARE
+            if isinstance(result, Enrolled) and submission.deed is not Action.COMPARE
         }
         changed = [member for member in touched.values() if member.is_new or member.is_changed]
         for member in changed:

@@ -35,7 +35,7 @@ _PLAIN_EMAIL_LENGTH = 64
 
 
 @dataclass(slots=True)
-class Reading:
+class FieldContext:
     """What goes along while one record is read. `today` is `YYYY-MM-DD` in UTC."""
 
     today: str
@@ -43,19 +43,19 @@ class Reading:
     warnings: list[str] = field(default_factory=list)
 
 
-def read_short_text(value: object, _reading: Reading) -> str:
+def read_short_text(value: object, _reading: FieldContext) -> str:
     return parse_text(value, limit=255)
 
 
-def read_name(value: object, _reading: Reading) -> str:
+def read_name(value: object, _reading: FieldContext) -> str:
     return parse_text(value, limit=100)
 
 
-def read_date(value: object, _reading: Reading) -> str:
+def read_date(value: object, _reading: FieldContext) -> str:
     return calendar_date(value)[0]
 
 
-def read_dob(value: object, reading: Reading) -> str:
+def read_dob(value: object, reading: FieldContext) -> str:
     day, is_midnight = calendar_date(value)
     if day > reading.today:
         raise Rejected("in_the_future", "must not be in the future")
@@ -66,14 +66,14 @@ def read_dob(value: object, reading: Reading) -> str:
     return day
 
 
-def read_gender(value: object, _reading: Reading) -> str:
+def read_gender(value: object, _reading: FieldContext) -> str:
     gender = parse_text(value, limit=255).lower()
     if gender not in GENDERS:
         raise Rejected("not_allowed", "must be one of male, female, other, unknown")
     return gender
 
 
-def read_email(value: object, reading: Reading) -> str | None:
+def read_email(value: object, reading: FieldContext) -> str | None:
     """As given, trimmed. A malformed one in a file is dropped with a warning (`lenient_email`)."""
     if type(value) is not str:
         raise Rejected("wrong_type", "must be a string")
@@ -86,7 +86,7 @@ def read_email(value: object, reading: Reading) -> str | None:
     return None
 
 
-def read_phone(value: object, _reading: Reading) -> str:
+def read_phone(value: object, _reading: FieldContext) -> str:
     if type(value) is not str:
         raise Rejected("wrong_type", "must be a string")
     if len(value) == 10 and value.isascii() and value.isdigit():
@@ -99,7 +99,7 @@ def read_phone(value: object, _reading: Reading) -> str:
     return digits
 
 
-def read_zipcode(value: object, _reading: Reading) -> str:
+def read_zipcode(value: object, _reading: FieldContext) -> str:
     if type(value) is not str:
         raise Rejected("wrong_type", "must be a string, so that leading zeros are kept")
     zipcode = trimmed(value)
@@ -108,7 +108,7 @@ def read_zipcode(value: object, _reading: Reading) -> str:
     return zipcode
 
 
-def read_state(value: object, reading: Reading) -> str:
+def read_state(value: object, reading: FieldContext) -> str:
     state = parse_text(value, limit=255)
     code = STATE_CODES.get(state.lower())
     if code is None:
@@ -117,7 +117,7 @@ def read_state(value: object, reading: Reading) -> str:
     return code
 
 
-def read_true_or_false(value: object, _reading: Reading) -> str:
+def read_true_or_false(value: object, _reading: FieldContext) -> str:
     if type(value) not in (str, bool):
         raise Rejected("wrong_type", "must be TRUE or FALSE, as a string or a boolean")
     text = parse_text(str(value), limit=255).upper()
@@ -126,7 +126,7 @@ def read_true_or_false(value: object, _reading: Reading) -> str:
     return text
 
 
-def read_relationship_hipaa(value: object, reading: Reading) -> str:
+def read_relationship_hipaa(value: object, reading: FieldContext) -> str:
     if type(value) not in (str, int):
         raise Rejected("wrong_type", "must be a string or a whole number")
     if type(value) is int and not 0 <= value <= 99:
@@ -137,20 +137,20 @@ def read_relationship_hipaa(value: object, reading: Reading) -> str:
     return code
 
 
-def read_subscriber_relationship(value: object, _reading: Reading) -> str:
+def read_subscriber_relationship(value: object, _reading: FieldContext) -> str:
     relationship = parse_text(value, limit=255).capitalize()
     if relationship not in ("Primary", "Dependent"):
         raise Rejected("not_allowed", "must be Primary or Dependent")
     return relationship
 
 
-def read_boolean(value: object, _reading: Reading) -> bool:
+def read_boolean(value: object, _reading: FieldContext) -> bool:
     if type(value) is not bool:
         raise Rejected("wrong_type", "must be true or false, without quotes")
     return value
 
 
-def read_metadata(value: object, _reading: Reading) -> dict[str, str]:
+def read_metadata(value: object, _reading: FieldContext) -> dict[str, str]:
     """A flat object of strings, kept exactly as sent. Raises RejectedParts with all that is wrong in as many keys as may be."""
     if type(value) is not dict:
         raise Rejected("wrong_type", "must be an object whose values are strings")

@@ -18,17 +18,17 @@ from frontdesk.files.jobs import (
 )
 from frontdesk.files.load import Turn
 from frontdesk.files.report import report_csv, report_json_lines
-from frontdesk.files.rows import Format, Purpose
+from frontdesk.files.rows import FileMode, Format
 from frontdesk.files.shown import file_body, summary
 from frontdesk.files.work import run_next
 
 __all__ = [
     "Asked",
     "EligibilityFile",
+    "FileMode",
     "FileState",
     "Format",
     "NewFile",
-    "Purpose",
     "Turn",
     "Upload",
     "WrongState",

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from frontdesk.db import Database
 from frontdesk.eligibility import read_external_id
-from frontdesk.files.claims import Claim
+from frontdesk.files.claims import FileClaim
 from frontdesk.files.content import open_content
 from frontdesk.files.jobs import EligibilityFile
 from frontdesk.files.mapping import NO_MAPPING, parse_mapping
 from frontdesk.files.readers import open_file
 from frontdesk.files.repeats import Repeats
-from frontdesk.files.rows import Format, Head, Purpose, Row
+from frontdesk.files.rows import FileMode, Format, Head, Row
 
 BREATH_ROWS = 10_000  # how many rows may pass between two looks at the lease and at the wish to stop
 
@@ -25,7 +25,7 @@ class Checked:
 
     head: Head
     rows: int
-    mode: Purpose
+    mode: FileMode
     file_date: str
     repeats: Repeats
     unnamed: int
@@ -41,7 +41,7 @@ def open_rows(db: Database, file: EligibilityFile) -> tuple[Head, Iterator[Row]]
     )
 
 
-def check(claim: Claim, breathe: Callable[[int], None]) -> Checked:
+def check(claim: FileClaim, breathe: Callable[[int], None]) -> Checked:
     """Read the whole file once. `breathe(rows)` is called now and then. Raises Unreadable."""
     head, rows = open_rows(claim.db, claim.file)
     repeats = Repeats()
@@ -55,8 +55,8 @@ def check(claim: Claim, breathe: Callable[[int], None]) -> Checked:
             unnamed += 1
         else:
             repeats.add(key, _hash_of(row))
-    mode = head.purpose or Purpose(claim.file.mode)
-    repeats.settle(keep_keys=mode is Purpose.FULL)
+    mode = head.purpose or FileMode(claim.file.mode)
+    repeats.settle(keep_keys=mode is FileMode.FULL)
     day = head.file_date or claim.file.created_at.date().isoformat()
     return Checked(head, count, mode, day, repeats, unnamed)
 

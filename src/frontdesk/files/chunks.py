@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 from frontdesk.db import Tx
 from frontdesk.db.races import write_in_one
-from frontdesk.eligibility import UNIQUE, Deed, Enrolled, Outcome, Submission
+from frontdesk.eligibility import UNIQUE, Action, Enrolled, Outcome, Submission
 from frontdesk.errors import Fault, FrontdeskError, Invalid, Unavailable
 from frontdesk.files import outcomes, store
-from frontdesk.files.claims import Claim
+from frontdesk.files.claims import FileClaim
 from frontdesk.files.lanes import OutOfTurn, Place
-from frontdesk.files.outcomes import REFUSED, Entry
+from frontdesk.files.outcomes import REFUSED, RowOutcome
 
 Write = Callable[[Tx, Sequence[Submission]], Sequence[Enrolled | FrontdeskError]]
 
@@ -36,7 +36,7 @@ WARNED_FIELDS = {
 
 
 @dataclass(slots=True)
-class Line:
+class ChunkRow:
     """A row on its way: what is to be submitted, or the faults for which it is refused beforehand."""
 
     place: int | None
@@ -46,14 +46,14 @@ class Line:
     warnings: Sequence[str] = ()
 
 
-def keys_of(lines: Sequence[Line]) -> set[str]:
+def keys_of(lines: Sequence[ChunkRow]) -> set[str]:
     """All that the lines can find a member by. Two chunks without a common one don't see one another."""
     given = [line.submission.record.given for line in lines if line.submission is not None]
     return {key for column in UNIQUE.values() for values in given if (key := values.get(column)) is not None}
 
 
 def write_chunk(
-    claim: Claim, lines: Sequence[Line], write: Write, *, rows: int, place: Place | None = None
+    claim: FileClaim, lines: Sequence[ChunkRow], write: Write, *, rows: int, place: Place | None = None
 ) -> None:
     """Write the lines, their outcomes and the position, `rows` further on, and commit when it is the chunk's turn.
 
@@ -91,30 +91,30 @@ def _failure(error: Exception) -> FrontdeskError:
     return Invalid([NOT_NOW if isinstance(error, Unavailable) else NOT_STORED])
 
 
-def _refused(line: Line) -> Entry:
-    return Entry(line.place, line.external_id, REFUSED, 0, _told(line.faults))
+def _refused(line: ChunkRow) -> RowOutcome:
+    return RowOutcome(line.place, line.external_id, REFUSED, 0, _told(line.faults))
 
 
-def _entry(line: Line, result: Enrolled | Exception, file_date: str) -> Entry:
+def _entry(line: ChunkRow, result: Enrolled | Exception, file_date: str) -> RowOutcome:
     if isinstance(result, Invalid):
-        return Entry(line.place, line.external_id, REFUSED, 0, _told(result.faults))
+        return RowOutcome(line.place, line.external_id, REFUSED, 0, _told(result.faults))
     if not isinstance(result, Enrolled):
-        return Entry(
+        return RowOutcome(
             line.place, line.external_id, REFUSED, 0, [("plan", "not_found", "is not a plan of the account")]
         )
     codes = (*line.warnings, *result.warnings)
     if line.place is None and result.outcome is Outcome.UNCHANGED:
         codes = ()  # not named, and left alone: what would have been told did not come about
     warnings = [(WARNED_FIELDS.get(code, "external_id"), code) for code in codes]
-    if line.submission is not None and line.submission.deed is Deed.COMPARE:
+    if line.submission is not None and line.submission.deed is Action.COMPARE:
         warnings += [(name, "differs") for name in result.changes]
     elif result.stored.values["expiry_date"] is not None and _stays_ended(line, result, file_date):
         warnings.append(("expiry_date", "still_ended"))
     member_id = 0 if result.outcome is Outcome.UNCHANGED else int(result.stored.values["id"] or 0)
-    return Entry(line.place, line.external_id, result.outcome.value, member_id, (), warnings)
+    return RowOutcome(line.place, line.external_id, result.outcome.value, member_id, (), warnings)
 
 
-def _stays_ended(line: Line, result: Enrolled, file_date: str) -> bool:
+def _stays_ended(line: ChunkRow, result: Enrolled, file_date: str) -> bool:
     """Whether the file names a member whose access has ended, and says nothing of it: absent is kept. Without a word
     about it nobody would see that who came back to a full file still has no access."""
     if line.submission is None or "expiry_date" in line.submission.record.given:

@@ -26,7 +26,7 @@ class LostClaim(Exception):
     """Another worker has the file now, or it is gone; what was being written is rolled back."""
 
 
-class Claim:
+class FileClaim:
     """A file that this worker, and nobody else, works on. `file` is as it was last saved."""
 
     def __init__(self, db: Database, clock: Clock, file: EligibilityFile, lease_seconds: float) -> None:
@@ -81,7 +81,7 @@ class Claim:
 
 def claim_next(
     db: Database, clock: Clock, *, only: int | None = None, lease_seconds: float = LEASE_SECONDS
-) -> Claim | None:
+) -> FileClaim | None:
     """The oldest file that can be worked on (or just that one), now ours; None when there is none."""
     while True:
         found = db.ask(lambda tx: store.find_claimable(tx, database_time(tx), only=only))
@@ -89,7 +89,7 @@ def claim_next(
             return None
         file = EligibilityFile(**found)
         if _taken(db, file, timedelta(seconds=lease_seconds)):
-            return Claim(db, clock, replace(file, state="running", epoch=file.epoch + 1), lease_seconds)
+            return FileClaim(db, clock, replace(file, state="running", epoch=file.epoch + 1), lease_seconds)
 
 
 def _taken(db: Database, file: EligibilityFile, lease: timedelta) -> bool:

@@ -78,10 +78,10 @@ def forget_unfinished(db: Database, now: datetime) -> None:
 
 def open_content(db: Database, file_id: int) -> BinaryIO:
     """The content as a stream that holds one piece at a time."""
-    return cast(BinaryIO, io.BufferedReader(_Parts(db, file_id), 256 * 1024))
+    return cast(BinaryIO, io.BufferedReader(_PartsReader(db, file_id), 256 * 1024))
 
 
-class _Parts(io.RawIOBase):
+class _PartsReader(io.RawIOBase):
     def __init__(self, db: Database, file_id: int) -> None:
         self._db = db
         self._file_id = file_id

@@ -14,7 +14,7 @@ from frontdesk.db import Tx
 from frontdesk.errors import FrontdeskError, NotFound
 from frontdesk.files import store
 from frontdesk.files.mapping import parse_mapping
-from frontdesk.files.rows import Format, Purpose
+from frontdesk.files.rows import FileMode, Format
 from frontdesk.plans import get_plan
 
 
@@ -30,7 +30,7 @@ class FileState(StrEnum):
     CANCELLED = "cancelled"
 
 
-class Step(StrEnum):
+class FileStep(StrEnum):
     """What is to be done next: read the file through, apply its rows, end the members that a full file does not name."""
 
     CHECK = "check"
@@ -58,7 +58,7 @@ class NewFile:
     format: Format | None = None
     encoding: str = "utf-8"
     mapping: dict[str, Any] | None = None
-    mode: Purpose = Purpose.CHANGE
+    mode: FileMode = FileMode.CHANGE
     dry_run: bool = False
 
 
@@ -201,7 +201,7 @@ def undo_file(
     if file.state not in _UNDOABLE:
         raise WrongState(f"The file is {file.state}. Let it end, or cancel it, before it is undone.")
     _check_not_undone(tx, file_id)
-    values = {"undoes_id": file_id, "state": FileState.WAITING.value, "step": Step.APPLY.value}
+    values = {"undoes_id": file_id, "state": FileState.WAITING.value, "step": FileStep.APPLY.value}
     undo = _insert(tx, file.account_id, file.plan_id, asked, values)
     record_deed(tx, "file.undo_asked", undo, asked, undoes=file_id)
     return undo
@@ -246,7 +246,7 @@ def _locked(tx: Tx, file_id: int, *, account_id: int | None, plan_id: int | None
 
 def record_deed(tx: Tx, action: str, file: EligibilityFile, asked: Asked, **detail: Any) -> None:
     """One audit entry about the file."""
-    entry = audit.Entry(
+    entry = audit.AuditEntry(
         action=action,
         actor=asked.client,
         request_id=asked.request_id,
@@ -263,9 +263,9 @@ def _insert(
     row: dict[str, Any] = {
         "account_id": account_id,
         "plan_id": plan_id,
-        "mode": Purpose.CHANGE.value,
+        "mode": FileMode.CHANGE.value,
         "dry_run": False,
-        "step": Step.CHECK.value,
+        "step": FileStep.CHECK.value,
         "approved": False,
         "size_bytes": 0,
         "rows_done": 0,

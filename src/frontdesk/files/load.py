@@ -15,14 +15,14 @@ from frontdesk.errors import FrontdeskError
 from frontdesk.files import modes, store
 from frontdesk.files.ahead import ahead
 from frontdesk.files.check import Checked, check
-from frontdesk.files.chunks import Line, Write, keys_of, write_chunk
-from frontdesk.files.claims import Claim
-from frontdesk.files.jobs import Step
+from frontdesk.files.chunks import ChunkRow, Write, keys_of, write_chunk
+from frontdesk.files.claims import FileClaim
+from frontdesk.files.jobs import FileStep
 from frontdesk.files.lanes import Place, write_in_turn
-from frontdesk.files.reading import Reading, read_lines, refuse_differing
+from frontdesk.files.reading import ReadPosition, read_lines, refuse_differing
 from frontdesk.files.reading_process import read_lines_apart
 from frontdesk.files.rehearsal import rehearsing
-from frontdesk.files.rows import Purpose
+from frontdesk.files.rows import FileMode
 
 # SQLite has one writer, so a chunk is short for the sake of those who wait.
 SQLITE_ROWS, POSTGRESQL_ROWS = 250, 2000
@@ -51,7 +51,7 @@ class Turn:
     chunk_rows: int | None = None
     apart_from_rows: int = APART_FROM_ROWS
 
-    def breathe(self, claim: Claim, step: str, done: int) -> None:
+    def breathe(self, claim: FileClaim, step: str, done: int) -> None:
         """Between two pieces. Raises Stopped."""
         if claim.db.is_sqlite:
             time.sleep(GIVE_WAY_SECONDS)
@@ -60,30 +60,30 @@ class Turn:
             raise Stopped
 
 
-def run_load(claim: Claim, turn: Turn) -> None:
+def run_load(claim: FileClaim, turn: Turn) -> None:
     """Check, apply, and, for a full file, end. Raises Unreadable, Stopped, LostClaim, Unavailable."""
-    checked = check(claim, lambda rows: turn.breathe(claim, Step.CHECK, rows))
+    checked = check(claim, lambda rows: turn.breathe(claim, FileStep.CHECK, rows))
     _begin(claim, checked)
     with _writer(claim, turn) as write:
-        if claim.file.step == Step.APPLY:
+        if claim.file.step == FileStep.APPLY:
             _apply(claim, checked, turn, write)
-            claim.update(step=Step.END.value)
-        if checked.mode is Purpose.FULL:
-            modes.end_missing(claim, checked, write, lambda done: turn.breathe(claim, Step.END, done))
+            claim.update(step=FileStep.END.value)
+        if checked.mode is FileMode.FULL:
+            modes.end_missing(claim, checked, write, lambda done: turn.breathe(claim, FileStep.END, done))
 
 
-def _begin(claim: Claim, checked: Checked) -> None:
+def _begin(claim: FileClaim, checked: Checked) -> None:
     """Write down what the first reading found. A dry run starts anew each time: what it rehearsed is not stored."""
     file = claim.file
     now = claim.clock()
     with claim.db.write() as tx:
         if file.dry_run:
             store.delete_outcomes(tx, file.id)
-            claim.save(tx, step=Step.CHECK.value, chunks_done=0, rows_done=0, counts={})
-        if file.step == Step.CHECK or file.dry_run:
+            claim.save(tx, step=FileStep.CHECK.value, chunks_done=0, rows_done=0, counts={})
+        if file.step == FileStep.CHECK or file.dry_run:
             claim.save(
                 tx,
-                step=Step.APPLY.value,
+                step=FileStep.APPLY.value,
                 format=checked.head.format.value,
                 mode=checked.mode.value,
                 file_date=checked.file_date,
@@ -95,7 +95,7 @@ def _begin(claim: Claim, checked: Checked) -> None:
     claim.refresh()
 
 
-def _writer(claim: Claim, turn: Turn) -> AbstractContextManager[Write]:
+def _writer(claim: FileClaim, turn: Turn) -> AbstractContextManager[Write]:
     if claim.file.dry_run:
         return rehearsing(claim.clock, turn.uniqueness)
 
@@ -105,27 +105,27 @@ def _writer(claim: Claim, turn: Turn) -> AbstractContextManager[Write]:
     return nullcontext(write)
 
 
-def _apply(claim: Claim, checked: Checked, turn: Turn, write: Write) -> None:
-    def apply(lines: list[Line], place: Place) -> None:
+def _apply(claim: FileClaim, checked: Checked, turn: Turn, write: Write) -> None:
+    def apply(lines: list[ChunkRow], place: Place) -> None:
         refuse_differing(lines, checked.repeats)
         write_chunk(claim, lines, write, rows=len(lines), place=place)
 
     alone = claim.db.is_sqlite or claim.file.dry_run
     write_in_turn(_breathing(claim, turn), apply, keys_of=keys_of, lanes=1 if alone else LANES)
-    turn.breathe(claim, Step.APPLY, claim.file.rows_done)
+    turn.breathe(claim, FileStep.APPLY, claim.file.rows_done)
 
 
-def _breathing(claim: Claim, turn: Turn) -> Iterator[list[Line]]:
+def _breathing(claim: FileClaim, turn: Turn) -> Iterator[list[ChunkRow]]:
     for lines in _lines(claim, turn):
-        turn.breathe(claim, Step.APPLY, claim.file.rows_done)
+        turn.breathe(claim, FileStep.APPLY, claim.file.rows_done)
         yield lines
 
 
-def _lines(claim: Claim, turn: Turn) -> Iterator[list[Line]]:
+def _lines(claim: FileClaim, turn: Turn) -> Iterator[list[ChunkRow]]:
     """The rows that are not applied yet, read ahead while the database writes."""
     file, db = claim.file, claim.db
     size = turn.chunk_rows or (SQLITE_ROWS if db.is_sqlite else POSTGRESQL_ROWS)
-    reading = Reading(file.rows_done, size, claim.clock().date().isoformat())
+    reading = ReadPosition(file.rows_done, size, claim.clock().date().isoformat())
     if (file.rows_total or 0) - file.rows_done >= turn.apart_from_rows:
         return read_lines_apart(db, file, reading)
     lines = read_lines(db, file, reading)

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from frontdesk.db import Tx
-from frontdesk.eligibility import Deed, Submission, count_members_open, list_members_under, parse_member
+from frontdesk.eligibility import Action, Submission, count_members_open, list_members_under, parse_member
 from frontdesk.files import store
 from frontdesk.files.check import Checked
-from frontdesk.files.chunks import Line, Write, write_chunk
-from frontdesk.files.claims import Claim
+from frontdesk.files.chunks import ChunkRow, Write, write_chunk
+from frontdesk.files.claims import FileClaim
 from frontdesk.files.jobs import EligibilityFile, overtaken
-from frontdesk.files.rows import Purpose
+from frontdesk.files.rows import FileMode
 
 BRAKE_SHARE, BRAKE_MEMBERS = 10, 25  # per cent of the plan's members, and at least so many
 SHRUNK_SHARE = 2  # a file of less than half the rows of the last one
@@ -32,14 +32,14 @@ class Braked(Exception):
 
 def members_before(tx: Tx, file: EligibilityFile, checked: Checked) -> int | None:
     """How many of the plan's members have access, before anything of a full file is applied."""
-    if checked.mode is not Purpose.FULL:
+    if checked.mode is not FileMode.FULL:
         return None
     if file.members_before is not None:
         return file.members_before
     return count_members_open(tx, file.plan_id, checked.file_date)
 
 
-def end_missing(claim: Claim, checked: Checked, write: Write, breathe: Callable[[int], None]) -> None:
+def end_missing(claim: FileClaim, checked: Checked, write: Write, breathe: Callable[[int], None]) -> None:
     """End the plan's members that the file does not name: expiry_date becomes the file's date. Raises Braked.
 
     It can't be before effective_date (CONTRACT, Dates): who was to begin later ends on the first day, and that is told.
@@ -66,7 +66,7 @@ def end_missing(claim: Claim, checked: Checked, write: Write, breathe: Callable[
         done += len(batch)
 
 
-def _brake(claim: Claim, *, missing: int, unnamed: int) -> None:
+def _brake(claim: FileClaim, *, missing: int, unnamed: int) -> None:
     file = claim.file
     before = file.members_before or 0
     limit = max(before * BRAKE_SHARE // 100, BRAKE_MEMBERS)
@@ -81,7 +81,7 @@ def _brake(claim: Claim, *, missing: int, unnamed: int) -> None:
         raise Braked(f"{who}, and {unnamed} rows, whose external_id can't be read, may be theirs.")
 
 
-def _missing(claim: Claim, checked: Checked) -> Iterator[Sequence[dict[str, Any]]]:
+def _missing(claim: FileClaim, checked: Checked) -> Iterator[Sequence[dict[str, Any]]]:
     """Those to end, in batches; each batch is read before the one before it is written over."""
     file, after = claim.file, 0
     while True:
@@ -105,7 +105,7 @@ def _last_day(row: dict[str, Any], checked: Checked) -> str:
     return max(checked.file_date, str(row["effective_date"]))
 
 
-def _line(file: EligibilityFile, row: dict[str, Any], checked: Checked) -> Line:
+def _line(file: EligibilityFile, row: dict[str, Any], checked: Checked) -> ChunkRow:
     day = _last_day(row, checked)
     record = parse_member({"external_id": row["external_id"], "expiry_date": day}, today=checked.file_date)
     submission = Submission(
@@ -114,8 +114,8 @@ def _line(file: EligibilityFile, row: dict[str, Any], checked: Checked) -> Line:
         record,
         file.client,
         file.history_key,
-        Deed.END,
+        Action.END,
         unless_changed_since=file.started_at,
     )
     warnings = () if day == checked.file_date else ("ends_on_first_day",)
-    return Line(None, row["external_id"], submission, (), warnings)
+    return ChunkRow(None, row["external_id"], submission, (), warnings)

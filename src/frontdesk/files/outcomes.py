@@ -13,7 +13,7 @@ from frontdesk.files import store
 REFUSED, WARNED = "refused", "warned"
 
 
-class Entry(NamedTuple):
+class RowOutcome(NamedTuple):
     """One row's outcome. `place` None: no row of the file, but a member that it does not name.
 
     `faults` are (field, code, message); `warnings` are (field, code).
@@ -27,16 +27,16 @@ class Entry(NamedTuple):
     warnings: Sequence[Sequence[str]] = ()
 
 
-def pack(entries: Sequence[Entry]) -> bytes:
+def pack(entries: Sequence[RowOutcome]) -> bytes:
     return zlib.compress(orjson.dumps([tuple(entry) for entry in entries]), 1)
 
 
-def unpack(content: bytes) -> list[Entry]:
+def unpack(content: bytes) -> list[RowOutcome]:
     rows: list[list[Any]] = orjson.loads(zlib.decompress(content))
-    return [Entry(*row) for row in rows]
+    return [RowOutcome(*row) for row in rows]
 
 
-def count(entries: Iterable[Entry]) -> Counter[str]:
+def count(entries: Iterable[RowOutcome]) -> Counter[str]:
     """Rows by outcome, and how many were warned about."""
     counts: Counter[str] = Counter()
     for entry in entries:
@@ -46,7 +46,9 @@ def count(entries: Iterable[Entry]) -> Counter[str]:
     return counts
 
 
-def read_outcomes(db: Database, file_id: int, *, backwards_from: int | None = None) -> Iterator[list[Entry]]:
+def read_outcomes(
+    db: Database, file_id: int, *, backwards_from: int | None = None
+) -> Iterator[list[RowOutcome]]:
     """The chunks' entries in order, or from chunk `backwards_from` back to the first; one chunk in memory at a time."""
     number = 0 if backwards_from is None else backwards_from
     while number >= 0:

@@ -8,23 +8,23 @@ from dataclasses import dataclass
 from itertools import islice
 
 from frontdesk.db import Database
-from frontdesk.eligibility import Deed, MemberRecord, Remembered, Submission, parse_member
+from frontdesk.eligibility import Action, MemberRecord, Remembered, Submission, parse_member
 from frontdesk.errors import Fault
 from frontdesk.files.check import open_rows
-from frontdesk.files.chunks import Line
+from frontdesk.files.chunks import ChunkRow
 from frontdesk.files.jobs import EligibilityFile
 from frontdesk.files.repeats import Repeats
-from frontdesk.files.rows import Intent, Purpose, Row
+from frontdesk.files.rows import FileMode, Intent, Row
 from frontdesk.plans import list_plans
 
 DIFFERING = Fault("external_id", "repeated_differently", "stands in the file again, with other values")
 UNKNOWN_PLAN = Fault("plan", "unknown_plan", "is not the external_id of a plan of the account")
 
-_DEEDS = {Intent.ENROL: Deed.ENROL, Intent.END: Deed.END, Intent.COMPARE: Deed.COMPARE}
+_DEEDS = {Intent.ENROL: Action.ENROL, Intent.END: Action.END, Intent.COMPARE: Action.COMPARE}
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ReadPosition:
     """From which row on, in chunks of how many rows, and what day it is (`YYYY-MM-DD`)."""
 
     skip_rows: int
@@ -32,7 +32,7 @@ class Reading:
     today: str
 
 
-def read_lines(db: Database, file: EligibilityFile, reading: Reading) -> Iterator[list[Line]]:
+def read_lines(db: Database, file: EligibilityFile, reading: ReadPosition) -> Iterator[list[ChunkRow]]:
     """The rows that are not applied yet, by the chunk. The file has been checked: its mode and its date are known."""
     plan_ids = {plan.external_id: plan.id for plan in db.ask(lambda tx: list_plans(tx, file.account_id))}
     parser = _Parser(file, plan_ids, reading.today)
@@ -41,7 +41,7 @@ def read_lines(db: Database, file: EligibilityFile, reading: Reading) -> Iterato
         yield chunk
 
 
-def refuse_differing(lines: Sequence[Line], repeats: Repeats) -> None:
+def refuse_differing(lines: Sequence[ChunkRow], repeats: Repeats) -> None:
     """Rows of one identifier that differ can't both be meant: none of them is submitted."""
     for line in lines:
         if line.external_id is not None and repeats.differ(line.external_id):
@@ -58,10 +58,10 @@ class _Parser:
         self._file = file
         self._plan_ids = plan_ids
         self._today = today
-        self._only_compares = file.mode == Purpose.COMPARE
+        self._only_compares = file.mode == FileMode.COMPARE
         self._remembered = Remembered()
 
-    def line(self, row: Row) -> Line:
+    def line(self, row: Row) -> ChunkRow:
         file, values = self._file, row.values
         if row.intent is Intent.END and not values.get("expiry_date"):
             values = values | {"expiry_date": file.file_date}
@@ -71,7 +71,7 @@ class _Parser:
         if plan_id is None:
             faults.append(UNKNOWN_PLAN)
         if faults or plan_id is None:
-            return Line(row.place, record.external_id, None, faults)
-        deed = Deed.COMPARE if self._only_compares else _DEEDS[row.intent]
+            return ChunkRow(row.place, record.external_id, None, faults)
+        deed = Action.COMPARE if self._only_compares else _DEEDS[row.intent]
         submission = Submission(file.account_id, plan_id, record, file.client, file.history_key, deed)
-        return Line(row.place, record.external_id, submission, (), row.warnings)
+        return ChunkRow(row.place, record.external_id, submission, (), row.warnings)

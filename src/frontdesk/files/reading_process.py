@@ -14,17 +14,17 @@ from dataclasses import asdict
 from typing import IO, Any
 
 from frontdesk.db import Database, open_database
-from frontdesk.eligibility import Deed, MemberRecord, Submission
+from frontdesk.eligibility import Action, MemberRecord, Submission
 from frontdesk.errors import Fault, Unavailable
-from frontdesk.files.chunks import Line
+from frontdesk.files.chunks import ChunkRow
 from frontdesk.files.jobs import EligibilityFile, get_file
 from frontdesk.files.lanes import give_way
-from frontdesk.files.reading import Reading, read_lines
+from frontdesk.files.reading import ReadPosition, read_lines
 
 _LENGTH_BYTES = 4
 
 
-def read_lines_apart(db: Database, file: EligibilityFile, reading: Reading) -> Iterator[list[Line]]:
+def read_lines_apart(db: Database, file: EligibilityFile, reading: ReadPosition) -> Iterator[list[ChunkRow]]:
     """What `read_lines` gives. Raises Unavailable when the child ends early: the file goes on after the last chunk."""
     asked = {"url": db.url, "file_id": file.id, "reading": asdict(reading)}
     command = [sys.executable, "-m", __name__]
@@ -54,19 +54,19 @@ def _read_frame(stream: IO[bytes]) -> list[Any] | None:
     return found
 
 
-def _line(file: EligibilityFile, item: tuple[Any, ...]) -> Line:
+def _line(file: EligibilityFile, item: tuple[Any, ...]) -> ChunkRow:
     place, key, faults, warnings, submitted = item
     if submitted is None:
-        return Line(place, key, None, [Fault(*fault) for fault in faults], warnings)
+        return ChunkRow(place, key, None, [Fault(*fault) for fault in faults], warnings)
     plan_id, deed, given, invite, record_faults, record_warnings, ignored = submitted
     record = MemberRecord(
         key, given, invite, tuple(Fault(*fault) for fault in record_faults), record_warnings, ignored
     )
-    submission = Submission(file.account_id, plan_id, record, file.client, file.history_key, Deed(deed))
-    return Line(place, key, submission, (), warnings)
+    submission = Submission(file.account_id, plan_id, record, file.client, file.history_key, Action(deed))
+    return ChunkRow(place, key, submission, (), warnings)
 
 
-def _item(line: Line) -> tuple[Any, ...]:
+def _item(line: ChunkRow) -> tuple[Any, ...]:
     faults = [_told(fault) for fault in line.faults]
     submission = line.submission
     if submission is None:
@@ -95,7 +95,7 @@ def main() -> None:
     asked = json.load(sys.stdin)
     db = open_database(asked["url"], pool_size=1)
     file = db.ask(lambda tx: get_file(tx, asked["file_id"], account_id=None))
-    for lines in read_lines(db, file, Reading(**asked["reading"])):
+    for lines in read_lines(db, file, ReadPosition(**asked["reading"])):
         body = marshal.dumps([_item(line) for line in lines])
         sys.stdout.buffer.write(len(body).to_bytes(_LENGTH_BYTES, "big") + body)
     sys.stdout.buffer.write((0).to_bytes(_LENGTH_BYTES, "big"))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from frontdesk.db import Database
 from frontdesk.eligibility import WARNINGS
-from frontdesk.files.outcomes import REFUSED, WARNED, Entry, read_outcomes
+from frontdesk.files.outcomes import REFUSED, WARNED, RowOutcome, read_outcomes
 
 COLUMNS = ("row", "external_id", "outcome", "code", "field", "hint")
 
@@ -50,7 +50,7 @@ def report_csv(db: Database, file_id: int) -> Iterator[bytes]:
         yield page.getvalue().encode()
 
 
-def lines_of(entry: Entry) -> Iterator[Line]:
+def lines_of(entry: RowOutcome) -> Iterator[Line]:
     """The report's lines about one row."""
     place, external_id, outcome = entry.place, entry.external_id, entry.outcome
     if outcome == REFUSED:

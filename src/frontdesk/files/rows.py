@@ -26,7 +26,7 @@ class Intent(StrEnum):
     COMPARE = "compare"
 
 
-class Purpose(StrEnum):
+class FileMode(StrEnum):
     """What an 834 says of itself (BGN08). The other formats say nothing: the caller decides."""
 
     CHANGE = "change"
@@ -59,7 +59,7 @@ class Head:
     lines keys, and they are known after the last row)."""
 
     format: Format
-    purpose: Purpose | None = None
+    purpose: FileMode | None = None
     file_date: str | None = None
     ignored: Sequence[str] = field(default=())
 

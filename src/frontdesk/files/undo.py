@@ -9,13 +9,13 @@ from frontdesk.eligibility import Restored, Undoing, restore
 from frontdesk.errors import Fault
 from frontdesk.files import outcomes, store
 from frontdesk.files.chunks import NOT_STORED
-from frontdesk.files.claims import Claim
-from frontdesk.files.jobs import EligibilityFile, Step, get_file
+from frontdesk.files.claims import FileClaim
+from frontdesk.files.jobs import EligibilityFile, FileStep, get_file
 from frontdesk.files.load import Turn
-from frontdesk.files.outcomes import REFUSED, Entry, read_outcomes
+from frontdesk.files.outcomes import REFUSED, RowOutcome, read_outcomes
 
 
-def run_undo(claim: Claim, turn: Turn) -> None:
+def run_undo(claim: FileClaim, turn: Turn) -> None:
     """Go on after the last committed chunk. Raises Stopped, LostClaim, Unavailable."""
     undone = claim.db.ask(lambda tx: get_file(tx, claim.file.undoes_id or 0, account_id=None))
     if claim.file.started_at is None:
@@ -24,17 +24,19 @@ def run_undo(claim: Claim, turn: Turn) -> None:
         )
     last = undone.chunks_done - 1 - claim.file.chunks_done
     for entries in read_outcomes(claim.db, undone.id, backwards_from=last):
-        turn.breathe(claim, Step.APPLY, claim.file.rows_done)
+        turn.breathe(claim, FileStep.APPLY, claim.file.rows_done)
         changed = [entry for entry in reversed(entries) if entry.member_id]
         _write(claim, undone, changed, turn, rows=len(entries))
 
 
-def _write(claim: Claim, undone: EligibilityFile, changed: Sequence[Entry], turn: Turn, *, rows: int) -> None:
+def _write(
+    claim: FileClaim, undone: EligibilityFile, changed: Sequence[RowOutcome], turn: Turn, *, rows: int
+) -> None:
     """One chunk, its outcomes and the position in one transaction."""
     file = claim.file
     undoing = Undoing(undone.history_key, file.client, file.history_key, claim.clock(), turn.uniqueness)
 
-    def write(tx: Tx, entries: Sequence[Entry]) -> Sequence[Restored | Exception]:
+    def write(tx: Tx, entries: Sequence[RowOutcome]) -> Sequence[Restored | Exception]:
         return restore(tx, [entry.member_id for entry in entries], undoing)
 
     def finish(tx: Tx, results: Sequence[Restored | Exception]) -> None:
@@ -47,8 +49,8 @@ def _write(claim: Claim, undone: EligibilityFile, changed: Sequence[Entry], turn
     claim.refresh()
 
 
-def _entry(entry: Entry, result: Restored | Exception) -> Entry:
+def _entry(entry: RowOutcome, result: Restored | Exception) -> RowOutcome:
     if isinstance(result, Restored) and result.outcome is not None:
-        return Entry(entry.place, entry.external_id, result.outcome.value, entry.member_id)
+        return RowOutcome(entry.place, entry.external_id, result.outcome.value, entry.member_id)
     fault: Fault = (isinstance(result, Restored) and result.fault) or NOT_STORED
-    return Entry(entry.place, entry.external_id, REFUSED, 0, [(fault.field, fault.code, fault.message)])
+    return RowOutcome(entry.place, entry.external_id, REFUSED, 0, [(fault.field, fault.code, fault.message)])

@@ -13,7 +13,7 @@ from frontdesk.clock import Clock
 from frontdesk.db import Database, Tx
 from frontdesk.errors import FrontdeskError, Invalid
 from frontdesk.files import store
-from frontdesk.files.claims import LEASE_SECONDS, Claim, LostClaim, claim_next
+from frontdesk.files.claims import LEASE_SECONDS, FileClaim, LostClaim, claim_next
 from frontdesk.files.content import forget_unfinished
 from frontdesk.files.jobs import Asked, EligibilityFile, FileState, record_deed
 from frontdesk.files.load import Stopped, Turn, run_load
@@ -57,7 +57,7 @@ def _at_full_speed() -> Iterator[None]:
         sys.setswitchinterval(interval)
 
 
-def _run(claim: Claim, turn: Turn) -> None:
+def _run(claim: FileClaim, turn: Turn) -> None:
     try:
         if claim.file.undoes_id is not None:
             run_undo(claim, turn)
@@ -84,7 +84,7 @@ def _run(claim: Claim, turn: Turn) -> None:
         _end(claim, FileState.DONE, None)
 
 
-def _end(claim: Claim, state: FileState, problem: dict[str, Any] | None) -> None:
+def _end(claim: FileClaim, state: FileState, problem: dict[str, Any] | None) -> None:
     """The file's last word (a held one may get another): its state, and one audit entry with the counts."""
     now = claim.clock()
     with claim.db.write() as tx:

@@ -10,7 +10,7 @@ from frontdesk.invitations.enqueue import (
 )
 from frontdesk.invitations.rules import REASONS, Candidate, Decision, Delivery, Reason, decide_invitation
 from frontdesk.invitations.settings import Deliverability, get_deliverability, set_deliverability
-from frontdesk.invitations.states import STEPS, TRANSITIONS, State, Step
+from frontdesk.invitations.states import STEPS, TRANSITIONS, InvitationState, InvitationStep
 from frontdesk.invitations.store import list_invitations
 
 __all__ = [
@@ -23,10 +23,10 @@ __all__ = [
     "Decision",
     "Deliverability",
     "Delivery",
+    "InvitationState",
+    "InvitationStep",
     "NewInvitation",
     "Reason",
-    "State",
-    "Step",
     "decide_invitation",
     "enqueue",
     "find_circumstances",

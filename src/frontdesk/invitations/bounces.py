@@ -9,7 +9,7 @@ from email.message import Message
 from email.parser import BytesHeaderParser, BytesParser
 from typing import BinaryIO
 
-from frontdesk.invitations.reports import Event, Report, read_message_id, read_status
+from frontdesk.invitations.reports import DeliveryReport, ReportEvent, read_message_id, read_status
 
 LARGEST_BYTES = 1_000_000  # of one message that are looked at; what bounces carry back can be large
 _ORIGINALS = {"message/rfc822", "message/global", "text/rfc822-headers", "message/global-headers"}
@@ -17,11 +17,11 @@ _STATUSES = {"message/delivery-status", "message/global-delivery-status"}
 _LARGEST_PARTS = 20
 
 _ACTIONS = {
-    "failed": Event.BOUNCED,
-    "delivered": Event.DELIVERED,
-    "relayed": Event.DELIVERED,
-    "expanded": Event.DELIVERED,
-    "delayed": Event.DELAYED,
+    "failed": ReportEvent.BOUNCED,
+    "delivered": ReportEvent.DELIVERED,
+    "relayed": ReportEvent.DELIVERED,
+    "expanded": ReportEvent.DELIVERED,
+    "delayed": ReportEvent.DELAYED,
 }
 
 
@@ -42,7 +42,7 @@ def split_mailbox(stream: BinaryIO) -> Iterator[bytes]:
         yield b"".join(lines)
 
 
-def parse_report(raw: bytes) -> Report | None:
+def parse_report(raw: bytes) -> DeliveryReport | None:
     """What the mail reports about one of ours; None when it is no report, or not one that can be read."""
     try:
         return _parse(BytesParser().parsebytes(raw))
@@ -50,7 +50,7 @@ def parse_report(raw: bytes) -> Report | None:
         return None  # the library stumbles over some of what strangers send
 
 
-def _parse(message: Message) -> Report | None:
+def _parse(message: Message) -> DeliveryReport | None:
     if message.get_content_type() != "multipart/report" or not message.is_multipart():
         return None
     parts = [part for part in _payload(message) if isinstance(part, Message)][:_LARGEST_PARTS]
@@ -66,21 +66,21 @@ def _parse(message: Message) -> Report | None:
     return None
 
 
-def _delivery_report(message_id: str, blocks: list[Message]) -> Report | None:
+def _delivery_report(message_id: str, blocks: list[Message]) -> DeliveryReport | None:
     """The worst that any block says of a recipient: our mails have one recipient each."""
     found = []
     for block in blocks:
         event = _ACTIONS.get(_word(block, "Action"))
         if event is not None:
-            found.append(Report(message_id, event, read_status(_word(block, "Status"))))
-    order = list(Event)
+            found.append(DeliveryReport(message_id, event, read_status(_word(block, "Status"))))
+    order = list(ReportEvent)
     return min(found, key=lambda report: order.index(report.event), default=None)
 
 
-def _feedback_report(message_id: str, blocks: list[Message]) -> Report | None:
+def _feedback_report(message_id: str, blocks: list[Message]) -> DeliveryReport | None:
     """A feedback report of "not-spam" takes a complaint back; that is for people to judge."""
     kinds = {_word(block, "Feedback-Type") for block in blocks}
-    return Report(message_id, Event.COMPLAINED) if kinds & {"abuse", "fraud", "other"} else None
+    return DeliveryReport(message_id, ReportEvent.COMPLAINED) if kinds & {"abuse", "fraud", "other"} else None
 
 
 def _original_id(part: Message) -> str | None:

@@ -9,7 +9,7 @@ from frontdesk.db import Tx
 from frontdesk.db.sets import Found, one_round_trip
 from frontdesk.invitations import store
 from frontdesk.invitations.rules import Delivery
-from frontdesk.invitations.states import State
+from frontdesk.invitations.states import InvitationState
 from frontdesk.text import fold_email
 
 ENROLMENT = "enrolment"  # the kind of invitation that a new member gets, once
@@ -69,7 +69,7 @@ def enqueue(tx: Tx, invitations: Sequence[NewInvitation], *, now: datetime) -> N
                 "member_id": invitation.member_id,
                 "kind": ENROLMENT,
                 "delivery": invitation.delivery.value,
-                "state": State.PENDING.value,
+                "state": InvitationState.PENDING.value,
                 "address": invitation.address,
                 "address_folded": fold_email(invitation.address),
                 "created_at": at,

@@ -16,7 +16,7 @@ from frontdesk.db import Tx
 from frontdesk.invitations import letter_store
 from frontdesk.invitations.delivery import change_store
 from frontdesk.invitations.delivery.changes import Change, Version, apply
-from frontdesk.invitations.states import State, Step
+from frontdesk.invitations.states import InvitationState, InvitationStep
 from frontdesk.invitations.suppression import SuppressionReason, suppress
 
 MESSAGE_ID_LENGTH = 255
@@ -28,7 +28,7 @@ _STATUS = re.compile(r"[245]\.[0-9]{1,3}\.[0-9]{1,3}")
 _NOT_THE_ADDRESS = re.compile(r"5\.(?:1\.[78]|2\.[23]|3\.[0-9]+|5\.[0-9]+|6\.[0-9]+|7\.[0-9]+)")
 
 
-class Event(StrEnum):
+class ReportEvent(StrEnum):
     """What a report says; of several in one report the first of these counts."""
 
     BOUNCED = "bounced"
@@ -45,19 +45,19 @@ class Effect(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class DeliveryReport:
     """One event of the mail with this Message-ID (without <>).
 
     `status` is the enhanced status code (RFC 3463), if any was told; `permanent` is what the relay makes of a bounce itself.
     """
 
     message_id: str
-    event: Event
+    event: ReportEvent
     status: str | None = None
     permanent: bool | None = None
 
 
-def receive_report(tx: Tx, report: Report, *, now: datetime) -> Effect:
+def receive_report(tx: Tx, report: DeliveryReport, *, now: datetime) -> Effect:
     """Take note of the report and do what follows from it, once.
 
     A repeated one still settles a mail that is unclear: the first may have come at a moment when it could not.
@@ -65,7 +65,7 @@ def receive_report(tx: Tx, report: Report, *, now: datetime) -> Effect:
     mail = letter_store.find_by_message_id(tx, report.message_id)
     if mail is None:
         return Effect.UNKNOWN
-    if report.event is Event.DELAYED:
+    if report.event is ReportEvent.DELAYED:
         return Effect.NO_NEWS
     row = {
         "message_id": report.message_id,
@@ -75,13 +75,13 @@ def receive_report(tx: Tx, report: Report, *, now: datetime) -> Effect:
         "received_at": now,
     }
     if not letter_store.insert_report(tx, row):
-        settles = _is_unclear(mail) and _settle(tx, mail, report, now) is not State(mail["state"])
+        settles = _is_unclear(mail) and _settle(tx, mail, report, now) is not InvitationState(mail["state"])
         return Effect.APPLIED if settles else Effect.KNOWN
     state = _settle(tx, mail, report, now)
-    if report.event is Event.COMPLAINED:
+    if report.event is ReportEvent.COMPLAINED:
         suppress(tx, mail["address"], SuppressionReason.COMPLAINT, now=now)
         _note_complaint(tx, mail["id"], state, now)
-    elif report.event is Event.BOUNCED and _is_hard(report):
+    elif report.event is ReportEvent.BOUNCED and _is_hard(report):
         suppress(tx, mail["address"], SuppressionReason.HARD_BOUNCE, now=now)
     return Effect.APPLIED
 
@@ -95,45 +95,47 @@ def heed_early_reports(tx: Tx, message_ids: Collection[str], *, now: datetime) -
     for row in letter_store.find_reports(tx, message_ids):
         mail = letter_store.find_by_message_id(tx, row["message_id"])
         if mail is not None:
-            _settle(tx, mail, Report(row["message_id"], Event(row["kind"]), row["status"]), now)
+            _settle(tx, mail, DeliveryReport(row["message_id"], ReportEvent(row["kind"]), row["status"]), now)
 
 
-def _settle(tx: Tx, mail: Mapping[str, Any], report: Report, now: datetime) -> State:
+def _settle(tx: Tx, mail: Mapping[str, Any], report: DeliveryReport, now: datetime) -> InvitationState:
     """Step 7 of the delivery protocol: the report tells what the relay's lost answer did not, or what came after it.
 
     The state that the invitation is in then.
     """
-    state = State(mail["state"])
+    state = InvitationState(mail["state"])
     if mail["message_id"] != report.message_id:
         return state  # it is about a mail before the present one
-    bounced = report.event is Event.BOUNCED
-    if not (_is_unclear(mail) or (bounced and state is State.SENT)):
+    bounced = report.event is ReportEvent.BOUNCED
+    if not (_is_unclear(mail) or (bounced and state is InvitationState.SENT)):
         return state
-    settled = State.FAILED if bounced else State.SENT
-    change = Change(state, settled, Step.BY_REPORT, closes=True)
+    settled = InvitationState.FAILED if bounced else InvitationState.SENT
+    change = Change(state, settled, InvitationStep.BY_REPORT, closes=True)
     apply(tx, [(change, [Version(mail["id"], mail["epoch"])])], now=now)
     return settled
 
 
 def _is_unclear(mail: Mapping[str, Any]) -> bool:
     """Whether the relay's answer was lost, and no attempt is under way that brings another."""
-    state = State(mail["state"])
-    return state is State.AMBIGUOUS or (state in (State.PENDING, State.CLAIMED) and mail["losses"] > 0)
+    state = InvitationState(mail["state"])
+    return state is InvitationState.AMBIGUOUS or (
+        state in (InvitationState.PENDING, InvitationState.CLAIMED) and mail["losses"] > 0
+    )
 
 
-def _note_complaint(tx: Tx, invitation_id: int, state: State, now: datetime) -> None:
+def _note_complaint(tx: Tx, invitation_id: int, state: InvitationState, now: datetime) -> None:
     event = {
         "invitation_id": invitation_id,
         "at": stored_time(now),
         "from_state": state.value,
         "to_state": state.value,
-        "reason": Step.COMPLAINED.value,
+        "reason": InvitationStep.COMPLAINED.value,
         "code": None,
     }
     change_store.insert_events(tx, [event])
 
 
-def _is_hard(report: Report) -> bool:
+def _is_hard(report: DeliveryReport) -> bool:
     return is_hard_bounce(report.status) if report.permanent is None else report.permanent
 
 

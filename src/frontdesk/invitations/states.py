@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 
-class State(StrEnum):
+class InvitationState(StrEnum):
     """Where an invitation is (docs/states.md)."""
 
     PENDING = "pending"
@@ -19,19 +19,36 @@ class State(StrEnum):
 TRANSITIONS = frozenset(
     (start, end)
     for start, ends in {
-        State.PENDING: (State.CLAIMED, State.CANCELLED, State.AMBIGUOUS, State.SENT, State.FAILED),
-        State.CLAIMED: (State.OFFERED, State.PENDING, State.FAILED, State.CANCELLED, State.SENT),
-        State.OFFERED: (State.SENT, State.PENDING, State.FAILED, State.AMBIGUOUS),
-        State.AMBIGUOUS: (State.PENDING, State.SENT, State.FAILED),
-        State.SENT: (State.FAILED, State.PENDING),
-        State.FAILED: (State.PENDING,),
-        State.CANCELLED: (State.PENDING,),
+        InvitationState.PENDING: (
+            InvitationState.CLAIMED,
+            InvitationState.CANCELLED,
+            InvitationState.AMBIGUOUS,
+            InvitationState.SENT,
+            InvitationState.FAILED,
+        ),
+        InvitationState.CLAIMED: (
+            InvitationState.OFFERED,
+            InvitationState.PENDING,
+            InvitationState.FAILED,
+            InvitationState.CANCELLED,
+            InvitationState.SENT,
+        ),
+        InvitationState.OFFERED: (
+            InvitationState.SENT,
+            InvitationState.PENDING,
+            InvitationState.FAILED,
+            InvitationState.AMBIGUOUS,
+        ),
+        InvitationState.AMBIGUOUS: (InvitationState.PENDING, InvitationState.SENT, InvitationState.FAILED),
+        InvitationState.SENT: (InvitationState.FAILED, InvitationState.PENDING),
+        InvitationState.FAILED: (InvitationState.PENDING,),
+        InvitationState.CANCELLED: (InvitationState.PENDING,),
     }.items()
     for end in ends
 )
 
 
-class Step(StrEnum):
+class InvitationStep(StrEnum):
     """Why an invitation changed its state: what its timeline says."""
 
     CLAIMED = "claimed"
@@ -55,22 +72,22 @@ class Step(StrEnum):
 
 
 STEPS = {
-    Step.CLAIMED: "A worker has taken it in hand.",
-    Step.RELAY_ASKED: "The relay accepts the recipient; the content is about to be sent.",
-    Step.ACCEPTED: "The relay has taken the message.",
-    Step.REFUSED_FOR_NOW: "The relay did not take the message now; it is tried again later.",
-    Step.REFUSED: "The relay refuses the message for good.",
-    Step.TOO_MANY_ATTEMPTS: "The relay did not take the message in as many attempts as there may be.",
-    Step.ANSWER_LOST: "The message was handed over and the relay's answer was lost: it may have been taken.",
-    Step.NOT_OFFERED: "The worker gave it back before anything was sent.",
-    Step.LEASE_LAPSED: "The worker that had it in hand was not heard of for too long.",
-    Step.ONCE_MORE: "Nobody settled it in the time set for that, so it is sent once more, with the same Message-ID.",
-    Step.SUPPRESSED: "The address is on the suppression list.",
-    Step.EXPIRED: "The member's access has ended.",
-    Step.WITHDRAWN: "The file that created the member was undone.",
-    Step.NOT_WRITABLE: "No message could be written, for instance because a template is at fault.",
-    Step.BY_OPERATOR: "An operator decided so.",
-    Step.BY_REPORT: "A delivery report says so.",
-    Step.COMPLAINED: "The reader complained about the message.",
-    Step.RESTORED: "A backup was restored; whether it has been sent since then is not known.",
+    InvitationStep.CLAIMED: "A worker has taken it in hand.",
+    InvitationStep.RELAY_ASKED: "The relay accepts the recipient; the content is about to be sent.",
+    InvitationStep.ACCEPTED: "The relay has taken the message.",
+    InvitationStep.REFUSED_FOR_NOW: "The relay did not take the message now; it is tried again later.",
+    InvitationStep.REFUSED: "The relay refuses the message for good.",
+    InvitationStep.TOO_MANY_ATTEMPTS: "The relay did not take the message in as many attempts as there may be.",
+    InvitationStep.ANSWER_LOST: "The message was handed over and the relay's answer was lost: it may have been taken.",
+    InvitationStep.NOT_OFFERED: "The worker gave it back before anything was sent.",
+    InvitationStep.LEASE_LAPSED: "The worker that had it in hand was not heard of for too long.",
+    InvitationStep.ONCE_MORE: "Nobody settled it in the time set for that, so it is sent once more, with the same Message-ID.",
+    InvitationStep.SUPPRESSED: "The address is on the suppression list.",
+    InvitationStep.EXPIRED: "The member's access has ended.",
+    InvitationStep.WITHDRAWN: "The file that created the member was undone.",
+    InvitationStep.NOT_WRITABLE: "No message could be written, for instance because a template is at fault.",
+    InvitationStep.BY_OPERATOR: "An operator decided so.",
+    InvitationStep.BY_REPORT: "A delivery report says so.",
+    InvitationStep.COMPLAINED: "The reader complained about the message.",
+    InvitationStep.RESTORED: "A backup was restored; whether it has been sent since then is not known.",
 }

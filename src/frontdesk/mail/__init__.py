@@ -25,7 +25,7 @@ _WANTS_LOGIN = {530, 534, 535, 538}
 _OF_A_RECIPIENT = ("recipient", "data", "content")
 
 
-class Refused(Exception):
+class RelayRefused(Exception):
     """The relay has definitely not taken the letter. `code` is its reply code, None when there was no reply.
 
     `stage` is the step that failed: connect, greeting, hello, starttls, login, sender, recipient, data, content.
@@ -96,4 +96,4 @@ class Mailer(Protocol):
         """A conversation, which connects when its first letter is offered."""
 
 
-__all__ = ["Conversation", "Letter", "Lost", "Mailer", "Refused"]
+__all__ = ["Conversation", "Letter", "Lost", "Mailer", "RelayRefused"]

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Protocol
 
-from frontdesk.mail import Letter, Refused
+from frontdesk.mail import Letter, RelayRefused
 
 SLOW_SECONDS = 10
 ACCEPTED, COME_LATER = 250, 451
 
 
-class Outcome(StrEnum):
+class CaughtOutcome(StrEnum):
     """What became of a letter in the sandbox. Addresses `bounce@…`, `complaint@…`, `slow@…`, `greylist@…` act, in any domain."""
 
     CAUGHT = "caught"
@@ -22,17 +22,17 @@ class Outcome(StrEnum):
 
 
 ACTING = {
-    "bounce": Outcome.BOUNCED,
-    "complaint": Outcome.COMPLAINED,
-    "slow": Outcome.SLOW,
-    "greylist": Outcome.GREYLISTED,
+    "bounce": CaughtOutcome.BOUNCED,
+    "complaint": CaughtOutcome.COMPLAINED,
+    "slow": CaughtOutcome.SLOW,
+    "greylist": CaughtOutcome.GREYLISTED,
 }
 
 
 class Mailbox(Protocol):
     """Where caught letters are kept."""
 
-    def keep(self, letter: Letter, outcome: Outcome) -> None: ...
+    def keep(self, letter: Letter, outcome: CaughtOutcome) -> None: ...
 
     def has_seen(self, message_id: str) -> bool:
         """Whether a letter with this Message-ID was put off or kept before."""
@@ -60,19 +60,19 @@ class CatchersConversation:
     def offer(self, letter: Letter) -> None:
         """Raises Refused the first time for an address that is greylisted."""
         outcome = outcome_for(letter.recipient)
-        if outcome is Outcome.GREYLISTED and not self._mailbox.has_seen(letter.message_id):
-            self._mailbox.keep(letter, Outcome.GREYLISTED)
-            raise Refused("recipient", permanent=False, code=COME_LATER)
+        if outcome is CaughtOutcome.GREYLISTED and not self._mailbox.has_seen(letter.message_id):
+            self._mailbox.keep(letter, CaughtOutcome.GREYLISTED)
+            raise RelayRefused("recipient", permanent=False, code=COME_LATER)
         self._offered = letter
 
     def finish(self) -> int:
         letter, self._offered = self._offered, None
         if letter is None:
-            raise Refused("data", permanent=False)
+            raise RelayRefused("data", permanent=False)
         outcome = outcome_for(letter.recipient)
-        if outcome is Outcome.SLOW:
+        if outcome is CaughtOutcome.SLOW:
             self._pause(SLOW_SECONDS)
-        self._mailbox.keep(letter, Outcome.CAUGHT if outcome is Outcome.GREYLISTED else outcome)
+        self._mailbox.keep(letter, CaughtOutcome.CAUGHT if outcome is CaughtOutcome.GREYLISTED else outcome)
         return ACCEPTED
 
     def abandon(self) -> None:
@@ -82,7 +82,7 @@ class CatchersConversation:
         self._offered = None
 
 
-def outcome_for(recipient: str) -> Outcome:
+def outcome_for(recipient: str) -> CaughtOutcome:
     """What the address does: `Bounce+anything@example.com` acts like `bounce@example.com`."""
     local = recipient.rpartition("@")[0].lower().partition("+")[0]
-    return ACTING.get(local, Outcome.CAUGHT)
+    return ACTING.get(local, CaughtOutcome.CAUGHT)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any, NoReturn
 
-from frontdesk.mail import Conversation, Letter, Lost, Refused
+from frontdesk.mail import Conversation, Letter, Lost, RelayRefused
 from frontdesk.relay import Relay
 
 _MOST_LINES, _LONGEST_LINE = 100, 2000
@@ -19,7 +19,7 @@ _SHUT_DOWN = 421
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class SmtpTimeouts:
     """How long each step may take, in seconds: RFC 5321 4.5.3.2."""
 
     connect: float = 60.0
@@ -39,12 +39,12 @@ class SmtpMailer:
         relay: Relay,
         *,
         hello_name: str | None = None,
-        patience: Patience | None = None,
+        patience: SmtpTimeouts | None = None,
         context: ssl.SSLContext | None = None,
     ) -> None:
         self._relay = relay
         self._hello_name = hello_name
-        self._patience = patience or Patience()
+        self._patience = patience or SmtpTimeouts()
         self._context = context or ssl.create_default_context()
 
     def open(self) -> Conversation:
@@ -55,7 +55,7 @@ class SmtpConversation:
     """One connection, made when it is needed and used for one message after another."""
 
     def __init__(
-        self, relay: Relay, patience: Patience, context: ssl.SSLContext, hello_name: str | None
+        self, relay: Relay, patience: SmtpTimeouts, context: ssl.SSLContext, hello_name: str | None
     ) -> None:
         self._relay = relay
         self._patience = patience
@@ -69,7 +69,7 @@ class SmtpConversation:
         if self._client is not None:
             try:
                 self._address(letter)
-            except Refused as refused:
+            except RelayRefused as refused:
                 # A relay may end a connection that was idle; nothing has been sent, so a fresh one may be tried.
                 if refused.code is not None and refused.code != _SHUT_DOWN:
                     raise
@@ -83,7 +83,7 @@ class SmtpConversation:
         client, letter = self._client, self._letter
         self._letter = None
         if client is None or letter is None:
-            raise Refused("data", permanent=False)
+            raise RelayRefused("data", permanent=False)
         client.within(self._patience.data)
         with self._definite("data"):
             code, _ = client.docmd("DATA")
@@ -151,7 +151,7 @@ class SmtpConversation:
         """MAIL and RCPT."""
         client = self._client
         if client is None:
-            raise Refused("connect", permanent=False)
+            raise RelayRefused("connect", permanent=False)
         options = self._options(client, letter)
         steps: tuple[tuple[str, Callable[[], tuple[int, bytes]]], ...] = (
             ("sender", lambda: client.mail(letter.sender, options)),
@@ -171,7 +171,7 @@ class SmtpConversation:
             options.append("BODY=8BITMIME")
         if not (letter.sender + letter.recipient).isascii():
             if not client.has_extn("smtputf8"):
-                raise Refused("recipient", permanent=True)  # this relay can't carry such an address
+                raise RelayRefused("recipient", permanent=True)  # this relay can't carry such an address
             options.append("SMTPUTF8")
             client.command_encoding = "utf-8"
         else:
@@ -187,7 +187,7 @@ class SmtpConversation:
             self._drop()
         known = code if 200 <= code < 600 else None
         permanent = in_step and 500 <= code < 600
-        raise Refused(stage, permanent=permanent, code=known, trusted=self._trusted)
+        raise RelayRefused(stage, permanent=permanent, code=known, trusted=self._trusted)
 
     def _reset(self) -> None:
         client = self._client
@@ -215,7 +215,7 @@ class SmtpConversation:
             code = getattr(error, "smtp_code", None)
             known = code if isinstance(code, int) and 400 <= code < 600 else None
             cause = type(error).__name__
-            raise Refused(stage, permanent=False, code=known, cause=cause) from None
+            raise RelayRefused(stage, permanent=False, code=known, cause=cause) from None
 
 
 class _Client(smtplib.SMTP):

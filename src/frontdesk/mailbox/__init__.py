@@ -3,7 +3,7 @@
 from frontdesk.mailbox.caught import (
     CatchingMailbox,
     CaughtMessage,
-    Reading,
+    DecodedMail,
     catcher,
     clear_messages,
     get_message,
@@ -14,7 +14,7 @@ from frontdesk.mailbox.caught import (
 __all__ = [
     "CatchingMailbox",
     "CaughtMessage",
-    "Reading",
+    "DecodedMail",
     "catcher",
     "clear_messages",
     "get_message",

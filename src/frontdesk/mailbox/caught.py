@@ -10,13 +10,16 @@ from frontdesk.clock import Clock
 from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_alone
 from frontdesk.errors import NotFound
-from frontdesk.invitations.reports import Event, Report, receive_report
+from frontdesk.invitations.reports import DeliveryReport, ReportEvent, receive_report
 from frontdesk.mail import Letter
-from frontdesk.mail.catcher import Catcher, Outcome
+from frontdesk.mail.catcher import Catcher, CaughtOutcome
 from frontdesk.mailbox import store
 
 # What the reporting addresses bring about, at once. 5.1.1: there is no such mailbox.
-_REPORTS = {Outcome.BOUNCED: (Event.BOUNCED, "5.1.1"), Outcome.COMPLAINED: (Event.COMPLAINED, None)}
+_REPORTS = {
+    CaughtOutcome.BOUNCED: (ReportEvent.BOUNCED, "5.1.1"),
+    CaughtOutcome.COMPLAINED: (ReportEvent.COMPLAINED, None),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,7 @@ class CaughtMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class DecodedMail:
     """A mail as a person reads it: all its headers, decoded, and its parts."""
 
     headers: tuple[tuple[str, str], ...]
@@ -52,14 +55,14 @@ class CatchingMailbox:
         self._db = db
         self._clock = clock
 
-    def keep(self, letter: Letter, outcome: Outcome) -> None:
+    def keep(self, letter: Letter, outcome: CaughtOutcome) -> None:
         write_alone(self._db, lambda tx: _keep(tx, letter, outcome, now=self._clock()))
 
     def has_seen(self, message_id: str) -> bool:
         return self._db.ask(lambda tx: store.has_message_id(tx, message_id))
 
 
-def _keep(tx: Tx, letter: Letter, outcome: Outcome, *, now: datetime) -> bool:
+def _keep(tx: Tx, letter: Letter, outcome: CaughtOutcome, *, now: datetime) -> bool:
     row = {
         "message_id": letter.message_id,
         "sender": letter.sender,
@@ -71,7 +74,7 @@ def _keep(tx: Tx, letter: Letter, outcome: Outcome, *, now: datetime) -> bool:
     store.insert_message(tx, row)
     if outcome in _REPORTS:
         event, status = _REPORTS[outcome]
-        receive_report(tx, Report(letter.message_id, event, status), now=now)
+        receive_report(tx, DeliveryReport(letter.message_id, event, status), now=now)
     return True
 
 
@@ -98,11 +101,11 @@ def clear_messages(tx: Tx) -> int:
     return store.delete_messages(tx)
 
 
-def read_content(content: bytes) -> Reading:
+def read_content(content: bytes) -> DecodedMail:
     """The mail as a person reads it."""
     message = email.message_from_bytes(content, policy=email.policy.default)
     headers = tuple((name, str(value)) for name, value in message.items())
-    return Reading(headers, _part(message, "plain") or "", _part(message, "html"))
+    return DecodedMail(headers, _part(message, "plain") or "", _part(message, "html"))
 
 
 def _part(message: EmailMessage, kind: str) -> str | None:

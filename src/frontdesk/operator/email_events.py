@@ -8,35 +8,42 @@ from frontdesk.app import App
 from frontdesk.db import Tx
 from frontdesk.db.races import write_together
 from frontdesk.errors import Fault, Invalid
-from frontdesk.invitations.reports import Effect, Event, Report, read_message_id, read_status, receive_report
-from frontdesk.web.exchange import Answer, Exchange
+from frontdesk.invitations.reports import (
+    DeliveryReport,
+    Effect,
+    ReportEvent,
+    read_message_id,
+    read_status,
+    receive_report,
+)
+from frontdesk.web.exchange import Request, Response
 from frontdesk.web.json_body import parse_json_object
 
 LARGEST_COUNT = 500
 
 
-async def receive(app: App, exchange: Exchange) -> Answer:
+async def receive(app: App, exchange: Request) -> Response:
     """`POST /operator/v1/email-events`: 200 with a result per event, in order. Raises Invalid unless it is a list of them."""
     events = parse_json_object(await exchange.body()).get("events")
     if type(events) is not list or not 1 <= len(events) <= LARGEST_COUNT:
         raise Invalid([Fault("events", "wrong_type", f"must be an array of 1 to {LARGEST_COUNT} events")])
     read = [_read(event) for event in events]
-    reports = [report for report in read if isinstance(report, Report)]
+    reports = [report for report in read if isinstance(report, DeliveryReport)]
     effects = iter(await app.in_thread(lambda: _receive(app, reports)))
     results = [
         {"result": next(effects).value}
-        if isinstance(each, Report)
+        if isinstance(each, DeliveryReport)
         else {"result": "invalid", "errors": [_error(fault) for fault in each]}
         for each in read
     ]
-    return Answer(200, json.dumps({"results": results}).encode(), ((b"cache-control", b"no-store"),))
+    return Response(200, json.dumps({"results": results}).encode(), ((b"cache-control", b"no-store"),))
 
 
-def _receive(app: App, reports: Sequence[Report]) -> list[Effect]:
+def _receive(app: App, reports: Sequence[DeliveryReport]) -> list[Effect]:
     if not reports:
         return []
 
-    def work(tx: Tx, some: Sequence[Report]) -> list[Effect]:
+    def work(tx: Tx, some: Sequence[DeliveryReport]) -> list[Effect]:
         return [receive_report(tx, report, now=app.clock()) for report in some]
 
     effects = []
@@ -47,7 +54,7 @@ def _receive(app: App, reports: Sequence[Report]) -> list[Effect]:
     return effects
 
 
-def _read(event: Any) -> Report | list[Fault]:
+def _read(event: Any) -> DeliveryReport | list[Fault]:
     """The report, or every fault of the event. Unknown fields are passed over: relays send many."""
     if type(event) is not dict:
         return [Fault("event", "wrong_type", "must be an object")]
@@ -56,15 +63,15 @@ def _read(event: Any) -> Report | list[Fault]:
     faults = []
     if message_id is None:
         faults.append(Fault("message_id", "malformed_message_id", "must be the Message-ID of one mail"))
-    if kind not in list(Event):
-        faults.append(Fault("event", "not_allowed", "must be one of " + ", ".join(Event)))
+    if kind not in list(ReportEvent):
+        faults.append(Fault("event", "not_allowed", "must be one of " + ", ".join(ReportEvent)))
     if status is not None and (type(status) is not str or read_status(status) is None):
         faults.append(Fault("status", "malformed_status", "must be an enhanced status code, such as 5.1.1"))
     if hard is not None and type(hard) is not bool:
         faults.append(Fault("permanent", "wrong_type", "must be true or false"))
     if faults or message_id is None:
         return faults
-    return Report(message_id, Event(str(kind)), status, hard)
+    return DeliveryReport(message_id, ReportEvent(str(kind)), status, hard)
 
 
 def _message_id(sent: object) -> str | None:

@@ -12,7 +12,7 @@ from frontdesk.clock import wire_time
 from frontdesk.config import Environment
 from frontdesk.errors import Forbidden, NotFound
 from frontdesk.mailbox import CaughtMessage, get_message, list_messages, read_content
-from frontdesk.web.exchange import Answer, Exchange
+from frontdesk.web.exchange import Request, Response
 from frontdesk.web.page import PRIVATE, page_answer, page_template
 
 PAGE_SIZE = 50
@@ -29,7 +29,7 @@ _LIST = page_template("frontdesk.operator", "mailbox.html")
 _ONE = page_template("frontdesk.operator", "message.html")
 
 
-async def list_(app: App, exchange: Exchange) -> Answer:
+async def list_(app: App, exchange: Request) -> Response:
     """`GET /sandbox/mailbox`: the newest mails; `?before=` an id goes on from there."""
     await _admit(app, exchange)
     asked = exchange.query("before").get("before", "")
@@ -46,7 +46,7 @@ async def list_(app: App, exchange: Exchange) -> Answer:
     return page_answer("Caught mail", Markup(content), wide=True)  # noqa: S704 # rendered with autoescape
 
 
-async def show(app: App, exchange: Exchange) -> Answer:
+async def show(app: App, exchange: Request) -> Response:
     """`GET /sandbox/mailbox/:message_id`: one mail. Raises NotFound."""
     await _admit(app, exchange)
     message = await _message(app, exchange)
@@ -55,24 +55,24 @@ async def show(app: App, exchange: Exchange) -> Answer:
     return page_answer("A caught mail", Markup(content), wide=True)  # noqa: S704 # rendered with autoescape
 
 
-async def html(app: App, exchange: Exchange) -> Answer:
+async def html(app: App, exchange: Request) -> Response:
     """`GET /sandbox/mailbox/:message_id/html`: its HTML part, for the frame. Raises NotFound."""
     await _admit(app, exchange)
     found = read_content((await _message(app, exchange)).content).html
     if found is None:
         raise NotFound("This message has no HTML part.")
     headers = ((b"content-security-policy", _FRAME_POLICY), *PRIVATE)
-    return Answer(200, found.encode(), headers, b"text/html; charset=utf-8")
+    return Response(200, found.encode(), headers, b"text/html; charset=utf-8")
 
 
-async def _message(app: App, exchange: Exchange) -> CaughtMessage:
+async def _message(app: App, exchange: Request) -> CaughtMessage:
     text = exchange.path_parameters["message_id"]
     if not _ID.fullmatch(text):
         raise NotFound("There is no such message.")
     return await app.read_in_thread(lambda: app.db.ask(lambda tx: get_message(tx, int(text))))
 
 
-async def _admit(app: App, exchange: Exchange) -> None:
+async def _admit(app: App, exchange: Request) -> None:
     """Only a sandbox has the page. It takes an operator's token, or a browser on the machine itself.
 
     Raises NotFound, Unauthorized, Forbidden.
@@ -87,7 +87,7 @@ async def _admit(app: App, exchange: Exchange) -> None:
         raise Forbidden(Scope.OPERATOR)
 
 
-def _is_local(app: App, exchange: Exchange) -> bool:
+def _is_local(app: App, exchange: Request) -> bool:
     """Whether the installation is one on the developer's own machine, and the browser is there too.
 
     The connection alone proves nothing: a proxy in front, or a name that a foreign page points at 127.0.0.1, would come

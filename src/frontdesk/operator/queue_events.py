@@ -7,8 +7,8 @@ from typing import Any
 from frontdesk.app import App
 from frontdesk.db.races import write_together
 from frontdesk.errors import Fault, Invalid
-from frontdesk.queues import EventOutcome, Reading, Taken, ingest, parse_event
-from frontdesk.web.exchange import Answer, Exchange, Header, name_list
+from frontdesk.queues import EventOutcome, ParsedEvent, Taken, ingest, parse_event
+from frontdesk.web.exchange import Header, Request, Response, name_list
 from frontdesk.web.json_body import parse_json
 
 BODY_LIMIT_BYTES = 1024 * 1024
@@ -17,7 +17,7 @@ MOST_EVENTS = 1000
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
 
-async def post(app: App, exchange: Exchange) -> Answer:
+async def post(app: App, exchange: Request) -> Response:
     """`POST /operator/v1/queue-events`: 207 with an outcome for each event. Raises Invalid for the list itself, Unavailable.
 
     What is told as stored is stored: the answer follows the commit.
@@ -28,7 +28,7 @@ async def post(app: App, exchange: Exchange) -> Answer:
     return await app.in_thread(lambda: _take(app, raw, strict=strict))
 
 
-def _take(app: App, raw: bytes, *, strict: bool) -> Answer:
+def _take(app: App, raw: bytes, *, strict: bool) -> Response:
     now = app.clock()
     readings = [parse_event(sent, now=now, strict=strict) for sent in _sent(parse_json(raw))]
     events = [reading.event for reading in readings if reading.event is not None]
@@ -44,7 +44,7 @@ def _take(app: App, raw: bytes, *, strict: bool) -> Answer:
     headers: tuple[Header, ...] = ((b"cache-control", b"no-store"),)
     if ignored and not strict:
         headers += ((b"ignored-fields", name_list(ignored)),)
-    return Answer(207, _encode(_body(readings, outcomes)).encode(), headers)
+    return Response(207, _encode(_body(readings, outcomes)).encode(), headers)
 
 
 def _sent(body: object) -> Sequence[object]:
@@ -68,7 +68,7 @@ def _settled(taken: Taken | Exception) -> Taken:
     return taken
 
 
-def _body(readings: Sequence[Reading], outcomes: Sequence[Taken]) -> dict[str, Any]:
+def _body(readings: Sequence[ParsedEvent], outcomes: Sequence[Taken]) -> dict[str, Any]:
     counts = dict.fromkeys(EventOutcome, 0)
     results = []
     for reading, taken in zip(readings, outcomes, strict=True):

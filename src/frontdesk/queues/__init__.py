@@ -1,6 +1,6 @@
 """The encounter queue of each plan: events of the clinical system, what follows from them, the wait, the shared snapshot."""
 
-from frontdesk.queues.accuracy import Accuracy, Outcome, list_outcomes, measure
+from frontdesk.queues.accuracy import Accuracy, WaitOutcome, list_outcomes, measure
 from frontdesk.queues.duty import (
     InVisit,
     OnDuty,
@@ -16,11 +16,11 @@ from frontdesk.queues.duty import (
 )
 from frontdesk.queues.encounters import Encounter, EncounterState
 from frontdesk.queues.estimate import NOBODY_ON_DUTY, Doctor, PastVisit, Pool, Visit, estimate_waits
-from frontdesk.queues.events import Event, EventType, Reading, parse_event
+from frontdesk.queues.events import EventType, ParsedEvent, QueueEvent, parse_event
 from frontdesk.queues.ingest import EventOutcome, Taken, ingest
 from frontdesk.queues.rebuild import LEAST_AGE, USUAL_AGE, Pruned, Rebuilt, prune, rebuild
 from frontdesk.queues.snapshot import QueueSnapshots, Snapshot
-from frontdesk.queues.take import Line, QueueInfo, QueueRules, queue_rules, take_lines, take_queues
+from frontdesk.queues.take import PlanQueue, QueueInfo, QueueRules, queue_rules, take_lines, take_queues
 
 __all__ = [
     "LEAST_AGE",
@@ -30,24 +30,24 @@ __all__ = [
     "Doctor",
     "Encounter",
     "EncounterState",
-    "Event",
     "EventOutcome",
     "EventType",
     "InVisit",
-    "Line",
     "OnDuty",
-    "Outcome",
+    "ParsedEvent",
     "PastVisit",
+    "PlanQueue",
     "Pool",
     "Pruned",
+    "QueueEvent",
     "QueueInfo",
     "QueueRules",
     "QueueSnapshots",
-    "Reading",
     "Rebuilt",
     "Snapshot",
     "Taken",
     "Visit",
+    "WaitOutcome",
     "Waiting",
     "doctor_off_duty",
     "doctor_on_duty",

@@ -16,7 +16,7 @@ from frontdesk.queues.store.upkeep import select_outcomes
 MOST_OUTCOMES = 20_000
 
 
-class Outcome(NamedTuple):
+class WaitOutcome(NamedTuple):
     """An estimate and the wait that came, in seconds."""
 
     plan_id: int
@@ -37,28 +37,28 @@ class Accuracy:
     p90_error_seconds: float
 
 
-def list_outcomes(tx: Tx, since: datetime) -> list[Outcome]:
+def list_outcomes(tx: Tx, since: datetime) -> list[WaitOutcome]:
     """By time of joining, the latest MOST_OUTCOMES of them: the first patient of each estimate who was seen."""
     first = {
         row.id: row for row in select_outcomes(tx, since, limit=MOST_OUTCOMES)
     }  # the earliest comes last
     return [
-        Outcome(
+        WaitOutcome(
             row.plan_id, row.joined_at, row.estimate_seconds, (row.started_at - row.joined_at).total_seconds()
         )
         for row in reversed(first.values())
     ]
 
 
-def measure(outcomes: Iterable[Outcome]) -> list[Accuracy]:
+def measure(outcomes: Iterable[WaitOutcome]) -> list[Accuracy]:
     """By plan."""
-    by_plan: defaultdict[int, list[Outcome]] = defaultdict(list)
+    by_plan: defaultdict[int, list[WaitOutcome]] = defaultdict(list)
     for outcome in outcomes:
         by_plan[outcome.plan_id].append(outcome)
     return [_accuracy(plan_id, own) for plan_id, own in sorted(by_plan.items())]
 
 
-def _accuracy(plan_id: int, outcomes: Sequence[Outcome]) -> Accuracy:
+def _accuracy(plan_id: int, outcomes: Sequence[WaitOutcome]) -> Accuracy:
     errors = [outcome.estimate_seconds - outcome.wait_seconds for outcome in outcomes]
     sizes = sorted(map(abs, errors))
     count = len(errors)

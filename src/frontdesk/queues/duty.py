@@ -11,7 +11,7 @@ from frontdesk.db import Tx
 from frontdesk.errors import Invalid, NotFound
 from frontdesk.queues import store
 from frontdesk.queues.encounters import EncounterState
-from frontdesk.queues.events import Event, EventType
+from frontdesk.queues.events import EventType, QueueEvent
 from frontdesk.queues.ingest import ingest
 
 
@@ -39,12 +39,12 @@ class InVisit:
 
 def doctor_on_duty(tx: Tx, provider_group_id: int, doctor: str, *, now: datetime) -> bool:
     """Whether this was news: a doctor who is on duty already stays so, since when they were. Raises NotFound."""
-    return _duty(tx, Event(_new_id(), EventType.DOCTOR_ON_DUTY, now, provider_group_id, doctor=doctor))
+    return _duty(tx, QueueEvent(_new_id(), EventType.DOCTOR_ON_DUTY, now, provider_group_id, doctor=doctor))
 
 
 def doctor_off_duty(tx: Tx, provider_group_id: int, doctor: str, *, now: datetime) -> bool:
     """Whether the doctor was on duty. Raises NotFound for an unknown group."""
-    return _duty(tx, Event(_new_id(), EventType.DOCTOR_OFF_DUTY, now, provider_group_id, doctor=doctor))
+    return _duty(tx, QueueEvent(_new_id(), EventType.DOCTOR_OFF_DUTY, now, provider_group_id, doctor=doctor))
 
 
 def patient_joins(tx: Tx, plan_id: int, patient: str, *, now: datetime) -> bool:
@@ -56,7 +56,7 @@ def patient_joins(tx: Tx, plan_id: int, patient: str, *, now: datetime) -> bool:
         if waits_here or known.state == EncounterState.IN_VISIT:
             return False
         now = _after(now, known.last_event_at)
-    _tell(tx, Event(_new_id(), EventType.PATIENT_JOINED, now, group, plan_id, visit=patient))
+    _tell(tx, QueueEvent(_new_id(), EventType.PATIENT_JOINED, now, group, plan_id, visit=patient))
     return True
 
 
@@ -67,7 +67,7 @@ def patient_leaves(tx: Tx, plan_id: int, patient: str, *, now: datetime) -> bool
     if known is None or known.state != EncounterState.WAITING or known.plan_id != plan_id:
         return False
     at = _after(now, known.last_event_at)
-    _tell(tx, Event(_new_id(), EventType.PATIENT_LEFT, at, group, plan_id, visit=patient))
+    _tell(tx, QueueEvent(_new_id(), EventType.PATIENT_LEFT, at, group, plan_id, visit=patient))
     return True
 
 
@@ -76,7 +76,7 @@ def record_visit(
 ) -> None:
     """A visit, in progress while `ended_at` is None. Raises NotFound."""
     group, visit = store.group_of_plan(tx, plan_id), _new_id()
-    began = Event(_new_id(), EventType.VISIT_STARTED, started_at, group, plan_id, doctor, visit)
+    began = QueueEvent(_new_id(), EventType.VISIT_STARTED, started_at, group, plan_id, doctor, visit)
     _tell(tx, began)
     if ended_at is not None:
         _tell(tx, replace(began, id=_new_id(), type=EventType.VISIT_ENDED, at=ended_at))
@@ -94,7 +94,7 @@ def list_in_visit(tx: Tx) -> list[InVisit]:
     return [InVisit(*row) for row in store.select_visits(tx)]
 
 
-def _duty(tx: Tx, event: Event) -> bool:
+def _duty(tx: Tx, event: QueueEvent) -> bool:
     group, doctor = event.provider_group_id or 0, event.doctor or ""
     if not store.provider_group_exists(tx, group):
         raise NotFound("There is no such provider group.")
@@ -107,7 +107,7 @@ def _duty(tx: Tx, event: Event) -> bool:
     return True
 
 
-def _tell(tx: Tx, event: Event) -> None:
+def _tell(tx: Tx, event: QueueEvent) -> None:
     [taken] = ingest(tx, [event], now=event.at)
     if taken.faults:
         raise Invalid(taken.faults)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from frontdesk.queues.events import Event, EventType
+from frontdesk.queues.events import EventType, QueueEvent
 
 
 class EncounterState(StrEnum):
@@ -48,7 +48,7 @@ class Duty:
         return self.on_at is not None and (self.off_at is None or self.on_at >= self.off_at)
 
 
-def settle_encounter(events: Iterable[Event]) -> Encounter:
+def settle_encounter(events: Iterable[QueueEvent]) -> Encounter:
     """The state that a visit's events lead to; there is at least one."""
     ordered = sorted(events, key=_in_order)
     first = ordered[0]
@@ -58,7 +58,7 @@ def settle_encounter(events: Iterable[Event]) -> Encounter:
     return encounter
 
 
-def settle_duty(duty: Duty, events: Iterable[Event]) -> Duty:
+def settle_duty(duty: Duty, events: Iterable[QueueEvent]) -> Duty:
     """The duty after more events of the doctor, old or new ones: only the latest of each kind counts."""
     for event in events:
         if event.type is EventType.DOCTOR_ON_DUTY:
@@ -76,7 +76,7 @@ def settle_duty(duty: Duty, events: Iterable[Event]) -> Duty:
     return duty
 
 
-def _joined(encounter: Encounter, event: Event) -> None:
+def _joined(encounter: Encounter, event: QueueEvent) -> None:
     """Who waits keeps the place; who joins another plan moves there; who is with a doctor does not wait."""
     waits_here = encounter.state is EncounterState.WAITING and encounter.plan_id == event.plan_id
     if encounter.state is EncounterState.IN_VISIT or waits_here:
@@ -86,13 +86,13 @@ def _joined(encounter: Encounter, event: Event) -> None:
     encounter.doctor = None
 
 
-def _left(encounter: Encounter, event: Event) -> None:
+def _left(encounter: Encounter, event: QueueEvent) -> None:
     """Leaving a plan where the patient does not wait (any more) changes nothing."""
     if encounter.state is EncounterState.WAITING and encounter.plan_id == event.plan_id:
         encounter.state, encounter.ended_at = EncounterState.LEFT, event.at
 
 
-def _started(encounter: Encounter, event: Event) -> None:
+def _started(encounter: Encounter, event: QueueEvent) -> None:
     """A second start hands the visit over to another doctor; without a wait before it, none is measured."""
     encounter.doctor = event.doctor
     if encounter.state is EncounterState.IN_VISIT:
@@ -103,13 +103,13 @@ def _started(encounter: Encounter, event: Event) -> None:
     encounter.started_at, encounter.ended_at = event.at, None
 
 
-def _ended(encounter: Encounter, event: Event) -> None:
+def _ended(encounter: Encounter, event: QueueEvent) -> None:
     """The first end counts. An end without a start ends the wait, and no visit is measured."""
     if encounter.state is not EncounterState.ENDED:
         encounter.state, encounter.ended_at = EncounterState.ENDED, event.at
 
 
-_STEPS: dict[EventType, Callable[[Encounter, Event], None]] = {
+_STEPS: dict[EventType, Callable[[Encounter, QueueEvent], None]] = {
     EventType.PATIENT_JOINED: _joined,
     EventType.VISIT_STARTED: _started,
     EventType.VISIT_ENDED: _ended,
@@ -118,6 +118,6 @@ _STEPS: dict[EventType, Callable[[Encounter, Event], None]] = {
 _RANKS = {type_: rank for rank, type_ in enumerate(_STEPS)}
 
 
-def _in_order(event: Event) -> tuple[datetime, int, str]:
+def _in_order(event: QueueEvent) -> tuple[datetime, int, str]:
     """Events of one instant are taken in the order of a visit, so that no order of arrival can show."""
     return event.at, _RANKS[event.type], event.id

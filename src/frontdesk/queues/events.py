@@ -46,7 +46,7 @@ class EventType(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class QueueEvent:
     """One event. Without a `visit` it is a doctor's. `provider_group_id` None: that of the plan.
 
     `plan_ids` None: the doctor serves all plans of the group; `capacity`: how many visits at a time.
@@ -64,11 +64,11 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ParsedEvent:
     """An event as sent: the event, or its faults. `id` is told back as far as it could be read."""
 
     id: str | None
-    event: Event | None
+    event: QueueEvent | None
     faults: tuple[Fault, ...] = ()
     ignored: tuple[str, ...] = ()
 
@@ -96,10 +96,10 @@ _TIME = re.compile(
 )
 
 
-def parse_event(sent: object, *, now: datetime, strict: bool = False) -> Reading:
+def parse_event(sent: object, *, now: datetime, strict: bool = False) -> ParsedEvent:
     """One event as a clinical system sends it. Never raises."""
     if not isinstance(sent, Mapping):
-        return Reading(None, None, (Fault("", "wrong_type", "must be an object"),))
+        return ParsedEvent(None, None, (Fault("", "wrong_type", "must be an object"),))
     faults: list[Fault] = []
     read: dict[str, Any] = {}
     for name in ("id", "type", "at"):
@@ -117,10 +117,10 @@ def parse_event(sent: object, *, now: datetime, strict: bool = False) -> Reading
         names = unknown[:SHOWN_NAMES]
         faults += [Fault(shown_name(name), "unknown_field", "there is no such field") for name in names]
     if faults:
-        return Reading(read.get("id"), None, tuple(faults), unknown)
+        return ParsedEvent(read.get("id"), None, tuple(faults), unknown)
     if type_ is EventType.DOCTOR_ON_DUTY:
         read.setdefault("capacity", 1)
-    return Reading(read["id"], Event(**read), (), unknown)
+    return ParsedEvent(read["id"], QueueEvent(**read), (), unknown)
 
 
 def _take(

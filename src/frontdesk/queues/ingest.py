@@ -16,7 +16,7 @@ from frontdesk.db import Tx
 from frontdesk.errors import Fault
 from frontdesk.queues import store
 from frontdesk.queues.encounters import Duty, Encounter, settle_duty, settle_encounter
-from frontdesk.queues.events import Event, EventType
+from frontdesk.queues.events import EventType, QueueEvent
 
 Reference = tuple[str, int]  # of a visit or a doctor, with the provider group
 
@@ -42,7 +42,7 @@ _NO_PLANS = Fault("plan_ids", "not_found", "names a plan that does not exist")
 _OTHER_GROUPS = Fault("plan_ids", "not_of_group", "names a plan of another provider group")
 
 
-def ingest(tx: Tx, events: Sequence[Event], *, now: datetime) -> list[Taken]:
+def ingest(tx: Tx, events: Sequence[QueueEvent], *, now: datetime) -> list[Taken]:
     """Store the events that are new and settle what follows; one outcome per event, in order.
 
     An event's id is unique among those of its provider group. Batches of one group wait for each other.
@@ -63,11 +63,13 @@ def ingest(tx: Tx, events: Sequence[Event], *, now: datetime) -> list[Taken]:
 class _Fresh:
     """The new events, and what is known of their references."""
 
-    events: list[Event]
-    known: store.Known
+    events: list[QueueEvent]
+    known: store.KnownReferences
 
 
-def _placed(event: Event, groups_of: Mapping[int, int], existing: set[int]) -> Event | tuple[Fault, ...]:
+def _placed(
+    event: QueueEvent, groups_of: Mapping[int, int], existing: set[int]
+) -> QueueEvent | tuple[Fault, ...]:
     """The event with its provider group, or what is wrong with its references."""
     faults = []
     group = event.provider_group_id
@@ -91,8 +93,8 @@ def _placed(event: Event, groups_of: Mapping[int, int], existing: set[int]) -> E
     return event if event.provider_group_id == group else replace(event, provider_group_id=group)
 
 
-def _sorted_out(tx: Tx, placed: Sequence[Event | tuple[Fault, ...]]) -> tuple[_Fresh, list[Taken]]:
-    good = [event for event in placed if isinstance(event, Event)]
+def _sorted_out(tx: Tx, placed: Sequence[QueueEvent | tuple[Fault, ...]]) -> tuple[_Fresh, list[Taken]]:
+    good = [event for event in placed if isinstance(event, QueueEvent)]
     known = store.find_known(
         tx,
         event_ids={event.id for event in good},
@@ -100,10 +102,10 @@ def _sorted_out(tx: Tx, placed: Sequence[Event | tuple[Fault, ...]]) -> tuple[_F
         doctors={event.doctor for event in good if event.visit is None and event.doctor is not None},
     )
     seen = {(row["event_id"], row["provider_group_id"]) for row in known.ids.rows}
-    fresh: list[Event] = []
+    fresh: list[QueueEvent] = []
     outcomes: list[Taken] = []
     for event in placed:
-        if not isinstance(event, Event):
+        if not isinstance(event, QueueEvent):
             outcomes.append(Taken(EventOutcome.REFUSED, event))
             continue
         key = (event.id, event.provider_group_id or 0)
@@ -145,18 +147,18 @@ def _write(tx: Tx, fresh: _Fresh, now: datetime) -> None:
     )
 
 
-def grouped(events: Iterable[Event]) -> dict[Reference, list[Event]]:
+def grouped(events: Iterable[QueueEvent]) -> dict[Reference, list[QueueEvent]]:
     """The events by what they are about: their visit, or the doctor if there is none."""
-    found: defaultdict[Reference, list[Event]] = defaultdict(list)
+    found: defaultdict[Reference, list[QueueEvent]] = defaultdict(list)
     for event in events:
         about = event.visit if event.visit is not None else event.doctor
         found[about or "", event.provider_group_id or 0].append(event)
     return dict(found)
 
 
-def as_event(row: Mapping[str, Any]) -> Event:
+def as_event(row: Mapping[str, Any]) -> QueueEvent:
     """An event from its stored row."""
-    return Event(
+    return QueueEvent(
         id=row["event_id"],
         type=EventType(row["type"]),
         at=moment(row["at"]),

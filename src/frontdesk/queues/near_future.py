@@ -12,7 +12,7 @@ from itertools import cycle
 from math import ceil, exp, log
 from random import Random
 
-from frontdesk.queues.patience import Patience
+from frontdesk.queues.patience import AbandonmentModel
 from frontdesk.queues.pool import Doctor, Pool, Visit
 from frontdesk.queues.visit_lengths import lengths_by_plan
 
@@ -54,7 +54,7 @@ class NearFuture:
             for plan_id in plans
         }
         self._line, self._waited = self._served(pool)
-        self._patience = Patience(pool.past_waits, pool.waited)
+        self._patience = AbandonmentModel(pool.past_waits, pool.waited)
 
     def usual_seconds(self, plan_id: int) -> float:
         return sum(self._parts[plan_id]) / self._plays

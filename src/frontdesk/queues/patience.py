@@ -12,7 +12,7 @@ WAITING_PART = 4
 FOREVER = 1e9
 
 
-class Patience:
+class AbandonmentModel:
     """The rate of leaving by time waited, a staircase with about as many leavers on each step, added up: `spent_at`.
 
     Patients stay while what they have spent is below an exponential draw with mean 1.

@@ -15,8 +15,7 @@ from frontdesk.queues.encounters import EncounterState
 from frontdesk.queues.estimate import DEFAULT_HANDLE_SECONDS, NOBODY_ON_DUTY, estimate_waits
 from frontdesk.queues.events import EventType
 from frontdesk.queues.pool import Doctor, DutySpan, PastVisit, PastWait, Pool, Visit
-from frontdesk.queues.store.scene import Line as Waiting
-from frontdesk.queues.store.scene import Scene, Since, select_scene
+from frontdesk.queues.store.scene import QueueRows, Since, WaitingLine, select_scene
 
 # A patient whose end of waiting was never told does not wait for ever.
 LONGEST_WAIT = timedelta(hours=24)
@@ -48,7 +47,7 @@ class QueueInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PlanQueue:
     """A plan's queue with what people look at besides: how many doctors serve it, and how many of them are with a patient."""
 
     info: QueueInfo
@@ -61,7 +60,9 @@ def take_queues(tx: Tx, account_id: int, now: datetime, rules: QueueRules = USUA
     return {plan: line.info for plan, line in take_lines(tx, account_id, now, rules).items()}
 
 
-def take_lines(tx: Tx, account_id: int | None, now: datetime, rules: QueueRules = USUAL) -> dict[int, Line]:
+def take_lines(
+    tx: Tx, account_id: int | None, now: datetime, rules: QueueRules = USUAL
+) -> dict[int, PlanQueue]:
     """The same with what a board shows; of every account's plans when `account_id` is None."""
     since = Since(
         joined=now - LONGEST_WAIT,
@@ -82,12 +83,12 @@ def take_lines(tx: Tx, account_id: int | None, now: datetime, rules: QueueRules 
     return {row.id: lines[row.id] for row in scene.plans}
 
 
-def _line(pool: Pool, plan: int, info: QueueInfo) -> Line:
+def _line(pool: Pool, plan: int, info: QueueInfo) -> PlanQueue:
     serving = [doctor for doctor in pool.doctors if doctor.plan_ids is None or plan in doctor.plan_ids]
-    return Line(info, len(serving), sum(bool(doctor.visits) for doctor in serving))
+    return PlanQueue(info, len(serving), sum(bool(doctor.visits) for doctor in serving))
 
 
-def _pools(scene: Scene, now: datetime) -> dict[int, Pool]:
+def _pools(scene: QueueRows, now: datetime) -> dict[int, Pool]:
     """By provider group. Visits of doctors who are off duty don't count: those doctors take nobody after them."""
     in_progress: defaultdict[tuple[int, str], list[Visit]] = defaultdict(list)
     for row in scene.in_progress:
@@ -103,7 +104,7 @@ def _pools(scene: Scene, now: datetime) -> dict[int, Pool]:
     past, waits, duty = _past(scene.recent, now), _waits(scene.waits), _duty(scene, now)
     pools = {}
     for group in groups:
-        line = scene.waiting.get(group, Waiting([], []))
+        line = scene.waiting.get(group, WaitingLine([], []))
         pools[group] = Pool(
             doctors[group],
             line.plan_ids,
@@ -136,7 +137,7 @@ def _waits(over: Collection[Any]) -> defaultdict[int, list[PastWait]]:
     return waits
 
 
-def _duty(scene: Scene, now: datetime) -> defaultdict[int, list[DutySpan]]:
+def _duty(scene: QueueRows, now: datetime) -> defaultdict[int, list[DutySpan]]:
     """Who was on duty when, lately: from the comings and goings, and from who is on duty now."""
     since: dict[tuple[int, str], datetime | None] = {}
     spans: defaultdict[int, list[DutySpan]] = defaultdict(list)

@@ -8,7 +8,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from frontdesk.clock import Clock
 from frontdesk.db import Database
 from frontdesk.errors import Unavailable
-from frontdesk.invitations import State, delivery
+from frontdesk.invitations import InvitationState, delivery
 
 FRESH_SECONDS = 5.0
 
@@ -39,7 +39,7 @@ class DeliveryFigures:
 
 def _metrics(found: delivery.Figures) -> list[Metric]:
     by_state = GaugeMetricFamily("frontdesk_invitations", "Invitations, by state.", labels=["state"])
-    for state in State:
+    for state in InvitationState:
         by_state.add_metric([state.value], found.by_state.get(state.value, 0))
     window = GaugeMetricFamily(
         "frontdesk_invitations_window_used",

@@ -4,18 +4,18 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
-from frontdesk.access.limits import Allowance
+from frontdesk.access.limits import RequestAllowance
 from frontdesk.access.scopes import Scope
 from frontdesk.app import App
 from frontdesk.deadlines import Deadlines
 from frontdesk.errors import Forbidden, FrontdeskError, NotFound, RateLimited
-from frontdesk.web.exchange import Answer, Disconnected, Exchange, Header, Message, Receive, Refused
+from frontdesk.web.exchange import Disconnected, Header, HttpError, Message, Receive, Request, Response
 from frontdesk.web.negotiation import check_accept, check_json_body
 from frontdesk.web.problems import problem_answer
 from frontdesk.web.telemetry import Telemetry
 
 Send = Callable[[Message], Awaitable[None]]
-Handler = Callable[[App, Exchange], Awaitable[Answer]]
+Handler = Callable[[App, Request], Awaitable[Response]]
 
 ON_EVERY_ANSWER: tuple[Header, ...] = ((b"x-content-type-options", b"nosniff"),)
 
@@ -48,26 +48,26 @@ class Resource:
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         started = perf_counter()
-        exchange = Exchange(scope, receive, self._deadlines)
+        exchange = Request(scope, receive, self._deadlines)
         try:
             answer = await self._answer(exchange)
         except Disconnected:
             return
         except Exception as error:  # noqa: BLE001  # every request is answered
-            if not isinstance(error, FrontdeskError | Refused):
+            if not isinstance(error, FrontdeskError | HttpError):
                 self._telemetry.unexpected(error, exchange, self._route)
             answer = problem_answer(error, exchange, self._app.config.base_url)
         await _send(answer, exchange, send)
         self._telemetry.answered(exchange, self._route, answer.status, perf_counter() - started)
 
-    async def _answer(self, exchange: Exchange) -> Answer:
+    async def _answer(self, exchange: Request) -> Response:
         exchange.check_size_of_headers()
         endpoint = self._endpoints.get(exchange.method)
         if endpoint is None:
             if not self._endpoints:
                 raise NotFound("There is nothing at this address.")
             allowed = ", ".join(sorted(self._endpoints)).encode()
-            raise Refused("method_not_allowed", "This path has other methods.", (b"allow", allowed))
+            raise HttpError("method_not_allowed", "This path has other methods.", (b"allow", allowed))
         if endpoint.scope is not None:
             await self._admit(exchange, endpoint.scope)
         if endpoint.serves_json:
@@ -76,7 +76,7 @@ class Resource:
             check_json_body(exchange)
         return await endpoint.handler(self._app, exchange)
 
-    async def _admit(self, exchange: Exchange, scope: Scope) -> None:
+    async def _admit(self, exchange: Request, scope: Scope) -> None:
         """Who asks, within the client's limit, and with what scope. Raises Unauthorized, RateLimited, Forbidden.
 
         What is refused for its scope counts too: else a client could ask without end for what it may not have.
@@ -88,14 +88,14 @@ class Resource:
             try:
                 allowance = await self._app.in_time(self._app.limits.admit(caller))
             except RateLimited as error:
-                exchange.extra_headers = _limit_headers(Allowance(limit, 0, error.retry_after_seconds))
+                exchange.extra_headers = _limit_headers(RequestAllowance(limit, 0, error.retry_after_seconds))
                 raise
             exchange.extra_headers = _limit_headers(allowance)
         if scope not in caller.scopes:
             raise Forbidden(scope)
 
 
-def _content_headers(answer: Answer) -> tuple[Header, ...]:
+def _content_headers(answer: Response) -> tuple[Header, ...]:
     """An empty body has no type; 204 and 304 have no body whose length could be told (RFC 9110, section 8.6)."""
     if answer.pieces is not None:
         return ((b"content-type", answer.content_type),)
@@ -104,7 +104,7 @@ def _content_headers(answer: Answer) -> tuple[Header, ...]:
     return () if answer.status in (204, 304) else ((b"content-length", b"0"),)
 
 
-async def _send(answer: Answer, exchange: Exchange, send: Send) -> None:
+async def _send(answer: Response, exchange: Request, send: Send) -> None:
     headers = [
         *_content_headers(answer),
         (b"x-request-id", exchange.request_id.encode("ascii")),
@@ -119,7 +119,7 @@ async def _send(answer: Answer, exchange: Exchange, send: Send) -> None:
     await send({"type": "http.response.body", "body": b"" if exchange.method == "HEAD" else answer.body})
 
 
-def _limit_headers(allowance: Allowance | None) -> tuple[Header, ...]:
+def _limit_headers(allowance: RequestAllowance | None) -> tuple[Header, ...]:
     if allowance is None:
         return ()
     return (

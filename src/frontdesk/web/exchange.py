@@ -30,7 +30,7 @@ _SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _PATH_ID = re.compile(r"[0-9]{1,18}")
 
 
-class Refused(Exception):
+class HttpError(Exception):
     """The request is refused for its HTTP form: one of the kinds of `problems.PROBLEMS`, with headers of its own."""
 
     def __init__(self, kind: str, detail: str, *headers: Header) -> None:
@@ -45,7 +45,7 @@ class Disconnected(Exception):
 
 
 @dataclass(slots=True)
-class Answer:
+class Response:
     """`pieces`, where there are any, are sent one after the other instead of `body`."""
 
     status: int
@@ -55,7 +55,7 @@ class Answer:
     pieces: AsyncIterator[bytes] | None = None
 
 
-class Exchange:
+class Request:
     """`known_caller` is set by the door on routes that need a token."""
 
     __slots__ = (
@@ -104,7 +104,7 @@ class Exchange:
     def check_size_of_headers(self) -> None:
         """Raises Refused above 16 KiB; the server before us takes more."""
         if sum(len(name) + len(value) for name, value in self._headers) > HEADERS_LIMIT_BYTES:
-            raise Refused("headers_too_large", "The headers may have 16384 bytes at most.")
+            raise HttpError("headers_too_large", "The headers may have 16384 bytes at most.")
 
     def address(self, trusted_proxies: Sequence[Network]) -> str:
         """The address of the caller: the connection's, unless a proxy that the installation trusts tells another."""
@@ -175,7 +175,9 @@ class Exchange:
         try:
             return await self._deadlines.within(self._read_body(limit_bytes))
         except TimeoutError:
-            raise Refused("timeout", "The body did not arrive in time.", (b"connection", b"close")) from None
+            raise HttpError(
+                "timeout", "The body did not arrive in time.", (b"connection", b"close")
+            ) from None
 
     async def _read_body(self, limit_bytes: int) -> bytes:
         chunks: list[bytes] = []
@@ -197,7 +199,7 @@ class Exchange:
 
         Raises Refused above the limit or after that time, Disconnected.
         """
-        too_large = Refused(
+        too_large = HttpError(
             "too_large", f"The file may have {limit_bytes} bytes at most.", (b"connection", b"close")
         )
         declared = self.header(b"content-length")
@@ -208,7 +210,7 @@ class Exchange:
             try:
                 message = await self._deadlines.within(self._receive())
             except TimeoutError:
-                raise Refused(
+                raise HttpError(
                     "timeout", "The body did not arrive in time.", (b"connection", b"close")
                 ) from None
             if message["type"] == "http.disconnect":
@@ -229,8 +231,10 @@ class Exchange:
         return f"{_PROCESS}{next(_numbers):08x}"
 
 
-def _too_large(limit_bytes: int) -> Refused:
-    return Refused("too_large", f"The body may have {limit_bytes} bytes at most.", (b"connection", b"close"))
+def _too_large(limit_bytes: int) -> HttpError:
+    return HttpError(
+        "too_large", f"The body may have {limit_bytes} bytes at most.", (b"connection", b"close")
+    )
 
 
 def name_list(names: tuple[str, ...]) -> bytes:

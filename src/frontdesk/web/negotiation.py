@@ -2,26 +2,28 @@
 
 from functools import _lru_cache_wrapper, lru_cache
 
-from frontdesk.web.exchange import Exchange, Refused
+from frontdesk.web.exchange import HttpError, Request
 
 LONGEST_REMEMBERED = 200
 
 
-def check_accept(exchange: Exchange) -> None:
+def check_accept(exchange: Request) -> None:
     """Raises Refused(406) when Accept excludes JSON; without the header everything is welcome."""
     sent = exchange.header(b"accept")
     if sent is not None and not _answer(_accepts_json, sent):
-        raise Refused("not_acceptable", "Only application/json is served here.")
+        raise HttpError("not_acceptable", "Only application/json is served here.")
 
 
-def check_json_body(exchange: Exchange) -> None:
+def check_json_body(exchange: Request) -> None:
     """Raises Refused(415) for a body declared as anything other than JSON in UTF-8."""
     sent = exchange.header(b"content-type")
     encoding = exchange.header(b"content-encoding")
     if (sent is not None and not _answer(_is_json, sent)) or (
         encoding is not None and encoding.lower() != "identity"
     ):
-        raise Refused("unsupported_media_type", "Send the body as application/json in UTF-8, not compressed.")
+        raise HttpError(
+            "unsupported_media_type", "Send the body as application/json in UTF-8, not compressed."
+        )
 
 
 def _answer(question: "_lru_cache_wrapper[bool]", header: str) -> bool:

@@ -7,7 +7,7 @@ from importlib.resources import files
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
-from frontdesk.web.exchange import Answer, Header
+from frontdesk.web.exchange import Header, Response
 
 _environment = Environment(
     autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, auto_reload=False
@@ -40,8 +40,8 @@ PRIVATE: tuple[Header, ...] = (
 )
 
 
-def page_answer(title: str, content: Markup, *, status: int = 200, wide: bool = False) -> Answer:
+def page_answer(title: str, content: Markup, *, status: int = 200, wide: bool = False) -> Response:
     """`content` is markup that was escaped where it had to be, such as a `page_template` renders."""
     body = _page.render(title=title, content=content, style=Markup(_style), wide=wide)  # noqa: S704 # our own text
     headers = ((b"content-security-policy", _POLICY.encode()), *PRIVATE)
-    return Answer(status, body.encode(), headers, b"text/html; charset=utf-8")
+    return Response(status, body.encode(), headers, b"text/html; charset=utf-8")

@@ -4,13 +4,13 @@ import json
 from dataclasses import dataclass
 
 from frontdesk import errors
-from frontdesk.web.exchange import Answer, Exchange, Header, Refused
+from frontdesk.web.exchange import Header, HttpError, Request, Response
 
 RETRY_AFTER_SECONDS = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ProblemType:
     """A kind of error: its HTTP status, its title, and when it happens (for the reference)."""
 
     status: int
@@ -18,43 +18,45 @@ class Problem:
     happens: str
 
 
-PROBLEMS: dict[str, Problem] = {
-    "malformed": Problem(
+PROBLEMS: dict[str, ProblemType] = {
+    "malformed": ProblemType(
         400, "The request can't be read", "Not JSON, not an object, duplicate keys, bad framing."
     ),
-    "unauthorized": Problem(
+    "unauthorized": ProblemType(
         401, "No valid access token", "The token is missing, unknown, expired or revoked."
     ),
-    "forbidden": Problem(
+    "forbidden": ProblemType(
         403, "The token's scope is too narrow", "The token lacks the scope of this endpoint."
     ),
-    "not_found": Problem(404, "Not found", "There is nothing here, or it is another account's."),
-    "method_not_allowed": Problem(405, "Method not allowed", "Allow names the methods of this path."),
-    "not_acceptable": Problem(406, "Only JSON is served", "The Accept header excludes application/json."),
-    "timeout": Problem(408, "The request took too long", "The body did not arrive within 10 seconds."),
-    "conflict": Problem(409, "Changed by somebody else", "Two callers changed the same plan at once."),
-    "precondition_failed": Problem(
+    "not_found": ProblemType(404, "Not found", "There is nothing here, or it is another account's."),
+    "method_not_allowed": ProblemType(405, "Method not allowed", "Allow names the methods of this path."),
+    "not_acceptable": ProblemType(406, "Only JSON is served", "The Accept header excludes application/json."),
+    "timeout": ProblemType(408, "The request took too long", "The body did not arrive within 10 seconds."),
+    "conflict": ProblemType(409, "Changed by somebody else", "Two callers changed the same plan at once."),
+    "precondition_failed": ProblemType(
         412, "The copy is stale", "If-Match names a version that is no longer the current one."
     ),
-    "too_large": Problem(
+    "too_large": ProblemType(
         413,
         "The body is too large",
         "The body is larger than this endpoint takes: 64 KiB, or what its description says.",
     ),
-    "unsupported_media_type": Problem(
+    "unsupported_media_type": ProblemType(
         415,
         "This type of body is not taken",
         "The body is declared as something other than what is read here.",
     ),
-    "invalid": Problem(422, "Some fields are not valid", "`errors` names every field at fault."),
-    "rate_limited": Problem(429, "Too many requests", "Retry-After says when the next one is welcome."),
-    "headers_too_large": Problem(
+    "invalid": ProblemType(422, "Some fields are not valid", "`errors` names every field at fault."),
+    "rate_limited": ProblemType(429, "Too many requests", "Retry-After says when the next one is welcome."),
+    "headers_too_large": ProblemType(
         431, "The headers are too large", "Names and values of the request's headers have more than 16 KiB."
     ),
-    "internal": Problem(
+    "internal": ProblemType(
         500, "Something went wrong here", "A fault of the service; the request id finds it in the log."
     ),
-    "unavailable": Problem(503, "Not available now", "The database can't answer; sending it again is safe."),
+    "unavailable": ProblemType(
+        503, "Not available now", "The database can't answer; sending it again is safe."
+    ),
 }
 
 _KINDS: dict[type[Exception], str] = {
@@ -69,9 +71,9 @@ _KINDS: dict[type[Exception], str] = {
 }
 
 
-def problem_answer(error: Exception, exchange: Exchange, base_url: str) -> Answer:
+def problem_answer(error: Exception, exchange: Request, base_url: str) -> Response:
     """The answer for any exception; one that is not the product's own becomes a 500 that tells nothing."""
-    kind = error.kind if isinstance(error, Refused) else _KINDS.get(type(error), "internal")
+    kind = error.kind if isinstance(error, HttpError) else _KINDS.get(type(error), "internal")
     problem = PROBLEMS[kind]
     detail = getattr(error, "detail", "") if kind != "internal" else ""
     content: dict[str, object] = {
@@ -86,12 +88,14 @@ def problem_answer(error: Exception, exchange: Exchange, base_url: str) -> Answe
         content["errors"] = [
             {"field": fault.field, "code": fault.code, "message": fault.message} for fault in error.faults
         ]
-    return Answer(problem.status, json.dumps(content).encode(), _headers(error), b"application/problem+json")
+    return Response(
+        problem.status, json.dumps(content).encode(), _headers(error), b"application/problem+json"
+    )
 
 
 def _headers(error: Exception) -> tuple[Header, ...]:
     match error:
-        case Refused():
+        case HttpError():
             return error.headers
         case errors.Unauthorized():
             return ((b"www-authenticate", b'Bearer error="invalid_token"'),)

@@ -19,7 +19,7 @@ from typing import TextIO
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 
 from frontdesk.log_output import LogOutput
-from frontdesk.web.exchange import Exchange
+from frontdesk.web.exchange import Request
 
 FLUSH_SECONDS = 0.1
 SHARE_SECONDS = 1.0
@@ -49,7 +49,7 @@ class Telemetry:
         self._second = (0, "")
         self._shared_at = 0.0
 
-    def answered(self, exchange: Exchange, route: str, status: int, seconds: float) -> None:
+    def answered(self, exchange: Request, route: str, status: int, seconds: float) -> None:
         method = exchange.method if exchange.method in _METHODS else "other"
         key = (method, route, status)
         counts = self._counts.get(key)
@@ -65,7 +65,7 @@ class Telemetry:
             f'"method":"{method}","route":"{route}","status":{status},"ms":{seconds * 1000:.2f}}}\n'
         )
 
-    def unexpected(self, error: Exception, exchange: Exchange, route: str) -> None:
+    def unexpected(self, error: Exception, exchange: Request, route: str) -> None:
         """A fault of ours: the kind of error and where it happened. Its message may hold a person's data and is dropped."""
         about: dict[str, object] = {
             "event": "unexpected_error",

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from queue import Empty, PriorityQueue, SimpleQueue
 
-from frontdesk.invitations.delivery import Claimed, Kind
-from frontdesk.mail import Conversation, Letter, Lost, Mailer, Refused
+from frontdesk.invitations.delivery import AttemptResult, Claimed
+from frontdesk.mail import Conversation, Letter, Lost, Mailer, RelayRefused
 
 IDLE_SECONDS = 10.0  # a connection that nobody needs for so long is closed
 _LAST = 9  # the rank that is behind every job's
@@ -31,7 +31,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class JobResult:
     """What a connection says of its job: ready for DATA (`kind` None), or done with it.
 
     `relay_down` says that the failure was not this letter's, `stage` and `cause` where and how the relay failed; `offered`
@@ -39,7 +39,7 @@ class Report:
     """
 
     job: Job
-    kind: Kind | None = None
+    kind: AttemptResult | None = None
     code: int | None = None
     offered: bool = False
     relay_down: bool = False
@@ -49,11 +49,11 @@ class Report:
     error: str | None = None  # a fault of ours, by its kind
 
 
-class Crew:
+class ConnectionPool:
     """Up to `size` connections, opened as they are needed. Jobs go in by `take`, reports come out of `reports`."""
 
     def __init__(self, mailer: Mailer, size: int, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self.reports: SimpleQueue[Report | None] = SimpleQueue()
+        self.reports: SimpleQueue[JobResult | None] = SimpleQueue()
         self._mailer = mailer
         self._size = size
         self._monotonic = monotonic
@@ -110,45 +110,47 @@ class Crew:
 
     def _do(self, conversation: Conversation, job: Job) -> None:
         if self._monotonic() > job.until:
-            self.reports.put(Report(job, Kind.NOT_TRIED))
+            self.reports.put(JobResult(job, AttemptResult.NOT_TRIED))
             return
         try:
             letter = job.write()
             if letter is None:
-                self.reports.put(Report(job, Kind.NOT_WRITABLE))
+                self.reports.put(JobResult(job, AttemptResult.NOT_WRITABLE))
                 return
             conversation.offer(letter)
-        except Refused as refused:
+        except RelayRefused as refused:
             self.reports.put(_refusal(job, refused, offered=False))
             return
         except Exception as error:  # noqa: BLE001 - must not take the connection along; nothing was sent
             conversation.close()
-            self.reports.put(Report(job, Kind.REFUSED_FOR_NOW, silent=True, error=type(error).__name__))
+            self.reports.put(
+                JobResult(job, AttemptResult.REFUSED_FOR_NOW, silent=True, error=type(error).__name__)
+            )
             return
-        self.reports.put(Report(job))
+        self.reports.put(JobResult(job))
         # The answer comes after the commit of `offered`. A process that was stopped past its lease sends nothing.
         until = job.gate.get()
         if until is None or self._monotonic() > until:
             conversation.abandon()
-            self.reports.put(Report(job, Kind.NOT_TRIED, offered=True))
+            self.reports.put(JobResult(job, AttemptResult.NOT_TRIED, offered=True))
             return
         self.reports.put(self._finish(conversation, job))
 
-    def _finish(self, conversation: Conversation, job: Job) -> Report:
+    def _finish(self, conversation: Conversation, job: Job) -> JobResult:
         try:
-            return Report(job, Kind.ACCEPTED, conversation.finish(), offered=True)
-        except Refused as refused:
+            return JobResult(job, AttemptResult.ACCEPTED, conversation.finish(), offered=True)
+        except RelayRefused as refused:
             return _refusal(job, refused, offered=True)
         except Lost:
-            return Report(job, Kind.LOST, offered=True)
+            return JobResult(job, AttemptResult.LOST, offered=True)
         except Exception as error:  # noqa: BLE001 - whatever it was, the letter may have been taken
-            return Report(job, Kind.LOST, offered=True, error=type(error).__name__)
+            return JobResult(job, AttemptResult.LOST, offered=True, error=type(error).__name__)
 
 
-def _refusal(job: Job, refused: Refused, *, offered: bool) -> Report:
+def _refusal(job: Job, refused: RelayRefused, *, offered: bool) -> JobResult:
     if not refused.of_this_letter:
-        kind = Kind.PUT_ASIDE if refused.after_sender else Kind.NOT_TRIED
-        down = Report(job, kind, refused.code, offered, relay_down=True)
+        kind = AttemptResult.PUT_ASIDE if refused.after_sender else AttemptResult.NOT_TRIED
+        down = JobResult(job, kind, refused.code, offered, relay_down=True)
         return replace(down, stage=refused.stage, cause=refused.cause)
-    kind = Kind.REFUSED if refused.permanent else Kind.REFUSED_FOR_NOW
-    return Report(job, kind, refused.code, offered, silent=refused.code is None and not refused.permanent)
+    kind = AttemptResult.REFUSED if refused.permanent else AttemptResult.REFUSED_FOR_NOW
+    return JobResult(job, kind, refused.code, offered, silent=refused.code is None and not refused.permanent)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from frontdesk.clock import stored_time, system_clock
-from frontdesk.invitations.delivery import Hold, Outcome
+from frontdesk.invitations.delivery import AttemptOutcome, Hold
 from frontdesk.log_output import LogOutput
 
 COUNT_SECONDS = 10.0
@@ -35,7 +35,7 @@ class Log:
             self.say("delivery_released")
         self._held = hold is not None
 
-    def count(self, outcomes: Sequence[Outcome]) -> None:
+    def count(self, outcomes: Sequence[AttemptOutcome]) -> None:
         self._counts.update(outcome.kind.value for outcome in outcomes)
         if self._counts and time.monotonic() - self._told_at > COUNT_SECONDS:
             self.tell()

@@ -22,12 +22,20 @@ from frontdesk.eligibility import find_expired
 from frontdesk.errors import Invalid, Unavailable
 from frontdesk.invitations import Delivery
 from frontdesk.invitations import delivery as steps
-from frontdesk.invitations.delivery import Claimed, Judge, Kind, Meter, Outcome, Rota, Terms
+from frontdesk.invitations.delivery import (
+    AttemptOutcome,
+    AttemptResult,
+    ClaimCursor,
+    Claimed,
+    Meter,
+    OutcomePolicy,
+    Terms,
+)
 from frontdesk.invitations.letters import InvitationLetter
 from frontdesk.invitations.message import Gathered, compose, gather
 from frontdesk.invitations.reports import heed_early_reports
 from frontdesk.mail import Letter, Mailer
-from frontdesk.worker.crew import Crew, Job, Report
+from frontdesk.worker.crew import ConnectionPool, Job, JobResult
 from frontdesk.worker.log import Log
 from frontdesk.worker.pause import Pause
 
@@ -41,7 +49,7 @@ GATHER_SECONDS = 0.001
 BEGIN_WITHIN = 0.25
 RENEW_AFTER = 1 / 3
 
-_MAY_HAVE_LEFT = (Kind.ACCEPTED, Kind.LOST)
+_MAY_HAVE_LEFT = (AttemptResult.ACCEPTED, AttemptResult.LOST)
 
 Answer = TypeVar("Answer")
 Time = Callable[[Tx], datetime]
@@ -87,7 +95,7 @@ class Books:
 
     in_hand: dict[int, Job] = field(default_factory=dict)
     ready: list[Job] = field(default_factory=list)
-    outcomes: list[Outcome] = field(default_factory=list)
+    outcomes: list[AttemptOutcome] = field(default_factory=list)
 
 
 class Worker:
@@ -104,8 +112,8 @@ class Worker:
         self._log = setup.log
         self._compose = setup.compose
         self._chance = random.Random(setup.seed)  # noqa: S311 - jitter
-        self._crew = Crew(mailer, self._pace.connections)
-        self._rota = Rota()
+        self._crew = ConnectionPool(mailer, self._pace.connections)
+        self._rota = ClaimCursor()
         self._pause = Pause(self._chance)
         self._books = Books()
         self._count = 0
@@ -187,7 +195,7 @@ class Worker:
             heed_early_reports(tx, unclear, now=now)
         self._lapsed_at = time.monotonic()
         claimed = steps.claim(
-            steps.Claim(tx, now, self._terms, self._meter),
+            steps.DeliveryClaim(tx, now, self._terms, self._meter),
             count=room,
             rota=self._rota,
             find_expired=find_expired,
@@ -242,8 +250,8 @@ class Worker:
         for job in jobs:
             job.until = self._renewed_at + self._terms.lease_seconds
 
-    def _reports(self, seconds: float) -> list[Report]:
-        reports: list[Report] = []
+    def _reports(self, seconds: float) -> list[JobResult]:
+        reports: list[JobResult] = []
         patience = 0.0 if self._books.ready or self._books.outcomes else seconds
         while True:
             try:
@@ -255,7 +263,7 @@ class Worker:
             reports.append(report)
             patience = GATHER_SECONDS
 
-    def _enter(self, report: Report) -> None:
+    def _enter(self, report: JobResult) -> None:
         if report.job.let_go:
             report.job.gate.put(None)
             return
@@ -270,13 +278,13 @@ class Worker:
             self._books.ready.append(report.job)
             return
         self._books.outcomes.append(
-            Outcome(report.job.claimed, report.kind, report.code, offered=report.offered)
+            AttemptOutcome(report.job.claimed, report.kind, report.code, offered=report.offered)
         )
 
     def _give_back(self) -> None:
         """What no connection has begun with goes back in line."""
         for job in self._crew.give_back():
-            self._books.outcomes.append(Outcome(job.claimed, Kind.NOT_TRIED))
+            self._books.outcomes.append(AttemptOutcome(job.claimed, AttemptResult.NOT_TRIED))
 
     def _let_go(self) -> None:
         """What a silent relay keeps waiting before its content goes back in line, and never gets leave to be sent."""
@@ -285,7 +293,7 @@ class Worker:
         for job in self._books.in_hand.values():
             if not (job.may_leave or job.let_go or job.claimed.id in reported):
                 job.let_go = True
-                self._books.outcomes.append(Outcome(job.claimed, Kind.NOT_TRIED))
+                self._books.outcomes.append(AttemptOutcome(job.claimed, AttemptResult.NOT_TRIED))
 
     def _commit(self) -> None:
         ready, outcomes = self._books.ready, self._books.outcomes
@@ -302,10 +310,10 @@ class Worker:
         self._log.count(outcomes)
 
     def _commit_in(
-        self, tx: Tx, ready: Sequence[Job], outcomes: Sequence[Outcome]
+        self, tx: Tx, ready: Sequence[Job], outcomes: Sequence[AttemptOutcome]
     ) -> tuple[set[int], steps.Mark | None]:
         now = self._time_of(tx)
-        judge = Judge(self._terms, self._meter, self._chance)
+        judge = OutcomePolicy(self._terms, self._meter, self._chance)
         answer = steps.offer_and_settle(tx, [job.claimed for job in ready], outcomes, judge, now=now)
         left = {outcome.one.letter.message_id for outcome in outcomes if _may_have_left(outcome)}
         if left:
@@ -313,7 +321,7 @@ class Worker:
         return answer
 
 
-def _may_have_left(outcome: Outcome) -> bool:
+def _may_have_left(outcome: AttemptOutcome) -> bool:
     """Now, or when an answer was lost before: it can have been reported while this attempt was under way."""
     return outcome.kind in _MAY_HAVE_LEFT or outcome.one.losses > 0
 

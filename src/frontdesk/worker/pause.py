@@ -4,8 +4,8 @@ import random
 import time
 from collections.abc import Callable
 
-from frontdesk.invitations.delivery import Kind
-from frontdesk.worker.crew import Report
+from frontdesk.invitations.delivery import AttemptResult
+from frontdesk.worker.crew import JobResult
 
 FIRST_SECONDS, LONGEST_SECONDS = 1.0, 60.0
 SILENT_FAILURES = 5  # broken connections in a row, with no reply about any letter between them
@@ -32,13 +32,13 @@ class Pause:
             return room
         return min(room, 1) if self.seconds == 0 else 0
 
-    def hear(self, report: Report) -> None:
+    def hear(self, report: JobResult) -> None:
         if report.relay_down or report.silent:
             self._silent += 1
             if (report.relay_down or self._silent >= SILENT_FAILURES) and self.seconds == 0:
                 self._failures += 1
                 longest = min(LONGEST_SECONDS, FIRST_SECONDS * 2 ** min(self._failures - 1, 10))
                 self._until = self._monotonic() + longest * self._chance.uniform(0.75, 1.0)
-        elif report.kind in (Kind.ACCEPTED, Kind.REFUSED, Kind.REFUSED_FOR_NOW):
+        elif report.kind in (AttemptResult.ACCEPTED, AttemptResult.REFUSED, AttemptResult.REFUSED_FOR_NOW):
             self._failures = self._silent = 0
             self._until = float("-inf")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from frontdesk.files.rows import Head, Intent, Purpose, Row
+from frontdesk.files.rows import FileMode, Head, Intent, Row
 from tests.files.readers.reading import MEMBER, codes, file_834, interchange, read, rows_of, transaction
 
 FULL_ROW: dict[str, object] = {
@@ -46,7 +46,7 @@ def one(text: str, *, purpose: str = "2", mapping: dict[str, Any] | None = None)
 
 def test_a_complete_member() -> None:
     head, [row] = read(file_834())
-    assert (head.purpose, head.file_date) == (Purpose.CHANGE, "2026-11-20")
+    assert (head.purpose, head.file_date) == (FileMode.CHANGE, "2026-11-20")
     assert row == Row(8, FULL_ROW)
     assert isinstance(head, Head)
 
@@ -139,9 +139,9 @@ def test_ins03_and_bgn08_say_what_is_asked_for(purpose: str, code: str, intent: 
 
 
 @pytest.mark.parametrize(
-    ("bgn08", "purpose"), [("2", Purpose.CHANGE), ("4", Purpose.COMPARE), ("RX", Purpose.FULL)]
+    ("bgn08", "purpose"), [("2", FileMode.CHANGE), ("4", FileMode.COMPARE), ("RX", FileMode.FULL)]
 )
-def test_bgn08_says_what_the_file_is(bgn08: str, purpose: Purpose) -> None:
+def test_bgn08_says_what_the_file_is(bgn08: str, purpose: FileMode) -> None:
     assert read(file_834(purpose=bgn08))[0].purpose is purpose
 
 

@@ -11,7 +11,7 @@ from frontdesk.errors import Fault
 from frontdesk.files.mapping import PERSON_CODE, Alternatives, Mapping
 from frontdesk.files.readers.x12_envelope import element
 from frontdesk.files.readers.x12_segments import Segment
-from frontdesk.files.rows import Intent, Purpose, Row
+from frontdesk.files.rows import FileMode, Intent, Row
 
 _SUBSCRIBER = {"Y": "Primary", "N": "Dependent"}
 _GENDERS = {"F": "female", "M": "male", "U": "unknown"}
@@ -35,7 +35,7 @@ _OPENS_OTHER = {"LX", "COB", "LS", "DSB"}
 class Transaction:
     """What stands before the members of a transaction and holds for all of them."""
 
-    purpose: Purpose
+    purpose: FileMode
     file_date: str
     payor_name: str = ""
     references: dict[str, str] = field(default_factory=dict)
@@ -63,7 +63,7 @@ _NO_COVERAGE = _Level({})
 _PADDING = ("",) * 10
 
 
-class _Parts:
+class _MemberParts:
     """The segments of one member, sorted by what they belong to."""
 
     __slots__ = ("birth", "contacts", "coverages", "name", "own", "place")
@@ -85,7 +85,7 @@ class MemberReader:
 
     def read(self, place: int, segments: list[Segment], transaction: Transaction) -> Row:
         """The row of one member; `segments` begin with its INS."""
-        parts = _sort(segments, _Parts(dict(transaction.references)))
+        parts = _sort(segments, _MemberParts(dict(transaction.references)))
         ins = (*segments[0], *_PADDING)
         code = ins[3].strip()
         intent = _intent(code, transaction.purpose)
@@ -104,7 +104,7 @@ class MemberReader:
                 values["expiry_date"] = end
         return Row(place, values, intent or Intent.COMPARE, plan, tuple(faults))
 
-    def _values(self, ins: Sequence[str], parts: _Parts, key: str) -> dict[str, object]:
+    def _values(self, ins: Sequence[str], parts: _MemberParts, key: str) -> dict[str, object]:
         name, place, contacts = parts.name, parts.place, parts.contacts
         code, gender = ins[2].strip(), parts.birth[3].strip()
         is_keyed_alike = self._mapping.member_id == self._mapping.external_id
@@ -135,7 +135,7 @@ class MemberReader:
         medical = [coverage for coverage in coverages if coverage.line in self._mapping.lines]
         return max(medical or coverages, key=lambda coverage: coverage.lasts)
 
-    def _plan(self, parts: _Parts, coverage: _Level) -> tuple[str | None, list[Fault]]:
+    def _plan(self, parts: _MemberParts, coverage: _Level) -> tuple[str | None, list[Fault]]:
         """A reference of the coverage goes before the member's own."""
         named = self._first(self._mapping.plan, parts, coverage)
         if not named or not self._mapping.plans:
@@ -144,7 +144,7 @@ class MemberReader:
         message = "the mapping does not say which plan this is"
         return plan, [] if plan else [Fault("plan", "unknown_plan", message)]
 
-    def _first(self, alternatives: Alternatives, parts: _Parts, coverage: _Level = _NO_COVERAGE) -> str:
+    def _first(self, alternatives: Alternatives, parts: _MemberParts, coverage: _Level = _NO_COVERAGE) -> str:
         """The first alternative that the member has all parts of, joined; "" when there is none."""
         for sources in alternatives:
             found = [self._source(source, parts, coverage) for source in sources]
@@ -152,7 +152,7 @@ class MemberReader:
                 return "-".join(found)
         return ""
 
-    def _source(self, source: str, parts: _Parts, coverage: _Level) -> str:
+    def _source(self, source: str, parts: _MemberParts, coverage: _Level) -> str:
         if source == PERSON_CODE:
             code = parts.own.references.get(self._mapping.person_code[4:], "")
             return code if len(code) <= _LONGEST_PERSON_CODE else ""
@@ -182,7 +182,7 @@ def _faults(intent: Intent | None, ins: Sequence[str], key: str) -> list[Fault]:
     return faults
 
 
-def _covered(coverage: _Level, parts: _Parts) -> dict[str, object]:
+def _covered(coverage: _Level, parts: _MemberParts) -> dict[str, object]:
     """A date of the coverage goes before the member's own."""
     found = {
         "effective_date": coverage.dates.get("348") or parts.own.dates.get("356"),
@@ -191,15 +191,15 @@ def _covered(coverage: _Level, parts: _Parts) -> dict[str, object]:
     return {name: value for name, value in found.items() if value}
 
 
-def _intent(code: str, purpose: Purpose) -> Intent | None:
+def _intent(code: str, purpose: FileMode) -> Intent | None:
     """A file for comparing changes nothing; an audit (030) enrols in a full file."""
     intent = _INTENTS.get(code)
-    if intent is None or purpose is Purpose.COMPARE:
+    if intent is None or purpose is FileMode.COMPARE:
         return intent and Intent.COMPARE
-    return Intent.ENROL if code == _AUDIT and purpose is Purpose.FULL else intent
+    return Intent.ENROL if code == _AUDIT and purpose is FileMode.FULL else intent
 
 
-def _sort(segments: list[Segment], parts: _Parts) -> _Parts:
+def _sort(segments: list[Segment], parts: _MemberParts) -> _MemberParts:
     """A REF or DTP belongs to the member until the first NM1, to a coverage after HD, and to nobody we know elsewhere."""
     level: _Level | None = parts.own
     is_person = False
@@ -227,7 +227,7 @@ def _sort(segments: list[Segment], parts: _Parts) -> _Parts:
     return parts
 
 
-def _describe(segment: Segment, parts: _Parts) -> None:
+def _describe(segment: Segment, parts: _MemberParts) -> None:
     """What follows the member's own NM1."""
     tag = segment[0]
     if tag == "N4":

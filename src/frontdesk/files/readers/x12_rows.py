@@ -8,9 +8,9 @@ from frontdesk.files.readers.source import Source
 from frontdesk.files.readers.x12_envelope import ENVELOPES, Envelope, element
 from frontdesk.files.readers.x12_member import MemberReader, Transaction, date_of
 from frontdesk.files.readers.x12_segments import Segment, read_segments
-from frontdesk.files.rows import Format, Head, Purpose, Row, Unreadable
+from frontdesk.files.rows import FileMode, Format, Head, Row, Unreadable
 
-PURPOSES = {"2": Purpose.CHANGE, "4": Purpose.COMPARE, "RX": Purpose.FULL}
+PURPOSES = {"2": FileMode.CHANGE, "4": FileMode.COMPARE, "RX": FileMode.FULL}
 MOST_SEGMENTS_OF_A_MEMBER = 10_000
 _ENDS_A_MEMBER = ENVELOPES | {"INS"}
 
@@ -29,7 +29,7 @@ class _Walk:
         self._envelope = Envelope()
         self._reader = MemberReader(mapping)
         self._transaction: Transaction | None = None
-        self._purpose: Purpose | None = None
+        self._purpose: FileMode | None = None
 
     def head(self) -> Head:
         for number, segment in self._segments:

@@ -1,7 +1,15 @@
 """The delivery of invitations: claimed, offered, settled, in sets and within limits; it knows no SMTP and no text."""
 
 from frontdesk.invitations.delivery.changes import Claimed
-from frontdesk.invitations.delivery.claim import Claim, Rota, Terms, claim, lapse, lapse_waits, work_waits
+from frontdesk.invitations.delivery.claim import (
+    ClaimCursor,
+    DeliveryClaim,
+    Terms,
+    claim,
+    lapse,
+    lapse_waits,
+    work_waits,
+)
 from frontdesk.invitations.delivery.forecast import Figures, Forecast, figures, forecast
 from frontdesk.invitations.delivery.home import HOLD_REASONS, Hold, HoldReason, Mark, find_hold, hold, release
 from frontdesk.invitations.delivery.limits import Meter
@@ -14,9 +22,9 @@ from frontdesk.invitations.delivery.operations import (
     settle_invitation,
 )
 from frontdesk.invitations.delivery.outcomes import (
-    Judge,
-    Kind,
-    Outcome,
+    AttemptOutcome,
+    AttemptResult,
+    OutcomePolicy,
     offer,
     offer_and_settle,
     renew,
@@ -25,18 +33,18 @@ from frontdesk.invitations.delivery.outcomes import (
 
 __all__ = [
     "HOLD_REASONS",
-    "Claim",
+    "AttemptOutcome",
+    "AttemptResult",
+    "ClaimCursor",
     "Claimed",
+    "DeliveryClaim",
     "Figures",
     "Forecast",
     "Hold",
     "HoldReason",
-    "Judge",
-    "Kind",
     "Mark",
     "Meter",
-    "Outcome",
-    "Rota",
+    "OutcomePolicy",
     "Terms",
     "cancel_invitation",
     "cancel_of_members",

@@ -11,14 +11,14 @@ from frontdesk.invitations.delivery import change_store
 from frontdesk.invitations.delivery.limits import Meter
 from frontdesk.invitations.letters import InvitationLetter
 from frontdesk.invitations.rules import Delivery
-from frontdesk.invitations.states import TRANSITIONS, State, Step
+from frontdesk.invitations.states import TRANSITIONS, InvitationState, InvitationStep
 
 if TYPE_CHECKING:
     from frontdesk.invitations.delivery.claim import Terms
 
 # From these states a message may have left by now: its place in the hourly window is counted.
-MAY_HAVE_LEFT = {State.SENT, State.AMBIGUOUS}
-FINAL = {State.SENT, State.FAILED, State.CANCELLED}
+MAY_HAVE_LEFT = {InvitationState.SENT, InvitationState.AMBIGUOUS}
+FINAL = {InvitationState.SENT, InvitationState.FAILED, InvitationState.CANCELLED}
 
 
 class Held(Protocol):
@@ -56,9 +56,9 @@ class Change:
     `closes` ends the claim: what its worker still writes is void. `attempts` and `losses` stay as they are when None.
     """
 
-    from_state: State
-    state: State
-    reason: Step
+    from_state: InvitationState
+    state: InvitationState
+    reason: InvitationStep
     due_at: datetime | None = None
     code: int | None = None
     closes: bool = False
@@ -77,28 +77,28 @@ def alike(changes: Iterable[tuple[Change, Held]]) -> Changes:
     return list(groups.items())
 
 
-def cancel(reason: Step) -> Change:
+def cancel(reason: InvitationStep) -> Change:
     """Nothing is sent: the address is suppressed, the member's access has expired."""
-    return Change(State.CLAIMED, State.CANCELLED, reason, closes=True)
+    return Change(InvitationState.CLAIMED, InvitationState.CANCELLED, reason, closes=True)
 
 
 def back_in_line(row: Mapping[str, Any], terms: "Terms", *, now: datetime) -> Change:
     """Step 6 and 7: what a lease or a hold that has run out leads to."""
-    state = State(row["state"])
-    change = Change(state, state, Step.LEASE_LAPSED, closes=True)
-    if state is State.CLAIMED:
-        return replace(change, state=State.PENDING, due_at=now)
-    if state is State.OFFERED:
+    state = InvitationState(row["state"])
+    change = Change(state, state, InvitationStep.LEASE_LAPSED, closes=True)
+    if state is InvitationState.CLAIMED:
+        return replace(change, state=InvitationState.PENDING, due_at=now)
+    if state is InvitationState.OFFERED:
         return lost(change, row["losses"], terms, now=now)
     if terms.resend_ambiguous and row["losses"] <= 1:
-        return replace(change, state=State.PENDING, reason=Step.ONCE_MORE, due_at=now)
-    return replace(change, reason=Step.ANSWER_LOST)  # stays as it is until somebody settles it
+        return replace(change, state=InvitationState.PENDING, reason=InvitationStep.ONCE_MORE, due_at=now)
+    return replace(change, reason=InvitationStep.ANSWER_LOST)  # stays as it is until somebody settles it
 
 
 def lost(change: Change, losses: int, terms: "Terms", *, now: datetime) -> Change:
     """Ambiguous: held once, so that it can be settled; after a second loss for as long as it takes."""
     due_at = now + timedelta(seconds=terms.ambiguous_hold_seconds) if losses == 0 else None
-    return replace(change, state=State.AMBIGUOUS, losses=losses + 1, due_at=due_at)
+    return replace(change, state=InvitationState.AMBIGUOUS, losses=losses + 1, due_at=due_at)
 
 
 def apply(tx: Tx, changes: Changes, *, now: datetime, meter: Meter | None = None) -> set[int]:
@@ -135,7 +135,7 @@ def _count(tx: Tx, changes: Changes, written: Sequence[Any], now: datetime, mete
     left = {
         one.id
         for change, held in changes
-        if change.from_state is State.OFFERED and change.state in MAY_HAVE_LEFT
+        if change.from_state is InvitationState.OFFERED and change.state in MAY_HAVE_LEFT
         for one in held
     }
     counts: dict[int, int] = {}
@@ -154,7 +154,7 @@ def _row(number: int, change: Change, at: str) -> dict[str, Any]:
         "due_at": stored_time(change.due_at) if change.due_at else None,
         "attempts": change.attempts,
         "losses": change.losses,
-        "offered_at": at if change.state is State.OFFERED else None,
+        "offered_at": at if change.state is InvitationState.OFFERED else None,
         "settled_at": at if change.state in FINAL else None,
         "reason": change.reason.value,
         "relay_code": change.code,

@@ -21,7 +21,7 @@ from frontdesk.invitations.delivery.limits import Limits, Meter, after, allowanc
 from frontdesk.invitations.letters import InvitationLetter
 from frontdesk.invitations.rules import Delivery
 from frontdesk.invitations.settings import get_deliverability
-from frontdesk.invitations.states import State, Step
+from frontdesk.invitations.states import InvitationState, InvitationStep
 from frontdesk.invitations.store import find_suppressed
 from frontdesk.text import fold_email
 
@@ -44,7 +44,7 @@ class Terms:
 
 
 @dataclass(slots=True)
-class Rota:
+class ClaimCursor:
     """What one worker remembers between claims: whose turn it is, which accounts can't be served for a while, what holds all."""
 
     last_account: int = 0
@@ -62,7 +62,7 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class DeliveryClaim:
     """One claiming transaction: the time it happens at, and what it is done with."""
 
     tx: Tx
@@ -71,7 +71,9 @@ class Claim:
     meter: Meter
 
 
-def claim(claim_: Claim, *, count: int, rota: Rota, find_expired: FindExpired) -> list[Claimed]:
+def claim(
+    claim_: DeliveryClaim, *, count: int, rota: ClaimCursor, find_expired: FindExpired
+) -> list[Claimed]:
     """Take up to `count` invitations in hand, their letters' data with them. Empty while delivery is held.
 
     Every account gets an equal share of the count first; what shares leave over goes to whoever has more.
@@ -107,7 +109,7 @@ def due_lanes(tx: Tx, now: datetime) -> list[Lane]:
 _PATIENCE_SECONDS = 5.0
 
 
-def _in_turn(lanes: Sequence[Lane], rota: Rota, moment: float) -> list[tuple[int, list[Lane]]]:
+def _in_turn(lanes: Sequence[Lane], rota: ClaimCursor, moment: float) -> list[tuple[int, list[Lane]]]:
     """The lanes by account, beginning with the account after the one that was served last."""
     ready = [
         lane
@@ -118,7 +120,9 @@ def _in_turn(lanes: Sequence[Lane], rota: Rota, moment: float) -> list[tuple[int
     return [(account_id, list(own)) for account_id, own in groupby(ready, key=lambda lane: lane.account_id)]
 
 
-def _take_of_account(claim_: Claim, lanes: Sequence[Lane], share: int, rota: Rota) -> list[Any]:
+def _take_of_account(
+    claim_: DeliveryClaim, lanes: Sequence[Lane], share: int, rota: ClaimCursor
+) -> list[Any]:
     taken: list[Any] = []
     for lane in lanes:
         if lane.delivery is Delivery.IMMEDIATE and len(taken) < share:
@@ -129,7 +133,7 @@ def _take_of_account(claim_: Claim, lanes: Sequence[Lane], share: int, rota: Rot
     return taken
 
 
-def _take_batched(claim_: Claim, lanes: Sequence[Lane], share: int, rota: Rota) -> list[Any]:
+def _take_batched(claim_: DeliveryClaim, lanes: Sequence[Lane], share: int, rota: ClaimCursor) -> list[Any]:
     account_id = lanes[0].account_id
     window = claim_.meter.lock(claim_.tx, account_id, claim_.now, wait=False)
     if window is None:
@@ -149,7 +153,7 @@ def _take_batched(claim_: Claim, lanes: Sequence[Lane], share: int, rota: Rota) 
     return taken
 
 
-def _take(claim_: Claim, lane: Lane, count: int) -> Sequence[Any]:
+def _take(claim_: DeliveryClaim, lane: Lane, count: int) -> Sequence[Any]:
     return change_store.take(
         claim_.tx,
         account_id=lane.account_id,
@@ -162,7 +166,7 @@ def _take(claim_: Claim, lane: Lane, count: int) -> Sequence[Any]:
     )
 
 
-def _as_claimed(claim_: Claim, rows: Sequence[Any], find_expired: FindExpired) -> list[Claimed]:
+def _as_claimed(claim_: DeliveryClaim, rows: Sequence[Any], find_expired: FindExpired) -> list[Claimed]:
     """Put aside what must not be sent any more: suppressed addresses, expired members."""
     if not rows:
         return []
@@ -175,9 +179,9 @@ def _as_claimed(claim_: Claim, rows: Sequence[Any], find_expired: FindExpired) -
     for row in rows:
         one = _claimed(row, stationery[row.plan_id])
         if folded[row.id] in suppressed:
-            refused.append((cancel(Step.SUPPRESSED), one))
+            refused.append((cancel(InvitationStep.SUPPRESSED), one))
         elif row.member_id in expired:
-            refused.append((cancel(Step.EXPIRED), one))
+            refused.append((cancel(InvitationStep.EXPIRED), one))
         else:
             claimed.append(one)
     apply(tx, alike(refused), now=claim_.now)
@@ -208,11 +212,11 @@ def lapse(tx: Tx, *, terms: Terms, meter: Meter, now: datetime, count: int = 500
     rows = store.find_lapsed(tx, now, count)
     changes = [(back_in_line(row, terms, now=now), Version(row["id"], row["epoch"])) for row in rows]
     written = apply(tx, alike(changes), now=now, meter=meter)
-    unclear = [row for row in rows if row["id"] in written and row["state"] != State.CLAIMED]
+    unclear = [row for row in rows if row["id"] in written and row["state"] != InvitationState.CLAIMED]
     return {row["message_id"] for row in unclear if row["message_id"] is not None}
 
 
-def work_waits(tx: Tx, *, meter: Meter, rota: Rota, now: datetime) -> bool:
+def work_waits(tx: Tx, *, meter: Meter, rota: ClaimCursor, now: datetime) -> bool:
     """Whether a claim could find something; a cheap look that writes nothing, so it may be done often."""
     meter.look(tx)
     return bool(_in_turn(due_lanes(tx, now), rota, meter.now()))

@@ -171,7 +171,7 @@ class Meter:
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
+class MailAllowance:
     """How many may be claimed now; when none may, `retry_seconds` says when to ask again."""
 
     count: int
@@ -179,7 +179,7 @@ class Allowance:
     retry_seconds: float = 0.0
 
 
-def allowance(window: Window, limits: Limits, *, used: int) -> Allowance:
+def allowance(window: Window, limits: Limits, *, used: int) -> MailAllowance:
     """Pure: the batch that is open (a new one when the interval has passed), within what the window leaves."""
     interval_us = int(limits.batch_interval_seconds * _SECOND)
     if window.batch_us is None or window.measured_us - window.batch_us >= interval_us:
@@ -187,11 +187,11 @@ def allowance(window: Window, limits: Limits, *, used: int) -> Allowance:
     left = min(window.batch_left, limits.batch_size)
     count = max(0, min(left, limits.hourly_limit - used))
     if count:
-        return Allowance(count, window)
+        return MailAllowance(count, window)
     until_batch = (
         (interval_us - (window.measured_us - (window.batch_us or 0))) / _SECOND if left == 0 else 1.0
     )
-    return Allowance(0, window, max(0.05, until_batch))
+    return MailAllowance(0, window, max(0.05, until_batch))
 
 
 def after(window: Window, claimed: int) -> Window:

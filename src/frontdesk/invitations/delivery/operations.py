@@ -10,16 +10,21 @@ from frontdesk.db.sets import Row
 from frontdesk.errors import FrontdeskError, NotFound
 from frontdesk.invitations.delivery import store
 from frontdesk.invitations.delivery.changes import Change, Version, alike, apply
-from frontdesk.invitations.states import State, Step
+from frontdesk.invitations.states import InvitationState, InvitationStep
 from frontdesk.invitations.store import find_of_members, find_suppressed
 from frontdesk.text import fold_email
 
 KEPT_TOGETHER = 1000
 COOL_DOWN_HOURS = 24  # between two mails to one address that an operator asks for
 
-CANCELLABLE = {State.PENDING, State.CLAIMED}
-RESENDABLE = {State.SENT, State.FAILED, State.CANCELLED, State.AMBIGUOUS}
-SETTLEABLE = {State.AMBIGUOUS}
+CANCELLABLE = {InvitationState.PENDING, InvitationState.CLAIMED}
+RESENDABLE = {
+    InvitationState.SENT,
+    InvitationState.FAILED,
+    InvitationState.CANCELLED,
+    InvitationState.AMBIGUOUS,
+}
+SETTLEABLE = {InvitationState.AMBIGUOUS}
 
 
 def get_invitation(tx: Tx, invitation_id: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -33,7 +38,7 @@ def get_invitation(tx: Tx, invitation_id: int) -> tuple[dict[str, Any], list[dic
 def cancel_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
     """It will not be sent. Raises NotFound, and FrontdeskError when it has left, or may have left, already."""
     row = _locked(tx, invitation_id, CANCELLABLE, "cancelled")
-    _change(tx, row, State.CANCELLED, now=now)
+    _change(tx, row, InvitationState.CANCELLED, now=now)
 
 
 def cancel_of_members(tx: Tx, member_ids: Collection[int], *, now: datetime) -> int:
@@ -43,7 +48,12 @@ def cancel_of_members(tx: Tx, member_ids: Collection[int], *, now: datetime) -> 
     """
     changes = [
         (
-            Change(State(row["state"]), State.CANCELLED, Step.WITHDRAWN, closes=True),
+            Change(
+                InvitationState(row["state"]),
+                InvitationState.CANCELLED,
+                InvitationStep.WITHDRAWN,
+                closes=True,
+            ),
             Version(row["id"], row["epoch"]),
         )
         for row in find_of_members(tx, member_ids).rows
@@ -52,7 +62,7 @@ def cancel_of_members(tx: Tx, member_ids: Collection[int], *, now: datetime) -> 
     return len(apply(tx, alike(changes), now=now))
 
 
-def settle_invitation(tx: Tx, invitation_id: int, state: State, *, now: datetime) -> None:
+def settle_invitation(tx: Tx, invitation_id: int, state: InvitationState, *, now: datetime) -> None:
     """An ambiguous one was looked up: it was `sent`, or it `failed`. Raises NotFound, FrontdeskError."""
     row = _locked(tx, invitation_id, SETTLEABLE, "settled")
     _change(tx, row, state, now=now)
@@ -71,10 +81,10 @@ def resend_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
             "The address is on the suppression list; `frontdesk suppression remove` takes it off."
         )
     _refuse_too_soon(tx, row, address, now=now)
-    if row["state"] == State.SENT or row["reason"] == Step.BY_REPORT:
+    if row["state"] == InvitationState.SENT or row["reason"] == InvitationStep.BY_REPORT:
         # A relay took it once: reports about that mail must not be taken for reports about the new one.
         store.forget_message_id(tx, invitation_id)
-    _change(tx, row, State.PENDING, now=now, due_at=now, afresh=True)
+    _change(tx, row, InvitationState.PENDING, now=now, due_at=now, afresh=True)
 
 
 def keep_back(tx: Tx, *, now: datetime) -> int:
@@ -96,17 +106,21 @@ def _keep_back(tx: Tx, find: _Find, *, now: datetime) -> int:
     while rows := find(tx, after=after, count=KEPT_TOGETHER):
         changes = [_kept_back(row, now) for row in rows]
         written = apply(tx, alike(changes), now=now)
-        count += sum(change.state is State.AMBIGUOUS and one.id in written for change, one in changes)
+        count += sum(
+            change.state is InvitationState.AMBIGUOUS and one.id in written for change, one in changes
+        )
         after = rows[-1]["id"]
     return count
 
 
 def _kept_back(row: Row, now: datetime) -> tuple[Change, Version]:
-    state = State(row["state"])
-    change = Change(state, State.AMBIGUOUS, Step.RESTORED, closes=True)
-    if state is State.CLAIMED:
-        change = replace(change, state=State.PENDING, reason=Step.LEASE_LAPSED, due_at=now)
-    elif state is not State.AMBIGUOUS:
+    state = InvitationState(row["state"])
+    change = Change(state, InvitationState.AMBIGUOUS, InvitationStep.RESTORED, closes=True)
+    if state is InvitationState.CLAIMED:
+        change = replace(
+            change, state=InvitationState.PENDING, reason=InvitationStep.LEASE_LAPSED, due_at=now
+        )
+    elif state is not InvitationState.AMBIGUOUS:
         change = replace(change, losses=row["losses"] + 1)
     return change, Version(row["id"], row["epoch"])
 
@@ -126,7 +140,7 @@ def _refuse_too_soon(tx: Tx, row: Row, address: str, *, now: datetime) -> None:
         )
 
 
-def _locked(tx: Tx, invitation_id: int, states: set[State], done: str) -> Row:
+def _locked(tx: Tx, invitation_id: int, states: set[InvitationState], done: str) -> Row:
     row = store.lock_invitation(tx, invitation_id)
     if row is None:
         raise NotFound("There is no such invitation.")
@@ -137,10 +151,22 @@ def _locked(tx: Tx, invitation_id: int, states: set[State], done: str) -> Row:
 
 
 def _change(
-    tx: Tx, row: Row, state: State, *, now: datetime, due_at: datetime | None = None, afresh: bool = False
+    tx: Tx,
+    row: Row,
+    state: InvitationState,
+    *,
+    now: datetime,
+    due_at: datetime | None = None,
+    afresh: bool = False,
 ) -> None:
     number = 0 if afresh else None
     change = Change(
-        State(row["state"]), state, Step.BY_OPERATOR, due_at, closes=True, attempts=number, losses=number
+        InvitationState(row["state"]),
+        state,
+        InvitationStep.BY_OPERATOR,
+        due_at,
+        closes=True,
+        attempts=number,
+        losses=number,
     )
     apply(tx, [(change, [Version(row["id"], row["epoch"])])], now=now)

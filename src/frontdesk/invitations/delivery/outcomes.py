@@ -11,12 +11,12 @@ from frontdesk.invitations.delivery.changes import Change, Changes, Claimed, app
 from frontdesk.invitations.delivery.claim import Terms
 from frontdesk.invitations.delivery.home import Mark, count_offer
 from frontdesk.invitations.delivery.limits import Meter
-from frontdesk.invitations.states import State, Step
+from frontdesk.invitations.states import InvitationState, InvitationStep
 
 LONGEST_RETRY_SECONDS = 3600.0
 
 
-class Kind(StrEnum):
+class AttemptResult(StrEnum):
     """What became of an attempt."""
 
     ACCEPTED = "accepted"
@@ -31,11 +31,11 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AttemptOutcome:
     """What became of one. `offered`: it is written down as that by now, not only as claimed."""
 
     one: Claimed
-    kind: Kind
+    kind: AttemptResult
     code: int | None = None
     offered: bool = False
 
@@ -52,11 +52,15 @@ def offer(tx: Tx, claimed: Sequence[Claimed], *, terms: Terms, now: datetime) ->
 def renew(tx: Tx, claimed: Sequence[Claimed], *, terms: Terms, now: datetime) -> None:
     """Let the leases of those that are still claimed run anew: their worker lives, the relay is slow."""
     due_at = now + timedelta(seconds=terms.lease_seconds)
-    extend(tx, [(Change(State.CLAIMED, State.CLAIMED, Step.CLAIMED, due_at), claimed)], now=now)
+    extend(
+        tx,
+        [(Change(InvitationState.CLAIMED, InvitationState.CLAIMED, InvitationStep.CLAIMED, due_at), claimed)],
+        now=now,
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
+class OutcomePolicy:
     """What outcomes are judged by: the terms, the measure of the hourly windows, the jitter."""
 
     terms: Terms
@@ -64,13 +68,18 @@ class Judge:
     chance: random.Random
 
 
-def settle(tx: Tx, outcomes: Sequence[Outcome], judge: Judge, *, now: datetime) -> set[int]:
+def settle(tx: Tx, outcomes: Sequence[AttemptOutcome], judge: OutcomePolicy, *, now: datetime) -> set[int]:
     """Write what became of attempts; the ids of those that were still of their worker's claim."""
     return apply(tx, _settlements(outcomes, judge, now), now=now, meter=judge.meter)
 
 
 def offer_and_settle(
-    tx: Tx, claimed: Sequence[Claimed], outcomes: Sequence[Outcome], judge: Judge, *, now: datetime
+    tx: Tx,
+    claimed: Sequence[Claimed],
+    outcomes: Sequence[AttemptOutcome],
+    judge: OutcomePolicy,
+    *,
+    now: datetime,
 ) -> tuple[set[int], Mark | None]:
     """`offer` some and `settle` others in the same statements."""
     changes = [*_offers(claimed, judge.terms, now), *_settlements(outcomes, judge, now)]
@@ -81,16 +90,27 @@ def offer_and_settle(
 
 def _offers(claimed: Sequence[Claimed], terms: Terms, now: datetime) -> Changes:
     due_at = now + timedelta(seconds=terms.offer_lease_seconds)
-    return [(Change(State.CLAIMED, State.OFFERED, Step.RELAY_ASKED, due_at), claimed)]
+    return [
+        (
+            Change(InvitationState.CLAIMED, InvitationState.OFFERED, InvitationStep.RELAY_ASKED, due_at),
+            claimed,
+        )
+    ]
 
 
 # What these lead to depends on nothing else, so all of a kind are written as one change.
-_SHARED = {Kind.ACCEPTED, Kind.REFUSED, Kind.NOT_WRITABLE, Kind.NOT_TRIED, Kind.PUT_ASIDE}
+_SHARED = {
+    AttemptResult.ACCEPTED,
+    AttemptResult.REFUSED,
+    AttemptResult.NOT_WRITABLE,
+    AttemptResult.NOT_TRIED,
+    AttemptResult.PUT_ASIDE,
+}
 
 
-def _settlements(outcomes: Sequence[Outcome], judge: Judge, now: datetime) -> Changes:
+def _settlements(outcomes: Sequence[AttemptOutcome], judge: OutcomePolicy, now: datetime) -> Changes:
     changes: list[tuple[Change, list[Claimed]]] = []
-    shared: dict[tuple[Kind, int | None, bool], list[Claimed]] = {}
+    shared: dict[tuple[AttemptResult, int | None, bool], list[Claimed]] = {}
     for outcome in outcomes:
         key = (outcome.kind, outcome.code, outcome.offered)
         if key in shared:
@@ -103,33 +123,42 @@ def _settlements(outcomes: Sequence[Outcome], judge: Judge, now: datetime) -> Ch
     return changes
 
 
-def _change(outcome: Outcome, terms: Terms, now: datetime, chance: random.Random) -> Change:
-    start, code = State.OFFERED if outcome.offered else State.CLAIMED, outcome.code
+def _change(outcome: AttemptOutcome, terms: Terms, now: datetime, chance: random.Random) -> Change:
+    start, code = InvitationState.OFFERED if outcome.offered else InvitationState.CLAIMED, outcome.code
     match outcome.kind:
-        case Kind.ACCEPTED:
-            return Change(start, State.SENT, Step.ACCEPTED, code=code)
-        case Kind.REFUSED:
-            return Change(start, State.FAILED, Step.REFUSED, code=code)
-        case Kind.NOT_WRITABLE:
-            return Change(start, State.FAILED, Step.NOT_WRITABLE)
-        case Kind.LOST:
-            return lost(Change(start, State.AMBIGUOUS, Step.ANSWER_LOST), outcome.one.losses, terms, now=now)
-        case Kind.NOT_TRIED:
-            return Change(start, State.PENDING, Step.NOT_OFFERED, due_at=now, code=code)
-        case Kind.PUT_ASIDE:
+        case AttemptResult.ACCEPTED:
+            return Change(start, InvitationState.SENT, InvitationStep.ACCEPTED, code=code)
+        case AttemptResult.REFUSED:
+            return Change(start, InvitationState.FAILED, InvitationStep.REFUSED, code=code)
+        case AttemptResult.NOT_WRITABLE:
+            return Change(start, InvitationState.FAILED, InvitationStep.NOT_WRITABLE)
+        case AttemptResult.LOST:
+            return lost(
+                Change(start, InvitationState.AMBIGUOUS, InvitationStep.ANSWER_LOST),
+                outcome.one.losses,
+                terms,
+                now=now,
+            )
+        case AttemptResult.NOT_TRIED:
+            return Change(start, InvitationState.PENDING, InvitationStep.NOT_OFFERED, due_at=now, code=code)
+        case AttemptResult.PUT_ASIDE:
             due_at = now + timedelta(seconds=terms.first_retry_seconds)
-            return Change(start, State.PENDING, Step.NOT_OFFERED, due_at=due_at, code=code)
-        case Kind.REFUSED_FOR_NOW:
+            return Change(
+                start, InvitationState.PENDING, InvitationStep.NOT_OFFERED, due_at=due_at, code=code
+            )
+        case AttemptResult.REFUSED_FOR_NOW:
             return _once_again(start, outcome, terms, now, chance)
 
 
-def _once_again(start: State, outcome: Outcome, terms: Terms, now: datetime, chance: random.Random) -> Change:
+def _once_again(
+    start: InvitationState, outcome: AttemptOutcome, terms: Terms, now: datetime, chance: random.Random
+) -> Change:
     attempts = outcome.one.attempts + 1
     if attempts >= terms.most_attempts:
-        change = Change(start, State.FAILED, Step.TOO_MANY_ATTEMPTS, code=outcome.code)
+        change = Change(start, InvitationState.FAILED, InvitationStep.TOO_MANY_ATTEMPTS, code=outcome.code)
     else:
         due_at = now + timedelta(seconds=retry_seconds(attempts, terms.first_retry_seconds, chance))
-        change = Change(start, State.PENDING, Step.REFUSED_FOR_NOW, due_at, outcome.code)
+        change = Change(start, InvitationState.PENDING, InvitationStep.REFUSED_FOR_NOW, due_at, outcome.code)
     return replace(change, attempts=attempts)
 
 

@@ -38,7 +38,7 @@ _DUTY_COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownReferences:
     """What the database knows of the references of some events."""
 
     ids: Found  # event_id, provider_group_id
@@ -81,9 +81,9 @@ def lock_groups(tx: Tx, group_ids: Collection[int] | None) -> set[int]:
 
 def find_known(
     tx: Tx, *, event_ids: Collection[str], visits: Collection[str], doctors: Collection[str]
-) -> Known:
+) -> KnownReferences:
     with one_round_trip(tx):
-        return Known(
+        return KnownReferences(
             find_set(tx, queue_events, "event_id", event_ids, columns=("event_id", "provider_group_id")),
             find_set(tx, queue_events, "visit", visits, columns=EVENT_COLUMNS),
             find_set(tx, encounters, "visit", visits, columns=("id", "visit", "provider_group_id")),

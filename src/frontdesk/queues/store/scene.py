@@ -27,7 +27,7 @@ class Since:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class WaitingLine:
     """Who waits for a provider group, in order of arrival: the plan of each, and since when."""
 
     plan_ids: list[int]
@@ -35,19 +35,19 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class QueueRows:
     """The queues of some provider groups in one consistent state, as rows."""
 
     plans: list[Any]  # id, provider_group_id
     doctors: list[Any]  # provider_group_id, doctor, plan_ids, capacity, on_at
-    waiting: dict[int, Line]  # by provider_group_id
+    waiting: dict[int, WaitingLine]  # by provider_group_id
     in_progress: list[Any]  # provider_group_id, plan_id, doctor, started_at; the latest first
     recent: list[Any]  # provider_group_id, plan_id, started_at, ended_at
     waits: list[Any]  # provider_group_id, state, joined_at, started_at, ended_at: waits that are over
     changes: list[Any]  # provider_group_id, doctor, type, at: comings and goings of doctors, in order
 
 
-def select_scene(tx: Tx, account_id: int | None, since: Since) -> Scene:
+def select_scene(tx: Tx, account_id: int | None, since: Since) -> QueueRows:
     """Everything about the groups that serve the account's plans, sibling plans of other accounts included.
 
     None stands for all accounts.
@@ -57,7 +57,7 @@ def select_scene(tx: Tx, account_id: int | None, since: Since) -> Scene:
         own_plans = own_plans.where(plans.c.account_id == account_id)
     own = list(tx.execute(own_plans.order_by(plans.c.id)))
     groups = sorted({row.provider_group_id for row in own})
-    return Scene(
+    return QueueRows(
         plans=own,
         doctors=_doctors(tx, groups),
         waiting=_waiting(tx, groups, since.joined),
@@ -76,7 +76,7 @@ def _doctors(tx: Tx, groups: Collection[int]) -> list[Any]:
     return list(tx.execute(query.where(columns.provider_group_id.in_(groups), columns.on_duty)))
 
 
-def _waiting(tx: Tx, groups: Collection[int], joined_after: datetime) -> dict[int, Line]:
+def _waiting(tx: Tx, groups: Collection[int], joined_after: datetime) -> dict[int, WaitingLine]:
     """As one text per group: ten thousand rows would take longer to fetch than all the rest."""
     columns = encounters.c
     texts = [
@@ -88,7 +88,9 @@ def _waiting(tx: Tx, groups: Collection[int], joined_after: datetime) -> dict[in
     )
     rows = tx.execute(query.group_by(columns.provider_group_id))
     return {
-        group: Line(list(map(int, ids.split(","))), list(map(datetime.fromisoformat, times.split(","))))
+        group: WaitingLine(
+            list(map(int, ids.split(","))), list(map(datetime.fromisoformat, times.split(",")))
+        )
         for group, ids, times in rows
     }
 
