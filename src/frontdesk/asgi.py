@@ -23,10 +23,10 @@ from frontdesk.config import read_config
 from frontdesk.db import open_database
 from frontdesk.deadlines import Deadlines
 from frontdesk.operator.routes import ENDPOINTS as OPERATOR_ENDPOINTS
-from frontdesk.web.delivery_figures import DeliveryFigures
-from frontdesk.web.door import Resource
-from frontdesk.web.exchange import BODY_DEADLINE_SECONDS, Message, Receive
+from frontdesk.web.delivery_metrics import DeliveryMetrics
+from frontdesk.web.endpoint import Resource
 from frontdesk.web.queue_metrics import QueueAccuracy
+from frontdesk.web.request import BODY_DEADLINE_SECONDS, Message, Receive
 from frontdesk.web.telemetry import Telemetry
 
 Send = Callable[[Message], Awaitable[None]]
@@ -101,7 +101,7 @@ def build_asgi(app: App, telemetry: Telemetry | None = None) -> Asgi:
     app.registry.register(telemetry)
     deadlines = Deadlines(BODY_DEADLINE_SECONDS)
     app.registry.register(QueueAccuracy(app))
-    app.registry.register(DeliveryFigures(app.db, app.clock))
+    app.registry.register(DeliveryMetrics(app.db, app.clock))
     routes = [
         Route(path, Resource(app, telemetry, deadlines, list(endpoints)))
         for path, endpoints in groupby(

@@ -32,7 +32,12 @@ def test_every_state_diagram_has_the_states_of_the_code(states: type[StrEnum]) -
 
 
 def test_the_changes_of_an_invitations_state_are_drawn_as_the_code_has_them() -> None:
-    text = (ROOT / "docs/states.md").read_text().partition("`invitations.InvitationState`")[2].partition("```\n\n")[0]
+    text = (
+        (ROOT / "docs/states.md")
+        .read_text()
+        .partition("`invitations.InvitationState`")[2]
+        .partition("```\n\n")[0]
+    )
     drawn = re.findall(r"^ +(\w+) --> (\w+):", text, re.MULTILINE)
     assert set(drawn) == {(str(start), str(end)) for start, end in TRANSITIONS}
 

@@ -3,8 +3,9 @@
 import pytest
 
 from frontdesk.deadlines import Deadlines
-from frontdesk.web.exchange import HttpError, Request
 from frontdesk.web.negotiation import _accepts_json, _is_json, check_accept, check_json_body
+from frontdesk.web.request import Request
+from frontdesk.web.response import HttpError
 
 LONG = 30_000
 

@@ -5,8 +5,9 @@ import orjson
 from frontdesk.app import App
 from frontdesk.eligibility import Enrolled, Outcome, Submission, parse_member
 from frontdesk.invitations import Delivery
-from frontdesk.web.exchange import Header, Request, Response, name_list
 from frontdesk.web.json_body import parse_json_object
+from frontdesk.web.request import Request
+from frontdesk.web.response import Header, Response, name_list
 
 _INVITATION = {
     Delivery.IMMEDIATE: b"immediate",
@@ -14,14 +15,14 @@ _INVITATION = {
 }
 
 
-async def post(app: App, exchange: Request) -> Response:
+async def post(app: App, request: Request) -> Response:
     """`POST /v2/plans/:plan_id/eligibility`: 201 created, 200 matched. Raises NotFound, Invalid, Unavailable."""
-    plan_id = exchange.path_id("plan_id")
-    body = parse_json_object(await exchange.body())
-    record = parse_member(body, today=app.clock().date().isoformat(), strict=exchange.prefers_strict())
-    caller = exchange.caller
+    plan_id = request.path_id("plan_id")
+    body = parse_json_object(await request.body())
+    record = parse_member(body, today=app.clock().date().isoformat(), strict=request.prefers_strict())
+    caller = request.caller
     enrolled = await app.enrolments.submit(
-        Submission(caller.account_id, plan_id, record, caller.client_id, exchange.request_id)
+        Submission(caller.account_id, plan_id, record, caller.client_id, request.request_id)
     )
     status = 201 if enrolled.outcome is Outcome.CREATED else 200
     return Response(status, orjson.dumps(enrolled.answer), _headers(enrolled, record.ignored))

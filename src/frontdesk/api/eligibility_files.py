@@ -28,7 +28,8 @@ from frontdesk.files import (
     report_json_lines,
     undo_file,
 )
-from frontdesk.web.exchange import HttpError, Request, Response
+from frontdesk.web.request import Request
+from frontdesk.web.response import HttpError, Response
 
 Value = TypeVar("Value")
 
@@ -46,14 +47,14 @@ _TRUTHS = {"true": True, "false": False}
 _ENCODING = re.compile(r"[A-Za-z0-9._-]{1,32}")
 
 
-async def post(app: App, exchange: Request) -> Response:
+async def post(app: App, request: Request) -> Response:
     """`POST /v2/plans/:plan_id/eligibility-files`: 202 and the file, which waits for a worker. Raises NotFound, Invalid."""
-    new = _new_file(exchange)
-    asked = _asked(app, exchange)
+    new = _new_file(request)
+    asked = _asked(app, request)
     file = await app.in_thread(lambda: _begin(app, new, asked))
     upload = Upload(app.db, file)
     try:
-        async for piece in exchange.body_pieces(app.config.file_limit_mib * MEBIBYTE):
+        async for piece in request.body_pieces(app.config.file_limit_mib * MEBIBYTE):
             upload.take(piece)
             if upload.is_full:
                 await app.in_thread(upload.store)
@@ -65,19 +66,19 @@ async def post(app: App, exchange: Request) -> Response:
     return _taken(app, file)
 
 
-async def show(app: App, exchange: Request) -> Response:
+async def show(app: App, request: Request) -> Response:
     """`GET …/eligibility-files/:id`: state, progress and counts. Raises NotFound."""
-    file = await app.read_in_thread(partial(_find, app, exchange))
+    file = await app.read_in_thread(partial(_find, app, request))
     return Response(200, _body(app, file), ((b"cache-control", b"no-store"),))
 
 
-async def report(app: App, exchange: Request) -> Response:
+async def report(app: App, request: Request) -> Response:
     """`GET …/eligibility-files/:id/report`: a line per row, as JSON lines or CSV; what is there so far. Raises NotFound."""
     faults: list[Fault] = []
-    as_csv = _choice(exchange.query("format"), "format", values={"csv": True, "jsonl": False}, faults=faults)
+    as_csv = _choice(request.query("format"), "format", values={"csv": True, "jsonl": False}, faults=faults)
     if faults:
         raise Invalid(faults)
-    file = await app.read_in_thread(partial(_find, app, exchange))
+    file = await app.read_in_thread(partial(_find, app, request))
     pieces = (report_csv if as_csv else report_json_lines)(app.db, file.id)
     kind = b"text/csv; charset=utf-8" if as_csv else b"application/x-ndjson"
     name = b'attachment; filename="report-%d.%s"' % (file.id, b"csv" if as_csv else b"jsonl")
@@ -85,21 +86,21 @@ async def report(app: App, exchange: Request) -> Response:
     return Response(200, b"", headers, kind, _in_threads(app, pieces))
 
 
-async def approve(app: App, exchange: Request) -> Response:
+async def approve(app: App, request: Request) -> Response:
     """`POST …/eligibility-files/:id/approve`: a held file ends whom it does not name. Raises NotFound, Invalid."""
-    file = await _decided(app, exchange, approve_file)
+    file = await _decided(app, request, approve_file)
     return Response(200, _body(app, file), ((b"cache-control", b"no-store"),))
 
 
-async def cancel(app: App, exchange: Request) -> Response:
+async def cancel(app: App, request: Request) -> Response:
     """`POST …/eligibility-files/:id/cancel`: one that waits or is held goes no further. Raises NotFound, Invalid."""
-    file = await _decided(app, exchange, cancel_file)
+    file = await _decided(app, request, cancel_file)
     return Response(200, _body(app, file), ((b"cache-control", b"no-store"),))
 
 
-async def undo(app: App, exchange: Request) -> Response:
+async def undo(app: App, request: Request) -> Response:
     """`POST …/eligibility-files/:id/undo`: 202 and a file of its own that takes back. Raises NotFound, Invalid."""
-    return _taken(app, await _decided(app, exchange, undo_file))
+    return _taken(app, await _decided(app, request, undo_file))
 
 
 class _Deed(Protocol):
@@ -110,9 +111,9 @@ class _Deed(Protocol):
     ) -> EligibilityFile: ...
 
 
-async def _decided(app: App, exchange: Request, deed: _Deed) -> EligibilityFile:
-    plan_id, file_id = _path_ids(exchange)
-    account_id, asked = exchange.caller.account_id, _asked(app, exchange)
+async def _decided(app: App, request: Request, deed: _Deed) -> EligibilityFile:
+    plan_id, file_id = _path_ids(request)
+    account_id, asked = request.caller.account_id, _asked(app, request)
 
     def work() -> EligibilityFile:
         with app.db.write() as tx:
@@ -124,13 +125,13 @@ async def _decided(app: App, exchange: Request, deed: _Deed) -> EligibilityFile:
         raise Invalid([Fault("state", "wrong_state", error.detail)]) from None
 
 
-def _new_file(exchange: Request) -> NewFile:
+def _new_file(request: Request) -> NewFile:
     """What the query and Content-Type say of the file. Raises NotFound, Refused, Invalid with every fault.
 
     A parameter that is not known may be a misspelt `dry_run`, so it is not passed over.
     """
-    asked = exchange.query("format", "mode", "dry_run", "encoding", strict=True)
-    media = (exchange.header(b"content-type") or "").partition(";")[0].strip().lower()
+    asked = request.query("format", "mode", "dry_run", "encoding", strict=True)
+    media = (request.header(b"content-type") or "").partition(";")[0].strip().lower()
     if media.startswith("multipart/"):
         raise HttpError("unsupported_media_type", "Send the file itself as the body, not in a form.")
     faults: list[Fault] = []
@@ -143,8 +144,8 @@ def _new_file(exchange: Request) -> NewFile:
     if faults:
         raise Invalid(faults)
     return NewFile(
-        account_id=exchange.caller.account_id,
-        plan_id=exchange.path_id("plan_id"),
+        account_id=request.caller.account_id,
+        plan_id=request.path_id("plan_id"),
         format=format_ or _FORMATS.get(media),
         encoding=encoding,
         mode=mode or FileMode.CHANGE,
@@ -167,18 +168,18 @@ def _begin(app: App, new: NewFile, asked: Asked) -> EligibilityFile:
         return begin_file(tx, new, asked)
 
 
-def _asked(app: App, exchange: Request) -> Asked:
-    return Asked(exchange.caller.client_id, exchange.request_id, app.clock())
+def _asked(app: App, request: Request) -> Asked:
+    return Asked(request.caller.client_id, request.request_id, app.clock())
 
 
-def _path_ids(exchange: Request) -> tuple[int, int]:
+def _path_ids(request: Request) -> tuple[int, int]:
     """Of the plan and of the file. Raises NotFound."""
-    return exchange.path_id("plan_id"), exchange.path_id("file_id", of="eligibility file")
+    return request.path_id("plan_id"), request.path_id("file_id", of="eligibility file")
 
 
-def _find(app: App, exchange: Request) -> EligibilityFile:
-    plan_id, file_id = _path_ids(exchange)
-    account_id = exchange.caller.account_id
+def _find(app: App, request: Request) -> EligibilityFile:
+    plan_id, file_id = _path_ids(request)
+    account_id = request.caller.account_id
     return app.db.ask(lambda tx: get_file(tx, file_id, account_id=account_id, plan_id=plan_id))
 
 

@@ -7,17 +7,18 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from frontdesk.app import App
 from frontdesk.db import migrate
 from frontdesk.errors import Unavailable
-from frontdesk.web.exchange import Request, Response
+from frontdesk.web.request import Request
+from frontdesk.web.response import Response
 
 _PLAIN = ((b"cache-control", b"no-store"),)
 
 
-async def alive(_app: App, _exchange: Request) -> Response:
+async def alive(_app: App, _request: Request) -> Response:
     """The process answers; nothing else is asked."""
     return Response(200, b'{"status":"ok"}', _PLAIN)
 
 
-async def ready(app: App, _exchange: Request) -> Response:
+async def ready(app: App, _request: Request) -> Response:
     """The database answers and has the schema that this version needs. Raises Unavailable."""
     revision = await app.probes.get("revision", lambda: migrate.current(app.db))
     if revision != migrate.head():
@@ -25,7 +26,7 @@ async def ready(app: App, _exchange: Request) -> Response:
     return Response(200, json.dumps({"status": "ready", "revision": revision}).encode(), _PLAIN)
 
 
-async def metrics(app: App, _exchange: Request) -> Response:
+async def metrics(app: App, _request: Request) -> Response:
     """Prometheus text, added up over all worker processes of this server."""
     return Response(
         200,

@@ -11,8 +11,9 @@ from frontdesk.db import Tx
 from frontdesk.db.races import write_alone
 from frontdesk.invitations.links import find_landing, find_unsubscriber, registration_link
 from frontdesk.invitations.suppression import SuppressionReason, suppress
-from frontdesk.web.exchange import Request, Response
-from frontdesk.web.page import PRIVATE, page_answer
+from frontdesk.web.page import PRIVATE, page_response
+from frontdesk.web.request import Request
+from frontdesk.web.response import Response
 
 _ASK = Markup(
     "<h1>Get no more invitations?</h1>\n"
@@ -29,47 +30,47 @@ _NOTHING = Markup(
 )
 
 
-async def register(app: App, exchange: Request) -> Response:
+async def register(app: App, request: Request) -> Response:
     """`GET /register/:token`: on to the account's own page, for mails that were written before it had one."""
-    token = exchange.path_parameters["token"]
+    token = request.path_parameters["token"]
     landing = await app.read_in_thread(lambda: app.db.ask(lambda tx: find_landing(tx, token)))
     if landing is None:
-        return page_answer("This link leads nowhere", _NOTHING, status=404)
+        return page_response("This link leads nowhere", _NOTHING, status=404)
     if landing.registration_url is None:
-        return page_answer("You are invited", _NOT_YET.format(landing.plan_name))
+        return page_response("You are invited", _NOT_YET.format(landing.plan_name))
     link = registration_link(
         base_url=app.config.base_url, registration_url=landing.registration_url, token=token
     )
     return Response(303, b"", ((b"location", link.encode()), *PRIVATE))
 
 
-async def ask_to_unsubscribe(_app: App, _exchange: Request) -> Response:
+async def ask_to_unsubscribe(_app: App, _request: Request) -> Response:
     """`GET /unsubscribe/:token`: a page with a button. Programs that follow every link change nothing by it."""
-    return page_answer("Get no more invitations?", _ASK)
+    return page_response("Get no more invitations?", _ASK)
 
 
-async def unsubscribe(app: App, exchange: Request) -> Response:
+async def unsubscribe(app: App, request: Request) -> Response:
     """`POST /unsubscribe/:token`: the button, or one click in a mail program (RFC 8058)."""
-    await exchange.body()
-    token = exchange.path_parameters["token"]
+    await request.body()
+    token = request.path_parameters["token"]
 
     def run() -> None:
         if app.db.ask(lambda tx: find_unsubscriber(tx, token)) is None:
             return  # whoever guesses keeps no writer waiting
-        write_alone(app.db, lambda tx: _unsubscribe(app, exchange, tx, token))
+        write_alone(app.db, lambda tx: _unsubscribe(app, request, tx, token))
 
     await app.in_thread(run)
-    return page_answer("You will get no more invitations", _DONE)
+    return page_response("You will get no more invitations", _DONE)
 
 
-def _unsubscribe(app: App, exchange: Request, tx: Tx, token: str) -> bool:
+def _unsubscribe(app: App, request: Request, tx: Tx, token: str) -> bool:
     found, now = find_unsubscriber(tx, token), app.clock()
     if found is None or not suppress(tx, found.address, SuppressionReason.UNSUBSCRIBE, now=now):
         return False
     entry = audit.AuditEntry(
         action="suppression.added",
         actor="unsubscribe-link",
-        request_id=exchange.request_id,
+        request_id=request.request_id,
         account_id=found.account_id,
         subject_id=found.invitation_id,
     )

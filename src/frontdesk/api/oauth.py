@@ -20,7 +20,8 @@ from frontdesk.app import App
 from frontdesk.db import Tx
 from frontdesk.db.races import write_alone
 from frontdesk.errors import RateLimited
-from frontdesk.web.exchange import Header, Request, Response
+from frontdesk.web.request import Request
+from frontdesk.web.response import Header, Response
 
 NO_STORE: tuple[Header, ...] = ((b"cache-control", b"no-store"), (b"pragma", b"no-cache"))
 
@@ -30,18 +31,18 @@ Result = TypeVar("Result")
 Work = Callable[[App, Request, dict[str, str]], Coroutine[Any, Any, Response]]
 
 
-async def issue(app: App, exchange: Request) -> Response:
+async def issue(app: App, request: Request) -> Response:
     """An access token for a client that proves itself; narrower scopes than the client's may be asked for."""
-    return await _answered(app, exchange, _issue)
+    return await _answered(app, request, _issue)
 
 
-async def revoke(app: App, exchange: Request) -> Response:
+async def revoke(app: App, request: Request) -> Response:
     """End one of the client's own tokens; one that is unknown, or another client's, is answered alike."""
-    return await _answered(app, exchange, _revoke)
+    return await _answered(app, request, _revoke)
 
 
-async def _issue(app: App, exchange: Request, form: dict[str, str]) -> Response:
-    client = await _authenticated(app, exchange, form)
+async def _issue(app: App, request: Request, form: dict[str, str]) -> Response:
+    client = await _authenticated(app, request, form)
     grant = form.get("grant_type")
     if grant is None:
         raise OAuthError("invalid_request", "grant_type is missing.")
@@ -59,9 +60,9 @@ async def _issue(app: App, exchange: Request, form: dict[str, str]) -> Response:
     return Response(200, json.dumps(body).encode())
 
 
-async def _revoke(app: App, exchange: Request, form: dict[str, str]) -> Response:
+async def _revoke(app: App, request: Request, form: dict[str, str]) -> Response:
     """A token_type_hint changes nothing: there is one type of token (RFC 7009 lets the server ignore it)."""
-    client = await _authenticated(app, exchange, form)
+    client = await _authenticated(app, request, form)
     token = form.get("token")
     if token is None:
         raise OAuthError("invalid_request", "token is missing.")
@@ -70,11 +71,11 @@ async def _revoke(app: App, exchange: Request, form: dict[str, str]) -> Response
     return Response(200)
 
 
-async def _answered(app: App, exchange: Request, work: Work) -> Response:
-    exchange.extra_headers = NO_STORE  # also on the problems that the door answers with
+async def _answered(app: App, request: Request, work: Work) -> Response:
+    request.extra_headers = NO_STORE  # also on the problems that the door answers with
     try:
-        form = await read_form(exchange)
-        return await app.in_time(work(app, exchange, form))
+        form = await read_form(request)
+        return await app.in_time(work(app, request, form))
     except OAuthError as error:
         body = {"error": error.code, "error_description": error.description}
         return Response(_STATUS.get(error.code, 400), json.dumps(body).encode(), error.headers)
@@ -90,9 +91,9 @@ def _asked_scopes(form: dict[str, str], client: ApiClient) -> frozenset[Scope]:
     return asked
 
 
-async def _authenticated(app: App, exchange: Request, form: dict[str, str]) -> ApiClient:
-    client_id, secret = read_credentials(exchange, form)
-    address, now = exchange.address(app.config.trusted_proxies), app.clock()
+async def _authenticated(app: App, request: Request, form: dict[str, str]) -> ApiClient:
+    client_id, secret = read_credentials(request, form)
+    address, now = request.address(app.config.trusted_proxies), app.clock()
 
     def prove(tx: Tx) -> ApiClient | None:
         return authenticate_client(tx, client_id=client_id, client_secret=secret, address=address, now=now)

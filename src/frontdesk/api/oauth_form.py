@@ -10,8 +10,9 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 
 from frontdesk.errors import Malformed
 from frontdesk.text import Rejected, refuse_control_characters
-from frontdesk.web.exchange import Header, HttpError, Request
 from frontdesk.web.json_body import parse_json_object
+from frontdesk.web.request import Request
+from frontdesk.web.response import Header, HttpError
 
 URLENCODED, MULTIPART, JSON = "application/x-www-form-urlencoded", "multipart/form-data", "application/json"
 LARGEST_FIELD_COUNT = 100
@@ -37,19 +38,19 @@ def invalid_client(description: str) -> OAuthError:
     return OAuthError("invalid_client", description, (b"www-authenticate", b'Basic realm="frontdesk"'))
 
 
-async def read_form(exchange: Request) -> dict[str, str]:
+async def read_form(request: Request) -> dict[str, str]:
     """The parameters that were sent; one without a value counts as not sent (RFC 6749, section 3.2).
 
     Raises OAuthError, and Refused(415) for what is neither a form nor JSON.
     """
-    declared = exchange.header(b"content-type") or URLENCODED
+    declared = request.header(b"content-type") or URLENCODED
     media = declared.partition(";")[0].strip().lower()
-    encoding = (exchange.header(b"content-encoding") or "identity").strip().lower()
+    encoding = (request.header(b"content-encoding") or "identity").strip().lower()
     if media not in (URLENCODED, MULTIPART, JSON) or encoding != "identity":
         raise HttpError(
             "unsupported_media_type", "Send a form (multipart or urlencoded) or JSON, not compressed."
         )
-    raw = await exchange.body()
+    raw = await request.body()
     try:
         pairs = await _multipart_pairs(declared, raw) if media == MULTIPART else _pairs(media, raw)
     except (Malformed, MultiPartException, ValueError):
@@ -57,11 +58,11 @@ async def read_form(exchange: Request) -> dict[str, str]:
     return _unambiguous([(name, value) for name, value in pairs if name in PARAMETERS])
 
 
-def read_credentials(exchange: Request, form: dict[str, str]) -> tuple[str, str]:
+def read_credentials(request: Request, form: dict[str, str]) -> tuple[str, str]:
     """client_id and client_secret, from HTTP Basic or the form. Raises OAuthError when they are missing or sent in both."""
-    if exchange.times_sent(b"authorization") > 1:
+    if request.times_sent(b"authorization") > 1:
         raise OAuthError("invalid_request", "There are two Authorization headers.")
-    scheme, _, encoded = (exchange.header(b"authorization") or "").partition(" ")
+    scheme, _, encoded = (request.header(b"authorization") or "").partition(" ")
     if scheme.lower() != "basic":
         if "client_id" not in form or "client_secret" not in form:
             raise invalid_client("Send client_id and client_secret, in the body or by HTTP Basic.")

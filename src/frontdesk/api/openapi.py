@@ -12,7 +12,7 @@ from frontdesk.api.openapi_operations import Operation, operations
 from frontdesk.api.openapi_parameters import PARAMETERS
 from frontdesk.api.openapi_problems import Problems
 from frontdesk.api.openapi_schemas import schemas
-from frontdesk.web.door import Endpoint
+from frontdesk.web.endpoint import Endpoint
 
 Json = dict[str, Any]
 

@@ -6,7 +6,7 @@ from frontdesk.api.openapi_examples import DETAILS, DETAILS_OF, INVALID, REQUEST
 from frontdesk.api.openapi_headers import HEADERS, OF_LIMITED_CLIENTS, header_refs
 from frontdesk.api.openapi_schemas import OAUTH_ERRORS, ref
 from frontdesk.eligibility.parse import FAULT_CODES
-from frontdesk.web.door import Endpoint
+from frontdesk.web.endpoint import Endpoint
 from frontdesk.web.problems import PROBLEMS
 
 Json = dict[str, Any]

@@ -20,8 +20,9 @@ from frontdesk.plans import (
     list_plans,
     parse_plan_patch,
 )
-from frontdesk.web.exchange import Header, HttpError, Request, Response, name_list
 from frontdesk.web.json_body import parse_json_object
+from frontdesk.web.request import Request
+from frontdesk.web.response import Header, HttpError, Response, name_list
 
 LARGEST_PAGE = 1000
 LARGEST_ID = 10**18 - 1
@@ -31,12 +32,12 @@ _TAG = re.compile(r'"v([0-9]{1,9})(?:\.[0-9a-f]+)?"')
 _ECHOED = ("id", "type", "active", "created_at")
 
 
-async def list_(app: App, exchange: Request) -> Response:
+async def list_(app: App, request: Request) -> Response:
     """`GET /v2/plans`: all of the account's plans by id, with their queues."""
-    asked = exchange.query("external_id", "page[size]", "page[after]")
+    asked = request.query("external_id", "page[size]", "page[after]")
     size, after = _page(asked)
     external_id = asked.get("external_id")
-    account_id = exchange.caller.account_id
+    account_id = request.caller.account_id
 
     def read() -> Page:
         if external_id is not None and (not external_id or "\0" in external_id):
@@ -53,37 +54,37 @@ async def list_(app: App, exchange: Request) -> Response:
         return render(plans, snapshot, next_after=plans[-1].id if more else None)
 
     page = await app.shared_reads.get(("plans", account_id, external_id, size, after), read)
-    links = {"self": app.config.base_url + exchange.target}
+    links = {"self": app.config.base_url + request.target}
     if page.next_after is not None:
         links["next"] = f"{app.config.base_url}/v2/plans?page[size]={size}&page[after]={page.next_after}"
-    return _read_answer(exchange, page, links=links)
+    return _page_response(request, page, links=links)
 
 
-async def show(app: App, exchange: Request) -> Response:
+async def show(app: App, request: Request) -> Response:
     """`GET /v2/plans/:plan_id`: the same envelope with one plan. Raises NotFound."""
-    plan_id = exchange.path_id("plan_id")
-    account_id = exchange.caller.account_id
+    plan_id = request.path_id("plan_id")
+    account_id = request.caller.account_id
 
     def read() -> Page:
         plan = app.db.ask(lambda tx: get_plan(tx, account_id, plan_id))
         return render_one(plan, app.queues.read(app.db, account_id, [plan.id]))
 
     page = await app.shared_reads.get(("plan", account_id, plan_id), read)
-    return _read_answer(exchange, page, links={"self": app.config.base_url + exchange.target})
+    return _page_response(request, page, links={"self": app.config.base_url + request.target})
 
 
-async def change(app: App, exchange: Request) -> Response:
+async def change(app: App, request: Request) -> Response:
     """`PATCH /v2/plans/:plan_id`: name, description, external_id; absent keeps. Raises NotFound, Invalid, Conflict."""
-    plan_id = exchange.path_id("plan_id")
-    patch = parse_plan_patch(parse_json_object(await exchange.body()), strict=exchange.prefers_strict())
-    if_match = exchange.header(b"if-match")
+    plan_id = request.path_id("plan_id")
+    patch = parse_plan_patch(parse_json_object(await request.body()), strict=request.prefers_strict())
+    if_match = request.header(b"if-match")
 
     def write(tx: Tx) -> Plan:
         # Locked, so that parallel changes follow each other: only who sent If-Match can be told that a copy is stale.
-        before = get_plan(tx, exchange.caller.account_id, plan_id, lock=True)
+        before = get_plan(tx, request.caller.account_id, plan_id, lock=True)
         if if_match is not None and not _matches(if_match, before.version):
             raise HttpError("precondition_failed", "The plan has changed since it was read.")
-        return _patched(tx, exchange=exchange, before=before, patch=patch, now=app.clock())
+        return _patched(tx, request=request, before=before, patch=patch, now=app.clock())
 
     try:
         plan = await app.in_thread(lambda: write_alone(app.db, write))
@@ -91,16 +92,16 @@ async def change(app: App, exchange: Request) -> Response:
         if if_match is None:
             raise
         raise HttpError("precondition_failed", "The plan has changed since it was read.") from None
-    body = {"links": {"self": app.config.base_url + exchange.target}, "data": [plan_body(plan)]}
+    body = {"links": {"self": app.config.base_url + request.target}, "data": [plan_body(plan)]}
     headers: tuple[Header, ...] = ((b"etag", b'"v%d"' % plan.version),)
     if patch.ignored:
         headers += ((b"ignored-fields", name_list(patch.ignored)),)
     return Response(200, encode(body).encode(), headers)
 
 
-def _patched(tx: Tx, *, exchange: Request, before: Plan, patch: PlanPatch, now: datetime) -> Plan:
+def _patched(tx: Tx, *, request: Request, before: Plan, patch: PlanPatch, now: datetime) -> Plan:
     """The plan with the patch applied and an audit entry, if it changes anything. Raises Invalid, Conflict."""
-    caller = exchange.caller
+    caller = request.caller
     taken = find_taken(tx, before, patch.changes)
     faults = [*patch.faults, *taken, *_read_only_faults(before, patch.echoed)]
     if faults:
@@ -110,7 +111,7 @@ def _patched(tx: Tx, *, exchange: Request, before: Plan, patch: PlanPatch, now: 
         entry = audit.AuditEntry(
             action="plan.changed",
             actor=caller.client_id,
-            request_id=exchange.request_id,
+            request_id=request.request_id,
             account_id=caller.account_id,
             subject_id=before.id,
             detail={"fields": changed_fields(before, plan)},
@@ -119,9 +120,9 @@ def _patched(tx: Tx, *, exchange: Request, before: Plan, patch: PlanPatch, now: 
     return plan
 
 
-def _read_answer(exchange: Request, page: Page, *, links: dict[str, str]) -> Response:
+def _page_response(request: Request, page: Page, *, links: dict[str, str]) -> Response:
     headers = ((b"etag", page.tag), (b"cache-control", b"private, no-cache"))
-    known = exchange.header(b"if-none-match")
+    known = request.header(b"if-none-match")
     if known is not None and (known.strip() == "*" or page.tag.decode() in known):
         return Response(304, b"", headers)
     return Response(200, b'{"links":%s,"data":%s}' % (json.dumps(links).encode(), page.data), headers)

@@ -11,8 +11,9 @@ from frontdesk.app import App
 from frontdesk.eligibility.parse import FAULT_CODES, WARNINGS
 from frontdesk.errors import NotFound
 from frontdesk.invitations import REASONS
-from frontdesk.web.exchange import Header, Request, Response
 from frontdesk.web.problems import PROBLEMS
+from frontdesk.web.request import Request
+from frontdesk.web.response import Header, Response
 
 ASSETS = {
     "page.js": ("page.js", "text/javascript; charset=utf-8"),
@@ -23,26 +24,26 @@ ASSETS = {
 _CACHED: Header = (b"cache-control", b"public, max-age=3600")
 
 
-async def document(app: App, _exchange: Request) -> Response:
+async def document(app: App, _request: Request) -> Response:
     """`GET /openapi.json`."""
     return Response(200, _document(app.config.base_url), (_CACHED,))
 
 
-async def page(app: App, _exchange: Request) -> Response:
+async def page(app: App, _request: Request) -> Response:
     """`GET /docs`: the page, allowed to load from and talk to this service and nobody else."""
     return Response(200, _file("page.html"), (_policy(app.config.base_url),), b"text/html; charset=utf-8")
 
 
-async def asset(_app: App, exchange: Request) -> Response:
+async def asset(_app: App, request: Request) -> Response:
     """`GET /docs/:asset`: one of the page's files. Raises NotFound."""
-    known = ASSETS.get(exchange.path_parameters["asset"])
+    known = ASSETS.get(request.path_parameters["asset"])
     if known is None:
         raise NotFound("There is nothing at this address.")
     path, content_type = known
     return Response(200, _file(path), (_CACHED,), content_type.encode())
 
 
-async def problems(app: App, _exchange: Request) -> Response:
+async def problems(app: App, _request: Request) -> Response:
     """`GET /problems`: what the `type` of every problem points at."""
     return Response(200, _problems_page(), (_policy(app.config.base_url),), b"text/html; charset=utf-8")
 

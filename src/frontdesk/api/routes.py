@@ -2,7 +2,7 @@
 
 from frontdesk.access.scopes import Scope
 from frontdesk.api import eligibility, eligibility_files, health, invitees, oauth, plans, reference
-from frontdesk.web.door import Endpoint
+from frontdesk.web.endpoint import Endpoint
 
 PLAN = "/v2/plans/{plan_id}"
 FILE = PLAN + "/eligibility-files/{file_id}"

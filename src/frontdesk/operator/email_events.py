@@ -16,15 +16,16 @@ from frontdesk.invitations.reports import (
     read_status,
     receive_report,
 )
-from frontdesk.web.exchange import Request, Response
 from frontdesk.web.json_body import parse_json_object
+from frontdesk.web.request import Request
+from frontdesk.web.response import Response
 
 LARGEST_COUNT = 500
 
 
-async def receive(app: App, exchange: Request) -> Response:
+async def receive(app: App, request: Request) -> Response:
     """`POST /operator/v1/email-events`: 200 with a result per event, in order. Raises Invalid unless it is a list of them."""
-    events = parse_json_object(await exchange.body()).get("events")
+    events = parse_json_object(await request.body()).get("events")
     if type(events) is not list or not 1 <= len(events) <= LARGEST_COUNT:
         raise Invalid([Fault("events", "wrong_type", f"must be an array of 1 to {LARGEST_COUNT} events")])
     read = [_read(event) for event in events]

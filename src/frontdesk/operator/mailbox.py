@@ -12,8 +12,9 @@ from frontdesk.clock import wire_time
 from frontdesk.config import Environment
 from frontdesk.errors import Forbidden, NotFound
 from frontdesk.mailbox import CaughtMessage, get_message, list_messages, read_content
-from frontdesk.web.exchange import Request, Response
-from frontdesk.web.page import PRIVATE, page_answer, page_template
+from frontdesk.web.page import PRIVATE, page_response, page_template
+from frontdesk.web.request import Request
+from frontdesk.web.response import Response
 
 PAGE_SIZE = 50
 _ID = re.compile(r"[0-9]{1,18}")
@@ -29,10 +30,10 @@ _LIST = page_template("frontdesk.operator", "mailbox.html")
 _ONE = page_template("frontdesk.operator", "message.html")
 
 
-async def list_(app: App, exchange: Request) -> Response:
+async def list_(app: App, request: Request) -> Response:
     """`GET /sandbox/mailbox`: the newest mails; `?before=` an id goes on from there."""
-    await _admit(app, exchange)
-    asked = exchange.query("before").get("before", "")
+    await _admit(app, request)
+    asked = request.query("before").get("before", "")
     before = int(asked) if _ID.fullmatch(asked) else None
     messages = await app.read_in_thread(
         lambda: app.db.ask(lambda tx: list_messages(tx, before_id=before, limit=PAGE_SIZE))
@@ -43,59 +44,59 @@ async def list_(app: App, exchange: Request) -> Response:
         older_than=before,
         wire_time=wire_time,
     )
-    return page_answer("Caught mail", Markup(content), wide=True)  # noqa: S704 # rendered with autoescape
+    return page_response("Caught mail", Markup(content), wide=True)  # noqa: S704 # rendered with autoescape
 
 
-async def show(app: App, exchange: Request) -> Response:
+async def show(app: App, request: Request) -> Response:
     """`GET /sandbox/mailbox/:message_id`: one mail. Raises NotFound."""
-    await _admit(app, exchange)
-    message = await _message(app, exchange)
+    await _admit(app, request)
+    message = await _message(app, request)
     reading = read_content(message.content)
     content = _ONE.render(message=message, reading=reading, wire_time=wire_time)
-    return page_answer("A caught mail", Markup(content), wide=True)  # noqa: S704 # rendered with autoescape
+    return page_response("A caught mail", Markup(content), wide=True)  # noqa: S704 # rendered with autoescape
 
 
-async def html(app: App, exchange: Request) -> Response:
+async def html(app: App, request: Request) -> Response:
     """`GET /sandbox/mailbox/:message_id/html`: its HTML part, for the frame. Raises NotFound."""
-    await _admit(app, exchange)
-    found = read_content((await _message(app, exchange)).content).html
+    await _admit(app, request)
+    found = read_content((await _message(app, request)).content).html
     if found is None:
         raise NotFound("This message has no HTML part.")
     headers = ((b"content-security-policy", _FRAME_POLICY), *PRIVATE)
     return Response(200, found.encode(), headers, b"text/html; charset=utf-8")
 
 
-async def _message(app: App, exchange: Request) -> CaughtMessage:
-    text = exchange.path_parameters["message_id"]
+async def _message(app: App, request: Request) -> CaughtMessage:
+    text = request.path_parameters["message_id"]
     if not _ID.fullmatch(text):
         raise NotFound("There is no such message.")
     return await app.read_in_thread(lambda: app.db.ask(lambda tx: get_message(tx, int(text))))
 
 
-async def _admit(app: App, exchange: Request) -> None:
+async def _admit(app: App, request: Request) -> None:
     """Only a sandbox has the page. It takes an operator's token, or a browser on the machine itself.
 
     Raises NotFound, Unauthorized, Forbidden.
     """
     if app.config.environment is not Environment.SANDBOX:
         raise NotFound("There is nothing at this address.")
-    if exchange.header(b"authorization") is None and _is_local(app, exchange):
+    if request.header(b"authorization") is None and _is_local(app, request):
         return
-    caller = await app.tokens.check(exchange.bearer_token())
-    exchange.known_caller = caller
+    caller = await app.tokens.check(request.bearer_token())
+    request.known_caller = caller
     if Scope.OPERATOR not in caller.scopes:
         raise Forbidden(Scope.OPERATOR)
 
 
-def _is_local(app: App, exchange: Request) -> bool:
+def _is_local(app: App, request: Request) -> bool:
     """Whether the installation is one on the developer's own machine, and the browser is there too.
 
     The connection alone proves nothing: a proxy in front, or a name that a foreign page points at 127.0.0.1, would come
     from there as well. So the base URL and the Host that was asked for must be this machine's, and nobody may have forwarded.
     """
-    host = urlsplit("//" + (exchange.header(b"host") or "")).hostname
-    forwarded = any(exchange.header(name) for name in (b"forwarded", b"x-forwarded-for"))
-    names = (exchange.address(()), host, urlsplit(app.config.base_url).hostname)
+    host = urlsplit("//" + (request.header(b"host") or "")).hostname
+    forwarded = any(request.header(name) for name in (b"forwarded", b"x-forwarded-for"))
+    names = (request.address(()), host, urlsplit(app.config.base_url).hostname)
     return not forwarded and all(_is_loopback(name) for name in names)
 
 

@@ -8,8 +8,9 @@ from frontdesk.app import App
 from frontdesk.db.races import write_together
 from frontdesk.errors import Fault, Invalid
 from frontdesk.queues import EventOutcome, ParsedEvent, Taken, ingest, parse_event
-from frontdesk.web.exchange import Header, Request, Response, name_list
 from frontdesk.web.json_body import parse_json
+from frontdesk.web.request import Request
+from frontdesk.web.response import Header, Response, name_list
 
 BODY_LIMIT_BYTES = 1024 * 1024
 MOST_EVENTS = 1000
@@ -17,13 +18,13 @@ MOST_EVENTS = 1000
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
 
-async def post(app: App, exchange: Request) -> Response:
+async def post(app: App, request: Request) -> Response:
     """`POST /operator/v1/queue-events`: 207 with an outcome for each event. Raises Invalid for the list itself, Unavailable.
 
     What is told as stored is stored: the answer follows the commit.
     """
-    raw = await exchange.body(limit_bytes=BODY_LIMIT_BYTES)
-    strict = exchange.prefers_strict()
+    raw = await request.body(limit_bytes=BODY_LIMIT_BYTES)
+    strict = request.prefers_strict()
     # A thousand events take a while to read: the event loop is for others meanwhile.
     return await app.in_thread(lambda: _take(app, raw, strict=strict))
 

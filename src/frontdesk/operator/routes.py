@@ -2,7 +2,7 @@
 
 from frontdesk.access.scopes import Scope
 from frontdesk.operator import email_events, mailbox, queue_events
-from frontdesk.web.door import Endpoint
+from frontdesk.web.endpoint import Endpoint
 
 # The mailbox's pages check their callers themselves: a browser on a developer's own machine needs no token.
 # fmt: off

@@ -2,22 +2,23 @@
 
 from functools import _lru_cache_wrapper, lru_cache
 
-from frontdesk.web.exchange import HttpError, Request
+from frontdesk.web.request import Request
+from frontdesk.web.response import HttpError
 
 LONGEST_REMEMBERED = 200
 
 
-def check_accept(exchange: Request) -> None:
+def check_accept(request: Request) -> None:
     """Raises Refused(406) when Accept excludes JSON; without the header everything is welcome."""
-    sent = exchange.header(b"accept")
+    sent = request.header(b"accept")
     if sent is not None and not _answer(_accepts_json, sent):
         raise HttpError("not_acceptable", "Only application/json is served here.")
 
 
-def check_json_body(exchange: Request) -> None:
+def check_json_body(request: Request) -> None:
     """Raises Refused(415) for a body declared as anything other than JSON in UTF-8."""
-    sent = exchange.header(b"content-type")
-    encoding = exchange.header(b"content-encoding")
+    sent = request.header(b"content-type")
+    encoding = request.header(b"content-encoding")
     if (sent is not None and not _answer(_is_json, sent)) or (
         encoding is not None and encoding.lower() != "identity"
     ):

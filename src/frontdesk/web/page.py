@@ -7,7 +7,7 @@ from importlib.resources import files
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
-from frontdesk.web.exchange import Header, Response
+from frontdesk.web.response import Header, Response
 
 _environment = Environment(
     autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, auto_reload=False
@@ -40,7 +40,7 @@ PRIVATE: tuple[Header, ...] = (
 )
 
 
-def page_answer(title: str, content: Markup, *, status: int = 200, wide: bool = False) -> Response:
+def page_response(title: str, content: Markup, *, status: int = 200, wide: bool = False) -> Response:
     """`content` is markup that was escaped where it had to be, such as a `page_template` renders."""
     body = _page.render(title=title, content=content, style=Markup(_style), wide=wide)  # noqa: S704 # our own text
     headers = ((b"content-security-policy", _POLICY.encode()), *PRIVATE)

@@ -4,7 +4,8 @@ import json
 from dataclasses import dataclass
 
 from frontdesk import errors
-from frontdesk.web.exchange import Header, HttpError, Request, Response
+from frontdesk.web.request import Request
+from frontdesk.web.response import Header, HttpError, Response
 
 RETRY_AFTER_SECONDS = 1
 
@@ -71,7 +72,7 @@ _KINDS: dict[type[Exception], str] = {
 }
 
 
-def problem_answer(error: Exception, exchange: Request, base_url: str) -> Response:
+def problem_response(error: Exception, request: Request, base_url: str) -> Response:
     """The answer for any exception; one that is not the product's own becomes a 500 that tells nothing."""
     kind = error.kind if isinstance(error, HttpError) else _KINDS.get(type(error), "internal")
     problem = PROBLEMS[kind]
@@ -81,8 +82,8 @@ def problem_answer(error: Exception, exchange: Request, base_url: str) -> Respon
         "title": problem.title,
         "status": problem.status,
         "detail": detail or problem.happens,
-        "instance": exchange.target.partition("?")[0],
-        "request_id": exchange.request_id,
+        "instance": request.target.partition("?")[0],
+        "request_id": request.request_id,
     }
     if isinstance(error, errors.Invalid):
         content["errors"] = [

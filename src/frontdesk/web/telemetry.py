@@ -19,7 +19,7 @@ from typing import TextIO
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, Metric
 
 from frontdesk.log_output import LogOutput
-from frontdesk.web.exchange import Request
+from frontdesk.web.request import Request
 
 FLUSH_SECONDS = 0.1
 SHARE_SECONDS = 1.0
@@ -49,27 +49,27 @@ class Telemetry:
         self._second = (0, "")
         self._shared_at = 0.0
 
-    def answered(self, exchange: Request, route: str, status: int, seconds: float) -> None:
-        method = exchange.method if exchange.method in _METHODS else "other"
+    def answered(self, request: Request, route: str, status: int, seconds: float) -> None:
+        method = request.method if request.method in _METHODS else "other"
         key = (method, route, status)
         counts = self._counts.get(key)
         if counts is None:
             counts = self._counts[key] = Counts()
         counts.seconds += seconds
         counts.buckets[bisect_left(BOUNDS, seconds)] += 1
-        caller = exchange.known_caller
+        caller = request.known_caller
         client = f'"{caller.client_id}"' if caller is not None else "null"
         # Every part is an id, a number or a constant of ours, so nothing needs escaping.
         self._write(
-            f'{{"at":"{self._time()}","event":"request","request_id":"{exchange.request_id}","client":{client},'
+            f'{{"at":"{self._time()}","event":"request","request_id":"{request.request_id}","client":{client},'
             f'"method":"{method}","route":"{route}","status":{status},"ms":{seconds * 1000:.2f}}}\n'
         )
 
-    def unexpected(self, error: Exception, exchange: Request, route: str) -> None:
+    def unexpected(self, error: Exception, request: Request, route: str) -> None:
         """A fault of ours: the kind of error and where it happened. Its message may hold a person's data and is dropped."""
         about: dict[str, object] = {
             "event": "unexpected_error",
-            "request_id": exchange.request_id,
+            "request_id": request.request_id,
             "route": route,
         }
         self._write(self._told(error, about))

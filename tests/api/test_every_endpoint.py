@@ -10,7 +10,7 @@ from frontdesk.access.scopes import Scope
 from frontdesk.api.routes import ENDPOINTS, PAGES
 from frontdesk.db import Database
 from frontdesk.operator.routes import ENDPOINTS as OPERATORS
-from frontdesk.web.door import Endpoint
+from frontdesk.web.endpoint import Endpoint
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer, member_body
 

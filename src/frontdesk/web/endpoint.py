@@ -9,9 +9,10 @@ from frontdesk.access.scopes import Scope
 from frontdesk.app import App
 from frontdesk.deadlines import Deadlines
 from frontdesk.errors import Forbidden, FrontdeskError, NotFound, RateLimited
-from frontdesk.web.exchange import Disconnected, Header, HttpError, Message, Receive, Request, Response
 from frontdesk.web.negotiation import check_accept, check_json_body
-from frontdesk.web.problems import problem_answer
+from frontdesk.web.problems import problem_response
+from frontdesk.web.request import Disconnected, Message, Receive, Request
+from frontdesk.web.response import Header, HttpError, Response
 from frontdesk.web.telemetry import Telemetry
 
 Send = Callable[[Message], Awaitable[None]]
@@ -48,49 +49,49 @@ class Resource:
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         started = perf_counter()
-        exchange = Request(scope, receive, self._deadlines)
+        request = Request(scope, receive, self._deadlines)
         try:
-            answer = await self._answer(exchange)
+            answer = await self._answer(request)
         except Disconnected:
             return
         except Exception as error:  # noqa: BLE001  # every request is answered
             if not isinstance(error, FrontdeskError | HttpError):
-                self._telemetry.unexpected(error, exchange, self._route)
-            answer = problem_answer(error, exchange, self._app.config.base_url)
-        await _send(answer, exchange, send)
-        self._telemetry.answered(exchange, self._route, answer.status, perf_counter() - started)
+                self._telemetry.unexpected(error, request, self._route)
+            answer = problem_response(error, request, self._app.config.base_url)
+        await _send(answer, request, send)
+        self._telemetry.answered(request, self._route, answer.status, perf_counter() - started)
 
-    async def _answer(self, exchange: Request) -> Response:
-        exchange.check_size_of_headers()
-        endpoint = self._endpoints.get(exchange.method)
+    async def _answer(self, request: Request) -> Response:
+        request.check_size_of_headers()
+        endpoint = self._endpoints.get(request.method)
         if endpoint is None:
             if not self._endpoints:
                 raise NotFound("There is nothing at this address.")
             allowed = ", ".join(sorted(self._endpoints)).encode()
             raise HttpError("method_not_allowed", "This path has other methods.", (b"allow", allowed))
         if endpoint.scope is not None:
-            await self._admit(exchange, endpoint.scope)
+            await self._admit(request, endpoint.scope)
         if endpoint.serves_json:
-            check_accept(exchange)
+            check_accept(request)
         if endpoint.takes_json:
-            check_json_body(exchange)
-        return await endpoint.handler(self._app, exchange)
+            check_json_body(request)
+        return await endpoint.handler(self._app, request)
 
-    async def _admit(self, exchange: Request, scope: Scope) -> None:
+    async def _admit(self, request: Request, scope: Scope) -> None:
         """Who asks, within the client's limit, and with what scope. Raises Unauthorized, RateLimited, Forbidden.
 
         What is refused for its scope counts too: else a client could ask without end for what it may not have.
         """
-        caller = await self._app.tokens.check(exchange.bearer_token())
-        exchange.known_caller = caller
+        caller = await self._app.tokens.check(request.bearer_token())
+        request.known_caller = caller
         limit = caller.requests_per_minute
         if limit is not None:
             try:
                 allowance = await self._app.in_time(self._app.limits.admit(caller))
             except RateLimited as error:
-                exchange.extra_headers = _limit_headers(RequestAllowance(limit, 0, error.retry_after_seconds))
+                request.extra_headers = _limit_headers(RequestAllowance(limit, 0, error.retry_after_seconds))
                 raise
-            exchange.extra_headers = _limit_headers(allowance)
+            request.extra_headers = _limit_headers(allowance)
         if scope not in caller.scopes:
             raise Forbidden(scope)
 
@@ -104,19 +105,19 @@ def _content_headers(answer: Response) -> tuple[Header, ...]:
     return () if answer.status in (204, 304) else ((b"content-length", b"0"),)
 
 
-async def _send(answer: Response, exchange: Request, send: Send) -> None:
+async def _send(answer: Response, request: Request, send: Send) -> None:
     headers = [
         *_content_headers(answer),
-        (b"x-request-id", exchange.request_id.encode("ascii")),
+        (b"x-request-id", request.request_id.encode("ascii")),
         *ON_EVERY_ANSWER,
-        *exchange.extra_headers,
+        *request.extra_headers,
         *answer.headers,
     ]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    if answer.pieces is not None and exchange.method != "HEAD":
+    if answer.pieces is not None and request.method != "HEAD":
         async for piece in answer.pieces:
             await send({"type": "http.response.body", "body": piece, "more_body": True})
-    await send({"type": "http.response.body", "body": b"" if exchange.method == "HEAD" else answer.body})
+    await send({"type": "http.response.body", "body": b"" if request.method == "HEAD" else answer.body})
 
 
 def _limit_headers(allowance: RequestAllowance | None) -> tuple[Header, ...]:

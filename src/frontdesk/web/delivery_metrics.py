@@ -13,7 +13,7 @@ from frontdesk.invitations import InvitationState, delivery
 FRESH_SECONDS = 5.0
 
 
-class DeliveryFigures:
+class DeliveryMetrics:
     """A Prometheus collector. While the database can't answer it has nothing to tell."""
 
     def __init__(self, db: Database, clock: Clock) -> None:

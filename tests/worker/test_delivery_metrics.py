@@ -2,13 +2,13 @@
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from frontdesk.web.delivery_figures import DeliveryFigures
+from frontdesk.web.delivery_metrics import DeliveryMetrics
 from tests.worker.conftest import Post
 
 
 def told(post: Post) -> str:
     registry = CollectorRegistry()
-    registry.register(DeliveryFigures(post.db, post.clock))
+    registry.register(DeliveryMetrics(post.db, post.clock))
     return generate_latest(registry).decode()
 
 

@@ -1,9 +1,8 @@
-"""One HTTP request as the handlers see it, and the answer they give; it knows HTTP and nothing of the product."""
+"""One HTTP request as the handlers see it: headers, query, path, body."""
 
 import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
-from dataclasses import dataclass
 from itertools import count
 from typing import Any
 from urllib.parse import parse_qsl, quote
@@ -13,6 +12,7 @@ from frontdesk.deadlines import Deadlines
 from frontdesk.errors import Fault, Invalid, Malformed, NotFound, Unauthorized
 from frontdesk.text import SHOWN_NAMES, shown_name
 from frontdesk.web.forwarded import Network, caller_address
+from frontdesk.web.response import Header, HttpError
 
 BODY_LIMIT_BYTES = 64 * 1024
 HEADERS_LIMIT_BYTES = 16 * 1024
@@ -20,7 +20,6 @@ BODY_DEADLINE_SECONDS = 10
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
-Header = tuple[bytes, bytes]
 
 # A request's own id: 32 random bits of the process and a number. It names a request; it protects nothing.
 _PROCESS = secrets.token_hex(4)
@@ -30,29 +29,8 @@ _SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _PATH_ID = re.compile(r"[0-9]{1,18}")
 
 
-class HttpError(Exception):
-    """The request is refused for its HTTP form: one of the kinds of `problems.PROBLEMS`, with headers of its own."""
-
-    def __init__(self, kind: str, detail: str, *headers: Header) -> None:
-        super().__init__(detail)
-        self.kind = kind
-        self.detail = detail
-        self.headers = headers
-
-
 class Disconnected(Exception):
     """The caller went away before the request was complete."""
-
-
-@dataclass(slots=True)
-class Response:
-    """`pieces`, where there are any, are sent one after the other instead of `body`."""
-
-    status: int
-    body: bytes = b""
-    headers: tuple[Header, ...] = ()
-    content_type: bytes = b"application/json"
-    pieces: AsyncIterator[bytes] | None = None
 
 
 class Request:
@@ -235,10 +213,3 @@ def _too_large(limit_bytes: int) -> HttpError:
     return HttpError(
         "too_large", f"The body may have {limit_bytes} bytes at most.", (b"connection", b"close")
     )
-
-
-def name_list(names: tuple[str, ...]) -> bytes:
-    """Names that a caller chose, fit for a header: percent-encoded, shortened, and at most 20 of them."""
-    shown = [shown_name(name) for name in names[:SHOWN_NAMES]]
-    more = len(names) - SHOWN_NAMES
-    return ",".join(shown + ([f"+{more}"] if more > 0 else [])).encode("ascii")
