@@ -18,8 +18,8 @@ from pathlib import Path
 from bench.delivery import database
 from frontdesk.clock import system_clock
 from frontdesk.files.rows import Format
-from frontdesk.files.sample import sample_members
-from frontdesk.files.sample_files import write_sample
+from frontdesk.sandbox.sample_files import write_sample
+from frontdesk.sandbox.sample_members import sample_members
 from tests.factories import Customer, make_customer, member_body
 from tests.faults.callers import call
 from tests.faults.server import Server, wait_until

@@ -17,8 +17,8 @@ from bench.load import Measured
 from frontdesk.config import read_config
 from frontdesk.db import open_database
 from frontdesk.files.rows import Format
-from frontdesk.files.sample import sample_members
-from frontdesk.files.sample_files import write_sample
+from frontdesk.sandbox.sample_files import write_sample
+from frontdesk.sandbox.sample_members import sample_members
 from tests.postgres import PostgresServer
 
 WANTED = 5.0  # times the quiet p99

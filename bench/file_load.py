@@ -28,8 +28,8 @@ from frontdesk.db.migrate import upgrade
 from frontdesk.files import Asked, NewFile, Turn, Upload, begin_file, get_file, run_next
 from frontdesk.files.content import PART_BYTES
 from frontdesk.files.rows import Format
-from frontdesk.files.sample import sample_members
-from frontdesk.files.sample_files import write_sample
+from frontdesk.sandbox.sample_files import write_sample
+from frontdesk.sandbox.sample_members import sample_members
 from tests.factories import make_customer
 from tests.postgres import PostgresServer
 

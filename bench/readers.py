@@ -13,8 +13,8 @@ from pathlib import Path
 
 from frontdesk.files.readers import open_file
 from frontdesk.files.rows import Format
-from frontdesk.files.sample import sample_members
-from frontdesk.files.sample_files import write_sample
+from frontdesk.sandbox.sample_files import write_sample
+from frontdesk.sandbox.sample_members import sample_members
 
 # A child reads the file, so that its peak memory is the reader's own.
 _CHILD = "import sys, bench.readers; bench.readers.report(sys.argv[1])"

@@ -1,6 +1,6 @@
 """`python -m frontdesk`: the command line."""
 
-from frontdesk.cli import main
+from frontdesk.cli.app import main
 
 if __name__ == "__main__":
     main()

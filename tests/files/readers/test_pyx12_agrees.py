@@ -9,8 +9,8 @@ import pytest
 from frontdesk.files.readers.source import open_source
 from frontdesk.files.readers.x12_segments import read_segments
 from frontdesk.files.rows import Format
-from frontdesk.files.sample import sample_members
-from frontdesk.files.sample_files import write_sample
+from frontdesk.sandbox.sample_files import write_sample
+from frontdesk.sandbox.sample_members import sample_members
 from tests.files.readers.reading import MEMBER, file_834, read, refused
 
 x12file: Any = import_module("pyx12.x12file")  # comes without types

@@ -15,7 +15,6 @@ from frontdesk.access import get_account
 from frontdesk.cli.installation import migrated_database
 from frontdesk.cli.options import Json, OnlyAccount
 from frontdesk.cli.output import fail, print_json, say, settings
-from frontdesk.cli.queue_practice import Practice
 from frontdesk.clock import Clock, system_clock
 from frontdesk.config import Environment
 from frontdesk.db import Database, Tx
@@ -23,6 +22,7 @@ from frontdesk.db.races import write_together
 from frontdesk.errors import Unavailable
 from frontdesk.plans import list_plans
 from frontdesk.queues import ingest, list_in_visit, list_on_duty, list_waiting, parse_event
+from frontdesk.sandbox.practice import Practice
 
 STEP_SECONDS = 0.5
 BATCH = 500

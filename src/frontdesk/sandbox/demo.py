@@ -11,13 +11,13 @@ from typing import Annotated, Any
 
 import typer
 
-from frontdesk.cli.demo_data import Demo, set_up_demo
 from frontdesk.cli.installation import change_in, opened_database
 from frontdesk.cli.migrate import bring_up_to_date
 from frontdesk.cli.options import Json
 from frontdesk.cli.output import fail, print_heading, print_json, say, settings, show_one
 from frontdesk.cli.serve import listening_address, serve
 from frontdesk.config import Environment
+from frontdesk.sandbox.demo_data import Demo, set_up_demo
 
 HOST = "127.0.0.1"
 

@@ -14,8 +14,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from frontdesk.cli.options import Json
 from frontdesk.cli.output import MISUSED, fail, print_json, say
 from frontdesk.files.rows import Format
-from frontdesk.files.sample import sample_members
-from frontdesk.files.sample_files import write_sample
+from frontdesk.sandbox.sample_files import write_sample
+from frontdesk.sandbox.sample_members import sample_members
 
 _GZIP_LEVEL = 6
 LARGEST_SEED = 10**9  # it stands in every identifier

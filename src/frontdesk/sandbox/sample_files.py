@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import BinaryIO
 
 from frontdesk.files.rows import Format
-from frontdesk.files.sample import COLUMNS, PAYOR
+from frontdesk.sandbox.sample_members import COLUMNS, PAYOR
 
 Member = Mapping[str, str]
 

@@ -12,8 +12,8 @@ import pytest
 from frontdesk.eligibility import parse_member
 from frontdesk.files.readers import open_file
 from frontdesk.files.rows import Format
-from frontdesk.files.sample import COLUMNS, sample_members
-from frontdesk.files.sample_files import MEMBERS_OF_A_TRANSACTION, write_sample
+from frontdesk.sandbox.sample_files import MEMBERS_OF_A_TRANSACTION, write_sample
+from frontdesk.sandbox.sample_members import COLUMNS, sample_members
 from tests.files.readers.reading import Pieces, rows_of_stream
 
 PEOPLE = list(sample_members(3000, seed=7))

@@ -1,0 +1,10 @@
+"""Helpers for a sandbox installation: a demo account, moving queues and invented members.
+
+This package is a leaf: no other part of the product imports it. The command line loads its three commands by name.
+"""
+
+from frontdesk.sandbox.demo import demo
+from frontdesk.sandbox.sample import sample
+from frontdesk.sandbox.simulate import simulate
+
+__all__ = ["demo", "sample", "simulate"]

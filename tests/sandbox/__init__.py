@@ -1,0 +1,1 @@
+"""The helpers for a sandbox installation."""
