@@ -28,12 +28,12 @@ from frontdesk.config import Config, Uniqueness, read_config
 from frontdesk.db import Database, Tx, open_database
 from frontdesk.db.migrate import upgrade
 from frontdesk.eligibility import Submission, enrol, find_expired, parse_member
-from frontdesk.invitations.delivery import ClaimCursor, DeliveryClaim, Meter, claim
+from frontdesk.invitations.delivery import ClaimCursor, DeliveryClaim, HourlyWindows, claim
 from frontdesk.invitations.letters import InvitationLetter
 from frontdesk.invitations.message import Gathered
-from frontdesk.mail import Conversation, Letter
-from frontdesk.worker.log import Log
-from frontdesk.worker.loop import Pace, Setup, Worker, terms_of
+from frontdesk.mail.model import MailMessage, MailSession
+from frontdesk.worker.delivery import DeliveryWorker, Pace, WorkerOptions, terms_of
+from frontdesk.worker.log import WorkerLog
 from tests.factories import Customer, make_customer, member_body
 from tests.postgres import PostgresServer
 
@@ -47,7 +47,7 @@ class NullRelay:
     def __init__(self) -> None:
         self.taken = 0
 
-    def open(self) -> Conversation:
+    def open(self) -> MailSession:
         return NullConversation(self)
 
 
@@ -55,7 +55,7 @@ class NullConversation:
     def __init__(self, relay: NullRelay) -> None:
         self._relay = relay
 
-    def offer(self, letter: Letter) -> None: ...
+    def offer(self, letter: MailMessage) -> None: ...
 
     def finish(self) -> int:
         self._relay.taken += 1
@@ -128,9 +128,9 @@ def measure(name: str, *, messages: int, many: int, connections: int) -> Measure
         choosing[1000] = choosing_ms(db, config)
         empty(db)
         queue(db, template, messages)
-        books = deliver(db, config, messages, connections, Setup(compose=ready_made))
+        books = deliver(db, config, messages, connections, WorkerOptions(compose=ready_made))
         queue(db, template, messages)
-        whole = deliver(db, config, messages, connections, Setup())
+        whole = deliver(db, config, messages, connections, WorkerOptions())
         queue(db, template, many)
         choosing[many] = choosing_ms(db, config)
         return Measured(name, messages, books, whole, choosing, plan_of(db, customer))
@@ -224,7 +224,7 @@ def choosing_ms(db: Database, config: Config) -> float:
         with db.engine.connect() as connection, connection.begin() as transaction:
             started = time.perf_counter()
             claimed = claim(
-                DeliveryClaim(connection, system_clock(), terms, Meter()),
+                DeliveryClaim(connection, system_clock(), terms, HourlyWindows()),
                 count=100,
                 rota=ClaimCursor(),
                 find_expired=find_expired,
@@ -235,15 +235,17 @@ def choosing_ms(db: Database, config: Config) -> float:
     return statistics.median(taken)
 
 
-def ready_made(letter: InvitationLetter, _gathered: Gathered, /, *, base_url: str, mail_from: str) -> Letter:
-    return Letter(mail_from, letter.address, letter.message_id, base_url.encode())
+def ready_made(
+    letter: InvitationLetter, _gathered: Gathered, /, *, base_url: str, mail_from: str
+) -> MailMessage:
+    return MailMessage(mail_from, letter.address, letter.message_id, base_url.encode())
 
 
-def deliver(db: Database, config: Config, messages: int, connections: int, setup: Setup) -> Run:
+def deliver(db: Database, config: Config, messages: int, connections: int, setup: WorkerOptions) -> Run:
     """One worker delivers all of them."""
     relay = NullRelay()
-    setup = replace(setup, pace=Pace(connections, ahead=8), log=Log(io.StringIO()))
-    worker = Worker(config, db, relay, setup)
+    setup = replace(setup, pace=Pace(connections, ahead=8), log=WorkerLog(io.StringIO()))
+    worker = DeliveryWorker(config, db, relay, setup)
     started, cpu = time.perf_counter(), time.process_time()
     while relay.taken < messages:
         worker.step()

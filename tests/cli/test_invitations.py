@@ -11,11 +11,11 @@ from frontdesk.config import Uniqueness, read_config
 from frontdesk.eligibility import Submission, enrol, parse_member
 from frontdesk.invitations import set_deliverability
 from frontdesk.invitations.tables import invitations
-from frontdesk.mail import Letter, Lost
-from frontdesk.mail.memory import MemoryMailer
-from frontdesk.worker.loop import Pace, Setup, Worker
+from frontdesk.mail.model import AnswerLost, MailMessage
+from frontdesk.worker.delivery import DeliveryWorker, Pace, WorkerOptions
 from tests.cli.conftest import CommandLine
 from tests.factories import Customer, make_customer, member_body
+from tests.mail.memory import MemoryMailer
 
 
 class Office:
@@ -48,14 +48,14 @@ class Office:
 
     def deliver(self) -> int:
         config = read_config({"FRONTDESK_DATABASE_URL": self.cli.database_url})
-        worker = Worker(config, self.db, self.mailer, Setup(Pace(2, poll_seconds=0.02)))
+        worker = DeliveryWorker(config, self.db, self.mailer, WorkerOptions(Pace(2, poll_seconds=0.02)))
         count = worker.turn()
         worker.close()
         return count
 
-    def _verdict(self, step: str, _letter: Letter) -> None:
+    def _verdict(self, step: str, _letter: MailMessage) -> None:
         if self.lose and step == "finish":
-            raise Lost
+            raise AnswerLost
 
 
 @pytest.fixture

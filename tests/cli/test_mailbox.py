@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from frontdesk.clock import system_clock
-from frontdesk.mail import Letter
+from frontdesk.mail.model import MailMessage
 from frontdesk.mailbox import catcher
 from tests.cli.conftest import CommandLine
 
@@ -28,7 +28,7 @@ def catch(cli: CommandLine, content: str = CONTENT) -> None:
     db = cli.open()
     conversation = catcher(db, system_clock).open()
     conversation.offer(
-        Letter("mail@example.com", "robin@example.com", "a@mail.example.com", content.encode())
+        MailMessage("mail@example.com", "robin@example.com", "a@mail.example.com", content.encode())
     )
     conversation.finish()
     db.close()

@@ -16,8 +16,8 @@ from frontdesk.config import read_config
 from frontdesk.db import open_database
 from frontdesk.mail.smtp import SmtpMailer, SmtpTimeouts
 from frontdesk.relay import parse_relay
-from frontdesk.worker.log import Log
-from frontdesk.worker.loop import Pace, Setup, Worker, terms_of
+from frontdesk.worker.delivery import DeliveryWorker, Pace, WorkerOptions, terms_of
+from frontdesk.worker.log import WorkerLog
 
 PATIENCE = SmtpTimeouts(connect=5, greeting=2, command=2, data=2, content=2, verdict=2, goodbye=0.5)
 CONNECTIONS = 3
@@ -87,8 +87,10 @@ def deliver(database_url: str, relay_port: int, lease_seconds: float, hold_secon
     )
     mailer = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{relay_port}"), patience=PATIENCE)
     with open(os.devnull, "w") as nowhere:  # noqa: PTH123
-        setup = Setup(pace=Pace(CONNECTIONS, ahead=2, poll_seconds=0.02), terms=terms, log=Log(nowhere))
-        Worker(config, open_database(database_url), mailer, setup).run()
+        setup = WorkerOptions(
+            pace=Pace(CONNECTIONS, ahead=2, poll_seconds=0.02), terms=terms, log=WorkerLog(nowhere)
+        )
+        DeliveryWorker(config, open_database(database_url), mailer, setup).run()
 
 
 def main() -> None:

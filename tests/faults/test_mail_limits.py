@@ -18,21 +18,21 @@ from frontdesk.invitations.delivery import (
     AttemptOutcome,
     AttemptResult,
     ClaimCursor,
-    Claimed,
+    ClaimedInvitation,
     DeliveryClaim,
-    Meter,
+    DeliveryPolicy,
+    HourlyWindows,
     OutcomePolicy,
-    Terms,
     claim,
     lapse,
     offer,
     settle,
 )
-from frontdesk.mail import Letter
-from frontdesk.mail.memory import MemoryMailer
-from frontdesk.worker.loop import Pace, Setup, Worker, terms_of
+from frontdesk.mail.model import MailMessage
+from frontdesk.worker.delivery import DeliveryWorker, Pace, WorkerOptions, terms_of
 from tests.factories import NOW, Customer, make_customer, member_body
 from tests.faults.callers import LONG
+from tests.mail.memory import MemoryMailer
 
 EXAMPLES = 20 if LONG == 1 else 5000  # on each of the two databases
 HOUR = 3600.0
@@ -51,10 +51,12 @@ class Simulated:
         self.real = 0.0
         self.offset = 0.0
         self.accepted: list[float] = []
-        self.terms = Terms("example.com", lease_seconds=300, offer_lease_seconds=300, most_attempts=1000)
+        self.terms = DeliveryPolicy(
+            "example.com", lease_seconds=300, offer_lease_seconds=300, most_attempts=1000
+        )
         self.meters = [self._meter() for _ in range(WORKERS)]
         self.rotas = [ClaimCursor() for _ in range(WORKERS)]
-        self.in_hand: list[list[Claimed]] = [[] for _ in range(WORKERS)]
+        self.in_hand: list[list[ClaimedInvitation]] = [[] for _ in range(WORKERS)]
         with db.write() as tx:
             # What an earlier example left is nobody's business here.
             tx.exec_driver_sql("UPDATE invitations SET state = 'cancelled', due_at = NULL, epoch = epoch + 1")
@@ -117,8 +119,8 @@ class Simulated:
         moments = sorted(self.accepted)
         return max((sum(start <= m <= start + HOUR for m in moments) for start in moments), default=0)
 
-    def _meter(self) -> Meter:
-        return Meter(lambda: self.real)
+    def _meter(self) -> HourlyWindows:
+        return HourlyWindows(lambda: self.real)
 
 
 def _invite(tx: Tx, customer: Customer, members: int = MEMBERS) -> None:
@@ -219,7 +221,7 @@ class Clocked(MemoryMailer):
         super().__init__(self._note)
         self.moments: list[float] = []
 
-    def _note(self, step: str, _letter: Letter) -> None:
+    def _note(self, step: str, _letter: MailMessage) -> None:
         if step == "finish":
             self.moments.append(time.monotonic())
 
@@ -237,11 +239,13 @@ def test_four_real_workers_keep_to_a_small_window(db: Database, database_url: st
     config = read_config({"FRONTDESK_DATABASE_URL": database_url})
     mailer = Clocked()
     workers = [
-        Worker(
+        DeliveryWorker(
             config,
             db,
             mailer,
-            Setup(Pace(2, poll_seconds=0.02), terms_of(config), meter=Meter(window_seconds=REAL_WINDOW)),
+            WorkerOptions(
+                Pace(2, poll_seconds=0.02), terms_of(config), meter=HourlyWindows(window_seconds=REAL_WINDOW)
+            ),
         )
         for _ in range(4)
     ]

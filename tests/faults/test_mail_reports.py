@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_alone, write_together
-from frontdesk.invitations.delivery.changes import Change, Version, apply
+from frontdesk.invitations.delivery.changes import InvitationVersion, StateChange, apply
 from frontdesk.invitations.links import find_unsubscriber
 from frontdesk.invitations.reports import (
     DeliveryReport,
@@ -79,8 +79,8 @@ def answered(db: Database, mail: Mailed) -> None:
     """What a worker writes down when the relay has taken the mail."""
 
     def work(tx: Tx) -> None:
-        change = Change(InvitationState.OFFERED, InvitationState.SENT, InvitationStep.ACCEPTED, code=250)
-        apply(tx, [(change, [Version(mail.id, 0)])], now=NOW)
+        change = StateChange(InvitationState.OFFERED, InvitationState.SENT, InvitationStep.ACCEPTED, code=250)
+        apply(tx, [(change, [InvitationVersion(mail.id, 0)])], now=NOW)
         heed_early_reports(tx, {mail.message_id}, now=NOW)
 
     write_alone(db, work)

@@ -11,7 +11,7 @@ from frontdesk.errors import Invalid
 from frontdesk.invitations.letters import InvitationLetter
 from frontdesk.invitations.message import compose, gather
 from frontdesk.invitations.wording import set_wording
-from frontdesk.mail import Letter
+from frontdesk.mail.model import MailMessage
 from tests.conftest import Api
 from tests.factories import NOW, Customer, member_body
 from tests.invitations.mails import mailed
@@ -19,13 +19,13 @@ from tests.invitations.mails import mailed
 SECRET = "s" * 32
 
 
-def written(db: Database, letter: InvitationLetter) -> Letter:
+def written(db: Database, letter: InvitationLetter) -> MailMessage:
     with db.write() as tx:
         gathered = gather(tx, [letter], link_secret=SECRET, now=NOW)
     return compose(letter, gathered, base_url="https://api.example.com", mail_from="mail@example.com")
 
 
-def read(letter: Letter) -> EmailMessage:
+def read(letter: MailMessage) -> EmailMessage:
     message = email.message_from_bytes(letter.content, policy=email.policy.default)
     assert isinstance(message, EmailMessage)
     return message

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
-from frontdesk.mail import Letter
+from frontdesk.mail.model import MailMessage
 
 # At which step, and what then: see Misbehaving._misbehave and Taking.handle_DATA.
 Fault = str
@@ -208,7 +208,7 @@ def one_fault(step: str, fault: Fault, *, times: int = 10**9) -> Plan:
     return plan
 
 
-def letter(number: int = 1, **changes: Any) -> Letter:
+def letter(number: int = 1, **changes: Any) -> MailMessage:
     message_id = f"{number}@frontdesk.example"
     content = (
         f"From: a@example.com\r\nTo: b@example.com\r\nMessage-ID: <{message_id}>\r\n\r\nHello\r\n".encode()
@@ -219,4 +219,4 @@ def letter(number: int = 1, **changes: Any) -> Letter:
         "message_id": message_id,
         "content": content,
     }
-    return Letter(**(given | changes))
+    return MailMessage(**(given | changes))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from frontdesk.mail import Letter, RelayRefused
-from frontdesk.mail.catcher import SLOW_SECONDS, Catcher, CaughtOutcome, outcome_for
+from frontdesk.mail.catcher import SLOW_SECONDS, CaughtOutcome, MailCatcher, outcome_for
+from frontdesk.mail.model import MailMessage, RelayRefused
 
 
 class Kept:
@@ -12,15 +12,15 @@ class Kept:
     def __init__(self) -> None:
         self.kept: list[tuple[str, CaughtOutcome]] = []
 
-    def keep(self, letter: Letter, outcome: CaughtOutcome) -> None:
+    def keep(self, letter: MailMessage, outcome: CaughtOutcome) -> None:
         self.kept.append((letter.message_id, outcome))
 
     def has_seen(self, message_id: str) -> bool:
         return any(seen == message_id for seen, _ in self.kept)
 
 
-def letter(recipient: str, message_id: str = "a@mail.example.com") -> Letter:
-    return Letter("mail@example.com", recipient, message_id, b"Subject: x\r\n\r\nx\r\n")
+def letter(recipient: str, message_id: str = "a@mail.example.com") -> MailMessage:
+    return MailMessage("mail@example.com", recipient, message_id, b"Subject: x\r\n\r\nx\r\n")
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_some_addresses_act_in_any_domain(recipient: str, outcome: CaughtOutcome
 
 def test_every_letter_is_kept_and_nothing_is_sent() -> None:
     mailbox, pauses = Kept(), list[float]()
-    conversation = Catcher(mailbox, pauses.append).open()
+    conversation = MailCatcher(mailbox, pauses.append).open()
     for name in ("robin", "bounce", "complaint", "slow"):
         conversation.offer(letter(f"{name}@example.com", name))
         assert conversation.finish() == 250
@@ -52,7 +52,7 @@ def test_every_letter_is_kept_and_nothing_is_sent() -> None:
 
 def test_a_greylisted_address_is_put_off_once_and_taken_the_next_time() -> None:
     mailbox = Kept()
-    conversation = Catcher(mailbox).open()
+    conversation = MailCatcher(mailbox).open()
     with pytest.raises(RelayRefused) as caught:
         conversation.offer(letter("greylist@example.com"))
     assert (caught.value.stage, caught.value.permanent, caught.value.code) == ("recipient", False, 451)
@@ -63,7 +63,7 @@ def test_a_greylisted_address_is_put_off_once_and_taken_the_next_time() -> None:
 
 def test_a_letter_that_was_taken_back_is_not_kept() -> None:
     mailbox = Kept()
-    conversation = Catcher(mailbox).open()
+    conversation = MailCatcher(mailbox).open()
     conversation.offer(letter("robin@example.com"))
     conversation.abandon()
     with pytest.raises(RelayRefused):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from frontdesk.mail import Conversation, Lost, RelayRefused
+from frontdesk.mail.model import AnswerLost, MailSession, RelayRefused
 from frontdesk.mail.smtp import SmtpMailer, SmtpTimeouts
 from frontdesk.relay import parse_relay
 from tests.mail.certificate import CERTIFICATE, KEY
@@ -30,13 +30,13 @@ def attempt(relay: Relay, url: str = "smtp://127.0.0.1:{port}", **options: Any) 
         return ("accepted", "", None, conversation.finish())
     except RelayRefused as refused:
         return ("refused", refused.stage, refused.permanent, refused.code)
-    except Lost as lost:
+    except AnswerLost as lost:
         return ("lost", lost.stage, None, None)
     finally:
         conversation.close()
 
 
-def send(conversation: Conversation, number: int) -> None:
+def send(conversation: MailSession, number: int) -> None:
     conversation.offer(letter(number))
     conversation.finish()
 

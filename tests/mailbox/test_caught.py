@@ -5,7 +5,7 @@ import pytest
 from frontdesk.db import Database
 from frontdesk.errors import NotFound
 from frontdesk.invitations.states import InvitationState
-from frontdesk.mail import Letter, Mailer, RelayRefused
+from frontdesk.mail.model import Mailer, MailMessage, RelayRefused
 from frontdesk.mailbox import catcher, clear_messages, get_message, list_messages, read_content
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer
@@ -16,7 +16,7 @@ CONTENT = b"From: care@example.com\r\nSubject: =?utf-8?b?w7x4?=\r\n\r\nHello\r\n
 
 def send(mailer: Mailer, recipient: str, message_id: str = "a@mail.example.com") -> int:
     conversation = mailer.open()
-    conversation.offer(Letter("mail@example.com", recipient, message_id, CONTENT))
+    conversation.offer(MailMessage("mail@example.com", recipient, message_id, CONTENT))
     return conversation.finish()
 
 

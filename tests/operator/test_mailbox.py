@@ -10,7 +10,7 @@ from frontdesk.app import App
 from frontdesk.asgi import build_asgi
 from frontdesk.config import Config, read_config
 from frontdesk.db import Database, open_database
-from frontdesk.mail import Letter
+from frontdesk.mail.model import MailMessage
 from frontdesk.mailbox import catcher
 from tests.conftest import Api, SetClock
 from tests.factories import make_customer
@@ -36,7 +36,9 @@ Content-Type: text/html\r
 
 
 def catch(db: Database, clock: SetClock, content: str = EVIL, number: int = 1) -> None:
-    letter = Letter("mail@example.com", "robin@example.com", f"mail-{number}@example.com", content.encode())
+    letter = MailMessage(
+        "mail@example.com", "robin@example.com", f"mail-{number}@example.com", content.encode()
+    )
     conversation = catcher(db, clock).open()
     conversation.offer(letter)
     assert conversation.finish() == 250

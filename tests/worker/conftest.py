@@ -11,12 +11,12 @@ from frontdesk import invitations
 from frontdesk.config import Config, Uniqueness
 from frontdesk.db import Database, Tx
 from frontdesk.eligibility import Enrolled, Submission, enrol, parse_member
-from frontdesk.invitations.delivery import Meter
-from frontdesk.mail.memory import MemoryMailer, Verdict
-from frontdesk.worker.log import Log
-from frontdesk.worker.loop import Pace, Setup, Worker, terms_of
+from frontdesk.invitations.delivery import HourlyWindows
+from frontdesk.worker.delivery import DeliveryWorker, Pace, WorkerOptions, terms_of
+from frontdesk.worker.log import WorkerLog
 from tests.conftest import SetClock
 from tests.factories import Customer, member_body
+from tests.mail.memory import FaultInjector, MemoryMailer
 
 
 class Post:
@@ -26,29 +26,29 @@ class Post:
         self.config, self.db, self.clock, self.customer = config, db, clock, customer
         self.mailer = MemoryMailer()
         self.log = io.StringIO()
-        self._workers: list[Worker] = []
+        self._workers: list[DeliveryWorker] = []
         self._members = 0
 
     def worker(
         self,
         *,
         connections: int = 4,
-        verdict: Verdict | None = None,
+        verdict: FaultInjector | None = None,
         stop_seconds: float = 10.0,
         **terms: Any,
-    ) -> Worker:
+    ) -> DeliveryWorker:
         self.mailer.verdict = verdict or self.mailer.verdict
         base = terms_of(self.config)
         changed = {name: getattr(base, name) for name in base.__slots__} | terms
-        setup = Setup(
+        setup = WorkerOptions(
             pace=Pace(connections, poll_seconds=0.02, stop_seconds=stop_seconds),
             terms=type(base)(**changed),
             time_of=self._time,
-            meter=Meter(self.clock_seconds),
-            log=Log(self.log),
+            meter=HourlyWindows(self.clock_seconds),
+            log=WorkerLog(self.log),
             seed=1,
         )
-        worker = Worker(self.config, self.db, self.mailer, setup)
+        worker = DeliveryWorker(self.config, self.db, self.mailer, setup)
         self._workers.append(worker)
         return worker
 
@@ -109,10 +109,10 @@ def post(config: Config, db: Database, clock: SetClock, customer: Customer) -> I
 
 
 @pytest.fixture
-def refusing() -> Callable[..., Verdict]:
+def refusing() -> Callable[..., FaultInjector]:
     """A relay that fails at one step."""
 
-    def make(step: str, error: Exception) -> Verdict:
+    def make(step: str, error: Exception) -> FaultInjector:
         def verdict(at: str, _letter: object) -> None:
             if at == step:
                 raise error

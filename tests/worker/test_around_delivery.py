@@ -7,21 +7,21 @@ import re
 from frontdesk.invitations.reports import DeliveryReport, Effect, ReportEvent, receive_report
 from frontdesk.invitations.suppression import SuppressionReason, suppress
 from frontdesk.invitations.wording import set_wording
-from frontdesk.mail import Letter, Lost
+from frontdesk.mail.model import AnswerLost, MailMessage
 from frontdesk.mailbox import catcher, list_messages
-from frontdesk.worker.loop import Pace, Setup, Worker
+from frontdesk.worker.delivery import DeliveryWorker, Pace, WorkerOptions
 from tests.conftest import Api
 from tests.invitations.mails import suppressed
 from tests.worker.conftest import Post
 
 
-def text_of(letter: Letter) -> str:
+def text_of(letter: MailMessage) -> str:
     part = email.message_from_bytes(letter.content, policy=email.policy.default).get_body(("plain",))
     assert part is not None
     return str(part.get_content())
 
 
-def links_of(letter: Letter) -> list[str]:
+def links_of(letter: MailMessage) -> list[str]:
     """The registration link and the unsubscribe link, without our base URL."""
     found = re.findall(r"https://\S+", text_of(letter))
     return [link.removeprefix("https://api.example.com") for link in found]
@@ -31,13 +31,13 @@ class LosesTheFirst:
     """A relay that takes every letter and loses the first answer."""
 
     def __init__(self) -> None:
-        self.taken: list[Letter] = []
+        self.taken: list[MailMessage] = []
 
-    def __call__(self, step: str, letter: Letter) -> None:
+    def __call__(self, step: str, letter: MailMessage) -> None:
         if step == "finish":
             self.taken.append(letter)
             if len(self.taken) == 1:
-                raise Lost
+                raise AnswerLost
 
 
 def test_the_links_of_a_delivered_mail_work(post: Post, api: Api) -> None:
@@ -89,7 +89,7 @@ def test_who_unsubscribed_meanwhile_gets_no_second_copy(post: Post) -> None:
 
 
 def test_a_bounce_that_overtakes_the_relays_answer_counts(post: Post) -> None:
-    def bounces_at_once(step: str, letter: Letter) -> None:
+    def bounces_at_once(step: str, letter: MailMessage) -> None:
         if step == "finish":
             with post.db.write() as tx:
                 receive_report(
@@ -121,8 +121,8 @@ def test_letters_of_all_scripts_arrive(post: Post) -> None:
 def test_the_sandboxs_addresses_act(post: Post) -> None:
     for name in ("robin", "bounce", "complaint", "greylist"):
         post.enrol(email=f"{name}@example.com")
-    setup = Setup(pace=Pace(2, poll_seconds=0.02), time_of=lambda _tx: post.clock(), seed=1)
-    worker = Worker(post.config, post.db, catcher(post.db, post.clock), setup)
+    setup = WorkerOptions(pace=Pace(2, poll_seconds=0.02), time_of=lambda _tx: post.clock(), seed=1)
+    worker = DeliveryWorker(post.config, post.db, catcher(post.db, post.clock), setup)
     worker.turn()
     assert post.states() == ["sent", "failed", "sent", "pending"]
     post.clock.advance(80)

@@ -1,10 +1,10 @@
 from collections.abc import Callable
 
-from frontdesk.mail import Lost, RelayRefused
-from frontdesk.mail.memory import Verdict
+from frontdesk.mail.model import AnswerLost, RelayRefused
+from tests.mail.memory import FaultInjector
 from tests.worker.conftest import Post
 
-Refusing = Callable[..., Verdict]
+Refusing = Callable[..., FaultInjector]
 
 
 def test_an_immediate_invitation_is_sent_and_its_timeline_says_how(post: Post) -> None:
@@ -53,7 +53,7 @@ def test_a_lost_answer_is_held_a_day_and_then_sent_once_more_but_never_a_third_t
     post: Post, refusing: Refusing
 ) -> None:
     post.enrol()
-    worker = post.worker(verdict=refusing("finish", Lost()))
+    worker = post.worker(verdict=refusing("finish", AnswerLost()))
     worker.turn()
     assert post.states() == ["ambiguous"]
     post.clock.advance(86_000)

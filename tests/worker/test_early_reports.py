@@ -6,7 +6,7 @@ from sqlalchemy import insert, update
 from frontdesk.db.races import write_alone
 from frontdesk.invitations.reports import DeliveryReport, Effect, ReportEvent, receive_report
 from frontdesk.invitations.tables import delivery_reports, invitations
-from frontdesk.mail import Letter, Lost, RelayRefused
+from frontdesk.mail.model import AnswerLost, MailMessage, RelayRefused
 from tests.worker.conftest import Post
 
 SETTLED = [(ReportEvent.DELIVERED, "sent"), (ReportEvent.BOUNCED, "failed"), (ReportEvent.COMPLAINED, "sent")]
@@ -21,10 +21,10 @@ def left_offered(post: Post) -> None:
     """What a worker leaves that is killed while the relay is about to answer."""
     before: list[dict[str, object]] = []
 
-    def killed(step: str, _letter: Letter) -> None:
+    def killed(step: str, _letter: MailMessage) -> None:
         if step == "finish":
             before.append(post.row())
-            raise Lost
+            raise AnswerLost
 
     post.enrol()
     post.worker(verdict=killed).turn()
@@ -84,7 +84,7 @@ def test_a_repeated_report_settles_what_the_first_could_not(
 
 
 def test_a_report_that_comes_while_the_second_copy_is_refused_for_now_spares_it(post: Post) -> None:
-    def refused(step: str, _letter: Letter) -> None:
+    def refused(step: str, _letter: MailMessage) -> None:
         if step == "finish":
             told(post, ReportEvent.DELIVERED)
             raise RelayRefused("content", permanent=False, code=451)

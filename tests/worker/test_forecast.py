@@ -6,46 +6,48 @@ import pytest
 
 from frontdesk.db import Database
 from frontdesk.invitations import delivery
-from frontdesk.invitations.delivery.forecast import Standing, seconds_until_last
-from frontdesk.invitations.delivery.limits import HOUR_SECONDS, SLICES, Limits, Meter
-from frontdesk.mail import Letter, RelayRefused
+from frontdesk.invitations.delivery.forecast import WindowForecast, seconds_until_last
+from frontdesk.invitations.delivery.hourly_window import HOUR_SECONDS, SLICES, BatchLimits, HourlyWindows
+from frontdesk.mail.model import MailMessage, RelayRefused
 from tests.worker.conftest import Post
 
 SLICE = HOUR_SECONDS / SLICES
-WINDOW = Meter().window_seconds + SLICE  # what leaves at the beginning of a slice counts until its end
+WINDOW = (
+    HourlyWindows().window_seconds + SLICE
+)  # what leaves at the beginning of a slice counts until its end
 DAY = 86_400
 
 
 @pytest.mark.parametrize(
     ("waiting", "limits", "standing", "seconds"),
     [
-        ([], Limits(10, 60, 100), Standing(), None),
-        ([(0, 10)], Limits(10, 60, 100), Standing(), 0.0),
-        ([(0, 11)], Limits(10, 60, 100), Standing(), 60.0),
-        ([(0, 100)], Limits(10, 60, 100), Standing(), 540.0),
-        ([(0, 101)], Limits(10, 60, 100), Standing(), WINDOW),
-        ([(0, 30)], Limits(100, 60, 20), Standing(), WINDOW),
-        ([(0, 5)], Limits(100, 60, 20), Standing(frees=((100.0, 20),)), 100.0),
+        ([], BatchLimits(10, 60, 100), WindowForecast(), None),
+        ([(0, 10)], BatchLimits(10, 60, 100), WindowForecast(), 0.0),
+        ([(0, 11)], BatchLimits(10, 60, 100), WindowForecast(), 60.0),
+        ([(0, 100)], BatchLimits(10, 60, 100), WindowForecast(), 540.0),
+        ([(0, 101)], BatchLimits(10, 60, 100), WindowForecast(), WINDOW),
+        ([(0, 30)], BatchLimits(100, 60, 20), WindowForecast(), WINDOW),
+        ([(0, 5)], BatchLimits(100, 60, 20), WindowForecast(frees=((100.0, 20),)), 100.0),
         # The rest of a batch goes when the window lets it, not only with the next batch.
-        ([(0, 5)], Limits(100, 60, 20), Standing(frees=((100.0, 18), (130.0, 2))), 100.0),
-        ([(0, 15)], Limits(100, DAY, 10), Standing(), WINDOW),
+        ([(0, 5)], BatchLimits(100, 60, 20), WindowForecast(frees=((100.0, 18), (130.0, 2))), 100.0),
+        ([(0, 15)], BatchLimits(100, DAY, 10), WindowForecast(), WINDOW),
         # The batch that is open is used up first, and the next one begins in its time.
-        ([(0, 5)], Limits(10, 60, 100), Standing(batch_age_seconds=20.0, batch_left=5), 0.0),
-        ([(0, 6)], Limits(10, 60, 100), Standing(batch_age_seconds=20.0, batch_left=5), 40.0),
-        ([(0, 6)], Limits(10, 60, 100), Standing(batch_age_seconds=90.0, batch_left=0), 0.0),
+        ([(0, 5)], BatchLimits(10, 60, 100), WindowForecast(batch_age_seconds=20.0, batch_left=5), 0.0),
+        ([(0, 6)], BatchLimits(10, 60, 100), WindowForecast(batch_age_seconds=20.0, batch_left=5), 40.0),
+        ([(0, 6)], BatchLimits(10, 60, 100), WindowForecast(batch_age_seconds=90.0, batch_left=0), 0.0),
         # What is tried again later goes later, and a batch begins with the first that leaves.
-        ([(0, 1), (1000.0, 1)], Limits(10, 60, 100), Standing(), 1000.0),
-        ([(1000.0, 11)], Limits(10, 60, 100), Standing(), 1060.0),
+        ([(0, 1), (1000.0, 1)], BatchLimits(10, 60, 100), WindowForecast(), 1000.0),
+        ([(1000.0, 11)], BatchLimits(10, 60, 100), WindowForecast(), 1060.0),
     ],
 )
 def test_the_last_one_goes_when_everything_lets_it(
-    waiting: list[tuple[float, int]], limits: Limits, standing: Standing, seconds: float | None
+    waiting: list[tuple[float, int]], limits: BatchLimits, standing: WindowForecast, seconds: float | None
 ) -> None:
     assert seconds_until_last(waiting, limits, standing) == seconds
 
 
 def test_a_million_is_forecast_at_once() -> None:
-    found = seconds_until_last([(0, 1_000_000)], Limits(500, 60, 20_000))
+    found = seconds_until_last([(0, 1_000_000)], BatchLimits(500, 60, 20_000))
     assert found is not None
     assert 48 * WINDOW < found < 51 * WINDOW
 
@@ -61,7 +63,7 @@ class Outage:
         self.taken: list[float] = []
         self._clock = clock
 
-    def __call__(self, step: str, _letter: Letter) -> None:
+    def __call__(self, step: str, _letter: MailMessage) -> None:
         if self.down and step == "offer":
             raise RelayRefused("recipient", permanent=False, code=451)
         if step == "finish":

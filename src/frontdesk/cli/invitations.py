@@ -147,7 +147,7 @@ def forecast(account: AccountId, as_json: Json = False) -> None:
     """
     now = system_clock()
 
-    def question(tx: Tx) -> delivery.Forecast:
+    def question(tx: Tx) -> delivery.DeliveryForecast:
         get_account(tx, account)
         return delivery.forecast(tx, account, now=now)
 

@@ -15,8 +15,8 @@ import typer
 from frontdesk.cli.installation import migrated_database
 from frontdesk.cli.output import settings
 from frontdesk.config import Config, Environment
-from frontdesk.worker import FileLoader, QueueForgetter, Worker
-from frontdesk.worker.mailers import make_mailer
+from frontdesk.worker import DeliveryWorker, FileLoader, QueueForgetter
+from frontdesk.worker.mailer_factory import make_mailer
 
 PARENT = "FRONTDESK_WORKER_PARENT"  # the process whose child a worker is: it ends with it
 WATCH_SECONDS = 0.5
@@ -45,7 +45,7 @@ def worker(
         config = settings()
     with migrated_database(config) as db:
         loader, forgetter = FileLoader(config, db), QueueForgetter(db)
-        delivery = Worker(config, db, make_mailer(config, db)) if _delivers(config) else None
+        delivery = DeliveryWorker(config, db, make_mailer(config, db)) if _delivers(config) else None
 
         def stop(*_: object) -> None:
             loader.stop()

@@ -15,7 +15,7 @@ from frontdesk.invitations.letters import InvitationLetter
 from frontdesk.invitations.links import Tokens, give_tokens, registration_link, unsubscribe_link
 from frontdesk.invitations.mime import mail_bytes, mailable, mailbox, unstructured
 from frontdesk.invitations.wording import OWN_WORDS, Filling, Wording, find_wordings, render
-from frontdesk.mail import Letter
+from frontdesk.mail.model import MailMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ def gather(tx: Tx, letters: Sequence[InvitationLetter], *, link_secret: str, now
     return Gathered(tokens, find_wordings(tx, {letter.account_id for letter in letters}), now)
 
 
-def compose(letter: InvitationLetter, gathered: Gathered, *, base_url: str, mail_from: str) -> Letter:
+def compose(letter: InvitationLetter, gathered: Gathered, *, base_url: str, mail_from: str) -> MailMessage:
     """The message; pure, runs outside any transaction. Raises Invalid when it can't be written.
 
     What can't be delivered comes back to `mail_from`, whoever the sender is: there `frontdesk bounces read` finds it.
@@ -63,7 +63,7 @@ def compose(letter: InvitationLetter, gathered: Gathered, *, base_url: str, mail
             ("Auto-Submitted", "auto-generated"),
         )
         content = mail_bytes(headers, text=rendered.text, html=rendered.html, seed=letter.message_id)
-        return Letter(mailable(mail_from), recipient, letter.message_id, content)
+        return MailMessage(mailable(mail_from), recipient, letter.message_id, content)
     except ValueError:
         fault = Fault("address", "not_mailable", "must be an address that a mail can carry")
         raise Invalid([fault]) from None  # the library's message holds the address

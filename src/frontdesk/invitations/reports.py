@@ -15,7 +15,7 @@ from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.invitations import letter_store
 from frontdesk.invitations.delivery import change_store
-from frontdesk.invitations.delivery.changes import Change, Version, apply
+from frontdesk.invitations.delivery.changes import InvitationVersion, StateChange, apply
 from frontdesk.invitations.states import InvitationState, InvitationStep
 from frontdesk.invitations.suppression import SuppressionReason, suppress
 
@@ -110,8 +110,8 @@ def _settle(tx: Tx, mail: Mapping[str, Any], report: DeliveryReport, now: dateti
     if not (_is_unclear(mail) or (bounced and state is InvitationState.SENT)):
         return state
     settled = InvitationState.FAILED if bounced else InvitationState.SENT
-    change = Change(state, settled, InvitationStep.BY_REPORT, closes=True)
-    apply(tx, [(change, [Version(mail["id"], mail["epoch"])])], now=now)
+    change = StateChange(state, settled, InvitationStep.BY_REPORT, closes=True)
+    apply(tx, [(change, [InvitationVersion(mail["id"], mail["epoch"])])], now=now)
     return settled
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Protocol
 
-from frontdesk.mail import Letter, RelayRefused
+from frontdesk.mail.model import MailMessage, RelayRefused
 
 SLOW_SECONDS = 10
 ACCEPTED, COME_LATER = 250, 451
@@ -32,32 +32,32 @@ ACTING = {
 class Mailbox(Protocol):
     """Where caught letters are kept."""
 
-    def keep(self, letter: Letter, outcome: CaughtOutcome) -> None: ...
+    def keep(self, letter: MailMessage, outcome: CaughtOutcome) -> None: ...
 
     def has_seen(self, message_id: str) -> bool:
         """Whether a letter with this Message-ID was put off or kept before."""
 
 
-class Catcher:
+class MailCatcher:
     """A Mailer that catches every letter."""
 
     def __init__(self, mailbox: Mailbox, pause: Callable[[float], None] = time.sleep) -> None:
         self._mailbox = mailbox
         self._pause = pause
 
-    def open(self) -> "CatchersConversation":
-        return CatchersConversation(self._mailbox, self._pause)
+    def open(self) -> "CatcherSession":
+        return CatcherSession(self._mailbox, self._pause)
 
 
-class CatchersConversation:
+class CatcherSession:
     """Speaks as a relay would, one letter at a time."""
 
     def __init__(self, mailbox: Mailbox, pause: Callable[[float], None]) -> None:
         self._mailbox = mailbox
         self._pause = pause
-        self._offered: Letter | None = None
+        self._offered: MailMessage | None = None
 
-    def offer(self, letter: Letter) -> None:
+    def offer(self, letter: MailMessage) -> None:
         """Raises Refused the first time for an address that is greylisted."""
         outcome = outcome_for(letter.recipient)
         if outcome is CaughtOutcome.GREYLISTED and not self._mailbox.has_seen(letter.message_id):

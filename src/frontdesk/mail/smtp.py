@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any, NoReturn
 
-from frontdesk.mail import Conversation, Letter, Lost, RelayRefused
+from frontdesk.mail.model import AnswerLost, MailMessage, MailSession, RelayRefused
 from frontdesk.relay import Relay
 
 _MOST_LINES, _LONGEST_LINE = 100, 2000
@@ -47,11 +47,11 @@ class SmtpMailer:
         self._patience = patience or SmtpTimeouts()
         self._context = context or ssl.create_default_context()
 
-    def open(self) -> Conversation:
-        return SmtpConversation(self._relay, self._patience, self._context, self._hello_name)
+    def open(self) -> MailSession:
+        return SmtpSession(self._relay, self._patience, self._context, self._hello_name)
 
 
-class SmtpConversation:
+class SmtpSession:
     """One connection, made when it is needed and used for one message after another."""
 
     def __init__(
@@ -62,10 +62,10 @@ class SmtpConversation:
         self._context = context
         self._hello_name = hello_name
         self._client: _Client | None = None
-        self._letter: Letter | None = None
+        self._letter: MailMessage | None = None
         self._trusted = False
 
-    def offer(self, letter: Letter) -> None:
+    def offer(self, letter: MailMessage) -> None:
         if self._client is not None:
             try:
                 self._address(letter)
@@ -96,13 +96,13 @@ class SmtpConversation:
             code, _ = client.getreply()
         except (OSError, smtplib.SMTPException):
             self._drop()
-            raise Lost from None
+            raise AnswerLost from None
         if 200 <= code < 300:
             self._trusted = True
             return code
         if not 400 <= code < 600:
             self._drop()
-            raise Lost
+            raise AnswerLost
         return self._refuse("content", code)
 
     def abandon(self) -> None:
@@ -147,7 +147,7 @@ class SmtpConversation:
             with self._definite(stage):
                 client.ehlo_or_helo_if_needed()
 
-    def _address(self, letter: Letter) -> None:
+    def _address(self, letter: MailMessage) -> None:
         """MAIL and RCPT."""
         client = self._client
         if client is None:
@@ -165,7 +165,7 @@ class SmtpConversation:
                 self._refuse(stage, code)
         self._letter = letter
 
-    def _options(self, client: "_Client", letter: Letter) -> list[str]:
+    def _options(self, client: "_Client", letter: MailMessage) -> list[str]:
         options = [f"SIZE={len(letter.content)}"] if client.has_extn("size") else []
         if not letter.content.isascii() and client.has_extn("8bitmime"):
             options.append("BODY=8BITMIME")

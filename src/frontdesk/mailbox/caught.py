@@ -11,8 +11,8 @@ from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_alone
 from frontdesk.errors import NotFound
 from frontdesk.invitations.reports import DeliveryReport, ReportEvent, receive_report
-from frontdesk.mail import Letter
-from frontdesk.mail.catcher import Catcher, CaughtOutcome
+from frontdesk.mail.catcher import CaughtOutcome, MailCatcher
+from frontdesk.mail.model import MailMessage
 from frontdesk.mailbox import store
 
 # What the reporting addresses bring about, at once. 5.1.1: there is no such mailbox.
@@ -55,14 +55,14 @@ class CatchingMailbox:
         self._db = db
         self._clock = clock
 
-    def keep(self, letter: Letter, outcome: CaughtOutcome) -> None:
+    def keep(self, letter: MailMessage, outcome: CaughtOutcome) -> None:
         write_alone(self._db, lambda tx: _keep(tx, letter, outcome, now=self._clock()))
 
     def has_seen(self, message_id: str) -> bool:
         return self._db.ask(lambda tx: store.has_message_id(tx, message_id))
 
 
-def _keep(tx: Tx, letter: Letter, outcome: CaughtOutcome, *, now: datetime) -> bool:
+def _keep(tx: Tx, letter: MailMessage, outcome: CaughtOutcome, *, now: datetime) -> bool:
     row = {
         "message_id": letter.message_id,
         "sender": letter.sender,
@@ -78,9 +78,9 @@ def _keep(tx: Tx, letter: Letter, outcome: CaughtOutcome, *, now: datetime) -> b
     return True
 
 
-def catcher(db: Database, clock: Clock) -> Catcher:
+def catcher(db: Database, clock: Clock) -> MailCatcher:
     """The Mailer of a sandbox without a relay."""
-    return Catcher(CatchingMailbox(db, clock))
+    return MailCatcher(CatchingMailbox(db, clock))
 
 
 def list_messages(tx: Tx, *, before_id: int | None = None, limit: int = 100) -> list[CaughtMessage]:

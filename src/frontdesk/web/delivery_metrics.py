@@ -37,7 +37,7 @@ class DeliveryMetrics:
         yield from self._metrics
 
 
-def _metrics(found: delivery.Figures) -> list[Metric]:
+def _metrics(found: delivery.DeliveryStatistics) -> list[Metric]:
     by_state = GaugeMetricFamily("frontdesk_invitations", "Invitations, by state.", labels=["state"])
     for state in InvitationState:
         by_state.add_metric([state.value], found.by_state.get(state.value, 0))

@@ -1,7 +1,7 @@
 """The worker's door: delivery of invitations (`Worker.turn()` does one round, for tests), loading of files, forgetting."""
 
+from frontdesk.worker.delivery import DeliveryWorker
 from frontdesk.worker.files import FileLoader
-from frontdesk.worker.loop import Worker
 from frontdesk.worker.queues import QueueForgetter
 
-__all__ = ["FileLoader", "QueueForgetter", "Worker"]
+__all__ = ["DeliveryWorker", "FileLoader", "QueueForgetter"]

@@ -7,7 +7,7 @@ from frontdesk.config import Config
 from frontdesk.db import Database
 from frontdesk.errors import Unavailable
 from frontdesk.files import Turn, run_next
-from frontdesk.worker.log import Log
+from frontdesk.worker.log import WorkerLog
 
 POLL_SECONDS = 0.5
 
@@ -16,11 +16,11 @@ class FileLoader:
     """Works on whatever file waits, beside any number of other workers, from `start()` to `stop()`."""
 
     def __init__(
-        self, config: Config, db: Database, *, clock: Clock = system_clock, log: Log | None = None
+        self, config: Config, db: Database, *, clock: Clock = system_clock, log: WorkerLog | None = None
     ) -> None:
         self._db = db
         self._clock = clock
-        self._log = log or Log()
+        self._log = log or WorkerLog()
         self._stopping = threading.Event()
         self._turn = Turn(config.uniqueness, stop=self._stopping.is_set)
         self._thread = threading.Thread(target=self._run, name="files", daemon=True)

@@ -14,7 +14,7 @@ from frontdesk.log_output import LogOutput
 COUNT_SECONDS = 10.0
 
 
-class Log:
+class WorkerLog:
     """Events at once; outcomes counted, and told every ten seconds in which there were any."""
 
     def __init__(self, output: TextIO | None = None) -> None:

@@ -7,7 +7,7 @@ from frontdesk.db import Database
 from frontdesk.db.races import write_alone
 from frontdesk.errors import Unavailable
 from frontdesk.queues import USUAL_AGE, Pruned, prune
-from frontdesk.worker.log import Log
+from frontdesk.worker.log import WorkerLog
 
 FIRST_SECONDS = 60.0  # a worker that has just started has more urgent things to do
 EVERY_SECONDS = 3600.0
@@ -17,10 +17,10 @@ PAUSE_SECONDS = 0.2  # between pages, so that feeders of events are held up for 
 class QueueForgetter:
     """Works beside any number of others, from `start()` to `stop()`: what one has forgotten is no work for the next."""
 
-    def __init__(self, db: Database, *, clock: Clock = system_clock, log: Log | None = None) -> None:
+    def __init__(self, db: Database, *, clock: Clock = system_clock, log: WorkerLog | None = None) -> None:
         self._db = db
         self._clock = clock
-        self._log = log or Log()
+        self._log = log or WorkerLog()
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="queues", daemon=True)
 

@@ -1,18 +1,26 @@
 """The delivery of invitations: claimed, offered, settled, in sets and within limits; it knows no SMTP and no text."""
 
-from frontdesk.invitations.delivery.changes import Claimed
+from frontdesk.invitations.delivery.changes import ClaimedInvitation
 from frontdesk.invitations.delivery.claim import (
     ClaimCursor,
     DeliveryClaim,
-    Terms,
+    DeliveryPolicy,
     claim,
     lapse,
     lapse_waits,
     work_waits,
 )
-from frontdesk.invitations.delivery.forecast import Figures, Forecast, figures, forecast
-from frontdesk.invitations.delivery.home import HOLD_REASONS, Hold, HoldReason, Mark, find_hold, hold, release
-from frontdesk.invitations.delivery.limits import Meter
+from frontdesk.invitations.delivery.forecast import DeliveryForecast, DeliveryStatistics, figures, forecast
+from frontdesk.invitations.delivery.hold import (
+    HOLD_REASONS,
+    DeliveryMark,
+    Hold,
+    HoldReason,
+    find_hold,
+    hold,
+    release,
+)
+from frontdesk.invitations.delivery.hourly_window import HourlyWindows
 from frontdesk.invitations.delivery.operations import (
     cancel_invitation,
     cancel_of_members,
@@ -36,16 +44,16 @@ __all__ = [
     "AttemptOutcome",
     "AttemptResult",
     "ClaimCursor",
-    "Claimed",
+    "ClaimedInvitation",
     "DeliveryClaim",
-    "Figures",
-    "Forecast",
+    "DeliveryForecast",
+    "DeliveryMark",
+    "DeliveryPolicy",
+    "DeliveryStatistics",
     "Hold",
     "HoldReason",
-    "Mark",
-    "Meter",
+    "HourlyWindows",
     "OutcomePolicy",
-    "Terms",
     "cancel_invitation",
     "cancel_of_members",
     "claim",

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.invitations.delivery import change_store
-from frontdesk.invitations.delivery.limits import Meter
+from frontdesk.invitations.delivery.hourly_window import HourlyWindows
 from frontdesk.invitations.letters import InvitationLetter
 from frontdesk.invitations.rules import Delivery
 from frontdesk.invitations.states import TRANSITIONS, InvitationState, InvitationStep
 
 if TYPE_CHECKING:
-    from frontdesk.invitations.delivery.claim import Terms
+    from frontdesk.invitations.delivery.claim import DeliveryPolicy
 
 # From these states a message may have left by now: its place in the hourly window is counted.
 MAY_HAVE_LEFT = {InvitationState.SENT, InvitationState.AMBIGUOUS}
@@ -30,7 +30,7 @@ class Held(Protocol):
     def epoch(self) -> int: ...
 
 
-class Version(NamedTuple):
+class InvitationVersion(NamedTuple):
     """No more than what a change is written by."""
 
     id: int
@@ -38,7 +38,7 @@ class Version(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Claimed:
+class ClaimedInvitation:
     """An invitation that a worker has in hand: of which claim it is (epoch), and what its message is written from."""
 
     id: int
@@ -50,7 +50,7 @@ class Claimed:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class StateChange:
     """From one state to another; many invitations can share it. `due_at`: when it has to be looked at again, None: never.
 
     `closes` ends the claim: what its worker still writes is void. `attempts` and `losses` stay as they are when None.
@@ -66,26 +66,26 @@ class Change:
     losses: int | None = None
 
 
-Changes = Sequence[tuple[Change, Sequence[Held]]]
+Changes = Sequence[tuple[StateChange, Sequence[Held]]]
 
 
-def alike(changes: Iterable[tuple[Change, Held]]) -> Changes:
+def alike(changes: Iterable[tuple[StateChange, Held]]) -> Changes:
     """Those that share a change, together."""
-    groups: dict[Change, list[Held]] = {}
+    groups: dict[StateChange, list[Held]] = {}
     for change, one in changes:
         groups.setdefault(change, []).append(one)
     return list(groups.items())
 
 
-def cancel(reason: InvitationStep) -> Change:
+def cancel(reason: InvitationStep) -> StateChange:
     """Nothing is sent: the address is suppressed, the member's access has expired."""
-    return Change(InvitationState.CLAIMED, InvitationState.CANCELLED, reason, closes=True)
+    return StateChange(InvitationState.CLAIMED, InvitationState.CANCELLED, reason, closes=True)
 
 
-def back_in_line(row: Mapping[str, Any], terms: "Terms", *, now: datetime) -> Change:
+def back_in_line(row: Mapping[str, Any], terms: "DeliveryPolicy", *, now: datetime) -> StateChange:
     """Step 6 and 7: what a lease or a hold that has run out leads to."""
     state = InvitationState(row["state"])
-    change = Change(state, state, InvitationStep.LEASE_LAPSED, closes=True)
+    change = StateChange(state, state, InvitationStep.LEASE_LAPSED, closes=True)
     if state is InvitationState.CLAIMED:
         return replace(change, state=InvitationState.PENDING, due_at=now)
     if state is InvitationState.OFFERED:
@@ -95,13 +95,13 @@ def back_in_line(row: Mapping[str, Any], terms: "Terms", *, now: datetime) -> Ch
     return replace(change, reason=InvitationStep.ANSWER_LOST)  # stays as it is until somebody settles it
 
 
-def lost(change: Change, losses: int, terms: "Terms", *, now: datetime) -> Change:
+def lost(change: StateChange, losses: int, terms: "DeliveryPolicy", *, now: datetime) -> StateChange:
     """Ambiguous: held once, so that it can be settled; after a second loss for as long as it takes."""
     due_at = now + timedelta(seconds=terms.ambiguous_hold_seconds) if losses == 0 else None
     return replace(change, state=InvitationState.AMBIGUOUS, losses=losses + 1, due_at=due_at)
 
 
-def apply(tx: Tx, changes: Changes, *, now: datetime, meter: Meter | None = None) -> set[int]:
+def apply(tx: Tx, changes: Changes, *, now: datetime, meter: HourlyWindows | None = None) -> set[int]:
     """Write the changes that still hold, with their timeline; the ids of those. Others' claims are left alone.
 
     With a meter, batched invitations that may have left are counted into their account's window.
@@ -131,7 +131,7 @@ def _write(tx: Tx, changes: Changes, *, now: datetime, is_step: bool = True) -> 
     return change_store.change(tx, rows, ones, is_step=is_step)
 
 
-def _count(tx: Tx, changes: Changes, written: Sequence[Any], now: datetime, meter: Meter) -> None:
+def _count(tx: Tx, changes: Changes, written: Sequence[Any], now: datetime, meter: HourlyWindows) -> None:
     left = {
         one.id
         for change, held in changes
@@ -145,7 +145,7 @@ def _count(tx: Tx, changes: Changes, written: Sequence[Any], now: datetime, mete
     meter.count(tx, counts, now)
 
 
-def _row(number: int, change: Change, at: str) -> dict[str, Any]:
+def _row(number: int, change: StateChange, at: str) -> dict[str, Any]:
     return {
         "change": number,
         "from_state": change.from_state.value,

@@ -15,9 +15,16 @@ from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.db.sets import Row
 from frontdesk.invitations.delivery import change_store, store
-from frontdesk.invitations.delivery.changes import Claimed, Version, alike, apply, back_in_line, cancel
-from frontdesk.invitations.delivery.home import Hold, find_hold
-from frontdesk.invitations.delivery.limits import Limits, Meter, after, allowance
+from frontdesk.invitations.delivery.changes import (
+    ClaimedInvitation,
+    InvitationVersion,
+    alike,
+    apply,
+    back_in_line,
+    cancel,
+)
+from frontdesk.invitations.delivery.hold import Hold, find_hold
+from frontdesk.invitations.delivery.hourly_window import BatchLimits, HourlyWindows, after, allowance
 from frontdesk.invitations.letters import InvitationLetter
 from frontdesk.invitations.rules import Delivery
 from frontdesk.invitations.settings import get_deliverability
@@ -29,7 +36,7 @@ FindExpired = Callable[[Tx, Collection[int], str], set[int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class DeliveryPolicy:
     """The installation's rules of delivery. `message_domain` is the right side of Message-IDs."""
 
     message_domain: str
@@ -67,13 +74,13 @@ class DeliveryClaim:
 
     tx: Tx
     now: datetime
-    terms: Terms
-    meter: Meter
+    terms: DeliveryPolicy
+    meter: HourlyWindows
 
 
 def claim(
     claim_: DeliveryClaim, *, count: int, rota: ClaimCursor, find_expired: FindExpired
-) -> list[Claimed]:
+) -> list[ClaimedInvitation]:
     """Take up to `count` invitations in hand, their letters' data with them. Empty while delivery is held.
 
     Every account gets an equal share of the count first; what shares leave over goes to whoever has more.
@@ -139,7 +146,7 @@ def _take_batched(claim_: DeliveryClaim, lanes: Sequence[Lane], share: int, rota
     if window is None:
         return []
     settings = get_deliverability(claim_.tx, account_id)
-    limits = Limits(settings.batch_size, settings.batch_interval_seconds, settings.hourly_limit)
+    limits = BatchLimits(settings.batch_size, settings.batch_interval_seconds, settings.hourly_limit)
     allowed = allowance(window, limits, used=claim_.meter.used(claim_.tx, window))
     if allowed.count == 0:
         rota.not_before[account_id] = claim_.meter.now() + min(allowed.retry_seconds, _PATIENCE_SECONDS)
@@ -166,7 +173,9 @@ def _take(claim_: DeliveryClaim, lane: Lane, count: int) -> Sequence[Any]:
     )
 
 
-def _as_claimed(claim_: DeliveryClaim, rows: Sequence[Any], find_expired: FindExpired) -> list[Claimed]:
+def _as_claimed(
+    claim_: DeliveryClaim, rows: Sequence[Any], find_expired: FindExpired
+) -> list[ClaimedInvitation]:
     """Put aside what must not be sent any more: suppressed addresses, expired members."""
     if not rows:
         return []
@@ -188,7 +197,7 @@ def _as_claimed(claim_: DeliveryClaim, rows: Sequence[Any], find_expired: FindEx
     return claimed
 
 
-def _claimed(row: Any, stationery: Row) -> Claimed:
+def _claimed(row: Any, stationery: Row) -> ClaimedInvitation:
     letter = InvitationLetter(
         invitation_id=row.id,
         account_id=row.account_id,
@@ -200,23 +209,27 @@ def _claimed(row: Any, stationery: Row) -> Claimed:
         sender_address=stationery["sender_address"],
         registration_url=stationery["registration_url"],
     )
-    return Claimed(row.id, row.epoch, Delivery(row.delivery), row.attempts, row.losses, letter)
+    return ClaimedInvitation(row.id, row.epoch, Delivery(row.delivery), row.attempts, row.losses, letter)
 
 
-def lapse(tx: Tx, *, terms: Terms, meter: Meter, now: datetime, count: int = 500) -> set[str]:
+def lapse(
+    tx: Tx, *, terms: DeliveryPolicy, meter: HourlyWindows, now: datetime, count: int = 500
+) -> set[str]:
     """What leases and holds that have run out lead to; the Message-IDs of the mails among them that may have left.
 
     A claimed one goes back in line. An offered one may have left: ambiguous. An ambiguous one that nobody settled is sent
     once more, if the terms say so, and never a third time. What was reported about those before has to be heeded now.
     """
     rows = store.find_lapsed(tx, now, count)
-    changes = [(back_in_line(row, terms, now=now), Version(row["id"], row["epoch"])) for row in rows]
+    changes = [
+        (back_in_line(row, terms, now=now), InvitationVersion(row["id"], row["epoch"])) for row in rows
+    ]
     written = apply(tx, alike(changes), now=now, meter=meter)
     unclear = [row for row in rows if row["id"] in written and row["state"] != InvitationState.CLAIMED]
     return {row["message_id"] for row in unclear if row["message_id"] is not None}
 
 
-def work_waits(tx: Tx, *, meter: Meter, rota: ClaimCursor, now: datetime) -> bool:
+def work_waits(tx: Tx, *, meter: HourlyWindows, rota: ClaimCursor, now: datetime) -> bool:
     """Whether a claim could find something; a cheap look that writes nothing, so it may be done often."""
     meter.look(tx)
     return bool(_in_turn(due_lanes(tx, now), rota, meter.now()))

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 from frontdesk.db import Tx
 from frontdesk.invitations.delivery import store
-from frontdesk.invitations.delivery.home import HoldReason, find_reason
-from frontdesk.invitations.delivery.limits import Limits, Meter
+from frontdesk.invitations.delivery.hold import HoldReason, find_reason
+from frontdesk.invitations.delivery.hourly_window import BatchLimits, HourlyWindows
 from frontdesk.invitations.settings import get_deliverability
 
 MOST_STEPS = 1_000_000  # a forecast further ahead than that says nothing
@@ -18,7 +18,7 @@ Moments = Iterable[tuple[float, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class DeliveryForecast:
     """`backlog`: batched invitations in line; `held_back`: those whose plan accepts no patients, not in the backlog.
 
     `held`: why nothing is delivered at present, to nobody. `last_at`: when the last one will have gone, None when that is
@@ -35,7 +35,7 @@ class Forecast:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class WindowForecast:
     """How an account's window stands now: its measured time, its open batch, and when which places become free.
 
     `batch_age_seconds` is None when no batch was ever begun.
@@ -51,17 +51,17 @@ class Standing:
         return sum(count for _, count in self.frees)
 
 
-def forecast(tx: Tx, account_id: int, *, now: datetime) -> Forecast:
+def forecast(tx: Tx, account_id: int, *, now: datetime) -> DeliveryForecast:
     """What the account can expect, if nothing new comes and the relay takes everything from now on."""
     settings = get_deliverability(tx, account_id)
     due = store.count_due(tx, account_id, now=now)
     standing = _standing(tx, account_id, now)
     held = find_reason(tx)
-    limits = Limits(settings.batch_size, settings.batch_interval_seconds, settings.hourly_limit)
+    limits = BatchLimits(settings.batch_size, settings.batch_interval_seconds, settings.hourly_limit)
     waits = [(max(0.0, (at - now).total_seconds()), count) for at, count in due]
     goes = settings.enabled and held is None
     seconds = seconds_until_last(waits, limits, standing) if goes else None
-    return Forecast(
+    return DeliveryForecast(
         enabled=settings.enabled,
         backlog=sum(count for _, count in due),
         held_back=store.count_held_back(tx, account_id),
@@ -72,33 +72,35 @@ def forecast(tx: Tx, account_id: int, *, now: datetime) -> Forecast:
     )
 
 
-def _standing(tx: Tx, account_id: int, now: datetime) -> Standing:
+def _standing(tx: Tx, account_id: int, now: datetime) -> WindowForecast:
     row = store.find_window(tx, account_id)
     if row is None:
-        return Standing()
+        return WindowForecast()
     # Between writes the window's time stands in the database; for a forecast the wall clock is good enough.
     passed = max(0.0, (now - row["wall_at"]).total_seconds())
     measured = row["measured_us"] + int(passed * 1_000_000)
     age = None if row["batch_us"] is None else (measured - row["batch_us"]) / 1_000_000
-    return Standing(measured, age, row["batch_left"], tuple(_frees(tx, account_id, measured)))
+    return WindowForecast(measured, age, row["batch_left"], tuple(_frees(tx, account_id, measured)))
 
 
 def _frees(tx: Tx, account_id: int, measured: int) -> list[tuple[float, int]]:
     """What left within the window, and what is in hand, as if it left now."""
-    meter = Meter()
+    meter = HourlyWindows()
     slices = store.sent_by_slice(tx, account_id, since_slice=meter.oldest_slice(measured))
     frees = [(max(0.0, meter.seconds_until_free(measured, slice_)), sent) for slice_, sent in slices]
     in_hand = store.count_in_hand(tx, account_id)
     return [*frees, (_free_again(meter, measured, 0.0), in_hand)] if in_hand else frees
 
 
-def _free_again(meter: Meter, measured: int, moment: float) -> float:
+def _free_again(meter: HourlyWindows, measured: int, moment: float) -> float:
     """When the place of one that leaves at a moment is free: it counts for the whole of its slice."""
     slice_ = meter.slice_at(measured + int(moment * 1_000_000))
     return meter.seconds_until_free(measured, slice_)
 
 
-def seconds_until_last(waiting: Moments, limits: Limits, standing: Standing | None = None) -> float | None:
+def seconds_until_last(
+    waiting: Moments, limits: BatchLimits, standing: WindowForecast | None = None
+) -> float | None:
     """Pure: `limits.allowance` again and again, each time at the next moment at which it allows something that is due.
 
     None when nothing waits.
@@ -106,7 +108,7 @@ def seconds_until_last(waiting: Moments, limits: Limits, standing: Standing | No
     >>> seconds_until_last([(0, 250)], Limits(100, 60, 1000))
     120.0
     """
-    course = _Course(limits, standing or Standing(), waiting)
+    course = _Simulation(limits, standing or WindowForecast(), waiting)
     for _ in range(MOST_STEPS):
         if course.waiting == 0:
             return course.last
@@ -114,12 +116,12 @@ def seconds_until_last(waiting: Moments, limits: Limits, standing: Standing | No
     return None
 
 
-class _Course:
+class _Simulation:
     """An account's delivery as it will be: what is due, its batch and its window, from one event to the next."""
 
-    def __init__(self, limits: Limits, standing: Standing, waiting: Moments) -> None:
+    def __init__(self, limits: BatchLimits, standing: WindowForecast, waiting: Moments) -> None:
         self._limits = limits
-        self._meter = Meter()
+        self._meter = HourlyWindows()
         self._measured = standing.measured_us
         self._coming = deque(sorted(waiting))
         self._frees = deque(sorted(standing.frees))
@@ -172,7 +174,7 @@ class _Course:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class DeliveryStatistics:
     """How delivery stands: invitations by state, the age of the oldest that is due, each account's window."""
 
     by_state: dict[str, int]
@@ -181,9 +183,9 @@ class Figures:
     held: bool
 
 
-def figures(tx: Tx, *, now: datetime) -> Figures:
+def figures(tx: Tx, *, now: datetime) -> DeliveryStatistics:
     oldest = store.oldest_due(tx)
-    return Figures(
+    return DeliveryStatistics(
         by_state=store.count_by_state(tx),
         oldest_due_seconds=0.0 if oldest is None else max(0.0, (now - oldest).total_seconds()),
         window_used={account: _standing(tx, account, now).used for account in store.window_versions(tx)},

@@ -9,7 +9,7 @@ from frontdesk.db import Tx
 from frontdesk.db.sets import Row
 from frontdesk.errors import FrontdeskError, NotFound
 from frontdesk.invitations.delivery import store
-from frontdesk.invitations.delivery.changes import Change, Version, alike, apply
+from frontdesk.invitations.delivery.changes import InvitationVersion, StateChange, alike, apply
 from frontdesk.invitations.states import InvitationState, InvitationStep
 from frontdesk.invitations.store import find_of_members, find_suppressed
 from frontdesk.text import fold_email
@@ -48,13 +48,13 @@ def cancel_of_members(tx: Tx, member_ids: Collection[int], *, now: datetime) -> 
     """
     changes = [
         (
-            Change(
+            StateChange(
                 InvitationState(row["state"]),
                 InvitationState.CANCELLED,
                 InvitationStep.WITHDRAWN,
                 closes=True,
             ),
-            Version(row["id"], row["epoch"]),
+            InvitationVersion(row["id"], row["epoch"]),
         )
         for row in find_of_members(tx, member_ids).rows
         if row["state"] in CANCELLABLE
@@ -113,16 +113,16 @@ def _keep_back(tx: Tx, find: _Find, *, now: datetime) -> int:
     return count
 
 
-def _kept_back(row: Row, now: datetime) -> tuple[Change, Version]:
+def _kept_back(row: Row, now: datetime) -> tuple[StateChange, InvitationVersion]:
     state = InvitationState(row["state"])
-    change = Change(state, InvitationState.AMBIGUOUS, InvitationStep.RESTORED, closes=True)
+    change = StateChange(state, InvitationState.AMBIGUOUS, InvitationStep.RESTORED, closes=True)
     if state is InvitationState.CLAIMED:
         change = replace(
             change, state=InvitationState.PENDING, reason=InvitationStep.LEASE_LAPSED, due_at=now
         )
     elif state is not InvitationState.AMBIGUOUS:
         change = replace(change, losses=row["losses"] + 1)
-    return change, Version(row["id"], row["epoch"])
+    return change, InvitationVersion(row["id"], row["epoch"])
 
 
 def _refuse_too_soon(tx: Tx, row: Row, address: str, *, now: datetime) -> None:
@@ -160,7 +160,7 @@ def _change(
     afresh: bool = False,
 ) -> None:
     number = 0 if afresh else None
-    change = Change(
+    change = StateChange(
         InvitationState(row["state"]),
         state,
         InvitationStep.BY_OPERATOR,
@@ -169,4 +169,4 @@ def _change(
         attempts=number,
         losses=number,
     )
-    apply(tx, [(change, [Version(row["id"], row["epoch"])])], now=now)
+    apply(tx, [(change, [InvitationVersion(row["id"], row["epoch"])])], now=now)

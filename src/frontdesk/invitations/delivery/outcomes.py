@@ -7,10 +7,17 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from frontdesk.db import Tx
-from frontdesk.invitations.delivery.changes import Change, Changes, Claimed, apply, extend, lost
-from frontdesk.invitations.delivery.claim import Terms
-from frontdesk.invitations.delivery.home import Mark, count_offer
-from frontdesk.invitations.delivery.limits import Meter
+from frontdesk.invitations.delivery.changes import (
+    Changes,
+    ClaimedInvitation,
+    StateChange,
+    apply,
+    extend,
+    lost,
+)
+from frontdesk.invitations.delivery.claim import DeliveryPolicy
+from frontdesk.invitations.delivery.hold import DeliveryMark, count_offer
+from frontdesk.invitations.delivery.hourly_window import HourlyWindows
 from frontdesk.invitations.states import InvitationState, InvitationStep
 
 LONGEST_RETRY_SECONDS = 3600.0
@@ -34,13 +41,15 @@ class AttemptResult(StrEnum):
 class AttemptOutcome:
     """What became of one. `offered`: it is written down as that by now, not only as claimed."""
 
-    one: Claimed
+    one: ClaimedInvitation
     kind: AttemptResult
     code: int | None = None
     offered: bool = False
 
 
-def offer(tx: Tx, claimed: Sequence[Claimed], *, terms: Terms, now: datetime) -> tuple[set[int], Mark | None]:
+def offer(
+    tx: Tx, claimed: Sequence[ClaimedInvitation], *, terms: DeliveryPolicy, now: datetime
+) -> tuple[set[int], DeliveryMark | None]:
     """Step 4: `offered`, committed before DATA. The ids of those that may go on, and what to note before they do.
 
     One that was cancelled meanwhile, or whose lease has lapsed, is not among them.
@@ -49,12 +58,17 @@ def offer(tx: Tx, claimed: Sequence[Claimed], *, terms: Terms, now: datetime) ->
     return granted, count_offer(tx) if granted else None
 
 
-def renew(tx: Tx, claimed: Sequence[Claimed], *, terms: Terms, now: datetime) -> None:
+def renew(tx: Tx, claimed: Sequence[ClaimedInvitation], *, terms: DeliveryPolicy, now: datetime) -> None:
     """Let the leases of those that are still claimed run anew: their worker lives, the relay is slow."""
     due_at = now + timedelta(seconds=terms.lease_seconds)
     extend(
         tx,
-        [(Change(InvitationState.CLAIMED, InvitationState.CLAIMED, InvitationStep.CLAIMED, due_at), claimed)],
+        [
+            (
+                StateChange(InvitationState.CLAIMED, InvitationState.CLAIMED, InvitationStep.CLAIMED, due_at),
+                claimed,
+            )
+        ],
         now=now,
     )
 
@@ -63,8 +77,8 @@ def renew(tx: Tx, claimed: Sequence[Claimed], *, terms: Terms, now: datetime) ->
 class OutcomePolicy:
     """What outcomes are judged by: the terms, the measure of the hourly windows, the jitter."""
 
-    terms: Terms
-    meter: Meter
+    terms: DeliveryPolicy
+    meter: HourlyWindows
     chance: random.Random
 
 
@@ -75,12 +89,12 @@ def settle(tx: Tx, outcomes: Sequence[AttemptOutcome], judge: OutcomePolicy, *, 
 
 def offer_and_settle(
     tx: Tx,
-    claimed: Sequence[Claimed],
+    claimed: Sequence[ClaimedInvitation],
     outcomes: Sequence[AttemptOutcome],
     judge: OutcomePolicy,
     *,
     now: datetime,
-) -> tuple[set[int], Mark | None]:
+) -> tuple[set[int], DeliveryMark | None]:
     """`offer` some and `settle` others in the same statements."""
     changes = [*_offers(claimed, judge.terms, now), *_settlements(outcomes, judge, now)]
     written = apply(tx, changes, now=now, meter=judge.meter)
@@ -88,11 +102,11 @@ def offer_and_settle(
     return granted, count_offer(tx) if granted else None
 
 
-def _offers(claimed: Sequence[Claimed], terms: Terms, now: datetime) -> Changes:
+def _offers(claimed: Sequence[ClaimedInvitation], terms: DeliveryPolicy, now: datetime) -> Changes:
     due_at = now + timedelta(seconds=terms.offer_lease_seconds)
     return [
         (
-            Change(InvitationState.CLAIMED, InvitationState.OFFERED, InvitationStep.RELAY_ASKED, due_at),
+            StateChange(InvitationState.CLAIMED, InvitationState.OFFERED, InvitationStep.RELAY_ASKED, due_at),
             claimed,
         )
     ]
@@ -109,8 +123,8 @@ _SHARED = {
 
 
 def _settlements(outcomes: Sequence[AttemptOutcome], judge: OutcomePolicy, now: datetime) -> Changes:
-    changes: list[tuple[Change, list[Claimed]]] = []
-    shared: dict[tuple[AttemptResult, int | None, bool], list[Claimed]] = {}
+    changes: list[tuple[StateChange, list[ClaimedInvitation]]] = []
+    shared: dict[tuple[AttemptResult, int | None, bool], list[ClaimedInvitation]] = {}
     for outcome in outcomes:
         key = (outcome.kind, outcome.code, outcome.offered)
         if key in shared:
@@ -123,27 +137,31 @@ def _settlements(outcomes: Sequence[AttemptOutcome], judge: OutcomePolicy, now: 
     return changes
 
 
-def _change(outcome: AttemptOutcome, terms: Terms, now: datetime, chance: random.Random) -> Change:
+def _change(
+    outcome: AttemptOutcome, terms: DeliveryPolicy, now: datetime, chance: random.Random
+) -> StateChange:
     start, code = InvitationState.OFFERED if outcome.offered else InvitationState.CLAIMED, outcome.code
     match outcome.kind:
         case AttemptResult.ACCEPTED:
-            return Change(start, InvitationState.SENT, InvitationStep.ACCEPTED, code=code)
+            return StateChange(start, InvitationState.SENT, InvitationStep.ACCEPTED, code=code)
         case AttemptResult.REFUSED:
-            return Change(start, InvitationState.FAILED, InvitationStep.REFUSED, code=code)
+            return StateChange(start, InvitationState.FAILED, InvitationStep.REFUSED, code=code)
         case AttemptResult.NOT_WRITABLE:
-            return Change(start, InvitationState.FAILED, InvitationStep.NOT_WRITABLE)
+            return StateChange(start, InvitationState.FAILED, InvitationStep.NOT_WRITABLE)
         case AttemptResult.LOST:
             return lost(
-                Change(start, InvitationState.AMBIGUOUS, InvitationStep.ANSWER_LOST),
+                StateChange(start, InvitationState.AMBIGUOUS, InvitationStep.ANSWER_LOST),
                 outcome.one.losses,
                 terms,
                 now=now,
             )
         case AttemptResult.NOT_TRIED:
-            return Change(start, InvitationState.PENDING, InvitationStep.NOT_OFFERED, due_at=now, code=code)
+            return StateChange(
+                start, InvitationState.PENDING, InvitationStep.NOT_OFFERED, due_at=now, code=code
+            )
         case AttemptResult.PUT_ASIDE:
             due_at = now + timedelta(seconds=terms.first_retry_seconds)
-            return Change(
+            return StateChange(
                 start, InvitationState.PENDING, InvitationStep.NOT_OFFERED, due_at=due_at, code=code
             )
         case AttemptResult.REFUSED_FOR_NOW:
@@ -151,14 +169,22 @@ def _change(outcome: AttemptOutcome, terms: Terms, now: datetime, chance: random
 
 
 def _once_again(
-    start: InvitationState, outcome: AttemptOutcome, terms: Terms, now: datetime, chance: random.Random
-) -> Change:
+    start: InvitationState,
+    outcome: AttemptOutcome,
+    terms: DeliveryPolicy,
+    now: datetime,
+    chance: random.Random,
+) -> StateChange:
     attempts = outcome.one.attempts + 1
     if attempts >= terms.most_attempts:
-        change = Change(start, InvitationState.FAILED, InvitationStep.TOO_MANY_ATTEMPTS, code=outcome.code)
+        change = StateChange(
+            start, InvitationState.FAILED, InvitationStep.TOO_MANY_ATTEMPTS, code=outcome.code
+        )
     else:
         due_at = now + timedelta(seconds=retry_seconds(attempts, terms.first_retry_seconds, chance))
-        change = Change(start, InvitationState.PENDING, InvitationStep.REFUSED_FOR_NOW, due_at, outcome.code)
+        change = StateChange(
+            start, InvitationState.PENDING, InvitationStep.REFUSED_FOR_NOW, due_at, outcome.code
+        )
     return replace(change, attempts=attempts)
 
 

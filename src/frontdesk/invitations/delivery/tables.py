@@ -18,7 +18,7 @@ invitation_events = Table(
     Index("ix_invitation_events_invitation_id_id", "invitation_id", "id"),
 )
 
-# One row per account that has batched invitations: its measured time (limits.py), and its present batch.
+# One row per account that has batched invitations: its measured time (hourly_window.py), and its present batch.
 delivery_windows = Table(
     "delivery_windows",
     metadata,
@@ -39,7 +39,7 @@ delivery_counts = Table(
     Column("sent", Integer, nullable=False),
 )
 
-# One row: the home that this database had when it last delivered, how often it did, and why delivery is held (home.py).
+# One row: the home that this database had when it last delivered, how often it did, and why delivery is held (hold.py).
 delivery_home = Table(
     "delivery_home",
     metadata,

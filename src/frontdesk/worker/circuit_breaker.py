@@ -5,13 +5,13 @@ import time
 from collections.abc import Callable
 
 from frontdesk.invitations.delivery import AttemptResult
-from frontdesk.worker.crew import JobResult
+from frontdesk.worker.connections import SendReport
 
 FIRST_SECONDS, LONGEST_SECONDS = 1.0, 60.0
 SILENT_FAILURES = 5  # broken connections in a row, with no reply about any letter between them
 
 
-class Pause:
+class CircuitBreaker:
     """A second after the first failure, doubling to a minute; then one message is tried before the others follow."""
 
     def __init__(self, chance: random.Random, monotonic: Callable[[], float] = time.monotonic) -> None:
@@ -32,7 +32,7 @@ class Pause:
             return room
         return min(room, 1) if self.seconds == 0 else 0
 
-    def hear(self, report: JobResult) -> None:
+    def hear(self, report: SendReport) -> None:
         if report.relay_down or report.silent:
             self._silent += 1
             if (report.relay_down or self._silent >= SILENT_FAILURES) and self.seconds == 0:

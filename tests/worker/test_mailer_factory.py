@@ -5,10 +5,10 @@ import pytest
 from frontdesk.config import Config, ConfigError, read_config
 from frontdesk.db import Database
 from frontdesk.errors import FrontdeskError
-from frontdesk.mail.memory import MemoryMailer
 from frontdesk.mail.smtp import SmtpMailer
 from frontdesk.mailbox import list_messages
-from frontdesk.worker.mailers import OnlyTo, make_mailer
+from frontdesk.worker.mailer_factory import AllowListMailer, make_mailer
+from tests.mail.memory import MemoryMailer
 from tests.mail.relay import letter
 
 RELAY = {"FRONTDESK_SMTP_URL": "smtps://user:secret@relay.example"}
@@ -44,7 +44,7 @@ def test_production_delivers_by_its_relay_and_not_at_all_without_one(db: Databas
 
 def test_only_those_who_were_named_are_mailed_whatever_the_case() -> None:
     relay, caught = MemoryMailer(), MemoryMailer()
-    conversation = OnlyTo(("qa@example.com", "@test.example"), relay, caught).open()
+    conversation = AllowListMailer(("qa@example.com", "@test.example"), relay, caught).open()
     for address in ("QA@example.com", "any@test.example", "real@example.com", "qa@example.com.evil.example"):
         conversation.offer(letter(recipient=address))
         conversation.finish()

@@ -3,32 +3,32 @@
 import threading
 from collections.abc import Callable
 
-from frontdesk.mail import Conversation, Letter
+from frontdesk.mail.model import MailMessage, MailSession
 
 # Told the step ("offer" or "finish") and the letter; raises Refused or Lost to be a relay with a fault.
-Verdict = Callable[[str, Letter], None]
+FaultInjector = Callable[[str, MailMessage], None]
 
 
 class MemoryMailer:
     """`letters` are those it has accepted, in order. `keep` false only counts them."""
 
-    def __init__(self, verdict: Verdict | None = None, *, keep: bool = True) -> None:
-        self.letters: list[Letter] = []
+    def __init__(self, verdict: FaultInjector | None = None, *, keep: bool = True) -> None:
+        self.letters: list[MailMessage] = []
         self.accepted = 0
         self.verdict = verdict
         self.keep = keep
         self.lock = threading.Lock()
 
-    def open(self) -> Conversation:
+    def open(self) -> MailSession:
         return _MemoryConversation(self)
 
 
 class _MemoryConversation:
     def __init__(self, mailer: MemoryMailer) -> None:
         self._mailer = mailer
-        self._letter: Letter | None = None
+        self._letter: MailMessage | None = None
 
-    def offer(self, letter: Letter) -> None:
+    def offer(self, letter: MailMessage) -> None:
         if self._mailer.verdict is not None:
             self._mailer.verdict("offer", letter)
         self._letter = letter

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from queue import Empty, PriorityQueue, SimpleQueue
 
-from frontdesk.invitations.delivery import AttemptResult, Claimed
-from frontdesk.mail import Conversation, Letter, Lost, Mailer, RelayRefused
+from frontdesk.invitations.delivery import AttemptResult, ClaimedInvitation
+from frontdesk.mail.model import AnswerLost, Mailer, MailMessage, MailSession, RelayRefused
 
 IDLE_SECONDS = 10.0  # a connection that nobody needs for so long is closed
 _LAST = 9  # the rank that is behind every job's
 
 
 @dataclass(slots=True)
-class Job:
+class SendJob:
     """One letter to send. Smaller `rank` goes first. `until`: after that (monotonic) another worker may have it.
 
     The gate gives leave for DATA, up to a moment, or refuses it: `may_leave` once it was given, `let_go` when the job was
@@ -22,8 +22,10 @@ class Job:
     """
 
     rank: tuple[int, int]
-    claimed: Claimed
-    write: Callable[[], Letter | None]  # the letter; None when it can't be written. Runs beside the commits
+    claimed: ClaimedInvitation
+    write: Callable[
+        [], MailMessage | None
+    ]  # the letter; None when it can't be written. Runs beside the commits
     until: float
     gate: SimpleQueue[float | None] = field(default_factory=SimpleQueue)
     may_leave: bool = False
@@ -31,14 +33,14 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class JobResult:
+class SendReport:
     """What a connection says of its job: ready for DATA (`kind` None), or done with it.
 
     `relay_down` says that the failure was not this letter's, `stage` and `cause` where and how the relay failed; `offered`
     that DATA had been allowed.
     """
 
-    job: Job
+    job: SendJob
     kind: AttemptResult | None = None
     code: int | None = None
     offered: bool = False
@@ -53,16 +55,16 @@ class ConnectionPool:
     """Up to `size` connections, opened as they are needed. Jobs go in by `take`, reports come out of `reports`."""
 
     def __init__(self, mailer: Mailer, size: int, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self.reports: SimpleQueue[JobResult | None] = SimpleQueue()
+        self.reports: SimpleQueue[SendReport | None] = SimpleQueue()
         self._mailer = mailer
         self._size = size
         self._monotonic = monotonic
-        self._jobs: PriorityQueue[tuple[tuple[int, int], Job | None]] = PriorityQueue()
+        self._jobs: PriorityQueue[tuple[tuple[int, int], SendJob | None]] = PriorityQueue()
         self._threads: list[threading.Thread] = []
         self._idle = 0
         self._lock = threading.Lock()
 
-    def take(self, job: Job) -> None:
+    def take(self, job: SendJob) -> None:
         self._jobs.put((job.rank, job))
         with self._lock:
             if self._jobs.qsize() > self._idle and len(self._threads) < self._size:
@@ -71,9 +73,9 @@ class ConnectionPool:
                 self._threads.append(thread)
                 thread.start()
 
-    def give_back(self) -> list[Job]:
+    def give_back(self) -> list[SendJob]:
         """The jobs that no connection has begun with."""
-        jobs: list[Job] = []
+        jobs: list[SendJob] = []
         while True:
             try:
                 _, job = self._jobs.get_nowait()
@@ -108,14 +110,14 @@ class ConnectionPool:
             self._do(conversation, job)
         conversation.close()
 
-    def _do(self, conversation: Conversation, job: Job) -> None:
+    def _do(self, conversation: MailSession, job: SendJob) -> None:
         if self._monotonic() > job.until:
-            self.reports.put(JobResult(job, AttemptResult.NOT_TRIED))
+            self.reports.put(SendReport(job, AttemptResult.NOT_TRIED))
             return
         try:
             letter = job.write()
             if letter is None:
-                self.reports.put(JobResult(job, AttemptResult.NOT_WRITABLE))
+                self.reports.put(SendReport(job, AttemptResult.NOT_WRITABLE))
                 return
             conversation.offer(letter)
         except RelayRefused as refused:
@@ -124,33 +126,33 @@ class ConnectionPool:
         except Exception as error:  # noqa: BLE001 - must not take the connection along; nothing was sent
             conversation.close()
             self.reports.put(
-                JobResult(job, AttemptResult.REFUSED_FOR_NOW, silent=True, error=type(error).__name__)
+                SendReport(job, AttemptResult.REFUSED_FOR_NOW, silent=True, error=type(error).__name__)
             )
             return
-        self.reports.put(JobResult(job))
+        self.reports.put(SendReport(job))
         # The answer comes after the commit of `offered`. A process that was stopped past its lease sends nothing.
         until = job.gate.get()
         if until is None or self._monotonic() > until:
             conversation.abandon()
-            self.reports.put(JobResult(job, AttemptResult.NOT_TRIED, offered=True))
+            self.reports.put(SendReport(job, AttemptResult.NOT_TRIED, offered=True))
             return
         self.reports.put(self._finish(conversation, job))
 
-    def _finish(self, conversation: Conversation, job: Job) -> JobResult:
+    def _finish(self, conversation: MailSession, job: SendJob) -> SendReport:
         try:
-            return JobResult(job, AttemptResult.ACCEPTED, conversation.finish(), offered=True)
+            return SendReport(job, AttemptResult.ACCEPTED, conversation.finish(), offered=True)
         except RelayRefused as refused:
             return _refusal(job, refused, offered=True)
-        except Lost:
-            return JobResult(job, AttemptResult.LOST, offered=True)
+        except AnswerLost:
+            return SendReport(job, AttemptResult.LOST, offered=True)
         except Exception as error:  # noqa: BLE001 - whatever it was, the letter may have been taken
-            return JobResult(job, AttemptResult.LOST, offered=True, error=type(error).__name__)
+            return SendReport(job, AttemptResult.LOST, offered=True, error=type(error).__name__)
 
 
-def _refusal(job: Job, refused: RelayRefused, *, offered: bool) -> JobResult:
+def _refusal(job: SendJob, refused: RelayRefused, *, offered: bool) -> SendReport:
     if not refused.of_this_letter:
         kind = AttemptResult.PUT_ASIDE if refused.after_sender else AttemptResult.NOT_TRIED
-        down = JobResult(job, kind, refused.code, offered, relay_down=True)
+        down = SendReport(job, kind, refused.code, offered, relay_down=True)
         return replace(down, stage=refused.stage, cause=refused.cause)
     kind = AttemptResult.REFUSED if refused.permanent else AttemptResult.REFUSED_FOR_NOW
-    return JobResult(job, kind, refused.code, offered, silent=refused.code is None and not refused.permanent)
+    return SendReport(job, kind, refused.code, offered, silent=refused.code is None and not refused.permanent)

@@ -26,18 +26,18 @@ from frontdesk.invitations.delivery import (
     AttemptOutcome,
     AttemptResult,
     ClaimCursor,
-    Claimed,
-    Meter,
+    ClaimedInvitation,
+    DeliveryPolicy,
+    HourlyWindows,
     OutcomePolicy,
-    Terms,
 )
 from frontdesk.invitations.letters import InvitationLetter
 from frontdesk.invitations.message import Gathered, compose, gather
 from frontdesk.invitations.reports import heed_early_reports
-from frontdesk.mail import Letter, Mailer
-from frontdesk.worker.crew import ConnectionPool, Job, JobResult
-from frontdesk.worker.log import Log
-from frontdesk.worker.pause import Pause
+from frontdesk.mail.model import Mailer, MailMessage
+from frontdesk.worker.circuit_breaker import CircuitBreaker
+from frontdesk.worker.connections import ConnectionPool, SendJob, SendReport
+from frontdesk.worker.log import WorkerLog
 
 POLL_SECONDS = 0.2
 LAPSE_SECONDS = 1.0
@@ -60,7 +60,7 @@ class Compose(Protocol):
 
     def __call__(
         self, letter: InvitationLetter, gathered: Gathered, /, *, base_url: str, mail_from: str
-    ) -> Letter: ...
+    ) -> MailMessage: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +77,14 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
+class WorkerOptions:
     """What a test or a benchmark sets otherwise than the settings say."""
 
     pace: Pace | None = None
-    terms: Terms | None = None
+    terms: DeliveryPolicy | None = None
     time_of: Time = database_time
-    meter: Meter = field(default_factory=Meter)
-    log: Log = field(default_factory=Log)
+    meter: HourlyWindows = field(default_factory=HourlyWindows)
+    log: WorkerLog = field(default_factory=WorkerLog)
     seed: int | None = None
     compose: Compose = compose
 
@@ -93,16 +93,18 @@ class Setup:
 class Books:
     """What the worker has in hand, and what has been reported and not yet been committed."""
 
-    in_hand: dict[int, Job] = field(default_factory=dict)
-    ready: list[Job] = field(default_factory=list)
+    in_hand: dict[int, SendJob] = field(default_factory=dict)
+    ready: list[SendJob] = field(default_factory=list)
     outcomes: list[AttemptOutcome] = field(default_factory=list)
 
 
-class Worker:
+class DeliveryWorker:
     """Delivers the invitations of one database through one mailer, beside any number of other workers."""
 
-    def __init__(self, config: Config, db: Database, mailer: Mailer, setup: Setup | None = None) -> None:
-        setup = setup or Setup()
+    def __init__(
+        self, config: Config, db: Database, mailer: Mailer, setup: WorkerOptions | None = None
+    ) -> None:
+        setup = setup or WorkerOptions()
         self._config = config
         self._db = db
         self._pace = setup.pace or Pace(config.smtp_connections)
@@ -114,7 +116,7 @@ class Worker:
         self._chance = random.Random(setup.seed)  # noqa: S311 - jitter
         self._crew = ConnectionPool(mailer, self._pace.connections)
         self._rota = ClaimCursor()
-        self._pause = Pause(self._chance)
+        self._pause = CircuitBreaker(self._chance)
         self._books = Books()
         self._count = 0
         self._lapsed_at = float("-inf")
@@ -188,7 +190,7 @@ class Worker:
             return True
         return steps.work_waits(tx, meter=self._meter, rota=self._rota, now=now)
 
-    def _claim_in(self, tx: Tx, room: int) -> tuple[list[Claimed], Gathered]:
+    def _claim_in(self, tx: Tx, room: int) -> tuple[list[ClaimedInvitation], Gathered]:
         now = self._time_of(tx)
         unclear = steps.lapse(tx, terms=self._terms, meter=self._meter, now=now)
         if unclear:
@@ -203,15 +205,15 @@ class Worker:
         letters = [one.letter for one in claimed]
         return claimed, gather(tx, letters, link_secret=self._config.link_secret, now=now)
 
-    def _start(self, one: Claimed, gathered: Gathered) -> None:
+    def _start(self, one: ClaimedInvitation, gathered: Gathered) -> None:
         self._count += 1
         rank = (0 if one.delivery is Delivery.IMMEDIATE else 1, self._count)
         until = time.monotonic() + self._terms.lease_seconds
-        job = Job(rank, one, partial(self._written, one, gathered), until)
+        job = SendJob(rank, one, partial(self._written, one, gathered), until)
         self._books.in_hand[one.id] = job
         self._crew.take(job)
 
-    def _written(self, one: Claimed, gathered: Gathered) -> Letter | None:
+    def _written(self, one: ClaimedInvitation, gathered: Gathered) -> MailMessage | None:
         try:
             return self._compose(
                 one.letter, gathered, base_url=self._config.base_url, mail_from=self._config.mail_from
@@ -250,8 +252,8 @@ class Worker:
         for job in jobs:
             job.until = self._renewed_at + self._terms.lease_seconds
 
-    def _reports(self, seconds: float) -> list[JobResult]:
-        reports: list[JobResult] = []
+    def _reports(self, seconds: float) -> list[SendReport]:
+        reports: list[SendReport] = []
         patience = 0.0 if self._books.ready or self._books.outcomes else seconds
         while True:
             try:
@@ -263,7 +265,7 @@ class Worker:
             reports.append(report)
             patience = GATHER_SECONDS
 
-    def _enter(self, report: JobResult) -> None:
+    def _enter(self, report: SendReport) -> None:
         if report.job.let_go:
             report.job.gate.put(None)
             return
@@ -310,8 +312,8 @@ class Worker:
         self._log.count(outcomes)
 
     def _commit_in(
-        self, tx: Tx, ready: Sequence[Job], outcomes: Sequence[AttemptOutcome]
-    ) -> tuple[set[int], steps.Mark | None]:
+        self, tx: Tx, ready: Sequence[SendJob], outcomes: Sequence[AttemptOutcome]
+    ) -> tuple[set[int], steps.DeliveryMark | None]:
         now = self._time_of(tx)
         judge = OutcomePolicy(self._terms, self._meter, self._chance)
         answer = steps.offer_and_settle(tx, [job.claimed for job in ready], outcomes, judge, now=now)
@@ -326,8 +328,8 @@ def _may_have_left(outcome: AttemptOutcome) -> bool:
     return outcome.kind in _MAY_HAVE_LEFT or outcome.one.losses > 0
 
 
-def terms_of(config: Config) -> Terms:
-    return Terms(
+def terms_of(config: Config) -> DeliveryPolicy:
+    return DeliveryPolicy(
         message_domain=config.host_name or "localhost",
         ambiguous_hold_seconds=config.ambiguous_hold_hours * 3600.0,
         resend_ambiguous=config.ambiguous_resend,

@@ -4,7 +4,7 @@ from frontdesk.clock import system_clock
 from frontdesk.config import Config, Environment
 from frontdesk.db import Database
 from frontdesk.errors import FrontdeskError
-from frontdesk.mail import Conversation, Letter, Mailer
+from frontdesk.mail.model import Mailer, MailMessage, MailSession
 from frontdesk.mail.smtp import SmtpMailer
 from frontdesk.mailbox import catcher
 
@@ -21,10 +21,10 @@ def make_mailer(config: Config, db: Database) -> Mailer:
             raise FrontdeskError("The links in invitations could be guessed: set FRONTDESK_LINK_SECRET.")
         return relay
     catching = catcher(db, system_clock)
-    return catching if relay is None else OnlyTo(config.sandbox_recipients, relay, catching)
+    return catching if relay is None else AllowListMailer(config.sandbox_recipients, relay, catching)
 
 
-class OnlyTo:
+class AllowListMailer:
     """Sends to the allowed addresses and `@domains`, catches what goes to anybody else."""
 
     def __init__(self, allowed: tuple[str, ...], relay: Mailer, catcher: Mailer) -> None:
@@ -32,18 +32,18 @@ class OnlyTo:
         self._relay = relay
         self._catcher = catcher
 
-    def open(self) -> Conversation:
-        return _Parted(self._allowed, self._relay.open(), self._catcher.open())
+    def open(self) -> MailSession:
+        return _AllowListSession(self._allowed, self._relay.open(), self._catcher.open())
 
 
-class _Parted:
-    def __init__(self, allowed: tuple[str, ...], relay: Conversation, catcher: Conversation) -> None:
+class _AllowListSession:
+    def __init__(self, allowed: tuple[str, ...], relay: MailSession, catcher: MailSession) -> None:
         self._allowed = allowed
         self._relay = relay
         self._catcher = catcher
         self._present = catcher
 
-    def offer(self, letter: Letter) -> None:
+    def offer(self, letter: MailMessage) -> None:
         address = letter.recipient.lower()
         may = address in self._allowed or f"@{address.rpartition('@')[2]}" in self._allowed
         self._present = self._relay if may else self._catcher

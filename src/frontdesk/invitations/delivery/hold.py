@@ -86,7 +86,7 @@ def release(tx: Tx) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class DeliveryMark:
     """What has to be noted outside the database before the mails that a commit allowed may leave."""
 
     path: Path
@@ -96,7 +96,7 @@ class Mark:
         raise_mark(self.path, self.count)
 
 
-def count_offer(tx: Tx) -> Mark | None:
+def count_offer(tx: Tx) -> DeliveryMark | None:
     """Count a commit after which mail leaves (SQLite; PostgreSQL's identity tells enough)."""
     path = mark_path(tx)
-    return None if path is None else Mark(path, store.count_offers(tx))
+    return None if path is None else DeliveryMark(path, store.count_offers(tx))

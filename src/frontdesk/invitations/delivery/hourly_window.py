@@ -31,7 +31,7 @@ _SECOND = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class BatchLimits:
     """The account's agreement: `batch_size` every `batch_interval_seconds`, at most `hourly_limit` in any window."""
 
     batch_size: int
@@ -40,7 +40,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class HourlyWindow:
     """An account's measured time and its present batch, as they are in the database."""
 
     account_id: int
@@ -61,7 +61,7 @@ class _Look:
     last: float  # when the window was last looked at
 
 
-class Meter:
+class HourlyWindows:
     """One worker's measure of time, over all accounts. `monotonic` is this process's; `window_seconds` is an hour."""
 
     def __init__(
@@ -89,7 +89,7 @@ class Meter:
         for account_id, version in store.window_versions(tx).items():
             self._see(account_id, version, now)
 
-    def lock(self, tx: Tx, account_id: int, wall: datetime, *, wait: bool) -> Window | None:
+    def lock(self, tx: Tx, account_id: int, wall: datetime, *, wait: bool) -> HourlyWindow | None:
         """The account's window with its time brought up to now, locked. None when another worker has it (`wait` false)."""
         row = store.lock_window(tx, account_id, wait=wait)
         if row is None:
@@ -99,12 +99,12 @@ class Meter:
             return None
         return self._brought_up(row, wall)
 
-    def save(self, tx: Tx, window: Window) -> None:
+    def save(self, tx: Tx, window: HourlyWindow) -> None:
         """Write the window that `lock` gave; from here on time is measured from it."""
         store.save_window(tx, window.row())
         self._saved(window)
 
-    def used(self, tx: Tx, window: Window) -> int:
+    def used(self, tx: Tx, window: HourlyWindow) -> int:
         """The places taken: what is in hand, and what left within the window."""
         since_slice = self.oldest_slice(window.measured_us)
         return store.count_used(tx, window.account_id, since_slice=since_slice)
@@ -140,19 +140,19 @@ class Meter:
         """How long until a slice no longer counts."""
         return ((slice_ + 1) * self._slice_us + self._window_us - measured_us) / _SECOND
 
-    def _brought_up(self, row: Mapping[str, Any], wall: datetime) -> Window:
-        window = Window(**row)
+    def _brought_up(self, row: Mapping[str, Any], wall: datetime) -> HourlyWindow:
+        window = HourlyWindow(**row)
         now = self._monotonic()
         passed = min((wall - window.wall_at).total_seconds(), self._seen_pass(window, now))
         self._see(window.account_id, window.version, now)
         measured = window.measured_us + int(max(0.0, passed) * _SECOND)
         return replace(window, measured_us=measured, wall_at=wall, version=window.version + 1)
 
-    def _saved(self, window: Window) -> None:
+    def _saved(self, window: HourlyWindow) -> None:
         now = self._monotonic()
         self._looks[window.account_id] = _Look(window.version, now, now)
 
-    def _seen_pass(self, window: Window, now: float) -> float:
+    def _seen_pass(self, window: HourlyWindow, now: float) -> float:
         """The seconds that this process knows to have passed at most since the window was written."""
         look = self._looks.get(window.account_id)
         if look is None:
@@ -175,11 +175,11 @@ class MailAllowance:
     """How many may be claimed now; when none may, `retry_seconds` says when to ask again."""
 
     count: int
-    window: Window
+    window: HourlyWindow
     retry_seconds: float = 0.0
 
 
-def allowance(window: Window, limits: Limits, *, used: int) -> MailAllowance:
+def allowance(window: HourlyWindow, limits: BatchLimits, *, used: int) -> MailAllowance:
     """Pure: the batch that is open (a new one when the interval has passed), within what the window leaves."""
     interval_us = int(limits.batch_interval_seconds * _SECOND)
     if window.batch_us is None or window.measured_us - window.batch_us >= interval_us:
@@ -194,6 +194,6 @@ def allowance(window: Window, limits: Limits, *, used: int) -> MailAllowance:
     return MailAllowance(0, window, max(0.05, until_batch))
 
 
-def after(window: Window, claimed: int) -> Window:
+def after(window: HourlyWindow, claimed: int) -> HourlyWindow:
     """The window once that many of its batch have been claimed."""
     return replace(window, batch_left=window.batch_left - claimed)
