@@ -27,7 +27,8 @@ from frontdesk.clock import stored_time, system_clock
 from frontdesk.config import Config, Uniqueness, read_config
 from frontdesk.db import Database, Tx, open_database
 from frontdesk.db.migrate import upgrade
-from frontdesk.eligibility import Submission, enrol, find_expired, parse_member
+from frontdesk.eligibility import enrol, find_expired, parse_member
+from frontdesk.eligibility.model import Submission
 from frontdesk.invitations.delivery import ClaimCursor, DeliveryClaim, HourlyWindows, claim
 from frontdesk.invitations.letters import InvitationLetter
 from frontdesk.invitations.message import Gathered

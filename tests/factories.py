@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from frontdesk import access, plans, queues
-from frontdesk.access.scopes import Scope
+from frontdesk.access.model import Scope
 from frontdesk.db import Database
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)

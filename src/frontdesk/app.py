@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 from prometheus_client import CollectorRegistry
 
-from frontdesk.access.limits import RequestLimits
-from frontdesk.access.tokens import Caller, TokenCheck, find_caller
+from frontdesk.access.model import Caller
+from frontdesk.access.request_limits import RequestLimits
+from frontdesk.access.tokens import TokenCheck, find_caller
 from frontdesk.clock import Clock, system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database
@@ -19,7 +20,8 @@ from frontdesk.db.shared_reads import SharedReads
 from frontdesk.db.wire import WireDatabase, evented
 from frontdesk.db.writers import Writers
 from frontdesk.deadlines import Deadlines
-from frontdesk.eligibility import Enrolled, Submission, enrol
+from frontdesk.eligibility import enrol
+from frontdesk.eligibility.model import Enrolled, Submission
 from frontdesk.queues import QueueSnapshots, queue_rules
 
 # Writers wait for each other, and for locks; whoever only reads must not stand in line behind them.

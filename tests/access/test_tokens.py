@@ -8,9 +8,10 @@ from datetime import timedelta
 import pytest
 
 from frontdesk import access
+from frontdesk.access.model import Caller, Scope
 from frontdesk.access.secrets import digest
 from frontdesk.access.tables import access_tokens
-from frontdesk.access.tokens import CACHE_SIZE, LIFETIME_SECONDS, Caller, TokenCheck, find_caller
+from frontdesk.access.tokens import CACHE_SIZE, LIFETIME_SECONDS, TokenCheck, find_caller
 from frontdesk.db import Database
 from frontdesk.errors import Unauthorized
 from tests.conftest import SetClock
@@ -155,7 +156,7 @@ def test_an_issued_token_names_its_account_client_and_scopes_for_two_hours(
     caller = db.ask(lambda tx: find_caller(tx, digest(customer.token)))
     assert caller is not None
     assert (caller.account_id, caller.client_id) == (customer.account_id, customer.client_id)
-    assert caller.scopes == set(access.Scope) - {access.Scope.OPERATOR}
+    assert caller.scopes == set(Scope) - {Scope.OPERATOR}
     assert caller.expires_at == NOW + timedelta(seconds=7200)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from frontdesk.access.scopes import Scope
+from frontdesk.access.model import Scope
 from frontdesk.api.routes import ENDPOINTS, PAGES
 from frontdesk.db import Database
 from frontdesk.operator.routes import ENDPOINTS as OPERATORS

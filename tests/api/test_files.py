@@ -4,7 +4,7 @@ import gzip
 from collections.abc import Iterator
 from typing import Any
 
-from frontdesk.access.scopes import Scope
+from frontdesk.access.model import Scope
 from frontdesk.audit import list_entries
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database

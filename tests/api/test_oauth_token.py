@@ -9,7 +9,7 @@ from urllib.parse import quote_plus, urlencode
 import pytest
 
 from frontdesk import access
-from frontdesk.access import Scope
+from frontdesk.access.model import Scope
 from frontdesk.db import Database
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer, make_customer

@@ -13,11 +13,11 @@ import pytest
 import schemathesis
 
 import frontdesk
-from frontdesk.access.scopes import Scope
+from frontdesk.access.model import Scope
 from frontdesk.api.openapi import openapi_document
 from frontdesk.api.openapi_files import FILE_PROBLEMS, REPORT_CODES
 from frontdesk.api.routes import ENDPOINTS
-from frontdesk.eligibility.parse import FAULT_CODES, WARNINGS
+from frontdesk.eligibility.model import FAULT_CODES, WARNINGS
 from frontdesk.invitations import Reason
 from frontdesk.web.problems import PROBLEMS
 from tests.conftest import Api

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import frontdesk
-from frontdesk.access.scopes import Scope
+from frontdesk.access.model import Scope
 from frontdesk.api.openapi_examples import DETAILS, INVALID, MEMBER, MEMBER_CHANGE, PLAN_PATCH
 from frontdesk.api.openapi_file_examples import CSV, MEMBERS_MISSING, UNREADABLE, uploads
 from frontdesk.db import Database

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from frontdesk import audit, plans, queues
-from frontdesk.access.scopes import Scope
+from frontdesk.access.model import Scope
 from frontdesk.db import Database
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer, make_customer

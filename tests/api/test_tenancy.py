@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from frontdesk.access.scopes import Scope
+from frontdesk.access.model import Scope
 from frontdesk.api.openapi_file_examples import CSV
 from frontdesk.api.routes import ENDPOINTS
 from frontdesk.db import Database

@@ -4,7 +4,8 @@ from typer.testing import CliRunner
 
 from frontdesk.cli.app import app
 from frontdesk.config import Uniqueness
-from frontdesk.eligibility import Submission, enrol, parse_member
+from frontdesk.eligibility import enrol, parse_member
+from frontdesk.eligibility.model import Submission
 from frontdesk.invitations.links import give_tokens
 from tests.cli.conftest import CommandLine
 from tests.factories import NOW, make_customer, member_body

@@ -8,7 +8,8 @@ from sqlalchemy import update
 
 from frontdesk.clock import system_clock
 from frontdesk.config import Uniqueness, read_config
-from frontdesk.eligibility import Submission, enrol, parse_member
+from frontdesk.eligibility import enrol, parse_member
+from frontdesk.eligibility.model import Submission
 from frontdesk.invitations import set_deliverability
 from frontdesk.invitations.tables import invitations
 from frontdesk.mail.model import AnswerLost, MailMessage

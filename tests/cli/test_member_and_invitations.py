@@ -4,7 +4,8 @@ from typing import Any
 import pytest
 
 from frontdesk.config import Uniqueness
-from frontdesk.eligibility import Enrolled, Submission, enrol, parse_member
+from frontdesk.eligibility import enrol, parse_member
+from frontdesk.eligibility.model import Enrolled, Submission
 from tests.cli.conftest import CommandLine
 
 NEW = {

@@ -10,7 +10,8 @@ from typing import Any
 from frontdesk.app import App
 from frontdesk.config import read_config
 from frontdesk.db import Database, open_database
-from frontdesk.eligibility import Enrolled, Submission, parse_member
+from frontdesk.eligibility import parse_member
+from frontdesk.eligibility.model import Enrolled, Submission
 from frontdesk.errors import Invalid
 from tests.conftest import SetClock, emptied
 from tests.factories import Customer, make_customer, member_body

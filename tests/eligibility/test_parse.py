@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from frontdesk.eligibility import parse_member
 from frontdesk.eligibility.fields import FIELDS
-from frontdesk.eligibility.parse import FAULT_CODES, WARNINGS, MemberRecord
+from frontdesk.eligibility.model import FAULT_CODES, WARNINGS, MemberRecord
 from frontdesk.eligibility.values import _PLAIN_EMAIL
 from frontdesk.errors import Malformed
 from frontdesk.web.json_body import parse_json_object

@@ -11,7 +11,8 @@ from frontdesk.config import Config, Uniqueness, read_config
 from frontdesk.db import Database
 from frontdesk.db.checks import problems
 from frontdesk.db.migrate import downgrade, upgrade
-from frontdesk.eligibility import Submission, enrol, find_members, installed_uniqueness, parse_member
+from frontdesk.eligibility import enrol, find_members, parse_member
+from frontdesk.eligibility.model import Submission
 from tests.conftest import Api
 from tests.factories import Customer, make_customer, member_body
 
@@ -27,6 +28,10 @@ def config(database_url: str) -> Config:
 @pytest.fixture
 def other(db: Database) -> Customer:
     return make_customer(db, name="Other")
+
+
+def installed_uniqueness(db: Database) -> str:
+    return str(db.ask(lambda tx: tx.exec_driver_sql("SELECT uniqueness FROM installation").scalar()))
 
 
 def path_of(customer: Customer) -> str:
@@ -124,12 +129,12 @@ def test_the_first_migration_writes_the_setting_down_and_another_one_is_refused(
     downgrade(db, "base")
     try:
         upgrade(db, uniqueness="account")
-        assert db.ask(installed_uniqueness) == "account"
+        assert installed_uniqueness(db) == "account"
         assert problems(db, config) == []
         [problem] = problems(db, read_config({"FRONTDESK_DATABASE_URL": database_url}))
         assert "FRONTDESK_UNIQUENESS=account" in problem.mend
         assert upgrade(db, uniqueness="service") == []
-        assert db.ask(installed_uniqueness) == "account"
+        assert installed_uniqueness(db) == "account"
     finally:
         downgrade(db, "base")
         upgrade(db)

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self
 
-from frontdesk.access.scopes import Scope
+from frontdesk.access.model import Scope
 from frontdesk.clock import system_clock
 from frontdesk.db import Database
 from frontdesk.queues import rebuild

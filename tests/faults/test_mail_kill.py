@@ -14,7 +14,8 @@ import pytest
 from frontdesk.clock import system_clock
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database
-from frontdesk.eligibility import Submission, enrol, parse_member
+from frontdesk.eligibility import enrol, parse_member
+from frontdesk.eligibility.model import Submission
 from frontdesk.invitations import InvitationState, InvitationStep, delivery, list_invitations
 from tests.factories import Customer, make_customer, member_body
 from tests.faults.callers import LONG

@@ -13,7 +13,8 @@ from frontdesk import invitations
 from frontdesk.clock import system_clock
 from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import Database, Tx
-from frontdesk.eligibility import Submission, enrol, find_expired, parse_member
+from frontdesk.eligibility import enrol, find_expired, parse_member
+from frontdesk.eligibility.model import Submission
 from frontdesk.invitations.delivery import (
     AttemptOutcome,
     AttemptResult,

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from frontdesk.config import Uniqueness
-from frontdesk.eligibility import Submission, enrol, parse_member
+from frontdesk.eligibility import enrol, parse_member
+from frontdesk.eligibility.model import Submission
 from frontdesk.files import EligibilityFile, WrongState, approve_file, cancel_file
 from frontdesk.files.chunks import write_chunk
 from tests.conftest import SetClock

@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from frontdesk.access.scopes import Scope
+from frontdesk.access.model import Scope
 from frontdesk.db import Database
 from frontdesk.queues import EncounterState, EventType
 from frontdesk.queues.encounters import _STEPS

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from frontdesk.access.scopes import Scope
+from frontdesk.access.model import Scope
 from frontdesk.db import Database
 from frontdesk.invitations.states import InvitationState
 from tests.conftest import Api

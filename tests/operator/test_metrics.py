@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from frontdesk.access.scopes import Scope
+from frontdesk.access.model import Scope
 from frontdesk.db import Database
 from frontdesk.errors import Unavailable
 from frontdesk.web.telemetry import Telemetry

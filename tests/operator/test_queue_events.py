@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from frontdesk.access.scopes import Scope
+from frontdesk.access.model import Scope
 from frontdesk.clock import wire_time
 from frontdesk.db import Database
 from frontdesk.operator.queue_events import BODY_LIMIT_BYTES

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from frontdesk.config import SETTINGS
-from frontdesk.eligibility import Outcome
+from frontdesk.eligibility.model import Outcome
 from frontdesk.files import FileState
 from frontdesk.invitations import TRANSITIONS, Delivery, InvitationState
 from tests.conftest import Api

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import typer.main
 
-from frontdesk.access.scopes import Scope
+from frontdesk.access.model import Scope
 from frontdesk.cli.app import app
 from frontdesk.db import Database
 from frontdesk.invitations.reports import Effect, ReportEvent

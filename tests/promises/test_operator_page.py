@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from frontdesk.access.scopes import Scope
+from frontdesk.access.model import Scope
 from frontdesk.api.openapi_examples import REQUEST_ID
 from frontdesk.api.routes import ENDPOINTS, PAGES
 from frontdesk.db import Database

@@ -10,7 +10,8 @@ import pytest
 from frontdesk import invitations
 from frontdesk.config import Config, Uniqueness
 from frontdesk.db import Database, Tx
-from frontdesk.eligibility import Enrolled, Submission, enrol, parse_member
+from frontdesk.eligibility import enrol, parse_member
+from frontdesk.eligibility.model import Enrolled, Submission
 from frontdesk.invitations.delivery import HourlyWindows
 from frontdesk.worker.delivery import DeliveryWorker, Pace, WorkerOptions, terms_of
 from frontdesk.worker.log import WorkerLog

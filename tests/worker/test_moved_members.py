@@ -1,8 +1,9 @@
 """A member that moves to another plan takes its invitation along: it waits for that plan, names it, and leads to it."""
 
 from frontdesk.config import Uniqueness
-from frontdesk.eligibility import Submission, enrol, parse_member
-from frontdesk.eligibility.restore import Undoing, restore
+from frontdesk.eligibility import enrol, parse_member
+from frontdesk.eligibility.model import Submission, UndoRequest
+from frontdesk.eligibility.restore import restore
 from frontdesk.plans import change_plan
 from tests.conftest import Api
 from tests.factories import member_body
@@ -74,7 +75,7 @@ def test_a_move_that_is_undone_takes_the_invitation_back(post: Post) -> None:
     first, second = post.customer.plan_ids
     post.enrol()
     move(post, 1, second)
-    undoing = Undoing("the move", "c", "undo", post.clock(), Uniqueness.SERVICE)
+    undoing = UndoRequest("the move", "c", "undo", post.clock(), Uniqueness.SERVICE)
     with post.db.write() as tx:
         restore(tx, [post.row()["member_id"]], undoing)
     assert post.row()["plan_id"] == first

@@ -1,24 +1,20 @@
-"""Accounts, API clients, their secrets and tokens, and how much a client may ask."""
+"""Accounts, API clients, their secrets and tokens, and how many requests a client may make."""
 
-from frontdesk.access.accounts import Account, create_account, get_account, list_accounts
-from frontdesk.access.authentication import authenticate_client, refuse_if_limited
-from frontdesk.access.clients import (
-    ApiClient,
+from frontdesk.access.accounts import (
+    create_account,
     create_client,
+    get_account,
     get_client,
+    list_accounts,
     list_clients,
     revoke_client,
     rotate_secret,
 )
-from frontdesk.access.scopes import Scope, parse_scopes, scope_text
-from frontdesk.access.tokens import LIFETIME_SECONDS, Caller, issue_token, revoke_token
+from frontdesk.access.authentication import authenticate_client, refuse_if_limited
+from frontdesk.access.tokens import LIFETIME_SECONDS, issue_token, revoke_token
 
 __all__ = [
     "LIFETIME_SECONDS",
-    "Account",
-    "ApiClient",
-    "Caller",
-    "Scope",
     "authenticate_client",
     "create_account",
     "create_client",
@@ -27,10 +23,8 @@ __all__ = [
     "issue_token",
     "list_accounts",
     "list_clients",
-    "parse_scopes",
     "refuse_if_limited",
     "revoke_client",
     "revoke_token",
     "rotate_secret",
-    "scope_text",
 ]

@@ -1,18 +1,19 @@
-"""Accounts: the customers whose plans and members these are."""
+"""Accounts and their API clients. The server makes each secret, shows it once, and keeps at most two alive for rotation."""
 
-from dataclasses import dataclass
+import re
+from collections.abc import Collection
 from datetime import datetime
 
 from frontdesk.access import store
+from frontdesk.access.model import Account, ApiClient, Scope, scope_text
+from frontdesk.access.secrets import digest, new_client_id, new_secret
 from frontdesk.db import Tx
 from frontdesk.errors import NotFound
 
+LIVE_SECRETS = 2
 
-@dataclass(frozen=True, slots=True)
-class Account:
-    id: int
-    name: str
-    created_at: datetime
+# An id of any other form can't be one of ours, and a database may not even take it (U+0000).
+_CLIENT_ID = re.compile(r"[!-~]{1,64}")
 
 
 def create_account(tx: Tx, *, name: str, now: datetime) -> Account:
@@ -20,12 +21,76 @@ def create_account(tx: Tx, *, name: str, now: datetime) -> Account:
 
 
 def list_accounts(tx: Tx) -> list[Account]:
-    return [Account(*row) for row in store.select_accounts(tx)]
+    return store.select_accounts(tx)
 
 
 def get_account(tx: Tx, account_id: int) -> Account:
     """Raises NotFound."""
-    rows = store.select_accounts(tx, account_id)
-    if not rows:
-        raise NotFound("There is no such account.")
-    return Account(*rows[0])
+    for account in store.select_accounts(tx, account_id):
+        return account
+    raise NotFound("There is no such account.")
+
+
+def create_client(
+    tx: Tx,
+    *,
+    account_id: int,
+    name: str,
+    scopes: Collection[Scope],
+    requests_per_minute: int | None,
+    now: datetime,
+) -> tuple[ApiClient, str]:
+    """The new client and its secret, which can't be read again. Raises NotFound for an unknown account."""
+    get_account(tx, account_id)
+    client = store.insert_client(
+        tx,
+        account_id=account_id,
+        client_id=new_client_id(),
+        name=name,
+        scopes=scope_text(scopes),
+        requests_per_minute=requests_per_minute,
+        created_at=now,
+        revoked_at=None,
+    )
+    return client, _add_secret(tx, client, now=now)
+
+
+def list_clients(tx: Tx, account_id: int | None = None) -> list[ApiClient]:
+    return store.select_clients(tx, account_id=account_id)
+
+
+def find_client(tx: Tx, client_id: str) -> ApiClient | None:
+    found = store.select_clients(tx, client_id=client_id) if _CLIENT_ID.fullmatch(client_id) else []
+    return found[0] if found else None
+
+
+def get_client(tx: Tx, client_id: str) -> ApiClient:
+    """Raises NotFound."""
+    client = find_client(tx, client_id)
+    if client is None:
+        raise NotFound("There is no such API client.")
+    return client
+
+
+def rotate_secret(tx: Tx, client_id: str, *, now: datetime) -> str:
+    """A second secret beside the newest one; an older one stops working now. Raises NotFound."""
+    # Without the lock, rotations at the same time would leave more than two secrets alive.
+    store.lock_client(tx, get_client(tx, client_id).id)
+    client = get_client(tx, client_id)
+    if client.revoked_at is not None:
+        raise NotFound("There is no such API client.")
+    store.revoke_secrets(tx, client.id, keep_newest=LIVE_SECRETS - 1, now=now)
+    return _add_secret(tx, client, now=now)
+
+
+def revoke_client(tx: Tx, client_id: str, *, now: datetime) -> ApiClient:
+    """End the client, its secrets and its tokens; in force in every process within 5 s. Raises NotFound."""
+    client = get_client(tx, client_id)
+    store.revoke_client(tx, client.id, now=now)
+    return get_client(tx, client_id)
+
+
+def _add_secret(tx: Tx, client: ApiClient, *, now: datetime) -> str:
+    secret = new_secret()
+    store.insert_secret(tx, client.id, secret_hash=digest(secret), now=now)
+    return secret

@@ -16,7 +16,8 @@ from datetime import datetime, timedelta
 from ipaddress import IPv6Address, IPv6Network, ip_address
 
 from frontdesk.access import store
-from frontdesk.access.clients import ApiClient, find_client
+from frontdesk.access.accounts import find_client
+from frontdesk.access.model import ApiClient
 from frontdesk.access.secrets import digest
 from frontdesk.db import Tx
 from frontdesk.errors import RateLimited

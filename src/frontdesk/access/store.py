@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import delete, func, insert, select, update
 
+from frontdesk.access.model import Account, ApiClient, parse_scopes
 from frontdesk.access.tables import (
     access_tokens,
     accounts,
@@ -16,8 +17,6 @@ from frontdesk.access.tables import (
 )
 from frontdesk.db import Tx
 
-ClientRow = Mapping[str, Any]
-
 _FAILURES_LOCK = 0x6C6F6769  # "logi": the first key of PostgreSQL's advisory locks on failed attempts
 
 
@@ -26,22 +25,27 @@ def insert_account(tx: Tx, name: str, *, now: datetime) -> int:
     return _new_id(result)
 
 
-def select_accounts(tx: Tx, account_id: int | None = None) -> list[Any]:
+def select_accounts(tx: Tx, account_id: int | None = None) -> list[Account]:
     query = select(accounts).order_by(accounts.c.id)
-    return list(tx.execute(query if account_id is None else query.where(accounts.c.id == account_id)))
+    rows = tx.execute(query if account_id is None else query.where(accounts.c.id == account_id))
+    return [Account(*row) for row in rows]
 
 
-def insert_client(tx: Tx, row: Mapping[str, object]) -> int:
-    return _new_id(tx.execute(insert(api_clients).values(**row)))
+def insert_client(tx: Tx, **row: Any) -> ApiClient:
+    return _client({"id": _new_id(tx.execute(insert(api_clients).values(**row))), **row})
 
 
-def select_clients(tx: Tx, *, account_id: int | None = None, client_id: str | None = None) -> list[ClientRow]:
+def select_clients(tx: Tx, *, account_id: int | None = None, client_id: str | None = None) -> list[ApiClient]:
     query = select(api_clients).order_by(api_clients.c.id)
     if account_id is not None:
         query = query.where(api_clients.c.account_id == account_id)
     if client_id is not None:
         query = query.where(api_clients.c.client_id == client_id)
-    return [dict(row) for row in tx.execute(query).mappings()]
+    return [_client(dict(row)) for row in tx.execute(query).mappings()]
+
+
+def _client(row: Mapping[str, Any]) -> ApiClient:
+    return ApiClient(**{**row, "scopes": parse_scopes(row["scopes"]) or frozenset()})
 
 
 def lock_client(tx: Tx, client: int) -> None:

@@ -2,13 +2,11 @@
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from time import monotonic
 
 from frontdesk.access import store
-from frontdesk.access.clients import ApiClient
-from frontdesk.access.scopes import Scope, granted, parse_scopes, scope_text
+from frontdesk.access.model import ApiClient, Caller, Scope, granted, parse_scopes, scope_text
 from frontdesk.access.secrets import digest, new_secret
 from frontdesk.clock import Clock
 from frontdesk.db import Tx
@@ -17,18 +15,6 @@ from frontdesk.errors import Unauthorized
 LIFETIME_SECONDS = 7200
 CACHE_SECONDS = 5  # how long a revoked token may still pass in another process (CONTRACT, Tokens)
 CACHE_SIZE = 10_000
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Who is asking: the account, the client's public id and what it may do (with what each scope stands for)."""
-
-    account_id: int
-    client_id: str
-    client: int
-    scopes: frozenset[Scope]
-    requests_per_minute: int | None
-    expires_at: datetime
 
 
 def issue_token(tx: Tx, client: ApiClient, scopes: frozenset[Scope], *, now: datetime) -> str:

@@ -7,6 +7,7 @@ from markupsafe import Markup
 
 from frontdesk import audit
 from frontdesk.app import App
+from frontdesk.audit.model import AuditEntry
 from frontdesk.db import Tx
 from frontdesk.db.races import write_alone
 from frontdesk.invitations.links import find_landing, find_unsubscriber, registration_link
@@ -67,7 +68,7 @@ def _unsubscribe(app: App, request: Request, tx: Tx, token: str) -> bool:
     found, now = find_unsubscriber(tx, token), app.clock()
     if found is None or not suppress(tx, found.address, SuppressionReason.UNSUBSCRIBE, now=now):
         return False
-    entry = audit.AuditEntry(
+    entry = AuditEntry(
         action="suppression.added",
         actor="unsubscribe-link",
         request_id=request.request_id,

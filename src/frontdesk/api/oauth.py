@@ -6,15 +6,12 @@ from typing import Any, TypeVar
 
 from frontdesk.access import (
     LIFETIME_SECONDS,
-    ApiClient,
-    Scope,
     authenticate_client,
     issue_token,
-    parse_scopes,
     refuse_if_limited,
     revoke_token,
-    scope_text,
 )
+from frontdesk.access.model import ApiClient, Scope, parse_scopes, scope_text
 from frontdesk.api.oauth_form import OAuthError, invalid_client, read_credentials, read_form
 from frontdesk.app import App
 from frontdesk.db import Tx

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from frontdesk import __version__
-from frontdesk.access.scopes import Scope
+from frontdesk.access.model import Scope
 from frontdesk.api.openapi_files import file_operations, file_schemas
 from frontdesk.api.openapi_headers import HEADERS, IN_PLACE
 from frontdesk.api.openapi_operations import Operation, operations

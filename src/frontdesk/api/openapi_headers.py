@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from frontdesk.eligibility import Outcome
-from frontdesk.eligibility.parse import WARNINGS
+from frontdesk.eligibility.model import WARNINGS, Outcome
 from frontdesk.invitations import Reason
 
 Schema = dict[str, Any]

@@ -7,7 +7,7 @@ from frontdesk.api import openapi_examples as examples
 from frontdesk.api.openapi_headers import header_refs
 from frontdesk.api.openapi_problems import NO_STORE, oauth_errors
 from frontdesk.api.openapi_schemas import ref
-from frontdesk.eligibility.parse import FAULT_CODES
+from frontdesk.eligibility.model import FAULT_CODES
 
 Json = dict[str, Any]
 

@@ -5,7 +5,7 @@ from typing import Any
 from frontdesk.api.openapi_examples import DETAILS, DETAILS_OF, INVALID, REQUEST_ID
 from frontdesk.api.openapi_headers import HEADERS, OF_LIMITED_CLIENTS, header_refs
 from frontdesk.api.openapi_schemas import OAUTH_ERRORS, ref
-from frontdesk.eligibility.parse import FAULT_CODES
+from frontdesk.eligibility.model import FAULT_CODES
 from frontdesk.web.endpoint import Endpoint
 from frontdesk.web.problems import PROBLEMS
 

@@ -5,10 +5,9 @@ The eligible member's is made from the one table of fields. Bodies stay open to 
 
 from typing import Any
 
-from frontdesk.access.scopes import Scope
+from frontdesk.access.model import Scope
 from frontdesk.eligibility.fields import FIELDS, REQUIRED, Field
-from frontdesk.eligibility.member import ANSWERED
-from frontdesk.eligibility.parse import FAULT_CODES
+from frontdesk.eligibility.model import ANSWERED, FAULT_CODES
 from frontdesk.plans.patch import DESCRIPTION_LENGTH, NAME_LENGTH
 from frontdesk.web.problems import PROBLEMS
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from frontdesk import audit
 from frontdesk.api.plan_pages import Page, encode, plan_body, render, render_one
 from frontdesk.app import App
+from frontdesk.audit.model import AuditEntry
 from frontdesk.db import Tx
 from frontdesk.db.races import write_alone
 from frontdesk.errors import Conflict, Fault, Invalid
@@ -108,7 +109,7 @@ def _patched(tx: Tx, *, request: Request, before: Plan, patch: PlanPatch, now: d
         raise Invalid(faults)
     plan = change_plan(tx, caller.account_id, before.id, changes=patch.changes)
     if plan.version != before.version:
-        entry = audit.AuditEntry(
+        entry = AuditEntry(
             action="plan.changed",
             actor=caller.client_id,
             request_id=request.request_id,

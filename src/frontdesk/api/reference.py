@@ -8,7 +8,7 @@ from importlib.resources import files
 from frontdesk.api.openapi import openapi_document
 from frontdesk.api.openapi_files import FILE_PROBLEMS, REPORT_CODES
 from frontdesk.app import App
-from frontdesk.eligibility.parse import FAULT_CODES, WARNINGS
+from frontdesk.eligibility.model import FAULT_CODES, WARNINGS
 from frontdesk.errors import NotFound
 from frontdesk.invitations import REASONS
 from frontdesk.web.problems import PROBLEMS

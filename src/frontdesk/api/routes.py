@@ -1,6 +1,6 @@
 """Every route of the service on one screen: method, path, handler, scope, and whether a JSON body is taken."""
 
-from frontdesk.access.scopes import Scope
+from frontdesk.access.model import Scope
 from frontdesk.api import eligibility, eligibility_files, health, invitees, oauth, plans, reference
 from frontdesk.web.endpoint import Endpoint
 

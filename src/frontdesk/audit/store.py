@@ -1,20 +1,28 @@
 """The SQL of the audit trail."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import select
 
+from frontdesk.audit.model import AuditEntry
 from frontdesk.audit.tables import audit_entries
+from frontdesk.clock import stored_time
 from frontdesk.db import Tx
-from frontdesk.db.sets import Row, insert_set
+from frontdesk.db.sets import insert_set
 
 
-def insert_entries(tx: Tx, rows: Sequence[Row]) -> None:
+def record(tx: Tx, entries: Sequence[AuditEntry], *, now: datetime) -> None:
+    """Add the entries to the audit trail."""
+    at = stored_time(now)
+    columns = ("account_id", "actor", "action", "subject_id", "request_id", "detail")
+    rows = [{"at": at} | {name: getattr(entry, name) for name in columns} for entry in entries]
     insert_set(tx, audit_entries, rows)
 
 
-def newest_entries(tx: Tx, account_id: int | None, limit: int) -> list[dict[str, Any]]:
+def list_entries(tx: Tx, *, account_id: int | None = None, limit: int = 100) -> list[dict[str, Any]]:
+    """The newest entries first, as rows by column."""
     query = select(audit_entries).order_by(audit_entries.c.id.desc()).limit(limit)
     if account_id is not None:
         query = query.where(audit_entries.c.account_id == account_id)

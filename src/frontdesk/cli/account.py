@@ -4,7 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from frontdesk.access import Account, create_account, list_accounts
+from frontdesk.access import create_account, list_accounts
+from frontdesk.access.model import Account
 from frontdesk.cli.installation import CommandContext, ask, change
 from frontdesk.cli.options import Json, read_text
 from frontdesk.cli.output import show_list, show_one

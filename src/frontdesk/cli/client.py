@@ -4,15 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from frontdesk.access import (
-    ApiClient,
-    Scope,
-    create_client,
-    get_client,
-    list_clients,
-    revoke_client,
-    rotate_secret,
-)
+from frontdesk.access import create_client, get_client, list_clients, revoke_client, rotate_secret
+from frontdesk.access.model import ApiClient, Scope
 from frontdesk.cli.installation import CommandContext, ask, change
 from frontdesk.cli.options import AccountId, ClientId, Json, OnlyAccount, read_text
 from frontdesk.cli.output import show_list, show_one

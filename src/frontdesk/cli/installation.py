@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from frontdesk import audit
 from frontdesk.access import get_account
+from frontdesk.audit.model import AuditEntry
 from frontdesk.cli.output import settings
 from frontdesk.clock import system_clock
 from frontdesk.config import Config
@@ -41,7 +42,7 @@ class CommandContext:
         self, action: str, *, account_id: int | None = None, subject_id: int | None = None, **detail: Any
     ) -> None:
         """Add an audit entry to the transaction. `detail` holds names and ids only."""
-        entry = audit.AuditEntry(
+        entry = AuditEntry(
             action=action,
             actor=self.actor,
             request_id=self.request_id,

@@ -11,7 +11,8 @@ from frontdesk.cli.options import Json, OnlyAccount, read_text
 from frontdesk.cli.output import print_heading, print_json, print_table, say, show_one
 from frontdesk.clock import wire_time
 from frontdesk.db import Tx
-from frontdesk.eligibility import find_eligibility, find_members, history_of
+from frontdesk.eligibility import find_eligibility, find_members, list_history
+from frontdesk.eligibility.model import HistoryEntry
 from frontdesk.errors import FrontdeskError, NotFound
 
 # Columns that serve the database only.
@@ -41,7 +42,7 @@ def show(
 
     def question(tx: Tx) -> dict[str, Any]:
         member = _only(find_members(tx, read_text("EXTERNAL_ID", external_id), account))
-        return _record(member) | {"history": [_change(row) for row in history_of(tx, member["id"])]}
+        return _record(member) | {"history": [_change(entry) for entry in list_history(tx, member["id"])]}
 
     member = ask(question, account=account)
     if as_json:
@@ -119,6 +120,8 @@ def _record(member: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in member.items() if name not in _INNER} | times
 
 
-def _change(row: dict[str, Any]) -> dict[str, Any]:
-    names = ("outcome", "plan_id", "changes", "client", "request_id")
-    return {name: row[name] for name in names} | {"changed_at": wire_time(row["changed_at"])}
+def _change(entry: HistoryEntry) -> dict[str, Any]:
+    change = entry._asdict() | {"changed_at": wire_time(entry.changed_at)}
+    return {
+        name: change[name] for name in ("outcome", "plan_id", "changes", "client", "request_id", "changed_at")
+    }

@@ -1,38 +1,29 @@
-"""Eligible members: the rules of a record, `enrol` (the one way a record is written), its history and what undoes it."""
+"""Eligible members: the rules of a record, `enrol` (the one way a record is written), its history, and the undo."""
 
-from frontdesk.eligibility.decide import UNIQUE
+from frontdesk.eligibility.as_of import find_eligibility
+from frontdesk.eligibility.dry_run import dry_run
 from frontdesk.eligibility.enrol import enrol
-from frontdesk.eligibility.member import Action, Enrolled, Outcome, Submission
-from frontdesk.eligibility.parse import WARNINGS, MemberRecord, Remembered, parse_member, read_external_id
-from frontdesk.eligibility.past import Eligibility, find_eligibility
-from frontdesk.eligibility.rehearse import rehearsal
-from frontdesk.eligibility.restore import Restored, Undoing, restore
-from frontdesk.eligibility.store import count_open as count_members_open
-from frontdesk.eligibility.store import find_expired, find_members, history_of, installed_uniqueness
-from frontdesk.eligibility.store import members_under as list_members_under
+from frontdesk.eligibility.parse import ValueCache, parse_member, read_external_id
+from frontdesk.eligibility.restore import restore
+from frontdesk.eligibility.store import (
+    count_members_open,
+    find_expired,
+    find_members,
+    list_history,
+    list_members_under,
+)
 
 __all__ = [
-    "UNIQUE",
-    "WARNINGS",
-    "Action",
-    "Eligibility",
-    "Enrolled",
-    "MemberRecord",
-    "Outcome",
-    "Remembered",
-    "Restored",
-    "Submission",
-    "Undoing",
+    "ValueCache",
     "count_members_open",
+    "dry_run",
     "enrol",
     "find_eligibility",
     "find_expired",
     "find_members",
-    "history_of",
-    "installed_uniqueness",
+    "list_history",
     "list_members_under",
     "parse_member",
     "read_external_id",
-    "rehearsal",
     "restore",
 ]

@@ -9,17 +9,15 @@ from datetime import date, datetime
 from operator import itemgetter
 from typing import Any
 
+from frontdesk.config import Uniqueness
 from frontdesk.eligibility.fields import STORED_COLUMNS
-from frontdesk.eligibility.member import ANSWERED, Action, Enrolled, Outcome, StoredMember, Submission
+from frontdesk.eligibility.model import ANSWERED, Action, Enrolled, Outcome, StoredMember, Submission
 from frontdesk.eligibility.parse import check_dates, in_field_order, missing_on_create
+from frontdesk.eligibility.unique_keys import KeyHolders, not_unique, scope_of
 from frontdesk.errors import Fault, FrontdeskError, Invalid, NotFound
 from frontdesk.invitations import Candidate, Circumstances, decide_invitation
 
-NOT_UNIQUE = "is already in use by another record"
 NOT_ENROLLED = Fault("external_id", "not_enrolled", "is not that of a member under this plan")
-
-# The column that makes each unique field unique (e-mail is compared folded).
-UNIQUE = {"external_id": "external_id", "member_id": "member_id", "email": "email_folded"}
 
 _EMPTY: dict[str, Any] = dict.fromkeys(STORED_COLUMNS) | {"metadata": {}}
 _answered = itemgetter(*ANSWERED)
@@ -27,11 +25,11 @@ _answered = itemgetter(*ANSWERED)
 
 @dataclass(frozen=True, slots=True)
 class ChunkContext:
-    """What was read for a chunk. `today` is `YYYY-MM-DD`; `at` the stored form of now; `by_account` the uniqueness."""
+    """What was read for a chunk. `today` is `YYYY-MM-DD`; `at` is the stored form of now."""
 
     plan_owners: dict[int, int]
     circumstances: Circumstances
-    by_account: bool
+    uniqueness: Uniqueness
     today: str
     at: str
 
@@ -39,20 +37,18 @@ class ChunkContext:
 class ChunkState:
     """The stored members that a chunk touches, found by any unique key, kept up to date while the chunk is decided."""
 
-    def __init__(self, members: Iterable[StoredMember], known: ChunkContext) -> None:
-        self._known = known
-        self._holders: dict[tuple[str, int, str], StoredMember] = {}
-        for member in members:
-            self._hold(member)
+    def __init__(self, members: Iterable[StoredMember], context: ChunkContext) -> None:
+        self._context = context
+        self._holders = KeyHolders(members)
 
     def decide(self, submission: Submission) -> Enrolled | FrontdeskError:
         """The outcome of one record, or why it is refused; a refused one leaves no trace."""
-        if self._known.plan_owners.get(submission.plan_id) != submission.account_id:
+        if self._context.plan_owners.get(submission.plan_id) != submission.account_id:
             return NotFound("There is no such plan.")
         key = submission.record.external_id
         scope = self._scope(submission.account_id)
-        stored = None if key is None else self._holders.get(("external_id", scope, key))
-        if submission.deed is not Action.ENROL and not _is_under(submission, stored):
+        stored = None if key is None else self._holders.find(key, scope)
+        if submission.action is not Action.ENROL and not _is_under(submission, stored):
             return Invalid(in_field_order([*submission.record.faults, NOT_ENROLLED]))
         if stored is None:
             return self._create(submission)
@@ -65,7 +61,7 @@ class ChunkState:
         faults = self._faults_of_new(submission)
         if faults:
             return Invalid(in_field_order(faults))
-        at = self._known.at
+        at = self._context.at
         values = {
             "id": None,  # once the whole chunk is decided
             "account_id": submission.account_id,
@@ -82,14 +78,14 @@ class ChunkState:
             if value is not None and name != "email_folded"
         }
         stored = StoredMember(values, is_new=True)
-        self._hold(stored)
+        self._holders.hold(stored)
         return self._enrolled(Outcome.CREATED, submission, stored=stored, changes=changes)
 
     def _update(self, submission: Submission, stored: StoredMember) -> Enrolled | FrontdeskError:
         values, given = stored.values, submission.record.given
         if values["account_id"] != submission.account_id:
             # Another account's record: the caller learns that the identifier is taken, and what else is wrong with a new one.
-            taken = Fault("external_id", "not_unique", NOT_UNIQUE)
+            taken = not_unique("external_id")
             return Invalid(in_field_order([taken, *self._faults_of_new(submission)]))
         changed = {name: value for name, value in given.items() if values[name] != value}
         moved = values["plan_id"] != submission.plan_id
@@ -100,14 +96,14 @@ class ChunkState:
         changes = {name: [values[name], value] for name, value in changed.items() if name != "email_folded"}
         if moved:
             changes["plan_id"] = [values["plan_id"], submission.plan_id]
-        if submission.deed is Action.COMPARE:
+        if submission.action is Action.COMPARE:
             return self._enrolled(Outcome.UNCHANGED, submission, stored=stored, changes=changes)
         if changed or moved:
-            self._release(stored)
-            values.update(changed, plan_id=submission.plan_id, updated_at=self._known.at)
+            self._holders.release(stored)
+            values.update(changed, plan_id=submission.plan_id, updated_at=self._context.at)
             stored.is_changed = True
-            self._hold(stored)
-        done = Outcome.ENDED if submission.deed is Action.END else Outcome.UPDATED
+            self._holders.hold(stored)
+        done = Outcome.ENDED if submission.action is Action.END else Outcome.UPDATED
         outcome = Outcome.MOVED if moved else done if changed else Outcome.UNCHANGED
         return self._enrolled(outcome, submission, stored=stored, changes=changes)
 
@@ -117,13 +113,13 @@ class ChunkState:
         values, record = stored.values, submission.record
         folded = values["email_folded"]
         expiry = values["expiry_date"]
-        circumstances = self._known.circumstances
+        circumstances = self._context.circumstances
         invitation = decide_invitation(
             Candidate(
                 is_new=outcome is Outcome.CREATED,
                 has_email=folded is not None,
                 suppressed=folded in circumstances.suppressed,
-                expired=expiry is not None and expiry < self._known.today,
+                expired=expiry is not None and expiry < self._context.today,
                 asked=record.invite_immediately,
                 batches_enabled=circumstances.batches_enabled.get(submission.account_id),
             )
@@ -145,30 +141,14 @@ class ChunkState:
     ) -> list[Fault]:
         """The record's own faults, and those that need the merged record or others: dates in order, keys not taken."""
         faults = list(submission.record.faults)
-        scope, holders = self._scope(submission.account_id), self._holders
-        for name, column in UNIQUE.items():
-            key = values.get(column)
-            if key is None or holders.get((column, scope, key), own) is own:
-                continue
-            if own is not None or name != "external_id":  # of a new record, the caller has looked already
-                faults.append(Fault(name, "not_unique", NOT_UNIQUE))
+        taken = self._holders.taken(values, self._scope(submission.account_id), own)
+        # Of a new record, the caller has looked for the external_id already.
+        faults += [not_unique(name) for name in taken if own is not None or name != "external_id"]
         wrong_dates = check_dates(values.get("effective_date"), values.get("expiry_date"))
         return [*faults, wrong_dates] if wrong_dates else faults
 
     def _scope(self, account_id: int) -> int:
-        return account_id if self._known.by_account else 0
-
-    def _hold(self, member: StoredMember) -> None:
-        values, holders = member.values, self._holders
-        scope = values["uniqueness_scope"]
-        for column in UNIQUE.values():
-            if (key := values[column]) is not None:
-                holders[column, scope, key] = member
-
-    def _release(self, member: StoredMember) -> None:
-        values = member.values
-        for column in UNIQUE.values():
-            self._holders.pop((column, values["uniqueness_scope"], values[column]), None)
+        return scope_of(account_id, self._context.uniqueness)
 
 
 def _is_under(submission: Submission, stored: StoredMember | None) -> bool:

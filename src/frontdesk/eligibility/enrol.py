@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from frontdesk import audit
+from frontdesk.audit.model import AuditEntry
 from frontdesk.clock import stored_time
 from frontdesk.config import Uniqueness
 from frontdesk.db import Tx
@@ -16,7 +17,8 @@ from frontdesk.db.sets import Found, one_round_trip
 from frontdesk.eligibility import store
 from frontdesk.eligibility.decide import ChunkContext, ChunkState
 from frontdesk.eligibility.fields import STORED_COLUMNS
-from frontdesk.eligibility.member import Action, Enrolled, Outcome, StoredMember, Submission
+from frontdesk.eligibility.model import Action, Enrolled, Outcome, StoredMember, Submission
+from frontdesk.eligibility.unique_keys import keys_by_scope, scope_of
 from frontdesk.errors import FrontdeskError
 from frontdesk.invitations import (
     CircumstancesFound,
@@ -47,14 +49,13 @@ def enrol(
     written for a refused one. `audited` False leaves the audit trail to the caller: a file is one deed, not a million,
     and each row's history names it. Raises the driver's error on a lost race: run it again in a new transaction.
     """
-    by_account = uniqueness is Uniqueness.ACCOUNT
-    touched = read_touched(tx, submissions, by_account=by_account)
-    ledger = ChunkState(touched.stored(), touched.known(stored_time(now), by_account=by_account))
-    results = [ledger.decide(submission) for submission in submissions]
+    reads = read_chunk(tx, submissions, uniqueness)
+    state = ChunkState(reads.stored(), reads.context(stored_time(now), uniqueness))
+    results = [state.decide(submission) for submission in submissions]
     accepted = [
         (submission, result)
         for submission, result in zip(submissions, results, strict=True)
-        if isinstance(result, Enrolled) and submission.deed is not Action.COMPARE
+        if isinstance(result, Enrolled) and submission.action is not Action.COMPARE
     ]
     if accepted:
         _write(tx, accepted, now=now, audited=audited)
@@ -62,35 +63,35 @@ def enrol(
 
 
 @dataclass(frozen=True, slots=True)
-class Touched:
+class ChunkReads:
     """What the database holds that a chunk's records touch; its rows are there once the round trip has ended."""
 
     members: list[Found]
     owners: Found
     circumstances: CircumstancesFound
 
-    def known(self, at: str, *, by_account: bool) -> ChunkContext:
+    def context(self, at: str, uniqueness: Uniqueness) -> ChunkContext:
         return ChunkContext(
             plan_owners={row["id"]: row["account_id"] for row in self.owners.rows},
             circumstances=self.circumstances.read(),
-            by_account=by_account,
+            uniqueness=uniqueness,
             today=at[:10],
             at=at,
         )
 
     def stored(self) -> list[StoredMember]:
-        return [StoredMember(store.stored_values(row)) for found in self.members for row in found.rows]
+        return store.stored_members(self.members)
 
 
-def read_touched(
-    tx: Tx, submissions: Sequence[Submission], *, by_account: bool, lock: bool = True
-) -> Touched:
+def read_chunk(
+    tx: Tx, submissions: Sequence[Submission], uniqueness: Uniqueness, *, lock: bool = True
+) -> ChunkReads:
     """Every stored record and setting that the chunk needs, in one round trip."""
-    wanted = keys_by_scope(submissions, by_account=by_account)
-    addresses = {address for keys in wanted.values() for address in keys["email_folded"]}
+    keys = submitted_keys(submissions, uniqueness)
+    addresses = {address for of_scope in keys.values() for address in of_scope["email_folded"]}
     with one_round_trip(tx):
-        return Touched(
-            [store.lock_members(tx, scope, wanted[scope], lock=lock) for scope in sorted(wanted)],
+        return ChunkReads(
+            [store.lock_members(tx, scope, keys[scope], lock=lock) for scope in sorted(keys)],
             find_owners(tx, {submission.plan_id for submission in submissions}),
             find_circumstances(
                 tx, account_ids={submission.account_id for submission in submissions}, addresses=addresses
@@ -98,17 +99,13 @@ def read_touched(
         )
 
 
-def keys_by_scope(submissions: Sequence[Submission], *, by_account: bool) -> dict[int, dict[str, set[str]]]:
+def submitted_keys(
+    submissions: Sequence[Submission], uniqueness: Uniqueness
+) -> dict[int, dict[str, set[str]]]:
     """The unique keys that the records carry, by uniqueness scope and column."""
-    wanted: dict[int, dict[str, set[str]]] = {}
-    for submission in submissions:
-        scope = submission.account_id if by_account else 0
-        keys = wanted.setdefault(scope, {"external_id": set(), "member_id": set(), "email_folded": set()})
-        given = submission.record.given
-        for column, values in keys.items():
-            if given.get(column) is not None:
-                values.add(given[column])
-    return wanted
+    return keys_by_scope(
+        (scope_of(submission.account_id, uniqueness), submission.record.given) for submission in submissions
+    )
 
 
 def _write(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], *, now: datetime, audited: bool) -> None:
@@ -165,7 +162,7 @@ def _write_history(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], *, n
 
 def _write_audit(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], *, now: datetime) -> None:
     entries = [
-        audit.AuditEntry(
+        AuditEntry(
             action=f"eligibility.{result.outcome.value}",
             actor=submission.client,
             request_id=submission.request_id,

@@ -91,3 +91,6 @@ REQUIRED = tuple(field.name for field in FIELDS.values() if field.required)
 
 # Columns of the members table that come from the fields; the folded e-mail is what uniqueness compares.
 STORED_COLUMNS = (*(name for name in FIELDS if name != "invite_immediately"), "email_folded")
+
+# The unique fields, each with the column that is compared.
+UNIQUE = {"external_id": "external_id", "member_id": "member_id", "email": "email_folded"}

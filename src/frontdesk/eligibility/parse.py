@@ -1,67 +1,19 @@
 """An untrusted JSON object in, a record with ALL its faults out; what other records say against it is `decide`'s business."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from frontdesk.eligibility.fields import FIELDS, REQUIRED, Field
+from frontdesk.eligibility.model import MemberRecord
 from frontdesk.eligibility.values import FieldContext
 from frontdesk.errors import Fault
 from frontdesk.text import SHOWN_NAMES, Rejected, RejectedParts, fold_email, is_blank, parse_text, shown_name
-
-FAULT_CODES = {
-    "required": "The field is missing, null or blank, and must not be.",
-    "wrong_type": "The value has another JSON type than the field's.",
-    "too_long": "The text is longer than the field allows.",
-    "control_character": "The text contains a control character or half of a surrogate pair.",
-    "not_a_date": "The value is not a real date in ISO 8601 form.",
-    "in_the_future": "The date of birth is in the future.",
-    "before_1900": "The date of birth is before 1900.",
-    "expiry_before_effective": "expiry_date is before effective_date on the record as it would be.",
-    "not_allowed": "The value is not one of the allowed ones.",
-    "not_ten_digits": "The phone number does not have 10 digits.",
-    "malformed_email": "The e-mail address is malformed.",
-    "malformed_zipcode": "The zip code is malformed.",
-    "too_many_keys": "metadata has more than 50 keys.",
-    "empty_key": "metadata has a key without a character.",
-    "unknown_field": "There is no such field (only with Prefer: handling=strict).",
-    "not_enrolled": "There is no such member under the plan (only in files, which can end or compare a member).",
-    "not_unique": "Another record carries this value already.",
-    "read_only": "The field can't be changed here.",
-    "repeated": "A query parameter is given more than once.",
-    "unknown_parameter": "There is no such query parameter (only with files, where a misspelt one could do harm).",
-    "wrong_state": "The file is in a state in which that can't be done to it.",
-}
-
-WARNINGS = {
-    "dob_not_midnight": "The date of birth came as a timestamp that is not midnight; its date as written was taken.",
-    "dob_shifted_one_day": "The date of birth moved by exactly one day: the classic time-zone mistake.",
-    "identity_changed": "First name and date of birth both changed: a recycled identifier, or a twin?",
-    "state_not_recognised": "The state is neither a USPS code nor a state's name; it was kept as sent.",
-    "relationship_code_hipaa_unknown": "The HIPAA relationship code is unknown; it was kept as sent.",
-    "email_dropped": "The e-mail address of a file's row is malformed; the row was kept without it.",
-}
 
 _REQUIRED = frozenset(REQUIRED)
 _ORDER = {name: position for position, name in enumerate(FIELDS)}
 
 
-@dataclass(slots=True)
-class MemberRecord:
-    """One record as sent. `given` holds the stored form of each good field (None clears it), by column.
-
-    `faults` are those of the fields by themselves; a record that has any is never written.
-    """
-
-    external_id: str | None
-    given: dict[str, Any]
-    invite_immediately: bool
-    faults: tuple[Fault, ...]
-    warnings: tuple[str, ...]
-    ignored: tuple[str, ...]
-
-
-class Remembered:
+class ValueCache:
     """Values that were read already, by field: a file of a million members has few cities, dates and plans.
 
     Only what was read without a fault or a warning is kept, and so much of a field at most.
@@ -90,7 +42,7 @@ def parse_member(
     today: str,
     strict: bool = False,
     lenient_email: bool = False,
-    remembered: Remembered | None = None,
+    remembered: ValueCache | None = None,
 ) -> MemberRecord:
     """Read every field of the body (CONTRACT, Eligibility). Never raises; `today` is `YYYY-MM-DD`.
 

@@ -1,6 +1,8 @@
 """The SQL of members and their history."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
 import orjson
@@ -9,7 +11,8 @@ from sqlalchemy import delete, func, select
 from frontdesk.db import Tx
 from frontdesk.db.sets import Found, Row, find_set, insert_set, lock_set, next_ids, update_set
 from frontdesk.eligibility.fields import STORED_COLUMNS
-from frontdesk.eligibility.tables import installation, member_history, members
+from frontdesk.eligibility.model import HistoryEntry, MemberAccess, Outcome, StoredMember
+from frontdesk.eligibility.tables import member_history, members
 
 _READ = ("id", "account_id", "plan_id", "uniqueness_scope", *STORED_COLUMNS, "updated_at")
 
@@ -23,17 +26,20 @@ def find_by_ids(tx: Tx, ids: Collection[int]) -> Found:
     return find_set(tx, members, "id", ids, columns=(*_READ, "created_at"))
 
 
-def lock_by_ids(tx: Tx, ids: Collection[int]) -> list[dict[str, Any]]:
+def lock_by_ids(tx: Tx, ids: Collection[int]) -> list[StoredMember]:
     """The members, locked in id order."""
     query = select(*(members.c[name] for name in _READ)).where(members.c.id.in_(list(ids)))
     rows = tx.execute(query.order_by(members.c.id).with_for_update(key_share=True))
-    return [dict(zip(_READ, row, strict=True)) for row in rows]
+    return [_stored(dict(zip(_READ, row, strict=True))) for row in rows]
 
 
-def find_histories(tx: Tx, member_ids: Collection[int]) -> Found:
-    """The history rows of the members, in no order. A set read."""
-    columns = ("id", "member_id", "outcome", "plan_id", "changes", "request_id")
-    return find_set(tx, member_history, "member_id", member_ids, columns=columns)
+def find_histories(tx: Tx, member_ids: Collection[int]) -> dict[int, list[HistoryEntry]]:
+    """The members' histories by member id, newest first."""
+    found = find_set(tx, member_history, "member_id", member_ids, columns=HistoryEntry._fields)
+    histories: dict[int, list[HistoryEntry]] = {id_: [] for id_ in member_ids}
+    for row in sorted(found.rows, key=itemgetter("id"), reverse=True):
+        histories[row["member_id"]].append(_history_entry(row))
+    return histories
 
 
 def delete_members(tx: Tx, ids: Collection[int]) -> None:
@@ -41,34 +47,24 @@ def delete_members(tx: Tx, ids: Collection[int]) -> None:
     tx.execute(delete(members).where(members.c.id.in_(list(ids))))
 
 
-def members_under(tx: Tx, plan_id: int, *, after_id: int, limit: int) -> list[dict[str, Any]]:
-    """The plan's members by id, those that were withdrawn left out."""
-    names = ("id", "external_id", "effective_date", "expiry_date", "updated_at")
-    query = select(*(members.c[name] for name in names)).where(
+def list_members_under(tx: Tx, plan_id: int, *, after_id: int, limit: int) -> list[MemberAccess]:
+    """The plan's members in id order, without those that were withdrawn."""
+    query = select(*(members.c[name] for name in MemberAccess._fields)).where(
         members.c.plan_id == plan_id, members.c.id > after_id, members.c.uniqueness_scope >= 0
     )
-    return [dict(row) for row in tx.execute(query.order_by(members.c.id).limit(limit)).mappings()]
+    return [MemberAccess(*row) for row in tx.execute(query.order_by(members.c.id).limit(limit))]
 
 
-def count_open(tx: Tx, plan_id: int, day: str) -> int:
+def count_members_open(tx: Tx, plan_id: int, day: str) -> int:
     """How many of the plan's members have access after the day, or will have."""
     is_open = members.c.expiry_date.is_(None) | (members.c.expiry_date > day)
     query = select(func.count()).where(members.c.plan_id == plan_id, members.c.uniqueness_scope >= 0, is_open)
     return int(tx.execute(query).scalar_one())
 
 
-def stored_values(row: dict[str, Any]) -> dict[str, Any]:
-    """A found member's values by column (SQLite keeps JSON as text)."""
-    if isinstance(row["metadata"], str):
-        row["metadata"] = orjson.loads(row["metadata"])
-    return row
-
-
-def with_changes(row: dict[str, Any]) -> dict[str, Any]:
-    """A found history row with its changes as an object (SQLite keeps JSON as text)."""
-    if isinstance(row["changes"], str):
-        row["changes"] = orjson.loads(row["changes"])
-    return row
+def stored_members(found: Iterable[Found]) -> list[StoredMember]:
+    """The members of set reads that have ended."""
+    return [_stored(row) for rows in found for row in rows.rows]
 
 
 def new_member_ids(tx: Tx, count: int) -> list[int]:
@@ -105,18 +101,31 @@ def find_members(tx: Tx, external_id: str, account_id: int | None) -> list[dict[
     return [dict(row) for row in tx.execute(query).mappings()]
 
 
-def find_ever(tx: Tx, external_id: str, account_id: int | None) -> list[dict[str, Any]]:
-    """Ids and accounts of all that ever carried the identifier, those that were withdrawn too."""
+def find_ever(tx: Tx, external_id: str, account_id: int | None) -> list[tuple[int, int]]:
+    """Id and account of each member that ever carried the identifier, the withdrawn ones included."""
     query = select(members.c.id, members.c.account_id).where(members.c.external_id == external_id)
     if account_id is not None:
         query = query.where(members.c.account_id == account_id)
-    return [dict(row) for row in tx.execute(query.order_by(members.c.id)).mappings()]
+    return [(row.id, row.account_id) for row in tx.execute(query.order_by(members.c.id))]
 
 
-def history_of(tx: Tx, member_id: int) -> list[dict[str, Any]]:
+def list_history(tx: Tx, member_id: int) -> list[HistoryEntry]:
+    """The member's history, oldest first."""
     query = select(member_history).where(member_history.c.member_id == member_id)
-    return [dict(row) for row in tx.execute(query.order_by(member_history.c.id)).mappings()]
+    return [_history_entry(dict(row)) for row in tx.execute(query.order_by(member_history.c.id)).mappings()]
 
 
-def installed_uniqueness(tx: Tx) -> str | None:
-    return tx.execute(select(installation.c.uniqueness)).scalar()
+def _stored(row: dict[str, Any]) -> StoredMember:
+    if isinstance(row["metadata"], str):  # SQLite keeps JSON as text
+        row["metadata"] = orjson.loads(row["metadata"])
+    return StoredMember(row)
+
+
+def _history_entry(row: Mapping[str, Any]) -> HistoryEntry:
+    """The entry of a row. A set read of SQLite brings JSON as text, and of either database the time as text."""
+    values = {name: row[name] for name in HistoryEntry._fields} | {"outcome": Outcome(row["outcome"])}
+    if isinstance(row["changes"], str):
+        values["changes"] = orjson.loads(row["changes"])
+    if isinstance(row["changed_at"], str):
+        values["changed_at"] = datetime.fromisoformat(row["changed_at"])
+    return HistoryEntry(**values)

@@ -9,8 +9,8 @@ from itertools import islice
 
 from email_validator import EmailNotValidError, validate_email
 
+from frontdesk.eligibility.code_sets import GENDERS, HIPAA_RELATIONSHIPS, STATE_CODES
 from frontdesk.eligibility.dates import calendar_date
-from frontdesk.eligibility.vocabulary import GENDERS, HIPAA_RELATIONSHIPS, STATE_CODES
 from frontdesk.text import (
     ENCODED_WORD,
     Rejected,

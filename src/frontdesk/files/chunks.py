@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from frontdesk.db import Tx
 from frontdesk.db.races import write_in_one
-from frontdesk.eligibility import UNIQUE, Action, Enrolled, Outcome, Submission
+from frontdesk.eligibility.fields import UNIQUE
+from frontdesk.eligibility.model import Action, Enrolled, Outcome, Submission
 from frontdesk.errors import Fault, FrontdeskError, Invalid, Unavailable
 from frontdesk.files import outcomes, store
 from frontdesk.files.claims import FileClaim
@@ -106,7 +107,7 @@ def _entry(line: ChunkRow, result: Enrolled | Exception, file_date: str) -> RowO
     if line.place is None and result.outcome is Outcome.UNCHANGED:
         codes = ()  # not named, and left alone: what would have been told did not come about
     warnings = [(WARNED_FIELDS.get(code, "external_id"), code) for code in codes]
-    if line.submission is not None and line.submission.deed is Action.COMPARE:
+    if line.submission is not None and line.submission.action is Action.COMPARE:
         warnings += [(name, "differs") for name in result.changes]
     elif result.stored.values["expiry_date"] is not None and _stays_ended(line, result, file_date):
         warnings.append(("expiry_date", "still_ended"))

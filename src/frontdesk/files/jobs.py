@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from frontdesk import audit
+from frontdesk.audit.model import AuditEntry
 from frontdesk.db import Tx
 from frontdesk.errors import FrontdeskError, NotFound
 from frontdesk.files import store
@@ -246,7 +247,7 @@ def _locked(tx: Tx, file_id: int, *, account_id: int | None, plan_id: int | None
 
 def record_deed(tx: Tx, action: str, file: EligibilityFile, asked: Asked, **detail: Any) -> None:
     """One audit entry about the file."""
-    entry = audit.AuditEntry(
+    entry = AuditEntry(
         action=action,
         actor=asked.client,
         request_id=asked.request_id,

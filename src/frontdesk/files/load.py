@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from frontdesk.config import Uniqueness
 from frontdesk.db import Tx
-from frontdesk.eligibility import Enrolled, Submission, enrol
+from frontdesk.eligibility import enrol
+from frontdesk.eligibility.model import Enrolled, Submission
 from frontdesk.errors import FrontdeskError
 from frontdesk.files import modes, store
 from frontdesk.files.ahead import ahead

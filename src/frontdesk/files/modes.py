@@ -5,10 +5,10 @@ approved it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from frontdesk.db import Tx
-from frontdesk.eligibility import Action, Submission, count_members_open, list_members_under, parse_member
+from frontdesk.eligibility import count_members_open, list_members_under, parse_member
+from frontdesk.eligibility.model import Action, MemberAccess, Submission
 from frontdesk.files import store
 from frontdesk.files.check import Checked
 from frontdesk.files.chunks import ChunkRow, Write, write_chunk
@@ -81,7 +81,7 @@ def _brake(claim: FileClaim, *, missing: int, unnamed: int) -> None:
         raise Braked(f"{who}, and {unnamed} rows, whose external_id can't be read, may be theirs.")
 
 
-def _missing(claim: FileClaim, checked: Checked) -> Iterator[Sequence[dict[str, Any]]]:
+def _missing(claim: FileClaim, checked: Checked) -> Iterator[Sequence[MemberAccess]]:
     """Those to end, in batches; each batch is read before the one before it is written over."""
     file, after = claim.file, 0
     while True:
@@ -89,25 +89,25 @@ def _missing(claim: FileClaim, checked: Checked) -> Iterator[Sequence[dict[str, 
         found = claim.db.ask(lambda tx, at=at: list_members_under(tx, file.plan_id, after_id=at, limit=BATCH))  # type: ignore[misc]
         if not found:
             return
-        after = found[-1]["id"]
+        after = found[-1].id
         batch = [
             row
             for row in found
-            if (row["expiry_date"] is None or row["expiry_date"] > _last_day(row, checked))
-            and (file.started_at is None or row["updated_at"] <= file.started_at)
-            and not checked.repeats.names(row["external_id"])
+            if (row.expiry_date is None or row.expiry_date > _last_day(row, checked))
+            and (file.started_at is None or row.updated_at <= file.started_at)
+            and not checked.repeats.names(row.external_id)
         ]
         if batch:
             yield batch
 
 
-def _last_day(row: dict[str, Any], checked: Checked) -> str:
-    return max(checked.file_date, str(row["effective_date"]))
+def _last_day(row: MemberAccess, checked: Checked) -> str:
+    return max(checked.file_date, row.effective_date)
 
 
-def _line(file: EligibilityFile, row: dict[str, Any], checked: Checked) -> ChunkRow:
+def _line(file: EligibilityFile, row: MemberAccess, checked: Checked) -> ChunkRow:
     day = _last_day(row, checked)
-    record = parse_member({"external_id": row["external_id"], "expiry_date": day}, today=checked.file_date)
+    record = parse_member({"external_id": row.external_id, "expiry_date": day}, today=checked.file_date)
     submission = Submission(
         file.account_id,
         file.plan_id,
@@ -118,4 +118,4 @@ def _line(file: EligibilityFile, row: dict[str, Any], checked: Checked) -> Chunk
         unless_changed_since=file.started_at,
     )
     warnings = () if day == checked.file_date else ("ends_on_first_day",)
-    return ChunkRow(None, row["external_id"], submission, (), warnings)
+    return ChunkRow(None, row.external_id, submission, (), warnings)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import islice
 
 from frontdesk.db import Database
-from frontdesk.eligibility import Action, MemberRecord, Remembered, Submission, parse_member
+from frontdesk.eligibility import ValueCache, parse_member
+from frontdesk.eligibility.model import Action, MemberRecord, Submission
 from frontdesk.errors import Fault
 from frontdesk.files.check import open_rows
 from frontdesk.files.chunks import ChunkRow
@@ -59,7 +60,7 @@ class _Parser:
         self._plan_ids = plan_ids
         self._today = today
         self._only_compares = file.mode == FileMode.COMPARE
-        self._remembered = Remembered()
+        self._remembered = ValueCache()
 
     def line(self, row: Row) -> ChunkRow:
         file, values = self._file, row.values

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from typing import IO, Any
 
 from frontdesk.db import Database, open_database
-from frontdesk.eligibility import Action, MemberRecord, Submission
+from frontdesk.eligibility.model import Action, MemberRecord, Submission
 from frontdesk.errors import Fault, Unavailable
 from frontdesk.files.chunks import ChunkRow
 from frontdesk.files.jobs import EligibilityFile, get_file
@@ -75,7 +75,7 @@ def _item(line: ChunkRow) -> tuple[Any, ...]:
     told = [_told(fault) for fault in record.faults]
     submitted = (
         submission.plan_id,
-        submission.deed.value,
+        submission.action.value,
         record.given,
         record.invite_immediately,
         told,

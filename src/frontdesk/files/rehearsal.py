@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from frontdesk.clock import Clock
 from frontdesk.config import Uniqueness
 from frontdesk.db import Tx
-from frontdesk.eligibility import Enrolled, Submission, rehearsal
+from frontdesk.eligibility import dry_run
+from frontdesk.eligibility.model import Enrolled, Submission
 from frontdesk.errors import FrontdeskError
 from frontdesk.files.chunks import Write
 
@@ -14,7 +15,7 @@ from frontdesk.files.chunks import Write
 @contextmanager
 def rehearsing(clock: Clock, uniqueness: Uniqueness) -> Iterator[Write]:
     """What `write_chunk` takes for `enrol` in a dry run."""
-    with rehearsal(uniqueness) as play:
+    with dry_run(uniqueness) as play:
 
         def write(tx: Tx, submissions: Sequence[Submission]) -> Sequence[Enrolled | FrontdeskError]:
             return play.enrol(tx, submissions, now=clock())

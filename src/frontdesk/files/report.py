@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 
 from frontdesk.db import Database
-from frontdesk.eligibility import WARNINGS
+from frontdesk.eligibility.model import WARNINGS
 from frontdesk.files.outcomes import REFUSED, WARNED, RowOutcome, read_outcomes
 
 COLUMNS = ("row", "external_id", "outcome", "code", "field", "hint")

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from frontdesk.db import Tx
 from frontdesk.db.races import write_in_one
-from frontdesk.eligibility import Restored, Undoing, restore
+from frontdesk.eligibility import restore
+from frontdesk.eligibility.model import RestoredMember, UndoRequest
 from frontdesk.errors import Fault
 from frontdesk.files import outcomes, store
 from frontdesk.files.chunks import NOT_STORED
@@ -34,12 +35,12 @@ def _write(
 ) -> None:
     """One chunk, its outcomes and the position in one transaction."""
     file = claim.file
-    undoing = Undoing(undone.history_key, file.client, file.history_key, claim.clock(), turn.uniqueness)
+    undoing = UndoRequest(undone.history_key, file.client, file.history_key, claim.clock(), turn.uniqueness)
 
-    def write(tx: Tx, entries: Sequence[RowOutcome]) -> Sequence[Restored | Exception]:
+    def write(tx: Tx, entries: Sequence[RowOutcome]) -> Sequence[RestoredMember | Exception]:
         return restore(tx, [entry.member_id for entry in entries], undoing)
 
-    def finish(tx: Tx, results: Sequence[Restored | Exception]) -> None:
+    def finish(tx: Tx, results: Sequence[RestoredMember | Exception]) -> None:
         told = [_entry(entry, result) for entry, result in zip(changed, results, strict=True)]
         store.insert_outcomes(tx, file.id, file.chunks_done, file.step, outcomes.pack(told))
         counts = dict(Counter(file.counts) + outcomes.count(told))
@@ -49,8 +50,8 @@ def _write(
     claim.refresh()
 
 
-def _entry(entry: RowOutcome, result: Restored | Exception) -> RowOutcome:
-    if isinstance(result, Restored) and result.outcome is not None:
+def _entry(entry: RowOutcome, result: RestoredMember | Exception) -> RowOutcome:
+    if isinstance(result, RestoredMember) and result.outcome is not None:
         return RowOutcome(entry.place, entry.external_id, result.outcome.value, entry.member_id)
-    fault: Fault = (isinstance(result, Restored) and result.fault) or NOT_STORED
+    fault: Fault = (isinstance(result, RestoredMember) and result.fault) or NOT_STORED
     return RowOutcome(entry.place, entry.external_id, REFUSED, 0, [(fault.field, fault.code, fault.message)])

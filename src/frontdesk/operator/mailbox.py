@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from markupsafe import Markup
 
-from frontdesk.access.scopes import Scope
+from frontdesk.access.model import Scope
 from frontdesk.app import App
 from frontdesk.clock import wire_time
 from frontdesk.config import Environment

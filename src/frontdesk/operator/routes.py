@@ -1,6 +1,6 @@
 """Every route of the operator's interface on one screen; each needs a token of scope `operator` unless it says otherwise."""
 
-from frontdesk.access.scopes import Scope
+from frontdesk.access.model import Scope
 from frontdesk.operator import email_events, mailbox, queue_events
 from frontdesk.web.endpoint import Endpoint
 

@@ -3,16 +3,8 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from frontdesk.access import (
-    Account,
-    ApiClient,
-    Scope,
-    create_account,
-    create_client,
-    list_accounts,
-    list_clients,
-    rotate_secret,
-)
+from frontdesk.access import create_account, create_client, list_accounts, list_clients, rotate_secret
+from frontdesk.access.model import Account, ApiClient, Scope
 from frontdesk.cli.installation import CommandContext
 from frontdesk.plans import (
     NewPlan,

@@ -4,8 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
-from frontdesk.access.limits import RequestAllowance
-from frontdesk.access.scopes import Scope
+from frontdesk.access.model import RequestAllowance, Scope
 from frontdesk.app import App
 from frontdesk.deadlines import Deadlines
 from frontdesk.errors import Forbidden, FrontdeskError, NotFound, RateLimited

@@ -7,7 +7,7 @@ from itertools import count
 from typing import Any
 from urllib.parse import parse_qsl, quote
 
-from frontdesk.access.tokens import Caller
+from frontdesk.access.model import Caller
 from frontdesk.deadlines import Deadlines
 from frontdesk.errors import Fault, Invalid, Malformed, NotFound, Unauthorized
 from frontdesk.text import SHOWN_NAMES, shown_name

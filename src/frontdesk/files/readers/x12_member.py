@@ -6,7 +6,7 @@ Values go on as they are, but for codes that have words and for dates (CCYYMMDD 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from frontdesk.eligibility.vocabulary import HIPAA_RELATIONSHIPS
+from frontdesk.eligibility.code_sets import HIPAA_RELATIONSHIPS
 from frontdesk.errors import Fault
 from frontdesk.files.mapping import PERSON_CODE, Alternatives, Mapping
 from frontdesk.files.readers.x12_envelope import element

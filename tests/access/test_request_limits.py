@@ -8,10 +8,11 @@ import pytest
 from sqlalchemy import event, select
 
 from frontdesk import access
-from frontdesk.access.limits import RequestAllowance, RequestLimits
+from frontdesk.access.model import Caller, RequestAllowance, Scope
+from frontdesk.access.request_limits import RequestLimits
 from frontdesk.access.secrets import digest
 from frontdesk.access.tables import request_allowances
-from frontdesk.access.tokens import Caller, find_caller
+from frontdesk.access.tokens import find_caller
 from frontdesk.db import Database, open_database
 from frontdesk.errors import RateLimited
 from tests.conftest import SetClock
@@ -143,7 +144,7 @@ def test_clients_are_counted_apart(
             tx,
             account_id=customer.account_id,
             name="Another",
-            scopes=frozenset({access.Scope.CUSTOMER}),
+            scopes=frozenset({Scope.CUSTOMER}),
             requests_per_minute=5,
             now=clock(),
         )

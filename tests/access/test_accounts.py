@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import func, select
 
 from frontdesk import access
+from frontdesk.access.model import Scope
 from frontdesk.access.tables import client_secrets
 from frontdesk.db import Database
 from frontdesk.errors import NotFound
@@ -54,7 +55,7 @@ def test_a_secret_made_for_one_client_is_another_clients_wrong_one(
             tx,
             account_id=customer.account_id,
             name="Sibling",
-            scopes=frozenset({access.Scope.CUSTOMER}),
+            scopes=frozenset({Scope.CUSTOMER}),
             requests_per_minute=None,
             now=clock(),
         )

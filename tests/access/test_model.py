@@ -2,8 +2,7 @@
 
 import pytest
 
-from frontdesk.access import Scope, parse_scopes, scope_text
-from frontdesk.access.scopes import granted
+from frontdesk.access.model import Scope, granted, parse_scopes, scope_text
 
 
 @pytest.mark.parametrize("text", ["customer", "plans:read", "eligibility:write plans:read"])

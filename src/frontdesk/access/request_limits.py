@@ -8,7 +8,7 @@ import asyncio
 from dataclasses import dataclass
 
 from frontdesk.access import store
-from frontdesk.access.tokens import Caller
+from frontdesk.access.model import Caller, RequestAllowance
 from frontdesk.clock import Clock
 from frontdesk.db import Database
 from frontdesk.db.races import write_alone
@@ -26,16 +26,6 @@ class _Block:
     size: int = 1
     left: int = 0
     free: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class RequestAllowance:
-    """`remaining` requests of this minute, as this process knows (others may have spent some of them since);
-    `reset_seconds` until the minute is over."""
-
-    limit: int
-    remaining: int
-    reset_seconds: int
 
 
 class RequestLimits:

@@ -13,8 +13,8 @@ from frontdesk.db import Database, Tx
 from frontdesk.db.scratch import scratch_database
 from frontdesk.eligibility import store
 from frontdesk.eligibility.decide import ChunkState
-from frontdesk.eligibility.enrol import keys_by_scope, read_touched
-from frontdesk.eligibility.member import Action, Enrolled, StoredMember, Submission
+from frontdesk.eligibility.enrol import read_chunk, submitted_keys
+from frontdesk.eligibility.model import Action, Enrolled, StoredMember, Submission
 from frontdesk.eligibility.tables import members
 from frontdesk.errors import FrontdeskError
 
@@ -22,26 +22,26 @@ from frontdesk.errors import FrontdeskError
 FIRST_REHEARSED_ID = 2**62
 
 
-class Rehearsal:
+class DryRun:
     """Members as they would be after the chunks so far."""
 
     def __init__(self, scratch: Database, uniqueness: Uniqueness) -> None:
         self._scratch = scratch
-        self._by_account = uniqueness is Uniqueness.ACCOUNT
+        self._uniqueness = uniqueness
         self._next_id = FIRST_REHEARSED_ID
 
     def enrol(
         self, tx: Tx, submissions: Sequence[Submission], *, now: datetime
     ) -> list[Enrolled | FrontdeskError]:
         """What `enrol` would answer. Reads through `tx`, locks and writes nothing there."""
-        touched = read_touched(tx, submissions, by_account=self._by_account, lock=False)
-        stored = touched.stored()
+        reads = read_chunk(tx, submissions, self._uniqueness, lock=False)
+        stored = reads.stored()
         with self._scratch.write() as scratch:
-            ledger = ChunkState(
+            state = ChunkState(
                 self._as_rehearsed(scratch, stored, submissions),
-                touched.known(stored_time(now), by_account=self._by_account),
+                reads.context(stored_time(now), self._uniqueness),
             )
-            results = [ledger.decide(submission) for submission in submissions]
+            results = [state.decide(submission) for submission in submissions]
             self._remember(scratch, submissions, results)
         return results
 
@@ -49,10 +49,10 @@ class Rehearsal:
         self, scratch: Tx, stored: Sequence[StoredMember], submissions: Sequence[Submission]
     ) -> list[StoredMember]:
         """What is stored, overlaid with what the rehearsal has made of it."""
-        wanted = keys_by_scope(submissions, by_account=self._by_account)
+        wanted = submitted_keys(submissions, self._uniqueness)
         found = [store.lock_members(scratch, scope, keys) for scope, keys in wanted.items()]
         found.append(store.find_by_ids(scratch, [member.values["id"] for member in stored]))
-        ours = {row["id"]: StoredMember(store.stored_values(row)) for rows in found for row in rows.rows}
+        ours = {member.values["id"]: member for member in store.stored_members(found)}
         return [*ours.values(), *(member for member in stored if member.values["id"] not in ours)]
 
     def _remember(
@@ -64,7 +64,7 @@ class Rehearsal:
         touched = {
             id(result.stored): result.stored
             for submission, result in zip(submissions, results, strict=True)
-            if isinstance(result, Enrolled) and submission.deed is not Action.COMPARE
+            if isinstance(result, Enrolled) and submission.action is not Action.COMPARE
         }
         changed = [member for member in touched.values() if member.is_new or member.is_changed]
         for member in changed:
@@ -78,7 +78,7 @@ class Rehearsal:
 
 
 @contextmanager
-def rehearsal(uniqueness: Uniqueness) -> Iterator[Rehearsal]:
+def dry_run(uniqueness: Uniqueness) -> Iterator[DryRun]:
     """A rehearsal with a scratch database of its own."""
     with scratch_database([members]) as scratch:
-        yield Rehearsal(scratch, uniqueness)
+        yield DryRun(scratch, uniqueness)

@@ -1,0 +1,85 @@
+"""Accounts, their API clients, and what a client's token allows."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class Scope(StrEnum):
+    """A right that a token carries. `customer` stands for the whole /v2."""
+
+    CUSTOMER = "customer"
+    PLANS_READ = "plans:read"
+    PLANS_WRITE = "plans:write"
+    ELIGIBILITY_WRITE = "eligibility:write"
+    OPERATOR = "operator"
+
+
+_CUSTOMER = {Scope.PLANS_READ, Scope.PLANS_WRITE, Scope.ELIGIBILITY_WRITE}
+
+
+def parse_scopes(text: str) -> frozenset[Scope] | None:
+    """The scopes of a space-separated list; None when a scope is unknown or the list is empty."""
+    try:
+        return frozenset(Scope(word) for word in text.split(" ") if word) or None
+    except ValueError:
+        return None
+
+
+def granted(scopes: Iterable[Scope]) -> frozenset[Scope]:
+    """The scopes and those that they stand for: `customer` allows the three finer ones."""
+    given = frozenset(scopes)
+    return given | _CUSTOMER if Scope.CUSTOMER in given else given
+
+
+def scope_text(scopes: Iterable[Scope]) -> str:
+    return " ".join(sorted(scopes))
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A customer: the owner of plans and members."""
+
+    id: int
+    name: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ApiClient:
+    """A system of an account that calls the API. `client_id` is public; `requests_per_minute` None means no limit."""
+
+    id: int
+    account_id: int
+    client_id: str
+    name: str
+    scopes: frozenset[Scope]
+    requests_per_minute: int | None
+    created_at: datetime
+    revoked_at: datetime | None
+
+    @property
+    def all_scopes(self) -> frozenset[Scope]:
+        return granted(self.scopes)
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The account, the client and the rights behind a token. `client` is the client's database id."""
+
+    account_id: int
+    client_id: str
+    client: int
+    scopes: frozenset[Scope]
+    requests_per_minute: int | None
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RequestAllowance:
+    """Requests that `remaining` of this minute's `limit`, as this process knows; the minute ends in `reset_seconds`."""
+
+    limit: int
+    remaining: int
+    reset_seconds: int

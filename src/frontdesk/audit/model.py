@@ -1,0 +1,16 @@
+"""Entries of the audit trail."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """One action. `actor` is an API client's client_id, or `cli:` and a login name; `detail` holds names and ids only."""
+
+    action: str
+    actor: str
+    request_id: str
+    account_id: int | None = None
+    subject_id: int | None = None
+    detail: dict[str, Any] | None = None

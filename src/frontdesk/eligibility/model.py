@@ -1,0 +1,200 @@
+"""Eligible members: the records that callers hand in, what enrolment answers, and what the history keeps."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from frontdesk.config import Uniqueness
+from frontdesk.errors import Fault
+from frontdesk.invitations import Decision
+
+# The body of the answer: exactly the nine documented fields, in the document's order.
+ANSWERED = (
+    "id",
+    "external_id",
+    "dob",
+    "first_name",
+    "last_name",
+    "gender",
+    "member_id",
+    "zipcode",
+    "metadata",
+)
+
+
+class Outcome(StrEnum):
+    """What an accepted record did: the `Eligibility-Outcome` of an answer. The last three come from files only."""
+
+    CREATED = "created"
+    UPDATED = "updated"
+    UNCHANGED = "unchanged"
+    MOVED = "moved"
+    ENDED = "ended"
+    RESTORED = "restored"
+    WITHDRAWN = "withdrawn"
+
+
+class Action(StrEnum):
+    """What a record asks for. A POST always enrols; a row of a file may also end a member's access, or compare only."""
+
+    ENROL = "enrol"
+    END = "end"
+    COMPARE = "compare"
+
+
+class EligibilityReason(StrEnum):
+    """Why a member is eligible on a day, or why not."""
+
+    ELIGIBLE = "eligible"
+    NOT_YET = "not_yet"
+    EXPIRED = "expired"
+    NOT_ENROLLED = "not_enrolled"
+
+
+@dataclass(slots=True)
+class MemberRecord:
+    """One record as sent. `given` holds the stored form of each good field by column; None clears the field.
+
+    `faults` are those that the record has by itself; a record with a fault is never written.
+    """
+
+    external_id: str | None
+    given: dict[str, Any]
+    invite_immediately: bool
+    faults: tuple[Fault, ...]
+    warnings: tuple[str, ...]
+    ignored: tuple[str, ...]
+
+
+class Submission(NamedTuple):
+    """A record, the plan it is for, and the client that hands it in.
+
+    With `unless_changed_since`, an END leaves a member alone that was changed after that time.
+    """
+
+    account_id: int
+    plan_id: int
+    record: MemberRecord
+    client: str
+    request_id: str
+    action: Action = Action.ENROL
+    unless_changed_since: datetime | None = None
+
+
+@dataclass(slots=True)
+class StoredMember:
+    """A member as its chunk sees it: `values` by column change in place while the chunk's records are decided."""
+
+    values: dict[str, Any]
+    is_new: bool = False
+    is_changed: bool = False
+
+
+class Enrolled(NamedTuple):
+    """The outcome of one accepted record.
+
+    `changes` is `{field: [from, to]}` without derived columns. `answered` holds the values of ANSWERED as the record left
+    them.
+    """
+
+    outcome: Outcome
+    stored: StoredMember
+    answered: tuple[Any, ...]
+    changes: dict[str, list[Any]]
+    warnings: tuple[str, ...]
+    invitation: Decision
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        """The body of the answer. A new member has its id once the chunk is written."""
+        return {**dict(zip(ANSWERED, self.answered, strict=True)), "id": self.stored.values["id"]}
+
+
+@dataclass(frozen=True, slots=True)
+class UndoRequest:
+    """The request to take back (`undone`, as the history names it), and the client and time of the undo."""
+
+    undone: str
+    client: str
+    request_id: str
+    now: datetime
+    uniqueness: Uniqueness
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredMember:
+    """What an undo did to one member: an outcome, or the fault that kept it as it was."""
+
+    external_id: str
+    outcome: Outcome | None
+    fault: Fault | None = None
+
+
+class MemberAccess(NamedTuple):
+    """A member of a plan and the days of its access (`YYYY-MM-DD`)."""
+
+    id: int
+    external_id: str
+    effective_date: str
+    expiry_date: str | None
+    updated_at: datetime
+
+
+class HistoryEntry(NamedTuple):
+    """What one accepted request did to a member. `changes` is `{field: [from, to]}`."""
+
+    id: int
+    member_id: int
+    outcome: Outcome
+    plan_id: int
+    changes: dict[str, list[Any]]
+    client: str
+    request_id: str
+    changed_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class EligibilityAnswer:
+    """Whether a member was eligible on a day, as far as was known at a time; `known_since` is the last change until then."""
+
+    eligible: bool
+    reason: EligibilityReason
+    plan_id: int | None = None
+    effective_date: str | None = None
+    expiry_date: str | None = None
+    known_since: datetime | None = None
+
+
+FAULT_CODES = {
+    "required": "The field is missing, null or blank, and must not be.",
+    "wrong_type": "The value has another JSON type than the field's.",
+    "too_long": "The text is longer than the field allows.",
+    "control_character": "The text contains a control character or half of a surrogate pair.",
+    "not_a_date": "The value is not a real date in ISO 8601 form.",
+    "in_the_future": "The date of birth is in the future.",
+    "before_1900": "The date of birth is before 1900.",
+    "expiry_before_effective": "expiry_date is before effective_date on the record as it would be.",
+    "not_allowed": "The value is not one of the allowed ones.",
+    "not_ten_digits": "The phone number does not have 10 digits.",
+    "malformed_email": "The e-mail address is malformed.",
+    "malformed_zipcode": "The zip code is malformed.",
+    "too_many_keys": "metadata has more than 50 keys.",
+    "empty_key": "metadata has a key without a character.",
+    "unknown_field": "There is no such field (only with Prefer: handling=strict).",
+    "not_enrolled": "There is no such member under the plan (only in files, which can end or compare a member).",
+    "not_unique": "Another record carries this value already.",
+    "read_only": "The field can't be changed here.",
+    "repeated": "A query parameter is given more than once.",
+    "unknown_parameter": "There is no such query parameter (only with files, where a misspelt one could do harm).",
+    "wrong_state": "The file is in a state in which that can't be done to it.",
+}
+
+WARNINGS = {
+    "dob_not_midnight": "The date of birth came as a timestamp that is not midnight; its date as written was taken.",
+    "dob_shifted_one_day": "The date of birth moved by exactly one day: the classic time-zone mistake.",
+    "identity_changed": "First name and date of birth both changed: a recycled identifier, or a twin?",
+    "state_not_recognised": "The state is neither a USPS code nor a state's name; it was kept as sent.",
+    "relationship_code_hipaa_unknown": "The HIPAA relationship code is unknown; it was kept as sent.",
+    "email_dropped": "The e-mail address of a file's row is malformed; the row was kept without it.",
+}
