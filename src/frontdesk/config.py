@@ -25,7 +25,7 @@ class Environment(StrEnum):
 
 
 class Uniqueness(StrEnum):
-    """Where no two records may carry the same external_id, member_id or e-mail (CONTRACT, Eligibility)."""
+    """Where no two records may carry the same external_id, member_id or e-mail (docs/interface.md, Eligible members)."""
 
     SERVICE = "service"
     ACCOUNT = "account"

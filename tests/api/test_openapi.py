@@ -23,7 +23,7 @@ from frontdesk.web.problems import PROBLEMS
 from tests.conftest import Api
 
 BASE_URL = "https://api.example.com"
-DOCUMENT = openapi_document(BASE_URL)
+DOCUMENT = openapi_document(BASE_URL, ENDPOINTS)
 SNAPSHOT = Path(__file__).parent / "snapshots/openapi.json"
 RENEW = "FRONTDESK_TEST_RENEW"
 

@@ -50,7 +50,7 @@ def test_a_full_file_ends_nobody_of_another_plan_and_nobody_twice(desk: Desk) ->
 
 
 def test_who_was_to_begin_later_ends_on_the_first_day_once_and_the_report_says_so(desk: Desk) -> None:
-    """expiry_date is never before effective_date (CONTRACT, Dates), and nobody may keep an access that goes on for ever."""
+    """expiry_date is never before effective_date (docs/interface.md, Fields of a member), and access always ends."""
     desk.load(csv_of([row(1), row(2, effective_date="2027-01-01")]))
     before = desk.members()
     dry, file = (desk.load(csv_of([row(1)]), full=True, dry_run=each) for each in (True, False))

@@ -13,7 +13,7 @@ from frontdesk.db import Tx
 from frontdesk.errors import Unauthorized
 
 LIFETIME_SECONDS = 7200
-CACHE_SECONDS = 5  # how long a revoked token may still pass in another process (CONTRACT, Tokens)
+CACHE_SECONDS = 5  # how long a revoked token may still pass in another process (docs/interface.md, Tokens)
 CACHE_SIZE = 10_000
 
 

@@ -43,16 +43,14 @@ _TAGS = {
 }
 
 
-def openapi_document(base_url: str) -> Json:
-    """The whole document for the service at `base_url`."""
-    from frontdesk.api.routes import ENDPOINTS  # the routes name the handler that answers with this document
-
+def openapi_document(base_url: str, endpoints: Sequence[Endpoint]) -> Json:
+    """The whole document for the service at `base_url`, as JSON values."""
     return {
         "openapi": "3.1.0",
         "info": {"title": "Plans and member eligibility", "version": __version__, "description": _ABOUT},
         "servers": [{"url": base_url}],
         "tags": [{"name": name, "description": text} for name, text in _TAGS.items()],
-        "paths": _paths(base_url, ENDPOINTS),
+        "paths": _paths(base_url, endpoints),
         "components": {
             "schemas": schemas() | file_schemas(),
             "headers": {name: header for name, header in HEADERS.items() if name not in IN_PLACE},

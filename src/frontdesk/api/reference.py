@@ -1,6 +1,7 @@
 """The reference: /openapi.json, the page at /docs with its files, and the list of problems at /problems."""
 
 import json
+from collections.abc import Sequence
 from functools import lru_cache
 from html import escape
 from importlib.resources import files
@@ -11,6 +12,7 @@ from frontdesk.app import App
 from frontdesk.eligibility.model import FAULT_CODES, WARNINGS
 from frontdesk.errors import NotFound
 from frontdesk.invitations import REASONS
+from frontdesk.web.endpoint import Endpoint
 from frontdesk.web.problems import PROBLEMS
 from frontdesk.web.request import Request
 from frontdesk.web.response import Header, Response
@@ -24,9 +26,18 @@ ASSETS = {
 _CACHED: Header = (b"cache-control", b"public, max-age=3600")
 
 
-async def document(app: App, _request: Request) -> Response:
-    """`GET /openapi.json`."""
-    return Response(200, _document(app.config.base_url), (_CACHED,))
+def openapi_endpoint(others: Sequence[Endpoint]) -> Endpoint:
+    """`GET /openapi.json`: the document that describes the other endpoints and itself."""
+
+    @lru_cache(maxsize=8)
+    def document(base_url: str) -> bytes:
+        return json.dumps(openapi_document(base_url, (*others, endpoint)), ensure_ascii=False).encode()
+
+    async def show(app: App, _request: Request) -> Response:
+        return Response(200, document(app.config.base_url), (_CACHED,))
+
+    endpoint = Endpoint("GET", "/openapi.json", show, None)
+    return endpoint
 
 
 async def page(app: App, _request: Request) -> Response:
@@ -54,11 +65,6 @@ def _policy(base_url: str) -> Header:
         f"connect-src 'self' {base_url}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
     return b"content-security-policy", policy.encode()
-
-
-@lru_cache(maxsize=8)
-def _document(base_url: str) -> bytes:
-    return json.dumps(openapi_document(base_url), ensure_ascii=False).encode()
 
 
 @lru_cache(maxsize=8)

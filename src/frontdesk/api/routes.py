@@ -8,7 +8,7 @@ PLAN = "/v2/plans/{plan_id}"
 FILE = PLAN + "/eligibility-files/{file_id}"
 
 # fmt: off
-ENDPOINTS: tuple[Endpoint, ...] = (
+_DESCRIBED: tuple[Endpoint, ...] = (
     Endpoint("POST",  PLAN + "/eligibility", eligibility.post,    Scope.ELIGIBILITY_WRITE, takes_json=True),
     Endpoint("POST",  PLAN + "/eligibility-files", eligibility_files.post, Scope.ELIGIBILITY_WRITE),
     Endpoint("GET",   FILE,                  eligibility_files.show,   Scope.ELIGIBILITY_WRITE),
@@ -21,7 +21,6 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("PATCH", PLAN,                  plans.change,        Scope.PLANS_WRITE, takes_json=True),
     Endpoint("POST",  "/oauth/token",        oauth.issue,         None),
     Endpoint("POST",  "/oauth/revoke",       oauth.revoke,        None),
-    Endpoint("GET",   "/openapi.json",       reference.document,  None),
     Endpoint("GET",   "/docs",               reference.page,      None, serves_json=False),
     Endpoint("GET",   "/docs/{asset}",       reference.asset,     None, serves_json=False),
     Endpoint("GET",   "/problems",           reference.problems,  None, serves_json=False),
@@ -29,6 +28,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("GET",   "/readyz",             health.ready,        None),
     Endpoint("GET",   "/metrics",            health.metrics,      Scope.OPERATOR, serves_json=False),
 )
+ENDPOINTS = (*_DESCRIBED, reference.openapi_endpoint(_DESCRIBED))
 
 # For people who were invited, not for programs: these are no part of the OpenAPI document.
 PAGES: tuple[Endpoint, ...] = (

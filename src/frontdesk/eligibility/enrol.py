@@ -43,7 +43,7 @@ def enrol(
     uniqueness: Uniqueness,
     audited: bool = True,
 ) -> list[Enrolled | FrontdeskError]:
-    """Create or update a member per submission, in order (CONTRACT, Eligibility).
+    """Create or update a member per submission, in order (docs/interface.md, Eligible members).
 
     Returns for each its outcome, or NotFound (the plan is not the account's) or Invalid with every fault. Nothing is
     written for a refused one. `audited` False leaves the audit trail to the caller: a file is one deed, not a million,

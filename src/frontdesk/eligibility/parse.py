@@ -44,7 +44,7 @@ def parse_member(
     lenient_email: bool = False,
     remembered: ValueCache | None = None,
 ) -> MemberRecord:
-    """Read every field of the body (CONTRACT, Eligibility). Never raises; `today` is `YYYY-MM-DD`.
+    """Read every field of the body (docs/interface.md, Eligible members). Never raises; `today` is `YYYY-MM-DD`.
 
     Unknown fields are named in `ignored`, or are faults when `strict`. Absent fields stay out of `given`. `remembered`
     is for those who read many records on one day.

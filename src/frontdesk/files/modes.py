@@ -42,7 +42,8 @@ def members_before(tx: Tx, file: EligibilityFile, checked: Checked) -> int | Non
 def end_missing(claim: FileClaim, checked: Checked, write: Write, breathe: Callable[[int], None]) -> None:
     """End the plan's members that the file does not name: expiry_date becomes the file's date. Raises Braked.
 
-    It can't be before effective_date (CONTRACT, Dates): who was to begin later ends on the first day, and that is told.
+    It is never before effective_date (docs/interface.md, Fields of a member): access that was to begin later ends on its
+    first day, and the report warns of it.
     Who was changed after the work on the file began is left alone: that is newer than the file. Those that are ended
     already are not found again, so a killed run goes on where it stopped.
     """

@@ -28,7 +28,7 @@ class PlanPatch:
 
 
 def parse_plan_patch(body: Mapping[str, object], *, strict: bool = False) -> PlanPatch:
-    """CONTRACT, Plans: absent keeps; null clears `description` and is a fault elsewhere. Never raises."""
+    """docs/interface.md, Plans: absent keeps; null clears `description` and is a fault elsewhere. Never raises."""
     changes: dict[str, str | None] = {}
     faults: list[Fault] = []
     for name in CHANGEABLE:

@@ -162,7 +162,7 @@ def _type(value: object) -> EventType:
 
 
 def _time(value: object) -> datetime:
-    """CONTRACT, Wire conventions: ISO 8601 with Z or an offset; a time without one could be any."""
+    """docs/interface.md, Requests and answers: ISO 8601 with Z or an offset; a time without one could be any."""
     if type(value) is not str:
         raise Rejected("wrong_type", "must be a string")
     if not _TIME.fullmatch(value):

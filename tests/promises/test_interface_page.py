@@ -1,0 +1,130 @@
+"""docs/interface.md states the contract as it is: its examples run in order, and it names every path, field, header and code."""
+
+import io
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from frontdesk import plans, queues
+from frontdesk.access.model import Scope
+from frontdesk.api.openapi_headers import HEADERS
+from frontdesk.api.openapi_schemas import OAUTH_ERRORS
+from frontdesk.api.routes import ENDPOINTS
+from frontdesk.app import App
+from frontdesk.asgi import build_asgi
+from frontdesk.db import Database
+from frontdesk.eligibility.fields import FIELDS
+from frontdesk.eligibility.model import FAULT_CODES, WARNINGS
+from frontdesk.invitations import Reason
+from frontdesk.web.problems import PROBLEMS
+from frontdesk.web.telemetry import Telemetry
+from tests.api.test_openapi import DOCUMENT
+from tests.conftest import Api
+from tests.factories import NOW, Customer, make_customer
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/interface.md").read_text()
+SECTIONS = set(re.findall(r"^##+ (.+)$", PAGE, re.MULTILINE))
+# The names in the first cells of the page's tables.
+TABLED = {
+    name
+    for cell in re.findall(r"^\| (`.*?) \|", PAGE, re.MULTILINE)
+    for name in re.findall(r"`([^`]+)`", cell)
+}
+REQUEST_AND_ANSWER = r"```http\n([A-Z]+) (/\S*)\n(.*?)```\s+```http\nHTTP/1.1 (\d+) [^\n]*\n(.*?)```"
+EXAMPLES = re.findall(REQUEST_AND_ANSWER, PAGE, re.DOTALL)
+ANY_TEXT = "…"
+
+
+@pytest.fixture
+def caller(app: App, db: Database) -> Iterator[tuple[Api, Customer]]:
+    """The caller of the page's examples, whose account has one plan."""
+    customer = make_customer(db, plan_count=0)
+    with db.write() as tx:
+        group = plans.create_provider_group(tx, name="Primary Care", external_id=None, now=NOW)
+        plans.create_plan(
+            tx, plans.NewPlan(customer.account_id, group.id, "gold-2027", "Gold", None), now=NOW
+        )
+        queues.doctor_on_duty(tx, group.id, "doctor-1", now=NOW)
+    log = io.StringIO()
+    with TestClient(build_asgi(app, Telemetry(log))) as http:
+        yield Api(http, customer.token, log), customer
+
+
+def test_the_examples_are_answered_as_the_page_says(caller: tuple[Api, Customer]) -> None:
+    api, customer = caller
+    assert len(EXAMPLES) == 8
+    for method, path, request, status, expected in EXAMPLES:
+        head, body = parts(request, is_answer=False)
+        body = body.replace("CLIENT_ID", customer.client_id).replace("CLIENT_SECRET", customer.client_secret)
+        head = head or {"Content-Type": "application/json"}
+        answer = api.request(method, path, content=body.encode(), headers=head)
+        assert (path, answer.status_code) == (path, int(status)), answer.text
+        headers, body = parts(expected, is_answer=True)
+        assert {name: answer.headers.get(name) for name in headers} == headers
+        content = answer.json() if answer.content else None
+        assert content == (filled_in(json.loads(body), content) if body else None)
+
+
+def parts(text: str, *, is_answer: bool) -> tuple[dict[str, str], str]:
+    """Headers and body of an example. A request without headers has its body at once."""
+    head, _, body = text.partition("\n\n") if is_answer or "\n\n" in text else ("", "", text)
+    return dict(line.split(": ", 1) for line in head.splitlines() if line), body.rstrip("\n")
+
+
+def filled_in(expected: Any, answer: Any) -> Any:
+    """What the page says, with the answer's own values where the page has `…`."""
+    if isinstance(expected, dict) and isinstance(answer, dict):
+        return {name: filled_in(value, answer.get(name)) for name, value in expected.items()}
+    return answer if expected == ANY_TEXT and isinstance(answer, str) else expected
+
+
+def test_the_page_has_every_path() -> None:
+    paths = {f"{endpoint.method} {endpoint.path}" for endpoint in ENDPOINTS}
+    shown = {f"{method} {path}" for method, path, *_ in EXAMPLES}
+    shown |= {path.replace("/plans/1", "/plans/{plan_id}") for path in shown}
+    assert {path for path in paths - shown if f"`{path}`" not in PAGE} == set()
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_the_page_has_every_field_of_a_member(name: str) -> None:
+    assert f"\n| `{name}` | {'required' if FIELDS[name].required else 'optional'} | " in PAGE
+
+
+@pytest.mark.parametrize("schema", ["Plan", "PlanQueueInfo", "EligibilityFile"])
+def test_the_page_has_every_field_of_an_answer(schema: str) -> None:
+    properties = DOCUMENT["components"]["schemas"][schema]["properties"]
+    names = properties["data"]["properties"] if schema == "EligibilityFile" else properties
+    assert set(names) - TABLED == set()
+
+
+def test_the_page_has_every_header_of_an_answer() -> None:
+    assert {name for name in HEADERS if not re.search(rf"\b{name}\b", PAGE)} - {"Content-Disposition", "Connection",
+        "Content-Security-Policy"} == set()  # fmt: skip
+
+
+def test_the_page_has_every_code() -> None:
+    assert {*FAULT_CODES, *WARNINGS, *OAUTH_ERRORS, *Scope} - TABLED == set()
+    assert {reason for reason in Reason if f"`none; reason={reason}`" not in PAGE} == set()
+    assert [
+        kind for kind, problem in PROBLEMS.items() if f"\n| {problem.status} | `{kind}` | " not in PAGE
+    ] == []
+    assert [
+        code for code, (status, _) in OAUTH_ERRORS.items() if f"\n| `{code}` | {status} | " not in PAGE
+    ] == []
+
+
+def test_sources_cite_sections_that_the_page_has() -> None:
+    sources = [*ROOT.glob("src/**/*.py"), *ROOT.glob("tests/**/*.py")]
+    cited = [
+        section
+        for path in sources
+        for section in re.findall(r"docs/interface\.md, ([A-Z][\w ]+)", path.read_text())
+    ]
+    assert len(cited) >= 8
+    assert set(cited) - SECTIONS == set()
