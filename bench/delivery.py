@@ -30,8 +30,7 @@ from frontdesk.db.migrate import upgrade
 from frontdesk.eligibility import enrol, find_expired, parse_member
 from frontdesk.eligibility.model import Submission
 from frontdesk.invitations.delivery import ClaimCursor, DeliveryClaim, HourlyWindows, claim
-from frontdesk.invitations.letters import InvitationLetter
-from frontdesk.invitations.message import Gathered
+from frontdesk.invitations.model import InvitationMessage, MessageContext
 from frontdesk.mail.model import MailMessage, MailSession
 from frontdesk.worker.delivery import DeliveryWorker, Pace, WorkerOptions, terms_of
 from frontdesk.worker.log import WorkerLog
@@ -237,7 +236,7 @@ def choosing_ms(db: Database, config: Config) -> float:
 
 
 def ready_made(
-    letter: InvitationLetter, _gathered: Gathered, /, *, base_url: str, mail_from: str
+    letter: InvitationMessage, _gathered: MessageContext, /, *, base_url: str, mail_from: str
 ) -> MailMessage:
     return MailMessage(mail_from, letter.address, letter.message_id, base_url.encode())
 

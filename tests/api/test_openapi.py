@@ -18,7 +18,7 @@ from frontdesk.api.openapi import openapi_document
 from frontdesk.api.openapi_files import FILE_PROBLEMS, REPORT_CODES
 from frontdesk.api.routes import ENDPOINTS
 from frontdesk.eligibility.model import FAULT_CODES, WARNINGS
-from frontdesk.invitations import Reason
+from frontdesk.invitations.model import NotInvitedReason
 from frontdesk.web.problems import PROBLEMS
 from tests.conftest import Api
 
@@ -113,12 +113,12 @@ def test_every_fault_code_belongs_to_an_operation() -> None:
 
 def test_every_scope_warning_and_reason_is_in_the_document() -> None:
     text = json.dumps(DOCUMENT)
-    assert not [word for word in (*Scope, *WARNINGS, *Reason) if word not in text]
+    assert not [word for word in (*Scope, *WARNINGS, *NotInvitedReason) if word not in text]
 
 
 def test_the_problems_page_names_every_code_with_an_anchor_for_every_type(api: Api) -> None:
     page = api.get("/problems").text
-    for name in (*PROBLEMS, *FAULT_CODES, *WARNINGS, *Reason):
+    for name in (*PROBLEMS, *FAULT_CODES, *WARNINGS, *NotInvitedReason):
         assert f'id="{name}"' in page
     for name in (*(f"row-{code}" for code in REPORT_CODES), *(f"file-{code}" for code in FILE_PROBLEMS)):
         assert f'id="{name}"' in page

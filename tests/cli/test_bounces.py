@@ -6,7 +6,7 @@ from frontdesk.cli.app import app
 from frontdesk.config import Uniqueness
 from frontdesk.eligibility import enrol, parse_member
 from frontdesk.eligibility.model import Submission
-from frontdesk.invitations.links import give_tokens
+from frontdesk.invitations.message import issue_tokens
 from tests.cli.conftest import CommandLine
 from tests.factories import NOW, make_customer, member_body
 from tests.invitations.test_bounces import HEADERS, bounce
@@ -23,7 +23,7 @@ def invited(cli: CommandLine) -> str:
         submission = Submission(customer.account_id, customer.plan_ids[0], record, "client", "request")
         enrol(tx, [submission], now=NOW, uniqueness=Uniqueness.SERVICE)
         tx.exec_driver_sql("UPDATE invitations SET state = 'sent', message_id = 'abc123@mail.example.com'")
-        give_tokens(tx, {1: "abc123@mail.example.com"}, link_secret="s" * 32, now=NOW)
+        issue_tokens(tx, {1: "abc123@mail.example.com"}, link_secret="s" * 32, now=NOW)
     db.close()
     return "robin.1@example.com"
 

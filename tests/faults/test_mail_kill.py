@@ -16,7 +16,8 @@ from frontdesk.config import Uniqueness
 from frontdesk.db import Database
 from frontdesk.eligibility import enrol, parse_member
 from frontdesk.eligibility.model import Submission
-from frontdesk.invitations import InvitationState, InvitationStep, delivery, list_invitations
+from frontdesk.invitations import delivery, list_invitations
+from frontdesk.invitations.model import InvitationState, InvitationStep
 from tests.factories import Customer, make_customer, member_body
 from tests.faults.callers import LONG
 from tests.faults.nursery import Nursery

@@ -6,16 +6,17 @@ from concurrent.futures import ThreadPoolExecutor
 from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_alone, write_together
 from frontdesk.invitations.delivery.changes import InvitationVersion, StateChange, apply
-from frontdesk.invitations.links import find_unsubscriber
-from frontdesk.invitations.reports import (
+from frontdesk.invitations.message import find_unsubscribe_target
+from frontdesk.invitations.model import (
     DeliveryReport,
-    Effect,
+    InvitationState,
+    InvitationStep,
+    ReportEffect,
     ReportEvent,
-    heed_early_reports,
-    receive_report,
+    SuppressionReason,
 )
-from frontdesk.invitations.states import InvitationState, InvitationStep
-from frontdesk.invitations.suppression import SuppressionReason, suppress
+from frontdesk.invitations.reports import apply_early_reports, receive_report
+from frontdesk.invitations.suppression import suppress
 from tests.conftest import Api
 from tests.factories import NOW, Customer
 from tests.faults.callers import LONG
@@ -25,7 +26,7 @@ CALLERS = 6
 ROUNDS = 25 * LONG
 
 
-def told(db: Database, mail: Mailed, event: ReportEvent) -> Effect:
+def told(db: Database, mail: Mailed, event: ReportEvent) -> ReportEffect:
     [effect] = write_together(
         db,
         [DeliveryReport(mail.message_id, event)],
@@ -37,7 +38,7 @@ def told(db: Database, mail: Mailed, event: ReportEvent) -> Effect:
 
 def unsubscribed(db: Database, mail: Mailed) -> bool:
     with db.read() as tx:
-        found = find_unsubscriber(tx, mail.tokens.unsubscribe)
+        found = find_unsubscribe_target(tx, mail.tokens.unsubscribe)
     assert found is not None
     [done] = write_together(
         db,
@@ -53,7 +54,7 @@ def test_the_same_report_from_many_at_once_counts_once(api: Api, db: Database, c
         for number in range(ROUNDS):
             mail = mailed(api, db, customer, number=number, state=InvitationState.AMBIGUOUS, losses=1)
             effects = list(pool.map(lambda _, it=mail: told(db, it, ReportEvent.BOUNCED), range(CALLERS)))
-            assert Counter(effects) == {Effect.APPLIED: 1, Effect.KNOWN: CALLERS - 1}
+            assert Counter(effects) == {ReportEffect.APPLIED: 1, ReportEffect.KNOWN: CALLERS - 1}
             assert (state_of(db, mail), suppressed(db)[mail.address]) == (
                 InvitationState.FAILED,
                 "hard_bounce",
@@ -69,7 +70,7 @@ def test_different_reports_and_clicks_at_once_leave_one_state_and_one_suppressio
             events = [ReportEvent.BOUNCED, ReportEvent.COMPLAINED, ReportEvent.DELIVERED]
             reports = [pool.submit(told, db, mail, event) for event in events]
             clicks = [pool.submit(unsubscribed, db, mail) for _ in range(3)]
-            assert [future.result() for future in reports] == [Effect.APPLIED] * 3
+            assert [future.result() for future in reports] == [ReportEffect.APPLIED] * 3
             assert sum(future.result() for future in clicks) <= 1
             assert state_of(db, mail) in (InvitationState.SENT, InvitationState.FAILED)
             assert suppressed(db)[mail.address] in ("hard_bounce", "complaint", "unsubscribe")
@@ -81,7 +82,7 @@ def answered(db: Database, mail: Mailed) -> None:
     def work(tx: Tx) -> None:
         change = StateChange(InvitationState.OFFERED, InvitationState.SENT, InvitationStep.ACCEPTED, code=250)
         apply(tx, [(change, [InvitationVersion(mail.id, 0)])], now=NOW)
-        heed_early_reports(tx, {mail.message_id}, now=NOW)
+        apply_early_reports(tx, {mail.message_id}, now=NOW)
 
     write_alone(db, work)
 
@@ -93,5 +94,5 @@ def test_a_bounce_that_comes_while_the_answer_is_written_down_is_never_missed(
         for number in range(ROUNDS):
             mail = mailed(api, db, customer, number=number, state=InvitationState.OFFERED)
             answer, report = pool.submit(answered, db, mail), pool.submit(told, db, mail, ReportEvent.BOUNCED)
-            assert (answer.result(), report.result()) == (None, Effect.APPLIED)
+            assert (answer.result(), report.result()) == (None, ReportEffect.APPLIED)
             assert state_of(db, mail) is InvitationState.FAILED

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from sqlalchemy import select, update
 
 from frontdesk.db import Database
-from frontdesk.invitations.links import Tokens, give_tokens
-from frontdesk.invitations.states import InvitationState
+from frontdesk.invitations.message import issue_tokens
+from frontdesk.invitations.model import InvitationState, LinkTokens
 from frontdesk.invitations.tables import invitations, suppressions
 from tests.conftest import Api
 from tests.factories import NOW, Customer, member_body
@@ -19,7 +19,7 @@ class Mailed:
     id: int
     message_id: str
     address: str
-    tokens: Tokens
+    tokens: LinkTokens
 
 
 def mailed(
@@ -41,7 +41,7 @@ def mailed(
         id_ = tx.execute(select(invitations.c.id).where(found)).scalar_one()
         row = {"message_id": message_id, "state": state.value, "losses": losses}
         tx.execute(update(invitations).where(invitations.c.id == id_).values(row))
-        tokens = give_tokens(tx, {id_: message_id}, link_secret="s" * 32, now=NOW)[id_]
+        tokens = issue_tokens(tx, {id_: message_id}, link_secret="s" * 32, now=NOW)[id_]
     return Mailed(id_, message_id, body["email"], tokens)
 
 

@@ -9,7 +9,8 @@ from sqlalchemy import select
 
 from frontdesk.db import Database
 from frontdesk.invitations import set_deliverability
-from frontdesk.invitations.suppression import SuppressionReason, suppress
+from frontdesk.invitations.model import SuppressionReason
+from frontdesk.invitations.suppression import suppress
 from frontdesk.invitations.tables import invitations
 from tests.conftest import Api
 from tests.factories import NOW, Customer, member_body

@@ -5,12 +5,12 @@ import re
 import pytest
 
 from frontdesk.db import Database
-from frontdesk.invitations.links import (
+from frontdesk.invitations.message import (
     derive_tokens,
     digest,
-    find_landing,
-    find_unsubscriber,
-    give_tokens,
+    find_registration_target,
+    find_unsubscribe_target,
+    issue_tokens,
     registration_link,
 )
 from frontdesk.invitations.tables import invitation_links
@@ -46,25 +46,25 @@ def test_giving_the_same_tokens_again_changes_nothing_and_a_new_secret_adds_a_pa
     mail = mailed(api, db, customer)
     for secret, rows in (("s" * 32, 1), (SECRET, 2), (SECRET, 2)):
         with db.write() as tx:
-            tokens = give_tokens(tx, {mail.id: mail.message_id}, link_secret=secret, now=NOW)[mail.id]
+            tokens = issue_tokens(tx, {mail.id: mail.message_id}, link_secret=secret, now=NOW)[mail.id]
             assert len(tx.execute(invitation_links.select()).all()) == rows
-            found = find_unsubscriber(tx, tokens.unsubscribe)
+            found = find_unsubscribe_target(tx, tokens.unsubscribe)
             assert found is not None
             assert found.address == mail.address
     with db.read() as tx:
-        assert find_unsubscriber(tx, mail.tokens.unsubscribe) is not None
+        assert find_unsubscribe_target(tx, mail.tokens.unsubscribe) is not None
 
 
 def test_a_token_opens_only_what_it_is_for(api: Api, db: Database, customer: Customer) -> None:
     tokens = mailed(api, db, customer).tokens
     with db.read() as tx:
-        landing = find_landing(tx, tokens.registration)
+        landing = find_registration_target(tx, tokens.registration)
         assert landing is not None
         assert (landing.plan_name, landing.registration_url) == ("Example Health Plan 0", None)
-        assert find_landing(tx, tokens.unsubscribe) is None
-        assert find_unsubscriber(tx, tokens.registration) is None
+        assert find_registration_target(tx, tokens.unsubscribe) is None
+        assert find_unsubscribe_target(tx, tokens.registration) is None
         for token in ("", "x" * 43, "x" * 10_000, "\0", "ä" * 43, tokens.unsubscribe + "\n"):
-            assert find_unsubscriber(tx, token) is None
+            assert find_unsubscribe_target(tx, token) is None
 
 
 @pytest.mark.parametrize(

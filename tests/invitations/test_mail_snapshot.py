@@ -2,16 +2,15 @@
 
 from pathlib import Path
 
-from frontdesk.invitations.letters import InvitationLetter
-from frontdesk.invitations.links import derive_tokens
-from frontdesk.invitations.message import Gathered, compose
+from frontdesk.invitations.message import compose, derive_tokens
+from frontdesk.invitations.model import InvitationMessage, MessageContext
 from tests.factories import NOW
 
 SNAPSHOT = Path(__file__).parent / "invitation.eml"
 
 
 def written() -> bytes:
-    letter = InvitationLetter(
+    letter = InvitationMessage(
         invitation_id=1,
         account_id=1,
         plan_id=1,
@@ -22,7 +21,7 @@ def written() -> bytes:
         sender_address="care@example.com",
         registration_url="https://join.example.com/start?from=mail",
     )
-    gathered = Gathered({1: derive_tokens("s" * 32, letter.message_id)}, {}, NOW)
+    gathered = MessageContext({1: derive_tokens("s" * 32, letter.message_id)}, {}, NOW)
     sent = compose(letter, gathered, base_url="https://api.example.com", mail_from="mail@example.com")
     return sent.content
 

@@ -8,9 +8,9 @@ import pytest
 
 from frontdesk.db import Database
 from frontdesk.errors import Invalid
-from frontdesk.invitations.letters import InvitationLetter
-from frontdesk.invitations.message import compose, gather
-from frontdesk.invitations.wording import set_wording
+from frontdesk.invitations.message import compose, load_message_context
+from frontdesk.invitations.model import InvitationMessage
+from frontdesk.invitations.template import set_template
 from frontdesk.mail.model import MailMessage
 from tests.conftest import Api
 from tests.factories import NOW, Customer, member_body
@@ -19,9 +19,9 @@ from tests.invitations.mails import mailed
 SECRET = "s" * 32
 
 
-def written(db: Database, letter: InvitationLetter) -> MailMessage:
+def written(db: Database, letter: InvitationMessage) -> MailMessage:
     with db.write() as tx:
-        gathered = gather(tx, [letter], link_secret=SECRET, now=NOW)
+        gathered = load_message_context(tx, [letter], link_secret=SECRET, now=NOW)
     return compose(letter, gathered, base_url="https://api.example.com", mail_from="mail@example.com")
 
 
@@ -32,9 +32,9 @@ def read(letter: MailMessage) -> EmailMessage:
 
 
 @pytest.fixture
-def letter(api: Api, db: Database, customer: Customer) -> InvitationLetter:
+def letter(api: Api, db: Database, customer: Customer) -> InvitationMessage:
     mail = mailed(api, db, customer)
-    return InvitationLetter(
+    return InvitationMessage(
         invitation_id=mail.id,
         account_id=customer.account_id,
         plan_id=customer.plan_ids[0],
@@ -48,7 +48,7 @@ def letter(api: Api, db: Database, customer: Customer) -> InvitationLetter:
 
 
 def test_an_invitation_has_the_headers_of_a_mail_that_programs_send(
-    db: Database, letter: InvitationLetter
+    db: Database, letter: InvitationMessage
 ) -> None:
     sent = written(db, letter)
     message = read(sent)
@@ -70,7 +70,7 @@ def test_an_invitation_has_the_headers_of_a_mail_that_programs_send(
     }
 
 
-def test_both_parts_hold_both_links(db: Database, letter: InvitationLetter) -> None:
+def test_both_parts_hold_both_links(db: Database, letter: InvitationMessage) -> None:
     message = read(written(db, letter))
     unsubscribe = str(message["List-Unsubscribe"]).strip("<>")
     for kind in ("plain", "html"):
@@ -80,7 +80,9 @@ def test_both_parts_hold_both_links(db: Database, letter: InvitationLetter) -> N
         assert unsubscribe in part.get_content()
 
 
-def test_nothing_of_the_member_but_the_address_is_in_the_mail(db: Database, letter: InvitationLetter) -> None:
+def test_nothing_of_the_member_but_the_address_is_in_the_mail(
+    db: Database, letter: InvitationMessage
+) -> None:
     message = read(written(db, letter))
     parts = [part.get_content() for part in message.walk() if not part.is_multipart()]
     shown = "\n".join([*parts, *(str(value) for name, value in message.items() if name != "To")])
@@ -91,13 +93,13 @@ def test_nothing_of_the_member_but_the_address_is_in_the_mail(db: Database, lett
         assert word not in shown
 
 
-def test_a_second_copy_has_the_same_message_id_and_links(db: Database, letter: InvitationLetter) -> None:
+def test_a_second_copy_has_the_same_message_id_and_links(db: Database, letter: InvitationMessage) -> None:
     assert written(db, letter) == written(db, letter)
 
 
-def test_names_that_look_like_headers_stay_names(db: Database, letter: InvitationLetter) -> None:
+def test_names_that_look_like_headers_stay_names(db: Database, letter: InvitationMessage) -> None:
     evil = "=?utf-8?q?x=0d=0aBcc:_victim=40example.com?="
-    hostile = InvitationLetter(
+    hostile = InvitationMessage(
         letter.invitation_id, letter.account_id, letter.plan_id, letter.address, letter.message_id,
         evil, evil, letter.sender_address, letter.registration_url,
     )  # fmt: skip
@@ -108,8 +110,8 @@ def test_names_that_look_like_headers_stay_names(db: Database, letter: Invitatio
     assert rewritten["Bcc"] is None
 
 
-def test_without_a_sender_the_installation_writes(db: Database, letter: InvitationLetter) -> None:
-    plain = InvitationLetter(
+def test_without_a_sender_the_installation_writes(db: Database, letter: InvitationMessage) -> None:
+    plain = InvitationMessage(
         letter.invitation_id, letter.account_id, letter.plan_id, letter.address, letter.message_id,
         letter.plan_name, None, None, None,
     )  # fmt: skip
@@ -121,9 +123,9 @@ def test_without_a_sender_the_installation_writes(db: Database, letter: Invitati
     assert "https://api.example.com/register/" in part.get_content()
 
 
-def test_an_account_speaks_in_its_own_words(db: Database, letter: InvitationLetter) -> None:
+def test_an_account_speaks_in_its_own_words(db: Database, letter: InvitationMessage) -> None:
     with db.write() as tx:
-        set_wording(
+        set_template(
             tx,
             letter.account_id,
             now=NOW,
@@ -137,9 +139,9 @@ def test_an_account_speaks_in_its_own_words(db: Database, letter: InvitationLett
 
 @pytest.mark.parametrize("address", ["a b@example.com", "nobody", "x@y\n.example", "ä@@example.com"])
 def test_an_address_that_no_mail_can_carry_is_refused_without_being_told(
-    db: Database, letter: InvitationLetter, address: str
+    db: Database, letter: InvitationMessage, address: str
 ) -> None:
-    wrong = InvitationLetter(
+    wrong = InvitationMessage(
         letter.invitation_id, letter.account_id, letter.plan_id, address, letter.message_id,
         letter.plan_name, None, None, None,
     )  # fmt: skip

@@ -7,23 +7,16 @@ from sqlalchemy import update
 
 from frontdesk.db import Database
 from frontdesk.invitations.delivery.operations import get_invitation
-from frontdesk.invitations.letter_store import find_by_message_id, insert_links
-from frontdesk.invitations.reports import (
-    DeliveryReport,
-    Effect,
-    ReportEvent,
-    heed_early_reports,
-    is_hard_bounce,
-    receive_report,
-)
-from frontdesk.invitations.states import InvitationState
+from frontdesk.invitations.model import DeliveryReport, InvitationState, ReportEffect, ReportEvent
+from frontdesk.invitations.reports import apply_early_reports, is_hard_bounce, receive_report
+from frontdesk.invitations.store import insert_links, lock_by_message_id
 from frontdesk.invitations.tables import invitations
 from tests.conftest import Api
 from tests.factories import NOW, Customer
 from tests.invitations.mails import Mailed, mailed, state_of, suppressed
 
 
-def report(db: Database, mail: Mailed, event: ReportEvent, status: str | None = None) -> Effect:
+def report(db: Database, mail: Mailed, event: ReportEvent, status: str | None = None) -> ReportEffect:
     with db.write() as tx:
         return receive_report(tx, DeliveryReport(mail.message_id, event, status), now=NOW)
 
@@ -54,7 +47,7 @@ def test_a_report_settles_what_is_unclear_and_suppresses_who_must_not_be_mailed(
 ) -> None:
     for number, (state, losses, event, becomes, reason) in enumerate(CASES):
         mail = mailed(api, db, customer, number=number, state=state, losses=losses)
-        expected = Effect.NO_NEWS if event is ReportEvent.DELAYED else Effect.APPLIED
+        expected = ReportEffect.NO_NEWS if event is ReportEvent.DELAYED else ReportEffect.APPLIED
         assert report(db, mail, event) == expected
         assert state_of(db, mail) is becomes
         assert suppressed(db).get(mail.address) == reason
@@ -63,11 +56,11 @@ def test_a_report_settles_what_is_unclear_and_suppresses_who_must_not_be_mailed(
 def test_the_same_report_twice_counts_once(api: Api, db: Database, customer: Customer) -> None:
     mail = mailed(api, db, customer, state=InvitationState.AMBIGUOUS, losses=1)
     assert [report(db, mail, ReportEvent.BOUNCED) for _ in range(3)] == [
-        Effect.APPLIED,
-        Effect.KNOWN,
-        Effect.KNOWN,
+        ReportEffect.APPLIED,
+        ReportEffect.KNOWN,
+        ReportEffect.KNOWN,
     ]
-    assert report(db, mail, ReportEvent.COMPLAINED) is Effect.APPLIED
+    assert report(db, mail, ReportEvent.COMPLAINED) is ReportEffect.APPLIED
     assert (state_of(db, mail), suppressed(db)) == (InvitationState.FAILED, {mail.address: "hard_bounce"})
 
 
@@ -77,7 +70,7 @@ def test_a_report_about_somebody_elses_mail_changes_nothing(
     mail = mailed(api, db, customer, state=InvitationState.AMBIGUOUS, losses=1)
     with db.write() as tx:
         strange = DeliveryReport("mail-2@mail.example.com", ReportEvent.BOUNCED)
-        assert receive_report(tx, strange, now=NOW) is Effect.UNKNOWN
+        assert receive_report(tx, strange, now=NOW) is ReportEffect.UNKNOWN
     assert (state_of(db, mail), suppressed(db)) == (InvitationState.AMBIGUOUS, {})
 
 
@@ -88,14 +81,14 @@ def test_a_report_about_somebody_elses_mail_changes_nothing(
      ("4.2.2", False)],
 )  # fmt: skip
 def test_only_failures_of_the_address_itself_suppress_it(status: str | None, *, hard: bool) -> None:
-    assert is_hard_bounce(status) is hard
+    assert is_hard_bounce(DeliveryReport("a@b", ReportEvent.BOUNCED, status)) is hard
 
 
 def test_a_full_mailbox_fails_the_mail_and_leaves_the_address_alone(
     api: Api, db: Database, customer: Customer
 ) -> None:
     mail = mailed(api, db, customer)
-    assert report(db, mail, ReportEvent.BOUNCED, "5.2.2") is Effect.APPLIED
+    assert report(db, mail, ReportEvent.BOUNCED, "5.2.2") is ReportEffect.APPLIED
     assert (state_of(db, mail), suppressed(db)) == (InvitationState.FAILED, {})
 
 
@@ -108,13 +101,13 @@ def test_a_report_that_is_faster_than_the_relays_answer_counts_once_that_is_writ
     ]
     for number, (event, answered, becomes) in enumerate(early):
         mail = mailed(api, db, customer, number=number, state=InvitationState.OFFERED)
-        assert report(db, mail, event) is Effect.APPLIED
+        assert report(db, mail, event) is ReportEffect.APPLIED
         assert state_of(db, mail) is InvitationState.OFFERED
         with db.write() as tx:
             tx.execute(
                 update(invitations).where(invitations.c.id == mail.id).values(state=answered.value, losses=1)
             )
-            heed_early_reports(tx, {mail.message_id, "other@mail.example.com"}, now=NOW)
+            apply_early_reports(tx, {mail.message_id, "other@mail.example.com"}, now=NOW)
         assert state_of(db, mail) is becomes
 
 
@@ -141,7 +134,7 @@ def test_a_report_in_hand_holds_up_nobody_who_refers_to_its_invitation(
     }
     with ExitStack() as first:
         tx = first.enter_context(db.write())
-        assert find_by_message_id(tx, mail.message_id) is not None
+        assert lock_by_message_id(tx, mail.message_id) is not None
         if db.is_sqlite:
             first.close()
         with db.write(wait_seconds=0.5) as other:

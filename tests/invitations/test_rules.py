@@ -4,14 +4,15 @@ import itertools
 
 import pytest
 
-from frontdesk.invitations import Candidate, Delivery, Reason, decide_invitation
+from frontdesk.invitations import decide_invitation
+from frontdesk.invitations.model import Delivery, InvitationCandidate, NotInvitedReason
 
 EXPECTED = {
     # (new, e-mail, invite_immediately true, batches on): what happens
     (True, "valid", True, True): Delivery.IMMEDIATE,
     (True, "valid", True, False): Delivery.IMMEDIATE,  # rule 3: settings are ignored
     (True, "valid", False, True): Delivery.BATCHED,  # rule 4
-    (True, "valid", False, False): Reason.DISABLED,  # rule 2
+    (True, "valid", False, False): NotInvitedReason.DISABLED,  # rule 2
 }
 
 
@@ -20,7 +21,7 @@ EXPECTED = {
     list(itertools.product([True, False], ["none", "valid", "suppressed"], [True, False], [True, False])),
 )
 def test_every_combination_of_the_rules(new: bool, email: str, asked: bool, batches: bool) -> None:
-    candidate = Candidate(
+    candidate = InvitationCandidate(
         is_new=new,
         has_email=email != "none",
         suppressed=email == "suppressed",
@@ -28,16 +29,22 @@ def test_every_combination_of_the_rules(new: bool, email: str, asked: bool, batc
         asked=asked,
         batches_enabled=batches,
     )
-    otherwise = Reason.NOT_NEW if not new else Reason.NO_EMAIL if email == "none" else Reason.SUPPRESSED
+    otherwise = (
+        NotInvitedReason.NOT_NEW
+        if not new
+        else NotInvitedReason.NO_EMAIL
+        if email == "none"
+        else NotInvitedReason.SUPPRESSED
+    )
     assert decide_invitation(candidate) is EXPECTED.get((new, email, asked, batches), otherwise)
 
 
 def test_an_account_without_settings_never_asked_and_an_expired_member_gets_no_mail() -> None:
-    plain = Candidate(
+    plain = InvitationCandidate(
         is_new=True, has_email=True, suppressed=False, expired=False, asked=False, batches_enabled=None
     )
-    expired = Candidate(
+    expired = InvitationCandidate(
         is_new=True, has_email=True, suppressed=False, expired=True, asked=True, batches_enabled=True
     )
-    assert decide_invitation(plain) is Reason.NOT_REQUESTED
-    assert decide_invitation(expired) is Reason.EXPIRED
+    assert decide_invitation(plain) is NotInvitedReason.NOT_REQUESTED
+    assert decide_invitation(expired) is NotInvitedReason.EXPIRED

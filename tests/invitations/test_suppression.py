@@ -1,13 +1,8 @@
 """The suppression list and who heeds it."""
 
 from frontdesk.db import Database
-from frontdesk.invitations.suppression import (
-    SuppressionReason,
-    allow_again,
-    find_suppression,
-    list_suppressions,
-    suppress,
-)
+from frontdesk.invitations.model import SuppressionReason
+from frontdesk.invitations.suppression import find_suppression, list_suppressions, suppress, unsuppress
 from tests.conftest import Api
 from tests.factories import NOW, Customer, member_body
 
@@ -19,8 +14,8 @@ def test_an_address_is_suppressed_however_it_is_written_and_its_first_reason_sta
         found = find_suppression(tx, "ROBIN@EXAMPLE.COM")
         assert found is not None
         assert (found.address, found.reason, found.created_at) == ("robin@example.com", "unsubscribe", NOW)
-        assert allow_again(tx, "rObin@example.com")
-        assert not allow_again(tx, "robin@example.com")
+        assert unsuppress(tx, "rObin@example.com")
+        assert not unsuppress(tx, "robin@example.com")
         assert find_suppression(tx, "robin@example.com") is None
 
 
@@ -36,7 +31,7 @@ def test_the_list_is_read_page_by_page(db: Database) -> None:
         for address in reversed(addresses):
             suppress(tx, address, SuppressionReason.BY_HAND, now=NOW)
     with db.read() as tx:
-        assert [each.address for each in list_suppressions(tx)] == addresses
+        assert [each.address for each in list_suppressions(tx, limit=10_000)] == addresses
         assert [each.address for each in list_suppressions(tx, limit=3)] == addresses[:3]
         assert [each.address for each in list_suppressions(tx, limit=1003)] == addresses[:1003]
 
@@ -50,6 +45,6 @@ def test_a_suppressed_address_is_told_in_the_answer_and_invited_again_when_it_is
     answer = api.post(path, member_body(1, email="Robin.1@Example.COM", invite_immediately=True))
     assert (answer.status_code, answer.headers["Invitation"]) == (201, "none; reason=suppressed")
     with db.write() as tx:
-        allow_again(tx, "robin.1@example.com")
+        unsuppress(tx, "robin.1@example.com")
     answer = api.post(path, member_body(2, email="robin.11@example.com", invite_immediately=True))
     assert answer.headers["Invitation"] == "immediate"

@@ -4,7 +4,7 @@ import pytest
 
 from frontdesk.db import Database
 from frontdesk.errors import NotFound
-from frontdesk.invitations.states import InvitationState
+from frontdesk.invitations.model import InvitationState
 from frontdesk.mail.model import Mailer, MailMessage, RelayRefused
 from frontdesk.mailbox import catcher, clear_messages, get_message, list_messages, read_content
 from tests.conftest import Api, SetClock

@@ -7,7 +7,7 @@ import pytest
 
 from frontdesk.access.model import Scope
 from frontdesk.db import Database
-from frontdesk.invitations.states import InvitationState
+from frontdesk.invitations.model import InvitationState
 from tests.conftest import Api
 from tests.factories import Customer, make_customer
 from tests.invitations.mails import mailed, state_of, suppressed

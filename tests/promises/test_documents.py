@@ -10,7 +10,7 @@ import pytest
 from frontdesk.config import SETTINGS
 from frontdesk.eligibility.model import Outcome
 from frontdesk.files import FileState
-from frontdesk.invitations import TRANSITIONS, Delivery, InvitationState
+from frontdesk.invitations.model import TRANSITIONS, Delivery, InvitationState
 from tests.conftest import Api
 
 ROOT = Path(__file__).parents[2]

@@ -20,7 +20,7 @@ from frontdesk.asgi import build_asgi
 from frontdesk.db import Database
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import FAULT_CODES, WARNINGS
-from frontdesk.invitations import Reason
+from frontdesk.invitations.model import NotInvitedReason
 from frontdesk.web.problems import PROBLEMS
 from frontdesk.web.telemetry import Telemetry
 from tests.api.test_openapi import DOCUMENT
@@ -110,7 +110,7 @@ def test_the_page_has_every_header_of_an_answer() -> None:
 
 def test_the_page_has_every_code() -> None:
     assert {*FAULT_CODES, *WARNINGS, *OAUTH_ERRORS, *Scope} - TABLED == set()
-    assert {reason for reason in Reason if f"`none; reason={reason}`" not in PAGE} == set()
+    assert {reason for reason in NotInvitedReason if f"`none; reason={reason}`" not in PAGE} == set()
     assert [
         kind for kind, problem in PROBLEMS.items() if f"\n| {problem.status} | `{kind}` | " not in PAGE
     ] == []

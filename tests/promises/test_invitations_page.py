@@ -12,9 +12,8 @@ import typer.main
 from frontdesk.access.model import Scope
 from frontdesk.cli.app import app
 from frontdesk.db import Database
-from frontdesk.invitations.reports import Effect, ReportEvent
-from frontdesk.invitations.suppression import SuppressionReason
-from frontdesk.invitations.wording import FILTERS, NAMES
+from frontdesk.invitations.model import ReportEffect, ReportEvent, SuppressionReason
+from frontdesk.invitations.template import FILTERS, NAMES
 from frontdesk.mail.catcher import ACTING, SLOW_SECONDS
 from tests.conftest import Api
 from tests.factories import make_customer
@@ -48,7 +47,7 @@ def test_the_example_of_events_is_answered_as_the_page_says(api: Api, db: Databa
 
 def test_the_page_names_every_word_that_one_may_meet() -> None:
     words = [
-        *(f"| {effect} |" for effect in Effect),
+        *(f"| {effect} |" for effect in ReportEffect),
         *(f"| {event} |" for event in ReportEvent),
         *(f"`{reason}`" for reason in SuppressionReason),
         *(f"`{name}@…`" for name in ACTING),

@@ -4,9 +4,10 @@ import email
 import email.policy
 import re
 
-from frontdesk.invitations.reports import DeliveryReport, Effect, ReportEvent, receive_report
-from frontdesk.invitations.suppression import SuppressionReason, suppress
-from frontdesk.invitations.wording import set_wording
+from frontdesk.invitations.model import DeliveryReport, ReportEffect, ReportEvent, SuppressionReason
+from frontdesk.invitations.reports import receive_report
+from frontdesk.invitations.suppression import suppress
+from frontdesk.invitations.template import set_template
 from frontdesk.mail.model import AnswerLost, MailMessage
 from frontdesk.mailbox import catcher, list_messages
 from frontdesk.worker.delivery import DeliveryWorker, Pace, WorkerOptions
@@ -70,7 +71,7 @@ def test_a_report_in_time_spares_the_second_copy(post: Post) -> None:
     worker.turn()
     with post.db.write() as tx:
         delivered = DeliveryReport(relay.taken[0].message_id, ReportEvent.DELIVERED)
-        assert receive_report(tx, delivered, now=post.clock()) is Effect.APPLIED
+        assert receive_report(tx, delivered, now=post.clock()) is ReportEffect.APPLIED
     post.clock.advance(90_000)
     worker.turn()
     assert (post.states(), len(relay.taken)) == (["sent"], 1)
@@ -105,7 +106,7 @@ def test_a_bounce_that_overtakes_the_relays_answer_counts(post: Post) -> None:
 def test_an_account_speaks_in_its_own_words(post: Post) -> None:
     with post.db.write() as tx:
         text = "Only text: {{ registration_link }} {{ unsubscribe_link }}"
-        set_wording(tx, post.customer.account_id, now=post.clock(), text=text)
+        set_template(tx, post.customer.account_id, now=post.clock(), text=text)
     post.enrol()
     post.worker().turn()
     assert text_of(post.mailer.letters[0]).startswith("Only text: https://")

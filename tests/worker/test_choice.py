@@ -3,7 +3,8 @@
 from collections import Counter
 
 from frontdesk import plans
-from frontdesk.invitations import suppression
+from frontdesk.invitations.model import SuppressionReason
+from frontdesk.invitations.suppression import suppress
 from tests.factories import make_customer
 from tests.worker.conftest import Post
 
@@ -66,9 +67,7 @@ def test_immediate_ones_ignore_the_accounts_limits(post: Post) -> None:
 def test_an_address_that_was_suppressed_meanwhile_gets_nothing(post: Post) -> None:
     post.enrol()
     with post.db.write() as tx:
-        suppression.suppress(
-            tx, "Robin.1@example.com", suppression.SuppressionReason.BY_HAND, now=post.clock()
-        )
+        suppress(tx, "Robin.1@example.com", SuppressionReason.BY_HAND, now=post.clock())
     post.worker().turn()
     assert (post.row()["state"], post.row()["reason"], recipients(post)) == ("cancelled", "suppressed", [])
 

@@ -4,7 +4,8 @@ import pytest
 from sqlalchemy import insert, update
 
 from frontdesk.db.races import write_alone
-from frontdesk.invitations.reports import DeliveryReport, Effect, ReportEvent, receive_report
+from frontdesk.invitations.model import DeliveryReport, ReportEffect, ReportEvent
+from frontdesk.invitations.reports import receive_report
 from frontdesk.invitations.tables import delivery_reports, invitations
 from frontdesk.mail.model import AnswerLost, MailMessage, RelayRefused
 from tests.worker.conftest import Post
@@ -12,7 +13,7 @@ from tests.worker.conftest import Post
 SETTLED = [(ReportEvent.DELIVERED, "sent"), (ReportEvent.BOUNCED, "failed"), (ReportEvent.COMPLAINED, "sent")]
 
 
-def told(post: Post, event: ReportEvent) -> Effect:
+def told(post: Post, event: ReportEvent) -> ReportEffect:
     report = DeliveryReport(str(post.row()["message_id"]), event)
     return write_alone(post.db, lambda tx: receive_report(tx, report, now=post.clock()))
 
@@ -47,7 +48,7 @@ def test_a_report_that_came_before_a_killed_workers_lease_lapsed_spares_the_seco
     post: Post, event: ReportEvent, becomes: str
 ) -> None:
     left_offered(post)
-    assert told(post, event) is Effect.APPLIED
+    assert told(post, event) is ReportEffect.APPLIED
     assert post.states() == ["offered"]
     turns(post)
     assert (post.states(), post.row()["reason"], post.mailer.letters) == ([becomes], "by_report", [])
@@ -79,7 +80,7 @@ def test_a_repeated_report_settles_what_the_first_could_not(
     post.clock.advance(2_000)
     post.worker().turn()
     stored(post, event)
-    assert [told(post, event), told(post, event)] == [Effect.APPLIED, Effect.KNOWN]
+    assert [told(post, event), told(post, event)] == [ReportEffect.APPLIED, ReportEffect.KNOWN]
     assert post.states() == [becomes]
 
 

@@ -5,7 +5,7 @@ import orjson
 from frontdesk.app import App
 from frontdesk.eligibility import parse_member
 from frontdesk.eligibility.model import Enrolled, Outcome, Submission
-from frontdesk.invitations import Delivery
+from frontdesk.invitations.model import Delivery
 from frontdesk.web.json_body import parse_json_object
 from frontdesk.web.request import Request
 from frontdesk.web.response import Header, Response, name_list

@@ -10,8 +10,9 @@ from frontdesk.app import App
 from frontdesk.audit.model import AuditEntry
 from frontdesk.db import Tx
 from frontdesk.db.races import write_alone
-from frontdesk.invitations.links import find_landing, find_unsubscriber, registration_link
-from frontdesk.invitations.suppression import SuppressionReason, suppress
+from frontdesk.invitations.message import find_registration_target, find_unsubscribe_target, registration_link
+from frontdesk.invitations.model import SuppressionReason
+from frontdesk.invitations.suppression import suppress
 from frontdesk.web.page import PRIVATE, page_response
 from frontdesk.web.request import Request
 from frontdesk.web.response import Response
@@ -34,7 +35,7 @@ _NOTHING = Markup(
 async def register(app: App, request: Request) -> Response:
     """`GET /register/:token`: on to the account's own page, for mails that were written before it had one."""
     token = request.path_parameters["token"]
-    landing = await app.read_in_thread(lambda: app.db.ask(lambda tx: find_landing(tx, token)))
+    landing = await app.read_in_thread(lambda: app.db.ask(lambda tx: find_registration_target(tx, token)))
     if landing is None:
         return page_response("This link leads nowhere", _NOTHING, status=404)
     if landing.registration_url is None:
@@ -56,7 +57,7 @@ async def unsubscribe(app: App, request: Request) -> Response:
     token = request.path_parameters["token"]
 
     def run() -> None:
-        if app.db.ask(lambda tx: find_unsubscriber(tx, token)) is None:
+        if app.db.ask(lambda tx: find_unsubscribe_target(tx, token)) is None:
             return  # whoever guesses keeps no writer waiting
         write_alone(app.db, lambda tx: _unsubscribe(app, request, tx, token))
 
@@ -65,7 +66,7 @@ async def unsubscribe(app: App, request: Request) -> Response:
 
 
 def _unsubscribe(app: App, request: Request, tx: Tx, token: str) -> bool:
-    found, now = find_unsubscriber(tx, token), app.clock()
+    found, now = find_unsubscribe_target(tx, token), app.clock()
     if found is None or not suppress(tx, found.address, SuppressionReason.UNSUBSCRIBE, now=now):
         return False
     entry = AuditEntry(

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from frontdesk.eligibility.model import WARNINGS, Outcome
-from frontdesk.invitations import Reason
+from frontdesk.invitations.model import NotInvitedReason
 
 Schema = dict[str, Any]
 
@@ -80,7 +80,7 @@ HEADERS: dict[str, Schema] = {
     ),
     "Invitation": _header(
         "Whether the member is invited by e-mail: at once, in the account's batches (`queued`), or not, and why not.",
-        {"type": "string", "pattern": f"^(?:immediate|queued|none; reason=(?:{_choice(Reason)}))$"},
+        {"type": "string", "pattern": f"^(?:immediate|queued|none; reason=(?:{_choice(NotInvitedReason)}))$"},
         "none; reason=not_new",
     ),
 }  # fmt: skip

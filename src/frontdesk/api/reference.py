@@ -11,7 +11,7 @@ from frontdesk.api.openapi_files import FILE_PROBLEMS, REPORT_CODES
 from frontdesk.app import App
 from frontdesk.eligibility.model import FAULT_CODES, WARNINGS
 from frontdesk.errors import NotFound
-from frontdesk.invitations import REASONS
+from frontdesk.invitations.model import NotInvitedReason
 from frontdesk.web.endpoint import Endpoint
 from frontdesk.web.problems import PROBLEMS
 from frontdesk.web.request import Request
@@ -83,7 +83,7 @@ def _problems_page() -> bytes:
         ("Warnings, in Eligibility-Warnings", WARNINGS, ""),
         (
             "Why nobody was invited, in Invitation",
-            {reason.value: text for reason, text in REASONS.items()},
+            {reason.value: reason.description for reason in NotInvitedReason},
             "",
         ),
         ("More codes, in the report of a file", REPORT_CODES, "row-"),

@@ -14,7 +14,8 @@ from frontdesk.cli.installation import CommandContext, change_in, migrated_datab
 from frontdesk.cli.options import Json
 from frontdesk.cli.output import fail, print_json, say, settings
 from frontdesk.invitations.bounces import parse_report, split_mailbox
-from frontdesk.invitations.reports import Effect, receive_report
+from frontdesk.invitations.model import ReportEffect
+from frontdesk.invitations.reports import receive_report
 
 TOGETHER = 50  # messages of one transaction
 
@@ -44,7 +45,9 @@ def read(
         messages = split_mailbox(stream)
         while together := list(islice(messages, TOGETHER)):
             counts.update(change_in(db, lambda deed, some=together: _receive(deed, some)))  # type: ignore[misc]
-    told = {"messages": counts.total()} | {effect: counts[effect] for effect in (*Effect, "not_a_report")}
+    told = {"messages": counts.total()} | {
+        effect: counts[effect] for effect in (*ReportEffect, "not_a_report")
+    }
     if as_json:
         print_json(told)
         return
@@ -59,7 +62,7 @@ def _receive(deed: CommandContext, messages: Sequence[bytes]) -> list[str]:
     for report in map(parse_report, messages):
         effect = None if report is None else receive_report(deed.tx, report, now=deed.now)
         effects.append("not_a_report" if effect is None else effect.value)
-    applied = effects.count(Effect.APPLIED)
+    applied = effects.count(ReportEffect.APPLIED)
     if applied:
         deed.record("bounces.read", count=applied)
     return effects

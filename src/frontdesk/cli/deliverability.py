@@ -14,7 +14,8 @@ from frontdesk.cli.output import MISUSED, fail, show_one
 from frontdesk.db import Tx
 from frontdesk.eligibility.values import FieldContext, read_email
 from frontdesk.errors import Fault, Invalid
-from frontdesk.invitations import Deliverability, get_deliverability, set_deliverability
+from frontdesk.invitations import get_deliverability, set_deliverability
+from frontdesk.invitations.model import DeliverabilitySettings
 from frontdesk.text import ENCODED_WORD, Rejected
 
 LARGEST_NUMBER = 2**31 - 1  # what both databases' integers hold
@@ -71,7 +72,9 @@ def set_(  # noqa: PLR0913 - one parameter per option
     show_one(_item(_changed(account, plain, texts)), as_json=as_json)
 
 
-def _changed(account: int, plain: Mapping[str, object], texts: Mapping[str, str | None]) -> Deliverability:
+def _changed(
+    account: int, plain: Mapping[str, object], texts: Mapping[str, str | None]
+) -> DeliverabilitySettings:
     """The settings with those changed that were given (not None). Ends the command when none was."""
     given = {name: value for name, value in plain.items() if value is not None}
     if not given and all(text is None for text in texts.values()):
@@ -80,7 +83,7 @@ def _changed(account: int, plain: Mapping[str, object], texts: Mapping[str, str 
             status=MISUSED,
         )
 
-    def work(deed: CommandContext) -> Deliverability:
+    def work(deed: CommandContext) -> DeliverabilitySettings:
         changes = given | _texts(texts)
         get_account(deed.tx, account)
         settings = set_deliverability(deed.tx, account, **changes)
@@ -97,7 +100,7 @@ def show(account: AccountId, as_json: Json = False) -> None:
     Example: frontdesk deliverability show --account 1
     """
 
-    def question(tx: Tx) -> Deliverability:
+    def question(tx: Tx) -> DeliverabilitySettings:
         get_account(tx, account)
         return get_deliverability(tx, account)
 
@@ -152,5 +155,5 @@ def _is_web_address(url: str) -> bool:
     return parts.scheme in ("http", "https") and bool(parts.hostname) and " " not in url
 
 
-def _item(settings: Deliverability) -> dict[str, Any]:
+def _item(settings: DeliverabilitySettings) -> dict[str, Any]:
     return asdict(settings)

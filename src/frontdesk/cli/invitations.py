@@ -13,7 +13,8 @@ from frontdesk.cli.options import AccountId, Json, OnlyAccount, checked_id
 from frontdesk.cli.output import print_json, print_table, show_list, show_one
 from frontdesk.clock import system_clock, wire_time
 from frontdesk.db import Tx
-from frontdesk.invitations import STEPS, InvitationState, InvitationStep, delivery, list_invitations
+from frontdesk.invitations import delivery, list_invitations
+from frontdesk.invitations.model import InvitationState, InvitationStep
 
 LARGEST_LIMIT = 10_000
 
@@ -97,7 +98,13 @@ def show(invitation_id: InvitationId, as_json: Json = False) -> None:
         [
             (item["created_at"], None, "pending", None, "A new member."),
             *(
-                (step["at"], step["from"], step["to"], step["code"], STEPS[InvitationStep(step["reason"])])
+                (
+                    step["at"],
+                    step["from"],
+                    step["to"],
+                    step["code"],
+                    InvitationStep(step["reason"]).description,
+                )
                 for step in steps
             ),
         ],

@@ -13,13 +13,8 @@ from frontdesk.cli.output import print_json, say, show_list
 from frontdesk.clock import wire_time
 from frontdesk.eligibility.values import FieldContext, read_email
 from frontdesk.errors import Fault, Invalid
-from frontdesk.invitations.suppression import (
-    Suppression,
-    SuppressionReason,
-    allow_again,
-    list_suppressions,
-    suppress,
-)
+from frontdesk.invitations.model import Suppression, SuppressionReason
+from frontdesk.invitations.suppression import list_suppressions, suppress, unsuppress
 from frontdesk.text import Rejected
 
 LARGEST_LIMIT = 1_000_000
@@ -57,7 +52,7 @@ def remove(address: Address, as_json: Json = False) -> None:
     addresses = _addresses(address)
 
     def work(deed: CommandContext) -> int:
-        removed = sum(allow_again(deed.tx, each) for each in addresses)
+        removed = sum(unsuppress(deed.tx, each) for each in addresses)
         if removed:
             deed.record("suppression.removed", count=removed)
         return removed

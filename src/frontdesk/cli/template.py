@@ -13,10 +13,9 @@ from frontdesk.cli.options import AccountId, Json, PlanId
 from frontdesk.cli.output import MISUSED, fail, print_heading, print_json, say, settings
 from frontdesk.db import Tx
 from frontdesk.invitations import get_deliverability
-from frontdesk.invitations.letters import InvitationLetter
-from frontdesk.invitations.links import derive_tokens
-from frontdesk.invitations.message import Gathered, compose
-from frontdesk.invitations.wording import NAMES, Wording, default, get_wording, set_wording
+from frontdesk.invitations.message import compose, derive_tokens
+from frontdesk.invitations.model import InvitationMessage, MessageContext, MessageTemplate
+from frontdesk.invitations.template import NAMES, default_part, get_template, set_template
 from frontdesk.mailbox import read_content
 from frontdesk.plans import get_plan
 
@@ -32,9 +31,9 @@ def show(account: AccountId, as_json: Json = False) -> None:
     Example: frontdesk template show --account 1
     """
 
-    def question(tx: Tx) -> Wording:
+    def question(tx: Tx) -> MessageTemplate:
         get_account(tx, account)
-        return get_wording(tx, account)
+        return get_template(tx, account)
 
     _show(ask(question), as_json=as_json)
 
@@ -64,9 +63,9 @@ def set_(
     if not changes:
         fail("Nothing to set: give at least one option (see frontdesk template set --help).", status=MISUSED)
 
-    def work(deed: CommandContext) -> Wording:
+    def work(deed: CommandContext) -> MessageTemplate:
         get_account(deed.tx, account)
-        wording = set_wording(deed.tx, account, now=deed.now, **changes)
+        wording = set_template(deed.tx, account, now=deed.now, **changes)
         deed.record("template.changed", account_id=account, subject_id=account, fields=sorted(changes))
         return wording
 
@@ -107,7 +106,7 @@ def preview(
 def _sample(tx: Tx, plan_id: int, base_url: str) -> bytes:
     plan = get_plan(tx, None, plan_id)
     sender = get_deliverability(tx, plan.account_id)
-    letter = InvitationLetter(
+    letter = InvitationMessage(
         invitation_id=0,
         account_id=plan.account_id,
         plan_id=plan.id,
@@ -118,9 +117,9 @@ def _sample(tx: Tx, plan_id: int, base_url: str) -> bytes:
         sender_address=sender.sender_address,
         registration_url=sender.registration_url,
     )
-    gathered = Gathered(
+    gathered = MessageContext(
         {0: derive_tokens("", letter.message_id)},
-        {plan.account_id: get_wording(tx, plan.account_id)},
+        {plan.account_id: get_template(tx, plan.account_id)},
         datetime(2026, 1, 1, tzinfo=UTC),
     )
     return compose(letter, gathered, base_url=base_url, mail_from="invitations@example.com").content
@@ -134,10 +133,10 @@ def _content(path: Path | None) -> str | None:
         fail(f"{path} can't be read: {reason}.")
 
 
-def _show(wording: Wording, *, as_json: bool) -> None:
+def _show(wording: MessageTemplate, *, as_json: bool) -> None:
     own = asdict(wording)
     sends_html = wording.html is not None or wording.text is None
-    parts: dict[str, Any] = {part: own[part] or default(part) for part in PARTS}
+    parts: dict[str, Any] = {part: own[part] or default_part(part) for part in PARTS}
     if not sends_html:
         parts["html"] = None
     if as_json:

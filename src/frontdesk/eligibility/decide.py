@@ -15,7 +15,8 @@ from frontdesk.eligibility.model import ANSWERED, Action, Enrolled, Outcome, Sto
 from frontdesk.eligibility.parse import check_dates, in_field_order, missing_on_create
 from frontdesk.eligibility.unique_keys import KeyHolders, not_unique, scope_of
 from frontdesk.errors import Fault, FrontdeskError, Invalid, NotFound
-from frontdesk.invitations import Candidate, Circumstances, decide_invitation
+from frontdesk.invitations import decide_invitation
+from frontdesk.invitations.model import InvitationCandidate, InvitationContext
 
 NOT_ENROLLED = Fault("external_id", "not_enrolled", "is not that of a member under this plan")
 
@@ -28,7 +29,7 @@ class ChunkContext:
     """What was read for a chunk. `today` is `YYYY-MM-DD`; `at` is the stored form of now."""
 
     plan_owners: dict[int, int]
-    circumstances: Circumstances
+    circumstances: InvitationContext
     uniqueness: Uniqueness
     today: str
     at: str
@@ -115,7 +116,7 @@ class ChunkState:
         expiry = values["expiry_date"]
         circumstances = self._context.circumstances
         invitation = decide_invitation(
-            Candidate(
+            InvitationCandidate(
                 is_new=outcome is Outcome.CREATED,
                 has_email=folded is not None,
                 suppressed=folded in circumstances.suppressed,

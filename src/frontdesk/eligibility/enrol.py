@@ -21,13 +21,12 @@ from frontdesk.eligibility.model import Action, Enrolled, Outcome, StoredMember,
 from frontdesk.eligibility.unique_keys import keys_by_scope, scope_of
 from frontdesk.errors import FrontdeskError
 from frontdesk.invitations import (
-    CircumstancesFound,
-    Delivery,
-    NewInvitation,
-    enqueue,
-    find_circumstances,
-    follow_members,
+    InvitationContextQuery,
+    enqueue_invitations,
+    find_invitation_context,
+    move_invitations,
 )
+from frontdesk.invitations.model import Delivery, NewInvitation
 from frontdesk.plans import find_owners
 
 # So many updated records are worth a statement of their own.
@@ -68,7 +67,7 @@ class ChunkReads:
 
     members: list[Found]
     owners: Found
-    circumstances: CircumstancesFound
+    circumstances: InvitationContextQuery
 
     def context(self, at: str, uniqueness: Uniqueness) -> ChunkContext:
         return ChunkContext(
@@ -93,7 +92,7 @@ def read_chunk(
         return ChunkReads(
             [store.lock_members(tx, scope, keys[scope], lock=lock) for scope in sorted(keys)],
             find_owners(tx, {submission.plan_id for submission in submissions}),
-            find_circumstances(
+            find_invitation_context(
                 tx, account_ids={submission.account_id for submission in submissions}, addresses=addresses
             ),
         )
@@ -124,7 +123,7 @@ def _write(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], *, now: date
             _write_audit(tx, accepted, now=now)
         _write_invitations(tx, [result for _, result in accepted], now=now)
     moved = [result.stored for _, result in accepted if result.outcome is Outcome.MOVED]
-    follow_members(tx, {s.values["id"]: s.values["plan_id"] for s in moved if not s.is_new})
+    move_invitations(tx, {s.values["id"]: s.values["plan_id"] for s in moved if not s.is_new})
 
 
 def _columns(accepted: Sequence[tuple[Submission, Enrolled]], updated: int) -> tuple[str, ...]:
@@ -188,4 +187,4 @@ def _write_invitations(tx: Tx, accepted: Sequence[Enrolled], *, now: datetime) -
                     address=values["email"],
                 )
             )
-    enqueue(tx, invited, now=now)
+    enqueue_invitations(tx, invited, now=now)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from frontdesk.config import Uniqueness
 from frontdesk.errors import Fault
-from frontdesk.invitations import Decision
+from frontdesk.invitations.model import InvitationDecision
 
 # The body of the answer: exactly the nine documented fields, in the document's order.
 ANSWERED = (
@@ -103,7 +103,7 @@ class Enrolled(NamedTuple):
     answered: tuple[Any, ...]
     changes: dict[str, list[Any]]
     warnings: tuple[str, ...]
-    invitation: Decision
+    invitation: InvitationDecision
 
     @property
     def answer(self) -> dict[str, Any]:

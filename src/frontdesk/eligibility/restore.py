@@ -14,7 +14,7 @@ from frontdesk.eligibility import store
 from frontdesk.eligibility.model import HistoryEntry, Outcome, RestoredMember, StoredMember, UndoRequest
 from frontdesk.eligibility.unique_keys import KeyHolders, keys_by_scope, not_unique, scope_of
 from frontdesk.errors import Fault
-from frontdesk.invitations import follow_members
+from frontdesk.invitations import move_invitations
 from frontdesk.invitations.delivery import cancel_of_members
 from frontdesk.text import fold_email
 
@@ -110,7 +110,7 @@ def _write(tx: Tx, accepted: Sequence[_Undone], undo: UndoRequest) -> None:
         for item in accepted
     ]
     store.insert_history(tx, history)
-    follow_members(
+    move_invitations(
         tx, {item.values["id"]: item.values["plan_id"] for item in accepted if "plan_id" in item.changes}
     )
     cancel_of_members(tx, [item.values["id"] for item in withdrawn], now=undo.now)

@@ -1,37 +1,22 @@
-"""Invitations: who gets one (the four rules), in what state it is, and the account's deliverability settings."""
+"""Invitations: the four rules, the message, what comes back of it. The types are in `model`."""
 
 from frontdesk.invitations.enqueue import (
-    Circumstances,
-    CircumstancesFound,
-    NewInvitation,
-    enqueue,
-    find_circumstances,
-    follow_members,
+    InvitationContextQuery,
+    decide_invitation,
+    enqueue_invitations,
+    find_invitation_context,
+    move_invitations,
 )
-from frontdesk.invitations.rules import REASONS, Candidate, Decision, Delivery, Reason, decide_invitation
-from frontdesk.invitations.settings import Deliverability, get_deliverability, set_deliverability
-from frontdesk.invitations.states import STEPS, TRANSITIONS, InvitationState, InvitationStep
-from frontdesk.invitations.store import list_invitations
+from frontdesk.invitations.settings import set_deliverability
+from frontdesk.invitations.store import get_deliverability, list_invitations
 
 __all__ = [
-    "REASONS",
-    "STEPS",
-    "TRANSITIONS",
-    "Candidate",
-    "Circumstances",
-    "CircumstancesFound",
-    "Decision",
-    "Deliverability",
-    "Delivery",
-    "InvitationState",
-    "InvitationStep",
-    "NewInvitation",
-    "Reason",
+    "InvitationContextQuery",
     "decide_invitation",
-    "enqueue",
-    "find_circumstances",
-    "follow_members",
+    "enqueue_invitations",
+    "find_invitation_context",
     "get_deliverability",
     "list_invitations",
+    "move_invitations",
     "set_deliverability",
 ]

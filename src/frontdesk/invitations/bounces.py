@@ -9,7 +9,8 @@ from email.message import Message
 from email.parser import BytesHeaderParser, BytesParser
 from typing import BinaryIO
 
-from frontdesk.invitations.reports import DeliveryReport, ReportEvent, read_message_id, read_status
+from frontdesk.invitations.model import DeliveryReport, ReportEvent
+from frontdesk.invitations.reports import read_message_id, read_status
 
 LARGEST_BYTES = 1_000_000  # of one message that are looked at; what bounces carry back can be large
 _ORIGINALS = {"message/rfc822", "message/global", "text/rfc822-headers", "message/global-headers"}

@@ -1,4 +1,4 @@
-"""Putting invitations in line, in the transaction that creates the member; who is invited is `rules`, delivery is later."""
+"""Decides about invitations and enqueues them, in the transaction that creates the member; delivery comes later."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,57 +8,67 @@ from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.db.sets import Found, one_round_trip
 from frontdesk.invitations import store
-from frontdesk.invitations.rules import Delivery
-from frontdesk.invitations.states import InvitationState
+from frontdesk.invitations.model import (
+    Delivery,
+    InvitationCandidate,
+    InvitationContext,
+    InvitationDecision,
+    InvitationState,
+    NewInvitation,
+    NotInvitedReason,
+)
 from frontdesk.text import fold_email
 
 ENROLMENT = "enrolment"  # the kind of invitation that a new member gets, once
 
 
-@dataclass(frozen=True, slots=True)
-class NewInvitation:
-    account_id: int
-    plan_id: int
-    member_id: int
-    delivery: Delivery
-    address: str
+def decide_invitation(candidate: InvitationCandidate) -> InvitationDecision:
+    """The four rules. The first obstacle in the order below is the reason (docs/decisions/0009).
+
+    >>> decide_invitation(InvitationCandidate(True, True, False, False, True, None))
+    <Delivery.IMMEDIATE: 'immediate'>
+    """
+    if not candidate.is_new:
+        return NotInvitedReason.NOT_NEW
+    if not candidate.has_email:
+        return NotInvitedReason.NO_EMAIL
+    if candidate.suppressed:
+        return NotInvitedReason.SUPPRESSED
+    if candidate.expired:
+        return NotInvitedReason.EXPIRED
+    if candidate.asked:
+        return Delivery.IMMEDIATE  # rules 1 and 3: the account's settings are ignored
+    if candidate.batches_enabled:
+        return Delivery.BATCHED  # rule 4
+    # Rule 2. An account without settings never asked for batches; one that switched them off disabled them.
+    return NotInvitedReason.NOT_REQUESTED if candidate.batches_enabled is None else NotInvitedReason.DISABLED
 
 
 @dataclass(frozen=True, slots=True)
-class Circumstances:
-    """What the rules need of the database, for a whole chunk."""
+class InvitationContextQuery:
+    """A query for an InvitationContext; call `read()` once its round trip has ended."""
 
-    batches_enabled: dict[int, bool]
-    suppressed: set[str]
+    settings: Found
+    suppressed: Found
 
-
-class CircumstancesFound:
-    """Circumstances that were asked for in a round trip; `read()` once it has ended."""
-
-    def __init__(self, settings: Found, suppressed: Found) -> None:
-        self._settings = settings
-        self._suppressed = suppressed
-
-    def read(self) -> Circumstances:
-        return Circumstances(
-            batches_enabled={row["account_id"]: bool(row["enabled"]) for row in self._settings.rows},
-            suppressed={row["address_folded"] for row in self._suppressed.rows},
+    def read(self) -> InvitationContext:
+        return InvitationContext(
+            batches_enabled={row["account_id"]: bool(row["enabled"]) for row in self.settings.rows},
+            suppressed={row["address_folded"] for row in self.suppressed.rows},
         )
 
 
-def find_circumstances(
+def find_invitation_context(
     tx: Tx, *, account_ids: Collection[int], addresses: Collection[str]
-) -> CircumstancesFound:
-    """The accounts' settings and which of the (folded) addresses are suppressed. Two set reads."""
-    return CircumstancesFound(
+) -> InvitationContextQuery:
+    """Ask for the accounts' settings and for those of the (folded) addresses that are suppressed. Two set reads."""
+    return InvitationContextQuery(
         store.find_batches_enabled(tx, account_ids), store.find_suppressed(tx, addresses)
     )
 
 
-def enqueue(tx: Tx, invitations: Sequence[NewInvitation], *, now: datetime) -> None:
-    """Insert the invitations as `pending`; a member can have one of each kind, so a second one is refused."""
-    if not invitations:
-        return
+def enqueue_invitations(tx: Tx, new: Sequence[NewInvitation], *, now: datetime) -> None:
+    """Insert the invitations as `pending`. A member has one of each kind; a second one violates the unique key."""
     at = stored_time(now)
     store.insert_invitations(
         tx,
@@ -76,15 +86,15 @@ def enqueue(tx: Tx, invitations: Sequence[NewInvitation], *, now: datetime) -> N
                 "updated_at": at,
                 "due_at": at,
             }
-            for invitation in invitations
+            for invitation in new
         ],
     )
 
 
-def follow_members(tx: Tx, plan_ids: Mapping[int, int]) -> None:
-    """Let the invitations of members that were moved be to the plan that each has now; `plan_ids` by member id.
+def move_invitations(tx: Tx, plan_ids: Mapping[int, int]) -> None:
+    """Move the invitations of members to the plan that each has now; `plan_ids` by member id.
 
-    Called in the transaction that moves them. In whatever state: one that is in line waits for the new plan and names it,
+    Runs in the transaction that moves the members. An invitation moves in any state: a pending one names the new plan,
     a link that was sent leads to it.
     """
     if not plan_ids:

@@ -1,69 +1,81 @@
-"""The text of an invitation: from what is known of it to the bytes that a relay is given; it sends nothing.
+"""The message of an invitation, and its two links: register and unsubscribe.
 
-Nothing of the member is in a mail but the address, and no two people share one.
+A message holds nothing of the member but the address, and has one recipient. The token of a link is HMAC-SHA256 over the
+Message-ID with FRONTDESK_LINK_SECRET, which is kept outside the database (docs/decisions/0035). So a second copy of a
+message carries the same links, though the database holds only hashes of their tokens.
 """
 
+import base64
+import hashlib
+import hmac
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from functools import lru_cache
+from urllib.parse import quote, urlsplit, urlunsplit
 
+from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid
-from frontdesk.invitations.letters import InvitationLetter
-from frontdesk.invitations.links import Tokens, give_tokens, registration_link, unsubscribe_link
+from frontdesk.invitations import store
 from frontdesk.invitations.mime import mail_bytes, mailable, mailbox, unstructured
-from frontdesk.invitations.wording import OWN_WORDS, Filling, Wording, find_wordings, render
+from frontdesk.invitations.model import (
+    InvitationMessage,
+    LinkTokens,
+    MessageContext,
+    MessageTemplate,
+    RegistrationTarget,
+    UnsubscribeTarget,
+)
+from frontdesk.invitations.template import TemplateValues, render
 from frontdesk.mail.model import MailMessage
 
-
-@dataclass(frozen=True, slots=True)
-class Gathered:
-    """What `compose` needs besides the letters: tokens by invitation id, own wordings by account id, and the time."""
-
-    tokens: Mapping[int, Tokens]
-    wordings: Mapping[int, Wording]
-    now: datetime
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")  # 256 bits in base64url
 
 
-def gather(tx: Tx, letters: Sequence[InvitationLetter], *, link_secret: str, now: datetime) -> Gathered:
-    """Read (and store) for all the letters at once; runs in the transaction that claims them."""
-    message_ids = {letter.invitation_id: letter.message_id for letter in letters}
-    tokens = give_tokens(tx, message_ids, link_secret=link_secret, now=now)
-    return Gathered(tokens, find_wordings(tx, {letter.account_id for letter in letters}), now)
+def load_message_context(
+    tx: Tx, messages: Sequence[InvitationMessage], *, link_secret: str, now: datetime
+) -> MessageContext:
+    """Store the links of the messages and read their templates, in the transaction that claims the invitations."""
+    message_ids = {message.invitation_id: message.message_id for message in messages}
+    tokens = issue_tokens(tx, message_ids, link_secret=link_secret, now=now)
+    templates = store.find_templates(tx, {message.account_id for message in messages})
+    return MessageContext(tokens, templates, now)
 
 
-def compose(letter: InvitationLetter, gathered: Gathered, *, base_url: str, mail_from: str) -> MailMessage:
-    """The message; pure, runs outside any transaction. Raises Invalid when it can't be written.
+def compose(
+    message: InvitationMessage, context: MessageContext, *, base_url: str, mail_from: str
+) -> MailMessage:
+    """The message as a relay gets it; pure, runs outside any transaction. Raises Invalid when it can't be written.
 
-    What can't be delivered comes back to `mail_from`, whoever the sender is: there `frontdesk bounces read` finds it.
+    The envelope's sender is `mail_from`, whatever From says: bounces come back there, for `frontdesk bounces read`.
     """
-    tokens = gathered.tokens[letter.invitation_id]
-    unsubscribe = unsubscribe_link(base_url=base_url, token=tokens.unsubscribe)
-    filling = Filling(
-        plan_name=letter.plan_name,
-        sender_name=letter.sender_name or "",
+    tokens = context.tokens[message.invitation_id]
+    unsubscribe = f"{base_url}/unsubscribe/{tokens.unsubscribe}"
+    values = TemplateValues(
+        plan_name=message.plan_name,
+        sender_name=message.sender_name or "",
         registration_link=registration_link(
-            base_url=base_url, registration_url=letter.registration_url, token=tokens.registration
+            base_url=base_url, registration_url=message.registration_url, token=tokens.registration
         ),
         unsubscribe_link=unsubscribe,
     )
-    rendered = render(gathered.wordings.get(letter.account_id, OWN_WORDS), filling)
+    rendered = render(context.templates.get(message.account_id, MessageTemplate()), values)
     try:
-        recipient = mailable(letter.address)
+        recipient = mailable(message.address)
         headers = (
-            ("From", mailbox(letter.sender_name, letter.sender_address or mail_from)),
+            ("From", mailbox(message.sender_name, message.sender_address or mail_from)),
             ("To", recipient),
             ("Subject", unstructured(rendered.subject)),
-            ("Date", _date(gathered.now)),
-            ("Message-ID", f"<{letter.message_id}>"),
+            ("Date", _date(context.now)),
+            ("Message-ID", f"<{message.message_id}>"),
             ("List-Unsubscribe", f"<{unsubscribe}>"),
             ("List-Unsubscribe-Post", "List-Unsubscribe=One-Click"),
             ("Auto-Submitted", "auto-generated"),
         )
-        content = mail_bytes(headers, text=rendered.text, html=rendered.html, seed=letter.message_id)
-        return MailMessage(mailable(mail_from), recipient, letter.message_id, content)
+        content = mail_bytes(headers, text=rendered.text, html=rendered.html, seed=message.message_id)
+        return MailMessage(mailable(mail_from), recipient, message.message_id, content)
     except ValueError:
         fault = Fault("address", "not_mailable", "must be an address that a mail can carry")
         raise Invalid([fault]) from None  # the library's message holds the address
@@ -71,5 +83,68 @@ def compose(letter: InvitationLetter, gathered: Gathered, *, base_url: str, mail
 
 @lru_cache(maxsize=8)
 def _date(now: datetime) -> str:
-    """As RFC 5322 writes it; all the letters of one claim have the same."""
+    """As RFC 5322 writes it; all the messages of one claim have the same."""
     return format_datetime(now.astimezone(UTC))
+
+
+def derive_tokens(link_secret: str, message_id: str) -> LinkTokens:
+    """The tokens of the message with this Message-ID; the same each time."""
+    # No purpose holds a space, so no two pairs of purpose and Message-ID are the same text.
+    registration, unsubscribe = (
+        hmac.digest(link_secret.encode(), f"{purpose} {message_id}".encode(), "sha256")
+        for purpose in ("registration", "unsubscribe")
+    )
+    return LinkTokens(_base64url(registration), _base64url(unsubscribe))
+
+
+def issue_tokens(
+    tx: Tx, message_ids: Mapping[int, str], *, link_secret: str, now: datetime
+) -> dict[int, LinkTokens]:
+    """The tokens of these messages (Message-IDs by invitation id), with their hashes stored so that the links work.
+
+    Runs in the transaction that claims the invitations, before anything leaves. Issuing the same tokens again changes
+    nothing.
+    """
+    tokens = {id_: derive_tokens(link_secret, message_id) for id_, message_id in message_ids.items()}
+    at = stored_time(now)
+    rows = [
+        {
+            "registration_hash": digest(pair.registration),
+            "unsubscribe_hash": digest(pair.unsubscribe),
+            "message_id": message_ids[id_],
+            "invitation_id": id_,
+            "created_at": at,
+        }
+        for id_, pair in tokens.items()
+    ]
+    store.insert_links(tx, rows)
+    return tokens
+
+
+def find_registration_target(tx: Tx, token: str) -> RegistrationTarget | None:
+    """Where the registration token leads; None for a token that was never issued."""
+    return store.find_registration_target(tx, digest(token)) if _TOKEN.fullmatch(token) else None
+
+
+def find_unsubscribe_target(tx: Tx, token: str) -> UnsubscribeTarget | None:
+    """The invitation that the unsubscribe token belongs to; None for a token that was never issued."""
+    return store.find_unsubscribe_target(tx, digest(token)) if _TOKEN.fullmatch(token) else None
+
+
+def registration_link(*, base_url: str, registration_url: str | None, token: str) -> str:
+    """The account's own page with the token as `invitation`; without one, our page, which can lead on to it later."""
+    if registration_url is None:
+        return f"{base_url}/register/{token}"
+    parts = urlsplit(registration_url)
+    # What is there stays as it is; a character that no URL may hold is encoded, so that it can't end the link early.
+    query = "&".join(part for part in (parts.query, f"invitation={token}") if part)
+    return quote(urlunsplit(parts._replace(query=query)), safe="/:?#[]@!$&'()*+,;=%-._~")
+
+
+def digest(token: str) -> str:
+    """The hash by which a token is stored."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def _base64url(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()

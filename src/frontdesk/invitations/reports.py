@@ -1,23 +1,28 @@
-"""What happened to a mail after the relay took it, and what follows: an unclear delivery is settled, an address suppressed.
+"""Delivery reports: what happened to a message after the relay took it, and what follows from that.
 
-It does not know whether a report came as a bounce or from a relay that calls back. A report that comes twice counts once, and
-one about a mail that is not ours changes nothing.
+A report settles an unclear delivery and may suppress the address, however it came (docs/invitations.md, "What comes back").
+A report that comes twice counts once; one about a message that is not ours changes nothing.
 """
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
-from frontdesk.invitations import letter_store
+from frontdesk.invitations import store
 from frontdesk.invitations.delivery import change_store
 from frontdesk.invitations.delivery.changes import InvitationVersion, StateChange, apply
-from frontdesk.invitations.states import InvitationState, InvitationStep
-from frontdesk.invitations.suppression import SuppressionReason, suppress
+from frontdesk.invitations.model import (
+    DeliveryReport,
+    InvitationState,
+    InvitationStep,
+    ReportEffect,
+    ReportEvent,
+    SuppressionReason,
+)
+from frontdesk.invitations.suppression import suppress
 
 MESSAGE_ID_LENGTH = 255
 _MESSAGE_ID = re.compile(r"\s*<([!-;=?-~]+@[!-;=?-~]+)>\s*")
@@ -28,102 +33,76 @@ _STATUS = re.compile(r"[245]\.[0-9]{1,3}\.[0-9]{1,3}")
 _NOT_THE_ADDRESS = re.compile(r"5\.(?:1\.[78]|2\.[23]|3\.[0-9]+|5\.[0-9]+|6\.[0-9]+|7\.[0-9]+)")
 
 
-class ReportEvent(StrEnum):
-    """What a report says; of several in one report the first of these counts."""
+def receive_report(tx: Tx, report: DeliveryReport, *, now: datetime) -> ReportEffect:
+    """Store the report and apply what follows from it, once.
 
-    BOUNCED = "bounced"
-    COMPLAINED = "complained"
-    DELAYED = "delayed"
-    DELIVERED = "delivered"
-
-
-class Effect(StrEnum):
-    APPLIED = "applied"
-    KNOWN = "known"  # the same was reported before
-    UNKNOWN = "unknown"  # no mail of ours has this Message-ID
-    NO_NEWS = "no_news"  # a delay: the relay goes on trying
-
-
-@dataclass(frozen=True, slots=True)
-class DeliveryReport:
-    """One event of the mail with this Message-ID (without <>).
-
-    `status` is the enhanced status code (RFC 3463), if any was told; `permanent` is what the relay makes of a bounce itself.
+    A repeated one still settles an unclear delivery: the first may have come at a moment when it could not.
     """
-
-    message_id: str
-    event: ReportEvent
-    status: str | None = None
-    permanent: bool | None = None
-
-
-def receive_report(tx: Tx, report: DeliveryReport, *, now: datetime) -> Effect:
-    """Take note of the report and do what follows from it, once.
-
-    A repeated one still settles a mail that is unclear: the first may have come at a moment when it could not.
-    """
-    mail = letter_store.find_by_message_id(tx, report.message_id)
-    if mail is None:
-        return Effect.UNKNOWN
+    invitation = store.lock_by_message_id(tx, report.message_id)
+    if invitation is None:
+        return ReportEffect.UNKNOWN
     if report.event is ReportEvent.DELAYED:
-        return Effect.NO_NEWS
+        return ReportEffect.NO_NEWS
     row = {
         "message_id": report.message_id,
         "kind": report.event.value,
-        "invitation_id": mail["id"],
+        "invitation_id": invitation["id"],
         "status": report.status,
         "received_at": now,
     }
-    if not letter_store.insert_report(tx, row):
-        settles = _is_unclear(mail) and _settle(tx, mail, report, now) is not InvitationState(mail["state"])
-        return Effect.APPLIED if settles else Effect.KNOWN
-    state = _settle(tx, mail, report, now)
+    is_new = store.insert_report(tx, row)
+    if not (is_new or _is_unclear(invitation)):
+        return ReportEffect.KNOWN
+    state = _settle(tx, invitation, report, now)
+    if not is_new:
+        return ReportEffect.KNOWN if state == invitation["state"] else ReportEffect.APPLIED
     if report.event is ReportEvent.COMPLAINED:
-        suppress(tx, mail["address"], SuppressionReason.COMPLAINT, now=now)
-        _note_complaint(tx, mail["id"], state, now)
-    elif report.event is ReportEvent.BOUNCED and _is_hard(report):
-        suppress(tx, mail["address"], SuppressionReason.HARD_BOUNCE, now=now)
-    return Effect.APPLIED
+        suppress(tx, invitation["address"], SuppressionReason.COMPLAINT, now=now)
+        _record_complaint(tx, invitation["id"], state, now)
+    elif report.event is ReportEvent.BOUNCED and is_hard_bounce(report):
+        suppress(tx, invitation["address"], SuppressionReason.HARD_BOUNCE, now=now)
+    return ReportEffect.APPLIED
 
 
-def heed_early_reports(tx: Tx, message_ids: Collection[str], *, now: datetime) -> None:
-    """Let count what was reported about these mails while their workers still waited for the relay's answer.
+def apply_early_reports(tx: Tx, message_ids: Collection[str], *, now: datetime) -> None:
+    """Apply what was reported about these messages while their workers still waited for the relay's answer.
 
-    Called in the transaction that writes down the answers, or that they never came: a relay that calls back can be faster
-    than its answer, and than the end of a killed worker's lease.
+    Runs in the transaction that stores the answers, or that they never came: a relay that calls back can be faster than
+    its answer, and than the end of a killed worker's lease.
     """
-    for row in letter_store.find_reports(tx, message_ids):
-        mail = letter_store.find_by_message_id(tx, row["message_id"])
-        if mail is not None:
-            _settle(tx, mail, DeliveryReport(row["message_id"], ReportEvent(row["kind"]), row["status"]), now)
+    for row in store.find_reports(tx, message_ids):
+        invitation = store.lock_by_message_id(tx, row["message_id"])
+        if invitation is not None:
+            report = DeliveryReport(row["message_id"], ReportEvent(row["kind"]), row["status"])
+            _settle(tx, invitation, report, now)
 
 
-def _settle(tx: Tx, mail: Mapping[str, Any], report: DeliveryReport, now: datetime) -> InvitationState:
-    """Step 7 of the delivery protocol: the report tells what the relay's lost answer did not, or what came after it.
+def _settle(tx: Tx, invitation: Mapping[str, Any], report: DeliveryReport, now: datetime) -> InvitationState:
+    """Step 7 of the delivery protocol: the report brings the relay's lost answer, or what came after it.
 
-    The state that the invitation is in then.
+    Returns the state that the invitation is in then.
     """
-    state = InvitationState(mail["state"])
-    if mail["message_id"] != report.message_id:
-        return state  # it is about a mail before the present one
+    state = InvitationState(invitation["state"])
+    if invitation["message_id"] != report.message_id:
+        return state  # it is about a message before the present one
     bounced = report.event is ReportEvent.BOUNCED
-    if not (_is_unclear(mail) or (bounced and state is InvitationState.SENT)):
+    if not (_is_unclear(invitation) or (bounced and state is InvitationState.SENT)):
         return state
     settled = InvitationState.FAILED if bounced else InvitationState.SENT
     change = StateChange(state, settled, InvitationStep.BY_REPORT, closes=True)
-    apply(tx, [(change, [InvitationVersion(mail["id"], mail["epoch"])])], now=now)
+    apply(tx, [(change, [InvitationVersion(invitation["id"], invitation["epoch"])])], now=now)
     return settled
 
 
-def _is_unclear(mail: Mapping[str, Any]) -> bool:
+def _is_unclear(invitation: Mapping[str, Any]) -> bool:
     """Whether the relay's answer was lost, and no attempt is under way that brings another."""
-    state = InvitationState(mail["state"])
+    state = InvitationState(invitation["state"])
     return state is InvitationState.AMBIGUOUS or (
-        state in (InvitationState.PENDING, InvitationState.CLAIMED) and mail["losses"] > 0
+        state in (InvitationState.PENDING, InvitationState.CLAIMED) and invitation["losses"] > 0
     )
 
 
-def _note_complaint(tx: Tx, invitation_id: int, state: InvitationState, now: datetime) -> None:
+def _record_complaint(tx: Tx, invitation_id: int, state: InvitationState, now: datetime) -> None:
     event = {
         "invitation_id": invitation_id,
         "at": stored_time(now),
@@ -135,12 +114,14 @@ def _note_complaint(tx: Tx, invitation_id: int, state: InvitationState, now: dat
     change_store.insert_events(tx, [event])
 
 
-def _is_hard(report: DeliveryReport) -> bool:
-    return is_hard_bounce(report.status) if report.permanent is None else report.permanent
+def is_hard_bounce(report: DeliveryReport) -> bool:
+    """Whether a final failure speaks against the address itself: the relay's own judgement, else by the status.
 
-
-def is_hard_bounce(status: str | None) -> bool:
-    """Whether a final failure means that the address itself is no good. Without a status it is taken to."""
+    Without a status it does.
+    """
+    if report.permanent is not None:
+        return report.permanent
+    status = report.status
     return status is None or (status.startswith("5") and not _NOT_THE_ADDRESS.fullmatch(status))
 
 
@@ -151,5 +132,5 @@ def read_message_id(text: str) -> str | None:
 
 
 def read_status(text: str) -> str | None:
-    """The enhanced status code; None when it is none."""
+    """The enhanced status code; None when the text is none."""
     return text if _STATUS.fullmatch(text) else None

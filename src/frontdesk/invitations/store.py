@@ -1,27 +1,40 @@
-"""The SQL of invitations, deliverability settings and the suppression list."""
+"""The SQL of invitations: settings, what is enqueued, links, templates, delivery reports, suppressed addresses."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from datetime import datetime
+from typing import Any
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import delete, exists, insert, select
 
 from frontdesk.db import Tx
-from frontdesk.db.sets import Found, Row, find_set, insert_set, update_set
-from frontdesk.invitations.tables import deliverability, invitations, suppressions
+from frontdesk.db.sets import Found, Row, find_set, insert_missing, insert_set, update_set
+from frontdesk.invitations.model import (
+    DeliverabilitySettings,
+    MessageTemplate,
+    RegistrationTarget,
+    Suppression,
+    SuppressionReason,
+    UnsubscribeTarget,
+)
+from frontdesk.invitations.tables import (
+    deliverability,
+    delivery_reports,
+    invitation_links,
+    invitation_templates,
+    invitations,
+    suppressions,
+)
+from frontdesk.plans.tables import plans
 
-if TYPE_CHECKING:
-    from frontdesk.invitations.settings import Deliverability
+
+def get_deliverability(tx: Tx, account_id: int) -> DeliverabilitySettings:
+    """The account's settings; the defaults (off) where none were ever set."""
+    row = tx.execute(select(deliverability).where(deliverability.c.account_id == account_id)).first()
+    return DeliverabilitySettings(*row) if row else DeliverabilitySettings(account_id)
 
 
-def find_deliverability(tx: Tx, account_id: int) -> dict[str, Any] | None:
-    row = (
-        tx.execute(select(deliverability).where(deliverability.c.account_id == account_id)).mappings().first()
-    )
-    return dict(row) if row else None
-
-
-def save_deliverability(tx: Tx, settings: "Deliverability") -> None:
+def save_deliverability(tx: Tx, settings: DeliverabilitySettings) -> None:
     tx.execute(delete(deliverability).where(deliverability.c.account_id == settings.account_id))
     tx.execute(insert(deliverability).values(asdict(settings)))
 
@@ -54,9 +67,112 @@ def update_plans(tx: Tx, rows: Sequence[Row]) -> None:
 def list_invitations(
     tx: Tx, *, account_id: int | None, state: str | None, limit: int
 ) -> list[dict[str, Any]]:
+    """The newest `limit` invitations of the account and in the state (None: any), newest first."""
     query = select(invitations).order_by(invitations.c.id.desc()).limit(limit)
     if account_id is not None:
         query = query.where(invitations.c.account_id == account_id)
     if state is not None:
         query = query.where(invitations.c.state == state)
     return [dict(row) for row in tx.execute(query).mappings()]
+
+
+def insert_links(tx: Tx, rows: Sequence[Row]) -> None:
+    """Links that are stored already stay as they are."""
+    insert_missing(tx, invitation_links, rows)
+
+
+def find_registration_target(tx: Tx, registration_hash: str) -> RegistrationTarget | None:
+    query = (
+        select(plans.c.name, deliverability.c.registration_url)
+        .select_from(invitation_links)
+        .join(invitations, invitations.c.id == invitation_links.c.invitation_id)
+        .join(plans, plans.c.id == invitations.c.plan_id)
+        .outerjoin(deliverability, deliverability.c.account_id == invitations.c.account_id)
+        .where(invitation_links.c.registration_hash == registration_hash)
+    )
+    row = tx.execute(query).first()
+    return RegistrationTarget(*row) if row else None
+
+
+def find_unsubscribe_target(tx: Tx, unsubscribe_hash: str) -> UnsubscribeTarget | None:
+    query = (
+        select(invitations.c.id, invitations.c.account_id, invitations.c.address)
+        .join(invitation_links, invitations.c.id == invitation_links.c.invitation_id)
+        .where(invitation_links.c.unsubscribe_hash == unsubscribe_hash)
+    )
+    row = tx.execute(query).first()
+    return UnsubscribeTarget(*row) if row else None
+
+
+def lock_by_message_id(tx: Tx, message_id: str) -> dict[str, Any] | None:
+    """The invitation whose message has, or ever had, this Message-ID; locked against its worker and other reports."""
+    query = (
+        select(invitations)
+        .join(invitation_links, invitations.c.id == invitation_links.c.invitation_id)
+        .where(invitation_links.c.message_id == message_id)
+        .limit(1)
+        .with_for_update(of=invitations, key_share=True)
+    )
+    row = tx.execute(query).mappings().first()
+    return None if row is None else dict(row)
+
+
+def find_templates(tx: Tx, account_ids: Collection[int]) -> dict[int, MessageTemplate]:
+    """The templates of those of the accounts that have their own, by account id. One set read."""
+    columns = ("account_id", "subject", "text", "html")
+    rows = find_set(tx, invitation_templates, "account_id", account_ids, columns=columns).rows
+    return {row["account_id"]: MessageTemplate(row["subject"], row["text"], row["html"]) for row in rows}
+
+
+def save_template(tx: Tx, account_id: int, template: MessageTemplate, *, now: datetime) -> None:
+    """Keep the account's own templates; nothing is kept when it has none."""
+    tx.execute(delete(invitation_templates).where(invitation_templates.c.account_id == account_id))
+    if template != MessageTemplate():
+        row = asdict(template) | {"account_id": account_id, "updated_at": now}
+        tx.execute(insert(invitation_templates).values(row))
+
+
+def insert_report(tx: Tx, row: Row) -> bool:
+    """False if a report of this kind about the message is stored already."""
+    known = select(
+        exists().where(
+            delivery_reports.c.message_id == row["message_id"], delivery_reports.c.kind == row["kind"]
+        )
+    )
+    if tx.execute(known).scalar():
+        return False
+    tx.execute(insert(delivery_reports).values(row))
+    return True
+
+
+def find_reports(tx: Tx, message_ids: Collection[str]) -> list[dict[str, Any]]:
+    columns = ("message_id", "kind", "status")
+    return find_set(tx, delivery_reports, "message_id", message_ids, columns=columns).rows
+
+
+def find_suppression(tx: Tx, address_folded: str) -> Suppression | None:
+    row = tx.execute(select(suppressions).where(suppressions.c.address_folded == address_folded)).first()
+    return _suppression(row) if row else None
+
+
+def insert_suppression(tx: Tx, address_folded: str, *, reason: SuppressionReason, now: datetime) -> None:
+    row = {"address_folded": address_folded, "reason": reason.value, "created_at": now}
+    tx.execute(insert(suppressions).values(row))
+
+
+def delete_suppression(tx: Tx, address_folded: str) -> bool:
+    """False if the address was not suppressed."""
+    done = tx.execute(delete(suppressions).where(suppressions.c.address_folded == address_folded))
+    return done.rowcount > 0
+
+
+def list_suppressions(tx: Tx, *, after: str, limit: int) -> list[Suppression]:
+    """In order of the addresses, from the one after `after`."""
+    query = select(suppressions).where(suppressions.c.address_folded > after)
+    query = query.order_by(suppressions.c.address_folded).limit(limit)
+    return [_suppression(row) for row in tx.execute(query)]
+
+
+def _suppression(row: Sequence[Any]) -> Suppression:
+    address, reason, created_at = row
+    return Suppression(address, SuppressionReason(reason), created_at)

@@ -10,7 +10,8 @@ from frontdesk.clock import Clock
 from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_alone
 from frontdesk.errors import NotFound
-from frontdesk.invitations.reports import DeliveryReport, ReportEvent, receive_report
+from frontdesk.invitations.model import DeliveryReport, ReportEvent
+from frontdesk.invitations.reports import receive_report
 from frontdesk.mail.catcher import CaughtOutcome, MailCatcher
 from frontdesk.mail.model import MailMessage
 from frontdesk.mailbox import store

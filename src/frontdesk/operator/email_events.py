@@ -8,14 +8,8 @@ from frontdesk.app import App
 from frontdesk.db import Tx
 from frontdesk.db.races import write_together
 from frontdesk.errors import Fault, Invalid
-from frontdesk.invitations.reports import (
-    DeliveryReport,
-    Effect,
-    ReportEvent,
-    read_message_id,
-    read_status,
-    receive_report,
-)
+from frontdesk.invitations.model import DeliveryReport, ReportEffect, ReportEvent
+from frontdesk.invitations.reports import read_message_id, read_status, receive_report
 from frontdesk.web.json_body import parse_json_object
 from frontdesk.web.request import Request
 from frontdesk.web.response import Response
@@ -40,11 +34,11 @@ async def receive(app: App, request: Request) -> Response:
     return Response(200, json.dumps({"results": results}).encode(), ((b"cache-control", b"no-store"),))
 
 
-def _receive(app: App, reports: Sequence[DeliveryReport]) -> list[Effect]:
+def _receive(app: App, reports: Sequence[DeliveryReport]) -> list[ReportEffect]:
     if not reports:
         return []
 
-    def work(tx: Tx, some: Sequence[DeliveryReport]) -> list[Effect]:
+    def work(tx: Tx, some: Sequence[DeliveryReport]) -> list[ReportEffect]:
         return [receive_report(tx, report, now=app.clock()) for report in some]
 
     effects = []

@@ -8,7 +8,8 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from frontdesk.clock import Clock
 from frontdesk.db import Database
 from frontdesk.errors import Unavailable
-from frontdesk.invitations import InvitationState, delivery
+from frontdesk.invitations import delivery
+from frontdesk.invitations.model import InvitationState
 
 FRESH_SECONDS = 5.0
 

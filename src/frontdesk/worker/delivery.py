@@ -20,7 +20,6 @@ from frontdesk.db.engine import database_time
 from frontdesk.db.races import write_alone
 from frontdesk.eligibility import find_expired
 from frontdesk.errors import Invalid, Unavailable
-from frontdesk.invitations import Delivery
 from frontdesk.invitations import delivery as steps
 from frontdesk.invitations.delivery import (
     AttemptOutcome,
@@ -31,9 +30,9 @@ from frontdesk.invitations.delivery import (
     HourlyWindows,
     OutcomePolicy,
 )
-from frontdesk.invitations.letters import InvitationLetter
-from frontdesk.invitations.message import Gathered, compose, gather
-from frontdesk.invitations.reports import heed_early_reports
+from frontdesk.invitations.message import compose, load_message_context
+from frontdesk.invitations.model import Delivery, InvitationMessage, MessageContext
+from frontdesk.invitations.reports import apply_early_reports
 from frontdesk.mail.model import Mailer, MailMessage
 from frontdesk.worker.circuit_breaker import CircuitBreaker
 from frontdesk.worker.connections import ConnectionPool, SendJob, SendReport
@@ -59,7 +58,7 @@ class Compose(Protocol):
     """Writes a letter; `invitations.message.compose`."""
 
     def __call__(
-        self, letter: InvitationLetter, gathered: Gathered, /, *, base_url: str, mail_from: str
+        self, letter: InvitationMessage, gathered: MessageContext, /, *, base_url: str, mail_from: str
     ) -> MailMessage: ...
 
 
@@ -190,11 +189,11 @@ class DeliveryWorker:
             return True
         return steps.work_waits(tx, meter=self._meter, rota=self._rota, now=now)
 
-    def _claim_in(self, tx: Tx, room: int) -> tuple[list[ClaimedInvitation], Gathered]:
+    def _claim_in(self, tx: Tx, room: int) -> tuple[list[ClaimedInvitation], MessageContext]:
         now = self._time_of(tx)
         unclear = steps.lapse(tx, terms=self._terms, meter=self._meter, now=now)
         if unclear:
-            heed_early_reports(tx, unclear, now=now)
+            apply_early_reports(tx, unclear, now=now)
         self._lapsed_at = time.monotonic()
         claimed = steps.claim(
             steps.DeliveryClaim(tx, now, self._terms, self._meter),
@@ -203,9 +202,9 @@ class DeliveryWorker:
             find_expired=find_expired,
         )
         letters = [one.letter for one in claimed]
-        return claimed, gather(tx, letters, link_secret=self._config.link_secret, now=now)
+        return claimed, load_message_context(tx, letters, link_secret=self._config.link_secret, now=now)
 
-    def _start(self, one: ClaimedInvitation, gathered: Gathered) -> None:
+    def _start(self, one: ClaimedInvitation, gathered: MessageContext) -> None:
         self._count += 1
         rank = (0 if one.delivery is Delivery.IMMEDIATE else 1, self._count)
         until = time.monotonic() + self._terms.lease_seconds
@@ -213,7 +212,7 @@ class DeliveryWorker:
         self._books.in_hand[one.id] = job
         self._crew.take(job)
 
-    def _written(self, one: ClaimedInvitation, gathered: Gathered) -> MailMessage | None:
+    def _written(self, one: ClaimedInvitation, gathered: MessageContext) -> MailMessage | None:
         try:
             return self._compose(
                 one.letter, gathered, base_url=self._config.base_url, mail_from=self._config.mail_from
@@ -319,7 +318,7 @@ class DeliveryWorker:
         answer = steps.offer_and_settle(tx, [job.claimed for job in ready], outcomes, judge, now=now)
         left = {outcome.one.letter.message_id for outcome in outcomes if _may_have_left(outcome)}
         if left:
-            heed_early_reports(tx, left, now=now)
+            apply_early_reports(tx, left, now=now)
         return answer
 
 

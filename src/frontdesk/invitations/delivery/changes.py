@@ -9,9 +9,13 @@ from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.invitations.delivery import change_store
 from frontdesk.invitations.delivery.hourly_window import HourlyWindows
-from frontdesk.invitations.letters import InvitationLetter
-from frontdesk.invitations.rules import Delivery
-from frontdesk.invitations.states import TRANSITIONS, InvitationState, InvitationStep
+from frontdesk.invitations.model import (
+    TRANSITIONS,
+    Delivery,
+    InvitationMessage,
+    InvitationState,
+    InvitationStep,
+)
 
 if TYPE_CHECKING:
     from frontdesk.invitations.delivery.claim import DeliveryPolicy
@@ -46,7 +50,7 @@ class ClaimedInvitation:
     delivery: Delivery
     attempts: int
     losses: int
-    letter: InvitationLetter
+    letter: InvitationMessage
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import Any
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.db.sets import Row
+from frontdesk.invitations import get_deliverability
 from frontdesk.invitations.delivery import change_store, store
 from frontdesk.invitations.delivery.changes import (
     ClaimedInvitation,
@@ -25,10 +26,7 @@ from frontdesk.invitations.delivery.changes import (
 )
 from frontdesk.invitations.delivery.hold import Hold, find_hold
 from frontdesk.invitations.delivery.hourly_window import BatchLimits, HourlyWindows, after, allowance
-from frontdesk.invitations.letters import InvitationLetter
-from frontdesk.invitations.rules import Delivery
-from frontdesk.invitations.settings import get_deliverability
-from frontdesk.invitations.states import InvitationState, InvitationStep
+from frontdesk.invitations.model import Delivery, InvitationMessage, InvitationState, InvitationStep
 from frontdesk.invitations.store import find_suppressed
 from frontdesk.text import fold_email
 
@@ -198,7 +196,7 @@ def _as_claimed(
 
 
 def _claimed(row: Any, stationery: Row) -> ClaimedInvitation:
-    letter = InvitationLetter(
+    letter = InvitationMessage(
         invitation_id=row.id,
         account_id=row.account_id,
         plan_id=row.plan_id,

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from frontdesk.db import Tx
+from frontdesk.invitations import get_deliverability
 from frontdesk.invitations.delivery import store
 from frontdesk.invitations.delivery.hold import HoldReason, find_reason
 from frontdesk.invitations.delivery.hourly_window import BatchLimits, HourlyWindows
-from frontdesk.invitations.settings import get_deliverability
 
 MOST_STEPS = 1_000_000  # a forecast further ahead than that says nothing
 

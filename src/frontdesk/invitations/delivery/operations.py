@@ -10,7 +10,7 @@ from frontdesk.db.sets import Row
 from frontdesk.errors import FrontdeskError, NotFound
 from frontdesk.invitations.delivery import store
 from frontdesk.invitations.delivery.changes import InvitationVersion, StateChange, alike, apply
-from frontdesk.invitations.states import InvitationState, InvitationStep
+from frontdesk.invitations.model import InvitationState, InvitationStep
 from frontdesk.invitations.store import find_of_members, find_suppressed
 from frontdesk.text import fold_email
 

@@ -18,7 +18,7 @@ from frontdesk.invitations.delivery.changes import (
 from frontdesk.invitations.delivery.claim import DeliveryPolicy
 from frontdesk.invitations.delivery.hold import DeliveryMark, count_offer
 from frontdesk.invitations.delivery.hourly_window import HourlyWindows
-from frontdesk.invitations.states import InvitationState, InvitationStep
+from frontdesk.invitations.model import InvitationState, InvitationStep
 
 LONGEST_RETRY_SECONDS = 3600.0
 

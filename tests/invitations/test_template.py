@@ -1,19 +1,18 @@
-"""What an account may say in its own words, and what the product says in its stead."""
+"""Templates: what an account's own may hold, and the product's."""
 
 import pytest
 
 from frontdesk.db import Database
 from frontdesk.errors import Fault, Invalid
-from frontdesk.invitations.wording import (
-    OWN_WORDS,
-    SAMPLE,
-    Filling,
-    Wording,
-    faults_in,
-    find_wordings,
-    get_wording,
+from frontdesk.invitations.model import MessageTemplate
+from frontdesk.invitations.store import find_templates
+from frontdesk.invitations.template import (
+    SAMPLE_VALUES,
+    TemplateValues,
+    find_template_faults,
+    get_template,
     render,
-    set_wording,
+    set_template,
 )
 from tests.factories import NOW, Customer, make_customer
 
@@ -22,26 +21,29 @@ LINKS = "{{ registration_link }} {{ unsubscribe_link }}"
 
 def faults_of(db: Database, customer: Customer, **changes: str | None) -> tuple[Fault, ...]:
     with pytest.raises(Invalid) as caught, db.write() as tx:
-        set_wording(tx, customer.account_id, now=NOW, **changes)
+        set_template(tx, customer.account_id, now=NOW, **changes)
     return caught.value.faults
 
 
 def test_the_products_own_words_name_the_plan_the_sender_and_both_links() -> None:
-    rendered = render(OWN_WORDS, SAMPLE)
+    rendered = render(MessageTemplate(), SAMPLE_VALUES)
     assert rendered.subject == "Example Health invites you to Gold"
     assert rendered.html is not None
     for part in (rendered.text, rendered.html):
         for value in (
-            SAMPLE.plan_name,
-            SAMPLE.sender_name,
-            SAMPLE.registration_link,
-            SAMPLE.unsubscribe_link,
+            SAMPLE_VALUES.plan_name,
+            SAMPLE_VALUES.sender_name,
+            SAMPLE_VALUES.registration_link,
+            SAMPLE_VALUES.unsubscribe_link,
         ):
             assert value in part
 
 
 def test_a_sender_without_a_name_is_not_missed() -> None:
-    rendered = render(OWN_WORDS, Filling("Gold", "", SAMPLE.registration_link, SAMPLE.unsubscribe_link))
+    rendered = render(
+        MessageTemplate(),
+        TemplateValues("Gold", "", SAMPLE_VALUES.registration_link, SAMPLE_VALUES.unsubscribe_link),
+    )
     assert rendered.subject == "You are invited to Gold"
     assert "Access to Gold has been set up for you." in rendered.text
     assert rendered.html is not None
@@ -50,8 +52,10 @@ def test_a_sender_without_a_name_is_not_missed() -> None:
 
 
 def test_html_is_escaped_and_text_is_not() -> None:
-    filling = Filling('<script>"x"</script>', "A & B", "https://a.example/?x=1&y=2", "https://b.example")
-    rendered = render(OWN_WORDS, filling)
+    filling = TemplateValues(
+        '<script>"x"</script>', "A & B", "https://a.example/?x=1&y=2", "https://b.example"
+    )
+    rendered = render(MessageTemplate(), filling)
     assert '<script>"x"</script>' in rendered.text
     assert rendered.html is not None
     assert "<script" not in rendered.html
@@ -61,28 +65,28 @@ def test_html_is_escaped_and_text_is_not() -> None:
 
 def test_an_accounts_own_words_are_kept_and_taken_back(db: Database) -> None:
     customer, other = make_customer(db), make_customer(db, name="Other")
-    own = Wording("Welcome to {{ plan_name }}", f"Hello. {LINKS}", f"<p>{LINKS}</p>")
+    own = MessageTemplate("Welcome to {{ plan_name }}", f"Hello. {LINKS}", f"<p>{LINKS}</p>")
     with db.write() as tx:
-        kept = set_wording(
+        kept = set_template(
             tx, customer.account_id, now=NOW, subject=own.subject, text=own.text, html=own.html
         )
         assert kept == own
     with db.read() as tx:
-        assert find_wordings(tx, [customer.account_id, other.account_id]) == {customer.account_id: own}
+        assert find_templates(tx, [customer.account_id, other.account_id]) == {customer.account_id: own}
     with db.write() as tx:
-        set_wording(tx, customer.account_id, now=NOW, subject="{{ plan_name | upper }}")
+        set_template(tx, customer.account_id, now=NOW, subject="{{ plan_name | upper }}")
     with db.read() as tx:
-        changed = get_wording(tx, customer.account_id)
-    assert render(changed, SAMPLE).subject == "GOLD"
+        changed = get_template(tx, customer.account_id)
+    assert render(changed, SAMPLE_VALUES).subject == "GOLD"
     assert changed.text == own.text
     with db.write() as tx:
-        set_wording(tx, customer.account_id, now=NOW, subject=None, text=None, html=None)
-        assert get_wording(tx, customer.account_id) == OWN_WORDS
-        assert find_wordings(tx, [customer.account_id]) == {}
+        set_template(tx, customer.account_id, now=NOW, subject=None, text=None, html=None)
+        assert get_template(tx, customer.account_id) == MessageTemplate()
+        assert find_templates(tx, [customer.account_id]) == {}
 
 
 def test_a_text_without_html_is_a_mail_of_text_alone_and_html_needs_a_text(db: Database) -> None:
-    assert render(Wording(text=LINKS), SAMPLE).html is None
+    assert render(MessageTemplate(text=LINKS), SAMPLE_VALUES).html is None
     [fault] = faults_of(db, make_customer(db), html=LINKS)
     assert (fault.field, fault.code) == ("text", "required")
 
@@ -121,15 +125,15 @@ def test_a_text_without_html_is_a_mail_of_text_alone_and_html_needs_a_text(db: D
     ],
 )
 def test_what_could_fail_or_take_long_or_tell_too_much_is_no_template(source: str, code: str) -> None:
-    faults = list(faults_in("text", source))
+    faults = list(find_template_faults("text", source))
     assert {fault.code for fault in faults} == {code}
     assert {fault.field for fault in faults} == {"text"}
 
 
 def test_conditions_and_comparisons_of_names_are_welcome() -> None:
     source = "{% if sender_name and plan_name != 'x' and 'a' not in plan_name %}From {{ sender_name }}.{% else %}.{% endif %}"
-    assert list(faults_in("text", source + LINKS)) == []
-    assert render(Wording(text=source), SAMPLE).text == "From Example Health."
+    assert list(find_template_faults("text", source + LINKS)) == []
+    assert render(MessageTemplate(text=source), SAMPLE_VALUES).text == "From Example Health."
 
 
 def test_a_subject_is_one_line_and_not_blank(db: Database) -> None:
@@ -143,4 +147,4 @@ def test_all_faults_are_told_at_once_and_nothing_is_kept(db: Database) -> None:
     faults = faults_of(db, customer, subject="{{ x }}", text="none", html="{{")
     assert {fault.field for fault in faults} == {"subject", "text", "html"}
     with db.read() as tx:
-        assert get_wording(tx, customer.account_id) == OWN_WORDS
+        assert get_template(tx, customer.account_id) == MessageTemplate()

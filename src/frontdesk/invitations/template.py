@@ -1,9 +1,10 @@
-"""What an invitation says, in the product's words or an account's own: checked templates; it knows no header and sends nothing.
+"""The templates of invitations, an account's own or the product's: checked when they are set, rendered for each message.
 
-An account's template is text with names and conditions and nothing else, so that rendering it can neither fail nor take long.
+A template holds text, names and conditions only, so rendering it can neither fail nor take long.
 """
 
-from collections.abc import Collection, Iterator
+import re
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from functools import lru_cache
@@ -14,11 +15,13 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid
-from frontdesk.invitations import letter_store
+from frontdesk.invitations import store
+from frontdesk.invitations.model import MessageTemplate
 from frontdesk.text import Rejected, refuse_control_characters
 
 SUBJECT_LENGTH = 255
 PART_LENGTH = 100_000
+_LINE_END_OR_TAB = re.compile(r"\r?\n|\t")
 
 FILTERS = ("capitalize", "e", "escape", "lower", "title", "trim", "upper")
 _NODES = (
@@ -27,19 +30,7 @@ _NODES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
-    """An account's own templates; None is the product's. Text without HTML makes a mail of text alone."""
-
-    subject: str | None = None
-    text: str | None = None
-    html: str | None = None
-
-
-OWN_WORDS = Wording()
-
-
-@dataclass(frozen=True, slots=True)
-class Filling:
+class TemplateValues:
     """All that a template may name. Nothing of the member is here, so no template can tell it."""
 
     plan_name: str
@@ -49,20 +40,20 @@ class Filling:
 
 
 @dataclass(frozen=True, slots=True)
-class Rendered:
+class RenderedMessage:
     subject: str
     text: str
     html: str | None
 
 
-SAMPLE = Filling(
+SAMPLE_VALUES = TemplateValues(
     plan_name="Gold",
     sender_name="Example Health",
     registration_link="https://join.example.com/start?invitation=sample",
     unsubscribe_link="https://api.example.com/unsubscribe/sample",
 )
 
-NAMES = tuple(asdict(SAMPLE))
+NAMES = tuple(asdict(SAMPLE_VALUES))
 
 _plain = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
 _markup = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=True)
@@ -70,60 +61,57 @@ for _environment in (_plain, _markup):
     _environment.globals.clear()  # range, lipsum and the like: no template may call them, and each mail would pay for them
 
 
-def render(wording: Wording, filling: Filling) -> Rendered:
-    """The mail's three texts. `wording` must have been checked when it was set."""
-    values = {name: getattr(filling, name) for name in NAMES}
-    subject = _compiled(wording.subject or default("subject"), markup=False).render(values)
-    text = _compiled(wording.text or default("text"), markup=False).render(values)
-    source = wording.html or (default("html") if wording.text is None else None)
-    html = None if source is None else _compiled(source, markup=True).render(values)
-    return Rendered(" ".join(subject.split())[:SUBJECT_LENGTH], text, html)
+def render(template: MessageTemplate, values: TemplateValues) -> RenderedMessage:
+    """The message's three texts. `template` must have been checked when it was set."""
+    names = {name: getattr(values, name) for name in NAMES}
+    subject = _compiled(template.subject or default_part("subject"), markup=False).render(names)
+    text = _compiled(template.text or default_part("text"), markup=False).render(names)
+    source = template.html or (default_part("html") if template.text is None else None)
+    html = None if source is None else _compiled(source, markup=True).render(names)
+    return RenderedMessage(" ".join(subject.split())[:SUBJECT_LENGTH], text, html)
 
 
-def default(part: str) -> str:
+@lru_cache(maxsize=3)
+def default_part(part: str) -> str:
     """The product's own template of a part: subject, text or html."""
-    return _own_words()[part]
+    name = {"subject": "subject.txt", "text": "invitation.txt", "html": "invitation.html"}[part]
+    return files("frontdesk.invitations").joinpath("templates", name).read_text(encoding="utf-8")
 
 
-def get_wording(tx: Tx, account_id: int) -> Wording:
-    return find_wordings(tx, [account_id]).get(account_id, OWN_WORDS)
+def get_template(tx: Tx, account_id: int) -> MessageTemplate:
+    """The account's own templates; all None where it has set none."""
+    return store.find_templates(tx, [account_id]).get(account_id, MessageTemplate())
 
 
-def find_wordings(tx: Tx, account_ids: Collection[int]) -> dict[int, Wording]:
-    """The wordings of those of the accounts that have their own. One set read."""
-    return {
-        row["account_id"]: Wording(row["subject"], row["text"], row["html"])
-        for row in letter_store.find_templates(tx, account_ids)
-    }
-
-
-def set_wording(tx: Tx, account_id: int, *, now: datetime, **changes: str | None) -> Wording:
-    """Change the parts named in `changes` (None: back to the product's words). Raises Invalid with every fault."""
-    wording = replace(get_wording(tx, account_id), **changes)
+def set_template(tx: Tx, account_id: int, *, now: datetime, **changes: str | None) -> MessageTemplate:
+    """Change the parts named in `changes` (None: back to the product's template). Raises Invalid with every fault."""
+    template = replace(get_template(tx, account_id), **changes)
     faults = [
-        fault for part, source in asdict(wording).items() if source for fault in faults_in(part, source)
+        fault
+        for part, source in asdict(template).items()
+        if source
+        for fault in find_template_faults(part, source)
     ]
-    if wording.html is not None and wording.text is None:
+    if template.html is not None and template.text is None:
         faults.append(Fault("text", "required", "must be given when html is: some people read only text"))
     if faults:
         raise Invalid(faults)
-    if wording == OWN_WORDS:
-        letter_store.delete_template(tx, account_id)
-    else:
-        letter_store.save_template(tx, asdict(wording) | {"account_id": account_id, "updated_at": now})
-    return wording
+    store.save_template(tx, account_id, template, now=now)
+    return template
 
 
-def faults_in(part: str, source: str) -> Iterator[Fault]:
-    """Why the source can't be this part's template; what comes later may follow from what comes first."""
+def find_template_faults(part: str, source: str) -> Iterator[Fault]:
+    """Why the source can't be this part's template. A later fault may follow from an earlier one."""
     limit = SUBJECT_LENGTH if part == "subject" else PART_LENGTH
     if len(source) > limit:
         yield Fault(part, "too_long", f"must have at most {limit} characters")
         return
     try:
-        refuse_control_characters(source if part == "subject" else _one_line(source))
+        refuse_control_characters(source if part == "subject" else _LINE_END_OR_TAB.sub(" ", source))
         refusals = [_refusal(node) for node in _plain.parse(source).find_all(nodes.Node)]
-        rendered = "" if any(refusals) else _compiled(source, markup=part == "html").render(asdict(SAMPLE))
+        rendered = (
+            "" if any(refusals) else _compiled(source, markup=part == "html").render(asdict(SAMPLE_VALUES))
+        )
     except Rejected as rejected:
         yield Fault(part, rejected.code, rejected.message)
     except TemplateSyntaxError as error:
@@ -138,7 +126,7 @@ def faults_in(part: str, source: str) -> Iterator[Fault]:
 
 
 def _refusal(node: nodes.Node) -> str | None:
-    """What may not stand in a template: loops, calls, attributes, arithmetic, comparisons that can fail, other names."""
+    """Why the node is refused: loops, calls, attributes, arithmetic, comparisons that can fail, other names."""
     match node:
         case nodes.Name():
             return None if node.name in NAMES else f"line {node.lineno} must name one of {', '.join(NAMES)}"
@@ -161,21 +149,10 @@ def _missing(part: str, rendered: str) -> Iterator[Fault]:
             yield Fault(part, "required", "must not be blank")
         return
     for name in ("registration_link", "unsubscribe_link"):
-        if getattr(SAMPLE, name) not in rendered:
+        if getattr(SAMPLE_VALUES, name) not in rendered:
             yield Fault(part, "link_missing", f"must show {{{{ {name} }}}}")
-
-
-def _one_line(source: str) -> str:
-    return source.replace("\r\n", " ").replace("\n", " ").replace("\t", " ")
 
 
 @lru_cache(maxsize=512)
 def _compiled(source: str, *, markup: bool) -> Template:
     return (_markup if markup else _plain).from_string(source)
-
-
-@lru_cache(maxsize=1)
-def _own_words() -> dict[str, str]:
-    folder = files("frontdesk.invitations").joinpath("templates")
-    names = {"subject": "subject.txt", "text": "invitation.txt", "html": "invitation.html"}
-    return {part: folder.joinpath(name).read_text(encoding="utf-8") for part, name in names.items()}

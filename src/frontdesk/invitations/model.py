@@ -1,0 +1,260 @@
+"""What an invitation is: its states, the rules' input and answer, messages, delivery reports, suppressed addresses.
+
+docs/states.md draws the states, docs/invitations.md describes messages, reports and the suppression list.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple, Self
+
+
+class DescribedEnum(StrEnum):
+    """Stored words, each with the sentence that people read: `WORD = "word", "A sentence."`."""
+
+    description: str
+
+    def __new__(cls, word: str, description: str = "") -> Self:
+        member = str.__new__(cls, word)
+        member._value_ = word
+        member.description = description
+        return member
+
+
+class Delivery(StrEnum):
+    """How an invitation leaves: at once, or in the account's rate-limited batches."""
+
+    IMMEDIATE = "immediate"
+    BATCHED = "batched"
+
+
+class NotInvitedReason(DescribedEnum):
+    """Why a record led to no invitation (the answer's `Invitation: none; reason=…`)."""
+
+    NOT_NEW = "not_new", "The record existed already; only new members are invited."
+    NO_EMAIL = "no_email", "The record has no e-mail address."
+    NOT_REQUESTED = (
+        "not_requested",
+        "invite_immediately was not true, and the account has no deliverability settings.",
+    )
+    DISABLED = (
+        "disabled",
+        "invite_immediately was not true, and the account's batched invitations are switched off.",
+    )
+    SUPPRESSED = "suppressed", "The address is on the suppression list."
+    EXPIRED = "expired", "The member's access has already expired."
+
+
+InvitationDecision = Delivery | NotInvitedReason
+
+
+class InvitationCandidate(NamedTuple):
+    """The input of the four rules.
+
+    `has_email`: an address is present and well-formed. `asked`: invite_immediately, False if absent. `batches_enabled`:
+    the account's deliverability setting, None when the account has no settings.
+    """
+
+    is_new: bool
+    has_email: bool
+    suppressed: bool
+    expired: bool
+    asked: bool
+    batches_enabled: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class InvitationContext:
+    """What the rules need of the database for a chunk: settings by account id, and suppressed (folded) addresses."""
+
+    batches_enabled: dict[int, bool]
+    suppressed: set[str]
+
+
+@dataclass(frozen=True, slots=True)
+class NewInvitation:
+    account_id: int
+    plan_id: int
+    member_id: int
+    delivery: Delivery
+    address: str
+
+
+class InvitationState(StrEnum):
+    """Where an invitation is (docs/states.md)."""
+
+    PENDING = "pending"
+    CLAIMED = "claimed"
+    OFFERED = "offered"
+    SENT = "sent"
+    FAILED = "failed"
+    AMBIGUOUS = "ambiguous"
+    CANCELLED = "cancelled"
+
+
+_S = InvitationState
+
+# Every change of state that there is; docs/states.md draws them.
+TRANSITIONS = frozenset(
+    (start, end)
+    for start, ends in {
+        _S.PENDING: (_S.CLAIMED, _S.CANCELLED, _S.AMBIGUOUS, _S.SENT, _S.FAILED),
+        _S.CLAIMED: (_S.OFFERED, _S.PENDING, _S.FAILED, _S.CANCELLED, _S.SENT),
+        _S.OFFERED: (_S.SENT, _S.PENDING, _S.FAILED, _S.AMBIGUOUS),
+        _S.AMBIGUOUS: (_S.PENDING, _S.SENT, _S.FAILED),
+        _S.SENT: (_S.FAILED, _S.PENDING),
+        _S.FAILED: (_S.PENDING,),
+        _S.CANCELLED: (_S.PENDING,),
+    }.items()
+    for end in ends
+)
+
+
+class InvitationStep(DescribedEnum):
+    """Why an invitation changed its state: the reason of a step on its timeline."""
+
+    CLAIMED = "claimed", "A worker has claimed it."
+    RELAY_ASKED = "relay_asked", "The relay accepts the recipient; the content is about to be sent."
+    ACCEPTED = "accepted", "The relay has taken the message."
+    REFUSED_FOR_NOW = "refused_for_now", "The relay did not take the message now; it is tried again later."
+    REFUSED = "refused", "The relay refuses the message for good."
+    TOO_MANY_ATTEMPTS = "too_many_attempts", "The relay did not take the message in the attempts allowed."
+    ANSWER_LOST = (
+        "answer_lost",
+        "The message was handed over and the relay's answer was lost: it may have been taken.",
+    )
+    NOT_OFFERED = "not_offered", "The worker gave it back before anything was sent."
+    LEASE_LAPSED = "lease_lapsed", "The lease of its worker ran out."
+    ONCE_MORE = (
+        "once_more",
+        "Nobody settled it in the time set for that, so it is sent once more, with the same Message-ID.",
+    )
+    SUPPRESSED = "suppressed", "The address is on the suppression list."
+    EXPIRED = "expired", "The member's access has ended."
+    WITHDRAWN = "withdrawn", "The file that created the member was undone."
+    NOT_WRITABLE = "not_writable", "No message could be written, for instance because a template is at fault."
+    BY_OPERATOR = "by_operator", "An operator decided so."
+    BY_REPORT = "by_report", "A delivery report says so."
+    COMPLAINED = "complained", "The reader complained about the message."
+    RESTORED = "restored", "A backup was restored; whether it has been sent since then is not known."
+
+
+@dataclass(frozen=True, slots=True)
+class DeliverabilitySettings:
+    """`batch_size` messages every `batch_interval_seconds`, never more than `hourly_limit` in any 60 minutes."""
+
+    account_id: int
+    enabled: bool = False
+    batch_size: int = 100
+    batch_interval_seconds: int = 60
+    hourly_limit: int = 1000
+    sender_name: str | None = None
+    sender_address: str | None = None
+    registration_url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InvitationMessage:
+    """All that is known of one invitation when its message is written: of the member only the address.
+
+    `sender_name`, `sender_address` and `registration_url` are the account's, None where it has set none. `message_id` (no
+    <>) and the links stay the same over every attempt.
+    """
+
+    invitation_id: int
+    account_id: int
+    plan_id: int
+    address: str
+    message_id: str
+    plan_name: str
+    sender_name: str | None
+    sender_address: str | None
+    registration_url: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class LinkTokens:
+    """The secrets of one message: the bearer may register, or unsubscribe the address."""
+
+    registration: str
+    unsubscribe: str
+
+
+class RegistrationTarget(NamedTuple):
+    """Where a registration link leads: the plan's name, and the account's own page when it has one."""
+
+    plan_name: str
+    registration_url: str | None
+
+
+class UnsubscribeTarget(NamedTuple):
+    """What an unsubscribe link belongs to: one invitation, sent to this address."""
+
+    invitation_id: int
+    account_id: int
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class MessageTemplate:
+    """An account's own templates; None is the product's. Text without HTML makes a message of text alone."""
+
+    subject: str | None = None
+    text: str | None = None
+    html: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MessageContext:
+    """What a set of messages is written with: tokens by invitation id, own templates by account id, and the time."""
+
+    tokens: Mapping[int, LinkTokens]
+    templates: Mapping[int, MessageTemplate]
+    now: datetime
+
+
+class ReportEvent(StrEnum):
+    """What a delivery report says; of several in one report the first in this order counts."""
+
+    BOUNCED = "bounced"
+    COMPLAINED = "complained"
+    DELAYED = "delayed"
+    DELIVERED = "delivered"
+
+
+class ReportEffect(StrEnum):
+    """What a delivery report changed."""
+
+    APPLIED = "applied"
+    KNOWN = "known"  # the same was reported before
+    UNKNOWN = "unknown"  # no message of this installation has the Message-ID
+    NO_NEWS = "no_news"  # a delay: the relay goes on trying
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryReport:
+    """One event of the message with this Message-ID (without <>).
+
+    `status`: the enhanced status code (RFC 3463), if the report has one. `permanent`: the relay's own judgement of a bounce.
+    """
+
+    message_id: str
+    event: ReportEvent
+    status: str | None = None
+    permanent: bool | None = None
+
+
+class SuppressionReason(StrEnum):
+    """Why an address must not be mailed."""
+
+    HARD_BOUNCE = "hard_bounce"
+    COMPLAINT = "complaint"
+    UNSUBSCRIBE = "unsubscribe"
+    BY_HAND = "by_hand"
+
+
+class Suppression(NamedTuple):
+    address: str
+    reason: SuppressionReason
+    created_at: datetime
