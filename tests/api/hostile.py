@@ -103,7 +103,7 @@ def wrong_types() -> Iterator[tuple[str, Any, dict[str, str]]]:
                 yield name, blank, {name: "required"}
 
 
-_TEXTS = [name for name in FIELDS if "maxLength" in FIELDS[name].schema and name != "email"]
+_TEXTS = [name for name in FIELDS if "maxLength" in FIELDS[name].kind.schema and name != "email"]
 _CONTROLS = ("\0", "\x08", "\x1b", "\x7f", "\x85", "\u2028", "a\nb\r")
 _DATES = (
     "2026-W01-1", "2026W011", "2026-001", "20260101", "2026-1-1", "2026-02-30", "2025-02-29", "0000-01-01", "2026-00-10",
@@ -161,7 +161,7 @@ def wrong_texts() -> Iterator[tuple[str, Any, dict[str, str]]]:
     for name in _TEXTS:
         for control in _CONTROLS:
             yield name, f"a{control}b", {name: "control_character"}
-        limit = FIELDS[name].schema["maxLength"]
+        limit = FIELDS[name].kind.schema["maxLength"]
         for text in (
             "a" * (limit + 1),
             "é" * (limit + 1),

@@ -153,7 +153,7 @@ def _member_schemas() -> dict[str, Schema]:
 
 def _member_property(field: Field) -> Schema:
     """The field's schema, widened by what every field is allowed: spaces around text, null and blank where that clears."""
-    schema = dict(field.schema)
+    schema = dict(field.kind.schema)
     types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     if "pattern" in schema:
         again = "" if field.required else "?"

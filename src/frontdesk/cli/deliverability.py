@@ -12,7 +12,7 @@ from frontdesk.cli.installation import CommandContext, ask, change
 from frontdesk.cli.options import AccountId, Json, read_optional_text
 from frontdesk.cli.output import MISUSED, fail, show_one
 from frontdesk.db import Tx
-from frontdesk.eligibility.values import FieldContext, read_email
+from frontdesk.eligibility.values import parse_email
 from frontdesk.errors import Fault, Invalid
 from frontdesk.invitations import get_deliverability, set_deliverability
 from frontdesk.invitations.model import DeliverabilitySettings
@@ -134,7 +134,7 @@ def _address(text: str) -> str | None:
     if not text.strip():
         return None
     try:
-        return read_email(text, FieldContext(today=""))
+        return parse_email(text)
     except Rejected as rejected:
         raise Invalid([Fault("sender_address", rejected.code, rejected.message)]) from None
 

@@ -11,7 +11,7 @@ from frontdesk.cli.invitations import masked
 from frontdesk.cli.options import Json
 from frontdesk.cli.output import print_json, say, show_list
 from frontdesk.clock import wire_time
-from frontdesk.eligibility.values import FieldContext, read_email
+from frontdesk.eligibility.values import parse_email
 from frontdesk.errors import Fault, Invalid
 from frontdesk.invitations.model import Suppression, SuppressionReason
 from frontdesk.invitations.suppression import list_suppressions, suppress, unsuppress
@@ -96,7 +96,7 @@ def _addresses(argument: str) -> list[str]:
 
 def _address(text: str, rule: str) -> str:
     try:
-        return str(read_email(text, FieldContext(today="")))
+        return parse_email(text)
     except Rejected as rejected:
         raise Invalid([Fault("ADDRESS", rejected.code, rule)]) from None
 

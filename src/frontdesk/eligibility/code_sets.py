@@ -1,6 +1,10 @@
-"""The closed lists of the field's trade: genders, USPS states, HIPAA relationship codes; nothing else."""
+"""Code sets: genders, USPS states, HIPAA relationship codes, and the codes of the 834 (docs/834.md)."""
 
-GENDERS = frozenset({"male", "female", "other", "unknown"})
+GENDERS = ("male", "female", "other", "unknown")
+
+# Data elements 1068 (DMG03) and 1073 (INS01) of the 834.
+X12_GENDERS = {"F": "female", "M": "male", "U": "unknown"}
+X12_SUBSCRIBER = {"Y": "Primary", "N": "Dependent"}
 
 _STATES = """AL Alabama|AK Alaska|AZ Arizona|AR Arkansas|CA California|CO Colorado|CT Connecticut|DE Delaware
 DC District of Columbia|FL Florida|GA Georgia|HI Hawaii|ID Idaho|IL Illinois|IN Indiana|IA Iowa|KS Kansas|KY Kentucky

@@ -49,7 +49,7 @@ def parse_member(
     Unknown fields are named in `ignored`, or are faults when `strict`. Absent fields stay out of `given`. `remembered`
     is for those who read many records on one day.
     """
-    reading = FieldContext(today, lenient_email)
+    context = FieldContext(today, lenient_email)
     given: dict[str, Any] = {}
     faults: list[Fault] = []
     ignored: list[str] = []
@@ -64,8 +64,8 @@ def parse_member(
             ignored.append(name)
             continue
         try:
-            read = given[name] = _read(field, value, reading)
-            if remembered is not None and is_text and read is not None and not reading.warnings:
+            read = given[name] = _read(field, value, context)
+            if remembered is not None and is_text and read is not None and not context.warnings:
                 remembered.keep(name, value, read)
         except (Rejected, RejectedParts) as rejected:
             faults += _faults(name, rejected)
@@ -74,16 +74,16 @@ def parse_member(
     if strict:
         faults += _unknown_fields(ignored)
         ignored.clear()
-    return _record(given, faults=faults, ignored=ignored, reading=reading)
+    return _record(given, faults=faults, ignored=ignored, context=context)
 
 
-def _read(field: Field, value: Any, reading: FieldContext) -> Any:
+def _read(field: Field, value: Any, context: FieldContext) -> Any:
     """The stored form of a field; None clears it. Raises Rejected, RejectedParts."""
     if value is None or (type(value) is str and not value[:1].isalnum() and is_blank(value)):
         if field.required:
             raise Rejected("required", "must not be null or blank")
         return None
-    return field.read(value, reading)
+    return field.kind.read(value, context)
 
 
 def read_external_id(body: Mapping[str, object]) -> str | None:
@@ -131,10 +131,10 @@ def _unknown_fields(names: Sequence[str]) -> list[Fault]:
 
 
 def _record(
-    given: dict[str, Any], *, faults: Sequence[Fault], ignored: Sequence[str], reading: FieldContext
+    given: dict[str, Any], *, faults: Sequence[Fault], ignored: Sequence[str], context: FieldContext
 ) -> MemberRecord:
     """What follows from one field for another."""
-    if "email_dropped" in reading.warnings:
+    if "email_dropped" in context.warnings:
         del given["email"]  # dropped means absent: a stored address stays
     if "email" in given:
         given["email_folded"] = None if given["email"] is None else fold_email(given["email"])
@@ -142,5 +142,5 @@ def _record(
         given["metadata"] = {}
     asked = bool(given.pop("invite_immediately", False))
     return MemberRecord(
-        given.get("external_id"), given, asked, tuple(faults), tuple(reading.warnings), tuple(ignored)
+        given.get("external_id"), given, asked, tuple(faults), tuple(context.warnings), tuple(ignored)
     )

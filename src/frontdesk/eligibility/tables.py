@@ -1,5 +1,7 @@
 """The tables of eligible members and of what happened to them."""
 
+from typing import Any
+
 from sqlalchemy import (
     Column,
     ForeignKey,
@@ -12,6 +14,19 @@ from sqlalchemy import (
 )
 
 from frontdesk.db.schema import Id, IsoDate, Json, UtcTime, metadata
+from frontdesk.eligibility.fields import FIELDS, UNIQUE, Field
+from frontdesk.eligibility.kinds import Storage
+from frontdesk.eligibility.values import EMAIL_LENGTH
+
+_TYPES: dict[Storage, Any] = {Storage.DATE: IsoDate, Storage.JSON: Json}
+
+
+def _column(field: Field) -> Column[Any]:
+    kind = field.kind
+    column_type = _TYPES.get(kind.storage) or String(kind.length)
+    # A JSON object is empty where nothing was given.
+    return Column(field.name, column_type, nullable=not field.required and kind.storage is not Storage.JSON)
+
 
 members = Table(
     "members",
@@ -22,37 +37,12 @@ members = Table(
     # 0 where the three keys are unique over the whole service, else the account's id: one set of indexes for both.
     # A withdrawn record (the file that created it was undone) is alone in the scope -id: its keys are free again.
     Column("uniqueness_scope", Id, nullable=False),
-    Column("external_id", String(255), nullable=False),
-    Column("member_id", String(255), nullable=False),
-    Column("first_name", String(100), nullable=False),
-    Column("last_name", String(100), nullable=False),
-    Column("middle_name", String(100), nullable=True),
-    Column("dob", IsoDate, nullable=False),
-    Column("gender", String(7), nullable=False),
-    Column("email", String(254), nullable=True),
-    Column("email_folded", String(508), nullable=True),
-    Column("phone", String(10), nullable=True),
-    Column("zipcode", String(10), nullable=False),
-    Column("city", String(255), nullable=True),
-    Column("county", String(255), nullable=True),
-    Column("state", String(255), nullable=True),
-    Column("effective_date", IsoDate, nullable=False),
-    Column("expiry_date", IsoDate, nullable=True),
-    Column("medical_eligibility", String(5), nullable=True),
-    Column("medical_enrollment", String(5), nullable=True),
-    Column("medical_plan_description", String(255), nullable=True),
-    Column("payor_name", String(255), nullable=True),
-    Column("payor_plan_name", String(255), nullable=True),
-    Column("relationship_code", String(255), nullable=True),
-    Column("relationship_code_hipaa", String(255), nullable=True),
-    Column("subscriber_relationship", String(9), nullable=True),
-    Column("metadata", Json, nullable=False),
+    *(_column(field) for field in FIELDS.values() if field.kind.storage is not Storage.NONE),
+    Column("email_folded", String(2 * EMAIL_LENGTH), nullable=True),
     Column("created_at", UtcTime, nullable=False),
     Column("updated_at", UtcTime, nullable=False),
     ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
-    UniqueConstraint("external_id", "uniqueness_scope"),
-    UniqueConstraint("member_id", "uniqueness_scope"),
-    UniqueConstraint("email_folded", "uniqueness_scope"),
+    *(UniqueConstraint(column, "uniqueness_scope") for column in UNIQUE.values()),
     # A plan's members in order: what a full eligibility file is compared with.
     Index("ix_members_plan_id_id", "plan_id", "id"),
     # Room on each page, so that an update need not touch the indexes (PostgreSQL's HOT updates).

@@ -1,16 +1,17 @@
-"""How the value of each kind of field is read: a JSON value in, the stored form out, or Rejected; no field is known here.
+"""Reads single values of a member: a JSON value in, its stored form out, or Rejected.
 
-A reader gets the value (never null or blank) and a `Reading`, on which it leaves warnings.
+A reader never gets null or blank. It leaves warnings in the context.
 """
 
 import re
 from dataclasses import dataclass, field
+from datetime import date
+from functools import lru_cache
 from itertools import islice
 
 from email_validator import EmailNotValidError, validate_email
 
-from frontdesk.eligibility.code_sets import GENDERS, HIPAA_RELATIONSHIPS, STATE_CODES
-from frontdesk.eligibility.dates import calendar_date
+from frontdesk.eligibility.code_sets import HIPAA_RELATIONSHIPS, STATE_CODES
 from frontdesk.text import (
     ENCODED_WORD,
     Rejected,
@@ -22,12 +23,19 @@ from frontdesk.text import (
 )
 
 EARLIEST_DOB = "1900-01-01"
-METADATA_KEYS, METADATA_KEY_LENGTH, METADATA_VALUE_LENGTH = 50, 40, 500
 EMAIL_LENGTH = 254
+METADATA_KEYS, METADATA_KEY_LENGTH, METADATA_VALUE_LENGTH = 50, 40, 500
+_LONGEST_DATE = len("2026-01-01T00:00:00.000000000+00:00")
 
-_PHONE = re.compile(r"[0-9 ().+/\-]*")
-_ZIPCODE = re.compile(r"[0-9]{5}(?:-?[0-9]{4})?")
-# A part of what email-validator accepts, for which its 60 µs are saved; everything else is asked of the library.
+# Each rule stands once: it is the schema's pattern and the reader's.
+DATE = re.compile(
+    "[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+    "(?:[Tt](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.,][0-9]{1,9})?)?"
+    "(?:[Zz]|[+-](?:[01][0-9]|2[0-3])(?::?[0-5][0-9])?)?)?"
+)
+PHONE = re.compile("[ ().+/-]*(?:1[ ().+/-]*)?(?:[0-9][ ().+/-]*){10}")
+ZIPCODE = re.compile("[0-9]{5}(?:-?[0-9]{4})?")
+# A part of what email-validator accepts, for which its 60 µs are saved. The library decides about everything else.
 _PLAIN_EMAIL = re.compile(
     r"[A-Za-z0-9_]+(?:[.+-][A-Za-z0-9_]+)*@(?:[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*\.)+[A-Za-z]{2,24}"
 )
@@ -36,122 +44,132 @@ _PLAIN_EMAIL_LENGTH = 64
 
 @dataclass(slots=True)
 class FieldContext:
-    """What goes along while one record is read. `today` is `YYYY-MM-DD` in UTC."""
+    """What readers know of the record, and the warnings that they leave. `today` is `YYYY-MM-DD` in UTC."""
 
     today: str
     lenient_email: bool = False
     warnings: list[str] = field(default_factory=list)
 
 
-def read_short_text(value: object, _reading: FieldContext) -> str:
-    return parse_text(value, limit=255)
+def calendar_date(value: object) -> tuple[str, bool]:
+    """The date as written, never moved to another time zone, and whether its time is midnight or absent. Raises Rejected."""
+    if type(value) is not str:
+        raise Rejected("wrong_type", "must be a string")
+    text = trimmed(value)
+    # The cache keeps its keys, so nothing longer than a date may get into it.
+    found = _read_calendar_date(text) if len(text) <= _LONGEST_DATE else None
+    if found is None:
+        raise Rejected("not_a_date", "must be a real date, YYYY-MM-DD, or an ISO 8601 timestamp")
+    return found
 
 
-def read_name(value: object, _reading: FieldContext) -> str:
-    return parse_text(value, limit=100)
+@lru_cache(maxsize=4096)
+def _read_calendar_date(text: str) -> tuple[str, bool] | None:
+    if DATE.fullmatch(text) is None:
+        return None
+    try:
+        date(int(text[:4]), int(text[5:7]), int(text[8:10]))
+    except ValueError:
+        return None
+    time = re.split("[Zz+-]", text[11:])[0]
+    return text[:10], not time.strip("0:.,")
 
 
-def read_date(value: object, _reading: FieldContext) -> str:
+def read_date(value: object, _context: FieldContext) -> str:
     return calendar_date(value)[0]
 
 
-def read_dob(value: object, reading: FieldContext) -> str:
+def read_dob(value: object, context: FieldContext) -> str:
     day, is_midnight = calendar_date(value)
-    if day > reading.today:
+    if day > context.today:
         raise Rejected("in_the_future", "must not be in the future")
     if day < EARLIEST_DOB:
         raise Rejected("before_1900", "must not be before 1900")
     if not is_midnight:
-        reading.warnings.append("dob_not_midnight")
+        context.warnings.append("dob_not_midnight")
     return day
 
 
-def read_gender(value: object, _reading: FieldContext) -> str:
-    gender = parse_text(value, limit=255).lower()
-    if gender not in GENDERS:
-        raise Rejected("not_allowed", "must be one of male, female, other, unknown")
-    return gender
-
-
-def read_email(value: object, reading: FieldContext) -> str | None:
-    """As given, trimmed. A malformed one in a file is dropped with a warning (`lenient_email`)."""
+def parse_email(value: object) -> str:
+    """The address, trimmed; only its syntax is looked at. Raises Rejected."""
     if type(value) is not str:
         raise Rejected("wrong_type", "must be a string")
     email = trimmed(value)
-    if _is_email(email):
-        return email
-    if not reading.lenient_email:
+    if not _is_email(email):
         raise Rejected("malformed_email", "must be an e-mail address of at most 254 characters")
-    reading.warnings.append("email_dropped")
+    return email
+
+
+def _is_email(email: str) -> bool:
+    if len(email) <= _PLAIN_EMAIL_LENGTH and _PLAIN_EMAIL.fullmatch(email):
+        return True
+    if len(email) > EMAIL_LENGTH or "." not in email.rpartition("@")[2] or ENCODED_WORD in email:
+        return False
+    try:
+        validate_email(email, check_deliverability=False, globally_deliverable=False)
+    except (EmailNotValidError, ValueError):
+        return False
+    return True
+
+
+def read_email(value: object, context: FieldContext) -> str | None:
+    """A malformed address in a file is dropped with a warning (`lenient_email`)."""
+    try:
+        return parse_email(value)
+    except Rejected as rejected:
+        if not context.lenient_email or rejected.code == "wrong_type":
+            raise
+    context.warnings.append("email_dropped")
     return None
 
 
-def read_phone(value: object, _reading: FieldContext) -> str:
+def read_phone(value: object, _context: FieldContext) -> str:
     if type(value) is not str:
         raise Rejected("wrong_type", "must be a string")
     if len(value) == 10 and value.isascii() and value.isdigit():
         return value
-    digits = "".join(re.findall("[0-9]", value)) if _PHONE.fullmatch(trimmed(value)) else ""
-    if len(digits) == 11 and digits[0] == "1":
-        digits = digits[1:]
-    if len(digits) != 10:
+    if not PHONE.fullmatch(trimmed(value)):
         raise Rejected("not_ten_digits", "must have exactly 10 digits")
-    return digits
+    return re.sub("[^0-9]", "", value)[-10:]
 
 
-def read_zipcode(value: object, _reading: FieldContext) -> str:
+def read_zipcode(value: object, _context: FieldContext) -> str:
     if type(value) is not str:
         raise Rejected("wrong_type", "must be a string, so that leading zeros are kept")
     zipcode = trimmed(value)
-    if not _ZIPCODE.fullmatch(zipcode):
+    if not ZIPCODE.fullmatch(zipcode):
         raise Rejected("malformed_zipcode", "must have 5 or 9 digits, or 5 and 4 with a hyphen")
     return zipcode
 
 
-def read_state(value: object, reading: FieldContext) -> str:
+def read_state(value: object, context: FieldContext) -> str:
     state = parse_text(value, limit=255)
     code = STATE_CODES.get(state.lower())
     if code is None:
-        reading.warnings.append("state_not_recognised")
+        context.warnings.append("state_not_recognised")
         return state
     return code
 
 
-def read_true_or_false(value: object, _reading: FieldContext) -> str:
-    if type(value) not in (str, bool):
-        raise Rejected("wrong_type", "must be TRUE or FALSE, as a string or a boolean")
-    text = parse_text(str(value), limit=255).upper()
-    if text not in ("TRUE", "FALSE"):
-        raise Rejected("not_allowed", "must be TRUE or FALSE")
-    return text
-
-
-def read_relationship_hipaa(value: object, reading: FieldContext) -> str:
+def read_relationship(value: object, context: FieldContext) -> str:
     if type(value) not in (str, int):
         raise Rejected("wrong_type", "must be a string or a whole number")
     if type(value) is int and not 0 <= value <= 99:
         raise Rejected("not_allowed", "as a number must be from 0 to 99")
     code = f"{value:02d}" if type(value) is int else parse_text(value, limit=255)
     if code not in HIPAA_RELATIONSHIPS:
-        reading.warnings.append("relationship_code_hipaa_unknown")
+        context.warnings.append("relationship_code_hipaa_unknown")
     return code
 
 
-def read_subscriber_relationship(value: object, _reading: FieldContext) -> str:
-    relationship = parse_text(value, limit=255).capitalize()
-    if relationship not in ("Primary", "Dependent"):
-        raise Rejected("not_allowed", "must be Primary or Dependent")
-    return relationship
-
-
-def read_boolean(value: object, _reading: FieldContext) -> bool:
+def read_boolean(value: object, _context: FieldContext) -> bool:
     if type(value) is not bool:
         raise Rejected("wrong_type", "must be true or false, without quotes")
     return value
 
 
-def read_metadata(value: object, _reading: FieldContext) -> dict[str, str]:
-    """A flat object of strings, kept exactly as sent. Raises RejectedParts with all that is wrong in as many keys as may be."""
+def read_metadata(value: object, _context: FieldContext) -> dict[str, str]:
+    """A flat object of strings, kept exactly as sent. Raises RejectedParts with every fault of the keys that may be there."""
     if type(value) is not dict:
         raise Rejected("wrong_type", "must be an object whose values are strings")
     rejected = []
@@ -182,17 +200,3 @@ def _check_metadata_value(item: object) -> None:
     if len(item) > METADATA_VALUE_LENGTH:
         raise Rejected("too_long", f"must have at most {METADATA_VALUE_LENGTH} characters")
     refuse_control_characters(item)
-
-
-def _is_email(email: str) -> bool:
-    if len(email) <= _PLAIN_EMAIL_LENGTH and _PLAIN_EMAIL.fullmatch(email):
-        return True
-    if len(email) > EMAIL_LENGTH or "." not in email.rpartition("@")[2]:
-        return False
-    if ENCODED_WORD in email:
-        return False
-    try:
-        validate_email(email, check_deliverability=False, globally_deliverable=False)
-    except (EmailNotValidError, ValueError):
-        return False
-    return True

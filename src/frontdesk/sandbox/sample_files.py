@@ -8,6 +8,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import BinaryIO
 
+from frontdesk.eligibility.code_sets import X12_GENDERS
 from frontdesk.files.rows import Format
 from frontdesk.sandbox.sample_members import COLUMNS, PAYOR
 
@@ -101,7 +102,7 @@ class _X12:
         )
 
 
-_GENDERS = {"female": "F", "male": "M", "unknown": "U"}
+_GENDERS = {word: code for code, word in X12_GENDERS.items()}
 
 
 def _loop(member: Member) -> str:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from itertools import chain, compress
 from typing import TYPE_CHECKING
 
+from frontdesk.eligibility.fields import FIELDS
 from frontdesk.errors import Fault
 from frontdesk.files.mapping import DELIMITERS, METADATA_PREFIX, Mapping, folded, target_of
 from frontdesk.files.readers.source import LONGEST_LINE, Source
 from frontdesk.files.rows import Format, Head, Row, Unreadable
-from frontdesk.strict_json import NotStrict, parse_strictly
 from frontdesk.text import SHOWN_NAMES, shown_name
 
 if TYPE_CHECKING:
@@ -121,7 +121,8 @@ class _Rows:
         """A cell that is empty or blank is absent; the clearing word is null."""
         names = [name or "" for name in self.columns]
         has_ignored = "" in names
-        converters = [(name, _CONVERTERS[name]) for name in names if name in _CONVERTERS]
+        kinds = {name: FIELDS[name].kind for name in names if name in FIELDS}
+        converters = [(name, kind.from_text) for name, kind in kinds.items() if kind.from_text is not None]
         metadata = [name for name in names if name.startswith(METADATA_PREFIX)]
         clear = self.clear
 
@@ -181,29 +182,3 @@ def _split(line: str, delimiter: str) -> list[str]:
 
 def _known(names: list[str], mapping: Mapping) -> list[str]:
     return [name for name in names if _target(name, mapping)]
-
-
-# What a JSON body would carry as something else than a string. What doesn't convert goes on as it is and is refused there.
-
-
-def _boolean(text: str) -> object:
-    return {"true": True, "false": False}.get(text.lower(), text)
-
-
-def _object(text: str) -> object:
-    try:
-        return parse_strictly(text)
-    except NotStrict:
-        return text
-
-
-def _hipaa(text: str) -> object:
-    """Spreadsheets take the zero of 01 away; one digit is what a body carries as the integer 1."""
-    return int(text) if len(text) == 1 and "0" <= text <= "9" else text
-
-
-_CONVERTERS: dict[str, Callable[[str], object]] = {
-    "invite_immediately": _boolean,
-    "metadata": _object,
-    "relationship_code_hipaa": _hipaa,
-}

@@ -6,15 +6,16 @@ Values go on as they are, but for codes that have words and for dates (CCYYMMDD 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from frontdesk.eligibility.code_sets import HIPAA_RELATIONSHIPS
+from frontdesk.eligibility.code_sets import HIPAA_RELATIONSHIPS, X12_SUBSCRIBER
+from frontdesk.eligibility.fields import FIELDS
+from frontdesk.eligibility.kinds import x12_date
 from frontdesk.errors import Fault
 from frontdesk.files.mapping import PERSON_CODE, Alternatives, Mapping
 from frontdesk.files.readers.x12_envelope import element
 from frontdesk.files.readers.x12_segments import Segment
 from frontdesk.files.rows import FileMode, Intent, Row
 
-_SUBSCRIBER = {"Y": "Primary", "N": "Dependent"}
-_GENDERS = {"F": "female", "M": "male", "U": "unknown"}
+_FROM_X12 = {name: field.kind.from_x12 for name, field in FIELDS.items() if field.kind.from_x12 is not None}
 _REINSTATE, _AUDIT = "025", "030"
 _INTENTS = {
     "001": Intent.ENROL,
@@ -106,7 +107,7 @@ class MemberReader:
 
     def _values(self, ins: Sequence[str], parts: _MemberParts, key: str) -> dict[str, object]:
         name, place, contacts = parts.name, parts.place, parts.contacts
-        code, gender = ins[2].strip(), parts.birth[3].strip()
+        code, subscriber = ins[2].strip(), ins[1].strip()
         is_keyed_alike = self._mapping.member_id == self._mapping.external_id
         found = {
             "external_id": key,
@@ -114,8 +115,8 @@ class MemberReader:
             "first_name": name[4].strip(),
             "last_name": name[3].strip(),
             "middle_name": name[5].strip(),
-            "dob": date_of(parts.birth[2].strip()),
-            "gender": _GENDERS.get(gender, gender),
+            "dob": parts.birth[2].strip(),
+            "gender": parts.birth[3].strip(),
             "email": contacts.get("EM"),
             "phone": next((contacts[kind] for kind in _PHONES if kind in contacts), None),
             "zipcode": place[3].strip(),
@@ -124,9 +125,13 @@ class MemberReader:
             "state": place[2].strip(),
             "relationship_code": HIPAA_RELATIONSHIPS.get(code),
             "relationship_code_hipaa": code,
-            "subscriber_relationship": _SUBSCRIBER.get(ins[1].strip()),
+            "subscriber_relationship": subscriber if subscriber in X12_SUBSCRIBER else None,
         }
-        return {field_name: value for field_name, value in found.items() if value}
+        values: dict[str, object] = {name: value for name, value in found.items() if value}
+        for name, convert in _FROM_X12.items():
+            if name in values:
+                values[name] = convert(str(values[name]))
+        return values
 
     def _coverage(self, coverages: list[_Level]) -> _Level:
         """The medical coverage that lasts longest; any coverage where none is medical."""
@@ -166,16 +171,11 @@ class MemberReader:
         return coverage.references.get(qualifier) or parts.own.references.get(qualifier, "")
 
 
-def date_of(text: str) -> str:
-    """CCYYMMDD as YYYY-MM-DD; anything else as it is, for the rules to refuse."""
-    return f"{text[:4]}-{text[4:6]}-{text[6:]}" if len(text) == 8 and text.isdigit() else text
-
-
 def _faults(intent: Intent | None, ins: Sequence[str], key: str) -> list[Fault]:
     faults = []
     if intent is None:
         faults.append(Fault("INS03", "unknown_code", "must be 001, 021, 024, 025 or 030"))
-    if ins[1].strip() not in _SUBSCRIBER:
+    if ins[1].strip() not in X12_SUBSCRIBER:
         faults.append(Fault("INS01", "unknown_code", "must be Y or N"))
     if not key:
         faults.append(Fault("external_id", "no_match_key", "none of what the mapping names is there"))
@@ -210,7 +210,7 @@ def _sort(segments: list[Segment], parts: _MemberParts) -> _MemberParts:
                 level.references[segment[1]] = segment[2].strip()
                 continue
             if len(segment) > 3 and tag == "DTP":
-                level.dates[segment[1]] = date_of(segment[3].strip())
+                level.dates[segment[1]] = x12_date(segment[3].strip())
                 continue
         if tag == "NM1":
             level = None

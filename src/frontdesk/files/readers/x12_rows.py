@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from datetime import date
 
+from frontdesk.eligibility.kinds import x12_date
 from frontdesk.files.mapping import Mapping
 from frontdesk.files.readers.source import Source
 from frontdesk.files.readers.x12_envelope import ENVELOPES, Envelope, element
-from frontdesk.files.readers.x12_member import MemberReader, Transaction, date_of
+from frontdesk.files.readers.x12_member import MemberReader, Transaction
 from frontdesk.files.readers.x12_segments import Segment, read_segments
 from frontdesk.files.rows import FileMode, Format, Head, Row, Unreadable
 
@@ -89,7 +90,7 @@ class _Walk:
             message = "BGN08 differs from that of the first transaction; send them as files of their own"
             raise Unreadable("mixed_purposes", message, place=number, unit="Segment")
         self._purpose = purpose
-        day = date_of(element(segment, 3))
+        day = x12_date(element(segment, 3))
         if not _is_date(day):
             # It is the last day of members who are ended without a date of their own.
             message = "BGN03, the date of the file, must be a real date, CCYYMMDD"

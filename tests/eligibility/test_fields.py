@@ -1,0 +1,94 @@
+"""The one table of fields: what is parsed, described, stored and read from a file follows from it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import frontdesk
+from frontdesk.eligibility.fields import FIELDS, REQUIRED, STORED_COLUMNS, UNIQUE
+from frontdesk.eligibility.kinds import Storage
+from frontdesk.eligibility.tables import members
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = Path(frontdesk.__file__).parent
+LAST_FIELD = '        Field("metadata",'
+NEW_FIELD = '        Field("nickname", kinds.SHORT_TEXT, False, "Nickname.", "Robbie"),\n'
+
+# What a changed table brings about, as JSON.
+SCRIPT = """
+import json, sys
+from frontdesk.api.openapi_schemas import schemas
+from frontdesk.clock import system_clock
+from frontdesk.config import Uniqueness
+from frontdesk.db import open_database
+from frontdesk.db.schema import metadata
+from frontdesk.eligibility import enrol, find_members, list_history, parse_member
+from frontdesk.eligibility.model import Submission
+from frontdesk.files.mapping import target_of
+from tests.factories import make_customer, member_body
+
+db = open_database("sqlite:///" + sys.argv[1])
+db.make_missing_file()
+metadata.create_all(db.engine)
+customer = make_customer(db)
+record = parse_member(member_body(nickname=" Robbie "), today="2026-11-20")
+submission = Submission(customer.account_id, customer.plan_ids[0], record, "client", "request")
+with db.write() as tx:
+    [enrolled] = enrol(tx, [submission], now=system_clock(), uniqueness=Uniqueness.SERVICE)
+    [stored] = find_members(tx, record.external_id, None)
+    [entry] = list_history(tx, stored["id"])
+print(json.dumps({
+    "ignored": record.ignored,
+    "stored": stored["nickname"],
+    "history": entry.changes["nickname"],
+    "described": schemas()["EligibleMember"]["properties"]["nickname"],
+    "column": target_of("Nick-Name"),
+}))
+"""
+
+
+def test_a_field_that_is_added_to_the_table_is_parsed_stored_described_and_found_in_files(
+    tmp_path: Path,
+) -> None:
+    package = copy_with_new_field(tmp_path)
+    environment = os.environ | {"PYTHONPATH": f"{package.parent}{os.pathsep}{ROOT}"}
+    command = [sys.executable, "-c", SCRIPT, str(tmp_path / "members.db")]
+    ran = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    found = json.loads(ran.stdout)
+    assert found.pop("described")["description"].startswith("Nickname. ")
+    assert found == {"ignored": [], "stored": "Robbie", "history": [None, "Robbie"], "column": "nickname"}
+
+
+def copy_with_new_field(folder: Path) -> Path:
+    """The package with one line more in its table; all other files are the package's own."""
+    package = folder / "package" / "frontdesk"
+    for original in (PACKAGE, PACKAGE / "eligibility"):
+        copy = package / original.relative_to(PACKAGE)
+        copy.mkdir(parents=True, exist_ok=True)
+        for path in original.iterdir():
+            if path.name not in ("eligibility", "__pycache__"):
+                (copy / path.name).symlink_to(path)
+    table = package / "eligibility" / "fields.py"
+    source = table.read_text()
+    assert LAST_FIELD in source
+    table.unlink()
+    table.write_text(source.replace(LAST_FIELD, NEW_FIELD + LAST_FIELD))
+    return package
+
+
+def test_the_members_table_has_a_column_for_every_field_that_is_stored() -> None:
+    own = {"id", "account_id", "plan_id", "uniqueness_scope", "created_at", "updated_at"}
+    assert {column.name for column in members.columns} == own | set(STORED_COLUMNS)
+    for field in FIELDS.values():
+        if field.kind.storage is not Storage.NONE:
+            column = members.columns[field.name]
+            assert column.nullable == (not field.required and field.kind.storage is not Storage.JSON)
+            assert field.kind.storage is not Storage.TEXT or str(column.type) == f"VARCHAR({field.kind.length})"
+
+
+def test_the_unique_fields_are_those_of_the_contract() -> None:
+    assert UNIQUE == {"external_id": "external_id", "member_id": "member_id", "email": "email_folded"}
+    assert set(REQUIRED) >= {"external_id", "member_id"}
