@@ -86,7 +86,9 @@ def test_the_members_table_has_a_column_for_every_field_that_is_stored() -> None
         if field.kind.storage is not Storage.NONE:
             column = members.columns[field.name]
             assert column.nullable == (not field.required and field.kind.storage is not Storage.JSON)
-            assert field.kind.storage is not Storage.TEXT or str(column.type) == f"VARCHAR({field.kind.length})"
+            assert (
+                field.kind.storage is not Storage.TEXT or str(column.type) == f"VARCHAR({field.kind.length})"
+            )
 
 
 def test_the_unique_fields_are_those_of_the_contract() -> None:
