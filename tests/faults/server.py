@@ -59,9 +59,8 @@ class Server:
         return self._running().pid
 
     def serving(self) -> list[int]:
-        """The processes that serve now: the server's children that were forked from it, and so bear its words."""
-        own = Path(f"/proc/{self.pid}/cmdline").read_bytes()
-        return [pid for pid in _children(self.pid) if _lives(pid) and _words(pid) == own]
+        """The serving processes of now: the server's children that run `frontdesk.server`."""
+        return [pid for pid in _children(self.pid) if _lives(pid) and b"frontdesk.server" in _command(pid)]
 
     def start(self) -> Self:
         """Start and wait until it can serve."""
@@ -133,7 +132,7 @@ def _children(parent: int) -> list[int]:
     return found
 
 
-def _words(pid: int) -> bytes:
+def _command(pid: int) -> bytes:
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:

@@ -27,14 +27,20 @@ PATIENCE_SECONDS = 60
 # A server whose processes find out only when they start that they can't.
 CANT_START = """
 import sys
-from frontdesk import asgi
-from frontdesk.cli.serving import run_server
+from frontdesk.cli import serve
+from frontdesk.log_output import LogOutput
+from frontdesk.processes import Program, Supervisor
 
+fail = '''
+from frontdesk import server
 def fail(*_):
     raise RuntimeError("private")
-
-asgi.read_config = fail
-sys.exit(0 if run_server("127.0.0.1", int(sys.argv[1]), 1, on_stop=lambda: None) else 1)
+server.read_config = fail
+server.main()
+'''
+wanted = serve.serving_program("127.0.0.1", int(sys.argv[1]), 1)
+program = Program("serving", (sys.executable, "-c", fail), wanted.longest_pause_seconds, wanted.most_early_ends)
+sys.exit(0 if Supervisor([program], LogOutput(sys.stdout)).run() else 1)
 """
 
 

@@ -2,16 +2,21 @@
 
 import os
 import socket
+import sys
 import tempfile
-from contextlib import nullcontext
 from typing import Annotated
 
 import typer
 
 from frontdesk.cli.installation import opened_database
 from frontdesk.cli.output import fail, settings
-from frontdesk.cli.worker import worker_beside
 from frontdesk.db.checks import problems
+from frontdesk.log_output import LogOutput
+from frontdesk.processes import Program, Supervisor
+
+MOST_EARLY_ENDS = 5  # of each serving process: so many in a row are no accident
+SERVING_PAUSE_SECONDS = 0.5
+WORKER = Program("worker", (sys.executable, "-m", "frontdesk", "worker"), longest_pause_seconds=30.0)
 
 
 def serve(
@@ -34,14 +39,18 @@ def serve(
         found = problems(db, config)
     if found:
         fail("\n".join(f"{problem.what} {problem.mend}" for problem in found))
-    from frontdesk.cli.serving import run_server  # granian is loaded by the command that serves only
-
     with tempfile.TemporaryDirectory(prefix="frontdesk-metrics-") as folder:
         os.environ["FRONTDESK_METRICS_FOLDER"] = folder
-        with worker_beside() if with_worker else nullcontext(_nothing) as stop_worker:
-            kept = run_server(address, port, workers, on_stop=stop_worker)
-    if not kept:
+        programs = [serving_program(address, port, workers)] * workers + [WORKER] * with_worker
+        is_stopped = Supervisor(programs, LogOutput(sys.stdout)).run()
+    if not is_stopped:
         fail("The serving processes ended soon after each start; the log tells how. Run: frontdesk check")
+
+
+def serving_program(address: str, port: int, workers: int) -> Program:
+    """A serving process, of which there are `workers`."""
+    command = (sys.executable, "-m", "frontdesk.server", address, str(port))
+    return Program("serving", command, SERVING_PAUSE_SECONDS, MOST_EARLY_ENDS * workers)
 
 
 def listening_address(host: str, port: int) -> str:
@@ -70,7 +79,3 @@ def listening_address(host: str, port: int) -> str:
             f"{host} can't be listened on: it is an address of one network link. Choose another with --host."
         )
     return ip
-
-
-def _nothing() -> None:
-    """What there is to stop where no worker runs."""

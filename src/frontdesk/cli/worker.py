@@ -2,12 +2,7 @@
 
 import os
 import signal
-import subprocess
-import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -15,14 +10,9 @@ import typer
 from frontdesk.cli.installation import migrated_database
 from frontdesk.cli.output import settings
 from frontdesk.config import Config, Environment
+from frontdesk.processes import stop_with_parent
 from frontdesk.worker import DeliveryWorker, FileLoader, QueueForgetter
 from frontdesk.worker.mailer_factory import make_mailer
-
-PARENT = "FRONTDESK_WORKER_PARENT"  # the process whose child a worker is: it ends with it
-WATCH_SECONDS = 0.5
-STOP_SECONDS = 3.0  # less than the 5 s in which `serve` promises to stop
-RESTART_SECONDS, LONGEST_RESTART_SECONDS = 1.0, 30.0
-EARLY_SECONDS = 10.0  # a worker that ends sooner has not started well, and the next one is waited for longer
 
 
 def worker(
@@ -73,58 +63,4 @@ def _delivers(config: Config) -> bool:
 def _stop_when_told(stop: Callable[..., None]) -> None:
     for sign in (signal.SIGTERM, signal.SIGINT):
         signal.signal(sign, stop)
-    parent = os.environ.get(PARENT)
-    if parent is not None:
-        threading.Thread(target=_stop_with, args=(int(parent), stop), daemon=True).start()
-
-
-@contextmanager
-def worker_beside() -> Iterator[Callable[[], None]]:
-    """A worker as a child process for as long as the block runs; one that ends by itself is started again.
-
-    Gives a function that tells it to stop and does not wait for that.
-    """
-    ended = threading.Event()
-    keeper = threading.Thread(target=_keep, args=(ended,), daemon=True)
-    keeper.start()
-    try:
-        yield ended.set
-    finally:
-        ended.set()
-        keeper.join(STOP_SECONDS + WATCH_SECONDS)
-
-
-def _keep(ended: threading.Event) -> None:
-    pause = RESTART_SECONDS
-    while not ended.is_set():
-        started = time.monotonic()
-        # With `close_fds` it would wait for a pipe to close that a serving process, forked at that moment, keeps open.
-        child = subprocess.Popen(
-            [sys.executable, "-m", "frontdesk", "worker"],
-            env={**os.environ, PARENT: str(os.getpid())},
-            close_fds=False,
-        )
-        while child.poll() is None and not ended.wait(0.05):
-            pass
-        if ended.is_set():
-            _stop(child)
-            return
-        is_early = time.monotonic() - started < EARLY_SECONDS
-        pause = min(pause * 2, LONGEST_RESTART_SECONDS) if is_early else RESTART_SECONDS
-        ended.wait(pause)
-
-
-def _stop(child: "subprocess.Popen[bytes]") -> None:
-    """What it has in hand it may finish; what a kill cuts off is ambiguous, and is treated so."""
-    child.terminate()
-    try:
-        child.wait(STOP_SECONDS)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        child.wait()
-
-
-def _stop_with(parent: int, stop: Callable[[], None]) -> None:
-    while os.getppid() == parent:
-        time.sleep(WATCH_SECONDS)
-    stop()
+    stop_with_parent(stop)

@@ -1,0 +1,94 @@
+"""One serving process: `python -m frontdesk.server ADDRESS PORT`, the application behind granian's embedded server.
+
+`frontdesk serve` starts as many of them as it is told to; they share the port.
+"""
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import uvloop
+from granian.constants import HTTPModes, Interfaces
+from granian.http import HTTP1Settings
+from granian.server.embed import Server
+
+from frontdesk.app import App
+from frontdesk.asgi import build_asgi
+from frontdesk.config import read_config
+from frontdesk.db import open_database
+from frontdesk.processes import stop_with_parent
+from frontdesk.web.telemetry import Telemetry
+
+# Where the processes of one server add up their counts; `frontdesk serve` makes the folder.
+METRICS_FOLDER = "FRONTDESK_METRICS_FOLDER"
+
+# A lane of the group commit that comes back from the database should not wait 5 ms for a busy event loop to let go.
+SWITCH_SECONDS = 0.005
+
+# Requests make few cycles; with the default thresholds a third of the time went into looking for them.
+COLLECT_AFTER = (50_000, 20, 50)
+
+ORPHAN_SECONDS = 5.0  # a process whose parent is gone may finish what is under way
+BACKLOG = 1024
+
+
+def main() -> None:
+    """Serve until SIGTERM or SIGINT, or until the parent is gone."""
+    stop_with_parent(_end)
+    try:
+        app = _make_app()
+    except Exception as error:  # noqa: BLE001  # the log is all that the operator sees of it
+        Telemetry().failed_to_start(error)
+        raise SystemExit(1) from None
+    logging.disable()  # granian's log is not JSON
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        runner.run(_serve(app, sys.argv[1], int(sys.argv[2])))
+
+
+def _make_app() -> App:
+    sys.setswitchinterval(SWITCH_SECONDS)
+    config = read_config(os.environ)
+    return App(config, open_database(config.database_url))
+
+
+async def _serve(app: App, address: str, port: int) -> None:
+    folder = os.environ.get(METRICS_FOLDER)
+    server = Server(
+        build_asgi(app, Telemetry(folder=Path(folder) if folder else None)),
+        address=address,
+        port=port,
+        interface=Interfaces.ASGI,
+        http=HTTPModes.http1,
+        # granian has no limit on slow headers by default.
+        http1_settings=HTTP1Settings(header_read_timeout=5000, max_buffer_size=32768),
+        websockets=False,
+        backlog=BACKLOG,
+    )
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        app.hurry()
+        server.stop()
+
+    for sign in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(sign, stop)
+    gc.collect()
+    gc.freeze()  # what is loaded now stays: later collections need not look at it
+    gc.set_threshold(*COLLECT_AFTER)
+    await server.serve()
+
+
+def _end() -> None:
+    """Stop in order, then by force: this process holds the port."""
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(ORPHAN_SECONDS)
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()
