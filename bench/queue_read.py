@@ -18,7 +18,8 @@ from time import perf_counter
 from frontdesk.config import read_config
 from frontdesk.db import Database, open_database
 from frontdesk.db.migrate import upgrade
-from frontdesk.queues import EventType, QueueEvent, ingest, take_queues
+from frontdesk.queues import ingest, queue_state
+from frontdesk.queues.model import EventType, QueueEvent
 from tests.factories import Customer, make_customer
 from tests.faults.server import Server
 from tests.postgres import PostgresServer
@@ -125,7 +126,7 @@ def _renewal_seconds(contestant: Contestant) -> float:
     for _ in range(9):
         began = perf_counter()
         with contestant.db.read() as tx:
-            take_queues(tx, contestant.customer.account_id, datetime.now(UTC))
+            queue_state(tx, contestant.customer.account_id, datetime.now(UTC))
         found.append(perf_counter() - began)
     return statistics.median(found)
 

@@ -6,7 +6,7 @@ from itertools import takewhile
 from math import factorial
 
 from bench.wait_world import HOUR, Day
-from frontdesk.queues.estimate import estimate_waits
+from frontdesk.queues.estimate.waits import estimate_waits
 
 OURS = "frontdesk"
 OURS_WITH_LESS = "frontdesk, told less"

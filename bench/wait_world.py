@@ -12,7 +12,7 @@ from typing import Any
 
 import simpy
 
-from frontdesk.queues.estimate import Doctor, DutySpan, PastVisit, PastWait, Pool, Visit
+from frontdesk.queues.estimate.model import Doctor, DoctorPool, DutySpan, OngoingVisit, PastVisit, PastWait
 
 HOUR = 3600.0
 KNOWN_WAITS = 200
@@ -104,16 +104,16 @@ class Day:
         self.env.run(until=self.scenario.measured[1] + 6 * HOUR)
         return [patient for patient in self.newcomers if patient.wait is not None]
 
-    def pool(self) -> Pool:
+    def pool(self) -> DoctorPool:
         """What the service knows."""
         now = self.env.now
         waiting = [patient for patient in self.line if not patient.left]
-        return Pool(
+        return DoctorPool(
             doctors=[
                 Doctor(
                     doctor.shift.plan_ids,
                     doctor.shift.capacity,
-                    tuple(Visit(patient.plan_id, now - at) for patient, at in doctor.visits.items()),
+                    tuple(OngoingVisit(patient.plan_id, now - at) for patient, at in doctor.visits.items()),
                 )
                 for doctor in self.staff
                 if doctor.on_duty

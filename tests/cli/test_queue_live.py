@@ -11,7 +11,7 @@ from frontdesk.cli.queue_accuracy import chart
 from frontdesk.clock import system_clock
 from frontdesk.db.races import write_together
 from frontdesk.queues import ingest
-from frontdesk.queues.store.upkeep import log_estimates
+from frontdesk.queues.store.snapshots import log_estimates
 from frontdesk.queues.tables import encounters
 from tests.cli.conftest import CommandLine
 from tests.queues.feed import JOINED, STARTED, event

@@ -8,7 +8,7 @@ from sqlalchemy import column, insert, select, table
 from frontdesk.db import Database, migrate
 from frontdesk.db.schema import UtcTime
 from frontdesk.plans.tables import plans
-from frontdesk.queues import list_in_visit, list_on_duty, list_waiting, rebuild, take_queues
+from frontdesk.queues import list_in_visit, list_on_duty, list_waiting, queue_state, rebuild
 from tests.factories import NOW, Customer
 
 OLD = "0001"
@@ -38,7 +38,7 @@ def test_doctors_patients_and_visits_move_up_and_down(db: Database, customer: Cu
         assert before["on_duty"] == ["doctor-1"]
         assert before["waiting"] == [(first, "p-2"), (second, "p-1")]
         assert before["in_visit"] == [(first, "doctor-1")]
-        assert rebuild(tx).mended == 0
+        assert rebuild(tx).corrected == 0
         assert picture(tx, customer) == before
     migrate.downgrade(db, OLD)
     with db.read() as tx:
@@ -52,5 +52,5 @@ def picture(tx: Any, customer: Customer) -> dict[str, Any]:
         "on_duty": [doctor.doctor for doctor in list_on_duty(tx)],
         "waiting": [(patient.plan_id, patient.patient) for patient in list_waiting(tx)],
         "in_visit": [(visit.plan_id, visit.doctor) for visit in list_in_visit(tx)],
-        "queues": take_queues(tx, customer.account_id, NOW),
+        "queues": queue_state(tx, customer.account_id, NOW),
     }

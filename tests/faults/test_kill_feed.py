@@ -104,5 +104,5 @@ def test_a_killed_server_loses_no_event_that_it_acknowledged_and_counts_none_twi
         assert feeders.told.items() <= dict(stored).items()
         visits = [row.visit for row in tx.execute(encounters.select())]
         assert sorted(visits) == sorted({visit for _, visit in stored})
-        assert rebuild(tx).mended == 0
+        assert rebuild(tx).corrected == 0
     assert feeders.statuses <= {207, 503}

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from frontdesk.access.model import Scope
 from frontdesk.db import Database
-from frontdesk.queues import EncounterState, EventType
-from frontdesk.queues.encounters import _STEPS
-from frontdesk.queues.events import _MAY_HAVE, _NEEDS, FAULT_CODES
+from frontdesk.queues.encounters import TRANSITIONS
+from frontdesk.queues.events import FAULT_CODES, OPTIONAL, REQUIRED
+from frontdesk.queues.model import EncounterState, EventType
 from tests.conftest import Api
 from tests.factories import Customer, make_customer
 
@@ -33,8 +33,8 @@ def test_every_type_has_a_row_with_its_fields() -> None:
         [needs, may_have] = re.findall(
             rf"^\| {re.escape(type_)} \| (.*?) \| ?(.*?) ?\|$", PAGE, re.MULTILINE
         )[0]
-        assert needs.split(", ") == list(_NEEDS[type_])
-        assert all(name in may_have for name in _MAY_HAVE.get(type_, ()))
+        assert needs.split(", ") == list(REQUIRED[type_])
+        assert all(name in may_have for name in OPTIONAL.get(type_, ()))
 
 
 def test_every_code_has_a_row_with_its_meaning() -> None:
@@ -45,4 +45,4 @@ def test_the_diagram_of_an_encounter_has_the_states_of_the_code() -> None:
     text = (DOCS / "states.md").read_text()
     [diagram] = re.findall(r"\(`queues\.EncounterState`\)\n\n```mermaid\n(.*?)```", text, re.DOTALL)
     assert set(re.findall(r"--> (\w+)", diagram)) == set(EncounterState)
-    assert set(re.findall(r": (\w+\.\w+)", diagram)) == set(_STEPS)
+    assert set(re.findall(r": (\w+\.\w+)", diagram)) == set(TRANSITIONS)

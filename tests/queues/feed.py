@@ -7,7 +7,8 @@ from typing import Any
 
 from frontdesk import access, plans
 from frontdesk.db import Database, Tx
-from frontdesk.queues import EventType, QueueEvent, Taken, ingest
+from frontdesk.queues import ingest
+from frontdesk.queues.model import EventResult, EventType, QueueEvent
 from frontdesk.queues.tables import duties, encounters
 from tests.factories import NOW
 
@@ -41,7 +42,7 @@ def event(id_: str, type_: EventType, seconds: float, **fields: Any) -> QueueEve
     return QueueEvent(id_, type_, NOW + timedelta(seconds=seconds), **fields)
 
 
-def feed(db: Database, *events: QueueEvent) -> list[Taken]:
+def feed(db: Database, *events: QueueEvent) -> list[EventResult]:
     """The events as one batch, in a transaction of its own."""
     with db.write() as tx:
         return ingest(tx, events, now=NOW)

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frontdesk.queues.estimate import (
+from frontdesk.queues.estimate.model import (
     NOBODY_ON_DUTY,
     Doctor,
+    DoctorPool,
     DutySpan,
+    OngoingVisit,
     PastVisit,
     PastWait,
-    Pool,
-    Visit,
-    estimate_waits,
 )
+from frontdesk.queues.estimate.waits import estimate_waits
 
 PLAN, SIBLING = 7, 8
 PLANS = [PLAN, SIBLING]
@@ -27,7 +27,7 @@ FEW = settings(max_examples=40, deadline=None)
 
 TEN_MINUTES = [PastVisit(PLAN, 600.0, i * 60.0) for i in range(60)]
 
-some_visits = st.builds(Visit, st.sampled_from(PLANS), st.floats(0, 20_000))
+some_visits = st.builds(OngoingVisit, st.sampled_from(PLANS), st.floats(0, 20_000))
 past_visits = st.builds(PastVisit, st.sampled_from(PLANS), st.floats(0, 20_000), st.floats(0, 1e6))
 past_waits = st.builds(PastWait, st.floats(0, 7200), st.booleans())
 served = st.sampled_from([None, frozenset({PLAN}), frozenset({SIBLING}), frozenset(PLANS), frozenset[int]()])
@@ -40,9 +40,9 @@ def doctors(draw: st.DrawFn, plans: st.SearchStrategy[frozenset[int] | None] = s
 
 
 @st.composite
-def pools(draw: st.DrawFn, staff: st.SearchStrategy[Doctor] | None = None) -> Pool:
+def pools(draw: st.DrawFn, staff: st.SearchStrategy[Doctor] | None = None) -> DoctorPool:
     waiting = draw(st.lists(st.sampled_from(PLANS), max_size=8))
-    return Pool(
+    return DoctorPool(
         draw(st.lists(doctors() if staff is None else staff, max_size=5)),
         waiting,
         draw(st.lists(past_visits, max_size=8)),
@@ -59,17 +59,17 @@ def serves(doctor: Doctor, plan_id: int) -> bool:
 
 
 def busy(*elapsed: float, plan_ids: frozenset[int] | None = None, capacity: int = 1) -> Doctor:
-    return Doctor(plan_ids, capacity, tuple(Visit(PLAN, seconds) for seconds in elapsed))
+    return Doctor(plan_ids, capacity, tuple(OngoingVisit(PLAN, seconds) for seconds in elapsed))
 
 
-def wait_of(pool: Pool, plan_id: int = PLAN) -> int:
+def wait_of(pool: DoctorPool, plan_id: int = PLAN) -> int:
     return estimate_waits(pool, PLANS, DEFAULT)[plan_id]
 
 
 @FEW
 @given(pools())
 def test_minus_one_exactly_when_nobody_on_duty_serves_the_plan_and_never_negative_otherwise(
-    pool: Pool,
+    pool: DoctorPool,
 ) -> None:
     for plan_id, wait in estimate_waits(pool, PLANS, DEFAULT).items():
         attended = any(serves(doctor, plan_id) for doctor in pool.doctors)
@@ -78,7 +78,7 @@ def test_minus_one_exactly_when_nobody_on_duty_serves_the_plan_and_never_negativ
 
 @FEW
 @given(pools())
-def test_nobody_waits_where_a_doctor_is_free_and_no_one_is_ahead(pool: Pool) -> None:
+def test_nobody_waits_where_a_doctor_is_free_and_no_one_is_ahead(pool: DoctorPool) -> None:
     pool = replace(pool, waiting=[], waited=[])
     for plan_id, wait in estimate_waits(pool, PLANS, DEFAULT).items():
         serving = [doctor for doctor in pool.doctors if serves(doctor, plan_id)]
@@ -88,7 +88,7 @@ def test_nobody_waits_where_a_doctor_is_free_and_no_one_is_ahead(pool: Pool) -> 
 
 @FEW
 @given(pools(), st.sampled_from(PLANS), st.floats(0, 7200))
-def test_one_more_ahead_never_shortens_the_wait(pool: Pool, plan_id: int, waited: float) -> None:
+def test_one_more_ahead_never_shortens_the_wait(pool: DoctorPool, plan_id: int, waited: float) -> None:
     pool = replace(pool, past_waits=())
     longer = replace(pool, waiting=[*pool.waiting, plan_id], waited=[*pool.waited, waited])
     assert all(wait_of(longer, plan) >= wait_of(pool, plan) for plan in PLANS)
@@ -96,7 +96,7 @@ def test_one_more_ahead_never_shortens_the_wait(pool: Pool, plan_id: int, waited
 
 @FEW
 @given(pools(everyone_serves_all), st.integers(1, 3))
-def test_one_more_doctor_never_lengthens_the_wait(pool: Pool, capacity: int) -> None:
+def test_one_more_doctor_never_lengthens_the_wait(pool: DoctorPool, capacity: int) -> None:
     pool = replace(pool, past_waits=(), doctors=pool.doctors or [busy(60)])
     more = replace(pool, doctors=[*pool.doctors, Doctor(None, capacity, ())])
     assert all(wait_of(more, plan) <= wait_of(pool, plan) for plan in PLANS)
@@ -104,7 +104,7 @@ def test_one_more_doctor_never_lengthens_the_wait(pool: Pool, capacity: int) -> 
 
 @FEW
 @given(pools())
-def test_the_same_pool_has_the_same_estimate(pool: Pool) -> None:
+def test_the_same_pool_has_the_same_estimate(pool: DoctorPool) -> None:
     shuffled = replace(pool, past=sorted(pool.past, key=lambda visit: -visit.ended_seconds_ago))
     if len({visit.ended_seconds_ago for visit in pool.past}) == len(pool.past):
         assert estimate_waits(pool, PLANS, DEFAULT) == estimate_waits(shuffled, [*reversed(PLANS)], DEFAULT)
@@ -112,24 +112,24 @@ def test_the_same_pool_has_the_same_estimate(pool: Pool) -> None:
 
 @FEW
 @given(pools())
-def test_the_estimate_of_a_plan_does_not_depend_on_what_else_is_asked(pool: Pool) -> None:
+def test_the_estimate_of_a_plan_does_not_depend_on_what_else_is_asked(pool: DoctorPool) -> None:
     assert estimate_waits(pool, [PLAN], DEFAULT)[PLAN] == wait_of(pool)
 
 
 def test_without_any_visit_known_the_default_is_what_a_visit_takes() -> None:
-    wait = wait_of(Pool([busy(0)], waiting=[PLAN] * 10, past=[]))
+    wait = wait_of(DoctorPool([busy(0)], waiting=[PLAN] * 10, past=[]))
     assert wait == pytest.approx(11 * DEFAULT, rel=0.1)
 
 
 def test_a_known_plan_outweighs_the_default_and_an_unknown_one_takes_its_siblings_visits() -> None:
-    pool = Pool([busy(0)], [PLAN] * 10, TEN_MINUTES)
+    pool = DoctorPool([busy(0)], [PLAN] * 10, TEN_MINUTES)
     assert wait_of(pool) == pytest.approx(11 * 600, rel=0.03)
-    sibling = replace(pool, doctors=[Doctor(None, 1, (Visit(SIBLING, 0),))], waiting=[SIBLING] * 10)
+    sibling = replace(pool, doctors=[Doctor(None, 1, (OngoingVisit(SIBLING, 0),))], waiting=[SIBLING] * 10)
     assert wait_of(sibling) == pytest.approx(11 * 600, rel=0.05)
 
 
 def test_siblings_ahead_count_when_they_share_a_doctor_and_only_then() -> None:
-    shared = Pool([busy(0)], [SIBLING] * 3, TEN_MINUTES)
+    shared = DoctorPool([busy(0)], [SIBLING] * 3, TEN_MINUTES)
     assert wait_of(shared) == pytest.approx(4 * 600, rel=0.1)
     apart = replace(
         shared, doctors=[busy(0, plan_ids=frozenset({PLAN})), busy(0, plan_ids=frozenset({SIBLING}))]
@@ -139,52 +139,54 @@ def test_siblings_ahead_count_when_they_share_a_doctor_and_only_then() -> None:
 
 def test_a_doctor_with_three_visits_at_a_time_is_free_three_times_as_often() -> None:
     line = [PLAN] * 9
-    three = Pool([busy(0, 200, 400, capacity=3)], line, TEN_MINUTES)
+    three = DoctorPool([busy(0, 200, 400, capacity=3)], line, TEN_MINUTES)
     assert wait_of(three) == pytest.approx(4 * 600 - 400, rel=0.1)
     assert wait_of(replace(three, doctors=[busy(0, 200, capacity=3)], waiting=[])) == 0
 
 
 def test_of_more_visits_than_a_doctor_can_have_the_latest_count() -> None:
-    assert wait_of(Pool([busy(9000, 500)], [], TEN_MINUTES)) == wait_of(Pool([busy(500)], [], TEN_MINUTES))
+    assert wait_of(DoctorPool([busy(9000, 500)], [], TEN_MINUTES)) == wait_of(
+        DoctorPool([busy(500)], [], TEN_MINUTES)
+    )
 
 
 def test_a_long_visit_needs_what_visits_that_long_still_needed() -> None:
     short_or_long = [PastVisit(PLAN, 300.0 if i % 3 else 1800.0, i * 60.0) for i in range(60)]
-    fresh, long_ago = (wait_of(Pool([busy(seconds)], [], short_or_long)) for seconds in (0, 400))
+    fresh, long_ago = (wait_of(DoctorPool([busy(seconds)], [], short_or_long)) for seconds in (0, 400))
     assert fresh == pytest.approx(800, rel=0.15)
     assert long_ago == pytest.approx(1400, rel=0.15)
 
 
 def test_a_visit_longer_than_any_before_is_not_over_yet() -> None:
-    assert wait_of(Pool([busy(5000)], [], TEN_MINUTES)) > 60
+    assert wait_of(DoctorPool([busy(5000)], [], TEN_MINUTES)) > 60
 
 
 def test_several_busy_doctors_are_free_sooner_than_one_of_them_on_average() -> None:
     spread = [PastVisit(PLAN, 60.0 + 20 * i, i * 60.0) for i in range(60)]
-    one, five = (wait_of(Pool([busy(0)] * count, [], spread)) for count in (1, 5))
+    one, five = (wait_of(DoctorPool([busy(0)] * count, [], spread)) for count in (1, 5))
     assert five < one / 2
 
 
 def test_visits_that_end_at_any_moment_alike_give_the_textbooks_wait() -> None:
     """M/M/c: with c busy doctors and k ahead the mean wait is (k + 1) / c visits, however long the visits have lasted."""
     exponential = [PastVisit(PLAN, -600 * log(1 - (i + 0.5) / 100), i * 37.0 % 100) for i in range(100)]
-    pool = Pool([busy(100), busy(500), busy(900), busy(1300)], [PLAN] * 11, exponential)
+    pool = DoctorPool([busy(100), busy(500), busy(900), busy(1300)], [PLAN] * 11, exponential)
     assert wait_of(pool) == pytest.approx(12 / 4 * 600, rel=0.07)
 
 
 def test_one_visit_that_nobody_ended_hardly_changes_the_estimate() -> None:
-    pool = Pool([busy(0)], [PLAN] * 5, TEN_MINUTES)
+    pool = DoctorPool([busy(0)], [PLAN] * 5, TEN_MINUTES)
     forgotten = replace(pool, past=[PastVisit(PLAN, 80_000.0, 0.0), *TEN_MINUTES])
     assert wait_of(forgotten) < 1.1 * wait_of(pool)
 
 
 def test_recent_visits_count_more_than_old_ones() -> None:
     now_slow = [PastVisit(PLAN, 1200.0 if i < 60 else 600.0, i * 60.0) for i in range(120)]
-    assert wait_of(Pool([busy(0)], [PLAN] * 9, now_slow)) > 10 * 900
+    assert wait_of(DoctorPool([busy(0)], [PLAN] * 9, now_slow)) > 10 * 900
 
 
 def test_patients_who_lose_patience_shorten_the_wait_of_those_behind_them() -> None:
-    pool = Pool([busy(0)], [PLAN] * 10, TEN_MINUTES, waited=[0.0] * 10)
+    pool = DoctorPool([busy(0)], [PLAN] * 10, TEN_MINUTES, waited=[0.0] * 10)
     patient = replace(pool, past_waits=[PastWait(1200.0, False)] * 40)
     impatient = replace(pool, past_waits=[PastWait(1200.0, i % 2 == 0) for i in range(40)])
     assert wait_of(patient) == wait_of(pool)
@@ -195,7 +197,7 @@ def test_fewer_doctors_than_usual_become_more_and_more_become_fewer() -> None:
     staying = [DutySpan(f"stays {i}", 4 * HOUR, 0.0) for i in range(2)]
     changing = [DutySpan(f"goes {i}", 3 * HOUR, 1.5 * HOUR) for i in range(4)]
     back = [DutySpan("goes 0", 0.2 * HOUR, 0.0)]
-    pool = Pool([busy(0)] * 3, [PLAN] * 15, TEN_MINUTES)
+    pool = DoctorPool([busy(0)] * 3, [PLAN] * 15, TEN_MINUTES)
     assert wait_of(replace(pool, duty=staying)) == wait_of(pool)
     assert wait_of(replace(pool, duty=[*staying, *changing, *back])) < wait_of(pool)
 
@@ -203,13 +205,13 @@ def test_fewer_doctors_than_usual_become_more_and_more_become_fewer() -> None:
 def test_doctors_who_go_and_do_not_come_back_lengthen_the_wait_at_most_to_twice() -> None:
     leaving = [DutySpan(f"goes {i}", 4 * HOUR, i * 0.1 * HOUR) for i in range(1, 9)]
     staying = [DutySpan(f"stays {i}", 0.5 * HOUR, 0.0) for i in range(8)]
-    pool = Pool([busy(0)] * 8, [PLAN] * 100, TEN_MINUTES)
+    pool = DoctorPool([busy(0)] * 8, [PLAN] * 100, TEN_MINUTES)
     ending = wait_of(replace(pool, duty=[*leaving, *staying]))
     assert wait_of(pool) < ending <= 2 * wait_of(pool)
 
 
 def test_a_line_of_ten_thousand_is_counted_at_the_rate_at_which_it_moves() -> None:
-    pool = Pool([busy(300)] * 500, [PLAN] * 10_000, TEN_MINUTES)
+    pool = DoctorPool([busy(300)] * 500, [PLAN] * 10_000, TEN_MINUTES)
     assert wait_of(pool) == pytest.approx(10_000 / 500 * 600, rel=0.05)
     ahead = [wait_of(replace(pool, waiting=[PLAN] * count)) for count in range(500, 2500, 100)]
     assert ahead == sorted(ahead)
@@ -217,12 +219,12 @@ def test_a_line_of_ten_thousand_is_counted_at_the_rate_at_which_it_moves() -> No
 
 def test_the_far_end_of_a_line_goes_to_whichever_team_is_free_first() -> None:
     staff = [busy(0, plan_ids=plans) for plans in (frozenset({PLAN}), frozenset({SIBLING}), None)] * 3
-    pool = Pool(staff, [PLAN, SIBLING] * 3000, TEN_MINUTES)
+    pool = DoctorPool(staff, [PLAN, SIBLING] * 3000, TEN_MINUTES)
     assert wait_of(pool) == pytest.approx(6000 / 9 * 600, rel=0.05)
     assert wait_of(pool, SIBLING) == pytest.approx(6000 / 9 * 600, rel=0.05)
 
 
 def test_who_waits_for_a_plan_that_nobody_serves_is_in_nobodys_way() -> None:
-    only_plan = Pool([busy(0, plan_ids=frozenset({PLAN}))], [SIBLING] * 20, TEN_MINUTES)
+    only_plan = DoctorPool([busy(0, plan_ids=frozenset({PLAN}))], [SIBLING] * 20, TEN_MINUTES)
     assert wait_of(only_plan) == wait_of(replace(only_plan, waiting=[]))
     assert wait_of(only_plan, SIBLING) == NOBODY_ON_DUTY

@@ -10,16 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from frontdesk.db import Database
-from frontdesk.queues import (
-    EventOutcome,
-    EventType,
-    PlanQueue,
-    ingest,
-    prune,
-    rebuild,
-    take_lines,
-    take_queues,
-)
+from frontdesk.queues import ingest, prune, queue_state, rebuild
+from frontdesk.queues.model import EventOutcome, EventType, PlanQueue
 from frontdesk.queues.tables import encounters, queue_events
 from tests.factories import NOW
 from tests.faults.callers import LONG
@@ -94,7 +86,7 @@ def test_replayed_doubled_and_shuffled_streams_give_the_same_state(db: Database)
     check()
     with db.write() as tx:
         before = projection(tx, shuffled)
-        assert rebuild(tx).mended == 0
+        assert rebuild(tx).corrected == 0
         assert projection(tx, shuffled) == before
 
 
@@ -114,7 +106,7 @@ def test_a_projection_that_was_lost_or_spoilt_is_made_anew(db: Database) -> None
         tx.exec_driver_sql("DELETE FROM encounters WHERE visit = 'v-1'")
         tx.exec_driver_sql("UPDATE encounters SET visit = 'v-9'")
         done = rebuild(tx)
-        assert (done.encounters, done.doctors, done.mended) == (2, 1, 4)
+        assert (done.encounters, done.doctors, done.corrected) == (2, 1, 4)
         assert projection(tx, clinic) == whole
 
 
@@ -151,7 +143,7 @@ class Told:
 
     def _lines(self, at: float) -> list[PlanQueue]:
         with self.db.read() as tx:
-            return list(take_lines(tx, self.clinic.account_id, NOW + timedelta(seconds=at)).values())
+            return list(queue_state(tx, self.clinic.account_id, NOW + timedelta(seconds=at)).values())
 
 
 @pytest.fixture
@@ -273,9 +265,11 @@ def test_events_of_a_shared_group_count_for_every_account_it_serves(db: Database
         *(event(f"j{n}", JOINED, n, plan_id=clinic.plan_ids[0], visit=f"w{n}") for n in range(3)),
     )
     with db.read() as tx:
-        queues = take_queues(tx, clinic.account_id, NOW + timedelta(seconds=10))
-    assert [queues[plan].queue_length for plan in clinic.plan_ids] == [3, 0]
-    assert queues[clinic.plan_ids[1]].estimated_wait_seconds > 3 * 600  # the sibling's patients are ahead
+        queues = queue_state(tx, clinic.account_id, NOW + timedelta(seconds=10))
+    assert [queues[plan].info.queue_length for plan in clinic.plan_ids] == [3, 0]
+    assert (
+        queues[clinic.plan_ids[1]].info.estimated_wait_seconds > 3 * 600
+    )  # the sibling's patients are ahead
 
 
 def test_one_visit_of_two_groups_is_two_encounters_and_so_is_an_event_id(db: Database) -> None:
@@ -326,7 +320,7 @@ def test_pruning_forgets_what_is_over_and_changes_nothing_that_is_not(db: Databa
     with db.write() as tx:
         pruned = prune(tx, now=NOW + timedelta(days=91), age=timedelta(days=90))
         assert (pruned.events, pruned.encounters) == (3, 1)
-        assert rebuild(tx).mended == 0
+        assert rebuild(tx).corrected == 0
         left = sorted(row.event_id for row in tx.execute(queue_events.select()))
         assert left == ["long-1", "long-2", "off-1", "on-2"]
         with pytest.raises(ValueError, match="sent again"):

@@ -14,7 +14,8 @@ from sqlalchemy import event as sqlalchemy_event
 from frontdesk.db import Database, open_database
 from frontdesk.errors import Unavailable
 from frontdesk.plans import NewPlan, create_plan
-from frontdesk.queues import QueueSnapshots, Snapshot, patient_joins
+from frontdesk.queues import QueueSnapshots, patient_joins
+from frontdesk.queues.model import QueueSnapshot
 from frontdesk.queues.tables import estimate_log, queue_snapshots
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer
@@ -30,7 +31,7 @@ class Process:
     db: Database
     snapshots: QueueSnapshots
 
-    def read(self, clinic: Clinic) -> Snapshot | None:
+    def read(self, clinic: Clinic) -> QueueSnapshot | None:
         return self.snapshots.read(self.db, clinic.account_id, clinic.plan_ids)
 
 
@@ -74,7 +75,7 @@ def joins(db: Database, clinic: Clinic, visit: str) -> None:
     feed(db, event(f"join-{visit}", JOINED, 0, plan_id=clinic.plan_ids[0], visit=visit))
 
 
-def length(snapshot: Snapshot | None, clinic: Clinic) -> int | None:
+def length(snapshot: QueueSnapshot | None, clinic: Clinic) -> int | None:
     return None if snapshot is None else snapshot.queues[clinic.plan_ids[0]].queue_length
 
 
@@ -85,7 +86,7 @@ def test_two_processes_that_renew_at_once_answer_alike_every_time(
     for number in range(15):
         barrier = threading.Barrier(3)
 
-        def renew(process: Process, barrier: threading.Barrier = barrier) -> Snapshot | None:
+        def renew(process: Process, barrier: threading.Barrier = barrier) -> QueueSnapshot | None:
             barrier.wait()
             return process.read(clinic)
 
@@ -104,8 +105,8 @@ def test_two_processes_that_renew_at_once_answer_alike_every_time(
         clock.advance(TTL)
 
 
-def _in_time(process: Process, clinic: Clinic, clock: SetClock) -> Snapshot:
-    found: list[Snapshot] = []
+def _in_time(process: Process, clinic: Clinic, clock: SetClock) -> QueueSnapshot:
+    found: list[QueueSnapshot] = []
 
     def renewed() -> bool:
         snapshot = process.read(clinic)

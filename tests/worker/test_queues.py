@@ -4,9 +4,12 @@ from datetime import timedelta
 from functools import partial
 
 from frontdesk.db import Database
-from frontdesk.queues import LEAST_AGE, Pruned, ingest, prune
-from frontdesk.queues.store.upkeep import PAGE, log_estimates
+from frontdesk.queues import ingest, prune
+from frontdesk.queues.model import PruneReport
+from frontdesk.queues.store.snapshots import log_estimates
+from frontdesk.queues.store.upkeep import PAGE
 from frontdesk.queues.tables import estimate_log, queue_events
+from frontdesk.queues.upkeep import MIN_AGE
 from frontdesk.worker import QueueForgetter
 from tests.conftest import SetClock
 from tests.factories import NOW
@@ -29,10 +32,10 @@ def test_a_worker_forgets_what_is_over_and_old_enough_and_keeps_what_is_newer(
         with db.write() as tx:
             log_estimates(tx, [log])
     clock.advance(timedelta(days=89).total_seconds())
-    assert forgetter.turn() == Pruned()
+    assert forgetter.turn() == PruneReport()
     clock.advance(timedelta(days=2).total_seconds())
-    assert forgetter.turn() == Pruned(events=2, encounters=1, estimates=1)
-    assert forgetter.turn() == Pruned()
+    assert forgetter.turn() == PruneReport(events=2, encounters=1, estimates=1)
+    assert forgetter.turn() == PruneReport()
     with db.read() as tx:
         assert sorted(row.event_id for row in tx.execute(queue_events.select())) == ["j-60", "l-60"]
 
@@ -46,11 +49,11 @@ def test_however_much_is_old_one_transaction_forgets_a_page_of_it(db: Database) 
     with db.write() as tx:
         log_estimates(tx, [log] * (PAGE + 5))
         ingest(tx, shifts, now=NOW)
-    later, pages = NOW + LEAST_AGE + timedelta(days=1), []
+    later, pages = NOW + MIN_AGE + timedelta(days=1), []
     for _ in range(3):
         with db.write() as tx:
-            pages.append(prune(tx, now=later, age=LEAST_AGE))
-    assert pages == [Pruned(PAGE, 0, PAGE), Pruned(8, 0, 5), Pruned()]
+            pages.append(prune(tx, now=later, age=MIN_AGE))
+    assert pages == [PruneReport(PAGE, 0, PAGE), PruneReport(8, 0, 5), PruneReport()]
     with db.read() as tx:
         assert tx.execute(estimate_log.select()).all() == []
 

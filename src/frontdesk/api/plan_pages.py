@@ -7,7 +7,7 @@ from typing import Any
 
 from frontdesk.clock import wire_time
 from frontdesk.plans import Plan
-from frontdesk.queues import Snapshot
+from frontdesk.queues.model import QueueSnapshot
 
 encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -42,7 +42,7 @@ def plan_body(plan: Plan) -> dict[str, Any]:
     }
 
 
-def queue_body(snapshot: Snapshot, plan_id: int) -> dict[str, Any]:
+def queue_body(snapshot: QueueSnapshot, plan_id: int) -> dict[str, Any]:
     """A plan's queue as the interface writes it."""
     queue = snapshot.queues[plan_id]
     return {
@@ -53,7 +53,7 @@ def queue_body(snapshot: Snapshot, plan_id: int) -> dict[str, Any]:
     }
 
 
-def render(plans: list[Plan], snapshot: Snapshot | None, *, next_after: int | None = None) -> Page:
+def render(plans: list[Plan], snapshot: QueueSnapshot | None, *, next_after: int | None = None) -> Page:
     bodies = [
         plan_body(plan)
         # Rather no queue_info than an invented one: none could be read, or the plan is newer than what could be.
@@ -66,7 +66,7 @@ def render(plans: list[Plan], snapshot: Snapshot | None, *, next_after: int | No
     return Page(data, b'"%s"' % hashed.hexdigest()[:16].encode(), next_after)
 
 
-def render_one(plan: Plan, snapshot: Snapshot | None) -> Page:
+def render_one(plan: Plan, snapshot: QueueSnapshot | None) -> Page:
     """One plan, found by either of its identifiers; its tag begins with the version, which is what If-Match compares."""
     page = render([plan], snapshot)
     return Page(page.data, b'"v%d.' % plan.version + page.tag[1:], None)

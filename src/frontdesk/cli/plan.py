@@ -23,7 +23,7 @@ from frontdesk.plans import (
     list_plans,
     parse_plan_patch,
 )
-from frontdesk.queues import queue_rules, take_queues
+from frontdesk.queues import queue_rules, queue_state
 
 PlanArgument = Annotated[int, typer.Argument(metavar="PLAN_ID", callback=checked_id, help="Id of the plan.")]
 
@@ -89,7 +89,7 @@ def show(plan_id: PlanArgument, as_json: Json = False) -> None:
 
     def question(tx: Tx) -> dict[str, Any]:
         plan = get_plan(tx, None, plan_id)
-        queue = take_queues(tx, plan.account_id, system_clock(), queue_rules(settings()))[plan.id]
+        queue = queue_state(tx, plan.account_id, system_clock(), queue_rules(settings()))[plan.id].info
         queue_info = {
             "estimated_wait_time": queue.estimated_wait_seconds,
             "queue_length": queue.queue_length,

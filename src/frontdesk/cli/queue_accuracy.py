@@ -12,7 +12,8 @@ from frontdesk.cli.options import Json
 from frontdesk.cli.output import print_heading, print_json, print_table, say
 from frontdesk.cli.queue_watch import minutes_text
 from frontdesk.clock import system_clock, wire_time
-from frontdesk.queues import Accuracy, WaitOutcome, list_outcomes, measure
+from frontdesk.queues import list_outcomes, measure_accuracy
+from frontdesk.queues.model import EstimateAccuracy, WaitOutcome
 
 COLUMNS = ("plan", "patients", "mean wait", "mean error", "bias", "error of 90 %")
 BAR = 40
@@ -30,7 +31,7 @@ def accuracy(
     Example: frontdesk queue accuracy --hours 24
     """
     outcomes = ask(lambda tx: list_outcomes(tx, system_clock() - timedelta(hours=hours)))
-    plans = measure(outcomes)
+    plans = measure_accuracy(outcomes)
     by_hour = _by_hour(outcomes)
     if as_json:
         print_json({"hours": hours, "plans": [_item(plan) for plan in plans], "by_hour": by_hour})
@@ -44,7 +45,7 @@ def accuracy(
         say(line)
 
 
-def _item(plan: Accuracy) -> dict[str, Any]:
+def _item(plan: EstimateAccuracy) -> dict[str, Any]:
     return {
         "plan_id": plan.plan_id,
         "matched": plan.matched,
@@ -55,7 +56,7 @@ def _item(plan: Accuracy) -> dict[str, Any]:
     }
 
 
-def _row(plan: Accuracy) -> tuple[Any, ...]:
+def _row(plan: EstimateAccuracy) -> tuple[Any, ...]:
     seconds = (plan.mean_wait_seconds, plan.mean_error_seconds, plan.bias_seconds, plan.p90_error_seconds)
     return (plan.plan_id, plan.matched, *map(minutes_text, seconds))
 

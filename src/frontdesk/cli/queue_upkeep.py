@@ -9,9 +9,10 @@ import typer
 from frontdesk.cli.installation import CommandContext, change, change_in, migrated_database
 from frontdesk.cli.options import Json
 from frontdesk.cli.output import print_json, say, settings
-from frontdesk.queues import LEAST_AGE, USUAL_AGE, Pruned
 from frontdesk.queues import prune as prune_page
 from frontdesk.queues import rebuild as rebuild_all
+from frontdesk.queues.model import PruneReport
+from frontdesk.queues.upkeep import DEFAULT_AGE, MIN_AGE
 
 _AGE = re.compile(r"([1-9][0-9]{0,3})d")
 
@@ -24,7 +25,7 @@ def rebuild(as_json: Json = False) -> None:
 
     def work(deed: CommandContext) -> dict[str, Any]:
         rebuilt = rebuild_all(deed.tx)
-        outcome = {"encounters": rebuilt.encounters, "doctors": rebuilt.doctors, "mended": rebuilt.mended}
+        outcome = {"encounters": rebuilt.encounters, "doctors": rebuilt.doctors, "mended": rebuilt.corrected}
         deed.record("queue.rebuilt", **outcome)
         return outcome
 
@@ -42,7 +43,7 @@ def prune(
     *,
     older_than: Annotated[
         str, typer.Option(metavar="AGE", help="Age in days, such as 90d; 8d is the least.")
-    ] = f"{USUAL_AGE.days}d",
+    ] = f"{DEFAULT_AGE.days}d",
     as_json: Json = False,
 ) -> None:
     """Forget events of encounters that are over and estimates of that age; nothing that still counts goes.
@@ -52,7 +53,7 @@ def prune(
     Example: frontdesk queue prune --older-than 90d
     """
     age = _age(older_than)
-    total = Pruned()
+    total = PruneReport()
     with migrated_database(settings()) as db:
         while True:  # a page at a time, so that feeders are held up for a moment only
             page = change_in(db, lambda deed: prune_page(deed.tx, now=deed.now, age=age))
@@ -70,8 +71,8 @@ def prune(
 def _age(text: str) -> timedelta:
     found = _AGE.fullmatch(text)
     age = timedelta(days=int(found.group(1))) if found else timedelta(0)
-    if age < LEAST_AGE:
+    if age < MIN_AGE:
         raise typer.BadParameter(
-            f"must be whole days such as 90d, {LEAST_AGE.days}d at least", param_hint="--older-than"
+            f"must be whole days such as 90d, {MIN_AGE.days}d at least", param_hint="--older-than"
         )
     return age

@@ -18,7 +18,8 @@ from frontdesk.clock import system_clock
 from frontdesk.db import Tx
 from frontdesk.errors import Unavailable
 from frontdesk.plans import list_plans
-from frontdesk.queues import QueueRules, list_outcomes, measure, queue_rules, take_lines
+from frontdesk.queues import list_outcomes, measure_accuracy, queue_rules, queue_state
+from frontdesk.queues.model import QueueRules
 
 LATELY = timedelta(hours=1)
 COLUMNS = ("plan", "name", "doctors", "with patients", "waiting", "wait", "told in the last hour")
@@ -58,8 +59,8 @@ def watch(
 
 def board(tx: Tx, account_id: int | None, now: datetime, rules: QueueRules) -> list[dict[str, Any]]:
     """Each plan with its queue, and how right its estimates were."""
-    lines = take_lines(tx, account_id, now, rules)
-    told = {accuracy.plan_id: accuracy for accuracy in measure(list_outcomes(tx, now - LATELY))}
+    lines = queue_state(tx, account_id, now, rules)
+    told = {accuracy.plan_id: accuracy for accuracy in measure_accuracy(list_outcomes(tx, now - LATELY))}
     items = []
     for plan in list_plans(tx, account_id):
         line, accuracy = lines[plan.id], told.get(plan.id)

@@ -7,7 +7,8 @@ from typing import Any
 from frontdesk.app import App
 from frontdesk.db.races import write_together
 from frontdesk.errors import Fault, Invalid
-from frontdesk.queues import EventOutcome, ParsedEvent, Taken, ingest, parse_event
+from frontdesk.queues import ingest, parse_event
+from frontdesk.queues.model import EventOutcome, EventResult, ParsedEvent
 from frontdesk.web.json_body import parse_json
 from frontdesk.web.request import Request
 from frontdesk.web.response import Header, Response, name_list
@@ -33,12 +34,14 @@ def _take(app: App, raw: bytes, *, strict: bool) -> Response:
     now = app.clock()
     readings = [parse_event(sent, now=now, strict=strict) for sent in _sent(parse_json(raw))]
     events = [reading.event for reading in readings if reading.event is not None]
-    taken: list[Taken | Exception] = []
+    taken: list[EventResult | Exception] = []
     if events:
         taken = write_together(app.db, events, lambda tx, batch: ingest(tx, batch, now=now))
     answers = iter(taken)
     outcomes = [
-        Taken(EventOutcome.REFUSED, reading.faults) if reading.event is None else _settled(next(answers))
+        EventResult(EventOutcome.REFUSED, reading.faults)
+        if reading.event is None
+        else _settled(next(answers))
         for reading in readings
     ]
     ignored = tuple(sorted({name for reading in readings for name in reading.ignored}))
@@ -63,13 +66,13 @@ def _sent(body: object) -> Sequence[object]:
     return body
 
 
-def _settled(taken: Taken | Exception) -> Taken:
+def _settled(taken: EventResult | Exception) -> EventResult:
     if isinstance(taken, Exception):
         raise taken
     return taken
 
 
-def _body(readings: Sequence[ParsedEvent], outcomes: Sequence[Taken]) -> dict[str, Any]:
+def _body(readings: Sequence[ParsedEvent], outcomes: Sequence[EventResult]) -> dict[str, Any]:
     counts = dict.fromkeys(EventOutcome, 0)
     results = []
     for reading, taken in zip(readings, outcomes, strict=True):

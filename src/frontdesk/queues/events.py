@@ -1,25 +1,24 @@
-"""What a clinical system tells about the queue: an untrusted JSON object in, an event or ALL its faults out; pure.
+"""Parses a queue event: an untrusted JSON object becomes an event, or ALL its faults.
 
-Doctors and visits are opaque references. Whether a plan or a provider group exists, only the database can tell.
+Whether its plan and provider group exist is checked later, by `ingest`. docs/queue-events.md
 """
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from typing import Any
 
 from frontdesk.errors import Fault
+from frontdesk.queues.model import EventType, ParsedEvent, QueueEvent
 from frontdesk.text import SHOWN_NAMES, Rejected, parse_text, shown_name
 
 REFERENCE_LENGTH = 255
-LARGEST_ID = 2**63 - 1
-LARGEST_CAPACITY = 100
-MOST_PLANS = 1000
+MAX_ID = 2**63 - 1
+MAX_CAPACITY = 100
+MAX_PLANS = 1000
 
-SKEW = timedelta(minutes=5)  # how far the feeder's clock may be ahead
-LATEST = timedelta(days=7)  # how late an event may come; its id is remembered for longer (`rebuild.prune`)
+SKEW = timedelta(minutes=5)  # how far the sender's clock may be ahead
+LATEST = timedelta(days=7)  # how late an event may come; its id is kept for longer (`upkeep.prune`)
 
 FAULT_CODES = {
     "required": "The field is missing, null or blank, and this type of event needs it.",
@@ -36,45 +35,7 @@ FAULT_CODES = {
 }
 
 
-class EventType(StrEnum):
-    DOCTOR_ON_DUTY = "doctor.on_duty"
-    DOCTOR_OFF_DUTY = "doctor.off_duty"
-    PATIENT_JOINED = "patient.joined"
-    PATIENT_LEFT = "patient.left"
-    VISIT_STARTED = "visit.started"
-    VISIT_ENDED = "visit.ended"
-
-
-@dataclass(frozen=True, slots=True)
-class QueueEvent:
-    """One event. Without a `visit` it is a doctor's. `provider_group_id` None: that of the plan.
-
-    `plan_ids` None: the doctor serves all plans of the group; `capacity`: how many visits at a time.
-    """
-
-    id: str
-    type: EventType
-    at: datetime
-    provider_group_id: int | None = None
-    plan_id: int | None = None
-    doctor: str | None = None
-    visit: str | None = None
-    plan_ids: tuple[int, ...] | None = None
-    capacity: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ParsedEvent:
-    """An event as sent: the event, or its faults. `id` is told back as far as it could be read."""
-
-    id: str | None
-    event: QueueEvent | None
-    faults: tuple[Fault, ...] = ()
-    ignored: tuple[str, ...] = ()
-
-
-_DOCTORS = {EventType.DOCTOR_ON_DUTY, EventType.DOCTOR_OFF_DUTY}
-_NEEDS: dict[EventType, tuple[str, ...]] = {
+REQUIRED: dict[EventType, tuple[str, ...]] = {
     EventType.DOCTOR_ON_DUTY: ("provider_group_id", "doctor"),
     EventType.DOCTOR_OFF_DUTY: ("provider_group_id", "doctor"),
     EventType.PATIENT_JOINED: ("plan_id", "visit"),
@@ -82,8 +43,8 @@ _NEEDS: dict[EventType, tuple[str, ...]] = {
     EventType.VISIT_STARTED: ("plan_id", "visit", "doctor"),
     EventType.VISIT_ENDED: ("plan_id", "visit"),
 }
-# What is kept of the fields that a type does not need; the rest of the known ones is passed over.
-_MAY_HAVE: dict[EventType, tuple[str, ...]] = {
+# Other fields that a type keeps; the rest of the known fields is ignored.
+OPTIONAL: dict[EventType, tuple[str, ...]] = {
     EventType.DOCTOR_ON_DUTY: ("plan_ids", "capacity"),
     EventType.PATIENT_JOINED: ("provider_group_id",),
     EventType.PATIENT_LEFT: ("provider_group_id",),
@@ -97,21 +58,21 @@ _TIME = re.compile(
 
 
 def parse_event(sent: object, *, now: datetime, strict: bool = False) -> ParsedEvent:
-    """One event as a clinical system sends it. Never raises."""
+    """One event as a clinical system sends it. `strict`: unknown fields are faults. Never raises."""
     if not isinstance(sent, Mapping):
         return ParsedEvent(None, None, (Fault("", "wrong_type", "must be an object"),))
     faults: list[Fault] = []
     read: dict[str, Any] = {}
     for name in ("id", "type", "at"):
-        _take(sent, name, read, faults, required=True)
+        _read_field(sent, name, read, faults, required=True)
     type_: EventType | None = read.get("type")
     if type_ is not None:
-        for name in _NEEDS[type_]:
-            _take(sent, name, read, faults, required=True)
-        for name in _MAY_HAVE.get(type_, ()):
-            _take(sent, name, read, faults, required=False)
+        for name in REQUIRED[type_]:
+            _read_field(sent, name, read, faults, required=True)
+        for name in OPTIONAL.get(type_, ()):
+            _read_field(sent, name, read, faults, required=False)
     if "at" in read:
-        faults += _out_of_time(read["at"], now)
+        faults += _time_faults(read["at"], now)
     unknown = tuple(str(name) for name in sent if name not in _READERS)
     if strict:
         names = unknown[:SHOWN_NAMES]
@@ -123,7 +84,7 @@ def parse_event(sent: object, *, now: datetime, strict: bool = False) -> ParsedE
     return ParsedEvent(read["id"], QueueEvent(**read), (), unknown)
 
 
-def _take(
+def _read_field(
     sent: Mapping[str, object], name: str, read: dict[str, Any], faults: list[Fault], *, required: bool
 ) -> None:
     value = sent.get(name)
@@ -137,7 +98,7 @@ def _take(
         faults.append(Fault(name, rejected.code, rejected.message))
 
 
-def _out_of_time(at: datetime, now: datetime) -> list[Fault]:
+def _time_faults(at: datetime, now: datetime) -> list[Fault]:
     if at > now + SKEW:
         return [Fault("at", "in_the_future", "must not be more than 5 minutes ahead of the service's clock")]
     if at < now - LATEST:
@@ -162,7 +123,7 @@ def _type(value: object) -> EventType:
 
 
 def _time(value: object) -> datetime:
-    """docs/interface.md, Requests and answers: ISO 8601 with Z or an offset; a time without one could be any."""
+    """ISO 8601 with Z or an offset (docs/interface.md, Requests and answers): without one the time is ambiguous."""
     if type(value) is not str:
         raise Rejected("wrong_type", "must be a string")
     if not _TIME.fullmatch(value):
@@ -173,28 +134,28 @@ def _time(value: object) -> datetime:
         raise _NOT_A_TIME from None
 
 
-def _id(value: object) -> int:
+def _whole(value: object, *, most: int, outside: Rejected) -> int:
     if type(value) is not int:
         raise Rejected("wrong_type", "must be a whole number")
-    if not 1 <= value <= LARGEST_ID:
-        raise Rejected("not_found", "names nothing here")
+    if not 1 <= value <= most:
+        raise outside
     return value
+
+
+def _id(value: object) -> int:
+    return _whole(value, most=MAX_ID, outside=Rejected("not_found", "does not exist"))
 
 
 def _ids(value: object) -> tuple[int, ...]:
     if type(value) is not list:
         raise Rejected("wrong_type", "must be an array of plan ids")
-    if not 1 <= len(value) <= MOST_PLANS:
-        raise Rejected("not_allowed", f"must name 1 to {MOST_PLANS} plans; leave it out for all")
+    if not 1 <= len(value) <= MAX_PLANS:
+        raise Rejected("not_allowed", f"must name 1 to {MAX_PLANS} plans; leave it out for all")
     return tuple(sorted({_id(one) for one in value}))
 
 
 def _capacity(value: object) -> int:
-    if type(value) is not int:
-        raise Rejected("wrong_type", "must be a whole number")
-    if not 1 <= value <= LARGEST_CAPACITY:
-        raise Rejected("not_allowed", f"must be 1 to {LARGEST_CAPACITY}")
-    return value
+    return _whole(value, most=MAX_CAPACITY, outside=Rejected("not_allowed", f"must be 1 to {MAX_CAPACITY}"))
 
 
 _READERS: dict[str, Callable[[object], Any]] = {

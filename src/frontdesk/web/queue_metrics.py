@@ -7,7 +7,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 
 from frontdesk.app import App
 from frontdesk.errors import Unavailable
-from frontdesk.queues import list_outcomes, measure
+from frontdesk.queues import list_outcomes, measure_accuracy
 
 LATELY = timedelta(hours=1)
 
@@ -25,7 +25,7 @@ class QueueAccuracy:
     def collect(self) -> Iterator[Metric]:
         since = self._app.clock() - LATELY
         try:
-            found = measure(self._app.db.ask(lambda tx: list_outcomes(tx, since)))
+            found = measure_accuracy(self._app.db.ask(lambda tx: list_outcomes(tx, since)))
         except Unavailable:
             return
         families = (

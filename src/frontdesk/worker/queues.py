@@ -6,7 +6,9 @@ from frontdesk.clock import Clock, system_clock
 from frontdesk.db import Database
 from frontdesk.db.races import write_alone
 from frontdesk.errors import Unavailable
-from frontdesk.queues import USUAL_AGE, Pruned, prune
+from frontdesk.queues import prune
+from frontdesk.queues.model import PruneReport
+from frontdesk.queues.upkeep import DEFAULT_AGE
 from frontdesk.worker.log import WorkerLog
 
 FIRST_SECONDS = 60.0  # a worker that has just started has more urgent things to do
@@ -34,10 +36,10 @@ class QueueForgetter:
     def join(self, seconds: float | None = None) -> None:
         self._thread.join(seconds)
 
-    def turn(self) -> Pruned:
+    def turn(self) -> PruneReport:
         """Forget all that is old enough, a page at a time. Raises Unavailable."""
-        total = Pruned()
-        while page := write_alone(self._db, lambda tx: prune(tx, now=self._clock(), age=USUAL_AGE)):
+        total = PruneReport()
+        while page := write_alone(self._db, lambda tx: prune(tx, now=self._clock(), age=DEFAULT_AGE)):
             total += page
             if self._stopping.wait(PAUSE_SECONDS):
                 break

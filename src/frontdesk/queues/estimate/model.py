@@ -1,12 +1,15 @@
-"""What the wait estimate is told about a provider group: plain records in seconds before now; no clock, no names of patients."""
+"""The input of the wait estimate: a provider group as plain records. Times are seconds before now."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+NOBODY_ON_DUTY = -1  # the estimate of a plan that no doctor on duty serves
+DEFAULT_VISIT_SECONDS = 900.0
+
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class OngoingVisit:
     """A visit in progress."""
 
     plan_id: int
@@ -19,12 +22,15 @@ class Doctor:
 
     plan_ids: frozenset[int] | None
     capacity: int
-    visits: tuple[Visit, ...]
+    visits: tuple[OngoingVisit, ...]
+
+    def serves(self, plan_id: int) -> bool:
+        return self.plan_ids is None or plan_id in self.plan_ids
 
 
 @dataclass(frozen=True, slots=True)
 class PastVisit:
-    """A visit that ended."""
+    """A visit that has ended."""
 
     plan_id: int
     seconds: float
@@ -39,7 +45,7 @@ class PastWait(NamedTuple):
 
 
 class DutySpan(NamedTuple):
-    """A doctor was on duty from so many seconds ago until so many seconds ago; until 0: still is."""
+    """A doctor was on duty from `from_ago` to `until_ago` seconds ago; 0: is still on duty."""
 
     doctor: str
     from_ago: float
@@ -47,12 +53,13 @@ class DutySpan(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
-    """A provider group now. `waiting`: the plan of each waiting patient, in the order they joined.
+class DoctorPool:
+    """A provider group now: its doctors, its waiting patients and its recent past.
 
-    `past`: the newest 50 to 100 visits of each plan, however old. The rest is optional: `waited`, how long each of `waiting`
-    has waited, in the same order; `past_waits`, the last 200 or so waits that are over; `duty`, who was on duty when in the
-    last four hours, those on duty now included.
+    `waiting` holds the plan of each waiting patient in order of arrival, `past` the newest 50 to 100 visits of each plan.
+    The rest may be left out; the estimate then assumes that nobody leaves the line and that no doctor comes or goes:
+    `waited` (seconds, in the order of `waiting`), `past_waits` (the last 200 or so) and `duty` (the last four hours,
+    doctors on duty now included).
     """
 
     doctors: Sequence[Doctor]

@@ -1,0 +1,174 @@
+"""What the past tells: how long a plan's visits last, and how many patients leave before their turn.
+
+Few visits are known at the start of a day. So each plan's own visits are mixed with the group's and with a broad curve around
+the mean so far, which is the configured default at first.
+"""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from functools import cache
+from itertools import accumulate, pairwise
+from math import exp, log, sqrt
+from statistics import NormalDist
+
+from frontdesk.queues.estimate.model import OngoingVisit, PastVisit, PastWait
+
+# A possible length in seconds and how much it counts.
+Point = tuple[float, float]
+
+HALVED_EVERY = 100  # the hundredth visit back counts half
+OUTLIER_TIMES = 3.0  # longer visits count as this many times the 95th percentile: somebody forgot to end them
+GROUP_WEIGHT = 4.0  # number of the plan's own visits that the group's count as while the plan has none; then less and less
+DEFAULT_WEIGHT = 2.0  # number of the group's visits that the default counts as
+CURVE_WEIGHT = 1.0  # number of the plan's own visits that the broad curve counts as
+CURVE_SPREAD = 0.8  # its standard deviation, in means
+CURVE_POINTS = 12
+GROUP_POINTS = 16
+OVERDUE_SHARE = 0.3  # a visit longer than any known one still needs this part of its time so far
+SHORTEST_SECONDS = 1.0
+
+# A plan's record is young while it has fewer ended visits than this per visit in progress, and than this in all: the visits
+# that have ended are mostly the short ones.
+YOUNG_VISITS_EACH = 8
+YOUNG_VISITS = 50
+
+LEAVERS_PER_STEP = 8
+MAX_STEPS = 8
+WAITING_PART = 4
+FOREVER = 1e9
+
+
+class VisitLengths:
+    """A distribution of visit lengths: weighted points in order, with running sums to average any part of it fast."""
+
+    def __init__(self, points: Sequence[Point]) -> None:
+        ordered = sorted(points)
+        self._seconds = [seconds for seconds, _ in ordered]
+        self._below = [0.0, *accumulate([weight for _, weight in ordered])]
+        self._sums = [0.0, *accumulate([seconds * weight for seconds, weight in ordered])]
+
+    def parts(self, count: int, elapsed_seconds: float = 0.0) -> list[float]:
+        """The remaining seconds of a visit that has lasted `elapsed_seconds`: the means of `count` equally likely parts."""
+        seconds, below, sums = self._seconds, self._below, self._sums
+        at, last = bisect_right(seconds, elapsed_seconds), len(seconds) - 1
+        if at > last:
+            overdue = OVERDUE_SHARE * elapsed_seconds
+            return [overdue * part for part in _exponential_parts(count)]
+        low, step = below[at], (below[-1] - below[at]) / count
+        parts, before = [], sums[at]
+        for i in range(1, count + 1):
+            weight = low + step * i
+            while at < last and below[at + 1] < weight:
+                at += 1
+            upto = sums[at] + (weight - below[at]) * seconds[at]
+            parts.append(max(0.0, (upto - before) / step - elapsed_seconds))
+            before = upto
+        return parts
+
+
+def lengths_by_plan(
+    past: Sequence[PastVisit],
+    in_progress: Iterable[OngoingVisit],
+    plan_ids: Iterable[int],
+    default_seconds: float,
+) -> dict[int, VisitLengths]:
+    """The distribution of each plan's visits: from its own, the group's and the default."""
+    own: defaultdict[int, list[float]] = defaultdict(list)
+    for visit in sorted(past, key=lambda visit: visit.ended_seconds_ago):
+        own[visit.plan_id].append(max(SHORTEST_SECONDS, visit.seconds))
+    points = {plan_id: _weighted(seconds) for plan_id, seconds in own.items()}
+    everyone = [point for of_plan in points.values() for point in of_plan]
+    weight = sum(weight for _, weight in everyone)
+    known = sum(seconds * weight for seconds, weight in everyone)
+    mean = (known + DEFAULT_WEIGHT * default_seconds) / (weight + DEFAULT_WEIGHT)
+    group = VisitLengths(everyone).parts(GROUP_POINTS) if everyone else []
+    ongoing: defaultdict[int, list[float]] = defaultdict(list)
+    for now in in_progress:
+        ongoing[now.plan_id].append(now.elapsed_seconds)
+    return {
+        plan_id: VisitLengths(
+            _with_ongoing(
+                _mixed(points.get(plan_id, []), group, weight, mean), ongoing[plan_id], len(own[plan_id])
+            )
+        )
+        for plan_id in plan_ids
+    }
+
+
+def _mixed(own: list[Point], group: list[float], group_weight: float, mean_seconds: float) -> list[Point]:
+    weight = sum(weight for _, weight in own)
+    from_group = min(GROUP_WEIGHT, group_weight) * GROUP_WEIGHT / (GROUP_WEIGHT + weight)
+    points = own + [(seconds, from_group / len(group)) for seconds in group]
+    return points + [(mean_seconds * part, CURVE_WEIGHT / CURVE_POINTS) for part in _curve()]
+
+
+def _with_ongoing(points: list[Point], ongoing: list[float], ended: int) -> list[Point]:
+    """While a record is young, each visit in progress counts as one more that lasts longer than it has lasted so far."""
+    young = min(YOUNG_VISITS_EACH * len(ongoing), YOUNG_VISITS)
+    if ended >= young:
+        return points
+    ordered, longer = sorted(points), iter(sorted(ongoing))
+    above, factor, result = sum(weight for _, weight in ordered), 1.0, []
+    elapsed = next(longer, None)
+    for seconds, weight in ordered:
+        while elapsed is not None and elapsed < seconds:
+            factor += (1 - ended / young) / above
+            elapsed = next(longer, None)
+        above -= weight
+        result.append((seconds, weight * factor))
+    return result
+
+
+def _weighted(newest_first: list[float]) -> list[Point]:
+    usual_long = sorted(newest_first)[int(0.95 * (len(newest_first) - 1))]
+    longest = OUTLIER_TIMES * usual_long
+    return [
+        (min(seconds, longest), 0.5 ** (rank / HALVED_EVERY)) for rank, seconds in enumerate(newest_first)
+    ]
+
+
+@cache
+def _curve() -> tuple[float, ...]:
+    """A log-normal curve with mean 1 as equally likely points."""
+    sigma = sqrt(log(1 + CURVE_SPREAD**2))
+    points = [exp(sigma * NormalDist().inv_cdf((i + 0.5) / CURVE_POINTS)) for i in range(CURVE_POINTS)]
+    mean = sum(points) / CURVE_POINTS
+    return tuple(point / mean for point in points)
+
+
+@cache
+def _exponential_parts(count: int) -> tuple[float, ...]:
+    """The means of the equally likely parts of an exponential curve with mean 1, in order."""
+    left = [1 - i / count for i in range(count + 1)]
+    sums = [share * (1 - log(share)) if share > 0 else 0.0 for share in left]
+    return tuple((sums[i] - sums[i + 1]) * count for i in range(count))
+
+
+class AbandonmentModel:
+    """The rate at which patients leave, by seconds waited: a staircase with about as many leavers on each step.
+
+    `spent_at` is its integral. A patient stays while it is below an exponential draw with mean 1.
+    """
+
+    def __init__(self, past: Sequence[PastWait], waiting: Sequence[float]) -> None:
+        """`waiting`: how long the patients in the line have waited so far; that they have not left counts too."""
+        leavers = sorted(max(1.0, wait.seconds) for wait in past if wait.left)
+        self.anyone_leaves = bool(leavers)
+        steps = max(1, min(MAX_STEPS, len(leavers) // LEAVERS_PER_STEP))
+        ends = sorted({leavers[len(leavers) * i // steps] for i in range(1, steps)})
+        self._starts = [0.0, *ends]
+        # Only a part of the line: a long one must not outweigh the few past waits.
+        waits = [*(wait.seconds for wait in past), *waiting[: len(past) // WAITING_PART]]
+        self._rates = [0.0]
+        self._spent = [0.0]
+        for start, end in pairwise([*self._starts, FOREVER]):
+            waited = sum(min(wait, end) - start for wait in waits if wait > start)
+            left = sum(start < wait <= end for wait in leavers)
+            # Where nobody has waited yet, the rate of the step before holds.
+            self._rates.append(left / waited if waited > 0 else self._rates[-1])
+            self._spent.append(self._spent[-1] + self._rates[-1] * (end - start))
+
+    def spent_at(self, waited_seconds: float) -> float:
+        step = bisect_right(self._starts, waited_seconds)
+        return self._spent[step - 1] + self._rates[step] * (waited_seconds - self._starts[step - 1])

@@ -1,0 +1,162 @@
+"""Simulates the near future of a pool of doctors a few dozen times, to see when the next doctor is free.
+
+The draws are fixed and even: over all runs, each place in the line gets every part of the known visit lengths once. So every
+process computes the same number, and few runs are enough. Of a very long line only the front is simulated; the rest is a flow.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from functools import cache
+from heapq import heapify, heapreplace
+from itertools import cycle
+from math import ceil, exp, log
+from random import Random
+
+from frontdesk.queues.estimate.distributions import AbandonmentModel, lengths_by_plan
+from frontdesk.queues.estimate.model import Doctor, DoctorPool, OngoingVisit
+
+MAX_RUNS = 32
+MIN_RUNS = 4
+SLOTS_SIMULATED = 640  # the more doctors, the fewer runs: many doctors even each other out
+MAX_TURNS = 4000  # turns at a doctor that are simulated over all runs
+TEAMS_PER_COST = 4  # a turn with this many teams to choose from counts double
+BLOCKS = 32
+TRIMMED_PART = (
+    8  # one eighth of the runs is left out at either end: a value between mean and median fits best
+)
+DRAWS = 256  # places in the line before the draws repeat
+
+Team = list[float]  # a heap: when each slot of the team's doctors is free
+
+
+class QueueSimulation:
+    """A pool made ready to run. Doctors who serve the same plans form one team; a doctor has a slot per parallel visit."""
+
+    def __init__(self, pool: DoctorPool, plan_ids: Collection[int], default_seconds: float) -> None:
+        visits = [visit for doctor in pool.doctors for visit in doctor.visits]
+        plans = {*plan_ids, *pool.waiting, *(visit.plan_id for visit in visits)}
+        teams: dict[frozenset[int] | None, list[OngoingVisit | None]] = {}
+        for doctor in pool.doctors:
+            if doctor.capacity > 0:
+                teams.setdefault(doctor.plan_ids, []).extend(_slots(doctor))
+        self._sizes = [len(team) for team in teams.values()]
+        self._runs = max(MIN_RUNS, min(MAX_RUNS, SLOTS_SIMULATED // max(1, sum(self._sizes))))
+        lengths = lengths_by_plan(pool.past, visits, plans, default_seconds)
+        self._rests = [
+            [
+                lengths[visit.plan_id].parts(self._runs, visit.elapsed_seconds) if visit else None
+                for visit in team
+            ]
+            for team in teams.values()
+        ]
+        self._parts = {plan_id: known.parts(self._runs) for plan_id, known in lengths.items()}
+        self._teams_of = {
+            plan_id: [i for i, served in enumerate(teams) if served is None or plan_id in served]
+            for plan_id in plans
+        }
+        # Patients that no doctor on duty serves take no turn.
+        waited = pool.waited or [0.0] * len(pool.waiting)
+        self._line = [one for one in zip(pool.waiting, waited, strict=True) if self._teams_of[one[0]]]
+        self._abandonment = AbandonmentModel(pool.past_waits, pool.waited)
+
+    def mean_seconds(self, plan_id: int) -> float:
+        """The mean length of a visit of the plan."""
+        return sum(self._parts[plan_id]) / self._runs
+
+    def waits(self, plan_ids: Collection[int]) -> dict[int, float | None]:
+        """When the first doctor is free for a newcomer, in seconds; None where no doctor serves the plan."""
+        choices = max((len(teams) for teams in self._teams_of.values()), default=1)
+        simulated = MAX_TURNS // (self._runs * max(1, choices // TEAMS_PER_COST))
+        free_at = [self._run(run, self._line[:simulated]) for run in range(self._runs)]
+        if len(self._line) > simulated:
+            levels = [sum(times[i] for times in free_at) / self._runs for i in range(len(self._sizes))]
+            self._add_flow(levels, simulated)
+            free_at = [levels]
+        return {
+            plan_id: _trimmed_mean([min(times[i] for i in teams) for times in free_at]) if teams else None
+            for plan_id, teams in ((plan_id, self._teams_of[plan_id]) for plan_id in plan_ids)
+        }
+
+    def _run(self, run: int, line: Sequence[tuple[int, float]]) -> list[float]:
+        """When the first slot of each team is free after everyone in the line was seen or left."""
+        order = _shuffled(self._runs, 20160928)[run]
+        ongoing = cycle(order)
+        teams: list[Team] = [
+            [rest[part] if rest else 0.0 for rest, part in zip(rests, ongoing, strict=False)]
+            for rests in self._rests
+        ]
+        for team in teams:
+            heapify(team)
+        serving = {plan_id: [teams[i] for i in of_plan] for plan_id, of_plan in self._teams_of.items()}
+        patience, draws = _exponential_values(self._runs), cycle(_shuffled(self._runs, 20160929)[run])
+        leaves, spent_at = self._abandonment.anyone_leaves, self._abandonment.spent_at
+        # Backwards, so that the draws of the line differ from those of the visits in progress.
+        for (plan_id, waited), part, draw in zip(line, cycle(reversed(order)), draws, strict=False):
+            choice = serving[plan_id]
+            team = choice[0] if len(choice) == 1 else min(choice, key=_first)
+            at = team[0]
+            if not leaves or spent_at(waited + at) - spent_at(waited) <= patience[draw]:
+                heapreplace(team, at + self._parts[plan_id][part])
+        return [team[0] for team in teams]
+
+    def _add_flow(self, levels: list[float], simulated: int) -> None:
+        """The back of the line as a flow: each block's work raises the lowest of the teams that serve it, like water."""
+        size = ceil((len(self._line) - simulated) / BLOCKS)
+        mean = {plan_id: self.mean_seconds(plan_id) for plan_id in self._parts}
+        spent_at = self._abandonment.spent_at
+        for start in range(simulated, len(self._line), size):
+            block = self._line[start : start + size]
+            waited = sum(waited for _, waited in block) / len(block)
+            for plan_id, patients in Counter(plan_id for plan_id, _ in block).items():
+                teams = self._teams_of[plan_id]
+                at = min(levels[i] for i in teams)
+                staying = exp(spent_at(waited) - spent_at(waited + at))
+                _raise_lowest(
+                    levels, [(i, self._sizes[i]) for i in teams], patients * mean[plan_id] * staying
+                )
+
+
+def _first(team: Team) -> float:
+    return team[0]
+
+
+def _trimmed_mean(waits: list[float]) -> float:
+    out = len(waits) // TRIMMED_PART
+    kept = sorted(waits)[out : len(waits) - out]
+    return sum(kept) / len(kept)
+
+
+def _raise_lowest(levels: list[float], teams: list[tuple[int, int]], work: float) -> None:
+    """Raise the lowest levels to a common one that takes the work. `teams`: index of the level, number of slots."""
+    ordered = sorted(teams, key=lambda team: levels[team[0]])
+    size, held, raised = 0, work, 0
+    level = levels[ordered[0][0]]
+    for i, slots in ordered:
+        if raised and levels[i] >= level:
+            break
+        size += slots
+        held += slots * levels[i]
+        level = held / size
+        raised += 1
+    for i, _ in ordered[:raised]:
+        levels[i] = level
+
+
+def _slots(doctor: Doctor) -> list[OngoingVisit | None]:
+    """One slot per parallel visit. Of more visits than slots the latest count: the ends of the others were not reported."""
+    visits: list[OngoingVisit | None] = [*sorted(doctor.visits, key=lambda visit: visit.elapsed_seconds)]
+    return visits[: doctor.capacity] + [None] * (doctor.capacity - len(visits))
+
+
+@cache
+def _shuffled(runs: int, seed: int) -> list[list[int]]:
+    """By run, a number below `runs` for each place in the line. Over all runs each place gets each number once."""
+    draw = Random(seed)  # noqa: S311 - no secret
+    rows = [draw.sample(range(runs), runs) for _ in range(DRAWS)]
+    return [list(column) for column in zip(*rows, strict=True)]
+
+
+@cache
+def _exponential_values(runs: int) -> list[float]:
+    """Evenly spread values of an exponential distribution with mean 1."""
+    return [-log((part + 0.5) / runs) for part in range(runs)]

@@ -1,0 +1,116 @@
+"""The wait estimate itself: the simulated wait, corrected for the doctors that are expected to come or go."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil, exp
+
+from frontdesk.queues.estimate.model import DEFAULT_VISIT_SECONDS, NOBODY_ON_DUTY, DoctorPool, DutySpan
+from frontdesk.queues.estimate.simulation import QueueSimulation
+
+RECENT_SECONDS = 4 * 3600.0
+BISECTIONS = 30
+LEAST_SHARE = 0.5  # of the doctors on duty now: the correction at most doubles a wait
+
+
+def estimate_waits(
+    pool: DoctorPool, plan_ids: Collection[int], default_visit_seconds: float = DEFAULT_VISIT_SECONDS
+) -> dict[int, int]:
+    """By plan: whole seconds, rounded up; 0 if a doctor is free for the newcomer, -1 if none is on duty for the plan.
+
+    The doctors of a provider group serve all its plans, or some of them, in the order of arrival. So everyone who waits in
+    a sibling plan that shares doctors is served before the newcomer.
+
+    >>> from frontdesk.queues.estimate.model import Doctor
+    >>> estimate_waits(DoctorPool([Doctor(None, 1, ())], waiting=[], past=[]), [7], 900.0)
+    {7: 0}
+    """
+    simulation = QueueSimulation(pool, plan_ids, default_visit_seconds)
+    waits = simulation.waits(plan_ids)
+    doctors = sum(doctor.capacity > 0 for doctor in pool.doctors)
+    trend = staffing_trend(pool.duty) if doctors else None
+    if trend:
+        waits = {
+            plan_id: wait and trend.corrected(wait, doctors, simulation.mean_seconds(plan_id))
+            for plan_id, wait in waits.items()
+        }
+    return {plan_id: NOBODY_ON_DUTY if wait is None else ceil(wait) for plan_id, wait in waits.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class StaffingTrend:
+    """The number of doctors moves from what it is now to `usual`, two thirds of the way in `time_constant` seconds."""
+
+    usual: float
+    time_constant: float
+    arrivals_per_second: float
+
+    def corrected(self, wait_seconds: float, doctors: int, visit_seconds: float) -> float:
+        """The wait that `wait_seconds`, computed with `doctors` doctors all the time, becomes under this trend.
+
+        A doctor who comes on duty takes a patient at once: that is worth one visit's time more than the mere number says.
+        """
+        gap = (self.usual - doctors) * self.time_constant
+        low, high = 0.0, wait_seconds * max(1.0, doctors / self.usual)
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            work = middle * (self.usual + self.arrivals_per_second * visit_seconds)
+            work -= gap * (1 - exp(-middle / self.time_constant))
+            low, high = (middle, high) if work < wait_seconds * doctors else (low, middle)
+        return high
+
+
+def staffing_trend(spans: Iterable[DutySpan]) -> StaffingTrend | None:
+    """Where the number of doctors is heading, from recent arrivals and departures; None if no doctor has left recently.
+
+    The service knows no rosters. It expects the number to return to its recent average, as fast as doctors came and went.
+    """
+    recent = [
+        DutySpan(span.doctor, min(span.from_ago, RECENT_SECONDS), span.until_ago)
+        for span in spans
+        if span.until_ago < RECENT_SECONDS
+    ]
+    on_duty = sum(span.from_ago - span.until_ago for span in recent)
+    departures = sum(span.until_ago > 0 for span in recent)
+    by_start = sorted(recent, key=lambda span: -span.from_ago)
+    attended = _attended(by_start)
+    if not departures or attended <= 0 or on_duty <= 0:
+        return None
+    away, returns = _absences(by_start)
+    now = {span.doctor for span in recent if span.until_ago <= 0}
+    away_now = len({span.doctor for span in recent} - now)
+    return_rate, leaving_rate = returns / away if away > 0 else 0.0, departures / on_duty
+    # More doctors before than now: they may come back, or the day may be ending. Each possibility counts half.
+    balanced = return_rate * (away_now + len(now)) / (leaving_rate + return_rate)
+    expected = (on_duty / attended + balanced) / 2
+    return StaffingTrend(
+        usual=max(expected, LEAST_SHARE * len(now)),
+        time_constant=1 / (leaving_rate + return_rate),
+        arrivals_per_second=return_rate * away_now,
+    )
+
+
+def _attended(by_start: Sequence[DutySpan]) -> float:
+    """For how many seconds at least one doctor was on duty."""
+    total, covered_until = 0.0, float("inf")
+    for span in by_start:
+        start = min(span.from_ago, covered_until)
+        if start > span.until_ago:
+            total += start - span.until_ago
+            covered_until = span.until_ago
+    return total
+
+
+def _absences(by_start: Sequence[DutySpan]) -> tuple[float, int]:
+    """For how many seconds doctors who had left were away, added up, and how many of them returned."""
+    by_doctor: defaultdict[str, list[DutySpan]] = defaultdict(list)
+    for span in by_start:
+        by_doctor[span.doctor].append(span)
+    away, returns = 0.0, 0
+    for own in by_doctor.values():
+        for before, after in pairwise(own):
+            away += max(0.0, before.until_ago - after.from_ago)
+            returns += 1
+        away += own[-1].until_ago
+    return away, returns

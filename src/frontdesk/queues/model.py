@@ -1,0 +1,226 @@
+"""The nouns of the encounter queue. Doctors, patients and visits are opaque references; times are aware UTC datetimes."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import NamedTuple
+
+from frontdesk.errors import Fault
+from frontdesk.queues.estimate.model import DEFAULT_VISIT_SECONDS
+
+STALE_TTLS = 4  # while no newer snapshot can be had, an expired one is served for this many ttls more
+
+Reference = tuple[
+    str, int
+]  # a visit or a doctor, with the provider group: references are unique in a group only
+
+
+class EventType(StrEnum):
+    """The six events that a clinical system sends."""
+
+    DOCTOR_ON_DUTY = "doctor.on_duty"
+    DOCTOR_OFF_DUTY = "doctor.off_duty"
+    PATIENT_JOINED = "patient.joined"
+    PATIENT_LEFT = "patient.left"
+    VISIT_STARTED = "visit.started"
+    VISIT_ENDED = "visit.ended"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueEvent:
+    """One event. Without a `visit` it is about a doctor. `provider_group_id` None: that of the plan.
+
+    `plan_ids` None: the doctor serves all plans of the group; `capacity`: how many visits at a time.
+    """
+
+    id: str
+    type: EventType
+    at: datetime
+    provider_group_id: int | None = None
+    plan_id: int | None = None
+    doctor: str | None = None
+    visit: str | None = None
+    plan_ids: tuple[int, ...] | None = None
+    capacity: int | None = None
+
+    @property
+    def reference(self) -> Reference:
+        """What the event is about: its visit, or its doctor if there is none."""
+        return (self.visit if self.visit is not None else self.doctor) or "", self.provider_group_id or 0
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedEvent:
+    """An event as sent: the event or its faults, its `id` if it could be read, and the fields that were ignored."""
+
+    id: str | None
+    event: QueueEvent | None
+    faults: tuple[Fault, ...] = ()
+    ignored: tuple[str, ...] = ()
+
+
+class EventOutcome(StrEnum):
+    """What became of an event; a duplicate has an id that its provider group has already sent."""
+
+    STORED = "stored"
+    DUPLICATE = "duplicate"
+    REFUSED = "refused"
+
+
+class EventResult(NamedTuple):
+    """The outcome of one event; a refused one has faults."""
+
+    outcome: EventOutcome
+    faults: tuple[Fault, ...] = ()
+
+
+class EncounterState(StrEnum):
+    """Waiting for a doctor, with a doctor, seen, or left unseen (docs/states.md)."""
+
+    WAITING = "waiting"
+    IN_VISIT = "in_visit"
+    ENDED = "ended"
+    LEFT = "left"
+
+
+@dataclass(slots=True)
+class Encounter:
+    """One patient's way through the queue; a provider group's reference `visit` names it."""
+
+    plan_id: int
+    state: EncounterState
+    last_event_at: datetime
+    doctor: str | None = None
+    joined_at: datetime | None = None
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+
+    def waits_for(self, plan_id: int | None) -> bool:
+        return self.state is EncounterState.WAITING and self.plan_id == plan_id
+
+
+@dataclass(frozen=True, slots=True)
+class Duty:
+    """A doctor of a provider group. The latest `doctor.on_duty` sets the plans and the number of visits at a time."""
+
+    on_at: datetime | None = None
+    on_event: str | None = None
+    off_at: datetime | None = None
+    plan_ids: tuple[int, ...] | None = None
+    capacity: int = 1
+
+    @property
+    def on_duty(self) -> bool:
+        """At the same instant `on` wins: a shift begins when the one before it ends."""
+        return self.on_at is not None and (self.off_at is None or self.on_at >= self.off_at)
+
+
+class DoctorOnDuty(NamedTuple):
+    provider_group_id: int
+    doctor: str
+    since_at: datetime
+
+
+class WaitingPatient(NamedTuple):
+    plan_id: int
+    patient: str
+    joined_at: datetime
+
+
+class PatientInVisit(NamedTuple):
+    plan_id: int
+    visit: str
+    doctor: str
+    started_at: datetime
+
+
+class QueueRules(NamedTuple):
+    """Defaults: the length of a plan's first visits, and the age at which a visit without an end is ignored."""
+
+    default_visit_seconds: float = DEFAULT_VISIT_SECONDS
+    longest_visit_seconds: int = 4 * 3600
+
+
+class QueueInfo(NamedTuple):
+    """One plan's queue. `estimated_wait_seconds` is -1 exactly when no doctor is on duty."""
+
+    estimated_wait_seconds: int
+    queue_length: int
+    doctors_on_duty: bool
+
+
+class PlanQueue(NamedTuple):
+    """A plan's queue, the number of doctors on duty who serve it, and how many of those are with a patient."""
+
+    info: QueueInfo
+    doctors: int
+    in_visit: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSnapshot:
+    """The queues of all plans of an account at `taken_at`, to be renewed from `expires_at` on."""
+
+    queues: dict[int, QueueInfo]
+    ttl_seconds: int
+    taken_at: datetime
+    expires_at: datetime
+
+    def in_time(self, now: datetime) -> bool:
+        """False when it has expired, or when a clock that was set back makes it one of the future."""
+        return self.taken_at - timedelta(seconds=self.ttl_seconds) <= now < self.expires_at
+
+    def covers(self, plan_ids: Collection[int], now: datetime) -> bool:
+        """Whether it is in time and holds all the plans."""
+        return self.in_time(now) and all(plan_id in self.queues for plan_id in plan_ids)
+
+    def is_usable(self, now: datetime) -> bool:
+        """Whether it may be served while no newer one can be had."""
+        ttl = timedelta(seconds=self.ttl_seconds)
+        return self.taken_at - ttl <= now < self.expires_at + STALE_TTLS * ttl
+
+
+class WaitOutcome(NamedTuple):
+    """An estimate and the wait that followed, in seconds."""
+
+    plan_id: int
+    joined_at: datetime
+    estimate_seconds: int
+    wait_seconds: float
+
+
+class EstimateAccuracy(NamedTuple):
+    """The accuracy of a plan's estimates, in seconds; `bias_seconds` above 0: patients waited less than the estimate said."""
+
+    plan_id: int
+    matched: int
+    mean_wait_seconds: float
+    mean_error_seconds: float
+    bias_seconds: float
+    p90_error_seconds: float
+
+
+class RebuildReport(NamedTuple):
+    """How many encounters and doctors have events, and how many rows were wrong and are corrected."""
+
+    encounters: int
+    doctors: int
+    corrected: int
+
+
+@dataclass(frozen=True, slots=True)
+class PruneReport:
+    """How many rows were deleted; false if none."""
+
+    events: int = 0
+    encounters: int = 0
+    estimates: int = 0
+
+    def __bool__(self) -> bool:
+        return self != PruneReport()
+
+    def __add__(self, more: "PruneReport") -> "PruneReport":
+        return PruneReport(
+            self.events + more.events, self.encounters + more.encounters, self.estimates + more.estimates
+        )

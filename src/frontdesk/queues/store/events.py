@@ -1,0 +1,217 @@
+"""The SQL of queue events and of the encounters and duties that follow from them."""
+
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import fields
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, NamedTuple, TypeVar
+
+from sqlalchemy import Table, select
+
+from frontdesk.clock import stored_time
+from frontdesk.db import Tx
+from frontdesk.db.sets import Row, find_set, insert_set, next_ids, one_round_trip, update_set
+from frontdesk.errors import NotFound
+from frontdesk.plans.tables import plans, provider_groups
+from frontdesk.queues.model import (
+    DoctorOnDuty,
+    Duty,
+    Encounter,
+    EncounterState,
+    EventType,
+    PatientInVisit,
+    QueueEvent,
+    Reference,
+    WaitingPatient,
+)
+from frontdesk.queues.tables import duties, encounters, queue_events
+
+Record = TypeVar("Record", QueueEvent, Encounter, Duty)
+
+EVENT_COLUMNS = tuple(column.name for column in queue_events.columns if column.name != "received_at")
+DUTY_COLUMNS = ("id", "provider_group_id", "doctor", *(field.name for field in fields(Duty)))
+
+
+class KnownReferences(NamedTuple):
+    """What the database holds about the references of a batch."""
+
+    event_ids: set[Reference]
+    events: list[QueueEvent]
+    encounter_ids: dict[Reference, int]
+    duties: dict[Reference, tuple[int, Duty]]  # with its row's id
+
+
+def group_of_plan(tx: Tx, plan_id: int) -> int:
+    """The plan's provider group. Raises NotFound."""
+    group_id = tx.execute(select(plans.c.provider_group_id).where(plans.c.id == plan_id)).scalar()
+    if group_id is None:
+        raise NotFound("There is no such plan.")
+    return int(group_id)
+
+
+def groups_of_plans(tx: Tx, plan_ids: Collection[int]) -> dict[int, int]:
+    """The provider group of each of the plans that exist."""
+    found = find_set(tx, plans, "id", plan_ids, columns=("id", "provider_group_id"))
+    return {row["id"]: row["provider_group_id"] for row in found.rows}
+
+
+def lock_groups(tx: Tx, group_ids: Collection[int] | None) -> set[int]:
+    """Lock those of the provider groups that exist (None: all) until the transaction ends, and return their ids.
+
+    Batches of one group follow each other, so each sees every event that was stored before it.
+    """
+    query = select(provider_groups.c.id).order_by(provider_groups.c.id).with_for_update(key_share=True)
+    if group_ids is not None:
+        query = query.where(provider_groups.c.id.in_(sorted(group_ids)))
+    return set(tx.execute(query).scalars())
+
+
+def find_known(tx: Tx, events: Iterable[QueueEvent]) -> KnownReferences:
+    """What is stored under the ids, visits and doctors of the events, in one round trip."""
+    ids = {event.id for event in events}
+    visits = {event.visit for event in events if event.visit is not None}
+    doctors = {event.doctor for event in events if event.visit is None and event.doctor is not None}
+    with one_round_trip(tx):
+        same_id = find_set(tx, queue_events, "event_id", ids, columns=("event_id", "provider_group_id"))
+        same_visit = find_set(tx, queue_events, "visit", visits, columns=EVENT_COLUMNS)
+        rows = find_set(tx, encounters, "visit", visits, columns=("id", "visit", "provider_group_id"))
+        duty_rows = find_set(tx, duties, "doctor", doctors, columns=DUTY_COLUMNS)
+    return KnownReferences(
+        {(row["event_id"], row["provider_group_id"]) for row in same_id.rows},
+        list(map(event_of_row, same_visit.rows)),
+        {(row["visit"], row["provider_group_id"]): row["id"] for row in rows.rows},
+        {
+            (row["doctor"], row["provider_group_id"]): (row["id"], record_of_row(Duty, row))
+            for row in duty_rows.rows
+        },
+    )
+
+
+def save(
+    tx: Tx,
+    *,
+    events: Sequence[QueueEvent] = (),
+    received_at: datetime | None = None,
+    encounter_rows: Sequence[Row] = (),
+    duty_rows: Sequence[Row] = (),
+) -> None:
+    """Insert the events, insert the encounters and duties without an `id`, and update those with one."""
+    divided = [(table, *_divided(tx, table, rows)) for table, rows in _tables(encounter_rows, duty_rows)]
+    with one_round_trip(tx):
+        insert_set(tx, queue_events, [_event_row(event, received_at) for event in events])
+        for table, new, changed in divided:
+            insert_set(tx, table, new)
+            update_set(tx, table, changed)
+
+
+def _tables(encounter_rows: Sequence[Row], duty_rows: Sequence[Row]) -> list[tuple[Table, Sequence[Row]]]:
+    return [(encounters, encounter_rows), (duties, duty_rows)]
+
+
+def _divided(tx: Tx, table: Table, rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    """The new rows with ids of their own, and the known rows."""
+    new = [row for row in rows if row["id"] is None]
+    ids = next_ids(tx, table, len(new)) if new else ()
+    numbered: list[Row] = [{**row, "id": id_} for row, id_ in zip(new, ids, strict=True)]
+    return numbered, [row for row in rows if row["id"] is not None]
+
+
+def find_encounter(tx: Tx, provider_group_id: int, visit: str) -> Encounter | None:
+    own = (encounters.c.visit == visit) & (encounters.c.provider_group_id == provider_group_id)
+    row = tx.execute(select(encounters).where(own)).mappings().first()
+    return None if row is None else record_of_row(Encounter, dict(row))
+
+
+def find_duty(tx: Tx, provider_group_id: int, doctor: str) -> Duty | None:
+    own = (duties.c.doctor == doctor) & (duties.c.provider_group_id == provider_group_id)
+    row = tx.execute(select(duties).where(own)).mappings().first()
+    return None if row is None else record_of_row(Duty, dict(row))
+
+
+def list_on_duty(tx: Tx) -> list[DoctorOnDuty]:
+    """The doctors on duty, by provider group and start."""
+    columns = duties.c
+    query = select(columns.provider_group_id, columns.doctor, columns.on_at).where(columns.on_duty)
+    query = query.order_by(columns.provider_group_id, columns.on_at, columns.doctor)
+    return [DoctorOnDuty(*row) for row in tx.execute(query)]
+
+
+def list_waiting(tx: Tx) -> list[WaitingPatient]:
+    """The waiting patients, by plan in order of arrival."""
+    columns = encounters.c
+    query = select(columns.plan_id, columns.visit, columns.joined_at)
+    query = query.where(columns.state == EncounterState.WAITING.value)
+    query = query.order_by(columns.plan_id, columns.joined_at, columns.visit)
+    return [WaitingPatient(*row) for row in tx.execute(query)]
+
+
+def list_in_visit(tx: Tx) -> list[PatientInVisit]:
+    """The patients that are with a doctor, by start of the visit."""
+    columns = encounters.c
+    query = select(columns.plan_id, columns.visit, columns.doctor, columns.started_at)
+    query = query.where(columns.state == EncounterState.IN_VISIT.value)
+    return [PatientInVisit(*row) for row in tx.execute(query.order_by(columns.started_at, columns.visit))]
+
+
+def encounter_row(reference: Reference, encounter: Encounter, id_: int | None) -> dict[str, Any]:
+    """The row of `save`; `id_` None: a new one."""
+    return {"id": id_, "visit": reference[0], "provider_group_id": reference[1], **_stored_fields(encounter)}
+
+
+def duty_row(reference: Reference, duty: Duty, id_: int | None) -> dict[str, Any]:
+    """The row of `save`; `id_` None: a new one."""
+    own = {"id": id_, "doctor": reference[0], "provider_group_id": reference[1], "on_duty": duty.on_duty}
+    return own | _stored_fields(duty)
+
+
+def _event_row(event: QueueEvent, received_at: datetime | None) -> dict[str, Any]:
+    row = _stored_fields(event)
+    row["event_id"] = row.pop("id")
+    row["received_at"] = _stored(received_at)
+    return row
+
+
+def _stored_fields(record: QueueEvent | Encounter | Duty) -> dict[str, Any]:
+    return {name: _stored(getattr(record, name)) for name in _NAMES[type(record)]}
+
+
+_NAMES = {kind: tuple(field.name for field in fields(kind)) for kind in (QueueEvent, Encounter, Duty)}
+
+
+def _stored(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return stored_time(value)
+    if isinstance(value, StrEnum):
+        return value.value
+    return list(value) if isinstance(value, tuple) else value
+
+
+def event_of_row(row: Mapping[str, Any]) -> QueueEvent:
+    """The event of a row with EVENT_COLUMNS."""
+    return record_of_row(QueueEvent, {**row, "id": row["event_id"]})
+
+
+def record_of_row(kind: type[Record], row: Mapping[str, Any]) -> Record:
+    """The record of a stored row. A set read gives times and JSON as text on SQLite and inside a shared round trip."""
+    return kind(**{name: _parsed(name, row[name]) for name in _NAMES[kind]})
+
+
+def _parsed(name: str, value: Any) -> Any:
+    parser = _PARSERS.get(name)
+    return parser(value) if parser is not None and value is not None else value
+
+
+def _time(value: Any) -> Any:
+    return datetime.fromisoformat(value) if isinstance(value, str) else value
+
+
+def _ids(value: Any) -> tuple[int, ...]:
+    return tuple(json.loads(value) if isinstance(value, str) else value)
+
+
+_PARSERS: dict[str, Callable[[Any], Any]] = {
+    "type": EventType,
+    "state": EncounterState,
+    "plan_ids": _ids,
+} | dict.fromkeys(("at", "last_event_at", "joined_at", "started_at", "ended_at", "on_at", "off_at"), _time)

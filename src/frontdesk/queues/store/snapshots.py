@@ -1,0 +1,82 @@
+"""The SQL of the shared snapshots, and of the log of estimates and the waits that followed them."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import insert, select, update
+
+from frontdesk.db import Tx
+from frontdesk.plans.tables import plans
+from frontdesk.queues.model import QueueInfo, QueueSnapshot, WaitOutcome
+from frontdesk.queues.tables import encounters, estimate_log, queue_snapshots
+
+MAX_OUTCOMES = 20_000
+
+
+def plan_ids_of(tx: Tx, account_id: int) -> list[int]:
+    return list(tx.execute(select(plans.c.id).where(plans.c.account_id == account_id)).scalars())
+
+
+def find_snapshot(tx: Tx, account_id: int, *, lock: bool = False) -> QueueSnapshot | None:
+    """The snapshot that all processes share."""
+    query = select(queue_snapshots).where(queue_snapshots.c.account_id == account_id)
+    row = tx.execute(query.with_for_update() if lock else query).first()
+    if row is None:
+        return None
+    queues = {int(id_): QueueInfo(*values) for id_, values in row.queues.items()}
+    ttl_seconds = round((row.expires_at - row.taken_at).total_seconds())
+    return QueueSnapshot(queues, ttl_seconds, row.taken_at, row.expires_at)
+
+
+def save_snapshot(tx: Tx, account_id: int, snapshot: QueueSnapshot) -> None:
+    values = {
+        "taken_at": snapshot.taken_at,
+        "expires_at": snapshot.expires_at,
+        "queues": {str(id_): list(queue) for id_, queue in snapshot.queues.items()},
+    }
+    own = queue_snapshots.c.account_id == account_id
+    if tx.execute(update(queue_snapshots).where(own).values(**values)).rowcount == 0:
+        tx.execute(insert(queue_snapshots).values(account_id=account_id, **values))
+
+
+def log_estimates(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Add rows of `estimate_log`."""
+    if rows:
+        tx.execute(insert(estimate_log), list(rows))
+
+
+def list_outcomes(tx: Tx, since: datetime) -> list[WaitOutcome]:
+    """Each estimate since then, beside the wait of the first patient who joined under it and was seen; by time of joining.
+
+    At most the latest MAX_OUTCOMES waits are looked at.
+    """
+    columns, log = encounters.c, estimate_log.c
+    in_force = estimate_log.alias("shown").c
+    latest = (
+        select(in_force.id)
+        .where(in_force.plan_id == columns.plan_id, in_force.taken_at <= columns.joined_at)
+        .order_by(in_force.taken_at.desc())
+        .limit(1)
+        .correlate(encounters)
+        .scalar_subquery()
+    )
+    of_plans = plans.join(encounters, columns.plan_id == plans.c.id).join(estimate_log, log.id == latest)
+    query = (
+        select(columns.plan_id, columns.joined_at, columns.started_at, log.id, log.estimate_seconds)
+        .select_from(of_plans)
+        .where(
+            columns.joined_at >= since,
+            columns.started_at.is_not(None),
+            log.expires_at > columns.joined_at,
+        )
+        .order_by(columns.joined_at.desc(), columns.visit)
+        .limit(MAX_OUTCOMES)
+    )
+    first = {row.id: row for row in tx.execute(query)}  # the earliest comes last
+    return [
+        WaitOutcome(
+            row.plan_id, row.joined_at, row.estimate_seconds, (row.started_at - row.joined_at).total_seconds()
+        )
+        for row in reversed(first.values())
+    ]
