@@ -25,9 +25,9 @@ from frontdesk.clock import system_clock
 from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import open_database
 from frontdesk.db.migrate import upgrade
-from frontdesk.files import Asked, NewFile, Turn, Upload, begin_file, get_file, run_next
+from frontdesk.files import RunOptions, Upload, begin_file, get_file, run_next
 from frontdesk.files.content import PART_BYTES
-from frontdesk.files.rows import Format
+from frontdesk.files.model import Format, NewFile, Requester
 from frontdesk.sandbox.sample_files import write_sample
 from frontdesk.sandbox.sample_members import sample_members
 from tests.factories import make_customer
@@ -128,7 +128,7 @@ def _in_a_child(url: str, plan: int, path: Path, chunk: int | None) -> dict[str,
 def _load(url: str, plan: str, path: str, chunk: int | None) -> dict[str, Any]:
     """What `frontdesk file load` does, timed from the first byte to the last commit."""
     db = open_database(url)
-    asked = Asked("bench", "bench", system_clock())
+    asked = Requester("bench", "bench", system_clock())
     checked: list[float] = []
 
     def watch(step: str, _done: int, _total: int | None) -> None:
@@ -146,7 +146,7 @@ def _load(url: str, plan: str, path: str, chunk: int | None) -> dict[str, Any]:
             upload.store()
     upload.finish(asked)
     taken = time.perf_counter()
-    run_next(db, system_clock, Turn(Uniqueness.SERVICE, watch=watch, chunk_rows=chunk), only=file.id)
+    run_next(db, system_clock, RunOptions(Uniqueness.SERVICE, watch=watch, chunk_rows=chunk), only=file.id)
     seconds = time.perf_counter() - started
     file = db.ask(lambda tx: get_file(tx, file.id, account_id=None))
     if file.state != "done":

@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from frontdesk.files.model import Format
 from frontdesk.files.readers import open_file
-from frontdesk.files.rows import Format
 from frontdesk.sandbox.sample_files import write_sample
 from frontdesk.sandbox.sample_members import sample_members
 

@@ -8,7 +8,7 @@ from frontdesk.access.model import Scope
 from frontdesk.audit import list_entries
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database
-from frontdesk.files import Turn, run_next, set_mapping
+from frontdesk.files import RunOptions, run_next, set_mapping
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer
 from tests.files.loading import csv_of, lines_of, row
@@ -23,7 +23,7 @@ def upload(api: Api, customer: Customer, content: Any, query: str = "", kind: st
 
 
 def work(db: Database, clock: SetClock) -> bool:
-    return run_next(db, clock, Turn(Uniqueness.SERVICE))
+    return run_next(db, clock, RunOptions(Uniqueness.SERVICE))
 
 
 def test_an_uploaded_file_waits_is_loaded_and_reported(

@@ -15,9 +15,9 @@ import schemathesis
 import frontdesk
 from frontdesk.access.model import Scope
 from frontdesk.api.openapi import openapi_document
-from frontdesk.api.openapi_files import FILE_PROBLEMS, REPORT_CODES
 from frontdesk.api.routes import ENDPOINTS
 from frontdesk.eligibility.model import FAULT_CODES, WARNINGS
+from frontdesk.files.codes import FILE_PROBLEMS, REPORT_CODES
 from frontdesk.invitations.model import NotInvitedReason
 from frontdesk.web.problems import PROBLEMS
 from tests.conftest import Api

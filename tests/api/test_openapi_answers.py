@@ -14,7 +14,7 @@ from frontdesk.access.model import Scope
 from frontdesk.api.openapi_examples import DETAILS, INVALID, MEMBER, MEMBER_CHANGE, PLAN_PATCH
 from frontdesk.api.openapi_file_examples import CSV, MEMBERS_MISSING, UNREADABLE, uploads
 from frontdesk.db import Database
-from frontdesk.files import EligibilityFile, Format
+from frontdesk.files.model import EligibilityFile, Format
 from tests.api.test_openapi import BASE_URL, DOCUMENT, operations, schema_validator
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer

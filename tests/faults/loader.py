@@ -8,7 +8,7 @@ from frontdesk.clock import system_clock
 from frontdesk.config import Uniqueness
 from frontdesk.db import open_database
 from frontdesk.errors import Unavailable
-from frontdesk.files import Turn, run_next
+from frontdesk.files import RunOptions, run_next
 
 LEASE_SECONDS = 0.2
 CHUNK_ROWS = 50
@@ -26,7 +26,7 @@ def start_loader(url: str) -> BaseProcess:
 
 def work_forever(url: str) -> None:
     db = open_database(url)
-    turn = Turn(Uniqueness.SERVICE, chunk_rows=CHUNK_ROWS)
+    turn = RunOptions(Uniqueness.SERVICE, chunk_rows=CHUNK_ROWS)
     while True:
         try:
             worked = run_next(db, system_clock, turn, lease_seconds=LEASE_SECONDS)

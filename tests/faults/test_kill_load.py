@@ -12,7 +12,7 @@ from frontdesk.config import read_config
 from frontdesk.db import Database, open_database
 from frontdesk.db.migrate import upgrade
 from frontdesk.errors import Unavailable
-from frontdesk.files import EligibilityFile
+from frontdesk.files.model import EligibilityFile
 from tests.factories import make_customer
 from tests.faults.callers import LONG
 from tests.faults.loader import start_loader

@@ -13,11 +13,7 @@ from frontdesk.clock import Clock
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database
 from frontdesk.files import (
-    Asked,
-    EligibilityFile,
-    FileMode,
-    NewFile,
-    Turn,
+    RunOptions,
     Upload,
     begin_file,
     forget_unfinished,
@@ -26,9 +22,10 @@ from frontdesk.files import (
     run_next,
     undo_file,
 )
+from frontdesk.files.model import EligibilityFile, FileMode, NewFile, Requester
 from tests.factories import Customer
 
-TURN = Turn(Uniqueness.SERVICE)
+TURN = RunOptions(Uniqueness.SERVICE)
 COLUMNS = (
     "external_id",
     "member_id",
@@ -143,5 +140,5 @@ class Desk:
         with self.db.read() as tx:
             return int(tx.execute(select(func.count()).select_from(text(table))).scalar_one())
 
-    def asked(self) -> Asked:
-        return Asked("client-1", "request-1", self.clock())
+    def asked(self) -> Requester:
+        return Requester("client-1", "request-1", self.clock())

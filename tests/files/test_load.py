@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from frontdesk.db import Database
-from frontdesk.files import FileState, summary
+from frontdesk.files import summary
+from frontdesk.files.model import FileState
 from tests.conftest import SetClock
 from tests.factories import make_customer
 from tests.files.loading import Desk, csv_of, lines_of, row

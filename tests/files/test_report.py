@@ -3,7 +3,7 @@
 import csv
 import io
 
-from frontdesk.files.outcomes import RowOutcome
+from frontdesk.files.model import RowOutcome
 from frontdesk.files.report import lines_of, report_csv
 from tests.files.loading import Desk, csv_of, row
 

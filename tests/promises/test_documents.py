@@ -9,7 +9,7 @@ import pytest
 
 from frontdesk.config import SETTINGS
 from frontdesk.eligibility.model import Outcome
-from frontdesk.files import FileState
+from frontdesk.files.model import FileState
 from frontdesk.invitations.model import TRANSITIONS, Delivery, InvitationState
 from tests.conftest import Api
 

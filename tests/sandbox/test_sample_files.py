@@ -10,8 +10,8 @@ from itertools import islice
 import pytest
 
 from frontdesk.eligibility import parse_member
+from frontdesk.files.model import Format
 from frontdesk.files.readers import open_file
-from frontdesk.files.rows import Format
 from frontdesk.sandbox.sample_files import MEMBERS_OF_A_TRANSACTION, write_sample
 from frontdesk.sandbox.sample_members import COLUMNS, sample_members
 from tests.files.readers.reading import Pieces, rows_of_stream

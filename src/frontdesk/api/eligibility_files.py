@@ -12,13 +12,7 @@ from frontdesk.app import App
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid
 from frontdesk.files import (
-    Asked,
-    EligibilityFile,
-    FileMode,
-    Format,
-    NewFile,
     Upload,
-    WrongState,
     approve_file,
     begin_file,
     cancel_file,
@@ -28,6 +22,7 @@ from frontdesk.files import (
     report_json_lines,
     undo_file,
 )
+from frontdesk.files.model import EligibilityFile, FileMode, Format, NewFile, Requester, WrongState
 from frontdesk.web.request import Request
 from frontdesk.web.response import HttpError, Response
 
@@ -107,7 +102,7 @@ class _Deed(Protocol):
     """What can be decided about a file; the file as it is then, or the new one."""
 
     def __call__(
-        self, tx: Tx, file_id: int, asked: Asked, *, account_id: int | None, plan_id: int | None
+        self, tx: Tx, file_id: int, asked: Requester, *, account_id: int | None, plan_id: int | None
     ) -> EligibilityFile: ...
 
 
@@ -163,13 +158,13 @@ def _choice(
     return None
 
 
-def _begin(app: App, new: NewFile, asked: Asked) -> EligibilityFile:
+def _begin(app: App, new: NewFile, asked: Requester) -> EligibilityFile:
     with app.db.write() as tx:
         return begin_file(tx, new, asked)
 
 
-def _asked(app: App, request: Request) -> Asked:
-    return Asked(request.caller.client_id, request.request_id, app.clock())
+def _asked(app: App, request: Request) -> Requester:
+    return Requester(request.caller.client_id, request.request_id, app.clock())
 
 
 def _path_ids(request: Request) -> tuple[int, int]:

@@ -7,36 +7,13 @@ from frontdesk.api import openapi_file_examples as examples
 from frontdesk.api.openapi_headers import HEADERS, OF_LIMITED_CLIENTS, header_refs
 from frontdesk.api.openapi_operations import Operation
 from frontdesk.api.openapi_schemas import ref
-from frontdesk.files import FileMode, FileState, Format
-from frontdesk.files.jobs import FileStep
+from frontdesk.files.codes import FILE_PROBLEMS, REPORT_CODES
+from frontdesk.files.model import COUNTS, FileMode, FileState, FileStep, Format
 from frontdesk.files.report import COLUMNS
-from frontdesk.files.rows import FILE_FAULTS, ROW_FAULTS
-from frontdesk.files.shown import ORDER
 
 Json = dict[str, Any]
 
 FILES = "/v2/plans/{plan_id}/eligibility-files"
-
-# What ends or holds a file besides `files.rows.FILE_FAULTS`.
-FILE_PROBLEMS = FILE_FAULTS | {
-    "brake": "Too many members would be ended, or rows that name nobody may be theirs; a person has to approve it.",
-    "bad_mapping": "The account's mapping can't be used.",
-    "internal": "A fault of the service; what was applied stands, and the report lists it.",
-}
-
-# The codes of a report besides those of a POST: of refused rows, of warnings, of members that the file does not name.
-REPORT_CODES = {
-    **ROW_FAULTS,
-    "unknown_plan": "The plan that the row names is not in the mapping, or not one of the account.",
-    "repeated_differently": "The same external_id stands in the file with other values.",
-    "not_now": "Others keep writing the same record; hand the row in again.",
-    "not_stored": "A fault of the service; hand the row in again.",
-    "differs": "Only compared: the stored record has another value.",
-    "ended_by_absence": "A full file does not name the member.",
-    "ends_on_first_day": "Its access was to begin after the file's date, and ends on the day it begins.",
-    "still_ended": "The row names a member whose access has ended, and has no `expiry_date`: it stays so.",
-    "changed_since": "An undo left the record as it is: it was changed again after the file.",
-}
 
 _TEXT: Json = {"type": "string"}
 _COUNT: Json = {"type": "integer", "minimum": 0}
@@ -211,7 +188,7 @@ def _counts() -> Json:
     return {
         "type": "object",
         "description": "Rows by outcome, where there are any. `warned` counts rows among the others.",
-        "properties": dict.fromkeys(ORDER, _COUNT),
+        "properties": dict.fromkeys(COUNTS, _COUNT),
         "additionalProperties": False,
     }
 

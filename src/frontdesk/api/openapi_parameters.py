@@ -7,7 +7,7 @@ with every request that a reader tries.
 from typing import Any
 
 from frontdesk.api.plans import LARGEST_ID, LARGEST_PAGE
-from frontdesk.files import Format
+from frontdesk.files.model import Format
 
 Schema = dict[str, Any]
 

@@ -7,10 +7,10 @@ from html import escape
 from importlib.resources import files
 
 from frontdesk.api.openapi import openapi_document
-from frontdesk.api.openapi_files import FILE_PROBLEMS, REPORT_CODES
 from frontdesk.app import App
 from frontdesk.eligibility.model import FAULT_CODES, WARNINGS
 from frontdesk.errors import NotFound
+from frontdesk.files.codes import FILE_PROBLEMS, REPORT_CODES
 from frontdesk.invitations.model import NotInvitedReason
 from frontdesk.web.endpoint import Endpoint
 from frontdesk.web.problems import PROBLEMS

@@ -22,12 +22,6 @@ from frontdesk.cli.output import FAILED, MISUSED, fail, print_json, say, setting
 from frontdesk.db import Database, Tx
 from frontdesk.errors import FrontdeskError, Invalid
 from frontdesk.files import (
-    Asked,
-    EligibilityFile,
-    FileMode,
-    FileState,
-    Format,
-    NewFile,
     Upload,
     approve_file,
     begin_file,
@@ -44,6 +38,7 @@ from frontdesk.files import (
 )
 from frontdesk.files.content import PART_BYTES
 from frontdesk.files.mapping import parse_mapping
+from frontdesk.files.model import EligibilityFile, FileMode, FileState, Format, NewFile, Requester
 from frontdesk.plans import get_plan
 
 SOME_REFUSED, IS_HELD = 3, 4
@@ -261,7 +256,7 @@ def _finish(db: Database, file_id: int, *, as_json: bool) -> None:
     """Work on the file to its end, tell what came of it, and end with the status of that."""
     file = work_on(db, settings(), file_id)
     _tell(file, as_json=as_json)
-    if file.is_braked:
+    if file.needs_approval:
         raise typer.Exit(IS_HELD)
     if file.state != FileState.DONE:
         raise typer.Exit(FAILED)
@@ -284,7 +279,7 @@ def _take_in(db: Database, file: EligibilityFile, path: Path) -> None:
         while piece := stream.read(PART_BYTES):
             upload.take(piece)
             upload.store()
-    upload.finish(Asked(file.client, file.request_id, file.created_at))
+    upload.finish(Requester(file.client, file.request_id, file.created_at))
 
 
 def _read_mapping(path: Path) -> dict[str, Any]:
@@ -302,8 +297,8 @@ def _read_mapping(path: Path) -> dict[str, Any]:
     return body
 
 
-def _asked(deed: CommandContext) -> Asked:
-    return Asked(deed.actor, deed.request_id, deed.now)
+def _asked(deed: CommandContext) -> Requester:
+    return Requester(deed.actor, deed.request_id, deed.now)
 
 
 @contextmanager

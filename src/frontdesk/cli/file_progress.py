@@ -23,7 +23,8 @@ from frontdesk.clock import system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database
 from frontdesk.errors import FrontdeskError, Unavailable
-from frontdesk.files import EligibilityFile, FileState, Turn, get_file, run_next
+from frontdesk.files import RunOptions, get_file, run_next
+from frontdesk.files.model import EligibilityFile, FileState
 
 POLL_SECONDS = 0.5
 PATIENCE_SECONDS = 60
@@ -46,7 +47,7 @@ def work_on(db: Database, config: Config, file_id: int) -> EligibilityFile:
         def watch(step: str, done: int, total: int | None) -> None:
             bar.update(task, description=_WORDS[step], completed=done, total=total)
 
-        turn = Turn(config.uniqueness, stopping.is_set, watch)
+        turn = RunOptions(config.uniqueness, stopping.is_set, watch)
         patient_until = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:

@@ -1,12 +1,7 @@
-"""Eligibility files: checked, loaded by the chunk through `enrol`, reported row by row, and undone."""
+"""Eligibility files: checked, loaded by the chunk through `enrol`, reported row by row, and undone. Types: files.model."""
 
 from frontdesk.files.content import Upload, forget_unfinished
 from frontdesk.files.jobs import (
-    Asked,
-    EligibilityFile,
-    FileState,
-    NewFile,
-    WrongState,
     approve_file,
     begin_file,
     cancel_file,
@@ -16,22 +11,14 @@ from frontdesk.files.jobs import (
     set_mapping,
     undo_file,
 )
-from frontdesk.files.load import Turn
+from frontdesk.files.load import RunOptions
 from frontdesk.files.report import report_csv, report_json_lines
-from frontdesk.files.rows import FileMode, Format
-from frontdesk.files.shown import file_body, summary
-from frontdesk.files.work import run_next
+from frontdesk.files.run import run_next
+from frontdesk.files.serialize import file_body, summary
 
 __all__ = [
-    "Asked",
-    "EligibilityFile",
-    "FileMode",
-    "FileState",
-    "Format",
-    "NewFile",
-    "Turn",
+    "RunOptions",
     "Upload",
-    "WrongState",
     "approve_file",
     "begin_file",
     "cancel_file",

@@ -9,42 +9,41 @@ from frontdesk.db import Database
 from frontdesk.eligibility import read_external_id
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.content import open_content
-from frontdesk.files.jobs import EligibilityFile
-from frontdesk.files.mapping import NO_MAPPING, parse_mapping
+from frontdesk.files.mapping import parse_mapping
+from frontdesk.files.model import NO_MAPPING, EligibilityFile, FileHeader, FileMode, Row
 from frontdesk.files.readers import open_file
-from frontdesk.files.repeats import Repeats
-from frontdesk.files.rows import FileMode, Format, Head, Row
+from frontdesk.files.repeats import IdentifierIndex
 
 BREATH_ROWS = 10_000  # how many rows may pass between two looks at the lease and at the wish to stop
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckResult:
     """What the first reading found. `mode` is what the file says of itself, else what was asked for; `unnamed` counts the
     rows whose identifier can't be read."""
 
-    head: Head
+    head: FileHeader
     rows: int
     mode: FileMode
     file_date: str
-    repeats: Repeats
+    repeats: IdentifierIndex
     unnamed: int
 
 
-def open_rows(db: Database, file: EligibilityFile) -> tuple[Head, Iterator[Row]]:
+def open_rows(db: Database, file: EligibilityFile) -> tuple[FileHeader, Iterator[Row]]:
     """The file from its beginning, read as it was asked for. Raises Unreadable, here or from the rows."""
     return open_file(
         open_content(db, file.id),
-        format=None if file.format is None else Format(file.format),
+        format=file.format,
         encoding=file.encoding or "utf-8",
         mapping=NO_MAPPING if file.mapping is None else parse_mapping(file.mapping),
     )
 
 
-def check(claim: FileClaim, breathe: Callable[[int], None]) -> Checked:
+def check(claim: FileClaim, breathe: Callable[[int], None]) -> CheckResult:
     """Read the whole file once. `breathe(rows)` is called now and then. Raises Unreadable."""
     head, rows = open_rows(claim.db, claim.file)
-    repeats = Repeats()
+    repeats = IdentifierIndex()
     count = unnamed = 0
     for row in rows:
         count += 1
@@ -55,10 +54,10 @@ def check(claim: FileClaim, breathe: Callable[[int], None]) -> Checked:
             unnamed += 1
         else:
             repeats.add(key, _hash_of(row))
-    mode = head.purpose or FileMode(claim.file.mode)
+    mode = head.mode or claim.file.mode
     repeats.settle(keep_keys=mode is FileMode.FULL)
     day = head.file_date or claim.file.created_at.date().isoformat()
-    return Checked(head, count, mode, day, repeats, unnamed)
+    return CheckResult(head, count, mode, day, repeats, unnamed)
 
 
 def _hash_of(row: Row) -> int:
@@ -67,4 +66,4 @@ def _hash_of(row: Row) -> int:
         values = hash(frozenset(row.values.items()))
     except TypeError:  # metadata is an object
         values = hash(repr(sorted(row.values.items())))
-    return hash((values, row.intent, row.plan, row.faults != ()))
+    return hash((values, row.action, row.plan, row.faults != ()))

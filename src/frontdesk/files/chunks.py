@@ -6,7 +6,6 @@ complete. What is written is `enrol`'s business.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from frontdesk.db import Tx
 from frontdesk.db.races import write_in_one
@@ -15,36 +14,11 @@ from frontdesk.eligibility.model import Action, Enrolled, Outcome, Submission
 from frontdesk.errors import Fault, FrontdeskError, Invalid, Unavailable
 from frontdesk.files import outcomes, store
 from frontdesk.files.claims import FileClaim
-from frontdesk.files.lanes import OutOfTurn, Place
-from frontdesk.files.outcomes import REFUSED, RowOutcome
+from frontdesk.files.codes import NOT_NOW, NOT_STORED, WARNED_FIELDS
+from frontdesk.files.model import REFUSED, ChunkRow, RowOutcome
+from frontdesk.files.pipeline import CommitTurn, OutOfTurn
 
 Write = Callable[[Tx, Sequence[Submission]], Sequence[Enrolled | FrontdeskError]]
-
-NOT_NOW = Fault("external_id", "not_now", "could not be stored: others keep writing the same record")
-NOT_STORED = Fault("external_id", "not_stored", "could not be stored: a fault of the service")
-
-# The field that each warning is about.
-WARNED_FIELDS = {
-    "dob_not_midnight": "dob",
-    "dob_shifted_one_day": "dob",
-    "identity_changed": "external_id",
-    "state_not_recognised": "state",
-    "relationship_code_hipaa_unknown": "relationship_code_hipaa",
-    "email_dropped": "email",
-    "still_ended": "expiry_date",
-    "ends_on_first_day": "expiry_date",
-}
-
-
-@dataclass(slots=True)
-class ChunkRow:
-    """A row on its way: what is to be submitted, or the faults for which it is refused beforehand."""
-
-    place: int | None
-    external_id: str | None
-    submission: Submission | None
-    faults: Sequence[Fault] = ()
-    warnings: Sequence[str] = ()
 
 
 def keys_of(lines: Sequence[ChunkRow]) -> set[str]:
@@ -54,13 +28,13 @@ def keys_of(lines: Sequence[ChunkRow]) -> set[str]:
 
 
 def write_chunk(
-    claim: FileClaim, lines: Sequence[ChunkRow], write: Write, *, rows: int, place: Place | None = None
+    claim: FileClaim, lines: Sequence[ChunkRow], write: Write, *, rows: int, place: CommitTurn | None = None
 ) -> None:
     """Write the lines, their outcomes and the position, `rows` further on, and commit when it is the chunk's turn.
 
     Raises LostClaim, Unavailable; then nothing is written.
     """
-    place = place or Place()
+    place = place or CommitTurn()
     submissions = [line.submission for line in lines if line.submission is not None]
 
     def finish(tx: Tx, results: Sequence[Enrolled | Exception]) -> None:

@@ -16,7 +16,7 @@ from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
 from frontdesk.errors import Unavailable
 from frontdesk.files import store
-from frontdesk.files.jobs import EligibilityFile
+from frontdesk.files.model import EligibilityFile, FileState
 
 LEASE_SECONDS = 15
 RENEW_SECONDS = 5  # so that one renewal may fail
@@ -52,10 +52,10 @@ class FileClaim:
 
     def refresh(self) -> None:
         """Raises LostClaim: what another worker has made of the file is not ours to go on from."""
-        row = self.db.ask(lambda tx: store.find_file(tx, self.file.id))
-        if row is None or row["epoch"] != self.file.epoch:
+        file = self.db.ask(lambda tx: store.find_file(tx, self.file.id))
+        if file is None or file.epoch != self.file.epoch:
             raise LostClaim
-        self.file = EligibilityFile(**row)
+        self.file = file
 
     @contextmanager
     def kept(self) -> Iterator[None]:
@@ -84,12 +84,13 @@ def claim_next(
 ) -> FileClaim | None:
     """The oldest file that can be worked on (or just that one), now ours; None when there is none."""
     while True:
-        found = db.ask(lambda tx: store.find_claimable(tx, database_time(tx), only=only))
-        if found is None:
+        file = db.ask(lambda tx: store.find_claimable(tx, database_time(tx), only=only))
+        if file is None:
             return None
-        file = EligibilityFile(**found)
         if _taken(db, file, timedelta(seconds=lease_seconds)):
-            return FileClaim(db, clock, replace(file, state="running", epoch=file.epoch + 1), lease_seconds)
+            return FileClaim(
+                db, clock, replace(file, state=FileState.RUNNING, epoch=file.epoch + 1), lease_seconds
+            )
 
 
 def _taken(db: Database, file: EligibilityFile, lease: timedelta) -> bool:

@@ -11,7 +11,8 @@ from typing import Any, BinaryIO, cast
 
 from frontdesk.db import Database
 from frontdesk.files import store
-from frontdesk.files.jobs import Asked, EligibilityFile, FileState, get_file, record_deed
+from frontdesk.files.jobs import get_file, record_deed
+from frontdesk.files.model import EligibilityFile, FileState, Requester
 
 PART_BYTES = 1024 * 1024
 FORGOTTEN_AFTER = timedelta(days=1)
@@ -47,7 +48,7 @@ class Upload:
             store.insert_part(tx, self._file.id, self._parts, zlib.compress(piece, 1))
         self._parts += 1
 
-    def finish(self, asked: Asked) -> EligibilityFile:
+    def finish(self, asked: Requester) -> EligibilityFile:
         """The content is complete: the file waits for a worker."""
         if self._piece:
             self.store()

@@ -4,121 +4,30 @@ It knows nothing of what stands in a file. Who works on it is `claims`, what is 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
 from frontdesk import audit
 from frontdesk.audit.model import AuditEntry
 from frontdesk.db import Tx
-from frontdesk.errors import FrontdeskError, NotFound
+from frontdesk.errors import NotFound
 from frontdesk.files import store
 from frontdesk.files.mapping import parse_mapping
-from frontdesk.files.rows import FileMode, Format
+from frontdesk.files.model import (
+    EligibilityFile,
+    FileMode,
+    FileState,
+    FileStep,
+    NewFile,
+    Requester,
+    WrongState,
+)
 from frontdesk.plans import get_plan
 
-
-class FileState(StrEnum):
-    """Where an eligibility file is (docs/states.md)."""
-
-    RECEIVING = "receiving"
-    WAITING = "waiting"
-    RUNNING = "running"
-    HELD = "held"
-    DONE = "done"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
-
-
-class FileStep(StrEnum):
-    """What is to be done next: read the file through, apply its rows, end the members that a full file does not name."""
-
-    CHECK = "check"
-    APPLY = "apply"
-    END = "end"
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """Who asks, and under which request."""
-
-    client: str
-    request_id: str
-    now: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class NewFile:
-    """What a caller says of a file. `format` None: the first letters decide. `mapping` is its JSON object as
-    sent; None: the account's own, if it has one.
-    """
-
-    account_id: int
-    plan_id: int
-    format: Format | None = None
-    encoding: str = "utf-8"
-    mapping: dict[str, Any] | None = None
-    mode: FileMode = FileMode.CHANGE
-    dry_run: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class EligibilityFile:
-    """One job as stored. `counts` is outcome to rows; `problem` is `{code, message, place}`."""
-
-    id: int
-    account_id: int
-    plan_id: int
-    undoes_id: int | None
-    format: str | None
-    encoding: str | None
-    mapping: dict[str, Any] | None
-    mode: str
-    dry_run: bool
-    state: str
-    step: str
-    approved: bool
-    size_bytes: int
-    sha256: str | None
-    file_date: str | None
-    rows_total: int | None
-    rows_done: int
-    chunks_done: int
-    members_before: int | None
-    members_missing: int | None
-    counts: dict[str, int]
-    ignored: list[str]
-    problem: dict[str, Any] | None
-    client: str
-    request_id: str
-    created_at: datetime
-    started_at: datetime | None
-    finished_at: datetime | None
-    epoch: int
-    lease_until: datetime | None
-
-    @property
-    def history_key(self) -> str:
-        """What stands as the request in the history of each member that this file changes."""
-        return f"file-{self.id}"
-
-    @property
-    def is_braked(self) -> bool:
-        """Whether a full file is held before it ends anybody, or, after a dry run, would be."""
-        would_be = self.problem is not None and self.problem["code"] == "brake"
-        return self.state == FileState.HELD or (self.dry_run and would_be)
-
-
-class WrongState(FrontdeskError):
-    """What is asked for can't be done to a file in its state."""
-
-
 _UNDOABLE = (FileState.DONE, FileState.FAILED, FileState.CANCELLED)
-_VOID = (FileState.FAILED, FileState.CANCELLED)
 
 
-def begin_file(tx: Tx, new: NewFile, asked: Asked) -> EligibilityFile:
+def begin_file(tx: Tx, new: NewFile, asked: Requester) -> EligibilityFile:
     """A file that is being received; `Upload.finish` lets it wait for a worker. Raises NotFound."""
     get_plan(tx, new.account_id, new.plan_id)
     values = {
@@ -133,14 +42,10 @@ def begin_file(tx: Tx, new: NewFile, asked: Asked) -> EligibilityFile:
 
 def get_file(tx: Tx, file_id: int, *, account_id: int | None, plan_id: int | None = None) -> EligibilityFile:
     """Raises NotFound, also for another account's."""
-    row = store.find_file(tx, file_id)
-    if (
-        row is None
-        or (account_id is not None and row["account_id"] != account_id)
-        or (plan_id is not None and row["plan_id"] != plan_id)
-    ):
+    file = store.find_file(tx, file_id)
+    if file is None or account_id not in (None, file.account_id) or plan_id not in (None, file.plan_id):
         raise NotFound("There is no such eligibility file.")
-    return EligibilityFile(**row)
+    return file
 
 
 def get_mapping(tx: Tx, account_id: int) -> dict[str, Any] | None:
@@ -157,11 +62,11 @@ def set_mapping(tx: Tx, account_id: int, mapping: dict[str, Any] | None, *, now:
 
 def list_files(tx: Tx, *, account_id: int | None, limit: int) -> list[EligibilityFile]:
     """The newest first."""
-    return [EligibilityFile(**row) for row in store.newest_files(tx, account_id, limit)]
+    return store.newest_files(tx, account_id, limit)
 
 
 def approve_file(
-    tx: Tx, file_id: int, asked: Asked, *, account_id: int | None, plan_id: int | None = None
+    tx: Tx, file_id: int, asked: Requester, *, account_id: int | None, plan_id: int | None = None
 ) -> EligibilityFile:
     """Let a held file end the members that it does not name. Raises NotFound; WrongState when it is not held, or a newer
     one has overtaken it: whom that names may stand in this one no more.
@@ -177,7 +82,7 @@ def approve_file(
 
 
 def cancel_file(
-    tx: Tx, file_id: int, asked: Asked, *, account_id: int | None, plan_id: int | None = None
+    tx: Tx, file_id: int, asked: Requester, *, account_id: int | None, plan_id: int | None = None
 ) -> EligibilityFile:
     """Give up a file that waits or is held; what it has applied stays, until it is undone. Raises as `approve_file`."""
     file = _locked(tx, file_id, account_id=account_id, plan_id=plan_id)
@@ -190,7 +95,7 @@ def cancel_file(
 
 
 def undo_file(
-    tx: Tx, file_id: int, asked: Asked, *, account_id: int | None, plan_id: int | None = None
+    tx: Tx, file_id: int, asked: Requester, *, account_id: int | None, plan_id: int | None = None
 ) -> EligibilityFile:
     """A new job that takes back what the file changed; it is itself a file that can be undone.
 
@@ -223,7 +128,7 @@ def _check_not_undone(tx: Tx, file_id: int) -> None:
 def _undos(tx: Tx, file_id: int) -> list[int]:
     """The undo of the file, the undo of that, and so on; of an odd number, the file is undone."""
     undos: list[int] = []
-    while (undo := store.find_undo(tx, undos[-1] if undos else file_id, _VOID)) is not None:
+    while (undo := store.find_undo(tx, undos[-1] if undos else file_id)) is not None:
         undos.append(undo)
     return undos
 
@@ -233,7 +138,7 @@ def overtaken(tx: Tx, file: EligibilityFile, *, begun: bool = False) -> str | No
 
     `begun` leaves out those that wait.
     """
-    for newer in store.newer_full(tx, file.plan_id, file.id, begun=begun):
+    for newer in store.newer_full_files(tx, file.plan_id, file.id, started=begun):
         if len(_undos(tx, newer)) % 2 == 0:
             return f"A newer full file of the plan, file {newer}, has come since."
     return None
@@ -245,7 +150,7 @@ def _locked(tx: Tx, file_id: int, *, account_id: int | None, plan_id: int | None
     return get_file(tx, file_id, account_id=account_id, plan_id=plan_id)
 
 
-def record_deed(tx: Tx, action: str, file: EligibilityFile, asked: Asked, **detail: Any) -> None:
+def record_deed(tx: Tx, action: str, file: EligibilityFile, asked: Requester, **detail: Any) -> None:
     """One audit entry about the file."""
     entry = AuditEntry(
         action=action,
@@ -259,7 +164,7 @@ def record_deed(tx: Tx, action: str, file: EligibilityFile, asked: Asked, **deta
 
 
 def _insert(
-    tx: Tx, account_id: int, plan_id: int, asked: Asked, values: Mapping[str, Any]
+    tx: Tx, account_id: int, plan_id: int, asked: Requester, values: Mapping[str, Any]
 ) -> EligibilityFile:
     row: dict[str, Any] = {
         "account_id": account_id,

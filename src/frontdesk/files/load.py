@@ -13,17 +13,16 @@ from frontdesk.db import Tx
 from frontdesk.eligibility import enrol
 from frontdesk.eligibility.model import Enrolled, Submission
 from frontdesk.errors import FrontdeskError
-from frontdesk.files import modes, store
+from frontdesk.files import absence, store
 from frontdesk.files.ahead import ahead
-from frontdesk.files.check import Checked, check
-from frontdesk.files.chunks import ChunkRow, Write, keys_of, write_chunk
+from frontdesk.files.check import CheckResult, check
+from frontdesk.files.chunks import Write, keys_of, write_chunk
 from frontdesk.files.claims import FileClaim
-from frontdesk.files.jobs import FileStep
-from frontdesk.files.lanes import Place, write_in_turn
-from frontdesk.files.reading import ReadPosition, read_lines, refuse_differing
-from frontdesk.files.reading_process import read_lines_apart
+from frontdesk.files.model import ChunkRow, FileMode, FileStep
+from frontdesk.files.parse import ReadPosition, read_lines, refuse_differing
+from frontdesk.files.parse_process import read_lines_apart
+from frontdesk.files.pipeline import CommitTurn, write_in_turn
 from frontdesk.files.rehearsal import rehearsing
-from frontdesk.files.rows import FileMode
 
 # SQLite has one writer, so a chunk is short for the sake of those who wait.
 SQLITE_ROWS, POSTGRESQL_ROWS = 250, 2000
@@ -39,7 +38,7 @@ class Stopped(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class RunOptions:
     """What goes along with a piece of work: the installation's rule, whether to stop, and who watches.
 
     `watch(step, done, total)` counts rows; `total` is None while it is not known. `chunk_rows` None: what suits the
@@ -61,7 +60,7 @@ class Turn:
             raise Stopped
 
 
-def run_load(claim: FileClaim, turn: Turn) -> None:
+def run_load(claim: FileClaim, turn: RunOptions) -> None:
     """Check, apply, and, for a full file, end. Raises Unreadable, Stopped, LostClaim, Unavailable."""
     checked = check(claim, lambda rows: turn.breathe(claim, FileStep.CHECK, rows))
     _begin(claim, checked)
@@ -70,10 +69,10 @@ def run_load(claim: FileClaim, turn: Turn) -> None:
             _apply(claim, checked, turn, write)
             claim.update(step=FileStep.END.value)
         if checked.mode is FileMode.FULL:
-            modes.end_missing(claim, checked, write, lambda done: turn.breathe(claim, FileStep.END, done))
+            absence.end_missing(claim, checked, write, lambda done: turn.breathe(claim, FileStep.END, done))
 
 
-def _begin(claim: FileClaim, checked: Checked) -> None:
+def _begin(claim: FileClaim, checked: CheckResult) -> None:
     """Write down what the first reading found. A dry run starts anew each time: what it rehearsed is not stored."""
     file = claim.file
     now = claim.clock()
@@ -90,13 +89,13 @@ def _begin(claim: FileClaim, checked: Checked) -> None:
                 file_date=checked.file_date,
                 ignored=list(checked.head.ignored),
                 rows_total=checked.rows,
-                members_before=modes.members_before(tx, file, checked),
+                members_before=absence.members_before(tx, file, checked),
                 started_at=file.started_at or now,
             )
     claim.refresh()
 
 
-def _writer(claim: FileClaim, turn: Turn) -> AbstractContextManager[Write]:
+def _writer(claim: FileClaim, turn: RunOptions) -> AbstractContextManager[Write]:
     if claim.file.dry_run:
         return rehearsing(claim.clock, turn.uniqueness)
 
@@ -106,8 +105,8 @@ def _writer(claim: FileClaim, turn: Turn) -> AbstractContextManager[Write]:
     return nullcontext(write)
 
 
-def _apply(claim: FileClaim, checked: Checked, turn: Turn, write: Write) -> None:
-    def apply(lines: list[ChunkRow], place: Place) -> None:
+def _apply(claim: FileClaim, checked: CheckResult, turn: RunOptions, write: Write) -> None:
+    def apply(lines: list[ChunkRow], place: CommitTurn) -> None:
         refuse_differing(lines, checked.repeats)
         write_chunk(claim, lines, write, rows=len(lines), place=place)
 
@@ -116,13 +115,13 @@ def _apply(claim: FileClaim, checked: Checked, turn: Turn, write: Write) -> None
     turn.breathe(claim, FileStep.APPLY, claim.file.rows_done)
 
 
-def _breathing(claim: FileClaim, turn: Turn) -> Iterator[list[ChunkRow]]:
+def _breathing(claim: FileClaim, turn: RunOptions) -> Iterator[list[ChunkRow]]:
     for lines in _lines(claim, turn):
         turn.breathe(claim, FileStep.APPLY, claim.file.rows_done)
         yield lines
 
 
-def _lines(claim: FileClaim, turn: Turn) -> Iterator[list[ChunkRow]]:
+def _lines(claim: FileClaim, turn: RunOptions) -> Iterator[list[ChunkRow]]:
     """The rows that are not applied yet, read ahead while the database writes."""
     file, db = claim.file, claim.db
     size = turn.chunk_rows or (SQLITE_ROWS if db.is_sqlite else POSTGRESQL_ROWS)

@@ -5,30 +5,20 @@ Columns and plans are for every format, the rest is for 834 (docs/834.md).
 
 import re
 from collections.abc import Mapping as JsonObject
-from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any
 
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.errors import Fault, Invalid
+from frontdesk.files.model import Alternatives, FileMapping
 from frontdesk.text import shown_name
 
 # Where a column or an 834 may be sent to besides the fields themselves.
 METADATA_PREFIX = "metadata."
 
-# The words that empty a field: an empty cell means "absent, keep".
-CLEAR_WORD = r"\N"
-
 DELIMITERS = (",", "\t", "|", ";")
 
-# An alternative is a tuple of sources whose values are joined; the first alternative with all its parts is taken.
-Alternatives = tuple[tuple[str, ...], ...]
-
-PERSON_CODE = "person_code"
 NOBODYS_KEY = {"REF*0F", "REF*38"}  # the same for a whole family, for a whole file
 
-DEFAULT_KEY: Alternatives = (("REF*0F", PERSON_CODE), ("NM109",))
-MEDICAL_LINES = ("HLT", "HMO", "PPO", "POS", "EPO", "MM", "PRA", "HE")
 
 _SOURCE = re.compile(r"REF\*[0-9A-Z]{2,3}|NM109|HD03|HD04|person_code")
 _REFERENCE = re.compile(r"REF\*[0-9A-Z]{2,3}")
@@ -45,28 +35,7 @@ _KNOWN = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Mapping:
-    """`columns`: a file's column name to a field. `plans`: what the file calls a plan to the plan's external_id.
-
-    `lines` are the insurance lines (HD03) that count as medical coverage; `person_code` is the reference that carries it.
-    """
-
-    columns: JsonObject[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    delimiter: str | None = None
-    clear: str = CLEAR_WORD
-    plans: JsonObject[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    external_id: Alternatives = DEFAULT_KEY
-    member_id: Alternatives = DEFAULT_KEY
-    person_code: str = "REF*17"
-    plan: Alternatives = ()
-    lines: tuple[str, ...] = MEDICAL_LINES
-
-
-NO_MAPPING = Mapping()
-
-
-def parse_mapping(body: JsonObject[str, Any]) -> Mapping:
+def parse_mapping(body: JsonObject[str, Any]) -> FileMapping:
     """The mapping that the JSON object describes. Raises Invalid with all its faults, named by place."""
     faults = [
         Fault(shown_name(name), "unknown_field", "there is no such part of a mapping")
@@ -79,7 +48,7 @@ def parse_mapping(body: JsonObject[str, Any]) -> Mapping:
             parts[name] = _READERS[name](name, body[name], faults)
     if faults:
         raise Invalid(faults)
-    return Mapping(**parts)
+    return FileMapping(**parts)
 
 
 def folded(name: str) -> str:

@@ -3,28 +3,13 @@
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
 from frontdesk.db import Database
 from frontdesk.files import store
-
-REFUSED, WARNED = "refused", "warned"
-
-
-class RowOutcome(NamedTuple):
-    """One row's outcome. `place` None: no row of the file, but a member that it does not name.
-
-    `faults` are (field, code, message); `warnings` are (field, code).
-    """
-
-    place: int | None
-    external_id: str | None
-    outcome: str
-    member_id: int = 0
-    faults: Sequence[Sequence[str]] = ()
-    warnings: Sequence[Sequence[str]] = ()
+from frontdesk.files.model import WARNED, RowOutcome
 
 
 def pack(entries: Sequence[RowOutcome]) -> bytes:

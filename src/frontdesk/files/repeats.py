@@ -12,7 +12,7 @@ _BUCKETS = 256  # sorted one at a time, so that sorting needs little besides the
 _MASK = (1 << 64) - 1
 
 
-class Repeats:
+class IdentifierIndex:
     """Take every row with `add`, then `settle` once, then ask."""
 
     def __init__(self) -> None:

@@ -10,16 +10,13 @@ from collections.abc import Iterator
 
 from frontdesk.db import Database
 from frontdesk.eligibility.model import WARNINGS
-from frontdesk.files.outcomes import REFUSED, WARNED, RowOutcome, read_outcomes
+from frontdesk.files.codes import REPORT_CODES
+from frontdesk.files.model import REFUSED, WARNED, RowOutcome
+from frontdesk.files.outcomes import read_outcomes
 
 COLUMNS = ("row", "external_id", "outcome", "code", "field", "hint")
 
-HINTS = WARNINGS | {
-    "differs": "The stored record has another value.",
-    "ended_by_absence": "A full file does not name the member.",
-    "ends_on_first_day": "The member's access was to begin after the file's date; it ends on the day it begins.",
-    "still_ended": "The member's access has ended, and the row has no expiry_date: it stays so. Clear it to go on.",
-}
+HINTS = WARNINGS | REPORT_CODES
 
 # A spreadsheet takes a cell that begins so for a formula.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "|", "%", *"\uff1d\uff0b\uff0d\uff20")

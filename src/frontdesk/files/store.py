@@ -1,119 +1,109 @@
-"""The SQL of eligibility files, their parts and the outcomes of their rows."""
+"""The SQL of eligibility files: the files, their content in parts, the outcomes of their rows, the accounts' mappings."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import RowMapping, Select, delete, func, insert, select, update
 
 from frontdesk.db import Tx
 from frontdesk.db.failures import violation_as
+from frontdesk.files.model import EligibilityFile, FileMode, FileState, FileStep, Format
 from frontdesk.files.tables import eligibility_files, file_mappings, file_outcomes, file_parts
 
 _columns = eligibility_files.c
 
 
-def insert_file(tx: Tx, row: Mapping[str, Any]) -> int:
-    key: Any = tx.execute(insert(eligibility_files).values(**row)).inserted_primary_key
+class AccountBusy(Exception):
+    """A worker has another file of the account in hand."""
+
+
+def insert_file(tx: Tx, values: Mapping[str, Any]) -> int:
+    key: Any = tx.execute(insert(eligibility_files).values(**_stored(values))).inserted_primary_key
     return int(key[0])
 
 
-def find_file(tx: Tx, file_id: int) -> dict[str, Any] | None:
-    row = tx.execute(select(eligibility_files).where(_columns.id == file_id)).mappings().first()
-    return dict(row) if row else None
+def find_file(tx: Tx, file_id: int) -> EligibilityFile | None:
+    return _first(tx, select(eligibility_files).where(_columns.id == file_id))
 
 
 def lock_file(tx: Tx, file_id: int) -> None:
-    """Let nobody else decide about the file until the transaction has ended."""
+    """Let no other transaction decide about the file until this one ends."""
     tx.execute(select(_columns.id).where(_columns.id == file_id).with_for_update())
 
 
-def newest_files(tx: Tx, account_id: int | None, limit: int) -> list[dict[str, Any]]:
+def newest_files(tx: Tx, account_id: int | None, limit: int) -> list[EligibilityFile]:
     query = select(eligibility_files).order_by(_columns.id.desc()).limit(limit)
     if account_id is not None:
         query = query.where(_columns.account_id == account_id)
-    return [dict(row) for row in tx.execute(query).mappings()]
+    return [_file(row) for row in tx.execute(query).mappings()]
 
 
-def change_state(tx: Tx, file_id: int, states: Collection[str], changes: Mapping[str, Any]) -> bool:
-    """Whether the file was in one of the states, and so was changed."""
-    found = (_columns.id == file_id) & _columns.state.in_(list(states))
-    return tx.execute(update(eligibility_files).where(found).values(**changes)).rowcount == 1
+def change_state(tx: Tx, file_id: int, states: Collection[FileState], changes: Mapping[str, Any]) -> bool:
+    """Change the file if it is in one of the states; False if it is not."""
+    found = (_columns.id == file_id) & _columns.state.in_([state.value for state in states])
+    return tx.execute(update(eligibility_files).where(found).values(**_stored(changes))).rowcount == 1
 
 
-def find_undo(tx: Tx, file_id: int, void_states: Collection[str]) -> int | None:
-    """The undo of a file that is not void."""
-    query = select(func.max(_columns.id)).where(
-        _columns.undoes_id == file_id, _columns.state.not_in(list(void_states))
-    )
+def find_undo(tx: Tx, file_id: int) -> int | None:
+    """The newest undo of the file that has neither failed nor been cancelled."""
+    void = (FileState.FAILED.value, FileState.CANCELLED.value)
+    query = select(func.max(_columns.id)).where(_columns.undoes_id == file_id, _columns.state.not_in(void))
     return tx.execute(query).scalar()
 
 
-def find_claimable(tx: Tx, now: datetime, *, only: int | None) -> dict[str, Any] | None:
-    """The oldest file that nobody works on: one whose worker's lease has run out, else one that waits while no other of
-    its account runs."""
-    running = select(_columns.account_id).where(_columns.state == "running")
-    left = (_columns.state == "running") & (_columns.lease_until < now)
-    waits = (_columns.state == "waiting") & _columns.account_id.not_in(running)
-    for condition in (left, waits):
+def find_claimable(tx: Tx, now: datetime, *, only: int | None) -> EligibilityFile | None:
+    """The oldest file whose lease has run out, else the oldest that waits while no other file of its account runs."""
+    running = select(_columns.account_id).where(_columns.state == FileState.RUNNING.value)
+    waits = (_columns.state == FileState.WAITING.value) & _columns.account_id.not_in(running)
+    for condition in (_has_lapsed(now), waits):
         query = select(eligibility_files).where(condition).order_by(_columns.id).limit(1)
         if only is not None:
             query = query.where(_columns.id == only)
-        row = tx.execute(query).mappings().first()
-        if row is not None:
-            return dict(row)
+        if (file := _first(tx, query)) is not None:
+            return file
     return None
 
 
-class AccountBusy(Exception):
-    """Another file of the account is being worked on."""
-
-
 def claim(tx: Tx, file_id: int, epoch: int, *, now: datetime, lease_until: datetime) -> bool:
-    """Whether nobody has claimed the file since that epoch, nor renewed his lease; then it is ours, in the next one.
+    """Start the next epoch of the file, under a lease. False if it was claimed after `epoch`, or its lease was renewed.
 
     Raises AccountBusy.
     """
-    is_free = (_columns.state == "waiting") | ((_columns.state == "running") & (_columns.lease_until < now))
-    changes = {"state": "running", "epoch": epoch + 1, "lease_until": lease_until}
+    is_free = (_columns.state == FileState.WAITING.value) | _has_lapsed(now)
+    changes = {"state": FileState.RUNNING.value, "epoch": epoch + 1, "lease_until": lease_until}
     with violation_as(AccountBusy(), eligibility_files, "account_id"):
         query = update(eligibility_files).where(_columns.id == file_id, _columns.epoch == epoch, is_free)
         return tx.execute(query.values(**changes)).rowcount == 1
 
 
 def save(tx: Tx, file_id: int, epoch: int, changes: Mapping[str, Any]) -> bool:
-    """Whether the file is still ours, and so was changed."""
-    found = (_columns.id == file_id) & (_columns.epoch == epoch) & (_columns.state == "running")
-    return tx.execute(update(eligibility_files).where(found).values(**changes)).rowcount == 1
+    """Change the file if it still runs in this epoch; False if it does not."""
+    found = (_columns.id == file_id) & (_columns.epoch == epoch) & (_columns.state == FileState.RUNNING.value)
+    return tx.execute(update(eligibility_files).where(found).values(**_stored(changes))).rowcount == 1
 
 
 def last_full_rows(tx: Tx, plan_id: int, before_id: int) -> int | None:
     """How many rows the plan's last applied full file had."""
     query = (
         select(_columns.rows_total)
-        .where(
-            _columns.plan_id == plan_id,
-            _columns.id < before_id,
-            _columns.mode == "full",
-            _columns.state == "done",
-            _columns.dry_run.is_(False),
-        )
+        .where(_is_full_of(plan_id), _columns.id < before_id, _columns.state == FileState.DONE.value)
         .order_by(_columns.id.desc())
         .limit(1)
     )
     return tx.execute(query).scalar()
 
 
-def newer_full(tx: Tx, plan_id: int, after_id: int, *, begun: bool) -> list[int]:
-    """The plan's full files that came after this one, the newest first: those whose rows were, or are being, applied, and
-    unless only those that have `begun`, those that wait."""
+def newer_full_files(tx: Tx, plan_id: int, after_id: int, *, started: bool) -> list[int]:
+    """The plan's full files after this one that have begun to apply their rows, the newest first; unless `started`, also
+    those that wait."""
     applied = _columns.started_at.is_not(None)
+    open_states = (FileState.WAITING.value, FileState.RUNNING.value)
     query = select(_columns.id).where(
-        _columns.plan_id == plan_id,
+        _is_full_of(plan_id),
         _columns.id > after_id,
-        _columns.mode == "full",
-        _columns.dry_run.is_(False),
-        applied if begun else applied | _columns.state.in_(["waiting", "running"]),
+        applied if started else applied | _columns.state.in_(open_states),
     )
     return list(tx.execute(query.order_by(_columns.id.desc())).scalars())
 
@@ -124,7 +114,7 @@ def find_mapping(tx: Tx, account_id: int) -> dict[str, Any] | None:
 
 
 def save_mapping(tx: Tx, account_id: int, mapping: dict[str, Any] | None, now: datetime) -> None:
-    """None takes it away."""
+    """None removes the mapping."""
     tx.execute(delete(file_mappings).where(file_mappings.c.account_id == account_id))
     if mapping is not None:
         row = {"account_id": account_id, "mapping": mapping, "changed_at": now}
@@ -150,12 +140,15 @@ def delete_file(tx: Tx, file_id: int) -> None:
 
 
 def unfinished_uploads(tx: Tx, before: datetime) -> list[int]:
-    query = select(_columns.id).where(_columns.state == "receiving", _columns.created_at < before)
+    query = select(_columns.id).where(
+        _columns.state == FileState.RECEIVING.value, _columns.created_at < before
+    )
     return list(tx.execute(query).scalars())
 
 
-def insert_outcomes(tx: Tx, file_id: int, number: int, step: str, content: bytes) -> None:
-    tx.execute(insert(file_outcomes).values(file_id=file_id, number=number, step=step, content=content))
+def insert_outcomes(tx: Tx, file_id: int, number: int, step: FileStep, content: bytes) -> None:
+    row = {"file_id": file_id, "number": number, "step": step.value, "content": content}
+    tx.execute(insert(file_outcomes).values(**row))
 
 
 def find_outcomes(tx: Tx, file_id: int, number: int) -> bytes | None:
@@ -167,3 +160,32 @@ def find_outcomes(tx: Tx, file_id: int, number: int) -> bytes | None:
 
 def delete_outcomes(tx: Tx, file_id: int) -> None:
     tx.execute(delete(file_outcomes).where(file_outcomes.c.file_id == file_id))
+
+
+def _has_lapsed(now: datetime) -> Any:
+    return (_columns.state == FileState.RUNNING.value) & (_columns.lease_until < now)
+
+
+def _is_full_of(plan_id: int) -> Any:
+    return (
+        (_columns.plan_id == plan_id) & (_columns.mode == FileMode.FULL.value) & _columns.dry_run.is_(False)
+    )
+
+
+def _first(tx: Tx, query: Select[Any]) -> EligibilityFile | None:
+    row = tx.execute(query).mappings().first()
+    return None if row is None else _file(row)
+
+
+def _file(row: RowMapping) -> EligibilityFile:
+    enums = {
+        "format": None if row["format"] is None else Format(row["format"]),
+        "mode": FileMode(row["mode"]),
+        "state": FileState(row["state"]),
+        "step": FileStep(row["step"]),
+    }
+    return EligibilityFile(**{**row, **enums})
+
+
+def _stored(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value.value if isinstance(value, StrEnum) else value for name, value in values.items()}

@@ -9,14 +9,15 @@ from frontdesk.eligibility import restore
 from frontdesk.eligibility.model import RestoredMember, UndoRequest
 from frontdesk.errors import Fault
 from frontdesk.files import outcomes, store
-from frontdesk.files.chunks import NOT_STORED
 from frontdesk.files.claims import FileClaim
-from frontdesk.files.jobs import EligibilityFile, FileStep, get_file
-from frontdesk.files.load import Turn
-from frontdesk.files.outcomes import REFUSED, RowOutcome, read_outcomes
+from frontdesk.files.codes import NOT_STORED
+from frontdesk.files.jobs import get_file
+from frontdesk.files.load import RunOptions
+from frontdesk.files.model import REFUSED, EligibilityFile, FileStep, RowOutcome
+from frontdesk.files.outcomes import read_outcomes
 
 
-def run_undo(claim: FileClaim, turn: Turn) -> None:
+def run_undo(claim: FileClaim, turn: RunOptions) -> None:
     """Go on after the last committed chunk. Raises Stopped, LostClaim, Unavailable."""
     undone = claim.db.ask(lambda tx: get_file(tx, claim.file.undoes_id or 0, account_id=None))
     if claim.file.started_at is None:
@@ -31,7 +32,7 @@ def run_undo(claim: FileClaim, turn: Turn) -> None:
 
 
 def _write(
-    claim: FileClaim, undone: EligibilityFile, changed: Sequence[RowOutcome], turn: Turn, *, rows: int
+    claim: FileClaim, undone: EligibilityFile, changed: Sequence[RowOutcome], turn: RunOptions, *, rows: int
 ) -> None:
     """One chunk, its outcomes and the position in one transaction."""
     file = claim.file

@@ -6,7 +6,7 @@ from frontdesk.clock import Clock, system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database
 from frontdesk.errors import Unavailable
-from frontdesk.files import Turn, run_next
+from frontdesk.files import RunOptions, run_next
 from frontdesk.worker.log import WorkerLog
 
 POLL_SECONDS = 0.5
@@ -22,7 +22,7 @@ class FileLoader:
         self._clock = clock
         self._log = log or WorkerLog()
         self._stopping = threading.Event()
-        self._turn = Turn(config.uniqueness, stop=self._stopping.is_set)
+        self._turn = RunOptions(config.uniqueness, stop=self._stopping.is_set)
         self._thread = threading.Thread(target=self._run, name="files", daemon=True)
 
     def start(self) -> None:

@@ -7,8 +7,8 @@ from typing import Any, BinaryIO, cast
 import pytest
 
 from frontdesk.files.mapping import parse_mapping
+from frontdesk.files.model import FileHeader, Format, Row, Unreadable
 from frontdesk.files.readers import open_file
-from frontdesk.files.rows import Format, Head, Row, Unreadable
 
 HEADER = "external_id,member_id,first_name,last_name\n"
 
@@ -19,7 +19,7 @@ def read(
     mapping: dict[str, Any] | None = None,
     encoding: str = "utf-8",
     format_: Format | None = None,
-) -> tuple[Head, list[Row]]:
+) -> tuple[FileHeader, list[Row]]:
     """The head and every row."""
     raw = content.encode() if isinstance(content, str) else content
     head, rows = open_file(

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from frontdesk.files.rows import Format, Intent, Row
+from frontdesk.eligibility.model import Action
+from frontdesk.files.model import Format, Row
 from tests.files.readers.reading import HEADER, codes, read, refused, rows_of
 
 PLAIN = HEADER + "AB 1,M-1,Robin,Sample\n"
@@ -103,7 +104,7 @@ CELLS: list[tuple[str, str, Any]] = [
 def test_a_cell_becomes_what_a_request_body_would_carry(column: str, cell: str, value: object) -> None:
     [row] = rows_of(f"external_id,{column}\n1,{cell}\n")
     assert row.values.get(column, ...) == value
-    assert (row.faults, row.intent, row.plan) == ((), Intent.ENROL, None)
+    assert (row.faults, row.action, row.plan) == ((), Action.ENROL, None)
 
 
 def test_the_clearing_word_can_be_chosen() -> None:

@@ -4,9 +4,10 @@ import json
 import re
 from pathlib import Path
 
-from frontdesk.files.mapping import MEDICAL_LINES, Mapping, parse_mapping
+from frontdesk.files.codes import FILE_FAULTS, ROW_FAULTS
+from frontdesk.files.mapping import parse_mapping
+from frontdesk.files.model import MEDICAL_LINES, FileMapping
 from frontdesk.files.readers.source import ENCODINGS, LARGEST_CONTENT, LARGEST_RATIO, LONGEST_LINE
-from frontdesk.files.rows import FILE_FAULTS, ROW_FAULTS
 
 DOCS = Path(__file__).parents[3] / "docs"
 FORMATS, X12 = (DOCS / "file-formats.md").read_text(), (DOCS / "834.md").read_text()
@@ -25,7 +26,7 @@ def test_every_encoding_and_limit_is_documented() -> None:
 
 
 def test_every_part_of_a_mapping_is_documented_and_the_example_can_be_used() -> None:
-    assert [name for name in Mapping.__slots__ if f"`{name}`" not in FORMATS] == []
+    assert [name for name in FileMapping.__slots__ if f"`{name}`" not in FORMATS] == []
     [example] = re.findall(r"```json\n(.*?)```", FORMATS, re.DOTALL)
     assert parse_mapping(json.loads(example)).plans == {"123456001": "gold-2026"}
 

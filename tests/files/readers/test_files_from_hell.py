@@ -8,8 +8,9 @@ from itertools import chain, cycle, repeat
 
 import pytest
 
+from frontdesk.files.codes import FILE_FAULTS, ROW_FAULTS
+from frontdesk.files.model import Format
 from frontdesk.files.readers.source import LONGEST_LINE
-from frontdesk.files.rows import FILE_FAULTS, ROW_FAULTS, Format
 from tests.files.readers.reading import HEADER, ISA, Pieces, codes, file_834, read, refused, rows_of_stream
 
 CANARY = "Canary-Person"

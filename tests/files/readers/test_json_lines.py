@@ -2,7 +2,7 @@
 
 import pytest
 
-from frontdesk.files.rows import Format, Row
+from frontdesk.files.model import Format, Row
 from tests.files.readers.reading import codes, read, refused, rows_of
 
 

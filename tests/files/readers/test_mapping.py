@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from frontdesk.errors import Invalid
-from frontdesk.files.mapping import NO_MAPPING, Mapping, parse_mapping
+from frontdesk.files.mapping import parse_mapping
+from frontdesk.files.model import NO_MAPPING, FileMapping
 
 
 def faults(body: dict[str, Any]) -> list[tuple[str, str]]:
@@ -31,7 +32,7 @@ def test_a_whole_mapping() -> None:
             "plan": ["REF*1L", "HD03+HD04"],
             "lines": ["HLT"],
         }
-    ) == Mapping(
+    ) == FileMapping(
         columns={"empno": "external_id", "div": "metadata.Division"},
         delimiter="|",
         clear="NULL",

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from frontdesk.files.rows import FileMode, Head, Intent, Row
+from frontdesk.eligibility.model import Action
+from frontdesk.files.model import FileHeader, FileMode, Row
 from tests.files.readers.reading import MEMBER, codes, file_834, interchange, read, rows_of, transaction
 
 FULL_ROW: dict[str, object] = {
@@ -46,9 +47,9 @@ def one(text: str, *, purpose: str = "2", mapping: dict[str, Any] | None = None)
 
 def test_a_complete_member() -> None:
     head, [row] = read(file_834())
-    assert (head.purpose, head.file_date) == (FileMode.CHANGE, "2026-11-20")
+    assert (head.mode, head.file_date) == (FileMode.CHANGE, "2026-11-20")
     assert row == Row(8, FULL_ROW)
-    assert isinstance(head, Head)
+    assert isinstance(head, FileHeader)
 
 
 HD = "HD*021**HLT*PPO 500~DTP*348*D8*20260101~"
@@ -125,24 +126,24 @@ def test_member_level_dates_count_where_the_coverage_has_none() -> None:
 @pytest.mark.parametrize(
     ("purpose", "code", "intent"),
     [
-        *(("2", code, Intent.ENROL) for code in ("021", "001", "025")),
-        ("2", "024", Intent.END),
-        ("2", "030", Intent.COMPARE),
-        *(("RX", code, Intent.ENROL) for code in ("021", "001", "025", "030")),
-        ("RX", "024", Intent.END),
-        *(("4", code, Intent.COMPARE) for code in ("021", "001", "025", "024", "030")),
+        *(("2", code, Action.ENROL) for code in ("021", "001", "025")),
+        ("2", "024", Action.END),
+        ("2", "030", Action.COMPARE),
+        *(("RX", code, Action.ENROL) for code in ("021", "001", "025", "030")),
+        ("RX", "024", Action.END),
+        *(("4", code, Action.COMPARE) for code in ("021", "001", "025", "024", "030")),
     ],
 )
-def test_ins03_and_bgn08_say_what_is_asked_for(purpose: str, code: str, intent: Intent) -> None:
+def test_ins03_and_bgn08_say_what_is_asked_for(purpose: str, code: str, intent: Action) -> None:
     row = one(member(("*021*28", f"*{code}*28")), purpose=purpose)
-    assert (row.intent, row.faults) == (intent, ())
+    assert (row.action, row.faults) == (intent, ())
 
 
 @pytest.mark.parametrize(
     ("bgn08", "purpose"), [("2", FileMode.CHANGE), ("4", FileMode.COMPARE), ("RX", FileMode.FULL)]
 )
 def test_bgn08_says_what_the_file_is(bgn08: str, purpose: FileMode) -> None:
-    assert read(file_834(purpose=bgn08))[0].purpose is purpose
+    assert read(file_834(purpose=bgn08))[0].mode is purpose
 
 
 def test_reinstating_clears_the_expiry_unless_one_is_sent() -> None:

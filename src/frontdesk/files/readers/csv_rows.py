@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.errors import Fault
-from frontdesk.files.mapping import DELIMITERS, METADATA_PREFIX, Mapping, folded, target_of
+from frontdesk.files.mapping import DELIMITERS, METADATA_PREFIX, folded, target_of
+from frontdesk.files.model import FileHeader, FileMapping, Format, Row, Unreadable
 from frontdesk.files.readers.source import LONGEST_LINE, Source
-from frontdesk.files.rows import Format, Head, Row, Unreadable
 from frontdesk.text import SHOWN_NAMES, shown_name
 
 if TYPE_CHECKING:
     from _csv import Reader
 
 
-def read_csv(source: Source, mapping: Mapping) -> tuple[Head, Iterator[Row]]:
+def read_csv(source: Source, mapping: FileMapping) -> tuple[FileHeader, Iterator[Row]]:
     """The head and the rows. The delimiter is the one under which the header names most fields, unless the
     mapping declares it."""
     lines = _Lines(source.lines())
@@ -38,7 +38,7 @@ def read_csv(source: Source, mapping: Mapping) -> tuple[Head, Iterator[Row]]:
         for number, (name, target) in enumerate(zip(header, columns, strict=True), 1)
         if target is None
     ]
-    head = Head(Format.CSV, ignored=tuple(ignored[:SHOWN_NAMES]))
+    head = FileHeader(Format.CSV, ignored=tuple(ignored[:SHOWN_NAMES]))
     return head, _Rows(lines, columns, mapping.clear).read(reader)
 
 
@@ -154,7 +154,7 @@ def _gather(values: dict[str, object], names: list[str]) -> None:
     values["metadata"] = {key: value for key, value in given.items() if value is not None}
 
 
-def _columns(header: list[str], mapping: Mapping) -> list[str | None]:
+def _columns(header: list[str], mapping: FileMapping) -> list[str | None]:
     columns = [_target(name, mapping) for name in header]
     known = [target for target in columns if target is not None]
     if not known:
@@ -172,7 +172,7 @@ def _columns(header: list[str], mapping: Mapping) -> list[str | None]:
     return columns
 
 
-def _target(name: str, mapping: Mapping) -> str | None:
+def _target(name: str, mapping: FileMapping) -> str | None:
     return mapping.columns.get(folded(name)) or target_of(name)
 
 
@@ -180,5 +180,5 @@ def _split(line: str, delimiter: str) -> list[str]:
     return [name.strip('"\r\n') for name in line.split(delimiter)]
 
 
-def _known(names: list[str], mapping: Mapping) -> list[str]:
+def _known(names: list[str], mapping: FileMapping) -> list[str]:
     return [name for name in names if _target(name, mapping)]

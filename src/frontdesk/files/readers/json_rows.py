@@ -4,16 +4,16 @@ from collections.abc import Iterator
 
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.errors import Fault
+from frontdesk.files.model import FileHeader, Format, Row, Unreadable
 from frontdesk.files.readers.source import Source
-from frontdesk.files.rows import Format, Head, Row, Unreadable
 from frontdesk.strict_json import NotStrict, parse_strictly
 from frontdesk.text import SHOWN_NAMES, shown_name
 
 
-def read_json_lines(source: Source) -> tuple[Head, Iterator[Row]]:
+def read_json_lines(source: Source) -> tuple[FileHeader, Iterator[Row]]:
     """The head and the rows. What is ignored is known, and stands in the head, when the rows have been read."""
     ignored: list[str] = []
-    return Head(Format.JSON_LINES, ignored=ignored), _rows(source, ignored)
+    return FileHeader(Format.JSON_LINES, ignored=ignored), _rows(source, ignored)
 
 
 def _rows(source: Source, ignored: list[str]) -> Iterator[Row]:

@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from frontdesk.files.mapping import NO_MAPPING, Mapping
+from frontdesk.files.model import NO_MAPPING, FileHeader, FileMapping, Format, Row, Unreadable
 from frontdesk.files.readers.csv_rows import read_csv
 from frontdesk.files.readers.json_rows import read_json_lines
 from frontdesk.files.readers.source import Source, open_source
 from frontdesk.files.readers.x12_rows import read_x12
-from frontdesk.files.rows import Format, Head, Row, Unreadable
 
 DEFAULT_ENCODING = "utf-8"
 
@@ -18,8 +17,8 @@ def open_file(
     *,
     format: Format | None = None,  # noqa: A002 - the word of the command line and of the interface
     encoding: str = DEFAULT_ENCODING,
-    mapping: Mapping = NO_MAPPING,
-) -> tuple[Head, Iterator[Row]]:
+    mapping: FileMapping = NO_MAPPING,
+) -> tuple[FileHeader, Iterator[Row]]:
     """The head and the rows, in the order of the file; the stream is read as the rows are asked for and never sought.
 
     Without `format` the first letters decide. Gzip is recognised. Raises Unreadable, here or from the iterator: run

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
-from frontdesk.files.rows import Unreadable
+from frontdesk.files.model import Unreadable
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

@@ -1,7 +1,7 @@
 """The envelopes of an X12 file: ISA/IEA, GS/GE, ST/SE stand in order and agree in counts and control numbers."""
 
+from frontdesk.files.model import Unreadable
 from frontdesk.files.readers.x12_segments import Segment
-from frontdesk.files.rows import Unreadable
 
 GUIDE = "005010X220"
 

@@ -9,20 +9,20 @@ from dataclasses import dataclass, field
 from frontdesk.eligibility.code_sets import HIPAA_RELATIONSHIPS, X12_SUBSCRIBER
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.kinds import x12_date
+from frontdesk.eligibility.model import Action
 from frontdesk.errors import Fault
-from frontdesk.files.mapping import PERSON_CODE, Alternatives, Mapping
+from frontdesk.files.model import PERSON_CODE, Alternatives, FileMapping, FileMode, Row
 from frontdesk.files.readers.x12_envelope import element
 from frontdesk.files.readers.x12_segments import Segment
-from frontdesk.files.rows import FileMode, Intent, Row
 
 _FROM_X12 = {name: field.kind.from_x12 for name, field in FIELDS.items() if field.kind.from_x12 is not None}
 _REINSTATE, _AUDIT = "025", "030"
 _INTENTS = {
-    "001": Intent.ENROL,
-    "021": Intent.ENROL,
-    _REINSTATE: Intent.ENROL,
-    "024": Intent.END,
-    _AUDIT: Intent.COMPARE,
+    "001": Action.ENROL,
+    "021": Action.ENROL,
+    _REINSTATE: Action.ENROL,
+    "024": Action.END,
+    _AUDIT: Action.COMPARE,
 }
 _PEOPLE = {"IL", "74"}  # NM1*70 is the old, wrong value
 _PHONES = ("CP", "HP", "TE")
@@ -81,7 +81,7 @@ class _MemberParts:
 class MemberReader:
     """Reads members by an account's mapping."""
 
-    def __init__(self, mapping: Mapping) -> None:
+    def __init__(self, mapping: FileMapping) -> None:
         self._mapping = mapping
 
     def read(self, place: int, segments: list[Segment], transaction: Transaction) -> Row:
@@ -95,7 +95,7 @@ class MemberReader:
         plan, faults = self._plan(parts, coverage)
         faults += _faults(intent, ins, key)
         end = coverage.dates.get("349") or parts.own.dates.get("357")
-        if intent is Intent.END:
+        if intent is Action.END:
             values: dict[str, object] = {"external_id": key, "expiry_date": end or transaction.file_date}
         else:
             values = self._values(ins, parts, key) | _covered(coverage, parts)
@@ -103,7 +103,7 @@ class MemberReader:
                 values["payor_name"] = transaction.payor_name
             if end or code == _REINSTATE:
                 values["expiry_date"] = end
-        return Row(place, values, intent or Intent.COMPARE, plan, tuple(faults))
+        return Row(place, values, intent or Action.COMPARE, plan, tuple(faults))
 
     def _values(self, ins: Sequence[str], parts: _MemberParts, key: str) -> dict[str, object]:
         name, place, contacts = parts.name, parts.place, parts.contacts
@@ -171,7 +171,7 @@ class MemberReader:
         return coverage.references.get(qualifier) or parts.own.references.get(qualifier, "")
 
 
-def _faults(intent: Intent | None, ins: Sequence[str], key: str) -> list[Fault]:
+def _faults(intent: Action | None, ins: Sequence[str], key: str) -> list[Fault]:
     faults = []
     if intent is None:
         faults.append(Fault("INS03", "unknown_code", "must be 001, 021, 024, 025 or 030"))
@@ -191,12 +191,12 @@ def _covered(coverage: _Level, parts: _MemberParts) -> dict[str, object]:
     return {name: value for name, value in found.items() if value}
 
 
-def _intent(code: str, purpose: FileMode) -> Intent | None:
+def _intent(code: str, purpose: FileMode) -> Action | None:
     """A file for comparing changes nothing; an audit (030) enrols in a full file."""
     intent = _INTENTS.get(code)
     if intent is None or purpose is FileMode.COMPARE:
-        return intent and Intent.COMPARE
-    return Intent.ENROL if code == _AUDIT and purpose is FileMode.FULL else intent
+        return intent and Action.COMPARE
+    return Action.ENROL if code == _AUDIT and purpose is FileMode.FULL else intent
 
 
 def _sort(segments: list[Segment], parts: _MemberParts) -> _MemberParts:

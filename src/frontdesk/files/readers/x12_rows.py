@@ -4,19 +4,18 @@ from collections.abc import Iterator
 from datetime import date
 
 from frontdesk.eligibility.kinds import x12_date
-from frontdesk.files.mapping import Mapping
+from frontdesk.files.model import FileHeader, FileMapping, FileMode, Format, Row, Unreadable
 from frontdesk.files.readers.source import Source
 from frontdesk.files.readers.x12_envelope import ENVELOPES, Envelope, element
 from frontdesk.files.readers.x12_member import MemberReader, Transaction
 from frontdesk.files.readers.x12_segments import Segment, read_segments
-from frontdesk.files.rows import FileMode, Format, Head, Row, Unreadable
 
 PURPOSES = {"2": FileMode.CHANGE, "4": FileMode.COMPARE, "RX": FileMode.FULL}
 MOST_SEGMENTS_OF_A_MEMBER = 10_000
 _ENDS_A_MEMBER = ENVELOPES | {"INS"}
 
 
-def read_x12(source: Source, mapping: Mapping) -> tuple[Head, Iterator[Row]]:
+def read_x12(source: Source, mapping: FileMapping) -> tuple[FileHeader, Iterator[Row]]:
     """The head, from the first transaction's BGN, and the rows. Every transaction must have the same purpose."""
     walk = _Walk(source, mapping)
     return walk.head(), walk.rows()
@@ -25,18 +24,18 @@ def read_x12(source: Source, mapping: Mapping) -> tuple[Head, Iterator[Row]]:
 class _Walk:
     """One pass over the file."""
 
-    def __init__(self, source: Source, mapping: Mapping) -> None:
+    def __init__(self, source: Source, mapping: FileMapping) -> None:
         self._segments = read_segments(source)
         self._envelope = Envelope()
         self._reader = MemberReader(mapping)
         self._transaction: Transaction | None = None
         self._purpose: FileMode | None = None
 
-    def head(self) -> Head:
+    def head(self) -> FileHeader:
         for number, segment in self._segments:
             self._step(number, segment)
             if self._transaction is not None:
-                return Head(Format.X12, self._transaction.purpose, self._transaction.file_date)
+                return FileHeader(Format.X12, self._transaction.purpose, self._transaction.file_date)
         raise Unreadable("no_rows", "The file has no transaction.")
 
     def rows(self) -> Iterator[Row]:

@@ -5,8 +5,8 @@ A segment is a list of its elements, the tag first. Segments are counted from th
 
 from collections.abc import Iterator
 
+from frontdesk.files.model import Unreadable
 from frontdesk.files.readers.source import LONGEST_LINE, Source
-from frontdesk.files.rows import Unreadable
 
 Segment = list[str]
 

@@ -13,12 +13,12 @@ from frontdesk.clock import Clock
 from frontdesk.db import Database, Tx
 from frontdesk.errors import FrontdeskError, Invalid
 from frontdesk.files import store
+from frontdesk.files.absence import ApprovalNeeded
 from frontdesk.files.claims import LEASE_SECONDS, FileClaim, LostClaim, claim_next
 from frontdesk.files.content import forget_unfinished
-from frontdesk.files.jobs import Asked, EligibilityFile, FileState, record_deed
-from frontdesk.files.load import Stopped, Turn, run_load
-from frontdesk.files.modes import Braked
-from frontdesk.files.rows import Unreadable
+from frontdesk.files.jobs import record_deed
+from frontdesk.files.load import RunOptions, Stopped, run_load
+from frontdesk.files.model import EligibilityFile, FileState, Requester, Unreadable
 from frontdesk.files.undo import run_undo
 
 COLLECT_AFTER = 200_000
@@ -26,7 +26,12 @@ SWITCH_SECONDS = 0.0005
 
 
 def run_next(
-    db: Database, clock: Clock, turn: Turn, *, only: int | None = None, lease_seconds: float = LEASE_SECONDS
+    db: Database,
+    clock: Clock,
+    turn: RunOptions,
+    *,
+    only: int | None = None,
+    lease_seconds: float = LEASE_SECONDS,
 ) -> bool:
     """Work on one file until it is done or `turn.stop()`; False when there was none to work on. Raises Unavailable.
 
@@ -57,7 +62,7 @@ def _at_full_speed() -> Iterator[None]:
         sys.setswitchinterval(interval)
 
 
-def _run(claim: FileClaim, turn: Turn) -> None:
+def _run(claim: FileClaim, turn: RunOptions) -> None:
     try:
         if claim.file.undoes_id is not None:
             run_undo(claim, turn)
@@ -71,7 +76,7 @@ def _run(claim: FileClaim, turn: Turn) -> None:
         fault = error.faults[0]
         message = f"The mapping's {fault.field} {fault.message}."
         _end(claim, FileState.FAILED, {"code": "bad_mapping", "message": message, "place": None})
-    except Braked as brake:
+    except ApprovalNeeded as brake:
         problem = {"code": "brake", "message": brake.message, "place": None}
         _end(claim, FileState.DONE if claim.file.dry_run else FileState.HELD, problem)
     except (FrontdeskError, LostClaim):
@@ -98,5 +103,5 @@ def _end(claim: FileClaim, state: FileState, problem: dict[str, Any] | None) -> 
 
 
 def _record(tx: Tx, file: EligibilityFile, state: FileState, now: Any) -> None:
-    asked = Asked(file.client, file.request_id, now)
+    asked = Requester(file.client, file.request_id, now)
     record_deed(tx, f"file.{state.value}", file, asked, counts=file.counts)

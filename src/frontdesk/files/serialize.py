@@ -3,10 +3,9 @@
 from typing import Any
 
 from frontdesk.clock import wire_time
-from frontdesk.files.jobs import EligibilityFile, FileState
-from frontdesk.files.outcomes import REFUSED, WARNED
+from frontdesk.files.model import REFUSED, WARNED, EligibilityFile, FileState
 
-ORDER = ("created", "updated", "moved", "unchanged", "ended", "restored", "withdrawn", REFUSED, WARNED)
+COUNTS = ("created", "updated", "moved", "unchanged", "ended", "restored", "withdrawn", REFUSED, WARNED)
 
 
 def file_body(file: EligibilityFile) -> dict[str, Any]:
@@ -26,7 +25,7 @@ def file_body(file: EligibilityFile) -> dict[str, Any]:
         "sha256": file.sha256,
         "rows_total": file.rows_total,
         "rows_done": file.rows_done,
-        "counts": {name: file.counts[name] for name in ORDER if name in file.counts},
+        "counts": {name: file.counts[name] for name in COUNTS if name in file.counts},
         "members_before": file.members_before,
         "members_missing": file.members_missing,
         "ignored_columns": file.ignored,
@@ -39,7 +38,7 @@ def file_body(file: EligibilityFile) -> dict[str, Any]:
 
 def summary(file: EligibilityFile) -> list[str]:
     """What came of the file, in sentences."""
-    counted = ", ".join(f"{file.counts[name]:,} {name}" for name in ORDER if file.counts.get(name))
+    counted = ", ".join(f"{file.counts[name]:,} {name}" for name in COUNTS if file.counts.get(name))
     what = (
         "Undo"
         if file.undoes_id is not None
@@ -55,9 +54,9 @@ def summary(file: EligibilityFile) -> list[str]:
         lines.append(f"It goes on, where it stopped, with a worker or with: frontdesk file resume {file.id}")
     if file.problem is not None:
         lines.append(str(file.problem["message"]))
-    if file.is_braked and file.dry_run:
+    if file.needs_approval and file.dry_run:
         lines.append("The real run would be held before anybody is ended, until it is approved.")
-    elif file.is_braked:
+    elif file.needs_approval:
         lines.append(
             f"Nobody was ended. If it is right, say: frontdesk file approve {file.id}; "
             f"if not: frontdesk file cancel {file.id}"

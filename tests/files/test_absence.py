@@ -9,8 +9,9 @@ import pytest
 from frontdesk.config import Uniqueness
 from frontdesk.eligibility import enrol, parse_member
 from frontdesk.eligibility.model import Submission
-from frontdesk.files import EligibilityFile, WrongState, approve_file, cancel_file
+from frontdesk.files import approve_file, cancel_file
 from frontdesk.files.chunks import write_chunk
+from frontdesk.files.model import EligibilityFile, WrongState
 from tests.conftest import SetClock
 from tests.files.loading import Desk, csv_of, lines_of, row
 
@@ -204,7 +205,7 @@ def test_who_is_changed_while_a_file_ends_is_left_alone(
             enrol(tx, [submission], now=clock(), uniqueness=Uniqueness.SERVICE)
         write_chunk(*arguments, **options)
 
-    monkeypatch.setattr("frontdesk.files.modes.write_chunk", change_first)
+    monkeypatch.setattr("frontdesk.files.absence.write_chunk", change_first)
     assert desk.work(file).counts == {"unchanged": 2, "ended": 1}
     assert [key for key, day in expiries(desk).items() if day is not None] == ["E00001"]
 

@@ -16,10 +16,10 @@ from typing import IO, Any
 from frontdesk.db import Database, open_database
 from frontdesk.eligibility.model import Action, MemberRecord, Submission
 from frontdesk.errors import Fault, Unavailable
-from frontdesk.files.chunks import ChunkRow
-from frontdesk.files.jobs import EligibilityFile, get_file
-from frontdesk.files.lanes import give_way
-from frontdesk.files.reading import ReadPosition, read_lines
+from frontdesk.files.jobs import get_file
+from frontdesk.files.model import ChunkRow, EligibilityFile
+from frontdesk.files.parse import ReadPosition, read_lines
+from frontdesk.files.pipeline import give_way
 
 _LENGTH_BYTES = 4
 

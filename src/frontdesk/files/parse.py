@@ -12,16 +12,10 @@ from frontdesk.eligibility import ValueCache, parse_member
 from frontdesk.eligibility.model import Action, MemberRecord, Submission
 from frontdesk.errors import Fault
 from frontdesk.files.check import open_rows
-from frontdesk.files.chunks import ChunkRow
-from frontdesk.files.jobs import EligibilityFile
-from frontdesk.files.repeats import Repeats
-from frontdesk.files.rows import FileMode, Intent, Row
+from frontdesk.files.codes import REPEATED, UNKNOWN_PLAN
+from frontdesk.files.model import ChunkRow, EligibilityFile, FileMode, Row
+from frontdesk.files.repeats import IdentifierIndex
 from frontdesk.plans import list_plans
-
-DIFFERING = Fault("external_id", "repeated_differently", "stands in the file again, with other values")
-UNKNOWN_PLAN = Fault("plan", "unknown_plan", "is not the external_id of a plan of the account")
-
-_DEEDS = {Intent.ENROL: Action.ENROL, Intent.END: Action.END, Intent.COMPARE: Action.COMPARE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +36,11 @@ def read_lines(db: Database, file: EligibilityFile, reading: ReadPosition) -> It
         yield chunk
 
 
-def refuse_differing(lines: Sequence[ChunkRow], repeats: Repeats) -> None:
+def refuse_differing(lines: Sequence[ChunkRow], repeats: IdentifierIndex) -> None:
     """Rows of one identifier that differ can't both be meant: none of them is submitted."""
     for line in lines:
         if line.external_id is not None and repeats.differ(line.external_id):
-            line.faults, line.submission = [*line.faults, DIFFERING], None
+            line.faults, line.submission = [*line.faults, REPEATED], None
 
 
 def _besides(record: MemberRecord) -> Iterator[Fault]:
@@ -64,7 +58,7 @@ class _Parser:
 
     def line(self, row: Row) -> ChunkRow:
         file, values = self._file, row.values
-        if row.intent is Intent.END and not values.get("expiry_date"):
+        if row.action is Action.END and not values.get("expiry_date"):
             values = values | {"expiry_date": file.file_date}
         record = parse_member(values, today=self._today, lenient_email=True, remembered=self._remembered)
         plan_id = file.plan_id if row.plan is None else self._plan_ids.get(row.plan)
@@ -73,6 +67,6 @@ class _Parser:
             faults.append(UNKNOWN_PLAN)
         if faults or plan_id is None:
             return ChunkRow(row.place, record.external_id, None, faults)
-        deed = Action.COMPARE if self._only_compares else _DEEDS[row.intent]
+        deed = Action.COMPARE if self._only_compares else row.action
         submission = Submission(file.account_id, plan_id, record, file.client, file.history_key, deed)
         return ChunkRow(row.place, record.external_id, submission, (), row.warnings)

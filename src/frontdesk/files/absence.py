@@ -10,11 +10,11 @@ from frontdesk.db import Tx
 from frontdesk.eligibility import count_members_open, list_members_under, parse_member
 from frontdesk.eligibility.model import Action, MemberAccess, Submission
 from frontdesk.files import store
-from frontdesk.files.check import Checked
-from frontdesk.files.chunks import ChunkRow, Write, write_chunk
+from frontdesk.files.check import CheckResult
+from frontdesk.files.chunks import Write, write_chunk
 from frontdesk.files.claims import FileClaim
-from frontdesk.files.jobs import EligibilityFile, overtaken
-from frontdesk.files.rows import FileMode
+from frontdesk.files.jobs import overtaken
+from frontdesk.files.model import ChunkRow, EligibilityFile, FileMode
 
 BRAKE_SHARE, BRAKE_MEMBERS = 10, 25  # per cent of the plan's members, and at least so many
 SHRUNK_SHARE = 2  # a file of less than half the rows of the last one
@@ -22,7 +22,7 @@ SHRUNK_SHARE = 2  # a file of less than half the rows of the last one
 BATCH = 250  # SQLite's other writers wait meanwhile
 
 
-class Braked(Exception):
+class ApprovalNeeded(Exception):
     """Nobody is ended until a person approves it."""
 
     def __init__(self, message: str) -> None:
@@ -30,7 +30,7 @@ class Braked(Exception):
         self.message = message
 
 
-def members_before(tx: Tx, file: EligibilityFile, checked: Checked) -> int | None:
+def members_before(tx: Tx, file: EligibilityFile, checked: CheckResult) -> int | None:
     """How many of the plan's members have access, before anything of a full file is applied."""
     if checked.mode is not FileMode.FULL:
         return None
@@ -39,7 +39,7 @@ def members_before(tx: Tx, file: EligibilityFile, checked: Checked) -> int | Non
     return count_members_open(tx, file.plan_id, checked.file_date)
 
 
-def end_missing(claim: FileClaim, checked: Checked, write: Write, breathe: Callable[[int], None]) -> None:
+def end_missing(claim: FileClaim, checked: CheckResult, write: Write, breathe: Callable[[int], None]) -> None:
     """End the plan's members that the file does not name: expiry_date becomes the file's date. Raises Braked.
 
     It is never before effective_date (docs/interface.md, Fields of a member): access that was to begin later ends on its
@@ -56,7 +56,7 @@ def end_missing(claim: FileClaim, checked: Checked, write: Write, breathe: Calla
     # Files of an account run one at a time, so what is newer has run by now or comes after this.
     newer = claim.db.ask(lambda tx: overtaken(tx, claim.file, begun=True))
     if missing and newer is not None:
-        raise Braked(f"{newer} Whom it names may be missing here.")
+        raise ApprovalNeeded(f"{newer} Whom it names may be missing here.")
     if not claim.file.approved:
         _brake(claim, missing=missing, unnamed=checked.unnamed)
     done = 0
@@ -72,17 +72,17 @@ def _brake(claim: FileClaim, *, missing: int, unnamed: int) -> None:
     before = file.members_before or 0
     limit = max(before * BRAKE_SHARE // 100, BRAKE_MEMBERS)
     if missing > limit:
-        raise Braked(f"{missing} of the plan's {before} members would be ended, more than {limit}.")
+        raise ApprovalNeeded(f"{missing} of the plan's {before} members would be ended, more than {limit}.")
     last = claim.db.ask(lambda tx: store.last_full_rows(tx, file.plan_id, file.id))
     rows = file.rows_total or 0
     if missing and last is not None and rows * SHRUNK_SHARE < last:
-        raise Braked(f"The file has {rows} rows, less than half of the {last} of the last full one.")
+        raise ApprovalNeeded(f"The file has {rows} rows, less than half of the {last} of the last full one.")
     if missing and unnamed:
         who = f"{missing} of the plan's {before} members would be ended"
-        raise Braked(f"{who}, and {unnamed} rows, whose external_id can't be read, may be theirs.")
+        raise ApprovalNeeded(f"{who}, and {unnamed} rows, whose external_id can't be read, may be theirs.")
 
 
-def _missing(claim: FileClaim, checked: Checked) -> Iterator[Sequence[MemberAccess]]:
+def _missing(claim: FileClaim, checked: CheckResult) -> Iterator[Sequence[MemberAccess]]:
     """Those to end, in batches; each batch is read before the one before it is written over."""
     file, after = claim.file, 0
     while True:
@@ -102,11 +102,11 @@ def _missing(claim: FileClaim, checked: Checked) -> Iterator[Sequence[MemberAcce
             yield batch
 
 
-def _last_day(row: MemberAccess, checked: Checked) -> str:
+def _last_day(row: MemberAccess, checked: CheckResult) -> str:
     return max(checked.file_date, row.effective_date)
 
 
-def _line(file: EligibilityFile, row: MemberAccess, checked: Checked) -> ChunkRow:
+def _line(file: EligibilityFile, row: MemberAccess, checked: CheckResult) -> ChunkRow:
     day = _last_day(row, checked)
     record = parse_member({"external_id": row.external_id, "expiry_date": day}, today=checked.file_date)
     submission = Submission(

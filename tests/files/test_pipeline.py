@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from frontdesk.files.lanes import NICENESS, OutOfTurn, Place, write_in_turn
+from frontdesk.files.pipeline import NICENESS, CommitTurn, OutOfTurn, write_in_turn
 from tests.files.loading import Desk, csv_of, row
 
 KEYS = 10
@@ -23,7 +23,7 @@ class Broken(Exception):
 def test_items_are_written_together_and_committed_in_order() -> None:
     together, done = threading.Barrier(2, timeout=10), []
 
-    def write(item: int, place: Place) -> None:
+    def write(item: int, place: CommitTurn) -> None:
         together.wait()
         place.come()
         done.append(item)
@@ -36,7 +36,7 @@ def test_items_are_written_together_and_committed_in_order() -> None:
 def test_nothing_is_committed_after_an_item_that_failed(lanes: int) -> None:
     done = []
 
-    def write(item: int, place: Place) -> None:
+    def write(item: int, place: CommitTurn) -> None:
         if item == 5:
             raise Broken
         place.come()
@@ -54,7 +54,7 @@ def test_what_has_begun_ends_before_the_end_of_the_items_is_told() -> None:
         yield from range(4)
         raise Broken
 
-    def write(item: int, place: Place) -> None:
+    def write(item: int, place: CommitTurn) -> None:
         place.come()
         done.append(item)
 
@@ -68,7 +68,7 @@ def test_the_error_of_what_has_begun_goes_before_that_of_the_items() -> None:
         yield from range(2)
         raise LookupError
 
-    def write(item: int, place: Place) -> None:
+    def write(item: int, place: CommitTurn) -> None:
         place.come()
         if item == 1:
             raise Broken
@@ -78,10 +78,10 @@ def test_the_error_of_what_has_begun_goes_before_that_of_the_items() -> None:
 
 
 def test_who_holds_what_the_one_before_waits_for_steps_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("frontdesk.files.lanes.PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr("frontdesk.files.pipeline.PATIENCE_SECONDS", 0.01)
     free, done = threading.Event(), []
 
-    def write(item: int, place: Place) -> None:
+    def write(item: int, place: CommitTurn) -> None:
         if item == 0:
             assert free.wait(10)  # what the second one holds
         else:
@@ -99,7 +99,7 @@ def test_who_holds_what_the_one_before_waits_for_steps_back(monkeypatch: pytest.
 def test_lanes_go_behind_what_somebody_waits_for_and_leave_the_caller_as_it_was() -> None:
     before, seen = os.nice(0), []
 
-    def write(_item: int, place: Place) -> None:
+    def write(_item: int, place: CommitTurn) -> None:
         place.come()
         seen.append(os.nice(0))
 
@@ -111,7 +111,7 @@ def test_lanes_go_behind_what_somebody_waits_for_and_leave_the_caller_as_it_was(
 def test_items_that_share_a_key_are_not_written_together() -> None:
     writing: list[int] = []
 
-    def write(item: int, place: Place) -> None:
+    def write(item: int, place: CommitTurn) -> None:
         writing.append(item)
         place.come()
         assert writing == [item]

@@ -31,7 +31,7 @@ class _Ahead(Exception):
     """The chunk before failed, so this one must not be committed."""
 
 
-class Place:
+class CommitTurn:
     """A chunk's place in the order."""
 
     def __init__(self, before: "Future[None] | None" = None) -> None:
@@ -54,7 +54,7 @@ class Place:
 
 def write_in_turn(
     items: Iterable[Item],
-    write: Callable[[Item, Place], None],
+    write: Callable[[Item, CommitTurn], None],
     *,
     keys_of: Callable[[Item], set[str]],
     lanes: int,
@@ -66,10 +66,10 @@ def write_in_turn(
     """
     if lanes == 1:
         for item in items:
-            write(item, Place())
+            write(item, CommitTurn())
         return
 
-    def run(item: Item, place: Place, *, shares: bool) -> None:
+    def run(item: Item, place: CommitTurn, *, shares: bool) -> None:
         if shares:
             place.stand()
         write(item, place)
@@ -80,7 +80,7 @@ def write_in_turn(
             for item in items:
                 keys = keys_of(item)
                 shares = any(not keys.isdisjoint(others) for _, others in begun)
-                place = Place(begun[-1][0] if begun else None)
+                place = CommitTurn(begun[-1][0] if begun else None)
                 begun.append((pool.submit(run, item, place, shares=shares), keys))
                 if len(begun) > lanes:  # one more is read, and waits for a thread
                     begun[0][0].result()
