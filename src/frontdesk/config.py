@@ -4,19 +4,26 @@ A setting `x` is the environment variable `FRONTDESK_X`. docs/configuration.md i
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 
+from frontdesk.errors import FrontdeskError
 from frontdesk.relay import Relay, parse_relay
 
 SECRET_LENGTH = 32  # characters
 HOST_LENGTH = 253  # of a name in the DNS
 
 
-class ConfigError(Exception):
-    """A setting that can't be used; the message names it and says how to mend it."""
+class ConfigError(FrontdeskError):
+    """Some settings can't be used. `problems` has a sentence for each: the variable, the rule, never the value."""
+
+    code = "invalid_settings"
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = tuple(problems)
 
 
 class Environment(StrEnum):
@@ -329,5 +336,5 @@ def read_config(variables: Mapping[str, str]) -> Config:
             "FRONTDESK_SANDBOX_RECIPIENTS, or leave the relay out"
         )
     if wrong:
-        raise ConfigError("\n".join(wrong))
+        raise ConfigError(wrong)
     return Config(**values)  # type: ignore[arg-type]

@@ -1,35 +1,55 @@
-"""Everything that can go wrong, in the product's own terms; it knows nothing of HTTP or SQL.
+"""Everything that can go wrong, in the product's own terms.
 
-A door turns each kind into its own language (the HTTP door: `web/problems.py`).
+Each error carries two stable words: `kind`, an entry of /problems (`web/problems.py` turns it into an HTTP status), and
+`code`, which says more exactly what went wrong. Code decides by these two, never by a sentence.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, NamedTuple
+
+from frontdesk.text import SHOWN_NAMES, shown_name
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """One field at fault. `message` states the rule and never repeats the value (it may be health information)."""
+class Fault(NamedTuple):
+    """One field that breaks a rule. `message` states the rule and never repeats the value (it may be health information)."""
 
     field: str
     code: str
     message: str
 
+    def serialize(self) -> dict[str, str]:
+        """The fault as every answer shows it (docs/interface.md, Errors)."""
+        return self._asdict()
+
+
+def unknown_faults(names: Iterable[str], *, what: str = "field") -> list[Fault]:
+    """A fault `unknown_field` (or another `what`) for each of the first 20 names that a caller chose."""
+    shown = [shown_name(name) for name, _ in zip(names, range(SHOWN_NAMES), strict=False)]
+    return [Fault(name, f"unknown_{what}", f"there is no such {what}") for name in shown]
+
 
 class FrontdeskError(Exception):
-    """The root of the product's own errors; `detail` is one sentence that is safe to show the caller."""
+    """The root of the product's own errors. `detail` is a sentence that the caller may see; `code` defaults to the kind."""
 
-    def __init__(self, detail: str = "") -> None:
+    kind: ClassVar[str] = "internal"
+    code = ""
+
+    def __init__(self, detail: str = "", *, code: str = "") -> None:
         super().__init__(detail)
         self.detail = detail
+        self.code = code or self.code or self.kind
 
 
 class Malformed(FrontdeskError):
     """The input could not be read at all: not JSON, duplicate keys, bad framing."""
 
+    kind = "malformed"
+
 
 class Invalid(FrontdeskError):
-    """The input was read and some fields break a rule; all of them are named at once."""
+    """The input was read, and some fields break a rule. `faults` names all of them."""
+
+    kind = "invalid"
 
     def __init__(self, faults: Sequence[Fault]) -> None:
         super().__init__("Some fields are not valid.")
@@ -37,19 +57,32 @@ class Invalid(FrontdeskError):
 
 
 class NotFound(FrontdeskError):
-    """No such thing, or another account's: the two are told alike."""
+    """The thing does not exist, or it is another account's: the two look the same. The code is `no_such_` and the noun."""
+
+    kind = "not_found"
+
+    def __init__(self, noun: str, detail: str = "") -> None:
+        super().__init__(
+            detail or f"There is no such {noun}.", code=f"no_such_{noun.lower().replace(' ', '_')}"
+        )
 
 
 class Conflict(FrontdeskError):
     """The caller's copy is stale (optimistic concurrency)."""
 
+    kind = "conflict"
+
 
 class Unauthorized(FrontdeskError):
-    """Nobody we know: the token is missing, unknown, expired or revoked."""
+    """The token is missing, unknown, expired or revoked."""
+
+    kind = "unauthorized"
 
 
 class Forbidden(FrontdeskError):
-    """Known, but without the scope that this needs."""
+    """The token lacks the scope that this needs."""
+
+    kind = "forbidden"
 
     def __init__(self, scope: str) -> None:
         super().__init__(f"The token lacks the scope {scope}.")
@@ -57,7 +90,9 @@ class Forbidden(FrontdeskError):
 
 
 class RateLimited(FrontdeskError):
-    """Too many requests. `retry_after_seconds` says when the next one is welcome."""
+    """The caller sends too many requests. It may send the next one after `retry_after_seconds`."""
+
+    kind = "rate_limited"
 
     def __init__(self, detail: str, *, retry_after_seconds: int) -> None:
         super().__init__(detail)
@@ -65,21 +100,24 @@ class RateLimited(FrontdeskError):
 
 
 class Unavailable(FrontdeskError):
-    """The database can't answer now. Nothing was written unless `outcome_unknown`; sending it again is safe.
+    """The database can't answer now. Nothing was written unless `outcome_unknown`; sending the request again is safe.
 
-    `stale_connection`: only this connection was dead, so trying at once on another one may work. `busy`: the database
-    answers, but others hold what was wanted, so what is next to it may be free.
+    `stale_connection`: only this connection was dead, so an immediate retry on another one may work. `busy`: the database
+    answers, but another transaction holds the rows, so neighbouring rows may be free.
     """
+
+    kind = "unavailable"
 
     def __init__(
         self,
         detail: str,
         *,
+        code: str = "",
         outcome_unknown: bool = False,
         stale_connection: bool = False,
         busy: bool = False,
     ) -> None:
-        super().__init__(detail)
+        super().__init__(detail, code=code)
         self.busy = busy
         self.outcome_unknown = outcome_unknown
         self.stale_connection = stale_connection

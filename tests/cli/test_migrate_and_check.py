@@ -29,7 +29,7 @@ def test_a_good_installation_passes_the_check(cli: CommandLine) -> None:
 def test_a_check_says_what_is_wrong_and_how_to_mend_it(bare_cli: CommandLine) -> None:
     result = bare_cli.run("check")
     assert result.exit_code == 1
-    assert "Wrong: " in result.stdout
+    assert "Problem: " in result.stdout
     assert "frontdesk migrate" in result.stdout
 
 

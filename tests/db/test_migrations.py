@@ -82,9 +82,9 @@ def test_checks_name_what_is_wrong_and_how_to_mend_it(db: Database, database_url
     good = read_config({"FRONTDESK_DATABASE_URL": database_url})
     other = read_config({"FRONTDESK_DATABASE_URL": database_url, "FRONTDESK_UNIQUENESS": "account"})
     assert problems(db, good) == []
-    assert "FRONTDESK_UNIQUENESS=service" in problems(db, other)[0].mend
+    assert "FRONTDESK_UNIQUENESS=service" in problems(db, other)[0].remedy
     migrate.downgrade(db, "base")
-    assert "frontdesk migrate" in problems(db, good)[0].mend
+    assert "frontdesk migrate" in problems(db, good)[0].remedy
     migrate.upgrade(db)
 
 

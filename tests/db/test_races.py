@@ -79,7 +79,7 @@ def test_one_bad_item_does_not_fail_its_neighbours(db: Database) -> None:
 
 def test_one_item_that_fails_by_itself_is_not_run_again(db: Database) -> None:
     def fail(*_: Any) -> None:
-        raise NotFound("There is no such thing.")
+        raise NotFound("thing")
 
     work = Scripted(fail)
     [answer] = write_together(db, ["a"], work)
@@ -120,7 +120,7 @@ def test_work_done_alone_answers_its_result_or_raises_its_own_error(db: Database
 
     def fail(tx: Tx) -> None:
         add_group(tx, "b")
-        raise NotFound("There is no such thing.")
+        raise NotFound("thing")
 
     with pytest.raises(NotFound):
         write_alone(db, fail)

@@ -132,7 +132,7 @@ def test_the_first_migration_writes_the_setting_down_and_another_one_is_refused(
         assert installed_uniqueness(db) == "account"
         assert problems(db, config) == []
         [problem] = problems(db, read_config({"FRONTDESK_DATABASE_URL": database_url}))
-        assert "FRONTDESK_UNIQUENESS=account" in problem.mend
+        assert "FRONTDESK_UNIQUENESS=account" in problem.remedy
         assert upgrade(db, uniqueness="service") == []
         assert installed_uniqueness(db) == "account"
     finally:

@@ -20,7 +20,7 @@ def production(url: str, **settings: str) -> Config:
 def test_production_asks_for_a_link_secret_and_says_how_to_make_one(db: Database, database_url: str) -> None:
     [problem] = problems(db, production(database_url))
     assert "FRONTDESK_LINK_SECRET" in problem.what
-    assert "openssl rand" in problem.mend
+    assert "openssl rand" in problem.remedy
     with pytest.raises(FrontdeskError, match="FRONTDESK_LINK_SECRET"):
         make_mailer(production(database_url), db)
     assert problems(db, production(database_url, link_secret=SECRET)) == []

@@ -28,7 +28,7 @@ def get_account(tx: Tx, account_id: int) -> Account:
     """Raises NotFound."""
     for account in store.select_accounts(tx, account_id):
         return account
-    raise NotFound("There is no such account.")
+    raise NotFound("account")
 
 
 def create_client(
@@ -68,7 +68,7 @@ def get_client(tx: Tx, client_id: str) -> ApiClient:
     """Raises NotFound."""
     client = find_client(tx, client_id)
     if client is None:
-        raise NotFound("There is no such API client.")
+        raise NotFound("API client")
     return client
 
 
@@ -78,7 +78,7 @@ def rotate_secret(tx: Tx, client_id: str, *, now: datetime) -> str:
     store.lock_client(tx, get_client(tx, client_id).id)
     client = get_client(tx, client_id)
     if client.revoked_at is not None:
-        raise NotFound("There is no such API client.")
+        raise NotFound("API client")
     store.revoke_secrets(tx, client.id, keep_newest=LIVE_SECRETS - 1, now=now)
     return _add_secret(tx, client, now=now)
 

@@ -6,6 +6,7 @@ from frontdesk.api.openapi_examples import DETAILS, DETAILS_OF, INVALID, REQUEST
 from frontdesk.api.openapi_headers import HEADERS, OF_LIMITED_CLIENTS, header_refs
 from frontdesk.api.openapi_schemas import OAUTH_ERRORS, ref
 from frontdesk.eligibility.model import FAULT_CODES
+from frontdesk.errors import Fault
 from frontdesk.web.endpoint import Endpoint
 from frontdesk.web.problems import PROBLEMS
 
@@ -116,7 +117,7 @@ class Problems:
         }
         if kind == "invalid":
             _, _, faults = INVALID[self._operation_id]
-            example["errors"] = [{"field": f, "code": code, "message": words} for f, code, words in faults]
+            example["errors"] = [Fault(*fault).serialize() for fault in faults]
         return example
 
 

@@ -49,7 +49,7 @@ async def asset(_app: App, request: Request) -> Response:
     """`GET /docs/:asset`: one of the page's files. Raises NotFound."""
     known = ASSETS.get(request.path_parameters["asset"])
     if known is None:
-        raise NotFound("There is nothing at this address.")
+        raise NotFound("address", "There is nothing at this address.")
     path, content_type = known
     return Response(200, _file(path), (_CACHED,), content_type.encode())
 

@@ -20,14 +20,17 @@ def check(as_json: Json = False) -> None:
     found = _problems()
     if as_json:
         print_json(
-            {"ok": not found, "problems": [{"what": problem.what, "mend": problem.mend} for problem in found]}
+            {
+                "ok": not found,
+                "problems": [{"what": problem.what, "mend": problem.remedy} for problem in found],
+            }
         )
     elif not found:
         say(
             "All is well: the settings can be used, the database answers and has the tables that this program needs."
         )
     for problem in [] if as_json else found:
-        say(f"Wrong: {problem.what}\nMend:  {problem.mend}")
+        say(f"Problem: {problem.what}\nRemedy: {problem.remedy}")
     if found:
         raise typer.Exit(FAILED)
 
@@ -36,8 +39,8 @@ def _problems() -> list[CheckFailure]:
     try:
         config = read_config(os.environ)
     except ConfigError as error:
-        mend = "Correct or remove this variable in the environment."
-        return [CheckFailure(line, mend) for line in str(error).splitlines()]
+        remedy = "Correct or remove this variable in the environment."
+        return [CheckFailure(problem, remedy) for problem in error.problems]
     try:
         with opened_database(config) as db:
             return problems(db, config)

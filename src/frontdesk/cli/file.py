@@ -288,12 +288,12 @@ def _read_mapping(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         body = None
     if not isinstance(body, dict):
-        raise FrontdeskError("The mapping is not a JSON object in UTF-8.")
+        raise FrontdeskError("The mapping is not a JSON object in UTF-8.", code="malformed_mapping")
     try:
         parse_mapping(body)
     except Invalid as error:
         told = (f"The mapping's {fault.field} {fault.message}." for fault in error.faults)
-        raise FrontdeskError("\n".join(told)) from None
+        raise FrontdeskError("\n".join(told), code="invalid_mapping") from None
     return body
 
 

@@ -56,7 +56,8 @@ def work_on(db: Database, config: Config, file_id: int) -> EligibilityFile:
             except Unavailable:
                 if time.monotonic() > patient_until:
                     raise FrontdeskError(
-                        f"The database went away; the file goes on with: frontdesk file resume {file_id}"
+                        f"The database went away; the file goes on with: frontdesk file resume {file_id}",
+                        code="unavailable",
                     ) from None
             else:
                 patient_until = time.monotonic() + PATIENCE_SECONDS

@@ -19,7 +19,7 @@ from frontdesk.cli.output import settings
 from frontdesk.clock import system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database, Tx, open_database
-from frontdesk.db.failures import MISSING
+from frontdesk.db.failures import DatabaseState
 from frontdesk.db.migrate import current, head
 from frontdesk.db.races import write_alone
 from frontdesk.errors import FrontdeskError, Unavailable
@@ -84,7 +84,8 @@ def opened_database(config: Config) -> Iterator[Database]:
         db = open_database(config.database_url)
     except ValueError:
         raise FrontdeskError(
-            "The database of FRONTDESK_DATABASE_URL can't be opened: it is not a well-formed address."
+            "The database of FRONTDESK_DATABASE_URL can't be opened: it is not a well-formed address.",
+            code="malformed_address",
         ) from None
     try:
         yield db
@@ -98,11 +99,14 @@ def migrated_database(config: Config) -> Iterator[Database]:
     with opened_database(config) as db:
         revision = _revision(db)
         if revision is None:
-            raise FrontdeskError("The database has no tables yet. Run: frontdesk migrate")
+            raise FrontdeskError(
+                "The database has no tables yet. Run: frontdesk migrate", code="not_migrated"
+            )
         if revision != head():
             raise FrontdeskError(
                 f"The database is at revision {revision}, this program needs {head()}. Run: frontdesk migrate "
-                "(or, if a newer frontdesk has migrated it, use that one)."
+                "(or, if a newer frontdesk has migrated it, use that one).",
+                code="other_revision",
             )
         yield db
 
@@ -111,10 +115,10 @@ def _revision(db: Database) -> str | None:
     try:
         return current(db)
     except Unavailable as error:
-        if error.detail != MISSING:
+        if error.code != DatabaseState.MISSING:
             raise
         raise FrontdeskError(
-            f"{error.detail} Run: frontdesk migrate (or correct FRONTDESK_DATABASE_URL)."
+            f"{error.detail} Run: frontdesk migrate (or correct FRONTDESK_DATABASE_URL).", code=error.code
         ) from None
 
 

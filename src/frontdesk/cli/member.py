@@ -108,10 +108,16 @@ def _moment(text: str) -> datetime:
 def _only(members: list[dict[str, Any]]) -> dict[str, Any]:
     """The one member there is. Raises NotFound; FrontdeskError when several accounts have one."""
     if not members:
-        raise NotFound("There is no such eligible member. The external_id counts upper and lower case too.")
+        raise NotFound(
+            "eligible member",
+            "There is no such eligible member. The external_id counts upper and lower case too.",
+        )
     if len(members) > 1:
         accounts = ", ".join(str(member["account_id"]) for member in members)
-        raise FrontdeskError(f"Several accounts have such a member: {accounts}. Say which with --account.")
+        raise FrontdeskError(
+            f"Several accounts have such a member: {accounts}. Say which with --account.",
+            code="several_accounts",
+        )
     return members[0]
 
 

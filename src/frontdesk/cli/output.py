@@ -1,6 +1,6 @@
 """How the command line speaks: tables and colour for people, JSON for programs, errors as sentences, exit statuses.
 
-It knows no command. Status 0: done; 1: not done, and stderr says why and how to mend it; 2: the command was misused.
+It knows no command. Status 0: done; 1: not done, and stderr says why, with the remedy; 2: the command was misused.
 """
 
 import json
@@ -29,13 +29,14 @@ Item = Mapping[str, Any]
 # Columns that keep to one line on a narrow terminal, so that they can be read and copied: text gives way first.
 _COPIED = {"id", "client_id", "state", "delivery"}
 
-_MENDS = {
-    "There is no such account.": "`frontdesk account list` shows those there are.",
-    "There is no such provider group.": "`frontdesk provider-group list` shows those there are.",
-    "There is no such API client.": "`frontdesk client list` shows those there are, and which are revoked.",
-    "There is no such invitation.": "`frontdesk invitations list` shows the newest.",
-    "There is no such message.": "`frontdesk mailbox list` shows the newest.",
-    "There is no such plan.": "`frontdesk plan list` shows those there are.",
+# The next step after an error, by its code.
+_REMEDIES = {
+    "no_such_account": "`frontdesk account list` shows those there are.",
+    "no_such_provider_group": "`frontdesk provider-group list` shows those there are.",
+    "no_such_api_client": "`frontdesk client list` shows those there are, and which are revoked.",
+    "no_such_invitation": "`frontdesk invitations list` shows the newest.",
+    "no_such_message": "`frontdesk mailbox list` shows the newest.",
+    "no_such_plan": "`frontdesk plan list` shows those there are.",
 }
 
 
@@ -44,7 +45,7 @@ def settings(variables: Mapping[str, str] | None = None) -> Config:
     try:
         return read_config(os.environ if variables is None else variables)
     except ConfigError as error:
-        fail(f"The settings can't be used; mend the environment.\n{error}")
+        fail(f"The settings can't be used; correct the environment.\n{error}")
 
 
 def fail(message: str, *, status: int = FAILED) -> NoReturn:
@@ -145,11 +146,11 @@ def _sentence(error: FrontdeskError) -> str:
     if isinstance(error, Invalid):
         return "\n".join(f"{_option(fault.field)} {fault.message}." for fault in error.faults)
     if isinstance(error, Unavailable):
-        mend = "`frontdesk check` says what is wrong with the installation."
-        return f"{error.detail} {'' if error.outcome_unknown else 'Nothing was changed. '}{mend}"
+        remedy = "`frontdesk check` says what is wrong with the installation."
+        return f"{error.detail} {'' if error.outcome_unknown else 'Nothing was changed. '}{remedy}"
     if isinstance(error, Conflict):
         return f"{error.detail} Run the command again."
-    return f"{error.detail} {_MENDS.get(error.detail, '')}".strip()
+    return f"{error.detail} {_REMEDIES.get(error.code, '')}".strip()
 
 
 def _option(field: str) -> str:

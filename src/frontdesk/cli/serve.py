@@ -38,7 +38,7 @@ def serve(
     with opened_database(config) as db:
         found = problems(db, config)
     if found:
-        fail("\n".join(f"{problem.what} {problem.mend}" for problem in found))
+        fail("\n".join(f"{problem.what} {problem.remedy}" for problem in found))
     with tempfile.TemporaryDirectory(prefix="frontdesk-metrics-") as folder:
         os.environ["FRONTDESK_METRICS_FOLDER"] = folder
         programs = [serving_program(address, port, workers)] * workers + [WORKER] * with_worker

@@ -1,4 +1,4 @@
-"""What is wrong with a database for this version and these settings, and how to mend it; it mends nothing itself."""
+"""What is wrong with a database for this version and these settings, and the remedy of each problem."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,28 +9,28 @@ from frontdesk.clock import system_clock
 from frontdesk.config import SECRET_LENGTH, Config, Environment
 from frontdesk.db import migrate
 from frontdesk.db.engine import Database, Tx
-from frontdesk.db.failures import BUSY, DAMAGED, FULL, MISSING, READ_ONLY
+from frontdesk.db.failures import DatabaseState
 from frontdesk.errors import Unavailable
 
 OLDEST_POSTGRESQL = 14
 SKEW_SECONDS = 5
 
 
-_MENDS = {
-    BUSY: "Another program holds a lock on it (a migration, a backup?). Wait until it is done, or end it, and try again.",
-    READ_ONLY: "Give this user the right to write to it and its folder, or name the database that is no standby.",
-    FULL: "Make room on its disk.",
-    DAMAGED: "Bring a backup back, or correct FRONTDESK_DATABASE_URL.",
-    MISSING: "Run: frontdesk migrate (or correct FRONTDESK_DATABASE_URL).",
+_REMEDIES: dict[str, str] = {
+    DatabaseState.BUSY: "Another program holds a lock on it (a migration, a backup?). Wait until it ends, then try again.",
+    DatabaseState.READ_ONLY: "Give this user the right to write to it and its folder, or name the database that is no standby.",
+    DatabaseState.FULL: "Make room on its disk.",
+    DatabaseState.DAMAGED: "Bring a backup back, or correct FRONTDESK_DATABASE_URL.",
+    DatabaseState.MISSING: "Run: frontdesk migrate (or correct FRONTDESK_DATABASE_URL).",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class CheckFailure:
-    """`what` is wrong and how to `mend` it, a sentence each."""
+    """`what` is wrong and its `remedy`, a sentence each."""
 
     what: str
-    mend: str
+    remedy: str
 
 
 def problems(db: Database, config: Config) -> list[CheckFailure]:
@@ -46,8 +46,8 @@ def _problems(db: Database, config: Config) -> list[CheckFailure]:
     found = _server_problems(db)
     if revision != migrate.head():
         have = "has no tables yet" if revision is None else f"is at revision {revision}"
-        mend = "Run: frontdesk migrate (or, if a newer frontdesk has migrated it, use that one)."
-        return [*found, CheckFailure(f"The database {have}; this program needs {migrate.head()}.", mend)]
+        remedy = "Run: frontdesk migrate (or, if a newer frontdesk has migrated it, use that one)."
+        return [*found, CheckFailure(f"The database {have}; this program needs {migrate.head()}.", remedy)]
     return [*found, *_setting_problems(db, config), *_write_problems(db)]
 
 
@@ -80,12 +80,14 @@ def _setting_problems(db: Database, config: Config) -> list[CheckFailure]:
     installed = db.ask(lambda tx: tx.exec_driver_sql("SELECT uniqueness FROM installation").scalar())
     if installed != config.uniqueness:
         what = f"FRONTDESK_UNIQUENESS is {config.uniqueness}, but this database was set up for {installed}."
-        mend = f"Set FRONTDESK_UNIQUENESS={installed}; it can't be changed once there are records."
-        found.append(CheckFailure(what, mend))
+        remedy = f"Set FRONTDESK_UNIQUENESS={installed}; it can't be changed once there are records."
+        found.append(CheckFailure(what, remedy))
     if config.environment is Environment.PRODUCTION and not config.link_secret:
         what = "FRONTDESK_LINK_SECRET is not set, so the links in invitations could be guessed."
-        mend = f"Set it to {SECRET_LENGTH} or more random characters, such as those of: openssl rand -hex 32"
-        found.append(CheckFailure(what, mend))
+        remedy = (
+            f"Set it to {SECRET_LENGTH} or more random characters, such as those of: openssl rand -hex 32"
+        )
+        found.append(CheckFailure(what, remedy))
     return found
 
 
@@ -98,7 +100,8 @@ def _write_problems(db: Database) -> list[CheckFailure]:
     return []
 
 
-def _problem(error: Exception, mend: str) -> CheckFailure:
-    """What the database's own error says, and its remedy; `mend` where it is not one that we know."""
-    what = error.detail if isinstance(error, Unavailable) else "The database can't be used."
-    return CheckFailure(what, _MENDS.get(what, mend))
+def _problem(error: Exception, remedy: str) -> CheckFailure:
+    """What the database's own error says, and its remedy; `remedy` if the error has none of its own."""
+    if isinstance(error, Unavailable):
+        return CheckFailure(error.detail, _REMEDIES.get(error.code, remedy))
+    return CheckFailure("The database can't be used.", remedy)

@@ -22,7 +22,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from frontdesk.clock import system_clock
-from frontdesk.db.failures import MISSING, NoAnswer, as_unavailable, as_unknown_outcome
+from frontdesk.db.failures import DatabaseState, NoAnswer, as_unavailable, as_unknown_outcome, unavailable
 from frontdesk.errors import Unavailable
 
 Tx = Connection
@@ -230,7 +230,7 @@ def _refuse_missing(path: Path, *_: object) -> None:
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
-        raise Unavailable(MISSING) from None
+        raise unavailable(DatabaseState.MISSING) from None
     except OSError as error:
         raise Unavailable(f"The database's file can't be opened: {error.strerror}.") from None
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 
 import psycopg
 from sqlalchemy import Table
@@ -12,18 +13,39 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from frontdesk.errors import Unavailable
 
 _LOST_RACE_STATES = {"40001", "40P01"}  # serialization failure, deadlock
-_BUSY_STATES = {"55P03", "57014"}  # lock_timeout, statement_timeout
-_READ_ONLY_STATE = "25006"  # a standby, or set so by its operator; the driver calls it no OperationalError
-_FULL_STATE = "53100"
 
-# Sentences of `Unavailable` for states that `db.checks` knows a remedy for.
-BUSY = "The database is busy."
-READ_ONLY = "The database is read-only."
-FULL = "The database's disk is full."
-DAMAGED = "The database's file is damaged or not a database."
-MISSING = "There is no database here."
-_READ_ONLY, _FULL, _DAMAGED = 8, 13, (11, 26)  # SQLite's result codes
-_LOCKED = (5, 6)
+
+class DatabaseState(StrEnum):
+    """The code of an `Unavailable` that has a remedy of its own (`db.checks`)."""
+
+    BUSY = "database_busy"
+    READ_ONLY = "database_read_only"
+    FULL = "database_full"
+    DAMAGED = "database_damaged"
+    MISSING = "database_missing"
+
+
+_DETAILS = {
+    DatabaseState.BUSY: "The database is busy.",
+    DatabaseState.READ_ONLY: "The database is read-only.",
+    DatabaseState.FULL: "The database's disk is full.",
+    DatabaseState.DAMAGED: "The database's file is damaged or not a database.",
+    DatabaseState.MISSING: "There is no database here.",
+}
+_BY_SQLSTATE = {
+    "55P03": DatabaseState.BUSY,  # lock_timeout
+    "57014": DatabaseState.BUSY,  # statement_timeout
+    "25006": DatabaseState.READ_ONLY,  # a standby, or set so by its operator; the driver calls it no OperationalError
+    "53100": DatabaseState.FULL,
+}
+_BY_SQLITE_CODE = {
+    5: DatabaseState.BUSY,
+    6: DatabaseState.BUSY,
+    8: DatabaseState.READ_ONLY,
+    13: DatabaseState.FULL,
+    11: DatabaseState.DAMAGED,
+    26: DatabaseState.DAMAGED,
+}
 _SQLITE_UNIQUE = re.compile(r"UNIQUE constraint failed: (.+)")
 
 
@@ -68,6 +90,10 @@ def violation_as(error: Exception, table: Table, *columns: str) -> Iterator[None
         raise
 
 
+def unavailable(state: DatabaseState, *, busy: bool = False) -> Unavailable:
+    return Unavailable(_DETAILS[state], code=state, busy=busy)
+
+
 def as_unavailable(error: DBAPIError | PoolTimeout) -> Unavailable | None:
     """`Unavailable` for what is the database's state and not the statement's fault: away, locked, full, read-only.
 
@@ -82,27 +108,16 @@ def as_unavailable(error: DBAPIError | PoolTimeout) -> Unavailable | None:
     state = _state(error)
     if state in _LOST_RACE_STATES:
         return None
-    told = _told_apart(state, getattr(error.orig, "sqlite_errorcode", None))
-    if told is None and type(error) is DatabaseError:
-        told = DAMAGED  # SQLite: the driver has no kind of its own for it
-    if told is not None:
-        return Unavailable(told, busy=state in _BUSY_STATES)
+    sqlite_code = getattr(error.orig, "sqlite_errorcode", 0) & 0xFF  # the low byte is the kind
+    known = _BY_SQLSTATE.get(state or "") or _BY_SQLITE_CODE.get(sqlite_code)
+    if known is None and type(error) is DatabaseError:
+        known = DatabaseState.DAMAGED  # SQLite: the driver has no class of its own for it
+    if known is not None:
+        return unavailable(known, busy=state is not None and known is DatabaseState.BUSY)
     away = (state or "").startswith(("08", "53", "57", "58"))
     if away or isinstance(error, OperationalError):
         return Unavailable("The database can't be reached, or can't write now.")
     return None
-
-
-def _told_apart(state: str | None, sqlite_code: int | None) -> str | None:
-    """The sentence for an SQLSTATE, or for a result code of SQLite (whose low byte is the kind)."""
-    code = None if sqlite_code is None else sqlite_code & 0xFF
-    if state in _BUSY_STATES or code in _LOCKED:
-        return BUSY
-    if state == _READ_ONLY_STATE or code == _READ_ONLY:
-        return READ_ONLY
-    if state == _FULL_STATE or code == _FULL:
-        return FULL
-    return DAMAGED if code in _DAMAGED else None
 
 
 def as_unknown_outcome(error: DBAPIError) -> Unavailable | None:

@@ -19,11 +19,17 @@ def find_eligibility(
     """
     found = store.find_ever(tx, external_id, account_id)
     if not found:
-        raise NotFound("There is no such eligible member. The external_id counts upper and lower case too.")
+        raise NotFound(
+            "eligible member",
+            "There is no such eligible member. The external_id counts upper and lower case too.",
+        )
     accounts = sorted({account for _, account in found})
     if len(accounts) > 1:
         named = ", ".join(map(str, accounts))
-        raise FrontdeskError(f"Several accounts have such a member: {named}. Say which with --account.")
+        raise FrontdeskError(
+            f"Several accounts have such a member: {named}. Say which with --account.",
+            code="several_accounts",
+        )
     for id_, _ in reversed(found):
         answer = _answer(store.list_history(tx, id_), on, known_at)
         if answer is not None:

@@ -45,7 +45,7 @@ class ChunkState:
     def decide(self, submission: Submission) -> Enrolled | FrontdeskError:
         """The outcome of one record, or why it is refused; a refused one leaves no trace."""
         if self._context.plan_owners.get(submission.plan_id) != submission.account_id:
-            return NotFound("There is no such plan.")
+            return NotFound("plan")
         key = submission.record.external_id
         scope = self._scope(submission.account_id)
         stored = None if key is None else self._holders.find(key, scope)

@@ -6,8 +6,8 @@ from typing import Any
 from frontdesk.eligibility.fields import FIELDS, REQUIRED, Field
 from frontdesk.eligibility.model import MemberRecord
 from frontdesk.eligibility.values import FieldContext
-from frontdesk.errors import Fault
-from frontdesk.text import SHOWN_NAMES, Rejected, RejectedParts, fold_email, is_blank, parse_text, shown_name
+from frontdesk.errors import Fault, unknown_faults
+from frontdesk.text import Rejected, RejectedParts, fold_email, is_blank, parse_text
 
 _REQUIRED = frozenset(REQUIRED)
 _ORDER = {name: position for position, name in enumerate(FIELDS)}
@@ -72,7 +72,7 @@ def parse_member(
     if "external_id" not in body:
         faults.append(Fault("external_id", "required", "is required: it is the match key"))
     if strict:
-        faults += _unknown_fields(ignored)
+        faults += unknown_faults(ignored)
         ignored.clear()
     return _record(given, faults=faults, ignored=ignored, context=context)
 
@@ -122,12 +122,6 @@ def in_field_order(faults: list[Fault]) -> list[Fault]:
 def _faults(name: str, rejected: Rejected | RejectedParts) -> list[Fault]:
     parts = rejected.parts if isinstance(rejected, RejectedParts) else (rejected,)
     return [Fault(f"{name}.{part.part}" if part.part else name, part.code, part.message) for part in parts]
-
-
-def _unknown_fields(names: Sequence[str]) -> list[Fault]:
-    return [
-        Fault(shown_name(name), "unknown_field", "there is no such field") for name in names[:SHOWN_NAMES]
-    ]
 
 
 def _record(

@@ -11,7 +11,7 @@ from frontdesk.db import Tx
 from frontdesk.db.races import write_in_one
 from frontdesk.eligibility.fields import UNIQUE
 from frontdesk.eligibility.model import Action, Enrolled, Outcome, Submission
-from frontdesk.errors import Fault, FrontdeskError, Invalid, Unavailable
+from frontdesk.errors import FrontdeskError, Invalid, Unavailable
 from frontdesk.files import outcomes, store
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.codes import NOT_NOW, NOT_STORED, WARNED_FIELDS
@@ -67,12 +67,12 @@ def _failure(error: Exception) -> FrontdeskError:
 
 
 def _refused(line: ChunkRow) -> RowOutcome:
-    return RowOutcome(line.place, line.external_id, REFUSED, 0, _told(line.faults))
+    return RowOutcome(line.place, line.external_id, REFUSED, 0, [*map(tuple, line.faults)])
 
 
 def _entry(line: ChunkRow, result: Enrolled | Exception, file_date: str) -> RowOutcome:
     if isinstance(result, Invalid):
-        return RowOutcome(line.place, line.external_id, REFUSED, 0, _told(result.faults))
+        return RowOutcome(line.place, line.external_id, REFUSED, 0, [*map(tuple, result.faults)])
     if not isinstance(result, Enrolled):
         return RowOutcome(
             line.place, line.external_id, REFUSED, 0, [("plan", "not_found", "is not a plan of the account")]
@@ -96,7 +96,3 @@ def _stays_ended(line: ChunkRow, result: Enrolled, file_date: str) -> bool:
         return False
     values = result.stored.values
     return bool(values["expiry_date"] <= max(file_date, values["effective_date"]))
-
-
-def _told(faults: Sequence[Fault]) -> list[tuple[str, str, str]]:
-    return [(fault.field, fault.code, fault.message) for fault in faults]

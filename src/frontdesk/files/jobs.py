@@ -44,7 +44,7 @@ def get_file(tx: Tx, file_id: int, *, account_id: int | None, plan_id: int | Non
     """Raises NotFound, also for another account's."""
     file = store.find_file(tx, file_id)
     if file is None or account_id not in (None, file.account_id) or plan_id not in (None, file.plan_id):
-        raise NotFound("There is no such eligibility file.")
+        raise NotFound("eligibility file")
     return file
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping as JsonObject
 from typing import Any
 
 from frontdesk.eligibility.fields import FIELDS
-from frontdesk.errors import Fault, Invalid
+from frontdesk.errors import Fault, Invalid, unknown_faults
 from frontdesk.files.model import Alternatives, FileMapping
 from frontdesk.text import shown_name
 
@@ -37,11 +37,7 @@ _KNOWN = (
 
 def parse_mapping(body: JsonObject[str, Any]) -> FileMapping:
     """The mapping that the JSON object describes. Raises Invalid with all its faults, named by place."""
-    faults = [
-        Fault(shown_name(name), "unknown_field", "there is no such part of a mapping")
-        for name in body
-        if name not in _KNOWN
-    ]
+    faults = unknown_faults(name for name in body if name not in _KNOWN)
     parts: dict[str, Any] = {}
     for name in _KNOWN:
         if body.get(name) is not None:

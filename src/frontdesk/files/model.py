@@ -220,6 +220,8 @@ NO_MAPPING = FileMapping()
 class WrongState(FrontdeskError):
     """The state of the file does not allow the action."""
 
+    code = "wrong_state"
+
 
 class Unreadable(Malformed):
     """The file as a whole can't be used, so nothing of it is applied. `code` is one of FILE_FAULTS; `place` is as in Row,
@@ -229,6 +231,5 @@ class Unreadable(Malformed):
     """
 
     def __init__(self, code: str, message: str, *, place: int | None = None, unit: str = "Row") -> None:
-        super().__init__(message if place is None else f"{unit} {place}: {message}")
-        self.code = code
+        super().__init__(message if place is None else f"{unit} {place}: {message}", code=code)
         self.place = place

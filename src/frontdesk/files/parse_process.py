@@ -67,12 +67,12 @@ def _line(file: EligibilityFile, item: tuple[Any, ...]) -> ChunkRow:
 
 
 def _item(line: ChunkRow) -> tuple[Any, ...]:
-    faults = [_told(fault) for fault in line.faults]
+    faults = [tuple(fault) for fault in line.faults]
     submission = line.submission
     if submission is None:
         return (line.place, line.external_id, faults, tuple(line.warnings), None)
     record = submission.record
-    told = [_told(fault) for fault in record.faults]
+    told = [tuple(fault) for fault in record.faults]
     submitted = (
         submission.plan_id,
         submission.action.value,
@@ -83,10 +83,6 @@ def _item(line: ChunkRow) -> tuple[Any, ...]:
         record.ignored,
     )
     return (line.place, line.external_id, faults, tuple(line.warnings), submitted)
-
-
-def _told(fault: Fault) -> tuple[str, str, str]:
-    return fault.field, fault.code, fault.message
 
 
 def main() -> None:

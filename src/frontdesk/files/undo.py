@@ -55,4 +55,4 @@ def _entry(entry: RowOutcome, result: RestoredMember | Exception) -> RowOutcome:
     if isinstance(result, RestoredMember) and result.outcome is not None:
         return RowOutcome(entry.place, entry.external_id, result.outcome.value, entry.member_id)
     fault: Fault = (isinstance(result, RestoredMember) and result.fault) or NOT_STORED
-    return RowOutcome(entry.place, entry.external_id, REFUSED, 0, [(fault.field, fault.code, fault.message)])
+    return RowOutcome(entry.place, entry.external_id, REFUSED, 0, [tuple(fault)])

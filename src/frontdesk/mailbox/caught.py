@@ -93,7 +93,7 @@ def get_message(tx: Tx, id_: int) -> CaughtMessage:
     """Raises NotFound."""
     row = store.find_message(tx, id_)
     if row is None:
-        raise NotFound("There is no such message.")
+        raise NotFound("message")
     return CaughtMessage(**row)
 
 

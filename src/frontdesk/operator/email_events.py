@@ -28,7 +28,7 @@ async def receive(app: App, request: Request) -> Response:
     results = [
         {"result": next(effects).value}
         if isinstance(each, DeliveryReport)
-        else {"result": "invalid", "errors": [_error(fault) for fault in each]}
+        else {"result": "invalid", "errors": [fault.serialize() for fault in each]}
         for each in read
     ]
     return Response(200, json.dumps({"results": results}).encode(), ((b"cache-control", b"no-store"),))
@@ -75,7 +75,3 @@ def _message_id(sent: object) -> str | None:
         return None
     text = sent.strip()
     return read_message_id(text if text.startswith("<") else f"<{text}>")
-
-
-def _error(fault: Fault) -> dict[str, str]:
-    return {"field": fault.field, "code": fault.code, "message": fault.message}

@@ -61,7 +61,7 @@ async def html(app: App, request: Request) -> Response:
     await _admit(app, request)
     found = read_content((await _message(app, request)).content).html
     if found is None:
-        raise NotFound("This message has no HTML part.")
+        raise NotFound("part", "This message has no HTML part.")
     headers = ((b"content-security-policy", _FRAME_POLICY), *PRIVATE)
     return Response(200, found.encode(), headers, b"text/html; charset=utf-8")
 
@@ -69,7 +69,7 @@ async def html(app: App, request: Request) -> Response:
 async def _message(app: App, request: Request) -> CaughtMessage:
     text = request.path_parameters["message_id"]
     if not _ID.fullmatch(text):
-        raise NotFound("There is no such message.")
+        raise NotFound("message")
     return await app.read_in_thread(lambda: app.db.ask(lambda tx: get_message(tx, int(text))))
 
 
@@ -79,7 +79,7 @@ async def _admit(app: App, request: Request) -> None:
     Raises NotFound, Unauthorized, Forbidden.
     """
     if app.config.environment is not Environment.SANDBOX:
-        raise NotFound("There is nothing at this address.")
+        raise NotFound("address", "There is nothing at this address.")
     if request.header(b"authorization") is None and _is_local(app, request):
         return
     caller = await app.tokens.check(request.bearer_token())

@@ -79,8 +79,6 @@ def _body(readings: Sequence[ParsedEvent], outcomes: Sequence[EventResult]) -> d
         counts[taken.outcome] += 1
         result: dict[str, Any] = {"id": reading.id, "outcome": taken.outcome}
         if taken.faults:
-            result["errors"] = [
-                {"field": fault.field, "code": fault.code, "message": fault.message} for fault in taken.faults
-            ]
+            result["errors"] = [fault.serialize() for fault in taken.faults]
         results.append(result)
     return {outcome.value: count for outcome, count in counts.items()} | {"results": results}

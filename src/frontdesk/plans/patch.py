@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from frontdesk.errors import Fault
-from frontdesk.text import SHOWN_NAMES, Rejected, parse_text, shown_name
+from frontdesk.errors import Fault, unknown_faults
+from frontdesk.text import Rejected, parse_text
 
 NAME_LENGTH, DESCRIPTION_LENGTH = 255, 2000
 
@@ -39,10 +39,7 @@ def parse_plan_patch(body: Mapping[str, object], *, strict: bool = False) -> Pla
                 faults.append(Fault(name, rejected.code, rejected.message))
     unknown = tuple(name for name in body if name not in CHANGEABLE and name not in READ_ONLY)
     if strict:
-        faults += [
-            Fault(shown_name(name), "unknown_field", "there is no such field")
-            for name in unknown[:SHOWN_NAMES]
-        ]
+        faults += unknown_faults(unknown)
     return PlanPatch(
         changes=changes,
         echoed={name: body[name] for name in READ_ONLY if name in body},

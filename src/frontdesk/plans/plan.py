@@ -73,7 +73,7 @@ def get_plan(tx: Tx, account_id: int | None, plan_id: int, *, lock: bool = False
     read = store.lock_plan if lock else store.select_plan
     rows = read(tx, account_id, plan_id)
     if not rows:
-        raise NotFound("There is no such plan.")
+        raise NotFound("plan")
     return _plan(rows[0])
 
 
@@ -120,7 +120,7 @@ def changed_fields(before: Plan, after: Plan) -> list[str]:
 def create_plan(tx: Tx, plan: NewPlan, *, now: datetime) -> Plan:
     """Its account must exist. Raises NotFound for an unknown provider group, Invalid(`not_unique`)."""
     if not store.select_provider_groups(tx, plan.provider_group_id):
-        raise NotFound("There is no such provider group.")
+        raise NotFound("provider group")
     with violation_as(Invalid([NOT_UNIQUE]), plans, "account_id", "external_id"):
         plan_id = store.insert_plan(tx, asdict(plan) | {"version": 1, "created_at": now})
     return get_plan(tx, plan.account_id, plan_id)

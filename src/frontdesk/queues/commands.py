@@ -62,7 +62,7 @@ def _change_duty(tx: Tx, type_: EventType, group: int, doctor: str, now: datetim
     if known is not None:
         now = _after(now, known.on_at, known.off_at)
     elif not store.lock_groups(tx, [group]):
-        raise NotFound("There is no such provider group.")
+        raise NotFound("provider group")
     elif type_ is EventType.DOCTOR_OFF_DUTY:
         return False
     _ingest(tx, QueueEvent(_new_id(), type_, now, group, doctor=doctor))

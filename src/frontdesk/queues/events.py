@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from frontdesk.errors import Fault
+from frontdesk.errors import Fault, unknown_faults
 from frontdesk.queues.model import EventType, ParsedEvent, QueueEvent
-from frontdesk.text import SHOWN_NAMES, Rejected, parse_text, shown_name
+from frontdesk.text import Rejected, parse_text
 
 REFERENCE_LENGTH = 255
 MAX_ID = 2**63 - 1
@@ -75,8 +75,7 @@ def parse_event(sent: object, *, now: datetime, strict: bool = False) -> ParsedE
         faults += _time_faults(read["at"], now)
     unknown = tuple(str(name) for name in sent if name not in _READERS)
     if strict:
-        names = unknown[:SHOWN_NAMES]
-        faults += [Fault(shown_name(name), "unknown_field", "there is no such field") for name in names]
+        faults += unknown_faults(unknown)
     if faults:
         return ParsedEvent(read.get("id"), None, tuple(faults), unknown)
     if type_ is EventType.DOCTOR_ON_DUTY:

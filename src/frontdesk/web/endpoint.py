@@ -65,7 +65,7 @@ class Resource:
         endpoint = self._endpoints.get(request.method)
         if endpoint is None:
             if not self._endpoints:
-                raise NotFound("There is nothing at this address.")
+                raise NotFound("address", "There is nothing at this address.")
             allowed = ", ".join(sorted(self._endpoints)).encode()
             raise HttpError("method_not_allowed", "This path has other methods.", (b"allow", allowed))
         if endpoint.scope is not None:

@@ -60,21 +60,10 @@ PROBLEMS: dict[str, ProblemType] = {
     ),
 }
 
-_KINDS: dict[type[Exception], str] = {
-    errors.Malformed: "malformed",
-    errors.Unauthorized: "unauthorized",
-    errors.Forbidden: "forbidden",
-    errors.NotFound: "not_found",
-    errors.Conflict: "conflict",
-    errors.Invalid: "invalid",
-    errors.RateLimited: "rate_limited",
-    errors.Unavailable: "unavailable",
-}
-
 
 def problem_response(error: Exception, request: Request, base_url: str) -> Response:
     """The answer for any exception; one that is not the product's own becomes a 500 that tells nothing."""
-    kind = error.kind if isinstance(error, HttpError) else _KINDS.get(type(error), "internal")
+    kind = error.kind if isinstance(error, HttpError | errors.FrontdeskError) else "internal"
     problem = PROBLEMS[kind]
     detail = getattr(error, "detail", "") if kind != "internal" else ""
     content: dict[str, object] = {
@@ -86,9 +75,7 @@ def problem_response(error: Exception, request: Request, base_url: str) -> Respo
         "request_id": request.request_id,
     }
     if isinstance(error, errors.Invalid):
-        content["errors"] = [
-            {"field": fault.field, "code": fault.code, "message": fault.message} for fault in error.faults
-        ]
+        content["errors"] = [fault.serialize() for fault in error.faults]
     return Response(
         problem.status, json.dumps(content).encode(), _headers(error), b"application/problem+json"
     )

@@ -9,8 +9,8 @@ from urllib.parse import parse_qsl, quote
 
 from frontdesk.access.model import Caller
 from frontdesk.deadlines import Deadlines
-from frontdesk.errors import Fault, Invalid, Malformed, NotFound, Unauthorized
-from frontdesk.text import SHOWN_NAMES, shown_name
+from frontdesk.errors import Fault, Invalid, Malformed, NotFound, Unauthorized, unknown_faults
+from frontdesk.text import SHOWN_NAMES
 from frontdesk.web.forwarded import Network, caller_address
 from frontdesk.web.response import Header, HttpError
 
@@ -114,7 +114,7 @@ class Request:
             elif name in names:
                 found[name] = value
             elif strict and len(faults) < SHOWN_NAMES:
-                faults.append(Fault(shown_name(name), "unknown_parameter", "there is no such parameter"))
+                faults += unknown_faults([name], what="parameter")
         if faults:
             raise Invalid(faults)
         return found
@@ -123,7 +123,7 @@ class Request:
         """The identifier in the path; what can't be one names nothing. Raises NotFound."""
         text = self.path_parameters[name]
         if not _PATH_ID.fullmatch(text):
-            raise NotFound(f"There is no such {of}.")
+            raise NotFound(of)
         return int(text)
 
     def bearer_token(self) -> str:

@@ -16,9 +16,13 @@ def make_mailer(config: Config, db: Database) -> Mailer:
         relay = SmtpMailer(config.smtp_url, hello_name=config.host_name or None)
     if config.environment is Environment.PRODUCTION:
         if relay is None:
-            raise FrontdeskError("There is no relay to deliver invitations to: set FRONTDESK_SMTP_URL.")
+            raise FrontdeskError(
+                "There is no relay to deliver invitations to: set FRONTDESK_SMTP_URL.", code="no_relay"
+            )
         if not config.link_secret:
-            raise FrontdeskError("The links in invitations could be guessed: set FRONTDESK_LINK_SECRET.")
+            raise FrontdeskError(
+                "The links in invitations could be guessed: set FRONTDESK_LINK_SECRET.", code="no_link_secret"
+            )
         return relay
     catching = catcher(db, system_clock)
     return catching if relay is None else AllowListMailer(config.sandbox_recipients, relay, catching)

@@ -31,7 +31,7 @@ def get_invitation(tx: Tx, invitation_id: int) -> tuple[dict[str, Any], list[dic
     """An invitation and its timeline, oldest step first. Raises NotFound."""
     row = store.find_invitation(tx, invitation_id)
     if row is None:
-        raise NotFound("There is no such invitation.")
+        raise NotFound("invitation")
     return dict(row), [dict(event) for event in store.events_of(tx, invitation_id)]
 
 
@@ -78,7 +78,8 @@ def resend_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
     store.lock_address(tx, address)  # whoever else resends to it now waits, and then sees this one in line
     if find_suppressed(tx, {address}).rows:
         raise FrontdeskError(
-            "The address is on the suppression list; `frontdesk suppression remove` takes it off."
+            "The address is on the suppression list; `frontdesk suppression remove` takes it off.",
+            code="suppressed",
         )
     _refuse_too_soon(tx, row, address, now=now)
     if row["state"] == InvitationState.SENT or row["reason"] == InvitationStep.BY_REPORT:
@@ -131,22 +132,25 @@ def _refuse_too_soon(tx: Tx, row: Row, address: str, *, now: datetime) -> None:
     The line comes first: what leaves it in between is then among what was mailed.
     """
     if store.is_in_line(tx, address):
-        raise FrontdeskError("Another invitation to the address is in line already.")
+        raise FrontdeskError("Another invitation to the address is in line already.", code="already_pending")
     since = now - timedelta(hours=COOL_DOWN_HOURS)
     mailed = [row["offered_at"], *store.find_mailed(tx, address)]
     if any(offered_at is not None and offered_at > since for offered_at in mailed):
         raise FrontdeskError(
-            f"The address was mailed less than {COOL_DOWN_HOURS} hours ago; wait until then."
+            f"The address was mailed less than {COOL_DOWN_HOURS} hours ago; wait until then.",
+            code="mailed_recently",
         )
 
 
 def _locked(tx: Tx, invitation_id: int, states: set[InvitationState], done: str) -> Row:
     row = store.lock_invitation(tx, invitation_id)
     if row is None:
-        raise NotFound("There is no such invitation.")
+        raise NotFound("invitation")
     if row["state"] not in states:
         names = ", ".join(sorted(states))
-        raise FrontdeskError(f"The invitation is {row['state']}; only these can be {done}: {names}.")
+        raise FrontdeskError(
+            f"The invitation is {row['state']}; only these can be {done}: {names}.", code="wrong_state"
+        )
     return row
 
 

@@ -46,7 +46,7 @@ def group_of_plan(tx: Tx, plan_id: int) -> int:
     """The plan's provider group. Raises NotFound."""
     group_id = tx.execute(select(plans.c.provider_group_id).where(plans.c.id == plan_id)).scalar()
     if group_id is None:
-        raise NotFound("There is no such plan.")
+        raise NotFound("plan")
     return int(group_id)
 
 
