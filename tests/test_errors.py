@@ -1,7 +1,5 @@
 """Errors carry stable words: a kind that is an entry of /problems, and a code that programs decide by."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from frontdesk import errors
@@ -9,14 +7,12 @@ from frontdesk.errors import Fault, FrontdeskError, NotFound, Unavailable, unkno
 from frontdesk.text import SHOWN_NAMES
 from frontdesk.web.problems import PROBLEMS
 
-
-def kinds_of_error() -> Iterator[type[FrontdeskError]]:
-    for value in vars(errors).values():
-        if isinstance(value, type) and issubclass(value, FrontdeskError):
-            yield value
+KINDS = [
+    value for value in vars(errors).values() if isinstance(value, type) and issubclass(value, FrontdeskError)
+]
 
 
-@pytest.mark.parametrize("error", kinds_of_error(), ids=lambda error: error.__name__)
+@pytest.mark.parametrize("error", KINDS, ids=lambda error: error.__name__)
 def test_every_kind_of_error_is_an_entry_of_the_problems(error: type[FrontdeskError]) -> None:
     assert error.kind in PROBLEMS
 
