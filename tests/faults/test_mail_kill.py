@@ -62,7 +62,8 @@ def stored(db: Database) -> list[tuple[dict[str, Any], list[str]]]:
     with db.read() as tx:
         rows = list_invitations(tx, account_id=None, state=None, limit=100_000)
         return [
-            (row, [event["reason"] for event in delivery.get_invitation(tx, row["id"])[1]]) for row in rows
+            (row._asdict(), [event["reason"] for event in delivery.get_invitation(tx, row.id)[1]])
+            for row in rows
         ]
 
 
@@ -71,7 +72,7 @@ def settled(db: Database) -> bool:
     open_states = {InvitationState.PENDING, InvitationState.CLAIMED, InvitationState.OFFERED}
     with db.read() as tx:
         rows = list_invitations(tx, account_id=None, state=None, limit=100_000)
-    return all(row["state"] not in open_states and row["due_at"] is None for row in rows)
+    return all(row.state not in open_states and row.due_at is None for row in rows)
 
 
 def check_promise(db: Database, relay: Relay) -> None:

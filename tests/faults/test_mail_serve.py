@@ -55,7 +55,7 @@ def test_an_immediate_invitation_leaves_by_itself_soon_after_the_answer(
 
 def states(db: Database) -> set[str]:
     with db.read() as tx:
-        return {row["state"] for row in list_invitations(tx, account_id=None, state=None, limit=1000)}
+        return {row.state for row in list_invitations(tx, account_id=None, state=None, limit=1000)}
 
 
 def workers_beside(server: Server) -> list[int]:

@@ -91,7 +91,7 @@ class Post:
     def rows(self) -> list[dict[str, Any]]:
         with self.db.read() as tx:
             rows = invitations.list_invitations(tx, account_id=None, state=None, limit=100_000)
-        return sorted(rows, key=lambda row: int(row["id"]))
+        return [row._asdict() for row in sorted(rows)]
 
     def row(self) -> dict[str, Any]:
         [row] = self.rows()

@@ -55,12 +55,12 @@ def list_(
     Example: frontdesk invitations list --account 1 --state pending --limit 20
     """
 
-    def question(tx: Tx) -> list[dict[str, Any]]:
+    def question(tx: Tx) -> list[Any]:
         if account is not None:
             get_account(tx, account)
         return list_invitations(tx, account_id=account, state=state, limit=limit)
 
-    items = [_item(row) for row in ask(question)]
+    items = [_item(row._asdict()) for row in ask(question)]
     columns = (
         "id",
         "account_id",

@@ -11,7 +11,8 @@ from frontdesk.cli.options import Json, checked_id
 from frontdesk.cli.output import fail, print_heading, print_json, say, settings, show_list, show_one
 from frontdesk.clock import wire_time
 from frontdesk.config import Environment
-from frontdesk.mailbox import CaughtMessage, clear_messages, get_message, list_messages, read_content
+from frontdesk.mailbox import decode_message, delete_messages, get_message, list_messages
+from frontdesk.mailbox.model import CaughtMessage
 
 MessageId = Annotated[
     int, typer.Argument(metavar="ID", callback=checked_id, help="Id of the message (see `mailbox list`).")
@@ -48,7 +49,7 @@ def show(message_id: MessageId, as_json: Json = False) -> None:
     Example: frontdesk mailbox show 1
     """
     message = ask(lambda tx: get_message(tx, message_id))
-    reading = read_content(message.content)
+    reading = decode_message(message.content)
     headers = dict(reading.headers)
     if as_json:
         print_json(_item(message) | {"headers": headers, "text": reading.text, "html": reading.html})
@@ -72,7 +73,7 @@ def open_(
     Example: frontdesk mailbox open 1 --output invitation.html
     """
     message = ask(lambda tx: get_message(tx, message_id))
-    reading = read_content(message.content)
+    reading = decode_message(message.content)
     if output is None:
         folder = Path(tempfile.mkdtemp(prefix="frontdesk-mail-"))
         path = folder / (f"{message.id}.html" if reading.html else f"{message.id}.txt")
@@ -97,7 +98,7 @@ def clear(as_json: Json = False) -> None:
     """
 
     def work(deed: CommandContext) -> int:
-        count = clear_messages(deed.tx)
+        count = delete_messages(deed.tx)
         deed.record("mailbox.cleared", count=count)
         return count
 
@@ -113,7 +114,7 @@ def _item(message: CaughtMessage) -> dict[str, Any]:
         "id": message.id,
         "sender": message.sender,
         "recipient": message.recipient,
-        "subject": read_content(message.content).subject,
+        "subject": decode_message(message.content).subject,
         "message_id": message.message_id,
         "outcome": message.outcome,
         "caught_at": wire_time(message.caught_at),

@@ -16,7 +16,7 @@ from frontdesk.invitations import get_deliverability
 from frontdesk.invitations.message import compose, derive_tokens
 from frontdesk.invitations.model import InvitationMessage, MessageContext, MessageTemplate
 from frontdesk.invitations.template import NAMES, default_part, get_template, set_template
-from frontdesk.mailbox import read_content
+from frontdesk.mailbox import decode_message
 from frontdesk.plans import get_plan
 
 PARTS = ("subject", "text", "html")
@@ -87,7 +87,7 @@ def preview(
     """
     config = settings()
     content = ask(lambda tx: _sample(tx, plan, config.base_url))
-    reading = read_content(content)
+    reading = decode_message(content)
     shown = {".html": reading.html, ".txt": reading.text, ".eml": content}.get(output.suffix)
     if output.suffix not in (".html", ".txt", ".eml"):
         fail("--output must end in .html, .txt or .eml.", status=MISUSED)

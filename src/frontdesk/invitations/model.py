@@ -140,6 +140,31 @@ class InvitationStep(DescribedEnum):
     RESTORED = "restored", "A backup was restored; whether it has been sent since then is not known."
 
 
+class Invitation(NamedTuple):
+    """A stored invitation; the fields are the columns of its table, in their order."""
+
+    id: int
+    account_id: int
+    plan_id: int
+    member_id: int
+    kind: str
+    delivery: Delivery
+    state: InvitationState
+    address: str
+    created_at: datetime
+    updated_at: datetime
+    due_at: datetime | None
+    epoch: int
+    attempts: int
+    losses: int
+    message_id: str | None
+    offered_at: datetime | None
+    settled_at: datetime | None
+    reason: InvitationStep | None
+    relay_code: int | None
+    address_folded: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class DeliverabilitySettings:
     """`batch_size` messages every `batch_interval_seconds`, never more than `hourly_limit` in any 60 minutes."""

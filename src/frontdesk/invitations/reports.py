@@ -5,9 +5,8 @@ A report that comes twice counts once; one about a message that is not ours chan
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from datetime import datetime
-from typing import Any
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
@@ -16,6 +15,7 @@ from frontdesk.invitations.delivery import change_store
 from frontdesk.invitations.delivery.changes import InvitationVersion, StateChange, apply
 from frontdesk.invitations.model import (
     DeliveryReport,
+    Invitation,
     InvitationState,
     InvitationStep,
     ReportEffect,
@@ -46,7 +46,7 @@ def receive_report(tx: Tx, report: DeliveryReport, *, now: datetime) -> ReportEf
     row = {
         "message_id": report.message_id,
         "kind": report.event.value,
-        "invitation_id": invitation["id"],
+        "invitation_id": invitation.id,
         "status": report.status,
         "received_at": now,
     }
@@ -55,12 +55,12 @@ def receive_report(tx: Tx, report: DeliveryReport, *, now: datetime) -> ReportEf
         return ReportEffect.KNOWN
     state = _settle(tx, invitation, report, now)
     if not is_new:
-        return ReportEffect.KNOWN if state == invitation["state"] else ReportEffect.APPLIED
+        return ReportEffect.KNOWN if state is invitation.state else ReportEffect.APPLIED
     if report.event is ReportEvent.COMPLAINED:
-        suppress(tx, invitation["address"], SuppressionReason.COMPLAINT, now=now)
-        _record_complaint(tx, invitation["id"], state, now)
+        suppress(tx, invitation.address, SuppressionReason.COMPLAINT, now=now)
+        _record_complaint(tx, invitation.id, state, now)
     elif report.event is ReportEvent.BOUNCED and is_hard_bounce(report):
-        suppress(tx, invitation["address"], SuppressionReason.HARD_BOUNCE, now=now)
+        suppress(tx, invitation.address, SuppressionReason.HARD_BOUNCE, now=now)
     return ReportEffect.APPLIED
 
 
@@ -77,29 +77,27 @@ def apply_early_reports(tx: Tx, message_ids: Collection[str], *, now: datetime) 
             _settle(tx, invitation, report, now)
 
 
-def _settle(tx: Tx, invitation: Mapping[str, Any], report: DeliveryReport, now: datetime) -> InvitationState:
+def _settle(tx: Tx, invitation: Invitation, report: DeliveryReport, now: datetime) -> InvitationState:
     """Step 7 of the delivery protocol: the report brings the relay's lost answer, or what came after it.
 
     Returns the state that the invitation is in then.
     """
-    state = InvitationState(invitation["state"])
-    if invitation["message_id"] != report.message_id:
+    state = invitation.state
+    if invitation.message_id != report.message_id:
         return state  # it is about a message before the present one
     bounced = report.event is ReportEvent.BOUNCED
     if not (_is_unclear(invitation) or (bounced and state is InvitationState.SENT)):
         return state
     settled = InvitationState.FAILED if bounced else InvitationState.SENT
     change = StateChange(state, settled, InvitationStep.BY_REPORT, closes=True)
-    apply(tx, [(change, [InvitationVersion(invitation["id"], invitation["epoch"])])], now=now)
+    apply(tx, [(change, [InvitationVersion(invitation.id, invitation.epoch)])], now=now)
     return settled
 
 
-def _is_unclear(invitation: Mapping[str, Any]) -> bool:
+def _is_unclear(invitation: Invitation) -> bool:
     """Whether the relay's answer was lost, and no attempt is under way that brings another."""
-    state = InvitationState(invitation["state"])
-    return state is InvitationState.AMBIGUOUS or (
-        state in (InvitationState.PENDING, InvitationState.CLAIMED) and invitation["losses"] > 0
-    )
+    in_line = invitation.state in (InvitationState.PENDING, InvitationState.CLAIMED)
+    return invitation.state is InvitationState.AMBIGUOUS or (in_line and invitation.losses > 0)
 
 
 def _record_complaint(tx: Tx, invitation_id: int, state: InvitationState, now: datetime) -> None:

@@ -11,6 +11,10 @@ from frontdesk.db import Tx
 from frontdesk.db.sets import Found, Row, find_set, insert_missing, insert_set, update_set
 from frontdesk.invitations.model import (
     DeliverabilitySettings,
+    Delivery,
+    Invitation,
+    InvitationState,
+    InvitationStep,
     MessageTemplate,
     RegistrationTarget,
     Suppression,
@@ -65,15 +69,25 @@ def update_plans(tx: Tx, rows: Sequence[Row]) -> None:
 
 
 def list_invitations(
-    tx: Tx, *, account_id: int | None, state: str | None, limit: int
-) -> list[dict[str, Any]]:
+    tx: Tx, *, account_id: int | None, state: InvitationState | None, limit: int
+) -> list[Invitation]:
     """The newest `limit` invitations of the account and in the state (None: any), newest first."""
     query = select(invitations).order_by(invitations.c.id.desc()).limit(limit)
     if account_id is not None:
         query = query.where(invitations.c.account_id == account_id)
     if state is not None:
         query = query.where(invitations.c.state == state)
-    return [dict(row) for row in tx.execute(query).mappings()]
+    return [to_invitation(row) for row in tx.execute(query)]
+
+
+def to_invitation(row: Sequence[Any]) -> Invitation:
+    """`row` holds every column of the table, in order."""
+    stored = Invitation(*row)
+    return stored._replace(
+        delivery=Delivery(stored.delivery),
+        state=InvitationState(stored.state),
+        reason=None if stored.reason is None else InvitationStep(stored.reason),
+    )
 
 
 def insert_links(tx: Tx, rows: Sequence[Row]) -> None:
@@ -104,7 +118,7 @@ def find_unsubscribe_target(tx: Tx, unsubscribe_hash: str) -> UnsubscribeTarget 
     return UnsubscribeTarget(*row) if row else None
 
 
-def lock_by_message_id(tx: Tx, message_id: str) -> dict[str, Any] | None:
+def lock_by_message_id(tx: Tx, message_id: str) -> Invitation | None:
     """The invitation whose message has, or ever had, this Message-ID; locked against its worker and other reports."""
     query = (
         select(invitations)
@@ -113,8 +127,8 @@ def lock_by_message_id(tx: Tx, message_id: str) -> dict[str, Any] | None:
         .limit(1)
         .with_for_update(of=invitations, key_share=True)
     )
-    row = tx.execute(query).mappings().first()
-    return None if row is None else dict(row)
+    row = tx.execute(query).first()
+    return to_invitation(row) if row else None
 
 
 def find_templates(tx: Tx, account_ids: Collection[int]) -> dict[int, MessageTemplate]:

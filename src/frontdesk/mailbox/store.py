@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import delete, insert, select
 
 from frontdesk.db import Tx
+from frontdesk.mailbox.model import CaughtMessage
 from frontdesk.mailbox.tables import caught_messages
 
 
@@ -18,17 +19,19 @@ def has_message_id(tx: Tx, message_id: str) -> bool:
     return tx.execute(query).first() is not None
 
 
-def newest_messages(tx: Tx, *, before_id: int | None, limit: int) -> list[dict[str, Any]]:
+def list_messages(tx: Tx, *, before_id: int | None = None, limit: int = 100) -> list[CaughtMessage]:
+    """The newest first; with `before_id` those before it."""
     query = select(caught_messages).order_by(caught_messages.c.id.desc()).limit(limit)
     if before_id is not None:
         query = query.where(caught_messages.c.id < before_id)
-    return [dict(row) for row in tx.execute(query).mappings()]
+    return [CaughtMessage(*row) for row in tx.execute(query)]
 
 
-def find_message(tx: Tx, id_: int) -> dict[str, Any] | None:
-    row = tx.execute(select(caught_messages).where(caught_messages.c.id == id_)).mappings().first()
-    return None if row is None else dict(row)
+def find_message(tx: Tx, id_: int) -> CaughtMessage | None:
+    row = tx.execute(select(caught_messages).where(caught_messages.c.id == id_)).first()
+    return CaughtMessage(*row) if row else None
 
 
 def delete_messages(tx: Tx) -> int:
+    """Delete all caught mails; how many there were."""
     return tx.execute(delete(caught_messages)).rowcount

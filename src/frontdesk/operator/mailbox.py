@@ -11,7 +11,8 @@ from frontdesk.app import App
 from frontdesk.clock import wire_time
 from frontdesk.config import Environment
 from frontdesk.errors import Forbidden, NotFound
-from frontdesk.mailbox import CaughtMessage, get_message, list_messages, read_content
+from frontdesk.mailbox import decode_message, get_message, list_messages
+from frontdesk.mailbox.model import CaughtMessage
 from frontdesk.web.page import PRIVATE, page_response, page_template
 from frontdesk.web.request import Request
 from frontdesk.web.response import Response
@@ -39,7 +40,7 @@ async def list_(app: App, request: Request) -> Response:
         lambda: app.db.ask(lambda tx: list_messages(tx, before_id=before, limit=PAGE_SIZE))
     )
     content = _LIST.render(
-        messages=[(message, read_content(message.content).subject) for message in messages],
+        messages=[(message, decode_message(message.content).subject) for message in messages],
         older=messages[-1].id if len(messages) == PAGE_SIZE else None,
         older_than=before,
         wire_time=wire_time,
@@ -51,7 +52,7 @@ async def show(app: App, request: Request) -> Response:
     """`GET /sandbox/mailbox/:message_id`: one mail. Raises NotFound."""
     await _admit(app, request)
     message = await _message(app, request)
-    reading = read_content(message.content)
+    reading = decode_message(message.content)
     content = _ONE.render(message=message, reading=reading, wire_time=wire_time)
     return page_response("A caught mail", Markup(content), wide=True)  # noqa: S704 # rendered with autoescape
 
@@ -59,7 +60,7 @@ async def show(app: App, request: Request) -> Response:
 async def html(app: App, request: Request) -> Response:
     """`GET /sandbox/mailbox/:message_id/html`: its HTML part, for the frame. Raises NotFound."""
     await _admit(app, request)
-    found = read_content((await _message(app, request)).content).html
+    found = decode_message((await _message(app, request)).content).html
     if found is None:
         raise NotFound("part", "This message has no HTML part.")
     headers = ((b"content-security-policy", _FRAME_POLICY), *PRIVATE)

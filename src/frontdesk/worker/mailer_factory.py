@@ -6,7 +6,7 @@ from frontdesk.db import Database
 from frontdesk.errors import FrontdeskError
 from frontdesk.mail.model import Mailer, MailMessage, MailSession
 from frontdesk.mail.smtp import SmtpMailer
-from frontdesk.mailbox import catcher
+from frontdesk.mailbox import make_catcher
 
 
 def make_mailer(config: Config, db: Database) -> Mailer:
@@ -24,28 +24,28 @@ def make_mailer(config: Config, db: Database) -> Mailer:
                 "The links in invitations could be guessed: set FRONTDESK_LINK_SECRET.", code="no_link_secret"
             )
         return relay
-    catching = catcher(db, system_clock)
+    catching = make_catcher(db, system_clock)
     return catching if relay is None else AllowListMailer(config.sandbox_recipients, relay, catching)
 
 
 class AllowListMailer:
     """Sends to the allowed addresses and `@domains`, catches what goes to anybody else."""
 
-    def __init__(self, allowed: tuple[str, ...], relay: Mailer, catcher: Mailer) -> None:
+    def __init__(self, allowed: tuple[str, ...], relay: Mailer, make_catcher: Mailer) -> None:
         self._allowed = allowed
         self._relay = relay
-        self._catcher = catcher
+        self._catcher = make_catcher
 
     def open(self) -> MailSession:
         return _AllowListSession(self._allowed, self._relay.open(), self._catcher.open())
 
 
 class _AllowListSession:
-    def __init__(self, allowed: tuple[str, ...], relay: MailSession, catcher: MailSession) -> None:
+    def __init__(self, allowed: tuple[str, ...], relay: MailSession, make_catcher: MailSession) -> None:
         self._allowed = allowed
         self._relay = relay
-        self._catcher = catcher
-        self._present = catcher
+        self._catcher = make_catcher
+        self._present = make_catcher
 
     def offer(self, letter: MailMessage) -> None:
         address = letter.recipient.lower()

@@ -6,7 +6,7 @@ from frontdesk.db import Database
 from frontdesk.errors import NotFound
 from frontdesk.invitations.model import InvitationState
 from frontdesk.mail.model import Mailer, MailMessage, RelayRefused
-from frontdesk.mailbox import catcher, clear_messages, get_message, list_messages, read_content
+from frontdesk.mailbox import decode_message, delete_messages, get_message, list_messages, make_catcher
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer
 from tests.invitations.mails import mailed, state_of, suppressed
@@ -22,7 +22,9 @@ def send(mailer: Mailer, recipient: str, message_id: str = "a@mail.example.com")
 
 def test_a_caught_mail_is_kept_as_it_would_have_left(db: Database, clock: SetClock) -> None:
     for number in range(3):
-        assert send(catcher(db, clock), f"robin.{number}@example.com", f"{number}@mail.example.com") == 250
+        assert (
+            send(make_catcher(db, clock), f"robin.{number}@example.com", f"{number}@mail.example.com") == 250
+        )
     with db.read() as tx:
         newest, *older = list_messages(tx)
         assert [message.id for message in older] == [2, 1]
@@ -34,15 +36,15 @@ def test_a_caught_mail_is_kept_as_it_would_have_left(db: Database, clock: SetClo
     assert (newest.sender, newest.outcome) == ("mail@example.com", "caught")
     assert (newest.content, newest.caught_at) == (CONTENT, clock())
     with db.write() as tx:
-        assert clear_messages(tx) == 3
+        assert delete_messages(tx) == 3
         assert list_messages(tx) == []
 
 
 def test_a_mail_is_read_with_its_headers_decoded() -> None:
-    reading = read_content(CONTENT)
+    reading = decode_message(CONTENT)
     assert (reading.subject, reading.text.strip(), reading.html) == ("üx", "Hello", None)
     assert reading.headers[0] == ("From", "care@example.com")
-    assert read_content(b"").subject == ""
+    assert decode_message(b"").subject == ""
 
 
 @pytest.mark.parametrize(
@@ -53,15 +55,15 @@ def test_an_acting_address_is_reported_and_suppressed(
     api: Api, db: Database, customer: Customer, name: str, becomes: InvitationState, reason: str
 ) -> None:
     mail = mailed(api, db, customer)
-    send(catcher(db, lambda: NOW), f"{name}@example.com", mail.message_id)
+    send(make_catcher(db, lambda: NOW), f"{name}@example.com", mail.message_id)
     assert (state_of(db, mail), suppressed(db)) == (becomes, {mail.address: reason})
 
 
 def test_greylisting_is_remembered_over_processes(db: Database, clock: SetClock) -> None:
     with pytest.raises(RelayRefused):
-        send(catcher(db, clock), "greylist@example.com")
+        send(make_catcher(db, clock), "greylist@example.com")
     with pytest.raises(RelayRefused):
-        send(catcher(db, clock), "greylist@example.com", "b@mail.example.com")
-    assert send(catcher(db, clock), "greylist@example.com") == 250
+        send(make_catcher(db, clock), "greylist@example.com", "b@mail.example.com")
+    assert send(make_catcher(db, clock), "greylist@example.com") == 250
     with db.read() as tx:
         assert [message.outcome for message in list_messages(tx)] == ["caught", "greylisted", "greylisted"]
