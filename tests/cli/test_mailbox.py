@@ -72,7 +72,7 @@ def test_the_mailbox_is_cleared(cli: CommandLine) -> None:
     catch(cli)
     assert cli.json("mailbox", "clear") == {"deleted": 1}
     assert cli.json("mailbox", "list") == []
-    assert "0 messages were thrown away" in cli.text("mailbox", "clear")
+    assert "0 messages were deleted" in cli.text("mailbox", "clear")
 
 
 def test_production_catches_nothing(cli: CommandLine) -> None:

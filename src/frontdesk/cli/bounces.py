@@ -1,9 +1,10 @@
-"""`frontdesk bounces`: what came back to the installation's mail address, read from a mailbox file or a pipe."""
+"""`frontdesk bounces`: reads what came back to the installation's mail address, from a mailbox file or a pipe."""
 
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, BinaryIO
@@ -17,7 +18,7 @@ from frontdesk.invitations.bounces import parse_report, split_mailbox
 from frontdesk.invitations.model import ReportEffect
 from frontdesk.invitations.reports import receive_report
 
-TOGETHER = 50  # messages of one transaction
+MESSAGES_PER_TRANSACTION = 50
 
 commands = typer.Typer(no_args_is_help=True, help="Bounces and complaints that came back.")
 
@@ -34,37 +35,37 @@ def read(
     ],
     as_json: Json = False,
 ) -> None:
-    """Read delivery reports: settle what was unclear, and suppress addresses that don't exist or complain.
+    """Read delivery reports: settle unclear deliveries, suppress addresses that don't exist or complain.
 
-    Reading the same file again changes nothing, and mail that is no report of ours is passed over.
+    Reading the same file again changes nothing. Mail that is no report of ours is skipped.
 
     Example: frontdesk bounces read /var/mail/invitations
     """
-    counts: Counter[str] = Counter()
+    found: Counter[str] = Counter()
     with _opened(path) as stream, migrated_database(settings()) as db:
         messages = split_mailbox(stream)
-        while together := list(islice(messages, TOGETHER)):
-            counts.update(change_in(db, lambda deed, some=together: _receive(deed, some)))  # type: ignore[misc]
-    told = {"messages": counts.total()} | {
-        effect: counts[effect] for effect in (*ReportEffect, "not_a_report")
+        while batch := list(islice(messages, MESSAGES_PER_TRANSACTION)):
+            found.update(change_in(db, partial(_receive, messages=batch)))
+    counts = {"messages": found.total()} | {
+        effect: found[effect] for effect in (*ReportEffect, "not_a_report")
     }
     if as_json:
-        print_json(told)
+        print_json(counts)
         return
     say(
         "{messages} messages: {applied} reports applied, {known} known already, {no_news} of delays, "
-        "{unknown} about mail of others, {not_a_report} no delivery reports.".format_map(told)
+        "{unknown} about mail of others, {not_a_report} no delivery reports.".format_map(counts)
     )
 
 
-def _receive(deed: CommandContext, messages: Sequence[bytes]) -> list[str]:
-    effects: list[str] = []
-    for report in map(parse_report, messages):
-        effect = None if report is None else receive_report(deed.tx, report, now=deed.now)
-        effects.append("not_a_report" if effect is None else effect.value)
+def _receive(context: CommandContext, messages: Sequence[bytes]) -> list[str]:
+    effects = [
+        "not_a_report" if report is None else receive_report(context.tx, report, now=context.now).value
+        for report in map(parse_report, messages)
+    ]
     applied = effects.count(ReportEffect.APPLIED)
     if applied:
-        deed.record("bounces.read", count=applied)
+        context.record("bounces.read", count=applied)
     return effects
 
 

@@ -2,21 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import typer
 
 from frontdesk.access import get_account
 from frontdesk.cli.installation import CommandContext, ask, change
-from frontdesk.cli.options import AccountId, Json, read_optional_text
+from frontdesk.cli.options import TEXT_LENGTH, AccountId, Json
 from frontdesk.cli.output import MISUSED, fail, show_one
-from frontdesk.db import Tx
 from frontdesk.eligibility.values import parse_email
 from frontdesk.errors import Fault, Invalid
 from frontdesk.invitations import get_deliverability, set_deliverability
 from frontdesk.invitations.model import DeliverabilitySettings
-from frontdesk.text import ENCODED_WORD, Rejected
+from frontdesk.text import ENCODED_WORD, Rejected, parse_text
 
 LARGEST_NUMBER = 2**31 - 1  # what both databases' integers hold
 URL_LENGTH = 2000
@@ -54,43 +53,34 @@ def set_(  # noqa: PLR0913 - one parameter per option
     registration_url: RegistrationUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Change an account's deliverability settings; what is not given stays.
+    """Change an account's deliverability settings. An option that is left out keeps its value.
 
     Example: frontdesk deliverability set --account 1 --enabled --batch-size 50 --hourly-limit 500
     """
-    plain = {
+    options = {
         "enabled": enabled,
         "batch_size": batch_size,
         "batch_interval_seconds": batch_interval_seconds,
         "hourly_limit": hourly_limit,
-    }
-    texts = {
         "sender_name": sender_name,
         "sender_address": sender_address,
         "registration_url": registration_url,
     }
-    show_one(_item(_changed(account, plain, texts)), as_json=as_json)
+    given = {name: value for name, value in options.items() if value is not None}
+    if not given:
+        usage = "frontdesk deliverability set --help"
+        fail(f"Nothing to set: give at least one option (see {usage}).", status=MISUSED)
 
-
-def _changed(
-    account: int, plain: Mapping[str, object], texts: Mapping[str, str | None]
-) -> DeliverabilitySettings:
-    """The settings with those changed that were given (not None). Ends the command when none was."""
-    given = {name: value for name, value in plain.items() if value is not None}
-    if not given and all(text is None for text in texts.values()):
-        fail(
-            "Nothing to set: give at least one option (see frontdesk deliverability set --help).",
-            status=MISUSED,
+    def work(context: CommandContext) -> DeliverabilitySettings:
+        changes = _checked(given)
+        get_account(context.tx, account)
+        settings = set_deliverability(context.tx, account, **changes)
+        context.record(
+            "deliverability.changed", account_id=account, subject_id=account, fields=sorted(changes)
         )
-
-    def work(deed: CommandContext) -> DeliverabilitySettings:
-        changes = given | _texts(texts)
-        get_account(deed.tx, account)
-        settings = set_deliverability(deed.tx, account, **changes)
-        deed.record("deliverability.changed", account_id=account, subject_id=account, fields=sorted(changes))
         return settings
 
-    return change(work)
+    show_one(asdict(change(work)), as_json=as_json)
 
 
 @commands.command("show")
@@ -99,52 +89,42 @@ def show(account: AccountId, as_json: Json = False) -> None:
 
     Example: frontdesk deliverability show --account 1
     """
-
-    def question(tx: Tx) -> DeliverabilitySettings:
-        get_account(tx, account)
-        return get_deliverability(tx, account)
-
-    show_one(_item(ask(question)), as_json=as_json)
+    settings = ask(lambda tx: get_deliverability(tx, account), account=account)
+    show_one(asdict(settings), as_json=as_json)
 
 
-def _texts(texts: Mapping[str, str | None]) -> dict[str, str | None]:
-    """Those that were given, in their stored form; blank clears. Raises Invalid with every fault."""
-    readers = {"sender_name": _name, "sender_address": _address, "registration_url": _url}
-    read: dict[str, str | None] = {}
-    faults: list[Fault] = []
-    for field, text in texts.items():
-        if text is not None:
+def _checked(given: Mapping[str, object]) -> dict[str, object]:
+    """The values with each text in its stored form; blank clears it. Raises Invalid with every fault."""
+    parsers = {"sender_name": _name, "sender_address": _address, "registration_url": _url}
+    checked, faults = dict(given), []
+    for field, value in given.items():
+        if isinstance(value, str):
             try:
-                read[field] = readers[field](text)
-            except Invalid as invalid:
-                faults += invalid.faults
+                checked[field] = parsers[field](value)
+            except Rejected as rejected:
+                faults.append(Fault(field, rejected.code, rejected.message))
     if faults:
         raise Invalid(faults)
-    return read
+    return checked
 
 
 def _name(text: str) -> str | None:
-    name = read_optional_text("sender_name", text)
-    if name is not None and ENCODED_WORD in name:
-        raise Invalid([Fault("sender_name", "not_allowed", f"must not contain {ENCODED_WORD}")])
-    return name
+    name = parse_text(text, limit=TEXT_LENGTH)
+    if ENCODED_WORD in name:
+        raise Rejected("not_allowed", f"must not contain {ENCODED_WORD}")
+    return name or None
 
 
 def _address(text: str) -> str | None:
-    if not text.strip():
-        return None
-    try:
-        return parse_email(text)
-    except Rejected as rejected:
-        raise Invalid([Fault("sender_address", rejected.code, rejected.message)]) from None
+    return parse_email(text) if text.strip() else None
 
 
 def _url(text: str) -> str | None:
-    url = read_optional_text("registration_url", text, limit=URL_LENGTH)
-    if url is None or _is_web_address(url):
-        return url
-    message = "must be an absolute http(s) address, such as https://join.example.com"
-    raise Invalid([Fault("registration_url", "malformed_url", message)])
+    url = parse_text(text, limit=URL_LENGTH)
+    if url and not _is_web_address(url):
+        message = "must be an absolute http(s) address, such as https://join.example.com"
+        raise Rejected("malformed_url", message)
+    return url or None
 
 
 def _is_web_address(url: str) -> bool:
@@ -153,7 +133,3 @@ def _is_web_address(url: str) -> bool:
     except ValueError:  # such as an unclosed [ around an IPv6 address
         return False
     return parts.scheme in ("http", "https") and bool(parts.hostname) and " " not in url
-
-
-def _item(settings: DeliverabilitySettings) -> dict[str, Any]:
-    return asdict(settings)

@@ -1,35 +1,28 @@
-"""`frontdesk invitations`: in what state invitations are. Addresses are masked: whose they are, `member show` tells."""
+"""`frontdesk invitations`: states, timelines, and an operator's decisions. Addresses are masked; `member show` has them."""
 
+from collections.abc import Callable
 from dataclasses import asdict
-from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Protocol
+from functools import partial
+from typing import Annotated, Any
 
 import typer
 
-from frontdesk.access import get_account
 from frontdesk.cli.installation import CommandContext, ask, change
 from frontdesk.cli.options import AccountId, Json, OnlyAccount, checked_id
 from frontdesk.cli.output import print_json, print_table, show_list, show_one
 from frontdesk.clock import system_clock, wire_time
-from frontdesk.db import Tx
 from frontdesk.invitations import delivery, list_invitations
 from frontdesk.invitations.model import InvitationState, InvitationStep
 
 LARGEST_LIMIT = 10_000
 
 
-class Settled(StrEnum):
+class SettledState(StrEnum):
     """What a look-up of an ambiguous invitation can show."""
 
     SENT = "sent"
     FAILED = "failed"
-
-
-class Decision(Protocol):
-    """What an operator decides about one invitation."""
-
-    def __call__(self, tx: Tx, invitation_id: int, /, *, now: datetime) -> None: ...
 
 
 commands = typer.Typer(no_args_is_help=True, help="Invitations of new members.")
@@ -46,7 +39,7 @@ def list_(
     *,
     state: Annotated[InvitationState | None, typer.Option(help="Only those in this state.")] = None,
     limit: Annotated[
-        int, typer.Option(min=1, max=LARGEST_LIMIT, help="At most so many, the newest first.")
+        int, typer.Option(min=1, max=LARGEST_LIMIT, help="Most invitations to list, the newest first.")
     ] = 100,
     as_json: Json = False,
 ) -> None:
@@ -54,13 +47,10 @@ def list_(
 
     Example: frontdesk invitations list --account 1 --state pending --limit 20
     """
-
-    def question(tx: Tx) -> list[Any]:
-        if account is not None:
-            get_account(tx, account)
-        return list_invitations(tx, account_id=account, state=state, limit=limit)
-
-    items = [_item(row._asdict()) for row in ask(question)]
+    found = ask(
+        lambda tx: list_invitations(tx, account_id=account, state=state, limit=limit), account=account
+    )
+    items = [_item(invitation._asdict()) for invitation in found]
     columns = (
         "id",
         "account_id",
@@ -88,27 +78,17 @@ def show(invitation_id: InvitationId, as_json: Json = False) -> None:
     """
     row, events = ask(lambda tx: delivery.get_invitation(tx, invitation_id))
     item = _details(row)
-    steps = [_event(event) for event in events]
+    timeline = [_event(event) for event in events]
     if as_json:
-        print_json(item | {"timeline": steps})
+        print_json(item | {"timeline": timeline})
         return
     show_one(item, as_json=False)
-    print_table(
-        ("at", "from", "to", "code", "why"),
-        [
-            (item["created_at"], None, "pending", None, "A new member."),
-            *(
-                (
-                    step["at"],
-                    step["from"],
-                    step["to"],
-                    step["code"],
-                    InvitationStep(step["reason"]).description,
-                )
-                for step in steps
-            ),
-        ],
-    )
+    created = (item["created_at"], None, InvitationState.PENDING, None, "A new member.")
+    steps = [
+        (step["at"], step["from"], step["to"], step["code"], InvitationStep(step["reason"]).description)
+        for step in timeline
+    ]
+    print_table(("at", "from", "to", "code", "why"), [created, *steps])
 
 
 @commands.command("cancel")
@@ -117,68 +97,58 @@ def cancel(invitation_id: InvitationId, as_json: Json = False) -> None:
 
     Example: frontdesk invitations cancel 1
     """
-    _decide(invitation_id, "cancelled", delivery.cancel_invitation, as_json=as_json)
+    _apply(delivery.cancel_invitation, invitation_id, done="cancelled", as_json=as_json)
 
 
 @commands.command("resend")
 def resend(invitation_id: InvitationId, as_json: Json = False) -> None:
-    """Put an invitation in line again, a day after the last mail to it at the earliest.
+    """Enqueue an invitation again, a day after the last mail to its address at the earliest.
 
     Example: frontdesk invitations resend 1
     """
-    _decide(invitation_id, "resent", delivery.resend_invitation, as_json=as_json)
+    _apply(delivery.resend_invitation, invitation_id, done="resent", as_json=as_json)
 
 
 @commands.command("settle")
 def settle(
     invitation_id: InvitationId,
-    outcome: Annotated[Settled, typer.Option("--as", help="What the look-up has shown.")],
+    outcome: Annotated[SettledState, typer.Option("--as", help="What the look-up has shown.")],
     as_json: Json = False,
 ) -> None:
     """Settle an ambiguous invitation, one whose answer was lost, after looking it up at the relay.
 
     Example: frontdesk invitations settle 1 --as sent
     """
-
-    def work(tx: Tx, id_: int, *, now: datetime) -> None:
-        delivery.settle_invitation(tx, id_, InvitationState(outcome), now=now)
-
-    _decide(invitation_id, "settled", work, as_json=as_json)
+    settle_as = partial(delivery.settle_invitation, state=InvitationState(outcome))
+    _apply(settle_as, invitation_id, done="settled", as_json=as_json)
 
 
 @commands.command("forecast")
 def forecast(account: AccountId, as_json: Json = False) -> None:
-    """Tell an account's backlog, what it sent in the last hour, and when the last one will go at the present limits.
+    """Show an account's backlog, what it sent in the last hour, and when the last one will leave at the present limits.
 
     Example: frontdesk invitations forecast --account 1
     """
     now = system_clock()
-
-    def question(tx: Tx) -> delivery.DeliveryForecast:
-        get_account(tx, account)
-        return delivery.forecast(tx, account, now=now)
-
-    found = ask(question)
-    show_one(
-        asdict(found) | {"last_at": wire_time(found.last_at) if found.last_at else None}, as_json=as_json
-    )
+    found = ask(lambda tx: delivery.forecast(tx, account, now=now), account=account)
+    last_at = wire_time(found.last_at) if found.last_at else None
+    show_one(asdict(found) | {"last_at": last_at}, as_json=as_json)
 
 
 @commands.command("hold")
 def hold(as_json: Json = False) -> None:
-    """Deliver nothing from now on, to nobody, until `invitations release`.
+    """Hold all delivery from now on, until `invitations release`.
 
     Example: frontdesk invitations hold
     """
 
-    def work(deed: CommandContext) -> None:
-        delivery.hold(deed.tx, delivery.HoldReason.BY_OPERATOR, now=deed.now)
-        deed.record("invitations.held")
+    def work(context: CommandContext) -> None:
+        delivery.hold(context.tx, delivery.HoldReason.BY_OPERATOR, now=context.now)
+        context.record("invitations.held")
 
     change(work)
-    show_one(
-        {"held": True}, as_json=as_json, note="Nothing is delivered until `frontdesk invitations release`."
-    )
+    note = "Nothing is delivered until `frontdesk invitations release`."
+    show_one({"held": True}, as_json=as_json, note=note)
 
 
 @commands.command("release")
@@ -188,7 +158,7 @@ def release(
         bool,
         typer.Option(
             "--keep-back",
-            help="What is not settled may have been sent since the backup: hold it as ambiguous.",
+            help="Mark unsettled invitations as ambiguous: they may have been sent since the backup.",
         ),
     ] = False,
     as_json: Json = False,
@@ -198,21 +168,23 @@ def release(
     Example: frontdesk invitations release --keep-back
     """
 
-    def work(deed: CommandContext) -> int:
-        kept = delivery.keep_back(deed.tx, now=deed.now) if keep_back else 0
-        delivery.release(deed.tx)
-        deed.record("invitations.released", kept_back=kept)
+    def work(context: CommandContext) -> int:
+        kept = delivery.keep_back(context.tx, now=context.now) if keep_back else 0
+        delivery.release(context.tx)
+        context.record("invitations.released", kept_back=kept)
         return kept
 
     kept = change(work)
     show_one({"held": False, "kept_back": kept}, as_json=as_json)
 
 
-def _decide(invitation_id: int, done: str, decision: Decision, *, as_json: bool) -> None:
-    def work(deed: CommandContext) -> dict[str, Any]:
-        decision(deed.tx, invitation_id, now=deed.now)
-        row, _ = delivery.get_invitation(deed.tx, invitation_id)
-        deed.record(f"invitation.{done}", account_id=row["account_id"], subject_id=invitation_id)
+def _apply(operation: Callable[..., None], invitation_id: int, *, done: str, as_json: bool) -> None:
+    """Run the operation on the invitation, with its audit entry, and show what it is then."""
+
+    def work(context: CommandContext) -> dict[str, Any]:
+        operation(context.tx, invitation_id, now=context.now)
+        row, _ = delivery.get_invitation(context.tx, invitation_id)
+        context.record(f"invitation.{done}", account_id=row["account_id"], subject_id=invitation_id)
         return row
 
     show_one(_details(change(work)), as_json=as_json)
@@ -243,7 +215,7 @@ def _item(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def masked(address: str) -> str:
-    """Enough to recognise an address that one knows, too little to learn it: `r***@e***.com`."""
+    """`r***@e***.com`: enough to recognise a known address, too little to learn it."""
     local, _, domain = address.rpartition("@")
     name, dot, ending = domain.rpartition(".")
     return f"{local[:1]}***@{name[:1]}***{dot}{ending}"

@@ -12,7 +12,7 @@ from frontdesk.cli.output import fail, print_heading, print_json, say, settings,
 from frontdesk.clock import wire_time
 from frontdesk.config import Environment
 from frontdesk.mailbox import decode_message, delete_messages, get_message, list_messages
-from frontdesk.mailbox.model import CaughtMessage
+from frontdesk.mailbox.model import CaughtMessage, DecodedMessage
 
 MessageId = Annotated[
     int, typer.Argument(metavar="ID", callback=checked_id, help="Id of the message (see `mailbox list`).")
@@ -30,7 +30,9 @@ def group() -> None:
 
 @commands.command("list")
 def list_(
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most so many, the newest first.")] = 100,
+    limit: Annotated[
+        int, typer.Option(min=1, max=10_000, help="Most mails to list, the newest first.")
+    ] = 100,
     as_json: Json = False,
 ) -> None:
     """List the caught mails, newest first.
@@ -48,15 +50,14 @@ def show(message_id: MessageId, as_json: Json = False) -> None:
 
     Example: frontdesk mailbox show 1
     """
-    message = ask(lambda tx: get_message(tx, message_id))
-    reading = decode_message(message.content)
-    headers = dict(reading.headers)
+    message, decoded = _read(message_id)
+    headers = dict(decoded.headers)
     if as_json:
-        print_json(_item(message) | {"headers": headers, "text": reading.text, "html": reading.html})
+        print_json(_item(message) | {"headers": headers, "text": decoded.text, "html": decoded.html})
         return
     show_one(headers, as_json=False)
     print_heading("")
-    say(reading.text)
+    say(decoded.text)
 
 
 @commands.command("open")
@@ -72,15 +73,11 @@ def open_(
 
     Example: frontdesk mailbox open 1 --output invitation.html
     """
-    message = ask(lambda tx: get_message(tx, message_id))
-    reading = decode_message(message.content)
-    if output is None:
-        folder = Path(tempfile.mkdtemp(prefix="frontdesk-mail-"))
-        path = folder / (f"{message.id}.html" if reading.html else f"{message.id}.txt")
-    else:
-        path = output
+    message, decoded = _read(message_id)
+    ending = "html" if decoded.html else "txt"
+    path = output or Path(tempfile.mkdtemp(prefix="frontdesk-mail-")) / f"{message.id}.{ending}"
     try:
-        path.write_text(reading.html or reading.text, encoding="utf-8")
+        path.write_text(decoded.html or decoded.text, encoding="utf-8")
     except OSError as error:
         fail(f"{path} can't be written: {error.strerror}.")
     opened = output is None and typer.launch(str(path)) == 0
@@ -92,21 +89,26 @@ def open_(
 
 @commands.command("clear")
 def clear(as_json: Json = False) -> None:
-    """Throw all caught mails away.
+    """Delete all caught mails.
 
     Example: frontdesk mailbox clear
     """
 
-    def work(deed: CommandContext) -> int:
-        count = delete_messages(deed.tx)
-        deed.record("mailbox.cleared", count=count)
+    def work(context: CommandContext) -> int:
+        count = delete_messages(context.tx)
+        context.record("mailbox.cleared", count=count)
         return count
 
     count = change(work)
     if as_json:
         print_json({"deleted": count})
     else:
-        say(f"{count} messages were thrown away.")
+        say(f"{count} messages were deleted.")
+
+
+def _read(message_id: int) -> tuple[CaughtMessage, DecodedMessage]:
+    message = ask(lambda tx: get_message(tx, message_id))
+    return message, decode_message(message.content)
 
 
 def _item(message: CaughtMessage) -> dict[str, Any]:

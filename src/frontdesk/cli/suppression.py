@@ -1,7 +1,6 @@
-"""`frontdesk suppression`: addresses that must not be mailed. They are shown masked unless asked for whole."""
+"""`frontdesk suppression`: addresses that must not be mailed. They are masked unless `--full` is given."""
 
 import sys
-from itertools import islice
 from typing import Annotated, Any
 
 import typer
@@ -28,36 +27,37 @@ commands = typer.Typer(no_args_is_help=True, help="Addresses that must not be ma
 
 @commands.command("add")
 def add(address: Address, as_json: Json = False) -> None:
-    """Mail an address no more; invitations of it that wait are not sent.
+    """Suppress an address. Pending invitations to it are cancelled when their turn comes.
 
     Example: frontdesk suppression add robin@example.com
     """
     addresses = _addresses(address)
 
-    def work(deed: CommandContext) -> int:
-        added = sum(suppress(deed.tx, each, SuppressionReason.BY_HAND, now=deed.now) for each in addresses)
+    def work(context: CommandContext) -> int:
+        reason = SuppressionReason.BY_HAND
+        added = sum(suppress(context.tx, each, reason, now=context.now) for each in addresses)
         if added:
-            deed.record("suppression.added", count=added)
+            context.record("suppression.added", count=added)
         return added
 
-    _tell(change(work), of=len(addresses), done="put on the list", as_json=as_json)
+    _show_result(change(work), of=len(addresses), done="put on the list", as_json=as_json)
 
 
 @commands.command("remove")
 def remove(address: Address, as_json: Json = False) -> None:
-    """Allow an address to be mailed again; invitations that were held back for it don't leave by themselves.
+    """Allow an address to be mailed again. Invitations that were cancelled for it stay cancelled.
 
     Example: frontdesk suppression remove robin@example.com
     """
     addresses = _addresses(address)
 
-    def work(deed: CommandContext) -> int:
-        removed = sum(unsuppress(deed.tx, each) for each in addresses)
+    def work(context: CommandContext) -> int:
+        removed = sum(unsuppress(context.tx, each) for each in addresses)
         if removed:
-            deed.record("suppression.removed", count=removed)
+            context.record("suppression.removed", count=removed)
         return removed
 
-    _tell(change(work), of=len(addresses), done="taken off the list", as_json=as_json)
+    _show_result(change(work), of=len(addresses), done="taken off the list", as_json=as_json)
 
 
 @commands.command("list")
@@ -65,29 +65,30 @@ def list_(
     *,
     full: Annotated[bool, typer.Option("--full", help="Show whole addresses, not masked ones.")] = False,
     limit: Annotated[
-        int, typer.Option(min=1, max=LARGEST_LIMIT, help="At most so many, in order of the addresses.")
+        int, typer.Option(min=1, max=LARGEST_LIMIT, help="Most addresses to list, in their order.")
     ] = 100,
     as_json: Json = False,
 ) -> None:
-    """List the suppressed addresses and why each is one.
+    """List the suppressed addresses, each with its reason.
 
     Example: frontdesk suppression list --full --limit 1000
     """
-    found = ask(lambda tx: list(islice(list_suppressions(tx, limit=limit), limit)))
-    items = [_item(each, full=full) for each in found]
-    name = "address" if full else "address_masked"
+    found = ask(lambda tx: list(list_suppressions(tx, limit=limit)))
     show_list(
-        items, columns=(name, "reason", "created_at"), as_json=as_json, nothing="No address is suppressed."
+        [_item(each, full=full) for each in found],
+        columns=("address" if full else "address_masked", "reason", "created_at"),
+        as_json=as_json,
+        nothing="No address is suppressed.",
     )
 
 
 def _item(suppression: Suppression, *, full: bool) -> dict[str, Any]:
-    shown = {"address": suppression.address} if full else {"address_masked": masked(suppression.address)}
-    return shown | {"reason": suppression.reason, "created_at": wire_time(suppression.created_at)}
+    address = {"address": suppression.address} if full else {"address_masked": masked(suppression.address)}
+    return address | {"reason": suppression.reason, "created_at": wire_time(suppression.created_at)}
 
 
 def _addresses(argument: str) -> list[str]:
-    """Raises Invalid, naming the line, when one of them is no address."""
+    """The addresses of the argument or of stdin. Raises Invalid, with the number of the line that is no address."""
     if argument != "-":
         return [_address(argument, "must be an e-mail address")]
     lines = enumerate(sys.stdin.read().splitlines(), 1)
@@ -101,7 +102,7 @@ def _address(text: str, rule: str) -> str:
         raise Invalid([Fault("ADDRESS", rejected.code, rule)]) from None
 
 
-def _tell(count: int, *, of: int, done: str, as_json: bool) -> None:
+def _show_result(count: int, *, of: int, done: str, as_json: bool) -> None:
     if as_json:
         print_json({"changed": count, "unchanged": of - count})
     elif of == 1:

@@ -1,9 +1,9 @@
-"""`frontdesk template`: the words of an account's invitations, and a look at them before anybody gets one."""
+"""`frontdesk template`: the templates of an account's invitations, and a preview of the message."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -21,7 +21,7 @@ from frontdesk.plans import get_plan
 
 PARTS = ("subject", "text", "html")
 
-commands = typer.Typer(no_args_is_help=True, help="The words of invitations.")
+commands = typer.Typer(no_args_is_help=True, help="The templates of invitations.")
 
 
 @commands.command("show")
@@ -30,12 +30,7 @@ def show(account: AccountId, as_json: Json = False) -> None:
 
     Example: frontdesk template show --account 1
     """
-
-    def question(tx: Tx) -> MessageTemplate:
-        get_account(tx, account)
-        return get_template(tx, account)
-
-    _show(ask(question), as_json=as_json)
+    _show(ask(lambda tx: get_template(tx, account), account=account), as_json=as_json)
 
 
 @commands.command("set")
@@ -45,29 +40,28 @@ def set_(
     subject: Annotated[str | None, typer.Option(help="Subject, as a template.")] = None,
     text: Annotated[Path | None, typer.Option(metavar="FILE", help="File with the text part.")] = None,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="File with the HTML part.")] = None,
-    own_words: Annotated[
-        bool, typer.Option("--default", help="First go back to the product's own words, in all parts.")
+    reset: Annotated[
+        bool, typer.Option("--default", help="First go back to the product's templates, in all parts.")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Change the words of an account's invitations; what is not given stays. A text without HTML is sent as text alone.
+    """Change the templates of an account's invitations. A part that is left out stays; text without HTML is sent alone.
 
     Templates hold text, {{ plan_name }}, {{ sender_name }}, {{ registration_link }}, {{ unsubscribe_link }} and {% if %}.
 
     Example: frontdesk template set --account 1 --subject "Welcome to {{ plan_name }}" --text welcome.txt --html welcome.html
     """
     given = {"subject": subject, "text": _content(text), "html": _content(html)}
-    changes: dict[str, str | None] = {name: value for name, value in given.items() if value is not None}
-    if own_words:
-        changes = dict.fromkeys(PARTS) | changes
+    changes: dict[str, str | None] = dict.fromkeys(PARTS) if reset else {}
+    changes |= {name: value for name, value in given.items() if value is not None}
     if not changes:
         fail("Nothing to set: give at least one option (see frontdesk template set --help).", status=MISUSED)
 
-    def work(deed: CommandContext) -> MessageTemplate:
-        get_account(deed.tx, account)
-        wording = set_template(deed.tx, account, now=deed.now, **changes)
-        deed.record("template.changed", account_id=account, subject_id=account, fields=sorted(changes))
-        return wording
+    def work(context: CommandContext) -> MessageTemplate:
+        get_account(context.tx, account)
+        template = set_template(context.tx, account, now=context.now, **changes)
+        context.record("template.changed", account_id=account, subject_id=account, fields=sorted(changes))
+        return template
 
     _show(change(work), as_json=as_json)
 
@@ -87,26 +81,27 @@ def preview(
     """
     config = settings()
     content = ask(lambda tx: _sample(tx, plan, config.base_url))
-    reading = decode_message(content)
-    shown = {".html": reading.html, ".txt": reading.text, ".eml": content}.get(output.suffix)
-    if output.suffix not in (".html", ".txt", ".eml"):
+    decoded = decode_message(content)
+    parts = {".html": decoded.html, ".txt": decoded.text, ".eml": content}
+    if output.suffix not in parts:
         fail("--output must end in .html, .txt or .eml.", status=MISUSED)
-    if shown is None:
+    part = parts[output.suffix]
+    if part is None:
         fail("These invitations have no HTML part. Use a file that ends in .txt or .eml.")
     try:
-        output.write_bytes(shown if isinstance(shown, bytes) else shown.encode())
+        output.write_bytes(part if isinstance(part, bytes) else part.encode())
     except OSError as error:
         fail(f"{output} can't be written: {error.strerror}.")
     if as_json:
-        print_json({"path": str(output), "subject": reading.subject})
+        print_json({"path": str(output), "subject": decoded.subject})
     else:
-        say(f"“{reading.subject}” is in {output}.")
+        say(f"“{decoded.subject}” is in {output}.")
 
 
 def _sample(tx: Tx, plan_id: int, base_url: str) -> bytes:
     plan = get_plan(tx, None, plan_id)
     sender = get_deliverability(tx, plan.account_id)
-    letter = InvitationMessage(
+    message = InvitationMessage(
         invitation_id=0,
         account_id=plan.account_id,
         plan_id=plan.id,
@@ -117,12 +112,12 @@ def _sample(tx: Tx, plan_id: int, base_url: str) -> bytes:
         sender_address=sender.sender_address,
         registration_url=sender.registration_url,
     )
-    gathered = MessageContext(
-        {0: derive_tokens("", letter.message_id)},
+    context = MessageContext(
+        {0: derive_tokens("", message.message_id)},
         {plan.account_id: get_template(tx, plan.account_id)},
         datetime(2026, 1, 1, tzinfo=UTC),
     )
-    return compose(letter, gathered, base_url=base_url, mail_from="invitations@example.com").content
+    return compose(message, context, base_url=base_url, mail_from="invitations@example.com").content
 
 
 def _content(path: Path | None) -> str | None:
@@ -133,17 +128,16 @@ def _content(path: Path | None) -> str | None:
         fail(f"{path} can't be read: {reason}.")
 
 
-def _show(wording: MessageTemplate, *, as_json: bool) -> None:
-    own = asdict(wording)
-    sends_html = wording.html is not None or wording.text is None
-    parts: dict[str, Any] = {part: own[part] or default_part(part) for part in PARTS}
-    if not sends_html:
-        parts["html"] = None
+def _show(template: MessageTemplate, *, as_json: bool) -> None:
+    own = {part: source for part, source in asdict(template).items() if source is not None}
+    parts = {part: own.get(part) or default_part(part) for part in PARTS}
+    sends_html = "html" in own or "text" not in own
     if as_json:
-        print_json(parts | {"own": [part for part in PARTS if own[part] is not None]})
+        print_json(parts | ({} if sends_html else {"html": None}) | {"own": list(own)})
         return
     for part, source in parts.items():
-        whose = "the account's own" if own[part] is not None else "the product's"
-        print_heading(f"{part} ({whose if source is not None else 'none: the mail is text alone'})")
-        say(f"{source.strip()}\n" if source else "")
+        origin = "the account's own" if part in own else "the product's"
+        sent = part != "html" or sends_html
+        print_heading(f"{part} ({origin if sent else 'none: the mail is text alone'})")
+        say(f"{source.strip()}\n" if sent else "")
     say("Names: " + ", ".join(NAMES) + ".")
