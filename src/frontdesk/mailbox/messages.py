@@ -62,7 +62,7 @@ def get_message(tx: Tx, id_: int) -> CaughtMessage:
     """Raises NotFound."""
     message = store.find_message(tx, id_)
     if message is None:
-        raise NotFound("There is no such message.")
+        raise NotFound("message")
     return message
 
 
