@@ -308,7 +308,7 @@ SETTINGS: tuple[Setting, ...] = (
 
 
 # Variables that others of our own programs read: the server's processes among themselves, the tests.
-_NOT_SETTINGS = {"FRONTDESK_METRICS_FOLDER", "FRONTDESK_PARENT", "FRONTDESK_FAULTS"}
+_NOT_SETTINGS = {"FRONTDESK_PARENT", "FRONTDESK_FAULTS"}
 
 
 def read_config(variables: Mapping[str, str]) -> Config:

@@ -10,7 +10,6 @@ import os
 import signal
 import sys
 import time
-from pathlib import Path
 
 import uvloop
 from granian.constants import HTTPModes, Interfaces
@@ -23,9 +22,6 @@ from frontdesk.config import read_config
 from frontdesk.db import open_database
 from frontdesk.processes import stop_with_parent
 from frontdesk.web.telemetry import Telemetry
-
-# Where the processes of one server add up their counts; `frontdesk serve` makes the folder.
-METRICS_FOLDER = "FRONTDESK_METRICS_FOLDER"
 
 # A lane of the group commit that comes back from the database should not wait 5 ms for a busy event loop to let go.
 SWITCH_SECONDS = 0.005
@@ -57,9 +53,8 @@ def _make_app() -> App:
 
 
 async def _serve(app: App, address: str, port: int) -> None:
-    folder = os.environ.get(METRICS_FOLDER)
     server = Server(
-        build_asgi(app, Telemetry(folder=Path(folder) if folder else None)),
+        build_asgi(app, Telemetry()),
         address=address,
         port=port,
         interface=Interfaces.ASGI,

@@ -1,14 +1,10 @@
 """How right the wait estimates were, as Prometheus reads it."""
 
-import io
-import json
-from pathlib import Path
 from typing import Any
 
 from frontdesk.access.model import Scope
 from frontdesk.db import Database
 from frontdesk.errors import Unavailable
-from frontdesk.web.telemetry import Telemetry
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer
 
@@ -58,11 +54,3 @@ def test_the_other_metrics_are_told_while_the_database_is_away(
 
     real, app.db = app.db, Away()
     assert "frontdesk_requests_total" in metrics(api, operator)
-
-
-def test_dropped_log_lines_of_all_processes_are_added_up(tmp_path: Path) -> None:
-    for pid, dropped in ((1, 3), (2, 4)):
-        (tmp_path / f"{pid}.json").write_text(json.dumps({"requests": [], "dropped": dropped}))
-    told = {metric.name: metric for metric in Telemetry(io.StringIO(), folder=tmp_path).collect()}
-    [sample] = told["frontdesk_log_lines_dropped"].samples
-    assert (sample.name, sample.value) == ("frontdesk_log_lines_dropped_total", 7)

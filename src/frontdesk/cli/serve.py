@@ -40,7 +40,7 @@ def serve(
     if found:
         fail("\n".join(f"{problem.what} {problem.remedy}" for problem in found))
     with tempfile.TemporaryDirectory(prefix="frontdesk-metrics-") as folder:
-        os.environ["FRONTDESK_METRICS_FOLDER"] = folder
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # where the serving processes add up their metrics
         programs = [serving_program(address, port, workers)] * workers + [WORKER] * with_worker
         is_stopped = Supervisor(programs, LogOutput(sys.stdout)).run()
     if not is_stopped:
