@@ -9,7 +9,6 @@ from frontdesk.queues.commands import (
     doctor_on_duty,
     patient_joins,
     patient_leaves,
-    record_visit,
 )
 from frontdesk.queues.events import parse_event
 from frontdesk.queues.ingest import ingest
@@ -36,5 +35,4 @@ __all__ = [
     "queue_rules",
     "queue_state",
     "rebuild",
-    "record_visit",
 ]

@@ -1,7 +1,6 @@
 """Single changes by hand: each is an event like those of a clinical system, and goes through `ingest`."""
 
 import secrets
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from frontdesk.db import Tx
@@ -42,17 +41,6 @@ def patient_leaves(tx: Tx, plan_id: int, patient: str, *, now: datetime) -> bool
     at = _after(now, known.last_event_at)
     _ingest(tx, QueueEvent(_new_id(), EventType.PATIENT_LEFT, at, group, plan_id, visit=patient))
     return True
-
-
-def record_visit(
-    tx: Tx, plan_id: int, doctor: str, *, started_at: datetime, ended_at: datetime | None
-) -> None:
-    """A visit, in progress while `ended_at` is None. Raises NotFound for an unknown plan."""
-    group, visit = store.group_of_plan(tx, plan_id), _new_id()
-    start = QueueEvent(_new_id(), EventType.VISIT_STARTED, started_at, group, plan_id, doctor, visit)
-    _ingest(tx, start)
-    if ended_at is not None:
-        _ingest(tx, replace(start, id=_new_id(), type=EventType.VISIT_ENDED, at=ended_at))
 
 
 def _change_duty(tx: Tx, type_: EventType, group: int, doctor: str, now: datetime) -> bool:

@@ -18,7 +18,7 @@ from frontdesk.queues.estimate.model import (
 )
 from frontdesk.queues.estimate.waits import estimate_waits
 from frontdesk.queues.model import EncounterState, EventType, PlanQueue, QueueInfo, QueueRules
-from frontdesk.queues.store.queue_rows import QueueRows, Since, WaitingLine, select_queue_rows
+from frontdesk.queues.store.queue_rows import QueueRows, WaitingLine, select_queue_rows
 
 LONGEST_WAIT = timedelta(hours=24)  # an older wait is ignored: the event that ended it never came
 RECENT = timedelta(hours=4)  # the time in which patients' patience and doctors' duties are looked at
@@ -34,12 +34,13 @@ def queue_state(
     tx: Tx, account_id: int | None, now: datetime, rules: QueueRules = DEFAULT_RULES
 ) -> dict[int, PlanQueue]:
     """By plan id: the queues of the account's plans (None: of all accounts), from one consistent read, in seven statements."""
-    since = Since(
-        joined=now - LONGEST_WAIT,
-        started=now - timedelta(seconds=rules.longest_visit_seconds),
-        recent=now - RECENT,
+    rows = select_queue_rows(
+        tx,
+        account_id,
+        joined_after=now - LONGEST_WAIT,
+        started_after=now - timedelta(seconds=rules.longest_visit_seconds),
+        recent_after=now - RECENT,
     )
-    rows = select_queue_rows(tx, account_id, since)
     plans: defaultdict[int, list[int]] = defaultdict(list)
     for row in rows.plans:
         plans[row.provider_group_id].append(row.id)

@@ -1,7 +1,8 @@
 """What the demo account holds: invented groups, plans, doctors, waiting patients and recent visits; made once."""
 
+import secrets
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from frontdesk.access import create_account, create_client, list_accounts, list_clients, rotate_secret
 from frontdesk.access.model import Account, ApiClient, Scope
@@ -15,7 +16,8 @@ from frontdesk.plans import (
     list_plans,
     list_provider_groups,
 )
-from frontdesk.queues import doctor_on_duty, patient_joins, record_visit
+from frontdesk.queues import doctor_on_duty, ingest, patient_joins
+from frontdesk.queues.model import EventType, QueueEvent
 
 ACCOUNT, CLIENT = "Demo Health", "Demo client"
 PRIMARY_CARE = "demo-primary-care"
@@ -102,7 +104,20 @@ def _visits_and_patients(deed: CommandContext, plan: Plan, doctors: tuple[str, .
     for number, minutes in enumerate(_VISIT_MINUTES if waiting else (), 1):
         began = deed.now - timedelta(minutes=30 * number)
         doctor = doctors[number % len(doctors)]
-        record_visit(deed.tx, plan.id, doctor, started_at=began, ended_at=began + timedelta(minutes=minutes))
+        _record_visit(deed, plan, doctor, began, minutes)
     if waiting and plan.external_id != "demo-silver":
         # The first doctor of each group is with a patient now.
-        record_visit(deed.tx, plan.id, doctors[0], started_at=deed.now - timedelta(minutes=4), ended_at=None)
+        _record_visit(deed, plan, doctors[0], deed.now - timedelta(minutes=4))
+
+
+def _record_visit(
+    deed: CommandContext, plan: Plan, doctor: str, started_at: datetime, minutes: float | None = None
+) -> None:
+    """A visit of so many minutes; without `minutes` it is in progress."""
+    start, end, visit = (f"demo-{secrets.token_hex(12)}" for _ in range(3))
+    group = plan.provider_group.id
+    events = [QueueEvent(start, EventType.VISIT_STARTED, started_at, group, plan.id, doctor, visit)]
+    if minutes is not None:
+        ended_at = started_at + timedelta(minutes=minutes)
+        events.append(QueueEvent(end, EventType.VISIT_ENDED, ended_at, group, plan.id, doctor, visit))
+    ingest(deed.tx, events, now=deed.now)

@@ -97,16 +97,13 @@ def save(
     duty_rows: Sequence[Row] = (),
 ) -> None:
     """Insert the events, insert the encounters and duties without an `id`, and update those with one."""
-    divided = [(table, *_divided(tx, table, rows)) for table, rows in _tables(encounter_rows, duty_rows)]
+    tables = ((encounters, encounter_rows), (duties, duty_rows))
+    divided = [(table, *_divided(tx, table, rows)) for table, rows in tables]
     with one_round_trip(tx):
         insert_set(tx, queue_events, [_event_row(event, received_at) for event in events])
         for table, new, changed in divided:
             insert_set(tx, table, new)
             update_set(tx, table, changed)
-
-
-def _tables(encounter_rows: Sequence[Row], duty_rows: Sequence[Row]) -> list[tuple[Table, Sequence[Row]]]:
-    return [(encounters, encounter_rows), (duties, duty_rows)]
 
 
 def _divided(tx: Tx, table: Table, rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
@@ -131,27 +128,25 @@ def find_duty(tx: Tx, provider_group_id: int, doctor: str) -> Duty | None:
 
 def list_on_duty(tx: Tx) -> list[DoctorOnDuty]:
     """The doctors on duty, by provider group and start."""
-    columns = duties.c
-    query = select(columns.provider_group_id, columns.doctor, columns.on_at).where(columns.on_duty)
-    query = query.order_by(columns.provider_group_id, columns.on_at, columns.doctor)
-    return [DoctorOnDuty(*row) for row in tx.execute(query)]
+    query = select(*duties.c["provider_group_id", "doctor", "on_at"]).where(duties.c.on_duty)
+    rows = tx.execute(query.order_by(*duties.c["provider_group_id", "on_at", "doctor"]))
+    return [DoctorOnDuty(*row) for row in rows]
 
 
 def list_waiting(tx: Tx) -> list[WaitingPatient]:
     """The waiting patients, by plan in order of arrival."""
-    columns = encounters.c
-    query = select(columns.plan_id, columns.visit, columns.joined_at)
-    query = query.where(columns.state == EncounterState.WAITING.value)
-    query = query.order_by(columns.plan_id, columns.joined_at, columns.visit)
-    return [WaitingPatient(*row) for row in tx.execute(query)]
+    query = select(*encounters.c["plan_id", "visit", "joined_at"])
+    query = query.where(encounters.c.state == EncounterState.WAITING.value)
+    rows = tx.execute(query.order_by(*encounters.c["plan_id", "joined_at", "visit"]))
+    return [WaitingPatient(*row) for row in rows]
 
 
 def list_in_visit(tx: Tx) -> list[PatientInVisit]:
     """The patients that are with a doctor, by start of the visit."""
-    columns = encounters.c
-    query = select(columns.plan_id, columns.visit, columns.doctor, columns.started_at)
-    query = query.where(columns.state == EncounterState.IN_VISIT.value)
-    return [PatientInVisit(*row) for row in tx.execute(query.order_by(columns.started_at, columns.visit))]
+    query = select(*encounters.c["plan_id", "visit", "doctor", "started_at"])
+    query = query.where(encounters.c.state == EncounterState.IN_VISIT.value)
+    rows = tx.execute(query.order_by(*encounters.c["started_at", "visit"]))
+    return [PatientInVisit(*row) for row in rows]
 
 
 def encounter_row(reference: Reference, encounter: Encounter, id_: int | None) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import String, and_, cast, func, literal, select
+from sqlalchemy import ColumnElement, Select, String, and_, cast, func, literal, select
 
 from frontdesk.db import Tx
 from frontdesk.plans.tables import plans
@@ -15,14 +15,6 @@ RECENT_VISITS = 50  # per plan, for the usual length of a visit
 RECENT_WAITS = 200  # per provider group, for the patience of patients
 _OVER = (EncounterState.IN_VISIT.value, EncounterState.ENDED.value, EncounterState.LEFT.value)
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-class Since(NamedTuple):
-    """Rows before these times are ignored: patients by joining, visits by start, the recent past."""
-
-    joined: datetime
-    started: datetime
-    recent: datetime
 
 
 class WaitingLine(NamedTuple):
@@ -44,30 +36,35 @@ class QueueRows(NamedTuple):
     changes: list[Any]  # of duty: provider_group_id, doctor, type, at; in order of time
 
 
-def select_queue_rows(tx: Tx, account_id: int | None, since: Since) -> QueueRows:
-    """Everything about the groups that serve the account's plans (None: all accounts), sibling plans of others included."""
-    own_plans = select(plans.c.id, plans.c.provider_group_id)
-    if account_id is not None:
-        own_plans = own_plans.where(plans.c.account_id == account_id)
-    own = list(tx.execute(own_plans.order_by(plans.c.id)))
+def select_queue_rows(
+    tx: Tx,
+    account_id: int | None,
+    *,
+    joined_after: datetime,
+    started_after: datetime,
+    recent_after: datetime,
+) -> QueueRows:
+    """Everything about the groups that serve the account's plans (None: all accounts), sibling plans of others included.
+
+    Patients that joined and visits that started before these times are ignored; `recent_after` bounds waits and changes.
+    """
+    query = select(*plans.c["id", "provider_group_id"]).order_by(plans.c.id)
+    own = list(tx.execute(query if account_id is None else query.where(plans.c.account_id == account_id)))
     groups = sorted({row.provider_group_id for row in own})
     return QueueRows(
         plans=own,
-        doctors=_doctors(tx, groups),
-        waiting=_waiting(tx, groups, since.joined),
-        in_progress=_in_progress(tx, groups, since.started),
-        visits=_recent_visits(tx, groups),
-        waits=_recent_waits(tx, groups, since.recent),
-        changes=_recent_changes(tx, groups, since.recent),
+        doctors=list(tx.execute(_doctors(groups))),
+        waiting=_waiting(tx, groups, joined_after),
+        in_progress=list(tx.execute(_in_progress(groups, started_after))),
+        visits=list(tx.execute(_recent_visits(groups))),
+        waits=list(tx.execute(_recent_waits(groups, recent_after))),
+        changes=list(tx.execute(_recent_changes(groups, recent_after))),
     )
 
 
-def _doctors(tx: Tx, groups: Collection[int]) -> list[Any]:
-    columns = duties.c
-    query = select(
-        columns.provider_group_id, columns.doctor, columns.plan_ids, columns.capacity, columns.on_at
-    )
-    return list(tx.execute(query.where(columns.provider_group_id.in_(groups), columns.on_duty)))
+def _doctors(groups: Collection[int]) -> Select[Any]:
+    query = select(*duties.c["provider_group_id", "doctor", "plan_ids", "capacity", "on_at"])
+    return query.where(duties.c.provider_group_id.in_(groups), duties.c.on_duty)
 
 
 def _waiting(tx: Tx, groups: Collection[int], joined_after: datetime) -> dict[int, WaitingLine]:
@@ -91,60 +88,54 @@ def _waiting(tx: Tx, groups: Collection[int], joined_after: datetime) -> dict[in
     }
 
 
-def _in_progress(tx: Tx, groups: Collection[int], started_after: datetime) -> list[Any]:
+def _in_progress(groups: Collection[int], started_after: datetime) -> Select[Any]:
     columns = encounters.c
-    with_doctor = (columns.provider_group_id.in_(groups), columns.state == EncounterState.IN_VISIT.value)
-    query = select(columns.provider_group_id, columns.plan_id, columns.doctor, columns.started_at).where(
-        *with_doctor, columns.started_at > started_after
+    query = select(*columns["provider_group_id", "plan_id", "doctor", "started_at"]).where(
+        columns.provider_group_id.in_(groups),
+        columns.state == EncounterState.IN_VISIT.value,
+        columns.started_at > started_after,
     )
-    return list(tx.execute(query.order_by(columns.started_at.desc(), columns.visit)))
+    return query.order_by(columns.started_at.desc(), columns.visit)
 
 
-def _recent_visits(tx: Tx, groups: Collection[int]) -> list[Any]:
-    """The latest visits of each plan: as many rows as plans times RECENT_VISITS at most, however many there ever were."""
-    older = encounters.alias("older")
+def _recent_visits(groups: Collection[int]) -> Select[Any]:
+    """The latest visits of each plan: at most RECENT_VISITS times the number of plans, however many there ever were."""
+    columns, older = encounters.c, encounters.alias("older").c
     oldest = (
-        select(older.c.ended_at)
-        .where(
-            older.c.plan_id == plans.c.id,
-            older.c.state == EncounterState.ENDED.value,
-            older.c.started_at.is_not(None),
-        )
-        .order_by(older.c.ended_at.desc())
+        select(older.ended_at)
+        .where(older.plan_id == plans.c.id, *_is_visit(older))
+        .order_by(older.ended_at.desc())
         .limit(1)
         .offset(RECENT_VISITS - 1)
         .scalar_subquery()
     )
     since = (
-        select(plans.c.id, func.coalesce(oldest, literal(_BEGINNING, encounters.c.ended_at.type)).label("at"))
+        select(plans.c.id, func.coalesce(oldest, literal(_BEGINNING, columns.ended_at.type)).label("at"))
         .where(plans.c.provider_group_id.in_(groups))
         .subquery("since")
     )
-    columns = encounters.c
-    query = (
-        select(columns.provider_group_id, columns.plan_id, columns.started_at, columns.ended_at)
+    return (
+        select(*columns["provider_group_id", "plan_id", "started_at", "ended_at"])
         .join(since, and_(columns.plan_id == since.c.id, columns.ended_at >= since.c.at))
-        .where(columns.state == EncounterState.ENDED.value, columns.started_at.is_not(None))
+        .where(*_is_visit(columns))
     )
-    return list(tx.execute(query))
 
 
-def _recent_waits(tx: Tx, groups: Collection[int], since: datetime) -> list[Any]:
+def _is_visit(columns: Any) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return columns.state == EncounterState.ENDED.value, columns.started_at.is_not(None)
+
+
+def _recent_waits(groups: Collection[int], since: datetime) -> Select[Any]:
     columns = encounters.c
-    query = select(
-        columns.provider_group_id, columns.state, columns.joined_at, columns.started_at, columns.ended_at
-    ).where(
-        columns.provider_group_id.in_(groups),
-        columns.state.in_(_OVER),
-        columns.joined_at >= since,
+    query = select(*columns["provider_group_id", "state", "joined_at", "started_at", "ended_at"]).where(
+        columns.provider_group_id.in_(groups), columns.state.in_(_OVER), columns.joined_at >= since
     )
-    return list(tx.execute(query.order_by(columns.joined_at.desc()).limit(RECENT_WAITS * len(groups))))
+    return query.order_by(columns.joined_at.desc()).limit(RECENT_WAITS * len(groups))
 
 
-def _recent_changes(tx: Tx, groups: Collection[int], since: datetime) -> list[Any]:
+def _recent_changes(groups: Collection[int], since: datetime) -> Select[Any]:
     columns = queue_events.c
-    query = select(columns.provider_group_id, columns.doctor, columns.type, columns.at).where(
+    query = select(*columns["provider_group_id", "doctor", "type", "at"]).where(
         columns.visit.is_(None), columns.provider_group_id.in_(groups), columns.at >= since
     )
-    # At one instant a shift ends before the next begins.
-    return list(tx.execute(query.order_by(columns.at, columns.type)))
+    return query.order_by(columns.at, columns.type)  # at one instant a shift ends before the next begins
