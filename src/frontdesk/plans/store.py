@@ -3,95 +3,85 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import Table, insert, select, update
 
 from frontdesk.db import Tx
 from frontdesk.db.sets import Found, find_set
+from frontdesk.errors import NotFound
+from frontdesk.plans.model import Plan, ProviderGroup
 from frontdesk.plans.tables import plans, provider_groups
 
-PlanRow = Any  # a row of _PLANS
-
+_PLAN_COLUMNS = ("id", "account_id", "external_id", "name", "description", "accepting_patients", "version")
+_GROUP_COLUMNS = ("id", "name", "external_id", "created_at")
 _PLANS = (
-    select(
-        plans.c.id,
-        plans.c.account_id,
-        plans.c.external_id,
-        plans.c.name,
-        plans.c.description,
-        plans.c.accepting_patients,
-        plans.c.version,
-        plans.c.created_at,
-        provider_groups.c.id.label("group_id"),
-        provider_groups.c.name.label("group_name"),
-        provider_groups.c.external_id.label("group_external_id"),
-        provider_groups.c.created_at.label("group_created_at"),
-    )
+    select(*plans.c[*_PLAN_COLUMNS, "created_at"], *provider_groups.c[_GROUP_COLUMNS])
     .join(provider_groups, plans.c.provider_group_id == provider_groups.c.id)
     .order_by(plans.c.id)
 )
 
 
-def select_plans(
+def list_plans(
     tx: Tx,
     account_id: int | None,
     *,
-    plan_id: int | None = None,
     external_id: str | None = None,
     after_id: int = 0,
     limit: int | None = None,
-) -> list[PlanRow]:
+) -> list[Plan]:
+    """The account's plans (None: of all accounts) by id; `external_id` filters exactly, `after_id` pages."""
     query = _PLANS
     if account_id is not None:
         query = query.where(plans.c.account_id == account_id)
-    if plan_id is not None:
-        query = query.where(plans.c.id == plan_id)
     if external_id is not None:
         query = query.where(plans.c.external_id == external_id)
     if after_id:
         query = query.where(plans.c.id > after_id)
     if limit is not None:
         query = query.limit(limit)
-    return list(tx.execute(query))
+    return [_plan(row) for row in tx.execute(query)]
 
 
-def select_plan(tx: Tx, account_id: int | None, plan_id: int) -> list[PlanRow]:
-    return select_plans(tx, account_id, plan_id=plan_id)
+def get_plan(tx: Tx, account_id: int | None, plan_id: int, *, lock: bool = False) -> Plan:
+    """One plan of the account (None: of any). Raises NotFound, also for another account's plan.
 
-
-def lock_plan(tx: Tx, account_id: int | None, plan_id: int) -> list[PlanRow]:
-    """The plan as `select_plans` gives it, locked until the transaction ends."""
-    query = _PLANS.where(plans.c.id == plan_id).with_for_update(of=plans, key_share=True)
+    `lock` a plan that is to be changed: other changes wait for this transaction, readers do not.
+    """
+    query = _PLANS.where(plans.c.id == plan_id)
     if account_id is not None:
         query = query.where(plans.c.account_id == account_id)
-    return list(tx.execute(query))
+    if lock:
+        query = query.with_for_update(of=plans, key_share=True)
+    row = tx.execute(query).first()
+    if row is None:
+        raise NotFound("plan")
+    return _plan(row)
+
+
+def _plan(row: Any) -> Plan:
+    *own, group_id, group_name, group_external_id, group_created_at = row
+    return Plan(*own, ProviderGroup(group_id, group_name, group_external_id, group_created_at))
 
 
 def find_owners(tx: Tx, plan_ids: Collection[int]) -> Found:
+    """A set read of `id` and `account_id`; plans that do not exist are missing."""
     return find_set(tx, plans, "id", plan_ids, columns=("id", "account_id"))
 
 
 def update_plan(tx: Tx, plan_id: int, *, version: int, changes: Mapping[str, object]) -> bool:
-    """Whether the plan still had that version, and so was changed."""
+    """False if the plan no longer has that version; it is not changed then."""
     unchanged = (plans.c.id == plan_id) & (plans.c.version == version)
     return tx.execute(update(plans).where(unchanged).values(**changes, version=version + 1)).rowcount == 1
 
 
-def insert_plan(tx: Tx, row: Mapping[str, object]) -> int:
-    return _new_id(tx.execute(insert(plans).values(**row)))
-
-
-def insert_provider_group(tx: Tx, row: Mapping[str, object]) -> int:
-    return _new_id(tx.execute(insert(provider_groups).values(**row)))
-
-
-def select_provider_groups(tx: Tx, group_id: int | None = None) -> list[Any]:
-    columns = provider_groups.c
-    query = select(columns.id, columns.name, columns.external_id, columns.created_at).order_by(columns.id)
+def list_provider_groups(tx: Tx, group_id: int | None = None) -> list[ProviderGroup]:
+    """All provider groups by id, or the one with `group_id` if it exists."""
+    query = select(*provider_groups.c[_GROUP_COLUMNS]).order_by(provider_groups.c.id)
     if group_id is not None:
-        query = query.where(columns.id == group_id)
-    return list(tx.execute(query))
+        query = query.where(provider_groups.c.id == group_id)
+    return [ProviderGroup(*row) for row in tx.execute(query)]
 
 
-def _new_id(result: Any) -> int:
-    key = result.inserted_primary_key
+def insert_row(tx: Tx, table: Table, row: Mapping[str, object]) -> int:
+    """The id of the new row."""
+    key: Any = tx.execute(insert(table).values(**row)).inserted_primary_key
     return int(key[0])
