@@ -7,6 +7,7 @@ from typing import Any
 from frontdesk import access, plans, queues
 from frontdesk.access.model import Scope
 from frontdesk.db import Database
+from frontdesk.plans.model import NewPlan
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -38,7 +39,7 @@ def make_customer(
         made = [
             plans.create_plan(
                 tx,
-                plans.NewPlan(
+                NewPlan(
                     account.id, group.id, f"plan-{n}", f"{name} Plan {n}", None if n else "The first plan"
                 ),
                 now=now,

@@ -21,6 +21,7 @@ from frontdesk.db import Database
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import FAULT_CODES, WARNINGS
 from frontdesk.invitations.model import NotInvitedReason
+from frontdesk.plans.model import NewPlan
 from frontdesk.web.problems import PROBLEMS
 from frontdesk.web.telemetry import Telemetry
 from tests.api.test_openapi import DOCUMENT
@@ -47,9 +48,7 @@ def caller(app: App, db: Database) -> Iterator[tuple[Api, Customer]]:
     customer = make_customer(db, plan_count=0)
     with db.write() as tx:
         group = plans.create_provider_group(tx, name="Primary Care", external_id=None, now=NOW)
-        plans.create_plan(
-            tx, plans.NewPlan(customer.account_id, group.id, "gold-2027", "Gold", None), now=NOW
-        )
+        plans.create_plan(tx, NewPlan(customer.account_id, group.id, "gold-2027", "Gold", None), now=NOW)
         queues.doctor_on_duty(tx, group.id, "doctor-1", now=NOW)
     log = io.StringIO()
     with TestClient(build_asgi(app, Telemetry(log))) as http:

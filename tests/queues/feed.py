@@ -7,6 +7,7 @@ from typing import Any
 
 from frontdesk import access, plans
 from frontdesk.db import Database, Tx
+from frontdesk.plans.model import NewPlan
 from frontdesk.queues import ingest
 from frontdesk.queues.model import EventResult, EventType, QueueEvent
 from frontdesk.queues.tables import duties, encounters
@@ -31,7 +32,7 @@ def make_clinic(db: Database, name: str = "Example", *, plan_count: int = 2) -> 
         account = access.create_account(tx, name=name, now=NOW)
         group = plans.create_provider_group(tx, name=f"{name} Doctors", external_id=None, now=NOW)
         made = [
-            plans.create_plan(tx, plans.NewPlan(account.id, group.id, f"plan-{n}", f"Plan {n}"), now=NOW)
+            plans.create_plan(tx, NewPlan(account.id, group.id, f"plan-{n}", f"Plan {n}"), now=NOW)
             for n in range(plan_count)
         ]
     return Clinic(account.id, group.id, tuple(plan.id for plan in made))

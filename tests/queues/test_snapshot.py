@@ -13,7 +13,8 @@ from sqlalchemy import event as sqlalchemy_event
 
 from frontdesk.db import Database, open_database
 from frontdesk.errors import Unavailable
-from frontdesk.plans import NewPlan, create_plan
+from frontdesk.plans import create_plan
+from frontdesk.plans.model import NewPlan
 from frontdesk.queues import QueueSnapshots, patient_joins
 from frontdesk.queues.model import QueueSnapshot
 from frontdesk.queues.tables import estimate_log, queue_snapshots

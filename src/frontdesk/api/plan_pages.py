@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from frontdesk.clock import wire_time
-from frontdesk.plans import Plan
+from frontdesk.plans.model import Plan
 from frontdesk.queues.model import QueueSnapshot
 
 encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode

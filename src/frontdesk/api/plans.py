@@ -12,15 +12,14 @@ from frontdesk.db import Tx
 from frontdesk.db.races import write_alone
 from frontdesk.errors import Conflict, Fault, Invalid
 from frontdesk.plans import (
-    Plan,
-    PlanPatch,
     change_plan,
     changed_fields,
-    find_taken,
     get_plan,
     list_plans,
     parse_plan_patch,
+    uniqueness_faults,
 )
+from frontdesk.plans.model import Plan, PlanPatch
 from frontdesk.web.json_body import parse_json_object
 from frontdesk.web.request import Request
 from frontdesk.web.response import Header, HttpError, Response, name_list
@@ -103,8 +102,8 @@ async def change(app: App, request: Request) -> Response:
 def _patched(tx: Tx, *, request: Request, before: Plan, patch: PlanPatch, now: datetime) -> Plan:
     """The plan with the patch applied and an audit entry, if it changes anything. Raises Invalid, Conflict."""
     caller = request.caller
-    taken = find_taken(tx, before, patch.changes)
-    faults = [*patch.faults, *taken, *_read_only_faults(before, patch.echoed)]
+    repeated = uniqueness_faults(tx, before, patch.changes)
+    faults = [*patch.faults, *repeated, *_read_only_faults(before, patch.echoed)]
     if faults:
         raise Invalid(faults)
     plan = change_plan(tx, caller.account_id, before.id, changes=patch.changes)

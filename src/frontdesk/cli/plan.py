@@ -13,16 +13,8 @@ from frontdesk.cli.provider_group import provider_group_item
 from frontdesk.clock import system_clock, wire_time
 from frontdesk.db import Tx
 from frontdesk.errors import Invalid
-from frontdesk.plans import (
-    NewPlan,
-    Plan,
-    change_plan,
-    changed_fields,
-    create_plan,
-    get_plan,
-    list_plans,
-    parse_plan_patch,
-)
+from frontdesk.plans import change_plan, changed_fields, create_plan, get_plan, list_plans, parse_plan_patch
+from frontdesk.plans.model import NewPlan, Plan
 from frontdesk.queues import queue_rules, queue_state
 
 PlanArgument = Annotated[int, typer.Argument(metavar="PLAN_ID", callback=checked_id, help="Id of the plan.")]

@@ -8,7 +8,8 @@ from frontdesk.cli.installation import CommandContext, ask, change
 from frontdesk.cli.options import Json, read_optional_text, read_text
 from frontdesk.cli.output import show_list, show_one
 from frontdesk.clock import wire_time
-from frontdesk.plans import ProviderGroup, create_provider_group, list_provider_groups
+from frontdesk.plans import create_provider_group, list_provider_groups
+from frontdesk.plans.model import ProviderGroup
 
 commands = typer.Typer(no_args_is_help=True, help="Provider groups: whose doctors serve the plans.")
 

@@ -11,10 +11,13 @@ from frontdesk.errors import NotFound
 from frontdesk.plans.model import Plan, ProviderGroup
 from frontdesk.plans.tables import plans, provider_groups
 
-_PLAN_COLUMNS = ("id", "account_id", "external_id", "name", "description", "accepting_patients", "version")
+_PLAN_COLUMNS = (
+    *("id", "account_id", "external_id", "name", "description"),
+    *("accepting_patients", "version", "created_at"),
+)
 _GROUP_COLUMNS = ("id", "name", "external_id", "created_at")
 _PLANS = (
-    select(*plans.c[*_PLAN_COLUMNS, "created_at"], *provider_groups.c[_GROUP_COLUMNS])
+    select(*plans.c[_PLAN_COLUMNS], *provider_groups.c[_GROUP_COLUMNS])
     .join(provider_groups, plans.c.provider_group_id == provider_groups.c.id)
     .order_by(plans.c.id)
 )
@@ -58,8 +61,8 @@ def get_plan(tx: Tx, account_id: int | None, plan_id: int, *, lock: bool = False
 
 
 def _plan(row: Any) -> Plan:
-    *own, group_id, group_name, group_external_id, group_created_at = row
-    return Plan(*own, ProviderGroup(group_id, group_name, group_external_id, group_created_at))
+    own = len(_PLAN_COLUMNS)
+    return Plan(*(*row[:own], ProviderGroup(*row[own:])))
 
 
 def find_owners(tx: Tx, plan_ids: Collection[int]) -> Found:
