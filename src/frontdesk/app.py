@@ -1,9 +1,8 @@
-"""The one place where the parts are put together; a door gets an App and finds everything on it."""
+"""Puts the parts of the service together. An HTTP handler gets an App and finds everything on it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import Any, TypeVar
 
 from prometheus_client import CollectorRegistry
@@ -14,26 +13,21 @@ from frontdesk.access.tokens import TokenCheck, find_caller
 from frontdesk.clock import Clock, system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database
-from frontdesk.db.group_commit import GroupCommit, overdue
-from frontdesk.db.races import Writable, write_together
+from frontdesk.db.group_commit import overdue
 from frontdesk.db.shared_reads import SharedReads
-from frontdesk.db.wire import WireDatabase, evented
 from frontdesk.db.writers import Writers
 from frontdesk.deadlines import Deadlines
-from frontdesk.eligibility import enrol
-from frontdesk.eligibility.model import Enrolled, Submission
+from frontdesk.eligibility.enrolments import Enrolments
 from frontdesk.queues import QueueSnapshots, queue_rules
 
-# Writers wait for each other, and for locks; whoever only reads must not stand in line behind them.
+# Writers wait for each other and for locks, so readers have threads of their own.
 READING_THREADS = WRITING_THREADS = 4
 
 ANSWER_SECONDS = 10  # from a request's last byte to its answer
 LOOK_UP_SECONDS = 4  # of a token
 READY_SECONDS = 2  # what a probe waits
-# Once the process is to stop: from the request to its answer, and a writer's wait for a lock.
+# Once the process is to stop: the longest wait of a request for its answer, and of a writer for a lock.
 HURRY_SECONDS, LOCK_SECONDS_LEFT = 2.0, 1.0
-
-POSTGRESQL_LANES = 2  # SQLite has one writer, so a second lane would only wait
 
 Result = TypeVar("Result")
 
@@ -50,7 +44,6 @@ class App:
         self.deadlines = Deadlines(ANSWER_SECONDS)
         self._reading = ThreadPoolExecutor(READING_THREADS, thread_name_prefix="read")
         self._writing = Writers(WRITING_THREADS, self.deadlines)
-        self._enrolling = ThreadPoolExecutor(1, thread_name_prefix="enrol")
         self._probing = ThreadPoolExecutor(1, thread_name_prefix="probe")
         self.shared_reads: SharedReads[Any] = SharedReads(self._reading, self.deadlines)
         self.probes: SharedReads[Any] = SharedReads(self._probing, Deadlines(READY_SECONDS))
@@ -58,11 +51,7 @@ class App:
         self.tokens = TokenCheck(self._find_caller, clock)
         self.limits = RequestLimits(db, clock)
         self.queues = QueueSnapshots(clock, config.queue_ttl_seconds, queue_rules(config))
-        self._wire_db = None if db.is_sqlite else WireDatabase(config.database_url)
-        lanes = 1 if db.is_sqlite else POSTGRESQL_LANES
-        self.enrolments: GroupCommit[Submission, Enrolled] = GroupCommit(
-            self._enrol_together, deadlines=self.deadlines, lanes=lanes
-        )
+        self.enrolments = Enrolments(db, config, clock, self.deadlines)
 
     async def in_thread(self, work: Callable[[], Result]) -> Result:
         """Run blocking work that may write beside the event loop. Raises Unavailable when it takes too long."""
@@ -80,34 +69,18 @@ class App:
             raise overdue(outcome_unknown=False) from None
 
     def hurry(self) -> None:
-        """The process is to stop: what waits for the database gets its answer, whatever that is, within 2 s."""
+        """The process is to stop: each request that waits for the database gets an answer within 2 s."""
         self._is_hurried = True
         self.db.hurry(LOCK_SECONDS_LEFT)
         self.deadlines.hurry(HURRY_SECONDS)
 
     async def close(self) -> None:
-        """Finish what is under way and let go of the database; in a hurry, leave what nobody waits for any more."""
+        """Finish the requests under way and close the database; after `hurry`, drop the work that no request waits for."""
         await self.enrolments.close()
-        for executor in (self._reading, self._writing, self._enrolling, self._probing):
+        for executor in (self._reading, self._writing, self._probing):
             executor.shutdown(wait=not self._is_hurried, cancel_futures=self._is_hurried)
         self.queues.close()
-        if self._wire_db is not None:
-            self._wire_db.close()
         self.db.close()
-
-    async def _enrol_together(self, submissions: Sequence[Submission]) -> list[Enrolled | Exception]:
-        if self._wire_db is not None:
-            return await evented(self._enrol, self._wire_db, submissions)
-        enrol_chunk = partial(self._enrol, self.db, submissions)
-        return await asyncio.get_running_loop().run_in_executor(self._enrolling, enrol_chunk)
-
-    def _enrol(self, db: Writable, submissions: Sequence[Submission]) -> list[Enrolled | Exception]:
-        """Enrol a chunk and commit it; one outcome, or the record's own error, per submission."""
-        return write_together(
-            db,
-            submissions,
-            lambda tx, chunk: enrol(tx, chunk, now=self.clock(), uniqueness=self.config.uniqueness),
-        )
 
     async def _find_caller(self, token_hash: bytes) -> Caller | None:
         return await self._callers.get(

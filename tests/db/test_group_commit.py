@@ -39,8 +39,16 @@ class Work:
             await self._begun.acquire()
 
 
-def commit_of(work: Any, **options: Any) -> "GroupCommit[Any, Any]":
-    return GroupCommit(work, **({"deadlines": Deadlines(60)} | options))
+class Committing(GroupCommit[Any, Any]):
+    """Commits groups by a function of the test."""
+
+    def __init__(self, work: Any, **options: Any) -> None:
+        super().__init__(**({"deadlines": Deadlines(60)} | options))
+        self._work = work
+
+    async def commit_group(self, items: Sequence[Any]) -> Sequence[Any]:
+        result: Sequence[Any] = await self._work(items)
+        return result
 
 
 def run(test: Coroutine[Any, Any, None]) -> None:
@@ -50,7 +58,7 @@ def run(test: Coroutine[Any, Any, None]) -> None:
 def test_a_caller_alone_is_not_kept_waiting() -> None:
     async def alone() -> None:
         work = Work()
-        assert await commit_of(work).submit(1) == 10
+        assert await Committing(work).submit(1) == 10
         assert work.groups == [[1]]
 
     run(alone())
@@ -59,7 +67,7 @@ def test_a_caller_alone_is_not_kept_waiting() -> None:
 def test_those_who_come_while_a_group_runs_form_the_next_one_in_order() -> None:
     async def several() -> None:
         work = Work(held=True)
-        commit: GroupCommit[int, int] = commit_of(work)
+        commit: GroupCommit[int, int] = Committing(work)
         first = asyncio.create_task(commit.submit(1))
         await work.begun()
         others = [asyncio.create_task(commit.submit(n)) for n in (2, 3, 4)]
@@ -74,7 +82,7 @@ def test_those_who_come_while_a_group_runs_form_the_next_one_in_order() -> None:
 def test_a_group_is_no_larger_than_the_limit() -> None:
     async def many() -> None:
         work = Work(held=True)
-        commit: GroupCommit[int, int] = commit_of(work, limit=3)
+        commit: GroupCommit[int, int] = Committing(work, limit=3)
         calls = [asyncio.create_task(commit.submit(n)) for n in range(8)]
         await work.begun()
         work.go.set()
@@ -89,7 +97,7 @@ def test_a_group_is_no_larger_than_the_limit() -> None:
 def test_as_many_groups_run_at_once_as_there_are_lanes(lanes: int) -> None:
     async def many() -> None:
         work = Work(held=True)
-        commit: GroupCommit[int, int] = commit_of(work, lanes=lanes, limit=1)
+        commit: GroupCommit[int, int] = Committing(work, lanes=lanes, limit=1)
         calls = [asyncio.create_task(commit.submit(n)) for n in range(6)]
         await work.begun(lanes)
         work.go.set()
@@ -104,7 +112,7 @@ def test_each_caller_gets_its_own_outcome_or_error() -> None:
         async def work(items: Sequence[str]) -> list[str | Exception]:
             return [NotFound(item) if item == "bad" else item.upper() for item in items]
 
-        commit: GroupCommit[str, str] = commit_of(work)
+        commit: GroupCommit[str, str] = Committing(work)
         names = ["a", "bad", "b"]
         good, bad, last = await asyncio.gather(*map(commit.submit, names), return_exceptions=True)
         assert (good, last) == ("A", "B")
@@ -120,7 +128,7 @@ def test_a_group_that_fails_as_a_whole_tells_every_caller_and_the_next_one_works
                 raise Unavailable("The database is away.")
             return list(items)
 
-        commit: GroupCommit[int, int] = commit_of(work)
+        commit: GroupCommit[int, int] = Committing(work)
         answers = await asyncio.gather(commit.submit(13), commit.submit(14), return_exceptions=True)
         assert [type(answer) for answer in answers] == [Unavailable, Unavailable]
         assert await commit.submit(15) == 15
@@ -131,7 +139,7 @@ def test_a_group_that_fails_as_a_whole_tells_every_caller_and_the_next_one_works
 def test_a_caller_that_goes_away_takes_nobody_along() -> None:
     async def leaving() -> None:
         work = Work(held=True)
-        commit: GroupCommit[int, int] = commit_of(work)
+        commit: GroupCommit[int, int] = Committing(work)
         gone, stays = asyncio.create_task(commit.submit(1)), asyncio.create_task(commit.submit(2))
         await work.begun()
         gone.cancel()
@@ -146,7 +154,7 @@ def test_a_caller_that_goes_away_takes_nobody_along() -> None:
 def test_closing_finishes_what_waits_and_takes_nothing_new() -> None:
     async def closing() -> None:
         work = Work(held=True)
-        commit: GroupCommit[int, int] = commit_of(work, limit=1)
+        commit: GroupCommit[int, int] = Committing(work, limit=1)
         calls = [asyncio.create_task(commit.submit(n)) for n in range(3)]
         await work.begun()
         end = asyncio.create_task(commit.close())
@@ -164,7 +172,7 @@ def test_closing_finishes_what_waits_and_takes_nothing_new() -> None:
 def test_who_is_not_in_a_group_when_the_time_is_over_is_refused_and_never_written() -> None:
     async def late() -> None:
         work = Work(held=True)
-        commit = commit_of(work, deadlines=Deadlines(0.05), limit=1)
+        commit = Committing(work, deadlines=Deadlines(0.05), limit=1)
         calls = [asyncio.create_task(commit.submit(n)) for n in (1, 2)]
         taken, waiting = await asyncio.gather(*calls, return_exceptions=True)
         assert isinstance(taken, Unavailable)
@@ -194,7 +202,7 @@ def test_who_has_waited_long_when_a_group_is_refused_is_refused_with_it_and_othe
             groups.clear()
             begun.clear()
             go.clear()
-            commit = commit_of(work, limit=1, long_seconds=long_seconds)
+            commit = Committing(work, limit=1, long_seconds=long_seconds)
             calls = [asyncio.create_task(commit.submit(n)) for n in (1, 2, 3)]
             await begun.wait()
             go.set()

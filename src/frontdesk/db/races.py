@@ -1,9 +1,21 @@
-"""Writing a set of items in one transaction while others write the same rows; it knows nothing of the items."""
+"""Writes a set of items in one transaction while others write the same rows. A lost race runs again.
+
+The writer is a loop over attempts, so that what is written stands where it is called:
+
+    writing = WriteTogether(db, items)
+    for attempt in writing:
+        with attempt:
+            attempt.results = store(attempt.tx, attempt.items)
+    return writing.results
+
+An error inside the block belongs to the attempt: its transaction is rolled back, and the loop decides what comes next. The
+transaction commits when the loop goes on, so `return` and `break` inside the loop would undo it.
+"""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from sqlalchemy.exc import DBAPIError
 
@@ -13,43 +25,157 @@ from frontdesk.errors import Unavailable
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Work = Callable[[Tx, Sequence[Item]], Sequence[Result | Exception]]
-
-
-class Writable(Protocol):
-    """What can be written in a transaction: a `Database`, or its short way."""
-
-    def write(self, *, wait_seconds: float | None = None) -> AbstractContextManager[Tx]: ...
-
 
 ATTEMPTS_TOGETHER = 3
 ATTEMPTS_ALONE = 8
 
-# When others hold something of a set, its items share this time to wait for locks, and none is tried any more after
-# the last of it.
+# When others hold rows of a set, its items share this time to wait for locks. None is tried after the last of it.
 SHARED_SECONDS, LAST_SECONDS = 3.0, 5.0
 SHORTEST_WAIT_SECONDS = 0.02
 
+OTHERS_WRITE = "Others keep writing the same record."
+
+
+class Writable(Protocol):
+    """A database that opens writing transactions: `Database` or `WireDatabase`."""
+
+    def write(self, *, wait_seconds: float | None = None) -> AbstractContextManager[Tx]: ...
+
+
+class Attempt(Generic[Item, Result]):
+    """One transaction that writes `items`. The block sets `results`: one result, or the item's own error, per item."""
+
+    __slots__ = ("error", "is_split", "items", "results", "tx")
+
+    def __init__(self, tx: Tx, items: Sequence[Item], *, is_split: bool = False) -> None:
+        self.tx = tx
+        self.items = items
+        self.is_split = is_split
+        self.results: Sequence[Result | Exception] = ()
+        self.error: BaseException | None = None
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> bool:
+        self.error = error
+        return True  # the loop raises it again, inside the transaction
+
+    def raise_error(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+    def parts(self) -> "Iterator[Attempt[Item, Result]]":
+        """All items at once or, in a split attempt, one by one behind savepoints. Gathers the results of the parts."""
+        if self.is_split:
+            results = self.results = []
+            for item in self.items:
+                result = yield from _behind_savepoint(self.tx, item)
+                results.append(result)
+        elif self.items:
+            part: Attempt[Item, Result] = Attempt(self.tx, self.items)
+            yield part
+            part.raise_error()
+            self.results = part.results
+
+
+class WriteTogether(Generic[Item, Result]):
+    """Attempts to write the items. After the loop, `results` holds one result, or the item's own error, per item.
+
+    A lost race (unique violation, deadlock, dead connection) runs the set again against the new state. What that does not
+    settle runs item by item, so that one bad item, or one that is locked, never fails its neighbours. The loop raises
+    Unavailable when none of the items can be written.
+    """
+
+    def __init__(self, db: Writable, items: Sequence[Item], *, wait_seconds: float | None = None) -> None:
+        self._db = db
+        self._items = items
+        self._wait_seconds = wait_seconds
+        self.results: list[Result | Exception] = []
+
+    def __iter__(self) -> Iterator[Attempt[Item, Result]]:
+        is_alone, wait = len(self._items) == 1, self._wait_seconds
+        try:
+            results = yield from _attempts(self._db, self._items, ATTEMPTS_TOGETHER, wait_seconds=wait)
+            self.results = list(results)
+        except Unavailable as error:
+            if is_alone or not error.busy:
+                raise
+            is_busy = True
+        except Exception as error:  # noqa: BLE001  # one item may be the cause, and each gets its own answer
+            if is_alone and not (isinstance(error, DBAPIError) and lost_race(error)):
+                self.results = [error]  # it would only fail again
+                return
+            is_busy = False
+        else:
+            return
+        yield from self._one_by_one(is_busy=is_busy)
+
+    def _one_by_one(self, *, is_busy: bool) -> Iterator[Attempt[Item, Result]]:
+        """When others hold rows, each item waits no longer than its share of the time: free items are soon written."""
+        started = time.monotonic()
+        for position, item in enumerate(self._items):
+            left = SHARED_SECONDS - (time.monotonic() - started)
+            share = max(SHORTEST_WAIT_SECONDS, left / (len(self._items) - position))
+            result = yield from self._alone(item, wait_seconds=share if is_busy else None)
+            self.results.append(result)
+            is_away = isinstance(result, Unavailable) and not result.busy
+            if is_busy and (is_away or time.monotonic() - started > LAST_SECONDS):
+                break
+        refused = Unavailable("The database is busy.", busy=True)
+        self.results += [refused] * (len(self._items) - len(self.results))
+
+    def _alone(
+        self, item: Item, *, wait_seconds: float | None
+    ) -> Generator[Attempt[Item, Result], None, Result | Exception]:
+        try:
+            [result] = yield from _attempts(self._db, [item], ATTEMPTS_ALONE, wait_seconds=wait_seconds)
+        except DBAPIError as error:
+            return Unavailable(OTHERS_WRITE) if lost_race(error) else error
+        except Exception as error:  # noqa: BLE001  # it is the item's answer
+            return error
+        return result
+
+
+class WriteInOne(Generic[Item, Result]):
+    """Attempts to write the items in ONE transaction, together with what notes down what was done.
+
+        for attempt in WriteInOne(db, items):
+            with attempt:
+                for part in attempt.parts():
+                    with part:
+                        part.results = store(part.tx, part.items)
+                note(attempt.tx, attempt.results)
+
+    A lost race runs again. What that does not settle runs item by item behind savepoints of one transaction. An item that
+    can't be written has an error as its result: Unavailable where others keep writing the same rows, else the driver's.
+    The loop raises Unavailable, and what noting raises.
+    """
+
+    def __init__(self, db: Writable, items: Sequence[Item]) -> None:
+        self._db = db
+        self._items = items
+
+    def __iter__(self) -> Iterator[Attempt[Item, Result]]:
+        try:
+            yield from _attempts(self._db, self._items, ATTEMPTS_TOGETHER)
+        except DBAPIError:
+            yield from _attempts(self._db, self._items, ATTEMPTS_ALONE, is_split=True)
+
 
 def write_together(
-    db: Writable, items: Sequence[Item], work: Work[Item, Result], *, wait_seconds: float | None = None
+    db: Writable,
+    items: Sequence[Item],
+    work: Callable[[Tx, Sequence[Item]], Sequence[Result | Exception]],
+    *,
+    wait_seconds: float | None = None,
 ) -> list[Result | Exception]:
-    """`work(tx, items)` in one transaction; one result, or the item's own error, per item.
-
-    A lost race (unique violation, deadlock, dead connection) runs the set again against the new state. What that does
-    not settle runs item by item, so that one bad item, or one that somebody else has locked, never fails its neighbours.
-    Raises Unavailable for all of them.
-    """
-    try:
-        return list(_attempt(db, items, work, attempts=ATTEMPTS_TOGETHER, wait_seconds=wait_seconds))
-    except Unavailable as error:
-        if not error.busy or len(items) == 1:
-            raise
-        return _each_in_its_time(db, items, work)
-    except Exception as error:  # noqa: BLE001  # one item may be the cause, and each gets its own answer
-        if len(items) == 1 and not (isinstance(error, DBAPIError) and lost_race(error)):
-            return [error]  # it was alone already, and would only fail again
-        return [_alone(db, item, work) for item in items]
+    """`WriteTogether` for work that is one function: `work(tx, items)`."""
+    writing = WriteTogether[Item, Result](db, items, wait_seconds=wait_seconds)
+    for attempt in writing:
+        with attempt:
+            attempt.results = work(attempt.tx, attempt.items)
+    return writing.results
 
 
 def write_alone(db: Writable, work: Callable[[Tx], Result]) -> Result:
@@ -60,99 +186,44 @@ def write_alone(db: Writable, work: Callable[[Tx], Result]) -> Result:
     return result
 
 
-def _each_in_its_time(
-    db: Writable, items: Sequence[Item], work: Work[Item, Result]
-) -> list[Result | Exception]:
-    """Item by item, each waiting for locks no longer than its share of the time: what nobody holds is soon written."""
-    results: list[Result | Exception] = []
-    started = time.monotonic()
-    for item in items:
-        left = SHARED_SECONDS - (time.monotonic() - started)
-        share = max(SHORTEST_WAIT_SECONDS, left / (len(items) - len(results)))
-        result = _alone(db, item, work, wait_seconds=share)
-        results.append(result)
-        is_away = isinstance(result, Unavailable) and not result.busy
-        if is_away or time.monotonic() - started > LAST_SECONDS:
-            break
-    refused = Unavailable("The database is busy.", busy=True)
-    return results + [refused] * (len(items) - len(results))
-
-
-def _alone(
-    db: Writable, item: Item, work: Work[Item, Result], *, wait_seconds: float | None = None
-) -> Result | Exception:
-    try:
-        return _attempt(db, [item], work, attempts=ATTEMPTS_ALONE, wait_seconds=wait_seconds)[0]
-    except DBAPIError as error:
-        return Unavailable("Others keep writing the same record.") if lost_race(error) else error
-    except Exception as error:  # noqa: BLE001  # it is the item's answer
-        return error
-
-
-def _attempt(
+def _attempts(
     db: Writable,
     items: Sequence[Item],
-    work: Work[Item, Result],
+    limit: int,
     *,
-    attempts: int,
     wait_seconds: float | None = None,
-) -> Sequence[Result | Exception]:
+    is_split: bool = False,
+) -> Generator[Attempt[Item, Result], None, Sequence[Result | Exception]]:
+    """The items in one transaction, again while it loses races. Raises what the last attempt raised."""
     while True:
-        attempts -= 1
+        limit -= 1
         try:
             with db.write(wait_seconds=wait_seconds) as tx:
-                return work(tx, items)
+                attempt: Attempt[Item, Result] = Attempt(tx, items, is_split=is_split)
+                yield attempt
+                attempt.raise_error()
         except DBAPIError as error:
-            if attempts == 0 or not lost_race(error):
+            if limit == 0 or not lost_race(error):
                 raise
         except Unavailable as error:
-            if attempts == 0 or not error.stale_connection:
+            if limit == 0 or not error.stale_connection:
                 raise
+        else:
+            return attempt.results
 
 
-def write_in_one(
-    db: Writable,
-    items: Sequence[Item],
-    write: Work[Item, Result],
-    *,
-    finish: Callable[[Tx, Sequence[Result | Exception]], None],
-    failed: Callable[[Exception], Exception],
-) -> None:
-    """`write(tx, items)`, then `finish(tx, results)`, in ONE transaction, so that what `finish` notes down is what was
-    done.
-
-    A lost race runs it again. What that does not settle runs item by item behind savepoints of one transaction, where an
-    item that can't be written gets `failed(error)` as its result. Raises Unavailable, and what `finish` raises.
-    """
-
-    def together(tx: Tx, all_: Sequence[Item]) -> Sequence[Result | Exception]:
-        results = write(tx, all_) if all_ else []
-        finish(tx, results)
-        return results
-
-    def one_by_one(tx: Tx, all_: Sequence[Item]) -> Sequence[Result | Exception]:
-        results = [_behind_savepoint(tx, item, write, failed) for item in all_]
-        finish(tx, results)
-        return results
-
-    try:
-        _attempt(db, items, together, attempts=ATTEMPTS_TOGETHER)
-    except DBAPIError:
-        _attempt(db, items, one_by_one, attempts=ATTEMPTS_ALONE)
-
-
-def _behind_savepoint(
-    tx: Tx, item: Item, write: Work[Item, Result], failed: Callable[[Exception], Exception]
-) -> Result | Exception:
-    error: Exception = Unavailable("Others keep writing the same record.")
+def _behind_savepoint(tx: Tx, item: Item) -> Generator[Attempt[Item, Result], None, Result | Exception]:
     for _ in range(ATTEMPTS_ALONE):
+        part: Attempt[Item, Result] = Attempt(tx, [item])
         try:
             with tx.begin_nested():
-                return write(tx, [item])[0]
-        except DBAPIError as found:
-            if is_deadlock(found):
+                yield part
+                part.raise_error()
+        except DBAPIError as error:
+            if is_deadlock(error):
                 raise  # the whole transaction is gone
-            if not lost_race(found):
-                error = found
-                break
-    return failed(error)
+            if not lost_race(error):
+                return error
+        else:
+            return part.results[0]
+    return Unavailable(OTHERS_WRITE)

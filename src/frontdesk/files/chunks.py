@@ -5,13 +5,13 @@ complete. What is written is `enrol`'s business.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from frontdesk.db import Tx
-from frontdesk.db.races import write_in_one
+from frontdesk.db.races import WriteInOne
 from frontdesk.eligibility.fields import UNIQUE
 from frontdesk.eligibility.model import Action, Enrolled, Outcome, Submission
-from frontdesk.errors import FrontdeskError, Invalid, Unavailable
+from frontdesk.errors import Fault, FrontdeskError, Invalid, NotFound, Unavailable
 from frontdesk.files import outcomes, store
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.codes import NOT_NOW, NOT_STORED, WARNED_FIELDS
@@ -40,7 +40,7 @@ def write_chunk(
     def finish(tx: Tx, results: Sequence[Enrolled | Exception]) -> None:
         answers = iter(results)
         entries = [
-            _refused(line)
+            _refused(line, line.faults)
             if line.submission is None
             else _entry(line, next(answers), claim.file.file_date or "")
             for line in lines
@@ -54,29 +54,29 @@ def write_chunk(
 
     while True:
         try:
-            write_in_one(claim.db, submissions, write, finish=finish, failed=_failure)
+            for attempt in WriteInOne[Submission, Enrolled](claim.db, submissions):
+                with attempt:
+                    for part in attempt.parts():
+                        with part:
+                            part.results = write(part.tx, part.items)
+                    finish(attempt.tx, attempt.results)
             break
         except OutOfTurn:
             place.stand()
     claim.refresh()
 
 
-def _failure(error: Exception) -> FrontdeskError:
-    """What a row is told that the database would not take even alone."""
-    return Invalid([NOT_NOW if isinstance(error, Unavailable) else NOT_STORED])
-
-
-def _refused(line: ChunkRow) -> RowOutcome:
-    return RowOutcome(line.place, line.external_id, REFUSED, 0, [*map(tuple, line.faults)])
+def _refused(line: ChunkRow, faults: Iterable[Fault]) -> RowOutcome:
+    return RowOutcome(line.place, line.external_id, REFUSED, 0, [*map(tuple, faults)])
 
 
 def _entry(line: ChunkRow, result: Enrolled | Exception, file_date: str) -> RowOutcome:
     if isinstance(result, Invalid):
-        return RowOutcome(line.place, line.external_id, REFUSED, 0, [*map(tuple, result.faults)])
-    if not isinstance(result, Enrolled):
-        return RowOutcome(
-            line.place, line.external_id, REFUSED, 0, [("plan", "not_found", "is not a plan of the account")]
-        )
+        return _refused(line, result.faults)
+    if isinstance(result, NotFound):
+        return _refused(line, [Fault("plan", "not_found", "is not a plan of the account")])
+    if not isinstance(result, Enrolled):  # the database would not take the row even alone
+        return _refused(line, [NOT_NOW if isinstance(result, Unavailable) else NOT_STORED])
     codes = (*line.warnings, *result.warnings)
     if line.place is None and result.outcome is Outcome.UNCHANGED:
         codes = ()  # not named, and left alone: what would have been told did not come about

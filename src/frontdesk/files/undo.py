@@ -3,8 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from frontdesk.db import Tx
-from frontdesk.db.races import write_in_one
+from frontdesk.db.races import WriteInOne
 from frontdesk.eligibility import restore
 from frontdesk.eligibility.model import RestoredMember, UndoRequest
 from frontdesk.errors import Fault
@@ -38,16 +37,17 @@ def _write(
     file = claim.file
     undoing = UndoRequest(undone.history_key, file.client, file.history_key, claim.clock(), turn.uniqueness)
 
-    def write(tx: Tx, entries: Sequence[RowOutcome]) -> Sequence[RestoredMember | Exception]:
-        return restore(tx, [entry.member_id for entry in entries], undoing)
-
-    def finish(tx: Tx, results: Sequence[RestoredMember | Exception]) -> None:
-        told = [_entry(entry, result) for entry, result in zip(changed, results, strict=True)]
-        store.insert_outcomes(tx, file.id, file.chunks_done, file.step, outcomes.pack(told))
-        counts = dict(Counter(file.counts) + outcomes.count(told))
-        claim.save(tx, chunks_done=file.chunks_done + 1, rows_done=file.rows_done + rows, counts=counts)
-
-    write_in_one(claim.db, changed, write, finish=finish, failed=lambda error: error)
+    for attempt in WriteInOne[RowOutcome, RestoredMember](claim.db, changed):
+        with attempt:
+            for part in attempt.parts():
+                with part:
+                    part.results = restore(part.tx, [entry.member_id for entry in part.items], undoing)
+            entries = [_entry(*pair) for pair in zip(changed, attempt.results, strict=True)]
+            store.insert_outcomes(attempt.tx, file.id, file.chunks_done, file.step, outcomes.pack(entries))
+            counts = dict(Counter(file.counts) + outcomes.count(entries))
+            claim.save(
+                attempt.tx, chunks_done=file.chunks_done + 1, rows_done=file.rows_done + rows, counts=counts
+            )
     claim.refresh()
 
 

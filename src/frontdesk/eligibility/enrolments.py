@@ -1,0 +1,52 @@
+"""Enrols the records of many callers together: concurrent POSTs share one transaction (docs/decisions/0014, 0028)."""
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from frontdesk.clock import Clock
+from frontdesk.config import Config
+from frontdesk.db import Database
+from frontdesk.db.group_commit import GroupCommit
+from frontdesk.db.races import Writable, WriteTogether
+from frontdesk.db.wire import WireDatabase, evented
+from frontdesk.deadlines import Deadlines
+from frontdesk.eligibility.enrol import enrol
+from frontdesk.eligibility.model import Enrolled, Submission
+
+POSTGRESQL_LANES = 2  # SQLite has one writer, so a second lane would only wait
+
+
+class Enrolments(GroupCommit[Submission, Enrolled]):
+    """`await submit(submission)` returns what became of the record, once it is committed.
+
+    Raises NotFound, Invalid, Unavailable.
+    """
+
+    def __init__(self, db: Database, config: Config, clock: Clock, deadlines: Deadlines) -> None:
+        super().__init__(deadlines=deadlines, lanes=1 if db.is_sqlite else POSTGRESQL_LANES)
+        self._db = db
+        self._clock = clock
+        self._uniqueness = config.uniqueness
+        self._wire_db = None if db.is_sqlite else WireDatabase(config.database_url)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="enrol")
+
+    async def commit_group(self, items: Sequence[Submission]) -> Sequence[Enrolled | Exception]:
+        if self._wire_db is not None:
+            return await evented(self._enrol, self._wire_db, items)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._enrol, self._db, items)
+
+    def _enrol(self, db: Writable, items: Sequence[Submission]) -> Sequence[Enrolled | Exception]:
+        writing = WriteTogether[Submission, Enrolled](db, items)
+        for attempt in writing:
+            with attempt:
+                attempt.results = enrol(
+                    attempt.tx, attempt.items, now=self._clock(), uniqueness=self._uniqueness
+                )
+        return writing.results
+
+    async def close(self) -> None:
+        await super().close()
+        self._thread.shutdown()
+        if self._wire_db is not None:
+            self._wire_db.close()
