@@ -1,6 +1,6 @@
-"""Pages for those who were invited: where the links in an invitation lead. They need no token but the one in the link.
+"""The pages that the links of an invitation lead to. The token in the link is the only proof they need.
 
-What a page says does not tell whether an unsubscribe token was ever given out, and looking at it changes nothing.
+A GET changes nothing. An unsubscribe page looks the same whether its token was ever issued or not.
 """
 
 from markupsafe import Markup
@@ -33,21 +33,21 @@ _NOTHING = Markup(
 
 
 async def register(app: App, request: Request) -> Response:
-    """`GET /register/:token`: on to the account's own page, for mails that were written before it had one."""
+    """`GET /register/:token`: redirects to the account's own page, for mails that were written before it had one."""
     token = request.path_parameters["token"]
-    landing = await app.read_in_thread(lambda: app.db.ask(lambda tx: find_registration_target(tx, token)))
-    if landing is None:
+    target = await app.read_in_thread(lambda: app.db.ask(lambda tx: find_registration_target(tx, token)))
+    if target is None:
         return page_response("This link leads nowhere", _NOTHING, status=404)
-    if landing.registration_url is None:
-        return page_response("You are invited", _NOT_YET.format(landing.plan_name))
+    if target.registration_url is None:
+        return page_response("You are invited", _NOT_YET.format(target.plan_name))
     link = registration_link(
-        base_url=app.config.base_url, registration_url=landing.registration_url, token=token
+        base_url=app.config.base_url, registration_url=target.registration_url, token=token
     )
     return Response(303, b"", ((b"location", link.encode()), *PRIVATE))
 
 
 async def ask_to_unsubscribe(_app: App, _request: Request) -> Response:
-    """`GET /unsubscribe/:token`: a page with a button. Programs that follow every link change nothing by it."""
+    """`GET /unsubscribe/:token`: a page with a button, so that programs that follow every link change nothing."""
     return page_response("Get no more invitations?", _ASK)
 
 
@@ -58,7 +58,7 @@ async def unsubscribe(app: App, request: Request) -> Response:
 
     def run() -> None:
         if app.db.ask(lambda tx: find_unsubscribe_target(tx, token)) is None:
-            return  # whoever guesses keeps no writer waiting
+            return  # a guessed token must not take a writer
         write_alone(app.db, lambda tx: _unsubscribe(app, request, tx, token))
 
     await app.in_thread(run)
@@ -66,15 +66,15 @@ async def unsubscribe(app: App, request: Request) -> Response:
 
 
 def _unsubscribe(app: App, request: Request, tx: Tx, token: str) -> bool:
-    found, now = find_unsubscribe_target(tx, token), app.clock()
-    if found is None or not suppress(tx, found.address, SuppressionReason.UNSUBSCRIBE, now=now):
+    target, now = find_unsubscribe_target(tx, token), app.clock()
+    if target is None or not suppress(tx, target.address, SuppressionReason.UNSUBSCRIBE, now=now):
         return False
     entry = AuditEntry(
         action="suppression.added",
         actor="unsubscribe-link",
         request_id=request.request_id,
-        account_id=found.account_id,
-        subject_id=found.invitation_id,
+        account_id=target.account_id,
+        subject_id=target.invitation_id,
     )
     audit.record(tx, [entry], now=now)
     return True

@@ -1,4 +1,4 @@
-"""`frontdesk deliverability`: whether, how fast and in whose name an account's batched invitations go out."""
+"""`frontdesk deliverability`: whether, how fast and from which sender an account's batched invitations go out."""
 
 from collections.abc import Mapping
 from dataclasses import asdict

@@ -115,7 +115,7 @@ def settle(
     outcome: Annotated[SettledState, typer.Option("--as", help="What the look-up has shown.")],
     as_json: Json = False,
 ) -> None:
-    """Settle an ambiguous invitation, one whose answer was lost, after looking it up at the relay.
+    """Settle an ambiguous invitation after looking it up at the relay.
 
     Example: frontdesk invitations settle 1 --as sent
     """

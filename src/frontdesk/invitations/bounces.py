@@ -1,7 +1,7 @@
-"""Delivery reports that come as mail: bounces (RFC 3464) and complaints (RFC 5965), out of a mailbox file; it changes nothing.
+"""Parses delivery reports that come as mail: bounces (RFC 3464) and complaints (RFC 5965), from a mailbox file.
 
-Whoever knows a Message-ID of ours, 128 random bits or more, has seen the mail: that is all the proof a bounce can carry. The
-address that a report names is never looked at.
+A Message-ID of ours, 128 random bits or more, proves that the reporter has seen the mail; a bounce can carry no other proof.
+The address that a report names is never used.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from typing import BinaryIO
 from frontdesk.invitations.model import DeliveryReport, ReportEvent
 from frontdesk.invitations.reports import read_message_id, read_status
 
-LARGEST_BYTES = 1_000_000  # of one message that are looked at; what bounces carry back can be large
+LARGEST_BYTES = 1_000_000  # read of one message; a bounce can carry a large mail back
 _ORIGINALS = {"message/rfc822", "message/global", "text/rfc822-headers", "message/global-headers"}
 _STATUSES = {"message/delivery-status", "message/global-delivery-status"}
 _LARGEST_PARTS = 20
@@ -44,11 +44,11 @@ def split_mailbox(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def parse_report(raw: bytes) -> DeliveryReport | None:
-    """What the mail reports about one of ours; None when it is no report, or not one that can be read."""
+    """What the mail reports about one of ours; None when it is no report, or can't be parsed."""
     try:
         return _parse(BytesParser().parsebytes(raw))
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        return None  # the library stumbles over some of what strangers send
+        return None  # the library fails on some malformed mails
 
 
 def _parse(message: Message) -> DeliveryReport | None:
@@ -68,7 +68,7 @@ def _parse(message: Message) -> DeliveryReport | None:
 
 
 def _delivery_report(message_id: str, blocks: list[Message]) -> DeliveryReport | None:
-    """The worst that any block says of a recipient: our mails have one recipient each."""
+    """The worst event of all recipients' blocks. Our mails have one recipient each."""
     found = []
     for block in blocks:
         event = _ACTIONS.get(_word(block, "Action"))
@@ -79,7 +79,7 @@ def _delivery_report(message_id: str, blocks: list[Message]) -> DeliveryReport |
 
 
 def _feedback_report(message_id: str, blocks: list[Message]) -> DeliveryReport | None:
-    """A feedback report of "not-spam" takes a complaint back; that is for people to judge."""
+    """A complaint; None for "not-spam", which takes a complaint back and is for people to judge."""
     kinds = {_word(block, "Feedback-Type") for block in blocks}
     return DeliveryReport(message_id, ReportEvent.COMPLAINED) if kinds & {"abuse", "fraud", "other"} else None
 
@@ -103,7 +103,7 @@ def _answered_id(message: Message) -> str | None:
 
 
 def _blocks(part: Message) -> list[Message]:
-    """The groups of fields of a report part. The library splits only some of them; so they are put together and split here."""
+    """The groups of fields of a report part. The library splits only some parts, so this joins and splits them all."""
     content = part.get_payload(decode=True)
     inner = [block.as_bytes() for block in _payload(part) if isinstance(block, Message)]
     text = b"\n\n".join(inner or [content if isinstance(content, bytes) else b""])

@@ -1,7 +1,7 @@
-"""A mail as bytes (RFC 5322): headers, a text and an HTML part; it knows no invitation.
+"""Writes a mail as bytes (RFC 5322): headers, a text part and an HTML part.
 
-The headers are written here letter by letter: a library that parses and folds them again can be made to take a name for a
-header of its own (CVE-2024-6923).
+The headers are written here and not by the email package: a library that parses and folds them again can be made to take a
+name for a header of its own (CVE-2024-6923).
 """
 
 import base64
@@ -20,7 +20,7 @@ _SPECIALS = frozenset(' <>(),;:\\"[]')
 
 
 def mail_bytes(headers: Sequence[tuple[str, str]], *, text: str, html: str | None, seed: str) -> bytes:
-    """The mail, with CRLF line ends. The same arguments give the same bytes; `seed` makes the boundary of the parts.
+    """The mail, with CRLF line ends. The same arguments give the same bytes: `seed` determines the boundary of the parts.
 
     Raises ValueError for a header that holds a control character.
     """
@@ -29,12 +29,12 @@ def mail_bytes(headers: Sequence[tuple[str, str]], *, text: str, html: str | Non
 
 
 def mailbox(name: str | None, address: str) -> str:
-    """Name and address. The name stands in quotes, or encoded when it has more than ASCII or looks encoded itself."""
+    """Name and address for a header. The name is quoted, or encoded when it has more than ASCII or looks encoded itself."""
     if not name:
         return mailable(address)
-    shown = _quoted(name) if _is_plain(name) else _encoded_words(name)
-    space = " " if len(shown) + len(address) < LINE_LENGTH - 10 else "\r\n "
-    return f"{shown}{space}<{mailable(address)}>"
+    phrase = _quoted(name) if _is_plain(name) else _encoded_words(name)
+    space = " " if len(phrase) + len(address) < LINE_LENGTH - 10 else "\r\n "
+    return f"{phrase}{space}<{mailable(address)}>"
 
 
 def unstructured(text: str) -> str:
@@ -43,9 +43,9 @@ def unstructured(text: str) -> str:
 
 
 def mailable(address: str) -> str:
-    """The address as it goes over SMTP: the domain in ASCII; the local part stays, and may need SMTPUTF8 of the relay.
+    """The address for SMTP: the domain in ASCII, the local part unchanged; it may need SMTPUTF8 of the relay.
 
-    Raises ValueError (email-validator's own is one) when it is none.
+    Raises ValueError (email-validator's error is one) for anything else.
     """
     if address.isascii():
         if not _PRINTABLE.fullmatch(address) or _SPECIALS & set(address) or address.count("@") != 1:
@@ -79,15 +79,15 @@ def _quoted(text: str) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether it can stand in a header as it is, on one line, and nobody can take it for encoded words."""
+    """Whether the text fits one header line as it is and does not look like encoded words."""
     return len(text) <= LINE_LENGTH - 10 and _PRINTABLE.fullmatch(text) is not None and "=?" not in text
 
 
 def _encoded_words(text: str) -> str:
     """Encoded words of whole characters (RFC 2047), a line each."""
     chunks, chunk = [], b""
-    for letter in text:
-        encoded = letter.encode("utf-8", "replace")
+    for character in text:
+        encoded = character.encode("utf-8", "replace")
         if len(chunk) + len(encoded) > _WORD_BYTES:
             chunks.append(chunk)
             chunk = b""
@@ -96,7 +96,7 @@ def _encoded_words(text: str) -> str:
 
 
 def _checked(value: str) -> str:
-    """The last gate before the wire: no line end or control character but those of our own folding."""
+    """The last check before the wire: no line end or control character except our own folding."""
     if not value.replace("\r\n ", "").isprintable():
         raise ValueError("a header with a control character")
     return value

@@ -1,4 +1,4 @@
-"""An account's deliverability settings: whether, how fast and in whose name batched invitations go out."""
+"""Changes an account's deliverability settings: whether, how fast and from which sender batched invitations go out."""
 
 from dataclasses import replace
 

@@ -119,7 +119,7 @@ def find_unsubscribe_target(tx: Tx, unsubscribe_hash: str) -> UnsubscribeTarget 
 
 
 def lock_by_message_id(tx: Tx, message_id: str) -> Invitation | None:
-    """The invitation whose message has, or ever had, this Message-ID; locked against its worker and other reports."""
+    """The invitation of the message that has, or ever had, this Message-ID; locked against its worker and other reports."""
     query = (
         select(invitations)
         .join(invitation_links, invitations.c.id == invitation_links.c.invitation_id)

@@ -1,4 +1,4 @@
-"""The tables of invitations, of each account's deliverability settings, and of addresses that must not be mailed."""
+"""The tables of invitations, deliverability settings, links, templates, delivery reports and suppressed addresses."""
 
 from sqlalchemy import (
     Boolean,
@@ -56,32 +56,33 @@ invitations = Table(
     Column("address", String(254), nullable=False),
     Column("created_at", UtcTime, nullable=False),
     Column("updated_at", UtcTime, nullable=False),
-    # When a worker has to look at it again: to claim it, or because a lease or a hold has run out. None: never.
+    # When a worker has to process it next: to claim it, or because a lease or a hold has run out. NULL: never.
     Column("due_at", UtcTime, nullable=True),
+    # The number of the claim: a write of an older claim is void.
+    Column("epoch", Integer, nullable=False, server_default="0"),
     Column(
-        "epoch", Integer, nullable=False, server_default="0"
-    ),  # of the claim: what an older one writes is void
-    Column("attempts", Integer, nullable=False, server_default="0"),  # that were refused for now
+        "attempts", Integer, nullable=False, server_default="0"
+    ),  # attempts that the relay refused for now
     Column("losses", Integer, nullable=False, server_default="0"),  # how often the relay's answer was lost
     Column("message_id", String(255), nullable=True),
     Column("offered_at", UtcTime, nullable=True),
     Column("settled_at", UtcTime, nullable=True),
     Column("reason", String(32), nullable=True),
     Column("relay_code", Integer, nullable=True),
-    Column("address_folded", String(508), nullable=True),  # null in none: 0008 filled what 0007 left
+    Column("address_folded", String(508), nullable=True),  # never NULL: migration 0008 filled what 0007 left
     ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
     UniqueConstraint("member_id", "kind"),
     UniqueConstraint("message_id"),
     Index("ix_invitations_state_account_id_id", "state", "account_id", "id"),
-    # The next batch is read from its beginning, whatever the number of rows; the conditions stand in the queries as here.
+    # Finds the next batch in the same time with any number of rows. The queries repeat the conditions word for word.
     Index("ix_invitations_next", *NEXT, sqlite_where=IS_PENDING, postgresql_where=IS_PENDING),
     Index("ix_invitations_lapsing", "due_at", sqlite_where=LAPSES, postgresql_where=LAPSES),
     Index("ix_invitations_in_hand", "account_id", sqlite_where=IN_HAND, postgresql_where=IN_HAND),
-    # What an address was mailed. Only from the first offer on, so that putting members in line does not pay for it.
+    # Messages to an address, from the first offer on, so that enqueueing does not pay for this index.
     Index("ix_invitations_mailed", "address_folded", sqlite_where=OFFERED, postgresql_where=OFFERED),
 )
 
-# Each Message-ID that an invitation ever had, with the links in it: of their tokens only the SHA-256 is kept.
+# Each Message-ID that an invitation ever had, with the SHA-256 of the tokens in its links.
 invitation_links = Table(
     "invitation_links",
     metadata,
@@ -93,7 +94,7 @@ invitation_links = Table(
     UniqueConstraint("unsubscribe_hash"),
 )
 
-# What an account says in its own words; null is the product's own text.
+# An account's own templates; NULL is the product's.
 invitation_templates = Table(
     "invitation_templates",
     metadata,
@@ -104,7 +105,7 @@ invitation_templates = Table(
     Column("updated_at", UtcTime, nullable=False),
 )
 
-# What became of a message after the relay took it; each kind of report counts once.
+# Delivery reports: what happened to a message after the relay took it. Each kind counts once per message.
 delivery_reports = Table(
     "delivery_reports",
     metadata,

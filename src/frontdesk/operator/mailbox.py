@@ -1,4 +1,4 @@
-"""The sandbox's mailbox as pages: what would have been sent, as its reader would see it. Nothing in a mail can act here."""
+"""The sandbox's mailbox as pages: caught mails as their readers would see them. Nothing in a mail can act here."""
 
 import re
 from ipaddress import ip_address
@@ -20,22 +20,21 @@ from frontdesk.web.response import Response
 PAGE_SIZE = 50
 _ID = re.compile(r"[0-9]{1,18}")
 
-# The mail's own HTML stands in a frame that may show text and colours: no script, no form, no picture from anywhere.
+# The frame with the mail's own HTML shows text and colours: no script, no form, no picture from anywhere.
 _FRAME_POLICY = (
     b"default-src 'none'; style-src 'unsafe-inline'; sandbox; base-uri 'none'; form-action 'none'; "
     b"frame-ancestors 'self'"
 )
 
 _LIST = page_template("frontdesk.operator", "mailbox.html")
-
-_ONE = page_template("frontdesk.operator", "message.html")
+_MESSAGE = page_template("frontdesk.operator", "message.html")
 
 
 async def list_(app: App, request: Request) -> Response:
-    """`GET /sandbox/mailbox`: the newest mails; `?before=` an id goes on from there."""
+    """`GET /sandbox/mailbox`: the newest mails, or with `?before=` those before an id."""
     await _admit(app, request)
-    asked = request.query("before").get("before", "")
-    before = int(asked) if _ID.fullmatch(asked) else None
+    text = request.query("before").get("before", "")
+    before = int(text) if _ID.fullmatch(text) else None
     messages = await app.read_in_thread(
         lambda: app.db.ask(lambda tx: list_messages(tx, before_id=before, limit=PAGE_SIZE))
     )
@@ -52,30 +51,28 @@ async def show(app: App, request: Request) -> Response:
     """`GET /sandbox/mailbox/:message_id`: one mail. Raises NotFound."""
     await _admit(app, request)
     message = await _message(app, request)
-    reading = decode_message(message.content)
-    content = _ONE.render(message=message, reading=reading, wire_time=wire_time)
+    decoded = decode_message(message.content)
+    content = _MESSAGE.render(message=message, decoded=decoded, wire_time=wire_time)
     return page_response("A caught mail", Markup(content), wide=True)  # noqa: S704 # rendered with autoescape
 
 
 async def html(app: App, request: Request) -> Response:
     """`GET /sandbox/mailbox/:message_id/html`: its HTML part, for the frame. Raises NotFound."""
     await _admit(app, request)
-    found = decode_message((await _message(app, request)).content).html
-    if found is None:
+    part = decode_message((await _message(app, request)).content).html
+    if part is None:
         raise NotFound("part", "This message has no HTML part.")
     headers = ((b"content-security-policy", _FRAME_POLICY), *PRIVATE)
-    return Response(200, found.encode(), headers, b"text/html; charset=utf-8")
+    return Response(200, part.encode(), headers, b"text/html; charset=utf-8")
 
 
 async def _message(app: App, request: Request) -> CaughtMessage:
-    text = request.path_parameters["message_id"]
-    if not _ID.fullmatch(text):
-        raise NotFound("message")
-    return await app.read_in_thread(lambda: app.db.ask(lambda tx: get_message(tx, int(text))))
+    id_ = request.path_id("message_id", of="message")
+    return await app.read_in_thread(lambda: app.db.ask(lambda tx: get_message(tx, id_)))
 
 
 async def _admit(app: App, request: Request) -> None:
-    """Only a sandbox has the page. It takes an operator's token, or a browser on the machine itself.
+    """Admit an operator's token, or a browser on the machine itself; only a sandbox has the page.
 
     Raises NotFound, Unauthorized, Forbidden.
     """
@@ -90,10 +87,10 @@ async def _admit(app: App, request: Request) -> None:
 
 
 def _is_local(app: App, request: Request) -> bool:
-    """Whether the installation is one on the developer's own machine, and the browser is there too.
+    """Whether the installation and the browser are both on the developer's own machine.
 
-    The connection alone proves nothing: a proxy in front, or a name that a foreign page points at 127.0.0.1, would come
-    from there as well. So the base URL and the Host that was asked for must be this machine's, and nobody may have forwarded.
+    The connection alone proves nothing: a proxy in front, or a foreign page's name that points at 127.0.0.1, connects from
+    there as well. So the base URL and the requested Host must be this machine's too, and no proxy may have forwarded.
     """
     host = urlsplit("//" + (request.header(b"host") or "")).hostname
     forwarded = any(request.header(name) for name in (b"forwarded", b"x-forwarded-for"))

@@ -1,4 +1,4 @@
-"""A page for a person: one look, no script, and a policy that lets it load nothing; what it says is its door's business."""
+"""Pages for people: one layout, no script, and a Content-Security-Policy under which a page loads nothing."""
 
 import base64
 import hashlib
@@ -15,7 +15,7 @@ _environment = Environment(
 
 
 def page_template(package: str, name: str) -> Template:
-    """A template in the folder `pages` of the package; what it is given is escaped."""
+    """The template `name` in the folder `pages` of the package; its values are escaped."""
     return _environment.from_string(_read(package, name))
 
 
@@ -32,7 +32,7 @@ _POLICY = (
     "base-uri 'none'; frame-ancestors 'none'"
 )
 
-# The address of such a page may be a secret: nobody is told it, and nothing keeps the page.
+# The address of a page may be a secret: no cache, index or Referer may keep it.
 PRIVATE: tuple[Header, ...] = (
     (b"cache-control", b"no-store"),
     (b"referrer-policy", b"no-referrer"),
@@ -41,7 +41,7 @@ PRIVATE: tuple[Header, ...] = (
 
 
 def page_response(title: str, content: Markup, *, status: int = 200, wide: bool = False) -> Response:
-    """`content` is markup that was escaped where it had to be, such as a `page_template` renders."""
+    """A page with this title. `content` is markup with its values escaped, such as a `page_template` renders."""
     body = _page.render(title=title, content=content, style=Markup(_style), wide=wide)  # noqa: S704 # our own text
     headers = ((b"content-security-policy", _POLICY.encode()), *PRIVATE)
     return Response(status, body.encode(), headers, b"text/html; charset=utf-8")
