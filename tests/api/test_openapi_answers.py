@@ -11,14 +11,22 @@ import pytest
 
 import frontdesk
 from frontdesk.access.model import Scope
-from frontdesk.api.openapi_examples import DETAILS, INVALID, MEMBER, MEMBER_CHANGE, PLAN_PATCH
-from frontdesk.api.openapi_file_examples import CSV, MEMBERS_MISSING, UNREADABLE, uploads
+from frontdesk.api.openapi import read_examples
+from frontdesk.api.openapi_operations import FILE_TYPES, FILES, UPLOAD_TYPES
 from frontdesk.db import Database
 from frontdesk.files.model import EligibilityFile, Format
-from tests.api.test_openapi import BASE_URL, DOCUMENT, operations, schema_validator
+from tests.api.test_openapi import BASE_URL, DOCUMENT, operations, resolved, schema_validator
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer
 from tests.files.loading import Desk, csv_of, row
+
+EXAMPLES = read_examples(BASE_URL)
+UPLOADS = {name: example["value"] for name, example in EXAMPLES["requests"]["uploadEligibilityFile"].items()}
+CSV = UPLOADS["csv"]
+# Its header names nothing that the service knows.
+UNREADABLE = "Name,Born on\nRobin Sample,1977-01-11\n"
+# How many members a plan has that `CSV`, as a full file, omits; it names one that is there.
+MEMBERS_MISSING = 39
 
 OPERATIONS = {operation["operationId"]: (path, method, operation) for path, method, operation in operations()}
 OF_DEEDS = {"approveEligibilityFile", "cancelEligibilityFile", "undoEligibilityFile"}
@@ -107,7 +115,7 @@ def after_many_failures(tries: Tries) -> Any:
 
 
 def with_invalid_fields(tries: Tries) -> Any:
-    query, body, _ = INVALID[tries.name]
+    query, body = INVALID[tries.name]
     return tries.send(query=query, json=body) if body else tries.send(query=query)
 
 
@@ -122,13 +130,18 @@ def before_a_migration(tries: Tries) -> Any:
             tx.exec_driver_sql("UPDATE alembic_version SET version_num = substr(version_num, 2)")
 
 
+def request(operation: str, name: str = "example") -> Any:
+    """The body of a request that the document shows."""
+    return EXAMPLES["requests"][operation][name]["value"]
+
+
 def a_new_member(tries: Tries) -> Any:
-    return tries.send(json=MEMBER)
+    return tries.send(json=request("enrolMember", "new_member"))
 
 
 def a_known_member(tries: Tries) -> Any:
-    tries.send(json=MEMBER)
-    return tries.send(json=MEMBER_CHANGE)
+    tries.send(json=request("enrolMember", "new_member"))
+    return tries.send(json=request("enrolMember", "change"))
 
 
 def a_file_that_waits(tries: Tries) -> Any:
@@ -142,6 +155,22 @@ def a_file_that_is_held(tries: Tries) -> Any:
     return tries.send(file=tries.load(CSV, full=True).id)
 
 
+# Query and body that are answered with the faults of the operation's example.
+INVALID: dict[str, tuple[str, Any]] = {
+    "listPlans": ("?page[size]=0&page[after]=first", {}),
+    "changePlan": ("", {"name": " ", "active": False}),
+    "enrolMember": (
+        "",
+        request("enrolMember", "new_member")
+        | {"dob": "1977-02-30", "phone": "555", "metadata": {"color": 7}},
+    ),
+    "uploadEligibilityFile": ("?mode=all&dry_run=yes&format=xlsx", {}),
+    "approveEligibilityFile": ("", {}),
+    "cancelEligibilityFile": ("", {}),
+    "undoEligibilityFile": ("", {}),
+    "reportEligibilityFile": ("?format=pdf", {}),
+}
+
 # Which operations, what is tried as `status/example`, and how.
 RECIPES: tuple[tuple[set[str], str, Recipe], ...] = (
     ({"listPlans"}, "200/every_plan", lambda tries: tries.send()),
@@ -149,7 +178,7 @@ RECIPES: tuple[tuple[set[str], str, Recipe], ...] = (
     ({"listPlans"}, "200/no_match", lambda tries: tries.send(query="?external_id=bronze")),
     ({"listPlans", "showPlan"}, "304/", Tries.again),
     ({"showPlan", "isAlive", "isReady"}, "200/example", lambda tries: tries.send()),
-    ({"changePlan"}, "200/example", lambda tries: tries.send(json=PLAN_PATCH)),
+    ({"changePlan"}, "200/example", lambda tries: tries.send(json=request("changePlan"))),
     ({"enrolMember"}, "201/example", a_new_member),
     ({"enrolMember"}, "200/example", a_known_member),
     ({"issueToken"}, "200/example", lambda tries: tries.form(scope="customer")),
@@ -207,13 +236,15 @@ def test_every_answer_that_is_described_is_given_as_described(
         status, _, example = what.partition("/")
         answer = recipe(tries)
         assert (what, answer.status_code) == (what, int(status)), answer.text
-        check_headers(answer, tries.operation["responses"][status]["headers"])
-        check_body(answer, tries.operation["responses"][status], example)
+        response = resolved(tries.operation["responses"][status])
+        check_headers(answer, response["headers"])
+        check_body(answer, response, example)
 
 
 def described(operation: dict[str, Any]) -> Iterator[str]:
     """`status/example` of every answer; `status/` where there is no example."""
-    for status, answer in operation["responses"].items():
+    for status, response in operation["responses"].items():
+        answer = resolved(response)
         contents = answer.get("content", {}).values()
         names = {name for content in contents for name in content.get("examples", {})}
         yield from (f"{status}/{name}" for name in names or {""})
@@ -254,19 +285,14 @@ def check_body(answer: Any, response: dict[str, Any], example: str) -> None:
         assert set(body) == set(shown)
 
 
-def resolved(part: dict[str, Any]) -> dict[str, Any]:
-    if "$ref" in part:
-        _, _, kind, name = part["$ref"].split("/")
-        return dict(DOCUMENT["components"][kind][name])
-    return part
-
-
 def test_the_words_of_answers_that_are_not_tried_are_the_services() -> None:
     package = Path(frontdesk.__file__).parent
     code = "".join(path.read_text() for path in package.rglob("*.py") if not path.name.startswith("openapi"))
     names = {what.partition("/")[2] for what in NOT_TRIED}
-    words = [text for details in DETAILS.values() for name, text in details.items() if name in names]
-    assert len(words) == 3
+    words = {
+        text for details in EXAMPLES["problems"].values() for name, text in details.items() if name in names
+    }
+    assert len(words) == 4
     assert [text for text in words if text not in code] == []
 
 
@@ -278,16 +304,19 @@ def test_the_addresses_in_examples_are_the_services_own(api: Api) -> None:
     assert links["next"].rpartition("=")[0] == answer["links"]["next"].rpartition("=")[0]
 
 
-@pytest.mark.parametrize("media_type", uploads())
+@pytest.mark.parametrize("media_type", UPLOAD_TYPES)
 def test_every_file_that_is_shown_can_be_loaded(
     media_type: str, api: Api, db: Database, customer: Customer, clock: SetClock
 ) -> None:
-    for name, shown in uploads()[media_type].items():
+    content = DOCUMENT["paths"][FILES]["post"]["requestBody"]["content"]
+    shown = content[media_type].get("examples")
+    assert set(shown or {}) == ({FILE_TYPES[media_type]} if media_type in FILE_TYPES else set())
+    for name, example in (shown or EXAMPLES["requests"]["uploadEligibilityFile"]).items():
         tries = Tries("uploadEligibilityFile", api, db, customer, clock)
         tries.load(CSV)
-        taken = tries.raw(shown["value"].encode(), media_type).json()["data"]
-        assert taken["format"] == name
+        taken = tries.raw(example["value"].encode(), media_type).json()["data"]
+        assert taken["format"] == (name if shown else None)
         assert Desk(db, customer, clock).work_on_any()
         ended = api.get(f"/v2/plans/{customer.plan_ids[0]}/eligibility-files/{taken['id']}").json()["data"]
-        assert (ended["state"], ended["problem"]) == ("done", None)
+        assert (ended["state"], ended["problem"], ended["format"]) == ("done", None, name)
         assert set(ended["counts"]) <= {"created", "updated", "unchanged", "refused"}

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from frontdesk.access.model import Scope
-from frontdesk.api.openapi_file_examples import CSV
 from frontdesk.api.routes import ENDPOINTS
 from frontdesk.db import Database
 from frontdesk.web.endpoint import Endpoint
+from tests.api.test_openapi_answers import CSV
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer, member_body
 from tests.files.loading import Desk

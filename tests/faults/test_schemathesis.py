@@ -21,8 +21,7 @@ from schemathesis.generation.meta import TestPhase
 from schemathesis.schemas import BaseSchema
 
 from frontdesk.api.openapi import openapi_document
-from frontdesk.api.openapi_file_examples import CSV
-from frontdesk.api.openapi_files import FILES
+from frontdesk.api.openapi_operations import FILES
 from frontdesk.api.routes import ENDPOINTS
 from frontdesk.clock import system_clock
 from frontdesk.db import Database
@@ -81,10 +80,11 @@ def live_schema(port: int, customer: Customer) -> BaseSchema:
     for name, example in EXAMPLES.items():
         document["components"]["parameters"][name]["example"] = example
     contents = document["paths"][FILES]["post"]["requestBody"]["content"]
+    csv = contents["text/csv"]["examples"]["csv"]["value"]
     for media_type, content in contents.items():
         # Schemathesis takes examples of such bodies from a strategy only.
         shown = content.pop("examples", {}).values()
-        openapi.media_type(media_type, file_contents([example["value"] for example in shown]))
+        openapi.media_type(media_type, file_contents([example["value"] for example in shown] or [csv]))
     schema = openapi.from_dict(document, config=SchemathesisConfig.from_dict(settings))
     schema.hook("map_case")(completed)
     return schema
@@ -92,7 +92,7 @@ def live_schema(port: int, customer: Customer) -> BaseSchema:
 
 def file_contents(examples: list[str]) -> SearchStrategy[bytes]:
     """Files as they should be, and any bytes."""
-    good = [example.encode() for example in examples or [CSV]]
+    good = [example.encode() for example in examples]
     return strategies.one_of(strategies.sampled_from([*good, gzip.compress(good[0])]), strategies.binary())
 
 

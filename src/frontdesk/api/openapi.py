@@ -1,113 +1,132 @@
-"""The OpenAPI 3.1 document: put together from the route table and what is said of each route; it knows no endpoint itself."""
+"""The OpenAPI 3.1 document, made from the route table and from what is said of each route."""
 
+import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
 from typing import Any
 
 from frontdesk import __version__
-from frontdesk.access.model import Scope
-from frontdesk.api.openapi_files import file_operations, file_schemas
-from frontdesk.api.openapi_headers import HEADERS, IN_PLACE
-from frontdesk.api.openapi_operations import Operation, operations
-from frontdesk.api.openapi_parameters import PARAMETERS
-from frontdesk.api.openapi_problems import Problems
-from frontdesk.api.openapi_schemas import schemas
+from frontdesk.api.openapi_components import (
+    HEADERS,
+    OF_LIMITED_CLIENTS,
+    PARAMETERS,
+    header_refs,
+    security_schemes,
+)
+from frontdesk.api.openapi_operations import FILE_TYPES, OPERATIONS, Answer, Operation
+from frontdesk.api.openapi_problems import ErrorResponses
+from frontdesk.api.openapi_schemas import ref, schemas
+from frontdesk.eligibility.fields import FIELDS
 from frontdesk.web.endpoint import Endpoint
 
 Json = dict[str, Any]
 
 _ABOUT = """\
-List plans with a live picture of each queue, change a plan, and say who is eligible.
+List plans with a live picture of each queue, change a plan, and say which members are eligible.
 
-- Every path that answers to GET answers to HEAD too. Any other method is refused with 405, any other path with 404.
+- Every path that answers GET answers HEAD too. Any other method is refused with 405, any other path with 404.
 - Errors are problem details (RFC 9457), those of /oauth are errors of RFC 6749. [/problems](/problems) explains every \
 problem, fault code, warning and reason.
 - Unknown fields of a body, and unknown query parameters, are ignored. /v2 changes only by addition.
-- What is not HTTP is refused by the server itself: an empty 400.
+- The server answers what is not HTTP with an empty 400.
 """
-
-_SCOPES = {
-    Scope.CUSTOMER: "The whole of /v2.",
-    Scope.PLANS_READ: "Read plans.",
-    Scope.PLANS_WRITE: "Change plans.",
-    Scope.ELIGIBILITY_WRITE: "Create and update eligible members, one by one and by file.",
-    Scope.OPERATOR: "Operate the service; customers don't get it.",
-}
 
 _TAGS = {
     "Plans": "Plans and their queues.",
-    "Eligibility": "Who is eligible under a plan.",
+    "Eligibility": "Members who are eligible under a plan, one by one and by file.",
     "Access": "Access tokens: 2 hours, sent as `Authorization: Bearer …`.",
     "Reference": "This reference.",
-    "Operation": "For those who run the service.",
+    "Operation": "For operators of the service.",
 }
 
 
 def openapi_document(base_url: str, endpoints: Sequence[Endpoint]) -> Json:
     """The whole document for the service at `base_url`, as JSON values."""
+    examples = read_examples(base_url)
+    errors = ErrorResponses(examples, base_url)
+    paths: defaultdict[str, Json] = defaultdict(dict)
+    for endpoint in endpoints:
+        operation = OPERATIONS[endpoint.method, endpoint.path]
+        answers = {
+            status: _answer(answer, endpoint, examples["answers"].get(operation.id, {}).get(status, {}))
+            for status, answer in operation.answers.items()
+        }
+        described = _described(endpoint, operation, answers | errors.of(endpoint, operation))
+        if operation.body:
+            shown = examples["requests"].get(operation.id, {})
+            described["requestBody"] = {"required": True, "content": _content(operation.body, shown)}
+        paths[endpoint.path][endpoint.method.lower()] = described
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Plans and member eligibility", "version": __version__, "description": _ABOUT},
+        "info": {
+            "title": "Plans and member eligibility",
+            "version": __version__,
+            "description": _ABOUT,
+            "contact": {"name": "The operators of this installation", "url": f"{base_url}/docs"},
+            "license": {"name": "All rights reserved", "identifier": "LicenseRef-All-Rights-Reserved"},
+        },
         "servers": [{"url": base_url}],
         "tags": [{"name": name, "description": text} for name, text in _TAGS.items()],
-        "paths": _paths(base_url, endpoints),
+        "paths": dict(paths),
         "components": {
-            "schemas": schemas() | file_schemas(),
-            "headers": {name: header for name, header in HEADERS.items() if name not in IN_PLACE},
+            "schemas": schemas(),
+            "responses": errors.shared,
+            "headers": HEADERS,
             "parameters": PARAMETERS,
-            "securitySchemes": _security_schemes(base_url),
+            "securitySchemes": security_schemes(base_url),
         },
     }
 
 
-def _paths(base_url: str, endpoints: Sequence[Endpoint]) -> Json:
-    described = operations(base_url) | file_operations(base_url)
-    methods: defaultdict[str, set[str]] = defaultdict(set)
-    for endpoint in endpoints:
-        methods[endpoint.path] |= {endpoint.method} | ({"HEAD"} if endpoint.method == "GET" else set())
-    paths: defaultdict[str, Json] = defaultdict(dict)
-    for endpoint in endpoints:
-        operation = described[endpoint.method, endpoint.path]
-        allowed = ", ".join(sorted(methods[endpoint.path]))
-        problems = Problems(endpoint, operation.id, base_url, methods=allowed, faults=operation.faults)
-        paths[endpoint.path][endpoint.method.lower()] = _operation(endpoint, operation, problems)
-    return dict(paths)
+def read_examples(base_url: str) -> Json:
+    """The examples of assets/examples.json for the service at `base_url`; the new member's is the field table's."""
+    text = files("frontdesk.api").joinpath("assets/examples.json").read_text(encoding="utf-8")
+    examples: Json = json.loads(text.replace("{base_url}", base_url))
+    member = {field.name: field.example for field in FIELDS.values()}
+    new = {"new_member": {"summary": "A new member, with every field", "value": member}}
+    examples["requests"]["enrolMember"] = new | examples["requests"]["enrolMember"]
+    return examples
 
 
-def _operation(endpoint: Endpoint, operation: Operation, problems: Problems) -> Json:
-    names = ("plan_id", *operation.parameters) if "{plan_id}" in endpoint.path else operation.parameters
-    answers = operation.answers | problems.answers(*operation.problems) | operation.errors
-    described = {
+def _described(endpoint: Endpoint, operation: Operation, responses: Json) -> Json:
+    names = ("plan_id",) * ("{plan_id}" in endpoint.path) + operation.parameters
+    return {
         "operationId": operation.id,
         "tags": [operation.tag],
         "summary": operation.summary,
         "description": operation.description,
         "security": _security(endpoint),
-        "parameters": [
-            {"$ref": f"#/components/parameters/{name}"} for name in (*names, "request_id")
-        ],
-        "requestBody": operation.body,
-        "responses": dict(sorted(answers.items())),
-    }  # fmt: skip
-    return {name: value for name, value in described.items() if value or name == "security"}
+        "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in (*names, "request_id")],
+        "responses": dict(sorted(responses.items())),
+    }
+
+
+def _answer(answer: Answer, endpoint: Endpoint, shown: Json) -> Json:
+    limited = OF_LIMITED_CLIENTS if endpoint.scope else ()
+    described = {
+        "description": answer.text,
+        "headers": header_refs((*answer.headers, *limited)),
+        "content": _content(answer.content, shown),
+        "links": answer.links,
+    }
+    return {name: value for name, value in described.items() if value}
+
+
+def _content(content: Mapping[str, str | Json], shown: Json) -> Json:
+    """Schema and examples of each media type; examples of files belong to the media type of their format."""
+    described: Json = {}
+    for media_type, schema in content.items():
+        format_ = FILE_TYPES.get(media_type)
+        examples = {name: shown[name] for name in shown if name == format_ or name not in FILE_TYPES.values()}
+        described[media_type] = {"schema": ref(schema) if isinstance(schema, str) else schema}
+        if examples:
+            described[media_type]["examples"] = examples
+    return described
 
 
 def _security(endpoint: Endpoint) -> list[Json]:
-    """An empty requirement stands for none: a client may prove itself in the body of a request to /oauth."""
+    """An empty requirement stands for none: a client may send its credentials in the body of a request to /oauth."""
     if endpoint.scope is not None:
         return [{"token": []}, {"client": [endpoint.scope.value]}]
     return [{"basic": []}, {}] if endpoint.path.startswith("/oauth/") else []
-
-
-def _security_schemes(base_url: str) -> Json:
-    scopes = {scope.value: text for scope, text in _SCOPES.items()}
-    flow = {"tokenUrl": f"{base_url}/oauth/token", "scopes": scopes}
-    return {
-        "token": {"type": "http", "scheme": "bearer", "description": "An access token."},
-        "client": {
-            "type": "oauth2",
-            "description": "A token that the client gets for itself.",
-            "flows": {"clientCredentials": flow},
-        },
-        "basic": {"type": "http", "scheme": "basic", "description": "`client_id` and `client_secret`."},
-    }

@@ -1,264 +1,351 @@
-"""What is said of each endpoint in the OpenAPI document: its words, parameters, bodies, good answers and own errors."""
+"""What the OpenAPI document says of each endpoint: words, parameters, bodies and good answers, in one table.
 
+Errors follow from the endpoint (`openapi_problems`), examples are in assets/examples.json.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from frontdesk.api import openapi_examples as examples
-from frontdesk.api.openapi_headers import header_refs
-from frontdesk.api.openapi_problems import NO_STORE, oauth_errors
-from frontdesk.api.openapi_schemas import ref
+from frontdesk.api.bodies import explained
 from frontdesk.eligibility.model import FAULT_CODES
+from frontdesk.files.codes import REPORT_CODES
+from frontdesk.files.report import COLUMNS
 
 Json = dict[str, Any]
 
-_JSON = "application/json"
-_FORMS = ("application/x-www-form-urlencoded", "multipart/form-data", _JSON)
-_MEMBER_HEADERS = ("Eligibility-Outcome", "Invitation", "Cache-Control")
-_MEMBER_MAY_HEADERS = ("Eligibility-Warnings", "Ignored-Fields")
-_NEITHER = ("read_only", "repeated", "unknown_parameter", "wrong_state")
+JSON = "application/json"
+_FORM, _MULTIPART = "application/x-www-form-urlencoded", "multipart/form-data"
+_PLAN = "/v2/plans/{plan_id}"
+FILES = f"{_PLAN}/eligibility-files"
+_FILE = f"{FILES}/{{file_id}}"
+
+# Media types of eligibility files and reports; the ones of a format have the format's example.
+FILE_TYPES = {"text/csv": "csv", "application/x-ndjson": "jsonl", "application/edi-x12": "834"}
+UPLOAD_TYPES = (*FILE_TYPES, "application/octet-stream")
+
+_TEXT: Json = {"type": "string"}
+_BINARY: Json = {"type": "string", "format": "binary"}
+_NO_STORE = ("Cache-Control",)
+_READ = ("ETag", "Cache-Control")
+_OAUTH = ("Cache-Control", "Pragma")
+_MEMBER = ("Eligibility-Outcome", "Invitation", "Cache-Control", "Eligibility-Warnings", "Ignored-Fields")
+_OAUTH_PROBLEMS = ("timeout", "too_large", "unsupported_media_type", "unavailable")
+_NOT_OF_A_MEMBER = ("read_only", "repeated", "unknown_parameter", "wrong_state")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A good answer. `content` is the schema of each media type, by name or in full; `links` lead to operations."""
+
+    text: str
+    content: Mapping[str, str | Json] = field(default_factory=dict)
+    headers: tuple[str, ...] = _NO_STORE
+    links: Json = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """`answers` are the good ones by status; `problems` the kinds that the endpoint's form does not tell; `faults` the
-    codes of its 422."""
+    """One endpoint. `body` is the schema of each media type; `problems` are the kinds that don't follow from the endpoint's
+    form; `faults` are the codes of its 422; `oauth_errors` the errors of RFC 6749."""
 
     id: str
     tag: str
     summary: str
-    answers: Json
-    description: str = ""
-    parameters: tuple[str | Json, ...] = ()
-    body: Json | None = None
+    description: str
+    answers: Mapping[str, Answer]
+    parameters: tuple[str, ...] = ()
+    body: Mapping[str, str | Json] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
-    errors: Json = field(default_factory=dict)
-
-
-def operations(base_url: str) -> dict[tuple[str, str], Operation]:
-    """Every endpoint's, by method and path."""
-    return _plans(base_url) | _eligibility() | _oauth() | _reference() | _operation()
-
-
-def _plans(base_url: str) -> dict[tuple[str, str], Operation]:
-    plan = "/v2/plans/{plan_id}"
-    read = ("ETag", "Cache-Control")
-    unchanged = {"description": "It is as it was when its `ETag` was sent.", "headers": _limited(*read)}
-    return {
-        ("GET", "/v2/plans"): Operation(
-            "listPlans",
-            "Plans",
-            "List the account's plans with their queues",
-            {
-                "200": _answer("The plans, by id.", "Plans", examples.plan_lists(base_url), read)
-                | {"links": _first_plan_links()},
-                "304": unchanged,
-            },
-            parameters=("external_id", "page_size", "page_after", "if_none_match"),
-            faults=("not_allowed", "repeated"),
-        ),
-        ("GET", plan): Operation(
-            "showPlan",
-            "Plans",
-            "One plan, in the same envelope",
-            {
-                "200": _answer("The plan.", "Plans", _one(examples.one_plan(base_url)), read)
-                | {"links": {"changeThisVersion": _link("changePlan", **{"header.If-Match": "$response.header.ETag"})}},
-                "304": unchanged,
-            },
-            parameters=("if_none_match",),
-            problems=("not_found",),
-        ),
-        ("PATCH", plan): Operation(
-            "changePlan",
-            "Plans",
-            "Change a plan's name, description or external_id",
-            {
-                "200": _answer(
-                    "The plan as it is now, without `queue_info`.",
-                    "Plans",
-                    _one(examples.changed_plan(base_url)),
-                    ("ETag", "Ignored-Fields"),
-                )
-            },
-            parameters=("if_match", "prefer"),
-            body=_body("PlanPatch", _one(examples.PLAN_PATCH)),
-            problems=("not_found", "conflict", "precondition_failed"),
-            faults=("required", "wrong_type", "too_long", "control_character", "not_unique", "read_only", "unknown_field"),
-        ),
-    }  # fmt: skip
-
-
-def _eligibility() -> dict[tuple[str, str], Operation]:
-    created = _answer(
-        "No record had the `external_id`; one was created.",
-        "Eligibility",
-        _one(examples.MEMBER_ANSWER),
-        (*_MEMBER_HEADERS, *_MEMBER_MAY_HEADERS),
-    )
-    matched = _answer(
-        "The record with the `external_id` was updated, or was like that already.",
-        "Eligibility",
-        _one(examples.CHANGED_MEMBER_ANSWER),
-        (*_MEMBER_HEADERS, "Eligibility-Changed", *_MEMBER_MAY_HEADERS),
-    )
-    again = {"sendAgain": _link("enrolMember") | {"requestBody": "$response.body"}}
-    return {
-        ("POST", "/v2/plans/{plan_id}/eligibility"): Operation(
-            "enrolMember",
-            "Eligibility",
-            "Create or update an eligible member by external_id",
-            {"200": matched | {"links": again}, "201": created | {"links": again}},
-            description="All or nothing: with a single fault nothing is written, and every fault is told. A member of "
-            "another plan of the account moves to this one. Sending a request again is safe.",
-            parameters=("prefer",),
-            body=_body("EligibleMember", examples.member_requests()),
-            problems=("not_found",),
-            faults=tuple(code for code in FAULT_CODES if code not in _NEITHER),
-        )
-    }
-
-
-def _oauth() -> dict[tuple[str, str], Operation]:
-    proof = "The client proves itself with HTTP Basic, or with `client_id` and `client_secret` in the body."
-    token = _answer("The token.", "Token", _one(examples.TOKEN), NO_STORE, limited=False)
-    done = {
-        "description": "The token is no longer valid, or never was: the two are told alike.",
-        "headers": header_refs(NO_STORE),
-    }
-    problems = ("timeout", "too_large", "unsupported_media_type", "unavailable")
-    return {
-        ("POST", "/oauth/token"): Operation(
-            "issueToken",
-            "Access",
-            "Get an access token (RFC 6749, client credentials)",
-            {"200": token},
-            description=proof,
-            body=_forms("TokenRequest", examples.TOKEN_REQUEST),
-            problems=problems,
-            errors=oauth_errors(),
-        ),
-        ("POST", "/oauth/revoke"): Operation(
-            "revokeToken",
-            "Access",
-            "Revoke an access token (RFC 7009)",
-            {"200": done},
-            description=f"{proof} In force within 5 seconds in every process.",
-            body=_forms("RevocationRequest", examples.REVOCATION_REQUEST),
-            problems=problems,
-            errors=oauth_errors("invalid_request", "invalid_client", "rate_limited"),
-        ),
-    }
-
-
-def _reference() -> dict[tuple[str, str], Operation]:
-    page, kept = ("Content-Security-Policy",), ("Cache-Control",)
-    kinds = ("text/javascript", "text/css", "image/png")
-    return {
-        ("GET", "/openapi.json"): Operation(
-            "document",
-            "Reference",
-            "This document",
-            {"200": _plain("OpenAPI 3.1.", {_JSON: {"schema": {"type": "object"}}}, kept)},
-        ),
-        ("GET", "/docs"): Operation(
-            "referencePage",
-            "Reference",
-            "The reference page",
-            {"200": _plain("It shows this document and sends requests.", _text("text/html"), page)},
-        ),
-        ("GET", "/docs/{asset}"): Operation(
-            "referenceFile",
-            "Reference",
-            "A file of the reference page",
-            {"200": _plain("The file.", _text(*kinds), kept)},
-            parameters=("asset",),
-            problems=("not_found",),
-        ),
-        ("GET", "/problems"): Operation(
-            "listProblems",
-            "Reference",
-            "Every problem, fault code, warning and reason, in words",
-            {"200": _plain("What the `type` of a problem points at.", _text("text/html"), page)},
-        ),
-    }
-
-
-def _operation() -> dict[tuple[str, str], Operation]:
-    alive, ready = {"status": "ok"}, {"status": "ready", "revision": "0001"}
-    kept = ("Cache-Control",)
-    return {
-        ("GET", "/healthz"): Operation(
-            "isAlive",
-            "Operation",
-            "Whether the process lives",
-            {"200": _answer("It does.", "Health", _one(alive), kept, limited=False)},
-        ),
-        ("GET", "/readyz"): Operation(
-            "isReady",
-            "Operation",
-            "Whether it can serve",
-            {"200": _answer("The database answers and is up to date.", "Health", _one(ready), kept, limited=False)},
-            problems=("unavailable",),
-        ),
-        ("GET", "/metrics"): Operation(
-            "metrics",
-            "Operation",
-            "Prometheus metrics",
-            {
-                "200": {
-                    "description": "Counts and durations, by route; nothing personal.",
-                    "headers": _limited(*kept),
-                    "content": _text("text/plain"),
-                }
-            },
-        ),
-    }  # fmt: skip
-
-
-def _limited(*names: str) -> Json:
-    """The headers of an answer to a client that may have a limit."""
-    return header_refs((*names, "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"))
-
-
-def _answer(
-    description: str, schema: str, named: Json, headers: tuple[str, ...], *, limited: bool = True
-) -> Json:
-    return {
-        "description": description,
-        "headers": _limited(*headers) if limited else header_refs(headers),
-        "content": {_JSON: {"schema": ref(schema), "examples": named}},
-    }
-
-
-def _plain(description: str, content: Json, headers: tuple[str, ...]) -> Json:
-    return {"description": description, "headers": header_refs(headers), "content": content}
-
-
-def _text(*media_types: str) -> Json:
-    return {media_type: {"schema": {"type": "string"}} for media_type in media_types}
-
-
-def _body(schema: str, named: Json) -> Json:
-    return {"required": True, "content": {_JSON: {"schema": ref(schema), "examples": named}}}
-
-
-def _forms(schema: str, example: Json) -> Json:
-    return {
-        "required": True,
-        "content": {form: {"schema": ref(schema), "example": example} for form in _FORMS},
-    }
-
-
-def _one(value: Json) -> Json:
-    return {"example": {"value": value}}
+    oauth_errors: tuple[str, ...] = ()
 
 
 def _link(operation_id: str, **parameters: str) -> Json:
-    own = {"plan_id": "$request.path.plan_id"} | parameters
-    return {"operationId": operation_id, "parameters": own}
+    return {"operationId": operation_id, "parameters": {"plan_id": "$request.path.plan_id"} | parameters}
 
 
-def _first_plan_links() -> Json:
-    first = {"plan_id": "$response.body#/data/0/id"}
-    return {f"{name}OfFirst": _link(name, **first) for name in ("showPlan", "changePlan", "enrolMember")}
+def _file_links(file_id: str, *operation_ids: str) -> Json:
+    return {name: _link(name, file_id=file_id) for name in operation_ids}
+
+
+def _file(text: str) -> Answer:
+    return Answer(text, {JSON: "EligibilityFile"})
+
+
+def _new_file(text: str) -> Answer:
+    """202: a file that a worker will take, and its address."""
+    links = _file_links("$response.body#/data/id", "showEligibilityFile", "reportEligibilityFile")
+    return Answer(text, {JSON: "EligibilityFile"}, ("Cache-Control", "Location"), links)
+
+
+def _page(text: str) -> Answer:
+    return Answer(text, {"text/html": _TEXT}, ("Content-Security-Policy",))
+
+
+_NOT_MODIFIED = Answer("Nothing has changed since the `ETag` was sent.", headers=_READ)
+_FIRST_PLAN = {"plan_id": "$response.body#/data/0/id"}
+
+_PLANS = {
+    ("GET", "/v2/plans"): Operation(
+        "listPlans",
+        "Plans",
+        "List the account's plans with their queues",
+        "Answers every plan in the order of `id`, or one page of them.",
+        {
+            "200": Answer(
+                "The plans, by id.",
+                {JSON: "Plans"},
+                _READ,
+                {f"{name}OfFirst": _link(name, **_FIRST_PLAN) for name in ("showPlan", "changePlan", "enrolMember")},
+            ),
+            "304": _NOT_MODIFIED,
+        },
+        parameters=("external_id", "page_size", "page_after", "if_none_match"),
+        faults=("not_allowed", "repeated"),
+    ),
+    ("GET", _PLAN): Operation(
+        "showPlan",
+        "Plans",
+        "Read one plan",
+        "Answers the envelope of the list, with one plan.",
+        {
+            "200": Answer(
+                "The plan.",
+                {JSON: "Plans"},
+                _READ,
+                {"changeThisVersion": _link("changePlan", **{"header.If-Match": "$response.header.ETag"})},
+            ),
+            "304": _NOT_MODIFIED,
+        },
+        parameters=("if_none_match",),
+        problems=("not_found",),
+    ),
+    ("PATCH", _PLAN): Operation(
+        "changePlan",
+        "Plans",
+        "Change a plan's name, description or external_id",
+        "An absent field keeps its value. `If-Match` protects against changes since the plan was read.",
+        {
+            "200": Answer(
+                "The plan as it is now, without `queue_info`.", {JSON: "Plans"}, ("ETag", "Ignored-Fields")
+            )
+        },
+        parameters=("if_match", "prefer"),
+        body={JSON: "PlanPatch"},
+        problems=("not_found", "conflict", "precondition_failed"),
+        faults=(
+            "required",
+            "wrong_type",
+            "too_long",
+            "control_character",
+            "not_unique",
+            "read_only",
+            "unknown_field",
+        ),
+    ),
+}  # fmt: skip
+
+_SEND_AGAIN = {"sendAgain": _link("enrolMember") | {"requestBody": "$response.body"}}
+
+_MEMBERS = {
+    ("POST", f"{_PLAN}/eligibility"): Operation(
+        "enrolMember",
+        "Eligibility",
+        "Create or update an eligible member by external_id",
+        "All or nothing: with a single fault nothing is written, and every fault is reported. A member of another plan of "
+        "the account moves to this one. Sending a request again is safe.",
+        {
+            "200": Answer(
+                "The record with the `external_id` was updated, or had these values already.",
+                {JSON: "Eligibility"},
+                (*_MEMBER, "Eligibility-Changed"),
+                _SEND_AGAIN,
+            ),
+            "201": Answer(
+                "No record had the `external_id`; a new one was created.", {JSON: "Eligibility"}, _MEMBER, _SEND_AGAIN
+            ),
+        },
+        parameters=("prefer",),
+        body={JSON: "EligibleMember"},
+        problems=("not_found",),
+        faults=tuple(code for code in FAULT_CODES if code not in _NOT_OF_A_MEMBER),
+    )
+}  # fmt: skip
+
+_ELIGIBILITY_FILES = {
+    ("POST", FILES): Operation(
+        "uploadEligibilityFile",
+        "Eligibility",
+        "Load a file of members under a plan",
+        "The body is the file itself, plain or compressed by gzip. Each row follows the rules of a POST: a refused row does "
+        "not stop its neighbours. Ask for the file until its `state` is `done`, `held` or `failed`. A second upload of the "
+        "same file changes nothing. The account's mapping, which operators set, translates names that are not the "
+        "interface's own.",
+        {"202": _new_file("The file is stored and waits for a worker.")},
+        parameters=("file_format", "file_mode", "file_dry_run", "file_encoding"),
+        body=dict.fromkeys(UPLOAD_TYPES, _BINARY),
+        problems=("not_found", "timeout", "too_large", "unsupported_media_type"),
+        faults=("not_allowed", "repeated", "unknown_parameter"),
+    ),
+    ("GET", _FILE): Operation(
+        "showEligibilityFile",
+        "Eligibility",
+        "Read the progress of a file",
+        "Answers the file's state, and how many of its rows had which outcome.",
+        {
+            "200": Answer(
+                "The file.",
+                {JSON: "EligibilityFile"},
+                links=_file_links("$request.path.file_id", "reportEligibilityFile"),
+            )
+        },
+        parameters=("file_id",),
+        problems=("not_found",),
+    ),
+    ("GET", f"{_FILE}/report"): Operation(
+        "reportEligibilityFile",
+        "Eligibility",
+        "Read the outcome of each row of a file",
+        "While the file is being loaded, the report has the rows so far.",
+        {
+            "200": Answer(
+                f"A line per row and outcome, with {', '.join(f'`{name}`' for name in COLUMNS)}. A refused row has a line for "
+                "each fault, and each warning is a line of its own (`warned`). Codes are those of a POST, and:\n\n"
+                + explained(REPORT_CODES),
+                {"application/x-ndjson": _TEXT, "text/csv": _TEXT},
+                ("Cache-Control", "Content-Disposition"),
+            )
+        },
+        parameters=("file_id", "report_format"),
+        problems=("not_found",),
+        faults=("not_allowed", "repeated"),
+    ),
+    ("POST", f"{_FILE}/approve"): Operation(
+        "approveEligibilityFile",
+        "Eligibility",
+        "Approve a held file",
+        "Lets the file end the members that it omits. Look at `members_missing` first.",
+        {"200": _file("The file waits for a worker, which continues it.")},
+        parameters=("file_id",),
+        problems=("not_found",),
+        faults=("wrong_state",),
+    ),
+    ("POST", f"{_FILE}/cancel"): Operation(
+        "cancelEligibilityFile",
+        "Eligibility",
+        "Cancel a waiting or held file",
+        "The file ends no members. What it has applied stays until it is undone.",
+        {"200": _file("The file is cancelled.")},
+        parameters=("file_id",),
+        problems=("not_found",),
+        faults=("wrong_state",),
+    ),
+    ("POST", f"{_FILE}/undo"): Operation(
+        "undoEligibilityFile",
+        "Eligibility",
+        "Undo what a file changed",
+        "Records that were changed again since stay as they are, and the report lists them. Members that the file created are "
+        "withdrawn, and their unsent invitations cancelled. The undo has a report, and can be undone.",
+        {"202": _new_file("The undo, a file without content, waits for a worker.")},
+        parameters=("file_id",),
+        problems=("not_found",),
+        faults=("wrong_state",),
+    ),
+}  # fmt: skip
+
+_CREDENTIALS = (
+    "The client authenticates with HTTP Basic, or with `client_id` and `client_secret` in the body."
+)
+
+_ACCESS = {
+    ("POST", "/oauth/token"): Operation(
+        "issueToken",
+        "Access",
+        "Get an access token (RFC 6749, client credentials)",
+        _CREDENTIALS,
+        {"200": Answer("The token.", {JSON: "Token"}, _OAUTH)},
+        body={_FORM: "TokenForm", _MULTIPART: "TokenMultipart", JSON: "TokenRequest"},
+        problems=_OAUTH_PROBLEMS,
+        oauth_errors=(
+            "invalid_request",
+            "invalid_scope",
+            "unsupported_grant_type",
+            "invalid_client",
+            "rate_limited",
+        ),
+    ),
+    ("POST", "/oauth/revoke"): Operation(
+        "revokeToken",
+        "Access",
+        "Revoke an access token (RFC 7009)",
+        f"{_CREDENTIALS} Every process refuses the token within 5 seconds.",
+        {"200": Answer("The token is not valid now; the answer is the same for an unknown one.", headers=_OAUTH)},
+        body={_FORM: "RevocationForm", _MULTIPART: "RevocationMultipart", JSON: "RevocationRequest"},
+        problems=_OAUTH_PROBLEMS,
+        oauth_errors=("invalid_request", "invalid_client", "rate_limited"),
+    ),
+}  # fmt: skip
+
+_REFERENCE = {
+    ("GET", "/openapi.json"): Operation(
+        "document",
+        "Reference",
+        "Read this document",
+        "Answers the service's OpenAPI document.",
+        {"200": Answer("OpenAPI 3.1.", {JSON: {"type": "object"}})},
+    ),
+    ("GET", "/docs"): Operation(
+        "referencePage",
+        "Reference",
+        "Open the reference page",
+        "The page shows this document and sends requests. It loads nothing from other sites.",
+        {"200": _page("The page.")},
+    ),
+    ("GET", "/docs/{asset}"): Operation(
+        "referenceFile",
+        "Reference",
+        "Read a file of the reference page",
+        "The scripts, styles and pictures of `/docs`.",
+        {"200": Answer("The file.", dict.fromkeys(("text/javascript", "text/css", "image/png"), _TEXT))},
+        parameters=("asset",),
+        problems=("not_found",),
+    ),
+    ("GET", "/problems"): Operation(
+        "listProblems",
+        "Reference",
+        "Look up a problem or code",
+        "A page with every problem, fault code, warning and reason. The `type` of a problem leads here.",
+        {"200": _page("The page.")},
+    ),
+}
+
+_OPERATION = {
+    ("GET", "/healthz"): Operation(
+        "isAlive",
+        "Operation",
+        "Check that the process runs",
+        "Answers without asking the database.",
+        {"200": Answer("The process runs.", {JSON: "Health"})},
+    ),
+    ("GET", "/readyz"): Operation(
+        "isReady",
+        "Operation",
+        "Check that the service can serve",
+        "Asks the database whether it answers and has this version's schema.",
+        {"200": Answer("The database answers and is up to date.", {JSON: "Health"})},
+        problems=("unavailable",),
+    ),
+    ("GET", "/metrics"): Operation(
+        "metrics",
+        "Operation",
+        "Read the metrics for Prometheus",
+        "Counts and durations by route, without personal data.",
+        {"200": Answer("Prometheus text.", {"text/plain": _TEXT})},
+    ),
+}
+
+# Every endpoint's operation, by method and path.
+OPERATIONS: dict[tuple[str, str], Operation] = (
+    _PLANS | _MEMBERS | _ELIGIBILITY_FILES | _ACCESS | _REFERENCE | _OPERATION
+)

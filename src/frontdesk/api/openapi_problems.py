@@ -1,16 +1,19 @@
-"""The errors of each endpoint for the OpenAPI document: which can happen follows from what the endpoint asks and takes."""
+"""The error responses of the OpenAPI document: which ones an endpoint has follows from what it asks and accepts."""
 
 from typing import Any
 
-from frontdesk.api.openapi_examples import DETAILS, DETAILS_OF, INVALID, REQUEST_ID
-from frontdesk.api.openapi_headers import HEADERS, OF_LIMITED_CLIENTS, header_refs
-from frontdesk.api.openapi_schemas import OAUTH_ERRORS, ref
+from frontdesk.api.bodies import OAUTH_ERRORS, explained
+from frontdesk.api.openapi_components import HEADERS, OF_LIMITED_CLIENTS, header_refs
+from frontdesk.api.openapi_operations import Operation
+from frontdesk.api.openapi_schemas import ref
 from frontdesk.eligibility.model import FAULT_CODES
 from frontdesk.errors import Fault
 from frontdesk.web.endpoint import Endpoint
 from frontdesk.web.problems import PROBLEMS
 
 Json = dict[str, Any]
+
+REQUEST_ID = "5f0c1a2b00000001"
 
 OF_EVERY_ENDPOINT = ("method_not_allowed", "headers_too_large", "internal")
 OF_TOKENS = ("malformed", "unauthorized", "forbidden", "rate_limited", "unavailable")
@@ -24,143 +27,136 @@ _HEADERS: dict[str, tuple[str, ...]] = {
     "too_large": ("Connection",),
     "rate_limited": ("Retry-After",),
     "unavailable": ("Retry-After",),
+    "invalid_client": ("WWW-Authenticate",),
 }
-# These are told before it is known which client asks.
+# The service sends these before it knows the client and its limit.
 _BEFORE_LIMITS = {"unauthorized", "forbidden", "method_not_allowed", "headers_too_large"}
-# Of /oauth, these are told by the door, before the request's own handler is asked.
+# The service sends these before the handler of /oauth, which forbids storing its answers.
 _BEFORE_OAUTH = {"method_not_allowed", "not_acceptable", "headers_too_large"}
-NO_STORE = ("Cache-Control", "Pragma")
+_NO_STORE = ("Cache-Control", "Pragma")
 
 
-class Problems:
-    """The problem answers of one endpoint. `faults` are the codes of its 422; `more` are kinds that it alone knows."""
+class ErrorResponses:
+    """Describes errors. Responses that several endpoints share are collected in `shared`, by name.
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        operation_id: str,
-        base_url: str,
-        *,
-        methods: str,
-        faults: tuple[str, ...] = (),
-    ) -> None:
-        self._endpoint = endpoint
-        self._operation_id = operation_id
+    `examples` are those of assets/examples.json: the words of each problem by the response's name, or by operation and
+    status where an endpoint has words of its own.
+    """
+
+    def __init__(self, examples: Json, base_url: str) -> None:
+        self.shared: dict[str, Json] = {}
+        self._examples = examples
         self._base_url = base_url
-        self._methods = methods
-        self._faults = faults
 
-    def answers(self, *more: str) -> Json:
-        """By status, in order."""
-        kinds = {*OF_EVERY_ENDPOINT, *more}
-        if self._endpoint.scope is not None:
-            kinds |= {*OF_TOKENS}
-        if self._endpoint.takes_json:
-            kinds |= {*OF_BODIES}
-        if self._endpoint.serves_json:
-            kinds.add("not_acceptable")
-        if self._faults:
-            kinds.add("invalid")
-        return {str(PROBLEMS[kind].status): self._answer(kind) for kind in PROBLEMS if kind in kinds}
-
-    def _answer(self, kind: str) -> Json:
-        problem = PROBLEMS[kind]
-        content = {"schema": ref("Problem"), "examples": self._examples(kind)}
-        text = f"{problem.title}. {problem.happens}"
-        if kind == "invalid":
-            text += "\n\n" + "\n".join(f"- `{code}`: {FAULT_CODES[code]}" for code in self._faults)
-        return {
-            "description": text,
-            "headers": self._headers(kind),
-            "content": {"application/problem+json": content},
+    def of(self, endpoint: Endpoint, operation: Operation) -> Json:
+        """The endpoint's errors by status."""
+        kinds = {*OF_EVERY_ENDPOINT, *operation.problems}
+        kinds |= {*OF_TOKENS} if endpoint.scope else set()
+        kinds |= {*OF_BODIES} if endpoint.takes_json else set()
+        kinds |= {"not_acceptable"} if endpoint.serves_json else set()
+        kinds |= {"invalid"} if operation.faults else set()
+        problems = {
+            str(PROBLEMS[kind].status): self._problem(kind, endpoint, operation)
+            for kind in PROBLEMS
+            if kind in kinds
         }
+        statuses = {OAUTH_ERRORS[code][0] for code in operation.oauth_errors}
+        return problems | {str(status): self._oauth_error(status, operation) for status in sorted(statuses)}
 
-    def _headers(self, kind: str) -> Json:
-        names = _HEADERS.get(kind, ())
-        if self._endpoint.scope is not None and kind not in _BEFORE_LIMITS:
-            names += OF_LIMITED_CLIENTS
-        if self._endpoint.path.startswith("/oauth/") and kind not in _BEFORE_OAUTH:
-            names += NO_STORE
-        headers = header_refs(names)
-        if kind == "method_not_allowed":
-            headers["Allow"] = HEADERS["Allow"] | {"example": self._methods}
-        if kind == "forbidden":
-            example = f'Bearer error="insufficient_scope", scope="{self._endpoint.scope}"'
-            headers["WWW-Authenticate"] = HEADERS["WWW-Authenticate"] | {"example": example}
-        if kind == "rate_limited":
-            headers |= {name: HEADERS[name] | {"required": True} for name in OF_LIMITED_CLIENTS}
-        return headers
-
-    def _examples(self, kind: str) -> Json:
-        """Named by what went wrong, with the words of the service."""
-        details = (
-            DETAILS_OF.get((self._operation_id, kind)) or DETAILS.get(kind) or {kind: PROBLEMS[kind].happens}
-        )
-        if kind == "forbidden":
-            details = {kind: f"The token lacks the scope {self._endpoint.scope}."}
-        if kind == "not_found":
-            details = {kind: f"There is {_missing(self._endpoint.path)}."}
-        if kind == "malformed" and not self._endpoint.takes_json:
-            details = {"two_tokens": details["two_tokens"]}
-        if kind == "unsupported_media_type" and self._endpoint.path.startswith("/oauth/"):
-            details = {"type": "Send a form (multipart or urlencoded) or JSON, not compressed."}
-        return {name: {"value": self._example(kind, detail)} for name, detail in details.items()}
-
-    def _example(self, kind: str, detail: str) -> Json:
+    def _problem(self, kind: str, endpoint: Endpoint, operation: Operation) -> Json:
+        own = f"{operation.id} {PROBLEMS[kind].status}"
+        name = own if own in self._examples["problems"] else _response_name(kind, endpoint)
+        details = self._examples["problems"][name]
         example = {
             "type": f"{self._base_url}/problems#{kind}",
             "title": PROBLEMS[kind].title,
             "status": PROBLEMS[kind].status,
-            "detail": detail,
-            "instance": _example_path(self._endpoint.path),
+            "instance": _example_path(endpoint.path),
             "request_id": REQUEST_ID,
         }
+        text = f"{PROBLEMS[kind].title}. {PROBLEMS[kind].happens}"
         if kind == "invalid":
-            _, _, faults = INVALID[self._operation_id]
+            faults = self._examples["faults"][operation.id]
             example["errors"] = [Fault(*fault).serialize() for fault in faults]
-        return example
+            text += "\n\n" + explained({code: FAULT_CODES[code] for code in operation.faults})
+        response = {
+            "description": text,
+            "headers": _headers(kind, endpoint),
+            "content": {
+                "application/problem+json": {
+                    "schema": ref("Problem"),
+                    "examples": {
+                        name: {"value": example | {"detail": detail}} for name, detail in details.items()
+                    },
+                }
+            },
+        }
+        return response if kind == "invalid" or name == own else self._share(name, response)
+
+    def _oauth_error(self, status: int, operation: Operation) -> Json:
+        codes = [code for code in operation.oauth_errors if OAUTH_ERRORS[code][0] == status]
+        names = _NO_STORE + tuple(name for code in codes for name in _HEADERS.get(code, ()))
+        headers = header_refs(names)
+        if status == 401:
+            headers["WWW-Authenticate"] = _with_example("WWW-Authenticate", 'Basic realm="frontdesk"')
+        said = self._examples["oauth_errors"]
+        response = {
+            "description": explained({code: OAUTH_ERRORS[code][1] for code in codes}),
+            "headers": headers,
+            "content": {
+                "application/json": {
+                    "schema": ref("OAuthError"),
+                    "examples": {
+                        code: {"value": {"error": code, "error_description": said[code]}} for code in codes
+                    },
+                }
+            },
+        }
+        return response if status == 400 else self._share(f"OAuth{_pascal(codes[0])}", response)
+
+    def _share(self, name: str, response: Json) -> Json:
+        self.shared.setdefault(name, response)
+        return {"$ref": f"#/components/responses/{name}"}
 
 
-def _missing(path: str) -> str:
-    """What a path leads to when it leads nowhere; another account's is told alike."""
-    if "{file_id}" in path:
-        return "no such eligibility file"
-    return "no such plan" if "{plan_id}" in path else "nothing at this address"
+def _headers(kind: str, endpoint: Endpoint) -> Json:
+    is_oauth = endpoint.path.startswith("/oauth/")
+    names = _HEADERS.get(kind, ())
+    if is_oauth and kind not in _BEFORE_OAUTH:
+        names += _NO_STORE
+    elif kind not in _BEFORE_LIMITS:
+        names += OF_LIMITED_CLIENTS
+    headers = header_refs(names)
+    if kind == "forbidden":
+        example = f'Bearer error="insufficient_scope", scope="{endpoint.scope}"'
+        headers["WWW-Authenticate"] = _with_example("WWW-Authenticate", example)
+    if kind == "rate_limited":
+        headers |= {name: HEADERS[name] | {"required": True} for name in OF_LIMITED_CLIENTS}
+    return headers
+
+
+def _response_name(kind: str, endpoint: Endpoint) -> str:
+    """The response's name. Endpoints have the same name where they answer alike."""
+    if kind == "not_found":
+        missing = (
+            "File" if "{file_id}" in endpoint.path else "Plan" if "{plan_id}" in endpoint.path else "Page"
+        )
+        return f"NoSuch{missing}"
+    if kind == "forbidden" and endpoint.scope:
+        return f"Lacks{_pascal(endpoint.scope)}"
+    if kind == "malformed" and not endpoint.takes_json:
+        return "TwoTokens"
+    is_oauth = endpoint.path.startswith("/oauth/") and kind not in _BEFORE_OAUTH
+    return ("OAuth" if is_oauth else "") + _pascal(kind)
+
+
+def _pascal(name: str) -> str:
+    return "".join(word.capitalize() for word in name.replace(":", "_").split("_"))
+
+
+def _with_example(header: str, example: str) -> Json:
+    return HEADERS[header] | {"example": example}
 
 
 def _example_path(path: str) -> str:
     return path.replace("{plan_id}", "1").replace("{file_id}", "7").replace("{asset}", "page.css")
-
-
-def oauth_errors(*codes: str) -> Json:
-    """The answers with one of these errors of RFC 6749 (all of them if none is named), by status."""
-    errors = {code: OAUTH_ERRORS[code] for code in codes} or OAUTH_ERRORS
-    statuses = sorted({status for status, _ in errors.values()})
-    return {
-        str(status): _oauth_answer(
-            status, {code: text for code, (of, text) in errors.items() if of == status}
-        )
-        for status in statuses
-    }
-
-
-def _oauth_answer(status: int, errors: dict[str, str]) -> Json:
-    more = {401: ("WWW-Authenticate",), 429: ("Retry-After",)}.get(status, ())
-    headers = header_refs((*NO_STORE, *more))
-    if status == 401:
-        headers["WWW-Authenticate"] = HEADERS["WWW-Authenticate"] | {"example": 'Basic realm="frontdesk"'}
-    examples = {code: {"value": {"error": code, "error_description": _SAID[code]}} for code in errors}
-    return {
-        "description": "\n".join(f"- `{code}`: {text}" for code, text in errors.items()),
-        "headers": headers,
-        "content": {"application/json": {"schema": ref("OAuthError"), "examples": examples}},
-    }
-
-
-_SAID = {
-    "invalid_request": "The client authenticates in two ways at once.",
-    "invalid_scope": "The client does not have every scope that was asked for.",
-    "unsupported_grant_type": "Only client_credentials is supported.",
-    "invalid_client": "The client is unknown or its secret is wrong.",
-    "rate_limited": "Too many failed attempts.",
-}

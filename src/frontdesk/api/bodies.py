@@ -1,0 +1,284 @@
+"""The JSON bodies of the interface as types (docs/interface.md). Their docstrings and notes are the schemas' descriptions."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+from frontdesk.eligibility.model import FAULT_CODES
+from frontdesk.files.codes import FILE_PROBLEMS
+from frontdesk.files.model import COUNTS, FileMode, FileState, FileStep, Format
+from frontdesk.plans.patch import DESCRIPTION_LENGTH, NAME_LENGTH
+from frontdesk.web.problems import PROBLEMS
+
+# The error codes of /oauth (RFC 6749, section 5.2, and `rate_limited`), with the status of each.
+OAUTH_ERRORS = {
+    "invalid_request": (400, "A parameter is missing, repeated or unreadable, or the client authenticates in two ways."),
+    "invalid_scope": (400, "The client does not have every scope that it asks for."),
+    "unsupported_grant_type": (400, "Only client_credentials is supported."),
+    "invalid_client": (401, "The client is unknown, its secret is wrong, or it did not authenticate."),
+    "rate_limited": (429, "Too many failed attempts by this client or from this address."),
+}  # fmt: skip
+
+
+def explained(codes: Mapping[str, str]) -> str:
+    """A list of codes and their meanings, in Markdown."""
+    return "\n".join(f"- `{code}`: {text}" for code, text in codes.items())
+
+
+def one_of(codes: Mapping[str, str]) -> dict[str, Any]:
+    """The schema keywords of a text that is one of the codes."""
+    return {"enum": list(codes), "description": explained(codes)}
+
+
+# A note beside a type is a description (text) or JSON Schema keywords (an object).
+_TIME, _DAY, _COUNT = {"format": "date-time"}, {"format": "date"}, {"minimum": 0}
+Time = Annotated[str, _TIME]
+Count = Annotated[int, _COUNT]
+RowCounts = Annotated[
+    dict[str, int],
+    {
+        "properties": {name: {"type": "integer", "minimum": 0} for name in COUNTS},
+        "additionalProperties": False,
+    },
+]
+PlanName = Annotated[str, {"maxLength": NAME_LENGTH, "pattern": r"\S"}]
+
+
+class ProviderGroupBody(TypedDict):
+    """The group of doctors that serves a plan."""
+
+    id: Annotated[int, "Primary identifier."]
+    type: Literal["provider_groups"]
+    name: str
+    external_id: str | None
+    created_at: Time
+
+
+class PlanQueueInfoCacheInfoBody(TypedDict):
+    """How long the queue's values are served."""
+
+    ttl: Annotated[Count, "How long the values are served, in seconds."]
+    expires_at: Annotated[Time, "When the values are read again."]
+
+
+class PlanQueueInfoBody(TypedDict):
+    """The plan's queue; all values are of one moment."""
+
+    estimated_wait_time: Annotated[
+        int,
+        {"minimum": -1},
+        "Seconds until a patient who joins now reaches a doctor; -1 when no doctor is on duty for the plan.",
+    ]
+    queue_length: Annotated[Count, "Patients who wait in this plan's queue."]
+    is_active: Annotated[bool, "Whether a doctor is on duty for the plan now."]
+    cache_info: NotRequired[PlanQueueInfoCacheInfoBody]
+
+
+class PlanBody(TypedDict):
+    """A plan. Only reads have `queue_info`."""
+
+    id: Annotated[int, "Primary identifier of the plan in the service."]
+    type: Literal["plans"]
+    external_id: Annotated[str, "Identifier of the plan outside the service."]
+    name: str
+    description: str | None
+    active: Annotated[bool, "Whether the plan accepts patients; not the same as `queue_info.is_active`."]
+    created_at: Time
+    provider_group: ProviderGroupBody
+    queue_info: NotRequired[PlanQueueInfoBody]
+
+
+class PlansLinksBody(TypedDict):
+    """Addresses of this page of plans and the next."""
+
+    self: Annotated[str, "The request's address."]
+    next: NotRequired[Annotated[str, "The next page, if `page[size]` was given and more plans follow."]]
+
+
+class PlansBody(TypedDict):
+    """Plans in the order of `id`; one plan is an array of one."""
+
+    links: PlansLinksBody
+    data: list[PlanBody]
+
+
+class PlanPatchBody(TypedDict, total=False):
+    """Absent fields keep their values; `{}` changes nothing. The plan's other fields may be sent back, but another `id`,
+    `type`, `active` or `created_at` is the fault `read_only`."""
+
+    name: PlanName
+    description: Annotated[str | None, {"maxLength": DESCRIPTION_LENGTH}, "null or blank clears it."]
+    external_id: Annotated[PlanName, "Unique among the account's plans."]
+
+
+class FileProblemBody(TypedDict):
+    """Why the file failed or is held."""
+
+    code: Annotated[str, one_of(FILE_PROBLEMS)]
+    message: Annotated[str, "The reason in words; it never repeats what the file says."]
+    place: Annotated[int | None, "Row (834: segment) at fault; the first is 1."]
+
+
+class FileBody(TypedDict):
+    """An eligibility file and how far it is."""
+
+    id: Annotated[int, "Primary identifier."]
+    type: Literal["eligibility_files"]
+    plan_id: Annotated[int, "Plan of the file's members."]
+    undoes_id: Annotated[int | None, "The file that this one takes back."]
+    state: Annotated[FileState, "`held`: a person has to approve it."]
+    step: Annotated[
+        FileStep,
+        "What is done now or was done last: check the file, apply its rows, end the members that a full file omits.",
+    ]
+    mode: Annotated[
+        FileMode, "An 834 states its own. `compare`: differences are reported, nothing is written."
+    ]
+    dry_run: Annotated[bool, "Whether nothing is written."]
+    format: Annotated[Format | None, "null until it is known."]
+    file_date: Annotated[str | None, _DAY, "The date that the file states, else the day it came."]
+    size_bytes: Annotated[Count, "Size of the body as it was sent."]
+    sha256: Annotated[str | None, {"pattern": "^[0-9a-f]{64}$"}, "SHA-256 of the body as it was sent."]
+    rows_total: Annotated[int | None, _COUNT, "null until the check has ended."]
+    rows_done: Count
+    counts: Annotated[
+        RowCounts, "Rows by outcome, where there are any. `warned` counts rows among the others."
+    ]
+    members_before: Annotated[int | None, _COUNT, "Full file: the plan's members with access before it."]
+    members_missing: Annotated[int | None, _COUNT, "Full file: the members that it omits."]
+    ignored_columns: Annotated[
+        list[str], "Columns (CSV) and keys (JSON lines) that are no field, percent-encoded; 20 at most."
+    ]
+    problem: FileProblemBody | None
+    created_at: Time
+    started_at: Annotated[str | None, _TIME, "null until a worker has begun with the rows."]
+    finished_at: Annotated[str | None, _TIME, "null until the file has ended."]
+
+
+class FileLinksBody(TypedDict):
+    """Addresses of the file and of its report."""
+
+    self: str
+    report: str
+
+
+class EligibilityFileBody(TypedDict):
+    """An eligibility file in its envelope."""
+
+    links: FileLinksBody
+    data: FileBody
+
+
+class TokenFormBody(TypedDict):
+    """A token request as a urlencoded form. Leave `client_id` and `client_secret` out with HTTP Basic."""
+
+    grant_type: Literal["client_credentials"]
+    client_id: NotRequired[str]
+    client_secret: NotRequired[str]
+    scope: NotRequired[
+        Annotated[str, "Some of the client's scopes, separated by spaces; without it, all of them."]
+    ]
+
+
+class TokenMultipartBody(TokenFormBody):
+    """A token request as a multipart form: each part is text in UTF-8, and none is a file."""
+
+
+class TokenRequestBody(TypedDict):
+    """A token request as JSON, where null is the same as absent."""
+
+    grant_type: Literal["client_credentials"]
+    client_id: NotRequired[str | None]
+    client_secret: NotRequired[str | None]
+    scope: NotRequired[Annotated[str | None, "As in a form."]]
+
+
+class TokenBody(TypedDict):
+    """An access token."""
+
+    access_token: Annotated[str, "Sent as `Authorization: Bearer …`."]
+    token_type: Literal["bearer"]
+    expires_in: Annotated[int, "Lifetime in seconds."]
+    scope: str
+    created_at: Annotated[int, "Seconds since 1970."]
+
+
+class RevocationFormBody(TypedDict):
+    """A revocation as a urlencoded form. Leave `client_id` and `client_secret` out with HTTP Basic."""
+
+    token: Annotated[str, {"minLength": 1}]
+    token_type_hint: NotRequired[Annotated[str, "Changes nothing."]]
+    client_id: NotRequired[str]
+    client_secret: NotRequired[str]
+
+
+class RevocationMultipartBody(RevocationFormBody):
+    """A revocation as a multipart form: each part is text in UTF-8, and none is a file."""
+
+
+class RevocationRequestBody(TypedDict):
+    """A revocation as JSON, where null is the same as absent."""
+
+    token: Annotated[str, {"minLength": 1}]
+    token_type_hint: NotRequired[Annotated[str | None, "Changes nothing."]]
+    client_id: NotRequired[str | None]
+    client_secret: NotRequired[str | None]
+
+
+class FaultBody(TypedDict):
+    """One field at fault."""
+
+    field: Annotated[str, "The body's member, dotted below it (`metadata.color`), or the query parameter."]
+    code: Annotated[str, one_of(FAULT_CODES)]
+    message: Annotated[str, "The rule in words; it never repeats the value."]
+
+
+class ProblemBody(TypedDict):
+    """Problem details (RFC 9457)."""
+
+    type: Annotated[str, f"Its fragment is the kind of problem: {', '.join(PROBLEMS)}."]
+    title: str
+    status: int
+    detail: str
+    instance: Annotated[str, "The request's path."]
+    request_id: str
+    errors: NotRequired[Annotated[list[FaultBody], {"minItems": 1}, "With status 422: all faults."]]
+
+
+class OAuthErrorBody(TypedDict):
+    """An error of RFC 6749, section 5.2."""
+
+    error: Annotated[str, {"enum": list(OAUTH_ERRORS)}]
+    error_description: str
+
+
+class HealthBody(TypedDict):
+    """Health of the process."""
+
+    status: Literal["ok", "ready"]
+    revision: NotRequired[Annotated[str, "Of the database."]]
+
+
+BODIES = (
+    PlansBody,
+    PlansLinksBody,
+    PlanBody,
+    ProviderGroupBody,
+    PlanQueueInfoBody,
+    PlanQueueInfoCacheInfoBody,
+    PlanPatchBody,
+    EligibilityFileBody,
+    FileLinksBody,
+    FileBody,
+    FileProblemBody,
+    TokenFormBody,
+    TokenMultipartBody,
+    TokenRequestBody,
+    TokenBody,
+    RevocationFormBody,
+    RevocationMultipartBody,
+    RevocationRequestBody,
+    OAuthErrorBody,
+    ProblemBody,
+    FaultBody,
+    HealthBody,
+)
