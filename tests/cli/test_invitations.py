@@ -118,7 +118,7 @@ def test_the_day_counts_per_address_whosever_the_invitation_is(office: Office) -
     office.cli.json("invitations", "resend", "1")
     assert "in line already" in office.cli.refused("invitations", "resend", "2")
     office.deliver()
-    assert len(office.mailer.letters) == 2
+    assert len(office.mailer.messages) == 2
 
 
 def test_an_ambiguous_one_is_shown_and_settled(office: Office) -> None:

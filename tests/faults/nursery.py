@@ -85,7 +85,7 @@ def deliver(database_url: str, relay_port: int, lease_seconds: float, hold_secon
         most_attempts=1000,
         first_retry_seconds=0.05,
     )
-    mailer = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{relay_port}"), patience=PATIENCE)
+    mailer = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{relay_port}"), timeouts=PATIENCE)
     with open(os.devnull, "w") as nowhere:  # noqa: PTH123
         setup = WorkerOptions(
             pace=Pace(CONNECTIONS, ahead=2, poll_seconds=0.02), terms=terms, log=WorkerLog(nowhere)

@@ -1,53 +1,53 @@
-"""A mailer that keeps what it is given: for tests and benchmarks, and where nobody is to be mailed."""
+"""A mailer that keeps the messages it accepts, for tests and benchmarks."""
 
 import threading
 from collections.abc import Callable
 
 from frontdesk.mail.model import MailMessage, MailSession
 
-# Told the step ("offer" or "finish") and the letter; raises Refused or Lost to be a relay with a fault.
+# Told the step ("offer" or "finish") and the message; raises RelayRefused or AnswerLost to be a relay with a fault.
 FaultInjector = Callable[[str, MailMessage], None]
 
 
 class MemoryMailer:
-    """`letters` are those it has accepted, in order. `keep` false only counts them."""
+    """`messages` are those it has accepted, in order. `keep` false only counts them."""
 
-    def __init__(self, verdict: FaultInjector | None = None, *, keep: bool = True) -> None:
-        self.letters: list[MailMessage] = []
+    def __init__(self, fault: FaultInjector | None = None, *, keep: bool = True) -> None:
+        self.messages: list[MailMessage] = []
         self.accepted = 0
-        self.verdict = verdict
+        self.fault = fault
         self.keep = keep
         self.lock = threading.Lock()
 
     def open(self) -> MailSession:
-        return _MemoryConversation(self)
+        return _MemorySession(self)
 
 
-class _MemoryConversation:
+class _MemorySession:
     def __init__(self, mailer: MemoryMailer) -> None:
         self._mailer = mailer
-        self._letter: MailMessage | None = None
+        self._message: MailMessage | None = None
 
-    def offer(self, letter: MailMessage) -> None:
-        if self._mailer.verdict is not None:
-            self._mailer.verdict("offer", letter)
-        self._letter = letter
+    def offer(self, message: MailMessage) -> None:
+        if self._mailer.fault is not None:
+            self._mailer.fault("offer", message)
+        self._message = message
 
     def finish(self) -> int:
-        letter, self._letter = self._letter, None
-        if letter is None:
+        message, self._message = self._message, None
+        if message is None:
             raise RuntimeError("finish() without offer()")
         mailer = self._mailer
-        if mailer.verdict is not None:
-            mailer.verdict("finish", letter)
+        if mailer.fault is not None:
+            mailer.fault("finish", message)
         with mailer.lock:
             mailer.accepted += 1
             if mailer.keep:
-                mailer.letters.append(letter)
+                mailer.messages.append(message)
         return 250
 
     def abandon(self) -> None:
-        self._letter = None
+        self._message = None
 
     def close(self) -> None:
         pass

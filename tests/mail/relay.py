@@ -208,7 +208,7 @@ def one_fault(step: str, fault: Fault, *, times: int = 10**9) -> Plan:
     return plan
 
 
-def letter(number: int = 1, **changes: Any) -> MailMessage:
+def message(number: int = 1, **changes: Any) -> MailMessage:
     message_id = f"{number}@frontdesk.example"
     content = (
         f"From: a@example.com\r\nTo: b@example.com\r\nMessage-ID: <{message_id}>\r\n\r\nHello\r\n".encode()

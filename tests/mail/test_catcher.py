@@ -12,14 +12,14 @@ class Kept:
     def __init__(self) -> None:
         self.kept: list[tuple[str, CaughtOutcome]] = []
 
-    def keep(self, letter: MailMessage, outcome: CaughtOutcome) -> None:
-        self.kept.append((letter.message_id, outcome))
+    def keep(self, message: MailMessage, outcome: CaughtOutcome) -> None:
+        self.kept.append((message.message_id, outcome))
 
     def has_seen(self, message_id: str) -> bool:
         return any(seen == message_id for seen, _ in self.kept)
 
 
-def letter(recipient: str, message_id: str = "a@mail.example.com") -> MailMessage:
+def message(recipient: str, message_id: str = "a@mail.example.com") -> MailMessage:
     return MailMessage("mail@example.com", recipient, message_id, b"Subject: x\r\n\r\nx\r\n")
 
 
@@ -36,11 +36,11 @@ def test_some_addresses_act_in_any_domain(recipient: str, outcome: CaughtOutcome
 
 def test_every_letter_is_kept_and_nothing_is_sent() -> None:
     mailbox, pauses = Kept(), list[float]()
-    conversation = MailCatcher(mailbox, pauses.append).open()
+    session = MailCatcher(mailbox, pauses.append).open()
     for name in ("robin", "bounce", "complaint", "slow"):
-        conversation.offer(letter(f"{name}@example.com", name))
-        assert conversation.finish() == 250
-    conversation.close()
+        session.offer(message(f"{name}@example.com", name))
+        assert session.finish() == 250
+    session.close()
     assert mailbox.kept == [
         ("robin", CaughtOutcome.CAUGHT),
         ("bounce", CaughtOutcome.BOUNCED),
@@ -52,20 +52,20 @@ def test_every_letter_is_kept_and_nothing_is_sent() -> None:
 
 def test_a_greylisted_address_is_put_off_once_and_taken_the_next_time() -> None:
     mailbox = Kept()
-    conversation = MailCatcher(mailbox).open()
+    session = MailCatcher(mailbox).open()
     with pytest.raises(RelayRefused) as caught:
-        conversation.offer(letter("greylist@example.com"))
+        session.offer(message("greylist@example.com"))
     assert (caught.value.stage, caught.value.permanent, caught.value.code) == ("recipient", False, 451)
-    conversation.offer(letter("greylist@example.com"))
-    assert conversation.finish() == 250
+    session.offer(message("greylist@example.com"))
+    assert session.finish() == 250
     assert [outcome for _, outcome in mailbox.kept] == [CaughtOutcome.GREYLISTED, CaughtOutcome.CAUGHT]
 
 
 def test_a_letter_that_was_taken_back_is_not_kept() -> None:
     mailbox = Kept()
-    conversation = MailCatcher(mailbox).open()
-    conversation.offer(letter("robin@example.com"))
-    conversation.abandon()
+    session = MailCatcher(mailbox).open()
+    session.offer(message("robin@example.com"))
+    session.abandon()
     with pytest.raises(RelayRefused):
-        conversation.finish()
+        session.finish()
     assert mailbox.kept == []

@@ -11,7 +11,7 @@ from frontdesk.mail.model import AnswerLost, MailSession, RelayRefused
 from frontdesk.mail.smtp import SmtpMailer, SmtpTimeouts
 from frontdesk.relay import parse_relay
 from tests.mail.certificate import CERTIFICATE, KEY
-from tests.mail.relay import Relay, letter, one_fault
+from tests.mail.relay import Relay, message, one_fault
 
 PATIENT = SmtpTimeouts(connect=10, greeting=10, command=10, data=10, content=10, verdict=10, goodbye=10)
 IMPATIENT = SmtpTimeouts(
@@ -23,22 +23,22 @@ Outcome = tuple[str, str, bool | None, int | None]
 
 def attempt(relay: Relay, url: str = "smtp://127.0.0.1:{port}", **options: Any) -> Outcome:
     """One letter sent; what became of it: (kind, stage, permanent, code)."""
-    mailer = SmtpMailer(parse_relay(url.format(port=relay.port)), **({"patience": PATIENT} | options))
-    conversation = mailer.open()
+    mailer = SmtpMailer(parse_relay(url.format(port=relay.port)), **({"timeouts": PATIENT} | options))
+    session = mailer.open()
     try:
-        conversation.offer(letter())
-        return ("accepted", "", None, conversation.finish())
+        session.offer(message())
+        return ("accepted", "", None, session.finish())
     except RelayRefused as refused:
         return ("refused", refused.stage, refused.permanent, refused.code)
     except AnswerLost as lost:
         return ("lost", lost.stage, None, None)
     finally:
-        conversation.close()
+        session.close()
 
 
-def send(conversation: MailSession, number: int) -> None:
-    conversation.offer(letter(number))
-    conversation.finish()
+def send(session: MailSession, number: int) -> None:
+    session.offer(message(number))
+    session.finish()
 
 
 def for_now(stage: str, code: int | None = None) -> Outcome:
@@ -93,17 +93,17 @@ def test_a_failure_is_definite_until_the_content_is_out_and_ambiguous_when_its_a
     step: str, fault: str
 ) -> None:
     with Relay(one_fault(step, fault)) as relay:
-        outcome = attempt(relay, patience=IMPATIENT if "silent" in fault else PATIENT)
+        outcome = attempt(relay, timeouts=IMPATIENT if "silent" in fault else PATIENT)
         assert (outcome, relay.taken.total()) == FAULTS[step, fault]
 
 
 def test_nobody_there_is_a_definite_failure() -> None:
     with Relay() as relay:
         port = relay.port
-    mailer = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{port}"), patience=PATIENT)
+    mailer = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{port}"), timeouts=PATIENT)
     with pytest.raises(RelayRefused) as caught:
-        mailer.open().offer(letter())
-    assert (caught.value.stage, caught.value.of_this_letter) == ("connect", False)
+        mailer.open().offer(message())
+    assert (caught.value.stage, caught.value.is_about_message) == ("connect", False)
     assert caught.value.cause == "ConnectionRefusedError"
 
 
@@ -123,73 +123,73 @@ def test_an_address_is_told_to_the_relay_in_brackets(name: str, said: str) -> No
 
 def test_a_connection_is_used_again_also_after_a_refusal() -> None:
     with Relay(one_fault("rcpt", "4yz", times=1)) as relay:
-        conversation = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{relay.port}"), patience=PATIENT).open()
+        session = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{relay.port}"), timeouts=PATIENT).open()
         with pytest.raises(RelayRefused):
-            conversation.offer(letter(1))
+            session.offer(message(1))
         for number in (2, 3):
-            conversation.offer(letter(number))
-            conversation.finish()
-        conversation.offer(letter(4))
-        conversation.abandon()
-        conversation.offer(letter(5))
-        conversation.finish()
-        conversation.close()
+            session.offer(message(number))
+            session.finish()
+        session.offer(message(4))
+        session.abandon()
+        session.offer(message(5))
+        session.finish()
+        session.close()
         assert relay.connections == 1
         assert sorted(relay.taken) == [f"{n}@frontdesk.example" for n in (2, 3, 5)]
 
 
 @pytest.mark.parametrize(
-    ("step", "of_this_letter"), [("mail", [False, False]), ("rcpt", [False, True]), ("data", [False, True])]
+    ("step", "is_about_message"), [("mail", [False, False]), ("rcpt", [False, True]), ("data", [False, True])]
 )
 def test_a_login_that_is_wanted_for_one_recipient_is_no_fault_of_the_relay_once_it_has_taken_another(
-    step: str, of_this_letter: list[bool]
+    step: str, is_about_message: list[bool]
 ) -> None:
     """And never a refusal for good: a login can be mended."""
     with Relay(one_fault(step, "530", times=1)) as relay:
-        conversation = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{relay.port}"), patience=PATIENT).open()
+        session = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{relay.port}"), timeouts=PATIENT).open()
         found = []
         for number in (1, 2):
             with pytest.raises(RelayRefused) as caught:
-                send(conversation, number)
-            found.append((caught.value.of_this_letter, caught.value.code, caught.value.permanent))
-            send(conversation, number + 10)
+                send(session, number)
+            found.append((caught.value.is_about_message, caught.value.code, caught.value.permanent))
+            send(session, number + 10)
             relay.plan = one_fault(step, "530", times=1)
-        conversation.close()
+        session.close()
         assert relay.connections == 1
-        assert found == [(mine, 530, False) for mine in of_this_letter]
+        assert found == [(mine, 530, False) for mine in is_about_message]
 
 
 def test_a_new_connection_has_to_earn_its_trust_anew() -> None:
     with Relay() as relay:
-        conversation = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{relay.port}"), patience=PATIENT).open()
-        send(conversation, 1)
-        conversation.close()
+        session = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{relay.port}"), timeouts=PATIENT).open()
+        send(session, 1)
+        session.close()
         relay.plan = one_fault("rcpt", "530")
         with pytest.raises(RelayRefused) as caught:
-            send(conversation, 2)
-        conversation.close()
-        assert not caught.value.of_this_letter
+            send(session, 2)
+        session.close()
+        assert not caught.value.is_about_message
 
 
 def test_a_connection_that_the_relay_closed_while_idle_is_made_anew() -> None:
     with Relay() as relay:
-        conversation = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{relay.port}"), patience=PATIENT).open()
-        conversation.offer(letter(1))
-        conversation.finish()
+        session = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{relay.port}"), timeouts=PATIENT).open()
+        session.offer(message(1))
+        session.finish()
         relay.plan = one_fault("mail", "drop", times=1)
-        conversation.offer(letter(2))
-        conversation.finish()
-        conversation.close()
+        session.offer(message(2))
+        session.finish()
+        session.close()
         assert (relay.connections, relay.taken.total()) == (2, 2)
 
 
 def test_dots_at_the_beginning_of_lines_arrive_as_they_were() -> None:
     content = b"Message-ID: <x@y>\r\n\r\n.\r\n..\r\n.hidden\r\nend\r\n"
     with Relay() as relay:
-        conversation = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{relay.port}"), patience=PATIENT).open()
-        conversation.offer(letter(content=content))
-        conversation.finish()
-        conversation.close()
+        session = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{relay.port}"), timeouts=PATIENT).open()
+        session.offer(message(content=content))
+        session.finish()
+        session.close()
         assert relay.contents == [content]
 
 

@@ -34,11 +34,11 @@ class Post:
         self,
         *,
         connections: int = 4,
-        verdict: FaultInjector | None = None,
+        fault: FaultInjector | None = None,
         stop_seconds: float = 10.0,
         **terms: Any,
     ) -> DeliveryWorker:
-        self.mailer.verdict = verdict or self.mailer.verdict
+        self.mailer.fault = fault or self.mailer.fault
         base = terms_of(self.config)
         changed = {name: getattr(base, name) for name in base.__slots__} | terms
         setup = WorkerOptions(
@@ -114,10 +114,10 @@ def refusing() -> Callable[..., FaultInjector]:
     """A relay that fails at one step."""
 
     def make(step: str, error: Exception) -> FaultInjector:
-        def verdict(at: str, _letter: object) -> None:
+        def fault(at: str, _letter: object) -> None:
             if at == step:
                 raise error
 
-        return verdict
+        return fault
 
     return make

@@ -16,27 +16,27 @@ from tests.invitations.mails import suppressed
 from tests.worker.conftest import Post
 
 
-def text_of(letter: MailMessage) -> str:
-    part = email.message_from_bytes(letter.content, policy=email.policy.default).get_body(("plain",))
+def text_of(message: MailMessage) -> str:
+    part = email.message_from_bytes(message.content, policy=email.policy.default).get_body(("plain",))
     assert part is not None
     return str(part.get_content())
 
 
-def links_of(letter: MailMessage) -> list[str]:
+def links_of(message: MailMessage) -> list[str]:
     """The registration link and the unsubscribe link, without our base URL."""
-    found = re.findall(r"https://\S+", text_of(letter))
+    found = re.findall(r"https://\S+", text_of(message))
     return [link.removeprefix("https://api.example.com") for link in found]
 
 
 class LosesTheFirst:
-    """A relay that takes every letter and loses the first answer."""
+    """A relay that takes every message and loses the first answer."""
 
     def __init__(self) -> None:
         self.taken: list[MailMessage] = []
 
-    def __call__(self, step: str, letter: MailMessage) -> None:
+    def __call__(self, step: str, message: MailMessage) -> None:
         if step == "finish":
-            self.taken.append(letter)
+            self.taken.append(message)
             if len(self.taken) == 1:
                 raise AnswerLost
 
@@ -44,18 +44,18 @@ class LosesTheFirst:
 def test_the_links_of_a_delivered_mail_work(post: Post, api: Api) -> None:
     post.enrol()
     post.worker().turn()
-    [letter] = post.mailer.letters
-    register, unsubscribe = links_of(letter)
+    [message] = post.mailer.messages
+    register, unsubscribe = links_of(message)
     anybody = api.as_(None)
     assert "Example Health Plan 0" in anybody.get(register).text
     assert anybody.request("POST", unsubscribe).status_code == 200
-    assert suppressed(post.db) == {letter.recipient: "unsubscribe"}
+    assert suppressed(post.db) == {message.recipient: "unsubscribe"}
 
 
 def test_a_copy_after_a_lost_answer_has_the_same_message_id_and_links(post: Post) -> None:
     relay = LosesTheFirst()
     post.enrol()
-    worker = post.worker(verdict=relay)
+    worker = post.worker(fault=relay)
     worker.turn()
     post.clock.advance(90_000)
     worker.turn()
@@ -67,7 +67,7 @@ def test_a_copy_after_a_lost_answer_has_the_same_message_id_and_links(post: Post
 def test_a_report_in_time_spares_the_second_copy(post: Post) -> None:
     relay = LosesTheFirst()
     post.enrol()
-    worker = post.worker(verdict=relay)
+    worker = post.worker(fault=relay)
     worker.turn()
     with post.db.write() as tx:
         delivered = DeliveryReport(relay.taken[0].message_id, ReportEvent.DELIVERED)
@@ -80,7 +80,7 @@ def test_a_report_in_time_spares_the_second_copy(post: Post) -> None:
 def test_who_unsubscribed_meanwhile_gets_no_second_copy(post: Post) -> None:
     relay = LosesTheFirst()
     post.enrol()
-    worker = post.worker(verdict=relay)
+    worker = post.worker(fault=relay)
     worker.turn()
     with post.db.write() as tx:
         suppress(tx, relay.taken[0].recipient.upper(), SuppressionReason.UNSUBSCRIBE, now=post.clock())
@@ -90,15 +90,15 @@ def test_who_unsubscribed_meanwhile_gets_no_second_copy(post: Post) -> None:
 
 
 def test_a_bounce_that_overtakes_the_relays_answer_counts(post: Post) -> None:
-    def bounces_at_once(step: str, letter: MailMessage) -> None:
+    def bounces_at_once(step: str, message: MailMessage) -> None:
         if step == "finish":
             with post.db.write() as tx:
                 receive_report(
-                    tx, DeliveryReport(letter.message_id, ReportEvent.BOUNCED, "5.1.1"), now=post.clock()
+                    tx, DeliveryReport(message.message_id, ReportEvent.BOUNCED, "5.1.1"), now=post.clock()
                 )
 
     post.enrol()
-    post.worker(verdict=bounces_at_once).turn()
+    post.worker(fault=bounces_at_once).turn()
     assert (post.row()["state"], post.row()["reason"]) == ("failed", "by_report")
     assert suppressed(post.db) == {"robin.1@example.com": "hard_bounce"}
 
@@ -109,13 +109,13 @@ def test_an_account_speaks_in_its_own_words(post: Post) -> None:
         set_template(tx, post.customer.account_id, now=post.clock(), text=text)
     post.enrol()
     post.worker().turn()
-    assert text_of(post.mailer.letters[0]).startswith("Only text: https://")
+    assert text_of(post.mailer.messages[0]).startswith("Only text: https://")
 
 
 def test_letters_of_all_scripts_arrive(post: Post) -> None:
     post.enrol(email="röbin@bücher.example")
     post.worker().turn()
-    assert [letter.recipient for letter in post.mailer.letters] == ["röbin@xn--bcher-kva.example"]
+    assert [message.recipient for message in post.mailer.messages] == ["röbin@xn--bcher-kva.example"]
     assert post.states() == ["sent"]
 
 

@@ -10,7 +10,7 @@ from tests.worker.conftest import Post
 
 
 def recipients(post: Post) -> list[str]:
-    return [letter.recipient for letter in post.mailer.letters]
+    return [message.recipient for message in post.mailer.messages]
 
 
 def test_one_accounts_thousand_do_not_hold_up_another_ones_three(post: Post) -> None:
@@ -83,8 +83,8 @@ def test_the_letter_is_in_the_accounts_name(post: Post) -> None:
     post.batches(sender_name="Example Health", sender_address="care@health.example")
     post.enrol()
     post.worker().turn()
-    assert b"Example Health" in post.mailer.letters[0].content
-    assert b"care@health.example" in post.mailer.letters[0].content
+    assert b"Example Health" in post.mailer.messages[0].content
+    assert b"care@health.example" in post.mailer.messages[0].content
 
 
 def test_a_claim_finds_its_batch_by_the_index(post: Post) -> None:

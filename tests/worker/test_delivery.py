@@ -11,16 +11,16 @@ def test_an_immediate_invitation_is_sent_and_its_timeline_says_how(post: Post) -
     post.enrol()
     assert post.worker().turn() == 1
     assert post.states() == ["sent"]
-    [letter] = post.mailer.letters
-    assert letter.recipient == "robin.1@example.com"
-    assert letter.message_id == post.row()["message_id"]
+    [message] = post.mailer.messages
+    assert message.recipient == "robin.1@example.com"
+    assert message.message_id == post.row()["message_id"]
 
 
 def test_what_is_sent_is_never_sent_again(post: Post) -> None:
     post.enrol(3)
     worker = post.worker()
     assert [worker.turn(), worker.turn(), post.worker().turn()] == [3, 0, 0]
-    assert len(post.mailer.letters) == 3
+    assert len(post.mailer.messages) == 3
 
 
 def test_a_refusal_for_now_is_tried_again_later_with_the_same_message_id(
@@ -28,21 +28,21 @@ def test_a_refusal_for_now_is_tried_again_later_with_the_same_message_id(
 ) -> None:
     post.enrol()
     refusal = RelayRefused("recipient", permanent=False, code=451)
-    worker = post.worker(verdict=refusing("offer", refusal))
+    worker = post.worker(fault=refusing("offer", refusal))
     worker.turn()
     before = post.row()
     assert (before["state"], before["attempts"], before["relay_code"]) == ("pending", 1, 451)
     assert worker.turn() == 0
-    post.mailer.verdict = None
+    post.mailer.fault = None
     post.clock.advance(80)
     worker.turn()
     assert post.states() == ["sent"]
-    assert post.mailer.letters[0].message_id == before["message_id"]
+    assert post.mailer.messages[0].message_id == before["message_id"]
 
 
 def test_a_refusal_for_good_is_final(post: Post, refusing: Refusing) -> None:
     post.enrol()
-    worker = post.worker(verdict=refusing("finish", RelayRefused("content", permanent=True, code=554)))
+    worker = post.worker(fault=refusing("finish", RelayRefused("content", permanent=True, code=554)))
     worker.turn()
     post.clock.advance(90_000)
     worker.turn()
@@ -53,7 +53,7 @@ def test_a_lost_answer_is_held_a_day_and_then_sent_once_more_but_never_a_third_t
     post: Post, refusing: Refusing
 ) -> None:
     post.enrol()
-    worker = post.worker(verdict=refusing("finish", AnswerLost()))
+    worker = post.worker(fault=refusing("finish", AnswerLost()))
     worker.turn()
     assert post.states() == ["ambiguous"]
     post.clock.advance(86_000)

@@ -28,8 +28,8 @@ def left_offered(post: Post) -> None:
             raise AnswerLost
 
     post.enrol()
-    post.worker(verdict=killed).turn()
-    post.mailer.verdict = None
+    post.worker(fault=killed).turn()
+    post.mailer.fault = None
     with post.db.write() as tx:
         [offered] = before
         values = {"state": "offered", "losses": 0, "due_at": offered["due_at"]}
@@ -51,13 +51,13 @@ def test_a_report_that_came_before_a_killed_workers_lease_lapsed_spares_the_seco
     assert told(post, event) is ReportEffect.APPLIED
     assert post.states() == ["offered"]
     turns(post)
-    assert (post.states(), post.row()["reason"], post.mailer.letters) == ([becomes], "by_report", [])
+    assert (post.states(), post.row()["reason"], post.mailer.messages) == ([becomes], "by_report", [])
 
 
 def test_a_lapsed_lease_without_a_report_sends_once_more(post: Post) -> None:
     left_offered(post)
     turns(post)
-    assert (post.states(), len(post.mailer.letters)) == (["sent"], 1)
+    assert (post.states(), len(post.mailer.messages)) == (["sent"], 1)
 
 
 def test_what_was_reported_and_not_heeded_before_a_hold_ends_is_heeded_then(post: Post) -> None:
@@ -69,7 +69,7 @@ def test_what_was_reported_and_not_heeded_before_a_hold_ends_is_heeded_then(post
     assert post.states() == ["ambiguous"]
     stored(post, ReportEvent.DELIVERED)
     turns(post)
-    assert (post.states(), post.mailer.letters) == (["sent"], [])
+    assert (post.states(), post.mailer.messages) == (["sent"], [])
 
 
 @pytest.mark.parametrize(("event", "becomes"), SETTLED)
@@ -94,10 +94,10 @@ def test_a_report_that_comes_while_the_second_copy_is_refused_for_now_spares_it(
     post.clock.advance(2_000)
     post.worker().turn()
     post.clock.advance(90_000)
-    post.worker(verdict=refused).turn()
-    post.mailer.verdict = None
+    post.worker(fault=refused).turn()
+    post.mailer.fault = None
     turns(post)
-    assert (post.states(), post.row()["reason"], post.mailer.letters) == (["sent"], "by_report", [])
+    assert (post.states(), post.row()["reason"], post.mailer.messages) == (["sent"], "by_report", [])
 
 
 def stored(post: Post, event: ReportEvent) -> None:

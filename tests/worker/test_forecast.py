@@ -56,7 +56,7 @@ STEP, MEMBERS = 10.0, 22
 
 
 class Outage:
-    """A relay that refuses every letter for now while it is `down`, and when it took which."""
+    """A relay that refuses every message for now while it is `down`, and when it took which."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.down = False
@@ -79,7 +79,7 @@ def test_the_forecast_after_an_outage_is_what_then_happens(
     post.batches(batch_size=limits[0], batch_interval_seconds=limits[1], hourly_limit=limits[2])
     post.enrol(MEMBERS, immediate=False)
     relay = Outage(post.clock_seconds)
-    worker = post.worker(verdict=relay)
+    worker = post.worker(fault=relay)
     for relay.down, seconds in ((False, 45), (True, outage_seconds)):
         until = post.clock_seconds() + seconds
         while post.clock_seconds() < until:

@@ -71,7 +71,7 @@ def test_what_may_have_been_sent_since_the_backup_can_be_kept_back(post: Post) -
     post.clock.advance(1_000_000)
     post.worker().turn()
     assert post.states() == ["ambiguous"] * 3
-    assert post.mailer.letters == []
+    assert post.mailer.messages == []
 
 
 def test_what_was_in_hand_or_ambiguous_when_the_backup_was_taken_is_kept_back_too(post: Post) -> None:
@@ -89,7 +89,7 @@ def test_what_was_in_hand_or_ambiguous_when_the_backup_was_taken_is_kept_back_to
         worker.turn()
         post.clock.advance(100_000)
     assert post.states() == ["ambiguous"] * 4
-    assert post.mailer.letters == []
+    assert post.mailer.messages == []
 
 
 def test_a_long_line_is_kept_back_page_by_page_each_row_read_once(
@@ -166,7 +166,7 @@ def test_a_backup_that_is_copied_over_the_database_file_mails_nobody_twice(
     assert on_file.states() == ["pending"]
     assert on_file.worker().turn() == 0
     assert held(on_file.db) is HoldReason.OLDER
-    assert len(on_file.mailer.letters) == 1
+    assert len(on_file.mailer.messages) == 1
 
 
 def test_a_backup_that_is_put_in_the_files_place_mails_nobody_twice(

@@ -9,7 +9,7 @@ from frontdesk.mail.smtp import SmtpMailer
 from frontdesk.mailbox import list_messages
 from frontdesk.worker.mailer_factory import AllowListMailer, make_mailer
 from tests.mail.memory import MemoryMailer
-from tests.mail.relay import letter
+from tests.mail.relay import message
 
 RELAY = {"FRONTDESK_SMTP_URL": "smtps://user:secret@relay.example"}
 
@@ -27,9 +27,9 @@ def test_a_sandbox_with_a_relay_does_not_start_unless_told_whom_it_may_mail(db: 
 
 
 def test_a_sandbox_without_a_relay_catches_everything(db: Database) -> None:
-    conversation = make_mailer(config_of(db), db).open()
-    conversation.offer(letter())
-    conversation.finish()
+    session = make_mailer(config_of(db), db).open()
+    session.offer(message())
+    session.finish()
     with db.read() as tx:
         [caught] = list_messages(tx)
     assert caught.recipient == "b@example.com"
@@ -44,10 +44,10 @@ def test_production_delivers_by_its_relay_and_not_at_all_without_one(db: Databas
 
 def test_only_those_who_were_named_are_mailed_whatever_the_case() -> None:
     relay, caught = MemoryMailer(), MemoryMailer()
-    conversation = AllowListMailer(("qa@example.com", "@test.example"), relay, caught).open()
+    session = AllowListMailer(("qa@example.com", "@test.example"), relay, caught).open()
     for address in ("QA@example.com", "any@test.example", "real@example.com", "qa@example.com.evil.example"):
-        conversation.offer(letter(recipient=address))
-        conversation.finish()
-    conversation.close()
-    assert [one.recipient for one in relay.letters] == ["QA@example.com", "any@test.example"]
-    assert [one.recipient for one in caught.letters] == ["real@example.com", "qa@example.com.evil.example"]
+        session.offer(message(recipient=address))
+        session.finish()
+    session.close()
+    assert [one.recipient for one in relay.messages] == ["QA@example.com", "any@test.example"]
+    assert [one.recipient for one in caught.messages] == ["real@example.com", "qa@example.com.evil.example"]

@@ -29,9 +29,9 @@ def test_the_invitation_names_the_plan_that_the_member_has_when_it_is_sent(post:
     post.enrol()
     move(post, 1, second)
     post.worker().turn()
-    [letter] = post.mailer.letters
-    assert "Example Health Plan 1" in text_of(letter)
-    assert "Plan 0" not in text_of(letter)
+    [message] = post.mailer.messages
+    assert "Example Health Plan 1" in text_of(message)
+    assert "Plan 0" not in text_of(message)
     assert post.row()["plan_id"] == second
 
 
@@ -67,7 +67,7 @@ def test_the_link_of_a_sent_one_leads_to_the_new_plan(post: Post, api: Api) -> N
     post.enrol()
     post.worker().turn()
     move(post, 1, second)
-    register, _ = links_of(post.mailer.letters[0])
+    register, _ = links_of(post.mailer.messages[0])
     assert "Example Health Plan 1" in api.as_(None).get(register).text
 
 

@@ -22,27 +22,27 @@ def test_a_relay_that_is_down_for_a_day_costs_no_attempts_and_the_backlog_goes_w
         raise down
 
     for _ in range(24):
-        worker = post.worker(connections=1, verdict=refuse)
+        worker = post.worker(connections=1, fault=refuse)
         worker.turn()
         post.clock.advance(3600)
     assert {(row["state"], row["attempts"]) for row in post.rows()} == {("pending", 0)}
-    post.mailer.verdict = None
+    post.mailer.fault = None
     worker = post.worker(connections=4)
     while worker.turn():
         pass
     assert Counter(post.states()) == {"sent": 20}
-    assert len(post.mailer.letters) == 20
+    assert len(post.mailer.messages) == 20
 
 
 def test_a_relay_that_is_down_is_left_alone_for_a_while_and_then_asked_with_one_message(post: Post) -> None:
     post.enrol(20)
     asked: list[str] = []
 
-    def refuse(step: str, letter: MailMessage) -> None:
-        asked.append(letter.recipient)
+    def refuse(step: str, message: MailMessage) -> None:
+        asked.append(message.recipient)
         raise RelayRefused("greeting", permanent=False, code=554)
 
-    worker = post.worker(connections=1, verdict=refuse)
+    worker = post.worker(connections=1, fault=refuse)
     assert worker.turn() > 0
     assert worker.turn() == 0  # it pauses
     assert len(asked) < 20
@@ -55,7 +55,7 @@ def test_a_message_that_is_refused_again_and_again_fails_in_the_end(post: Post) 
     def refuse(_step: str, _letter: MailMessage) -> None:
         raise RelayRefused("recipient", permanent=False, code=450)
 
-    worker = post.worker(verdict=refuse, most_attempts=3)
+    worker = post.worker(fault=refuse, most_attempts=3)
     for _ in range(5):
         worker.turn()
         post.clock.advance(4000)
@@ -74,7 +74,7 @@ def test_a_relay_that_wants_a_login_fails_no_invitation(post: Post, code: int) -
     def refuse(_step: str, _letter: MailMessage) -> None:
         raise RelayRefused("sender", permanent=True, code=code)
 
-    post.worker(connections=1, verdict=refuse).turn()
+    post.worker(connections=1, fault=refuse).turn()
     assert {(row["state"], row["attempts"]) for row in post.rows()} == {("pending", 0)}
     [told, *_] = [json.loads(line) for line in post.log.getvalue().splitlines()]
     assert (told["event"], told["stage"], told["code"]) == ("relay_down", "sender", code)
@@ -89,13 +89,13 @@ def test_a_relay_that_wants_a_login_for_one_recipient_does_not_hold_up_the_other
     post.enrol()
     post.enrol(5, immediate=False)
 
-    def refuse(step: str, letter: MailMessage) -> None:
-        if letter.recipient == "robin.1@example.com":
+    def refuse(step: str, message: MailMessage) -> None:
+        if message.recipient == "robin.1@example.com":
             raise RelayRefused("recipient", permanent=True, code=530, trusted=trusted)
 
     pauses = 0
     for _ in range(3):
-        worker = post.worker(connections=1, verdict=refuse)  # a new one, without the pause
+        worker = post.worker(connections=1, fault=refuse)  # a new one, without the pause
         worker.turn()
         pauses += "relay_down" in post.log.getvalue()
         post.clock.advance(1)
@@ -112,7 +112,7 @@ def test_a_worker_that_stops_does_not_wait_for_a_relay_that_says_nothing(post: P
         offering.set()
         go_on.wait(60)
 
-    worker = post.worker(connections=1, verdict=silent, stop_seconds=0.1)
+    worker = post.worker(connections=1, fault=silent, stop_seconds=0.1)
     running = threading.Thread(target=worker.run)
     running.start()
     offering.wait(20)
@@ -122,16 +122,16 @@ def test_a_worker_that_stops_does_not_wait_for_a_relay_that_says_nothing(post: P
     assert [(row["state"], row["reason"]) for row in post.rows()] == [("pending", "not_offered")] * 2
     go_on.set()
     worker.close()
-    assert post.mailer.letters == []
+    assert post.mailer.messages == []
 
 
 def test_nothing_personal_is_logged(post: Post) -> None:
     post.enrol(3)
 
-    def refuse(_step: str, letter: MailMessage) -> None:
+    def refuse(_step: str, message: MailMessage) -> None:
         raise RelayRefused("connect", permanent=False)
 
-    post.worker(verdict=refuse).turn()
+    post.worker(fault=refuse).turn()
     assert post.log.getvalue()
     assert "example.com" not in post.log.getvalue()
 
@@ -139,11 +139,11 @@ def test_nothing_personal_is_logged(post: Post) -> None:
 def test_a_fault_of_ours_is_told_by_its_kind_and_harms_no_other_message(post: Post) -> None:
     post.enrol(3)
 
-    def stumble(step: str, letter: MailMessage) -> None:
-        if letter.recipient == "robin.2@example.com":
-            raise KeyError(letter.recipient)
+    def stumble(step: str, message: MailMessage) -> None:
+        if message.recipient == "robin.2@example.com":
+            raise KeyError(message.recipient)
 
-    post.worker(verdict=stumble).turn()
+    post.worker(fault=stumble).turn()
     assert Counter(post.states()) == {"sent": 2, "pending": 1}
     assert '"error": "KeyError"' in post.log.getvalue()
     assert "robin" not in post.log.getvalue()
@@ -162,7 +162,7 @@ def test_a_relay_that_is_slower_than_a_lease_still_gets_its_message_and_only_onc
                     lambda: post.row()["due_at"] > post.clock() + timedelta(seconds=0.2), "a new lease"
                 )
 
-    post.mailer.verdict = slow
+    post.mailer.fault = slow
     worker.turn()
     assert post.states() == ["sent"]
     assert other.turn() == 0

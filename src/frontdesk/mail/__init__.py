@@ -1,1 +1,1 @@
-"""The way out for mail: SMTP, and the sandbox's catcher; the messages and protocols are in `model`."""
+"""The way out for mail: to a relay over SMTP, or into the sandbox's catcher. The messages and protocols are in `model`."""

@@ -1,4 +1,4 @@
-"""The sandbox's relay: no letter leaves, each is handed to a mailbox; some addresses act as bad ones do. It knows no database."""
+"""The sandbox's relay: catches every message in a mailbox. Some addresses act as bad ones do."""
 
 import time
 from collections.abc import Callable
@@ -8,19 +8,20 @@ from typing import Protocol
 from frontdesk.mail.model import MailMessage, RelayRefused
 
 SLOW_SECONDS = 10
-ACCEPTED, COME_LATER = 250, 451
+_ACCEPTED, _TRY_LATER = 250, 451
 
 
 class CaughtOutcome(StrEnum):
-    """What became of a letter in the sandbox. Addresses `bounce@…`, `complaint@…`, `slow@…`, `greylist@…` act, in any domain."""
+    """What became of a message in the sandbox."""
 
     CAUGHT = "caught"
     BOUNCED = "bounced"  # taken, and reported as undeliverable a moment later
     COMPLAINED = "complained"  # taken, and reported as unwanted
     SLOW = "slow"  # taken after SLOW_SECONDS
-    GREYLISTED = "greylisted"  # put off once, taken the next time
+    GREYLISTED = "greylisted"  # refused once, taken the next time
 
 
+# Local parts of addresses that act, in any domain.
 ACTING = {
     "bounce": CaughtOutcome.BOUNCED,
     "complaint": CaughtOutcome.COMPLAINED,
@@ -30,50 +31,50 @@ ACTING = {
 
 
 class Mailbox(Protocol):
-    """Where caught letters are kept."""
+    """Where caught messages are stored."""
 
-    def keep(self, letter: MailMessage, outcome: CaughtOutcome) -> None: ...
+    def keep(self, message: MailMessage, outcome: CaughtOutcome) -> None: ...
 
     def has_seen(self, message_id: str) -> bool:
-        """Whether a letter with this Message-ID was put off or kept before."""
+        """Whether a message with this Message-ID was greylisted or caught before."""
 
 
 class MailCatcher:
-    """A Mailer that catches every letter."""
+    """A Mailer that catches every message."""
 
-    def __init__(self, mailbox: Mailbox, pause: Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, mailbox: Mailbox, sleep: Callable[[float], None] = time.sleep) -> None:
         self._mailbox = mailbox
-        self._pause = pause
+        self._sleep = sleep
 
     def open(self) -> "CatcherSession":
-        return CatcherSession(self._mailbox, self._pause)
+        return CatcherSession(self._mailbox, self._sleep)
 
 
 class CatcherSession:
-    """Speaks as a relay would, one letter at a time."""
+    """Answers as a relay would, one message at a time."""
 
-    def __init__(self, mailbox: Mailbox, pause: Callable[[float], None]) -> None:
+    def __init__(self, mailbox: Mailbox, sleep: Callable[[float], None]) -> None:
         self._mailbox = mailbox
-        self._pause = pause
+        self._sleep = sleep
         self._offered: MailMessage | None = None
 
-    def offer(self, letter: MailMessage) -> None:
-        """Raises Refused the first time for an address that is greylisted."""
-        outcome = outcome_for(letter.recipient)
-        if outcome is CaughtOutcome.GREYLISTED and not self._mailbox.has_seen(letter.message_id):
-            self._mailbox.keep(letter, CaughtOutcome.GREYLISTED)
-            raise RelayRefused("recipient", permanent=False, code=COME_LATER)
-        self._offered = letter
+    def offer(self, message: MailMessage) -> None:
+        """Raises RelayRefused the first time for an address that is greylisted."""
+        outcome = outcome_for(message.recipient)
+        if outcome is CaughtOutcome.GREYLISTED and not self._mailbox.has_seen(message.message_id):
+            self._mailbox.keep(message, CaughtOutcome.GREYLISTED)
+            raise RelayRefused("recipient", permanent=False, code=_TRY_LATER)
+        self._offered = message
 
     def finish(self) -> int:
-        letter, self._offered = self._offered, None
-        if letter is None:
+        message, self._offered = self._offered, None
+        if message is None:
             raise RelayRefused("data", permanent=False)
-        outcome = outcome_for(letter.recipient)
+        outcome = outcome_for(message.recipient)
         if outcome is CaughtOutcome.SLOW:
-            self._pause(SLOW_SECONDS)
-        self._mailbox.keep(letter, CaughtOutcome.CAUGHT if outcome is CaughtOutcome.GREYLISTED else outcome)
-        return ACCEPTED
+            self._sleep(SLOW_SECONDS)
+        self._mailbox.keep(message, CaughtOutcome.CAUGHT if outcome is CaughtOutcome.GREYLISTED else outcome)
+        return _ACCEPTED
 
     def abandon(self) -> None:
         self._offered = None

@@ -1,7 +1,7 @@
-"""The way out for mail: what a letter is, and how a relay is spoken to step by step; it knows no invitation.
+"""A message, a session with a relay, and what can go wrong in it.
 
-A conversation is driven in two steps, because what goes wrong means different things before and after the content has
-been handed over: up to RCPT a failure is definite, nothing was sent. Once the content is out, a lost answer is ambiguous.
+A session sends each message in two steps, because a failure means different things before and after the content is handed
+over. Up to RCPT a failure is definite: nothing was sent. Once the content is out, a lost answer leaves it open.
 """
 
 from dataclasses import dataclass
@@ -18,19 +18,18 @@ class MailMessage:
     content: bytes
 
 
-# Replies about us and not about a letter: the relay shuts down; it wants a login, or another one, or TLS (RFC 4954). But
-# some relays say the latter about a single recipient, where nothing is wrong with us.
-_SHUT_DOWN = 421
+SHUT_DOWN = 421  # the relay ends the session
+# The relay wants a login, another one, or TLS (RFC 4954). Some relays answer so about a single recipient, too.
 _WANTS_LOGIN = {530, 534, 535, 538}
-_OF_A_RECIPIENT = ("recipient", "data", "content")
+_RECIPIENT_STAGES = ("recipient", "data", "content")
 
 
 class RelayRefused(Exception):
-    """The relay has definitely not taken the letter. `code` is its reply code, None when there was no reply.
+    """The relay has definitely not taken the message. `code` is its reply code, None when there was no reply.
 
     `stage` is the step that failed: connect, greeting, hello, starttls, login, sender, recipient, data, content.
-    `cause` is the kind of error where there was no reply. Never holds the relay's words: they often repeat the address.
-    `trusted`: the relay has taken a letter on this connection before.
+    `cause` is the kind of error where there was no reply. The relay's words are left out: they often repeat the address.
+    `trusted`: the relay has taken a message on this connection before.
     """
 
     def __init__(
@@ -44,56 +43,54 @@ class RelayRefused(Exception):
     ) -> None:
         super().__init__(f"refused at {stage}" + (f" with {code}" if code is not None else ""))
         self.stage = stage
-        self.permanent = permanent and code not in _WANTS_LOGIN  # a login can be mended
+        self.permanent = permanent and code not in _WANTS_LOGIN  # an operator can correct a login
         self.code = code
         self.cause = cause
         self.trusted = trusted
 
     @property
-    def of_this_letter(self) -> bool:
-        """Whether the reply is about this letter; else the relay as a whole is out of order and others would fail too."""
+    def is_about_message(self) -> bool:
+        """False when the relay as a whole is out of order, so that other messages would fail too."""
         if self.code in _WANTS_LOGIN:
-            return self.trusted and self.after_sender
-        return (self.stage == "sender" or self.after_sender) and self.code != _SHUT_DOWN
+            return self.trusted and self.recipient_was_sent
+        return (self.stage == "sender" or self.recipient_was_sent) and self.code != SHUT_DOWN
 
     @property
-    def after_sender(self) -> bool:
-        """Whether the relay knew the letter's recipient: what it said may have been about that one, whatever it seems to be."""
-        return self.stage in _OF_A_RECIPIENT
+    def recipient_was_sent(self) -> bool:
+        """Whether the relay knew the recipient: its reply may be about that address, whatever the code says."""
+        return self.stage in _RECIPIENT_STAGES
 
 
 class AnswerLost(Exception):
-    """The letter was handed over and the answer was lost: it may or may not have been taken. The connection is closed."""
+    """The content was sent and no answer came: the relay may or may not have taken it. The connection is closed."""
 
-    def __init__(self, stage: str = "content") -> None:
-        super().__init__(f"no answer at {stage}")
-        self.stage = stage
+    stage = "content"
+
+    def __init__(self) -> None:
+        super().__init__(f"no answer at {self.stage}")
 
 
 class MailSession(Protocol):
-    """One connection to a relay, for one letter at a time. `offer` then `finish` or `abandon`, any number of times."""
+    """One connection to a relay, for one message at a time: `offer`, then `finish` or `abandon`, any number of times."""
 
-    def offer(self, letter: MailMessage) -> None:
-        """Everything up to and including RCPT; connects first if need be. Raises Refused."""
+    def offer(self, message: MailMessage) -> None:
+        """Everything up to and including RCPT; connects first if need be. Raises RelayRefused."""
 
     def finish(self) -> int:
-        """DATA and the content of the letter that was offered; the code of the reply that accepted it.
+        """Send DATA and the content of the offered message; returns the reply code that accepted it.
 
-        Raises Refused when it was definitely not taken, Lost when that is not known.
+        Raises RelayRefused when the relay has definitely not taken it, AnswerLost when that is not known.
         """
 
     def abandon(self) -> None:
-        """Take back the letter that was offered: nothing of it has been sent. Never raises."""
+        """Take back the offered message: nothing of it has been sent. Never raises."""
 
     def close(self) -> None:
-        """Say goodbye, if the connection is still there. Never raises."""
+        """End the session with QUIT, if the connection is still open. Never raises."""
 
 
 class Mailer(Protocol):
-    """Where letters go: a relay, the sandbox's catcher, a test's memory."""
+    """Where messages go: a relay, the sandbox's catcher, a test's memory."""
 
     def open(self) -> MailSession:
-        """A conversation, which connects when its first letter is offered."""
-
-
-__all__ = ["AnswerLost", "MailMessage", "MailSession", "Mailer", "RelayRefused"]
+        """A session, which connects when its first message is offered."""

@@ -150,8 +150,8 @@ class ConnectionPool:
 
 
 def _refusal(job: SendJob, refused: RelayRefused, *, offered: bool) -> SendReport:
-    if not refused.of_this_letter:
-        kind = AttemptResult.PUT_ASIDE if refused.after_sender else AttemptResult.NOT_TRIED
+    if not refused.is_about_message:
+        kind = AttemptResult.PUT_ASIDE if refused.recipient_was_sent else AttemptResult.NOT_TRIED
         down = SendReport(job, kind, refused.code, offered, relay_down=True)
         return replace(down, stage=refused.stage, cause=refused.cause)
     kind = AttemptResult.REFUSED if refused.permanent else AttemptResult.REFUSED_FOR_NOW
