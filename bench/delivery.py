@@ -29,10 +29,11 @@ from frontdesk.db import Database, Tx, open_database
 from frontdesk.db.migrate import upgrade
 from frontdesk.eligibility import enrol, find_expired, parse_member
 from frontdesk.eligibility.model import Submission
-from frontdesk.invitations.delivery import ClaimCursor, DeliveryClaim, HourlyWindows, claim
+from frontdesk.invitations.delivery.changes import DeliveryContext
+from frontdesk.invitations.delivery.claim import claim
 from frontdesk.invitations.model import InvitationMessage, MessageContext
 from frontdesk.mail.model import MailMessage, MailSession
-from frontdesk.worker.delivery import DeliveryWorker, Pace, WorkerOptions, terms_of
+from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
 from frontdesk.worker.log import WorkerLog
 from tests.factories import Customer, make_customer, member_body
 from tests.postgres import PostgresServer
@@ -55,7 +56,7 @@ class NullConversation:
     def __init__(self, relay: NullRelay) -> None:
         self._relay = relay
 
-    def offer(self, letter: MailMessage) -> None: ...
+    def offer(self, message: MailMessage) -> None: ...
 
     def finish(self) -> int:
         self._relay.taken += 1
@@ -76,18 +77,18 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """`books`: claim and bookkeeping, the letters being ready; `whole`: each letter is written too."""
+    """`claims`: claims and commits with ready-made messages; `whole`: each message is written too."""
 
     database: str
     messages: int
-    books: Run
+    claims: Run
     whole: Run
     choosing_ms: dict[int, float]
     plan: str
 
     @property
     def per_second(self) -> float:
-        return self.messages / self.books.seconds
+        return self.messages / self.claims.seconds
 
 
 def main() -> None:
@@ -128,12 +129,12 @@ def measure(name: str, *, messages: int, many: int, connections: int) -> Measure
         choosing[1000] = choosing_ms(db, config)
         empty(db)
         queue(db, template, messages)
-        books = deliver(db, config, messages, connections, WorkerOptions(compose=ready_made))
+        claims = deliver(db, config, messages, connections, WorkerOptions(compose=ready_made))
         queue(db, template, messages)
         whole = deliver(db, config, messages, connections, WorkerOptions())
         queue(db, template, many)
         choosing[many] = choosing_ms(db, config)
-        return Measured(name, messages, books, whole, choosing, plan_of(db, customer))
+        return Measured(name, messages, claims, whole, choosing, plan_of(db, customer))
 
 
 @contextmanager
@@ -219,16 +220,12 @@ def empty(db: Database) -> None:
 
 def choosing_ms(db: Database, config: Config) -> float:
     """How long a claim of 100 takes, the median of 15, each of which is taken back."""
-    terms, taken = terms_of(config), []
+    taken = []
     for _ in range(15):
         with db.engine.connect() as connection, connection.begin() as transaction:
             started = time.perf_counter()
-            claimed = claim(
-                DeliveryClaim(connection, system_clock(), terms, HourlyWindows()),
-                count=100,
-                rota=ClaimCursor(),
-                find_expired=find_expired,
-            )
+            context = DeliveryContext(policy_of(config))
+            claimed = claim(connection, context, now=system_clock(), count=100, find_expired=find_expired)
             taken.append((time.perf_counter() - started) * 1000)
             assert len(claimed) == 100
             transaction.rollback()
@@ -236,16 +233,16 @@ def choosing_ms(db: Database, config: Config) -> float:
 
 
 def ready_made(
-    letter: InvitationMessage, _gathered: MessageContext, /, *, base_url: str, mail_from: str
+    message: InvitationMessage, _context: MessageContext, /, *, base_url: str, mail_from: str
 ) -> MailMessage:
-    return MailMessage(mail_from, letter.address, letter.message_id, base_url.encode())
+    return MailMessage(mail_from, message.address, message.message_id, base_url.encode())
 
 
-def deliver(db: Database, config: Config, messages: int, connections: int, setup: WorkerOptions) -> Run:
+def deliver(db: Database, config: Config, messages: int, connections: int, options: WorkerOptions) -> Run:
     """One worker delivers all of them."""
     relay = NullRelay()
-    setup = replace(setup, pace=Pace(connections, ahead=8), log=WorkerLog(io.StringIO()))
-    worker = DeliveryWorker(config, db, relay, setup)
+    options = replace(options, connections=connections, prefetch=8, log=WorkerLog(io.StringIO()))
+    worker = DeliveryWorker(config, db, relay, options)
     started, cpu = time.perf_counter(), time.process_time()
     while relay.taken < messages:
         worker.step()
@@ -290,11 +287,11 @@ def rows(found: list[Measured]) -> list[dict[str, Any]]:
         {
             "database": measured.database,
             "messages": measured.messages,
-            "claimed and booked per second": round(measured.per_second),
+            "claimed and committed per second": round(measured.per_second),
             "wanted": WANTED[measured.database],
             "reached": "yes" if measured.per_second >= WANTED[measured.database] else "no",
-            "per processor second": round(measured.messages / measured.books.cpu_seconds),
-            "with letters written": round(measured.messages / measured.whole.seconds),
+            "per processor second": round(measured.messages / measured.claims.cpu_seconds),
+            "with messages written": round(measured.messages / measured.whole.seconds),
         }
         | {f"claim of 100, {count:,} in line, ms": round(ms, 2) for count, ms in measured.choosing_ms.items()}
         for measured in found

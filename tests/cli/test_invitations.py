@@ -13,7 +13,7 @@ from frontdesk.eligibility.model import Submission
 from frontdesk.invitations import set_deliverability
 from frontdesk.invitations.tables import invitations
 from frontdesk.mail.model import AnswerLost, MailMessage
-from frontdesk.worker.delivery import DeliveryWorker, Pace, WorkerOptions
+from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
 from tests.cli.conftest import CommandLine
 from tests.factories import Customer, make_customer, member_body
 from tests.mail.memory import MemoryMailer
@@ -49,7 +49,7 @@ class Office:
 
     def deliver(self) -> int:
         config = read_config({"FRONTDESK_DATABASE_URL": self.cli.database_url})
-        worker = DeliveryWorker(config, self.db, self.mailer, WorkerOptions(Pace(2, poll_seconds=0.02)))
+        worker = DeliveryWorker(config, self.db, self.mailer, WorkerOptions(connections=2, poll_seconds=0.02))
         count = worker.turn()
         worker.close()
         return count

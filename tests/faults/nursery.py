@@ -16,7 +16,7 @@ from frontdesk.config import read_config
 from frontdesk.db import open_database
 from frontdesk.mail.smtp import SmtpMailer, SmtpTimeouts
 from frontdesk.relay import parse_relay
-from frontdesk.worker.delivery import DeliveryWorker, Pace, WorkerOptions, terms_of
+from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
 from frontdesk.worker.log import WorkerLog
 
 PATIENCE = SmtpTimeouts(connect=5, greeting=2, command=2, data=2, content=2, verdict=2, goodbye=0.5)
@@ -76,21 +76,21 @@ def deliver(database_url: str, relay_port: int, lease_seconds: float, hold_secon
     config = read_config(
         {"FRONTDESK_DATABASE_URL": database_url, "FRONTDESK_LINK_SECRET": "an invented secret for tests only"}
     )
-    base = terms_of(config)
-    terms = type(base)(
+    base = policy_of(config)
+    policy = type(base)(
         base.message_domain,
         lease_seconds=lease_seconds,
         offer_lease_seconds=lease_seconds,
         ambiguous_hold_seconds=hold_seconds,
-        most_attempts=1000,
+        max_attempts=1000,
         first_retry_seconds=0.05,
     )
     mailer = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{relay_port}"), timeouts=PATIENCE)
     with open(os.devnull, "w") as nowhere:  # noqa: PTH123
-        setup = WorkerOptions(
-            pace=Pace(CONNECTIONS, ahead=2, poll_seconds=0.02), terms=terms, log=WorkerLog(nowhere)
+        options = WorkerOptions(
+            connections=CONNECTIONS, prefetch=2, poll_seconds=0.02, policy=policy, log=WorkerLog(nowhere)
         )
-        DeliveryWorker(config, open_database(database_url), mailer, setup).run()
+        DeliveryWorker(config, open_database(database_url), mailer, options).run()
 
 
 def main() -> None:

@@ -15,22 +15,17 @@ from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import Database, Tx
 from frontdesk.eligibility import enrol, find_expired, parse_member
 from frontdesk.eligibility.model import Submission
-from frontdesk.invitations.delivery import (
+from frontdesk.invitations.delivery.changes import DeliveryContext, offer_and_settle
+from frontdesk.invitations.delivery.claim import claim, expire_leases
+from frontdesk.invitations.delivery.hourly_window import HourlyWindows
+from frontdesk.invitations.delivery.model import (
     AttemptOutcome,
     AttemptResult,
-    ClaimCursor,
     ClaimedInvitation,
-    DeliveryClaim,
     DeliveryPolicy,
-    HourlyWindows,
-    OutcomePolicy,
-    claim,
-    lapse,
-    offer,
-    settle,
 )
 from frontdesk.mail.model import MailMessage
-from frontdesk.worker.delivery import DeliveryWorker, Pace, WorkerOptions, terms_of
+from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
 from tests.factories import NOW, Customer, make_customer, member_body
 from tests.faults.callers import LONG
 from tests.mail.memory import MemoryMailer
@@ -52,11 +47,10 @@ class Simulated:
         self.real = 0.0
         self.offset = 0.0
         self.accepted: list[float] = []
-        self.terms = DeliveryPolicy(
-            "example.com", lease_seconds=300, offer_lease_seconds=300, most_attempts=1000
+        self.policy = DeliveryPolicy(
+            "example.com", lease_seconds=300, offer_lease_seconds=300, max_attempts=1000
         )
-        self.meters = [self._meter() for _ in range(WORKERS)]
-        self.rotas = [ClaimCursor() for _ in range(WORKERS)]
+        self.contexts = [self._context() for _ in range(WORKERS)]
         self.in_hand: list[list[ClaimedInvitation]] = [[] for _ in range(WORKERS)]
         with db.write() as tx:
             # What an earlier example left is nobody's business here.
@@ -79,23 +73,18 @@ class Simulated:
         """Time passes; the workers look at the windows, the last time `unseen` seconds before the end."""
         self.real += max(0.0, seconds - unseen)
         with self.db.read() as tx:
-            for meter in self.meters:
-                meter.look(tx)
+            for context in self.contexts:
+                context.windows.observe(tx)
         self.real += min(seconds, unseen)
 
     def claim(self, number: int) -> None:
         if self.in_hand[number]:
             return
         with self.db.write() as tx:
-            lapse(tx, terms=self.terms, meter=self.meters[number], now=self.wall)
-            claimed = claim(
-                DeliveryClaim(tx, self.wall, self.terms, self.meters[number]),
-                count=10,
-                rota=self.rotas[number],
-                find_expired=find_expired,
-            )
+            expire_leases(tx, self.contexts[number], now=self.wall)
+            claimed = claim(tx, self.contexts[number], now=self.wall, count=10, find_expired=find_expired)
         with self.db.write() as tx:
-            granted, _ = offer(tx, claimed, terms=self.terms, now=self.wall)
+            granted, _ = offer_and_settle(tx, self.contexts[number], claimed, [], now=self.wall)
         self.in_hand[number] = [one for one in claimed if one.id in granted]
 
     def accept(self, number: int) -> None:
@@ -106,22 +95,20 @@ class Simulated:
         outcomes = [AttemptOutcome(one, kind, offered=True) for one in self.in_hand[number]]
         self.in_hand[number] = []
         with self.db.write() as tx:
-            settle(
-                tx, outcomes, OutcomePolicy(self.terms, self.meters[number], random.Random(1)), now=self.wall
-            )
+            offer_and_settle(tx, self.contexts[number], [], outcomes, now=self.wall)
 
     def restart(self, number: int) -> None:
         """Killed and started again: what it knew and had in hand is gone."""
-        self.meters[number] = self._meter()
-        self.rotas[number] = ClaimCursor()
+        self.contexts[number] = self._context()
         self.in_hand[number] = []
 
     def most_in_an_hour(self) -> int:
         moments = sorted(self.accepted)
         return max((sum(start <= m <= start + HOUR for m in moments) for start in moments), default=0)
 
-    def _meter(self) -> HourlyWindows:
-        return HourlyWindows(lambda: self.real)
+    def _context(self) -> DeliveryContext:
+        windows = HourlyWindows(lambda: self.real)
+        return DeliveryContext(self.policy, windows, jitter=random.Random(1))
 
 
 def _invite(tx: Tx, customer: Customer, members: int = MEMBERS) -> None:
@@ -245,7 +232,7 @@ def test_four_real_workers_keep_to_a_small_window(db: Database, database_url: st
             db,
             mailer,
             WorkerOptions(
-                Pace(2, poll_seconds=0.02), terms_of(config), meter=HourlyWindows(window_seconds=REAL_WINDOW)
+                connections=2, poll_seconds=0.02, windows=HourlyWindows(window_seconds=REAL_WINDOW)
             ),
         )
         for _ in range(4)

@@ -5,7 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_alone, write_together
-from frontdesk.invitations.delivery.changes import InvitationVersion, StateChange, apply
+from frontdesk.invitations.delivery.changes import apply_changes
+from frontdesk.invitations.delivery.model import InvitationVersion, StateChange
 from frontdesk.invitations.message import find_unsubscribe_target
 from frontdesk.invitations.model import (
     DeliveryReport,
@@ -81,7 +82,7 @@ def answered(db: Database, mail: Mailed) -> None:
 
     def work(tx: Tx) -> None:
         change = StateChange(InvitationState.OFFERED, InvitationState.SENT, InvitationStep.ACCEPTED, code=250)
-        apply(tx, [(change, [InvitationVersion(mail.id, 0)])], now=NOW)
+        apply_changes(tx, [(change, [InvitationVersion(mail.id, 0)])], now=NOW)
         apply_early_reports(tx, {mail.message_id}, now=NOW)
 
     write_alone(db, work)

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -12,8 +13,8 @@ from frontdesk.config import Config, Uniqueness
 from frontdesk.db import Database, Tx
 from frontdesk.eligibility import enrol, parse_member
 from frontdesk.eligibility.model import Enrolled, Submission
-from frontdesk.invitations.delivery import HourlyWindows
-from frontdesk.worker.delivery import DeliveryWorker, Pace, WorkerOptions, terms_of
+from frontdesk.invitations.delivery.hourly_window import HourlyWindows
+from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
 from frontdesk.worker.log import WorkerLog
 from tests.conftest import SetClock
 from tests.factories import Customer, member_body
@@ -36,20 +37,20 @@ class Post:
         connections: int = 4,
         fault: FaultInjector | None = None,
         stop_seconds: float = 10.0,
-        **terms: Any,
+        **policy: Any,
     ) -> DeliveryWorker:
         self.mailer.fault = fault or self.mailer.fault
-        base = terms_of(self.config)
-        changed = {name: getattr(base, name) for name in base.__slots__} | terms
-        setup = WorkerOptions(
-            pace=Pace(connections, poll_seconds=0.02, stop_seconds=stop_seconds),
-            terms=type(base)(**changed),
-            time_of=self._time,
-            meter=HourlyWindows(self.clock_seconds),
+        options = WorkerOptions(
+            connections=connections,
+            poll_seconds=0.02,
+            stop_seconds=stop_seconds,
+            policy=replace(policy_of(self.config), **policy),
+            read_time=self._time,
+            windows=HourlyWindows(self.clock_seconds),
             log=WorkerLog(self.log),
             seed=1,
         )
-        worker = DeliveryWorker(self.config, self.db, self.mailer, setup)
+        worker = DeliveryWorker(self.config, self.db, self.mailer, options)
         self._workers.append(worker)
         return worker
 

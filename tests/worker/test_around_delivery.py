@@ -10,7 +10,7 @@ from frontdesk.invitations.suppression import suppress
 from frontdesk.invitations.template import set_template
 from frontdesk.mail.model import AnswerLost, MailMessage
 from frontdesk.mailbox import list_messages, make_catcher
-from frontdesk.worker.delivery import DeliveryWorker, Pace, WorkerOptions
+from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
 from tests.conftest import Api
 from tests.invitations.mails import suppressed
 from tests.worker.conftest import Post
@@ -122,8 +122,8 @@ def test_letters_of_all_scripts_arrive(post: Post) -> None:
 def test_the_sandboxs_addresses_act(post: Post) -> None:
     for name in ("robin", "bounce", "complaint", "greylist"):
         post.enrol(email=f"{name}@example.com")
-    setup = WorkerOptions(pace=Pace(2, poll_seconds=0.02), time_of=lambda _tx: post.clock(), seed=1)
-    worker = DeliveryWorker(post.config, post.db, make_catcher(post.db, post.clock), setup)
+    options = WorkerOptions(connections=2, poll_seconds=0.02, read_time=lambda _tx: post.clock(), seed=1)
+    worker = DeliveryWorker(post.config, post.db, make_catcher(post.db, post.clock), options)
     worker.turn()
     assert post.states() == ["sent", "failed", "sent", "pending"]
     post.clock.advance(80)

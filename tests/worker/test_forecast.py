@@ -7,7 +7,9 @@ import pytest
 from frontdesk.db import Database
 from frontdesk.invitations import delivery
 from frontdesk.invitations.delivery.forecast import WindowForecast, seconds_until_last
-from frontdesk.invitations.delivery.hourly_window import HOUR_SECONDS, SLICES, BatchLimits, HourlyWindows
+from frontdesk.invitations.delivery.hourly_window import HOUR_SECONDS, SLICES, HourlyWindows
+from frontdesk.invitations.delivery.model import HoldReason
+from frontdesk.invitations.model import DeliverabilitySettings
 from frontdesk.mail.model import MailMessage, RelayRefused
 from tests.worker.conftest import Post
 
@@ -18,36 +20,43 @@ WINDOW = (
 DAY = 86_400
 
 
+def limits(batch_size: int, batch_interval_seconds: int, hourly_limit: int) -> DeliverabilitySettings:
+    return DeliverabilitySettings(1, True, batch_size, batch_interval_seconds, hourly_limit)
+
+
 @pytest.mark.parametrize(
-    ("waiting", "limits", "standing", "seconds"),
+    ("waiting", "settings", "window", "seconds"),
     [
-        ([], BatchLimits(10, 60, 100), WindowForecast(), None),
-        ([(0, 10)], BatchLimits(10, 60, 100), WindowForecast(), 0.0),
-        ([(0, 11)], BatchLimits(10, 60, 100), WindowForecast(), 60.0),
-        ([(0, 100)], BatchLimits(10, 60, 100), WindowForecast(), 540.0),
-        ([(0, 101)], BatchLimits(10, 60, 100), WindowForecast(), WINDOW),
-        ([(0, 30)], BatchLimits(100, 60, 20), WindowForecast(), WINDOW),
-        ([(0, 5)], BatchLimits(100, 60, 20), WindowForecast(frees=((100.0, 20),)), 100.0),
+        ([], limits(10, 60, 100), WindowForecast(), None),
+        ([(0, 10)], limits(10, 60, 100), WindowForecast(), 0.0),
+        ([(0, 11)], limits(10, 60, 100), WindowForecast(), 60.0),
+        ([(0, 100)], limits(10, 60, 100), WindowForecast(), 540.0),
+        ([(0, 101)], limits(10, 60, 100), WindowForecast(), WINDOW),
+        ([(0, 30)], limits(100, 60, 20), WindowForecast(), WINDOW),
+        ([(0, 5)], limits(100, 60, 20), WindowForecast(frees=((100.0, 20),)), 100.0),
         # The rest of a batch goes when the window lets it, not only with the next batch.
-        ([(0, 5)], BatchLimits(100, 60, 20), WindowForecast(frees=((100.0, 18), (130.0, 2))), 100.0),
-        ([(0, 15)], BatchLimits(100, DAY, 10), WindowForecast(), WINDOW),
+        ([(0, 5)], limits(100, 60, 20), WindowForecast(frees=((100.0, 18), (130.0, 2))), 100.0),
+        ([(0, 15)], limits(100, DAY, 10), WindowForecast(), WINDOW),
         # The batch that is open is used up first, and the next one begins in its time.
-        ([(0, 5)], BatchLimits(10, 60, 100), WindowForecast(batch_age_seconds=20.0, batch_left=5), 0.0),
-        ([(0, 6)], BatchLimits(10, 60, 100), WindowForecast(batch_age_seconds=20.0, batch_left=5), 40.0),
-        ([(0, 6)], BatchLimits(10, 60, 100), WindowForecast(batch_age_seconds=90.0, batch_left=0), 0.0),
+        ([(0, 5)], limits(10, 60, 100), WindowForecast(batch_age_seconds=20.0, batch_left=5), 0.0),
+        ([(0, 6)], limits(10, 60, 100), WindowForecast(batch_age_seconds=20.0, batch_left=5), 40.0),
+        ([(0, 6)], limits(10, 60, 100), WindowForecast(batch_age_seconds=90.0, batch_left=0), 0.0),
         # What is tried again later goes later, and a batch begins with the first that leaves.
-        ([(0, 1), (1000.0, 1)], BatchLimits(10, 60, 100), WindowForecast(), 1000.0),
-        ([(1000.0, 11)], BatchLimits(10, 60, 100), WindowForecast(), 1060.0),
+        ([(0, 1), (1000.0, 1)], limits(10, 60, 100), WindowForecast(), 1000.0),
+        ([(1000.0, 11)], limits(10, 60, 100), WindowForecast(), 1060.0),
     ],
 )
 def test_the_last_one_goes_when_everything_lets_it(
-    waiting: list[tuple[float, int]], limits: BatchLimits, standing: WindowForecast, seconds: float | None
+    waiting: list[tuple[float, int]],
+    settings: DeliverabilitySettings,
+    window: WindowForecast,
+    seconds: float | None,
 ) -> None:
-    assert seconds_until_last(waiting, limits, standing) == seconds
+    assert seconds_until_last(waiting, settings, window) == seconds
 
 
 def test_a_million_is_forecast_at_once() -> None:
-    found = seconds_until_last([(0, 1_000_000)], BatchLimits(500, 60, 20_000))
+    found = seconds_until_last([(0, 1_000_000)], limits(500, 60, 20_000))
     assert found is not None
     assert 48 * WINDOW < found < 51 * WINDOW
 
@@ -101,11 +110,11 @@ def test_while_delivery_is_held_or_off_nothing_is_foretold(post: Post, db: Datab
     post.batches()
     post.enrol(3, immediate=False)
     with db.write() as tx:
-        delivery.hold(tx, delivery.HoldReason.BY_OPERATOR, now=post.clock())
+        delivery.hold(tx, HoldReason.BY_OPERATOR, now=post.clock())
         held = delivery.forecast(tx, post.customer.account_id, now=post.clock())
         delivery.release(tx)
     post.batches(enabled=False)
     with db.read() as tx:
         off = delivery.forecast(tx, post.customer.account_id, now=post.clock())
-    assert (held.held, held.backlog, held.last_at) == (delivery.HoldReason.BY_OPERATOR, 3, None)
+    assert (held.held, held.backlog, held.last_at) == (HoldReason.BY_OPERATOR, 3, None)
     assert (off.held, off.enabled, off.last_at) == (None, False, None)

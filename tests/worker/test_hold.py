@@ -14,9 +14,10 @@ from frontdesk.clock import system_clock
 from frontdesk.config import read_config
 from frontdesk.db import Database, Tx, open_database
 from frontdesk.db.migrate import downgrade, upgrade
-from frontdesk.db.sets import Row
 from frontdesk.invitations import delivery
-from frontdesk.invitations.delivery import HoldReason, operations, store
+from frontdesk.invitations.delivery import operations, store
+from frontdesk.invitations.delivery.hold import find_hold
+from frontdesk.invitations.delivery.model import HoldReason, LeasedRow
 from frontdesk.invitations.tables import invitations
 from tests.conftest import SetClock
 from tests.factories import make_customer
@@ -26,7 +27,7 @@ from tests.worker.conftest import Post
 
 def held(db: Database) -> HoldReason | None:
     with db.write() as tx:
-        found = delivery.find_hold(tx, now=system_clock())
+        found = find_hold(tx, now=system_clock())
     return found.reason if found else None
 
 
@@ -97,7 +98,7 @@ def test_a_long_line_is_kept_back_page_by_page_each_row_read_once(
 ) -> None:
     """Were each page looked for from the beginning, half a million would be read for hours."""
     post.enrol(7)
-    monkeypatch.setattr(operations, "KEPT_TOGETHER", 2)
+    monkeypatch.setattr(operations, "PAGE_ROWS", 2)
     first, *_, last = [row["id"] for row in post.rows()]
     found: list[Any] = []
 
@@ -117,10 +118,10 @@ def test_only_what_was_really_kept_back_is_counted(post: Post, monkeypatch: pyte
     post.enrol(3)
     find = store.find_pending
 
-    def overtaken(tx: Tx, *, after: int, count: int) -> list[Row]:
+    def overtaken(tx: Tx, *, after: int, count: int) -> list[LeasedRow]:
         rows = find(tx, after=after, count=count)
         if rows:
-            mine = invitations.c.id == rows[0]["id"]
+            mine = invitations.c.id == rows[0].id
             tx.execute(update(invitations).where(mine).values(state="cancelled"))
         return rows
 
@@ -157,7 +158,7 @@ def test_a_backup_that_is_copied_over_the_database_file_mails_nobody_twice(
 ) -> None:
     on_file.enrol()
     with on_file.db.write() as tx:
-        assert delivery.find_hold(tx, now=on_file.clock()) is None
+        assert find_hold(tx, now=on_file.clock()) is None
     checkpointed(on_file.db)
     shutil.copyfile(path, tmp_path / "backup")
     on_file.worker().turn()

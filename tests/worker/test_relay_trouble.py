@@ -55,7 +55,7 @@ def test_a_message_that_is_refused_again_and_again_fails_in_the_end(post: Post) 
     def refuse(_step: str, _letter: MailMessage) -> None:
         raise RelayRefused("recipient", permanent=False, code=450)
 
-    worker = post.worker(fault=refuse, most_attempts=3)
+    worker = post.worker(fault=refuse, max_attempts=3)
     for _ in range(5):
         worker.turn()
         post.clock.advance(4000)

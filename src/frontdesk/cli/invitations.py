@@ -13,6 +13,7 @@ from frontdesk.cli.options import AccountId, Json, OnlyAccount, checked_id
 from frontdesk.cli.output import print_json, print_table, show_list, show_one
 from frontdesk.clock import system_clock, wire_time
 from frontdesk.invitations import delivery, list_invitations
+from frontdesk.invitations.delivery.model import HoldReason
 from frontdesk.invitations.model import InvitationState, InvitationStep
 
 LARGEST_LIMIT = 10_000
@@ -143,7 +144,7 @@ def hold(as_json: Json = False) -> None:
     """
 
     def work(context: CommandContext) -> None:
-        delivery.hold(context.tx, delivery.HoldReason.BY_OPERATOR, now=context.now)
+        delivery.hold(context.tx, HoldReason.BY_OPERATOR, now=context.now)
         context.record("invitations.held")
 
     change(work)

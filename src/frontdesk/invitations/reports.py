@@ -12,7 +12,8 @@ from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.invitations import store
 from frontdesk.invitations.delivery import change_store
-from frontdesk.invitations.delivery.changes import InvitationVersion, StateChange, apply
+from frontdesk.invitations.delivery.changes import apply_changes
+from frontdesk.invitations.delivery.model import InvitationVersion, StateChange
 from frontdesk.invitations.model import (
     DeliveryReport,
     Invitation,
@@ -90,7 +91,7 @@ def _settle(tx: Tx, invitation: Invitation, report: DeliveryReport, now: datetim
         return state
     settled = InvitationState.FAILED if bounced else InvitationState.SENT
     change = StateChange(state, settled, InvitationStep.BY_REPORT, closes=True)
-    apply(tx, [(change, [InvitationVersion(invitation.id, invitation.epoch)])], now=now)
+    apply_changes(tx, [(change, [InvitationVersion(invitation.id, invitation.epoch)])], now=now)
     return settled
 
 

@@ -9,6 +9,7 @@ from frontdesk.clock import Clock
 from frontdesk.db import Database
 from frontdesk.errors import Unavailable
 from frontdesk.invitations import delivery
+from frontdesk.invitations.delivery.model import DeliveryStatistics
 from frontdesk.invitations.model import InvitationState
 
 FRESH_SECONDS = 5.0
@@ -30,7 +31,7 @@ class DeliveryMetrics:
     def collect(self) -> Iterator[Metric]:
         if time.monotonic() - self._told_at > FRESH_SECONDS:
             try:
-                found = self._db.ask(lambda tx: delivery.figures(tx, now=self._clock()))
+                found = self._db.ask(lambda tx: delivery.read_statistics(tx, now=self._clock()))
             except Unavailable:
                 return
             self._metrics = _metrics(found)
@@ -38,7 +39,7 @@ class DeliveryMetrics:
         yield from self._metrics
 
 
-def _metrics(found: delivery.DeliveryStatistics) -> list[Metric]:
+def _metrics(found: DeliveryStatistics) -> list[Metric]:
     by_state = GaugeMetricFamily("frontdesk_invitations", "Invitations, by state.", labels=["state"])
     for state in InvitationState:
         by_state.add_metric([state.value], found.by_state.get(state.value, 0))

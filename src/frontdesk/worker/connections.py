@@ -1,80 +1,81 @@
-"""The connections of one worker: threads that each hold one conversation and report every step; they know no database."""
+"""The connections of one worker to the relay: threads that each hold a session, and the breaker for a relay out of order."""
 
+import random
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from queue import Empty, PriorityQueue, SimpleQueue
 
-from frontdesk.invitations.delivery import AttemptResult, ClaimedInvitation
+from frontdesk.invitations.delivery.model import AttemptResult, ClaimedInvitation
 from frontdesk.mail.model import AnswerLost, Mailer, MailMessage, MailSession, RelayRefused
 
-IDLE_SECONDS = 10.0  # a connection that nobody needs for so long is closed
-_LAST = 9  # the rank that is behind every job's
+IDLE_SECONDS = 10.0  # an idle connection is closed after this time
+_LAST = 9  # the rank behind every job's
+
+FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 1.0, 60.0
+MAX_BROKEN = 5  # broken connections in a row, with no reply about any message between them
 
 
 @dataclass(slots=True)
 class SendJob:
-    """One letter to send. Smaller `rank` goes first. `until`: after that (monotonic) another worker may have it.
+    """One message to send. A smaller `rank` goes first. `until`: from then on (monotonic) another worker may claim it.
 
-    The gate gives leave for DATA, up to a moment, or refuses it: `may_leave` once it was given, `let_go` when the job was
-    given back without its connection, which is still waiting for the relay, and what that reports is void.
+    `go_ahead` brings a connection the permission for DATA, valid until a moment, or None: refused. `granted`: it was given.
+    `abandoned`: the invitation was given back while the connection still waits for the relay; its report is void.
     """
 
     rank: tuple[int, int]
-    claimed: ClaimedInvitation
-    write: Callable[
-        [], MailMessage | None
-    ]  # the letter; None when it can't be written. Runs beside the commits
+    invitation: ClaimedInvitation
+    compose: Callable[[], MailMessage | None]  # None when it can't be written. Runs beside the commits
     until: float
-    gate: SimpleQueue[float | None] = field(default_factory=SimpleQueue)
-    may_leave: bool = False
-    let_go: bool = False
+    go_ahead: SimpleQueue[float | None] = field(default_factory=SimpleQueue)
+    granted: bool = False
+    abandoned: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SendReport:
-    """What a connection says of its job: ready for DATA (`kind` None), or done with it.
+    """The report of a connection: ready for DATA (`result` None), or done with the job.
 
-    `relay_down` says that the failure was not this letter's, `stage` and `cause` where and how the relay failed; `offered`
-    that DATA had been allowed.
+    `offered`: DATA had been allowed. `relay_down`: the failure was not about this message; `stage` and `cause` say where and
+    how the relay failed.
     """
 
     job: SendJob
-    kind: AttemptResult | None = None
+    result: AttemptResult | None = None
     code: int | None = None
     offered: bool = False
     relay_down: bool = False
     stage: str | None = None
     cause: str | None = None
-    silent: bool = False  # refused without a reply: the connection broke
-    error: str | None = None  # a fault of ours, by its kind
+    no_reply: bool = False  # refused without a reply: the connection broke
+    error: str | None = None  # the kind of an unexpected error of ours
 
 
 class ConnectionPool:
-    """Up to `size` connections, opened as they are needed. Jobs go in by `take`, reports come out of `reports`."""
+    """Up to `size` connections, opened as they are needed. Jobs go in by `submit`, reports come out of `reports`."""
 
-    def __init__(self, mailer: Mailer, size: int, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, mailer: Mailer, size: int) -> None:
         self.reports: SimpleQueue[SendReport | None] = SimpleQueue()
         self._mailer = mailer
         self._size = size
-        self._monotonic = monotonic
         self._jobs: PriorityQueue[tuple[tuple[int, int], SendJob | None]] = PriorityQueue()
         self._threads: list[threading.Thread] = []
         self._idle = 0
         self._lock = threading.Lock()
 
-    def take(self, job: SendJob) -> None:
+    def submit(self, job: SendJob) -> None:
         self._jobs.put((job.rank, job))
         with self._lock:
             if self._jobs.qsize() > self._idle and len(self._threads) < self._size:
                 name = f"connection-{len(self._threads) + 1}"
-                thread = threading.Thread(target=self._work, name=name, daemon=True)
+                thread = threading.Thread(target=self._run, name=name, daemon=True)
                 self._threads.append(thread)
                 thread.start()
 
-    def give_back(self) -> list[SendJob]:
-        """The jobs that no connection has begun with."""
+    def withdraw(self) -> list[SendJob]:
+        """Take back the jobs that no connection has begun."""
         jobs: list[SendJob] = []
         while True:
             try:
@@ -85,74 +86,109 @@ class ConnectionPool:
                 jobs.append(job)
 
     def close(self, seconds: float) -> None:
-        """Let every connection say goodbye; those that don't in that time are left to the end of the process."""
+        """Let every session end with QUIT. Those that don't in that time end with the process."""
         for number in range(len(self._threads)):
             self._jobs.put(((_LAST, number), None))
         until = time.monotonic() + seconds
         for thread in self._threads:
             thread.join(max(0.0, until - time.monotonic()))
 
-    def _work(self) -> None:
-        conversation = self._mailer.open()
+    def _run(self) -> None:
+        session = self._mailer.open()
         while True:
             with self._lock:
                 self._idle += 1
             try:
                 _, job = self._jobs.get(timeout=IDLE_SECONDS)
             except Empty:
-                conversation.close()
+                session.close()
                 continue
             finally:
                 with self._lock:
                     self._idle -= 1
             if job is None:
                 break
-            self._do(conversation, job)
-        conversation.close()
+            self.reports.put(self._send(session, job))
+        session.close()
 
-    def _do(self, conversation: MailSession, job: SendJob) -> None:
-        if self._monotonic() > job.until:
-            self.reports.put(SendReport(job, AttemptResult.NOT_TRIED))
-            return
+    def _send(self, session: MailSession, job: SendJob) -> SendReport:
+        if time.monotonic() > job.until:
+            return SendReport(job, AttemptResult.NOT_TRIED)
         try:
-            letter = job.write()
-            if letter is None:
-                self.reports.put(SendReport(job, AttemptResult.NOT_WRITABLE))
-                return
-            conversation.offer(letter)
+            message = job.compose()
+            if message is None:
+                return SendReport(job, AttemptResult.NOT_WRITABLE)
+            session.offer(message)
         except RelayRefused as refused:
-            self.reports.put(_refusal(job, refused, offered=False))
-            return
-        except Exception as error:  # noqa: BLE001 - must not take the connection along; nothing was sent
-            conversation.close()
-            self.reports.put(
-                SendReport(job, AttemptResult.REFUSED_FOR_NOW, silent=True, error=type(error).__name__)
-            )
-            return
+            return _report_refusal(job, refused, offered=False)
+        except Exception as error:  # noqa: BLE001 - must not end the connection's thread; nothing was sent
+            session.close()
+            return SendReport(job, AttemptResult.REFUSED_FOR_NOW, no_reply=True, error=type(error).__name__)
         self.reports.put(SendReport(job))
-        # The answer comes after the commit of `offered`. A process that was stopped past its lease sends nothing.
-        until = job.gate.get()
-        if until is None or self._monotonic() > until:
-            conversation.abandon()
-            self.reports.put(SendReport(job, AttemptResult.NOT_TRIED, offered=True))
-            return
-        self.reports.put(self._finish(conversation, job))
-
-    def _finish(self, conversation: MailSession, job: SendJob) -> SendReport:
-        try:
-            return SendReport(job, AttemptResult.ACCEPTED, conversation.finish(), offered=True)
-        except RelayRefused as refused:
-            return _refusal(job, refused, offered=True)
-        except AnswerLost:
-            return SendReport(job, AttemptResult.LOST, offered=True)
-        except Exception as error:  # noqa: BLE001 - whatever it was, the letter may have been taken
-            return SendReport(job, AttemptResult.LOST, offered=True, error=type(error).__name__)
+        # The go-ahead comes after the commit of `offered`. A process that was stopped past its lease sends nothing.
+        until = job.go_ahead.get()
+        if until is None or time.monotonic() > until:
+            session.abandon()
+            return SendReport(job, AttemptResult.NOT_TRIED, offered=True)
+        return _finish(session, job)
 
 
-def _refusal(job: SendJob, refused: RelayRefused, *, offered: bool) -> SendReport:
-    if not refused.is_about_message:
-        kind = AttemptResult.PUT_ASIDE if refused.recipient_was_sent else AttemptResult.NOT_TRIED
-        down = SendReport(job, kind, refused.code, offered, relay_down=True)
-        return replace(down, stage=refused.stage, cause=refused.cause)
-    kind = AttemptResult.REFUSED if refused.permanent else AttemptResult.REFUSED_FOR_NOW
-    return SendReport(job, kind, refused.code, offered, silent=refused.code is None and not refused.permanent)
+def _finish(session: MailSession, job: SendJob) -> SendReport:
+    try:
+        return SendReport(job, AttemptResult.ACCEPTED, session.finish(), offered=True)
+    except RelayRefused as refused:
+        return _report_refusal(job, refused, offered=True)
+    except AnswerLost:
+        return SendReport(job, AttemptResult.LOST, offered=True)
+    except Exception as error:  # noqa: BLE001 - whatever happened, the relay may have taken the message
+        return SendReport(job, AttemptResult.LOST, offered=True, error=type(error).__name__)
+
+
+def _report_refusal(job: SendJob, refused: RelayRefused, *, offered: bool) -> SendReport:
+    if refused.is_about_message:
+        result = AttemptResult.REFUSED if refused.permanent else AttemptResult.REFUSED_FOR_NOW
+        no_reply = refused.code is None and not refused.permanent
+        return SendReport(job, result, refused.code, offered, no_reply=no_reply)
+    return SendReport(
+        job,
+        AttemptResult.PUT_ASIDE if refused.recipient_was_sent else AttemptResult.NOT_TRIED,
+        refused.code,
+        offered,
+        relay_down=True,
+        stage=refused.stage,
+        cause=refused.cause,
+    )
+
+
+class CircuitBreaker:
+    """Stops sending while the relay as a whole is out of order.
+
+    The pause is a second after the first failure and doubles to a minute. After it one message is tried before the others.
+    """
+
+    def __init__(self, jitter: random.Random) -> None:
+        self._jitter = jitter
+        self._failures = 0
+        self._broken = 0
+        self._until = float("-inf")
+
+    @property
+    def seconds_left(self) -> float:
+        return max(0.0, self._until - time.monotonic())
+
+    def limit(self, count: int) -> int:
+        """How many of `count` messages may be claimed now."""
+        if self._failures == 0:
+            return count
+        return min(count, 1) if self.seconds_left == 0 else 0
+
+    def record(self, report: SendReport) -> None:
+        if report.relay_down or report.no_reply:
+            self._broken += 1
+            if (report.relay_down or self._broken >= MAX_BROKEN) and self.seconds_left == 0:
+                self._failures += 1
+                pause = min(MAX_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** min(self._failures - 1, 10))
+                self._until = time.monotonic() + pause * self._jitter.uniform(0.75, 1.0)
+        elif report.result in (AttemptResult.ACCEPTED, AttemptResult.REFUSED, AttemptResult.REFUSED_FOR_NOW):
+            self._failures = self._broken = 0
+            self._until = float("-inf")

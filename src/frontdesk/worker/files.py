@@ -46,5 +46,5 @@ class FileLoader:
         except Unavailable:
             return False
         except Exception as error:  # noqa: BLE001 - a file that fails by a fault of ours must not stop the others
-            self._log.say("file_failed", error=type(error).__name__)
+            self._log.write("file_failed", error=type(error).__name__)
             return False

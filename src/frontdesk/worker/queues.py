@@ -54,7 +54,7 @@ class QueueForgetter:
             except Unavailable:
                 wait = FIRST_SECONDS
             except Exception as error:  # noqa: BLE001 - a fault of ours here must not end the worker's other parts
-                self._log.say("queue_prune_failed", error=type(error).__name__)
+                self._log.write("queue_prune_failed", error=type(error).__name__)
             else:
                 if total:
-                    self._log.say("queue_pruned", events=total.events, estimates=total.estimates)
+                    self._log.write("queue_pruned", events=total.events, estimates=total.estimates)

@@ -1,56 +1,129 @@
-"""The SQL that takes invitations in hand and changes their state, each together with its step on the timeline.
+"""The SQL of the delivery protocol: what can be claimed, what lapsed, and each change of state with its step on the timeline.
 
-One statement on PostgreSQL. On SQLite, where a writer is alone, two that see the same.
+A change is one statement on PostgreSQL, and two on SQLite, which has a single writer. The conditions of the partial indexes
+stand here word for word as in `invitations.tables`: SQLite compares the text.
 """
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import text
 
+from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.db.bulk import as_json
 from frontdesk.db.sets import Row, insert_set
-from frontdesk.invitations.delivery.store import CLAIMED
+from frontdesk.invitations.delivery.model import ClaimedRow, Lane, LeasedRow
 from frontdesk.invitations.delivery.tables import invitation_events
+from frontdesk.invitations.model import Delivery, InvitationState
 
+# The accounts and plans with pending invitations, by hopping from one to the next in the index: the cost grows with their
+# number and not with that of the invitations.
+_HOP = "FROM invitations WHERE state = 'pending' AND delivery = a.delivery"
+_LANES = text(
+    f"""
+    WITH RECURSIVE a(delivery, account_id) AS (
+        SELECT delivery, (SELECT min(account_id) {_HOP})
+        FROM (SELECT 'immediate' AS delivery UNION ALL SELECT 'batched') AS a
+        UNION ALL
+        SELECT delivery, (SELECT min(account_id) {_HOP} AND account_id > a.account_id)
+        FROM a WHERE account_id IS NOT NULL
+    ), l(delivery, account_id, plan_id) AS (
+        SELECT delivery, account_id, (SELECT min(plan_id) {_HOP} AND account_id = a.account_id)
+        FROM a WHERE account_id IS NOT NULL
+        UNION ALL
+        SELECT delivery, account_id,
+            (SELECT min(plan_id) {_HOP} AND account_id = a.account_id AND plan_id > a.plan_id)
+        FROM l AS a WHERE plan_id IS NOT NULL
+    )
+    SELECT delivery, account_id, plan_id,
+        (SELECT min(due_at) {_HOP} AND account_id = a.account_id AND plan_id = a.plan_id) AS first_due_at,
+        (SELECT accepting_patients FROM plans WHERE id = a.plan_id) AS accepting,
+        (SELECT enabled FROM deliverability d WHERE d.account_id = a.account_id) AS enabled
+    FROM l AS a WHERE plan_id IS NOT NULL
+    """  # noqa: S608 - constants only
+)
+
+
+def find_lanes(tx: Tx) -> list[Lane]:
+    """One per delivery, account and plan with pending invitations."""
+    return [
+        Lane(Delivery(delivery), account_id, plan_id, as_time(first_due_at), bool(accepting), bool(enabled))
+        for delivery, account_id, plan_id, first_due_at, accepting, enabled in tx.execute(_LANES)
+    ]
+
+
+def as_time(value: datetime | str) -> datetime:
+    """The time in a column that raw SQL read: SQLite gives it as text."""
+    return datetime.fromisoformat(value) if isinstance(value, str) else value
+
+
+_CLAIMED_COLUMNS = ", ".join(ClaimedRow._fields)
 _INTO_TIMELINE = "INSERT INTO invitation_events (invitation_id, at, from_state, to_state, reason, code)"
 
-# Taking in hand: the condition stands here word for word as in the index (`invitations.tables`).
-
-_DUE = (
+_PENDING_DUE = (
     "SELECT id FROM invitations WHERE state = 'pending' AND delivery = :delivery AND account_id = :account_id "
     "AND plan_id = :plan_id AND due_at <= :now ORDER BY due_at, id LIMIT :count"
 )
-_TAKE = f"""
+_CLAIM = f"""
     UPDATE invitations SET state = 'claimed', epoch = epoch + 1, due_at = :lease_until, updated_at = :now,
         reason = 'claimed', message_id = coalesce(message_id, {{fresh}} || :domain)
-    WHERE id {{among}} RETURNING {CLAIMED}, updated_at
+    WHERE id {{among}} RETURNING {_CLAIMED_COLUMNS}, updated_at
 """  # noqa: S608 - constants only
-_IS_TAKEN = f"{_INTO_TIMELINE} SELECT id, updated_at, 'pending', 'claimed', 'claimed', CAST(NULL AS integer)"
-
-# Whoever else is claiming takes others.
-_TAKEN_POSTGRESQL = _TAKE.format(
-    among=f"= ANY(ARRAY({_DUE} FOR UPDATE SKIP LOCKED))", fresh="replace(gen_random_uuid()::text, '-', '')"
+_CLAIM_EVENTS = (
+    f"{_INTO_TIMELINE} SELECT id, updated_at, 'pending', 'claimed', 'claimed', CAST(NULL AS integer)"
 )
-_TAKE_POSTGRESQL = text(
-    f"WITH taken AS ({_TAKEN_POSTGRESQL}), noted AS ({_IS_TAKEN} FROM taken) SELECT {CLAIMED} FROM taken"  # noqa: S608
+
+# Workers that claim at the same time skip each other's rows.
+_CLAIMED_POSTGRESQL = _CLAIM.format(
+    among=f"= ANY(ARRAY({_PENDING_DUE} FOR UPDATE SKIP LOCKED))",
+    fresh="replace(gen_random_uuid()::text, '-', '')",
 )
-_TAKE_SQLITE = text(_TAKE.format(among=f"IN ({_DUE})", fresh="lower(hex(randomblob(16)))"))
-_NOTE_SQLITE = f"{_IS_TAKEN} FROM invitations WHERE id IN (SELECT value FROM json_each(?))"  # noqa: S608
+_CLAIM_POSTGRESQL = text(
+    f"WITH claimed AS ({_CLAIMED_POSTGRESQL}), noted AS ({_CLAIM_EVENTS} FROM claimed) SELECT {_CLAIMED_COLUMNS} FROM claimed"  # noqa: S608
+)
+_CLAIM_SQLITE = text(_CLAIM.format(among=f"IN ({_PENDING_DUE})", fresh="lower(hex(randomblob(16)))"))
+_CLAIM_EVENTS_SQLITE = f"{_CLAIM_EVENTS} FROM invitations WHERE id IN (SELECT value FROM json_each(?))"  # noqa: S608
 
 
-def take(tx: Tx, **wanted: Any) -> Sequence[Any]:
-    """Claim the `count` invitations of a lane that are due longest, with their timeline; rows of CLAIMED."""
+def claim_pending(tx: Tx, **wanted: Any) -> list[ClaimedRow]:
+    """Claim the `count` invitations of a lane that are due longest, with their timeline.
+
+    The other parameters: account_id, plan_id, delivery, domain, and the times `now` and `lease_until`.
+    """
     if tx.dialect.name != "sqlite":
-        return tx.execute(_TAKE_POSTGRESQL, wanted).all()
-    rows = tx.execute(_TAKE_SQLITE, wanted).all()
-    tx.exec_driver_sql(_NOTE_SQLITE, (as_json([row.id for row in rows]),))
+        return [ClaimedRow._make(row) for row in tx.execute(_CLAIM_POSTGRESQL, wanted)]
+    rows = [ClaimedRow._make(row[:-1]) for row in tx.execute(_CLAIM_SQLITE, wanted)]
+    tx.exec_driver_sql(_CLAIM_EVENTS_SQLITE, (as_json([row.id for row in rows]),))
     return rows
 
 
-# Changing: what a change carries for all of its invitations, with the types on PostgreSQL.
-_CARRIED = {
+_LEASED = "FROM invitations WHERE state IN ('claimed', 'offered', 'ambiguous') AND due_at IS NOT NULL AND due_at <= :now "
+_LAPSED = text(f"SELECT {', '.join(LeasedRow._fields)} {_LEASED}ORDER BY due_at LIMIT :count")
+_LAPSED_LOCKED = text(_LAPSED.text + " FOR UPDATE SKIP LOCKED")
+_HAS_LAPSED = text(f"SELECT 1 {_LEASED}LIMIT 1")
+
+
+def lock_lapsed(tx: Tx, now: datetime, count: int) -> list[LeasedRow]:
+    """Invitations whose lease or hold has run out, the longest ago first; without those that another worker has locked."""
+    query = _LAPSED if tx.dialect.name == "sqlite" else _LAPSED_LOCKED
+    return [leased_row(row) for row in tx.execute(query, {"now": stored_time(now), "count": count})]
+
+
+def leased_row(row: Sequence[Any]) -> LeasedRow:
+    """A row of the columns of LeasedRow, with its state as an InvitationState."""
+    id_, state, *rest = row
+    return LeasedRow(id_, InvitationState(state), *rest)
+
+
+def has_lapsed(tx: Tx, now: datetime) -> bool:
+    """Whether the lease or the hold of any invitation has run out."""
+    return tx.execute(_HAS_LAPSED, {"now": stored_time(now)}).first() is not None
+
+
+# What a change carries for all of its invitations, with the types on PostgreSQL.
+_CHANGE_COLUMNS = {
     "change": "integer",
     "from_state": "text",
     "state": "text",
@@ -64,8 +137,8 @@ _CARRIED = {
     "relay_code": "integer",
     "updated_at": "timestamptz",
 }
-# `i` is the invitation, `r` what becomes of it.
-_STILL = "i.id = r.id AND i.epoch = r.epoch AND i.state = r.from_state"
+# `i` is the invitation, `r` its change.
+_IS_UNCHANGED = "i.id = r.id AND i.epoch = r.epoch AND i.state = r.from_state"
 _BECOMES = """
     UPDATE invitations AS i SET state = r.state, epoch = i.epoch + r.closes, due_at = r.due_at,
         attempts = coalesce(r.attempts, i.attempts), losses = coalesce(r.losses, i.losses),
@@ -76,13 +149,13 @@ _BECOMES = """
 # The ids stand in an array, so that the rows are reached by them, whatever the planner thinks of the states.
 _CHANGED_POSTGRESQL = f"""
     WITH c AS (
-        SELECT * FROM json_to_recordset(%s::json) AS c({", ".join(f"{name} {kind}" for name, kind in _CARRIED.items())})
+        SELECT * FROM json_to_recordset(%s::json) AS c({", ".join(f"{name} {kind}" for name, kind in _CHANGE_COLUMNS.items())})
     ), r AS (
         SELECT * FROM json_to_recordset(%s::json) AS o(id bigint, epoch integer, change integer) JOIN c USING (change)
     ), changed AS (
-        {_BECOMES} FROM r WHERE i.id = ANY(ARRAY(SELECT id FROM r)) AND {_STILL}
+        {_BECOMES} FROM r WHERE i.id = ANY(ARRAY(SELECT id FROM r)) AND {_IS_UNCHANGED}
         RETURNING i.id, i.account_id, i.delivery, i.updated_at, r.from_state, i.state, i.reason, i.relay_code
-    ), noted AS (
+    ), events AS (
         {_INTO_TIMELINE} SELECT id, updated_at, from_state, state, reason, relay_code FROM changed WHERE %s::boolean
     )
     SELECT id, account_id, delivery FROM changed
@@ -90,28 +163,28 @@ _CHANGED_POSTGRESQL = f"""
 
 _ROWS_SQLITE = f"""
     (SELECT o.value->>'id' AS id, o.value->>'epoch' AS epoch,
-        {", ".join(f"c.value->>'{name}' AS {name}" for name in _CARRIED)}
+        {", ".join(f"c.value->>'{name}' AS {name}" for name in _CHANGE_COLUMNS)}
     FROM json_each(?) AS c JOIN json_each(?) AS o ON o.value->>'change' = c.key) AS r
 """  # noqa: S608
-_CHANGED_SQLITE = f"{_BECOMES} FROM {_ROWS_SQLITE} WHERE {_STILL} RETURNING id, account_id, delivery"
-_NOTED_SQLITE = f"""
+_CHANGED_SQLITE = f"{_BECOMES} FROM {_ROWS_SQLITE} WHERE {_IS_UNCHANGED} RETURNING id, account_id, delivery"
+_EVENTS_SQLITE = f"""
     {_INTO_TIMELINE} SELECT r.id, r.updated_at, r.from_state, r.state, r.reason, r.relay_code
-    FROM {_ROWS_SQLITE} CROSS JOIN invitations AS i ON {_STILL}
+    FROM {_ROWS_SQLITE} CROSS JOIN invitations AS i ON {_IS_UNCHANGED}
 """  # noqa: S608
 
 
-def change(tx: Tx, changes: Sequence[Row], ones: Sequence[Row], *, is_step: bool) -> Sequence[Any]:
-    """Change those that are still in the state and epoch named, with their timeline if it is a step of it.
+def change_states(tx: Tx, changes: Sequence[Row], versions: Sequence[Row], *, is_step: bool) -> Sequence[Any]:
+    """Change the invitations that still have the state and epoch named, with their timeline if `is_step`.
 
-    `ones` (id, epoch, change) name their change by its number. Answers (id, account_id, delivery) of each that was changed.
+    `versions` (id, epoch, change) name their change by its number. Returns (id, account_id, delivery) of each changed one.
     """
-    if not ones:
+    if not versions:
         return []
-    given = (as_json(changes), as_json(ones))
+    given = (as_json(changes), as_json(versions))
     if tx.dialect.name != "sqlite":
         return tx.exec_driver_sql(_CHANGED_POSTGRESQL, (*given, is_step)).all()
-    if is_step:  # noted before the change, which the condition is about
-        tx.exec_driver_sql(_NOTED_SQLITE, given)
+    if is_step:  # before the change, because the condition reads the old state
+        tx.exec_driver_sql(_EVENTS_SQLITE, given)
     return tx.exec_driver_sql(_CHANGED_SQLITE, given).all()
 
 

@@ -1,4 +1,4 @@
-"""Whether delivery is held: by an operator, or because this database is a restored or copied one (docs/decisions).
+"""Whether delivery is held: by an operator, or because this database is a restored or copied one (docs/decisions/0032).
 
 What was sent after a backup was taken is pending again in it. So a database that is not where it delivered last, or is
 older than what it has delivered, delivers nothing until an operator has released it.
@@ -6,88 +6,61 @@ older than what it has delivered, delivers nothing until an operator has release
 
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from pathlib import Path
 
 from frontdesk.db import Tx
 from frontdesk.db.home import identity, mark_path, raise_mark, read_mark, set_mark
-from frontdesk.db.sets import Row
 from frontdesk.invitations.delivery import store
+from frontdesk.invitations.delivery.model import DeliveryHome, Hold, HoldReason
 
 _TABLE = "delivery_home"
 
 
-class HoldReason(StrEnum):
-    """Why delivery is held."""
-
-    BY_OPERATOR = "by_operator"
-    MOVED = "moved"
-    OLDER = "older"
-
-
-HOLD_REASONS = {
-    HoldReason.BY_OPERATOR: "An operator holds it.",
-    HoldReason.MOVED: "This database is not where it delivered last: it was restored, copied or failed over to.",
-    HoldReason.OLDER: "This database is older than what it has delivered: a backup was restored over it.",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Hold:
-    reason: HoldReason
-    since: datetime
-
-
 def find_hold(tx: Tx, *, now: datetime) -> Hold | None:
-    """Why nothing may be delivered now, None if it may. What is found strange is held from then on."""
-    row = store.find_home(tx)
-    if row is not None and row["held_reason"] is not None:
-        return Hold(HoldReason(row["held_reason"]), row["held_at"])
-    reason = _strangeness(tx, row)
+    """Why nothing may be delivered now, None if it may. A suspicion is stored, and holds delivery from then on."""
+    home = store.find_home(tx)
+    reason = _reason(tx, home)
     if reason is None:
-        if row is None or row["home"] is None:
-            release(tx)  # it has not delivered yet, and is at home here from now on
+        if home is None or home.home is None:
+            release(tx)  # the first delivery of this database: its home is here
         return None
+    if home is not None and home.held_reason is not None:
+        return Hold(reason, home.held_at or now)
     hold(tx, reason, now=now)
     return Hold(reason, now)
 
 
-def find_reason(tx: Tx) -> HoldReason | None:
+def find_hold_reason(tx: Tx) -> HoldReason | None:
     """Why nothing may be delivered, None if it may; changes nothing."""
-    row = store.find_home(tx)
-    if row is not None and row["held_reason"] is not None:
-        return HoldReason(row["held_reason"])
-    return _strangeness(tx, row)
+    return _reason(tx, store.find_home(tx))
 
 
-def _strangeness(tx: Tx, row: Row | None) -> HoldReason | None:
+def _reason(tx: Tx, home: DeliveryHome | None) -> HoldReason | None:
+    if home is not None and home.held_reason is not None:
+        return HoldReason(home.held_reason)
     mark = read_mark(tx)
-    if row is None or row["home"] is None:
+    if home is None or home.home is None:
         return HoldReason.OLDER if mark else None
-    if row["home"] != identity(tx, _TABLE) or mark is None:
+    if home.home != identity(tx, _TABLE) or mark is None:
         return HoldReason.MOVED
-    return HoldReason.OLDER if mark > row["offers"] else None
+    return HoldReason.OLDER if mark > home.offers else None
 
 
 def hold(tx: Tx, reason: HoldReason, *, now: datetime) -> None:
-    """Deliver nothing from now on; what is in hand is still finished."""
-    if store.find_home(tx) is None:
-        store.make_home(tx)
+    """Deliver nothing from now on; what workers hold is still finished."""
     store.save_home(tx, held_reason=reason.value, held_at=now)
 
 
 def release(tx: Tx) -> None:
-    """Deliver (again): this database is at home where it is now."""
-    row = store.find_home(tx)
-    if row is None:
-        store.make_home(tx)
+    """Deliver (again): this database's home is where it is now."""
+    home = store.find_home(tx)
     store.save_home(tx, home=identity(tx, _TABLE), held_reason=None, held_at=None)
-    set_mark(tx, row["offers"] if row else 0)
+    set_mark(tx, home.offers if home else 0)
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryMark:
-    """What has to be noted outside the database before the mails that a commit allowed may leave."""
+    """What must be written outside the database before the messages that a commit allowed may leave."""
 
     path: Path
     count: int
@@ -97,6 +70,6 @@ class DeliveryMark:
 
 
 def count_offer(tx: Tx) -> DeliveryMark | None:
-    """Count a commit after which mail leaves (SQLite; PostgreSQL's identity tells enough)."""
+    """Count a commit after which mail leaves. None on PostgreSQL, whose identity changes with every restore."""
     path = mark_path(tx)
     return None if path is None else DeliveryMark(path, store.count_offers(tx))
