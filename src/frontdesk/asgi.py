@@ -1,4 +1,4 @@
-"""The HTTP doors as one ASGI application."""
+"""The HTTP interfaces as one ASGI application: every route, and the service's start and end."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache
@@ -14,33 +14,32 @@ from frontdesk.operator.routes import ENDPOINTS as OPERATOR_ENDPOINTS
 from frontdesk.web.delivery_metrics import DeliveryMetrics
 from frontdesk.web.endpoint import Resource
 from frontdesk.web.queue_metrics import QueueAccuracy
-from frontdesk.web.request import BODY_DEADLINE_SECONDS, Message, Receive
+from frontdesk.web.request import BODY_DEADLINE_SECONDS, Message, Receive, Send
 from frontdesk.web.telemetry import Telemetry
 
-Send = Callable[[Message], Awaitable[None]]
 Asgi = Callable[[Message, Receive, Send], Awaitable[None]]
+Found = tuple[Asgi, dict[str, str]]
 
-REMEMBERED_PATHS, REMEMBERED_LENGTH = 1024, 200
+# Paths that were found are cached, since plans are few. Longer ones are not: they would fill the memory.
+CACHED_PATHS, LONGEST_CACHED = 1024, 200
 
 
 def build_asgi(app: App, telemetry: Telemetry | None = None) -> Asgi:
-    """The service as an ASGI application; when its lifespan ends, what is under way is finished and the App closed."""
+    """The service as an ASGI application. When its lifespan ends it finishes what is under way and closes the App."""
     telemetry = telemetry or Telemetry()
-    app.registry.register(telemetry)
+    for collector in (telemetry, QueueAccuracy(app), DeliveryMetrics(app.db, app.clock)):
+        app.registry.register(collector)
     deadlines = Deadlines(BODY_DEADLINE_SECONDS)
-    app.registry.register(QueueAccuracy(app))
-    app.registry.register(DeliveryMetrics(app.db, app.clock))
+    endpoints = CUSTOMER_ENDPOINTS + PAGES + OPERATOR_ENDPOINTS
     routes = [
-        Route(path, Resource(app, telemetry, deadlines, list(endpoints)))
-        for path, endpoints in groupby(
-            CUSTOMER_ENDPOINTS + PAGES + OPERATOR_ENDPOINTS, lambda endpoint: endpoint.path
-        )
+        Route(path, Resource(app, telemetry, deadlines, list(methods)))
+        for path, methods in groupby(endpoints, lambda endpoint: endpoint.path)
     ]
-    find = _finder(routes, Resource(app, telemetry, deadlines, ()))
+    find = _path_finder(routes, Resource(app, telemetry, deadlines, ()))
 
     async def asgi(scope: Message, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await _live(app, telemetry, receive, send)
+            await _run_lifespan(app, telemetry, receive, send)
         else:
             resource, scope["path_params"] = find(scope["path"])
             await resource(scope, receive, send)
@@ -48,27 +47,24 @@ def build_asgi(app: App, telemetry: Telemetry | None = None) -> Asgi:
     return asgi
 
 
-def _finder(routes: Sequence[Route], nothing: Asgi) -> Callable[[str], tuple[Asgi, dict[str, str]]]:
-    """Which resource a path leads to, and the parameters in it; what was found is remembered, for plans are few."""
+def _path_finder(routes: Sequence[Route], not_found: Asgi) -> Callable[[str], Found]:
+    """A function that gives the resource of a path and the parameters in it."""
 
-    @lru_cache(maxsize=REMEMBERED_PATHS)
-    def find(path: str) -> tuple[Asgi, dict[str, str]]:
+    def find(path: str) -> Found:
         for route in routes:
             match, found = route.matches({"type": "http", "method": "GET", "path": path})
             if match is Match.FULL:
                 return found["endpoint"], found["path_params"]
-        return nothing, {}
+        return not_found, {}
 
-    return lambda path: find(path) if len(path) <= REMEMBERED_LENGTH else find.__wrapped__(path)
+    find_cached = lru_cache(maxsize=CACHED_PATHS)(find)
+    return lambda path: find(path) if len(path) > LONGEST_CACHED else find_cached(path)
 
 
-async def _live(app: App, telemetry: Telemetry, receive: Receive, send: Send) -> None:
-    while True:
-        message = await receive()
-        if message["type"] == "lifespan.startup":
-            await send({"type": "lifespan.startup.complete"})
-        else:
-            await app.close()
-            telemetry.close()
-            await send({"type": "lifespan.shutdown.complete"})
-            return
+async def _run_lifespan(app: App, telemetry: Telemetry, receive: Receive, send: Send) -> None:
+    await receive()
+    await send({"type": "lifespan.startup.complete"})
+    await receive()
+    await app.close()
+    telemetry.close()
+    await send({"type": "lifespan.shutdown.complete"})

@@ -3,7 +3,7 @@
 import pytest
 
 from frontdesk.deadlines import Deadlines
-from frontdesk.web.negotiation import _accepts_json, _is_json, check_accept, check_json_body
+from frontdesk.web.json_body import _accepts_json_cached, _is_json_cached, check_accept, check_json_body
 from frontdesk.web.request import Request
 from frontdesk.web.response import HttpError
 
@@ -37,10 +37,10 @@ def test_an_accept_header_without_json_is_refused_however_long_it_is(accept: str
 
 
 def test_long_headers_are_judged_and_not_remembered() -> None:
-    before = _accepts_json.cache_info().currsize, _is_json.cache_info().currsize
+    before = _accepts_json_cached.cache_info().currsize, _is_json_cached.cache_info().currsize
     for number in range(5):
         check_accept(request(accept="application/json," + "x/y," * 5_000 + str(number)))
         check_json_body(request(content_type="application/json;" + "a=b;" * 5_000 + str(number)))
         with pytest.raises(HttpError):
             check_json_body(request(content_type="x" * LONG + str(number)))
-    assert (_accepts_json.cache_info().currsize, _is_json.cache_info().currsize) == before
+    assert (_accepts_json_cached.cache_info().currsize, _is_json_cached.cache_info().currsize) == before

@@ -60,10 +60,11 @@ async def read_form(request: Request) -> dict[str, str]:
 
 def read_credentials(request: Request, form: dict[str, str]) -> tuple[str, str]:
     """client_id and client_secret, from HTTP Basic or the form. Raises OAuthError when they are missing or sent in both."""
-    if request.times_sent(b"authorization") > 1:
-        raise OAuthError("invalid_request", "There are two Authorization headers.")
-    scheme, _, encoded = (request.header(b"authorization") or "").partition(" ")
-    if scheme.lower() != "basic":
+    try:
+        scheme, encoded = request.authorization()
+    except Malformed as error:
+        raise OAuthError("invalid_request", error.detail) from None
+    if scheme != "basic":
         if "client_id" not in form or "client_secret" not in form:
             raise invalid_client("Send client_id and client_secret, in the body or by HTTP Basic.")
         return form["client_id"], form["client_secret"]
@@ -78,7 +79,7 @@ def read_credentials(request: Request, form: dict[str, str]) -> tuple[str, str]:
 def _basic_pair(encoded: str) -> tuple[str, str]:
     """Both halves are form-urlencoded inside the base64 (RFC 6749, section 2.3.1)."""
     try:
-        text = base64.b64decode(encoded.strip().encode("ascii"), validate=True).decode("utf-8")
+        text = base64.b64decode(encoded.encode("ascii"), validate=True).decode("utf-8")
         client_id, colon, secret = text.partition(":")
         pair = unquote_plus(client_id, errors="strict"), unquote_plus(secret, errors="strict")
         for value in pair:

@@ -1,4 +1,4 @@
-"""The way every request takes: who asks, may they, what was wrong, what is logged; it knows no endpoint."""
+"""Endpoints, and the steps of every request: authentication, authorization, request limits, errors, logging."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -8,21 +8,20 @@ from frontdesk.access.model import RequestAllowance, Scope
 from frontdesk.app import App
 from frontdesk.deadlines import Deadlines
 from frontdesk.errors import Forbidden, FrontdeskError, NotFound, RateLimited
-from frontdesk.web.negotiation import check_accept, check_json_body
+from frontdesk.web.json_body import check_accept, check_json_body
 from frontdesk.web.problems import problem_response
-from frontdesk.web.request import Disconnected, Message, Receive, Request
+from frontdesk.web.request import Disconnected, Message, Receive, Request, Send
 from frontdesk.web.response import Header, HttpError, Response
 from frontdesk.web.telemetry import Telemetry
 
-Send = Callable[[Message], Awaitable[None]]
 Handler = Callable[[App, Request], Awaitable[Response]]
 
-ON_EVERY_ANSWER: tuple[Header, ...] = ((b"x-content-type-options", b"nosniff"),)
+COMMON_HEADERS: tuple[Header, ...] = ((b"x-content-type-options", b"nosniff"),)
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One method of one path. `scope` None means that no token is asked for; `takes_json` that a body is read as JSON."""
+    """One method of one path. `scope` None: no token is asked for. `takes_json`: the request body is JSON."""
 
     method: str
     path: str
@@ -33,7 +32,7 @@ class Endpoint:
 
 
 class Resource:
-    """One path as an ASGI application: finds the method's endpoint, and turns whatever happens into an answer."""
+    """One path as an ASGI application: calls the endpoint of the request's method and answers every error."""
 
     def __init__(
         self, app: App, telemetry: Telemetry, deadlines: Deadlines, endpoints: Sequence[Endpoint]
@@ -50,17 +49,17 @@ class Resource:
         started = perf_counter()
         request = Request(scope, receive, self._deadlines)
         try:
-            answer = await self._answer(request)
+            response = await self._respond(request)
         except Disconnected:
             return
-        except Exception as error:  # noqa: BLE001  # every request is answered
+        except Exception as error:  # noqa: BLE001  # every request gets a response
             if not isinstance(error, FrontdeskError | HttpError):
                 self._telemetry.unexpected(error, request, self._route)
-            answer = problem_response(error, request, self._app.config.base_url)
-        await _send(answer, request, send)
-        self._telemetry.answered(request, self._route, answer.status, perf_counter() - started)
+            response = problem_response(error, request, self._app.config.base_url)
+        await _send(response, request, send)
+        self._telemetry.answered(request, self._route, response.status, perf_counter() - started)
 
-    async def _answer(self, request: Request) -> Response:
+    async def _respond(self, request: Request) -> Response:
         request.check_size_of_headers()
         endpoint = self._endpoints.get(request.method)
         if endpoint is None:
@@ -69,17 +68,17 @@ class Resource:
             allowed = ", ".join(sorted(self._endpoints)).encode()
             raise HttpError("method_not_allowed", "This path has other methods.", (b"allow", allowed))
         if endpoint.scope is not None:
-            await self._admit(request, endpoint.scope)
+            await self._authorize(request, endpoint.scope)
         if endpoint.serves_json:
             check_accept(request)
         if endpoint.takes_json:
             check_json_body(request)
         return await endpoint.handler(self._app, request)
 
-    async def _admit(self, request: Request, scope: Scope) -> None:
-        """Who asks, within the client's limit, and with what scope. Raises Unauthorized, RateLimited, Forbidden.
+    async def _authorize(self, request: Request, scope: Scope) -> None:
+        """Check the token, the client's request limit and the scope. Raises Unauthorized, RateLimited, Forbidden.
 
-        What is refused for its scope counts too: else a client could ask without end for what it may not have.
+        A request without the scope counts against the limit too: a client can't probe without end.
         """
         caller = await self._app.tokens.check(request.bearer_token())
         request.known_caller = caller
@@ -95,30 +94,6 @@ class Resource:
             raise Forbidden(scope)
 
 
-def _content_headers(answer: Response) -> tuple[Header, ...]:
-    """An empty body has no type; 204 and 304 have no body whose length could be told (RFC 9110, section 8.6)."""
-    if answer.pieces is not None:
-        return ((b"content-type", answer.content_type),)
-    if answer.body:
-        return (b"content-type", answer.content_type), (b"content-length", b"%d" % len(answer.body))
-    return () if answer.status in (204, 304) else ((b"content-length", b"0"),)
-
-
-async def _send(answer: Response, request: Request, send: Send) -> None:
-    headers = [
-        *_content_headers(answer),
-        (b"x-request-id", request.request_id.encode("ascii")),
-        *ON_EVERY_ANSWER,
-        *request.extra_headers,
-        *answer.headers,
-    ]
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    if answer.pieces is not None and request.method != "HEAD":
-        async for piece in answer.pieces:
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
-    await send({"type": "http.response.body", "body": b"" if request.method == "HEAD" else answer.body})
-
-
 def _limit_headers(allowance: RequestAllowance | None) -> tuple[Header, ...]:
     if allowance is None:
         return ()
@@ -127,3 +102,28 @@ def _limit_headers(allowance: RequestAllowance | None) -> tuple[Header, ...]:
         (b"ratelimit-remaining", b"%d" % allowance.remaining),
         (b"ratelimit-reset", b"%d" % allowance.reset_seconds),
     )
+
+
+def _content_headers(response: Response) -> tuple[Header, ...]:
+    """An empty body has no type; 204 and 304 have no length either (RFC 9110, section 8.6)."""
+    if response.pieces is not None:
+        return ((b"content-type", response.content_type),)
+    if response.body:
+        length = b"%d" % len(response.body)
+        return (b"content-type", response.content_type), (b"content-length", length)
+    return () if response.status in (204, 304) else ((b"content-length", b"0"),)
+
+
+async def _send(response: Response, request: Request, send: Send) -> None:
+    headers = [
+        *_content_headers(response),
+        (b"x-request-id", request.request_id.encode("ascii")),
+        *COMMON_HEADERS,
+        *request.extra_headers,
+        *response.headers,
+    ]
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    if response.pieces is not None and request.method != "HEAD":
+        async for piece in response.pieces:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b"" if request.method == "HEAD" else response.body})

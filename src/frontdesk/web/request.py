@@ -4,7 +4,7 @@ import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl, quote
 
 from frontdesk.access.model import Caller
@@ -18,10 +18,14 @@ BODY_LIMIT_BYTES = 64 * 1024
 HEADERS_LIMIT_BYTES = 16 * 1024
 BODY_DEADLINE_SECONDS = 10
 
+CLOSE: Header = (b"connection", b"close")  # the rest of the body is not read
+
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Result = TypeVar("Result")
 
-# A request's own id: 32 random bits of the process and a number. It names a request; it protects nothing.
+# A request id is 32 random bits of the process and a number. It is a name, not a secret.
 _PROCESS = secrets.token_hex(4)
 _numbers = count(1)
 
@@ -30,11 +34,11 @@ _PATH_ID = re.compile(r"[0-9]{1,18}")
 
 
 class Disconnected(Exception):
-    """The caller went away before the request was complete."""
+    """The caller closed the connection before the request was complete."""
 
 
 class Request:
-    """`known_caller` is set by the door on routes that need a token."""
+    """`known_caller` is None until the token was checked; `extra_headers` are added to whatever response follows."""
 
     __slots__ = (
         "_deadlines",
@@ -63,7 +67,7 @@ class Request:
 
     @property
     def caller(self) -> Caller:
-        """Who asks, on a route that needs a token."""
+        """The API client of the token, on an endpoint that needs one. Raises Unauthorized elsewhere."""
         if self.known_caller is None:
             raise Unauthorized("The request carries no bearer token.")
         return self.known_caller
@@ -76,16 +80,13 @@ class Request:
                 found = value if found is None else found + b", " + value
         return None if found is None else found.decode("latin-1")
 
-    def times_sent(self, name: bytes) -> int:
-        return sum(key == name for key, _ in self._headers)
-
     def check_size_of_headers(self) -> None:
-        """Raises Refused above 16 KiB; the server before us takes more."""
+        """Raises HttpError `headers_too_large` above 16 KiB: granian's buffer takes more."""
         if sum(len(name) + len(value) for name, value in self._headers) > HEADERS_LIMIT_BYTES:
             raise HttpError("headers_too_large", "The headers may have 16384 bytes at most.")
 
     def address(self, trusted_proxies: Sequence[Network]) -> str:
-        """The address of the caller: the connection's, unless a proxy that the installation trusts tells another."""
+        """The caller's IP address: the connection's, or the one that a trusted proxy forwards."""
         client = self._scope.get("client")
         peer = str(client[0]) if client else "unknown"
         forwarded = (value.decode("latin-1") for key, value in self._headers if key == b"x-forwarded-for")
@@ -97,13 +98,15 @@ class Request:
 
     @property
     def target(self) -> str:
-        """Path and query as sent, in ASCII: what `links.self` is made of."""
+        """Path and query as sent, in ASCII, for `links.self`."""
         query = quote(self.query_string, safe="/?:@!$&'()*+,;=-._~%[]", encoding="latin-1")
         return quote(self.path, safe="/:@!$&'()*+,;=-._~") + ("?" + query if query else "")
 
     def query(self, *names: str, strict: bool = False) -> dict[str, str]:
-        """The named query parameters that were sent; others are ignored, or faults when `strict`. Raises Invalid for
-        those, and when one is repeated."""
+        """The query parameters of these names that were sent.
+
+        Raises Invalid when one is repeated and, if `strict`, for parameters of other names; otherwise these are ignored.
+        """
         if not self._scope["query_string"]:
             return {}
         found: dict[str, str] = {}
@@ -120,22 +123,29 @@ class Request:
         return found
 
     def path_id(self, name: str, *, of: str = "plan") -> int:
-        """The identifier in the path; what can't be one names nothing. Raises NotFound."""
+        """The identifier in the path. Raises NotFound for text that can't be one."""
         text = self.path_parameters[name]
         if not _PATH_ID.fullmatch(text):
             raise NotFound(of)
         return int(text)
 
-    def bearer_token(self) -> str:
-        """Raises Unauthorized without one, Malformed for two Authorization headers."""
+    def authorization(self) -> tuple[str, str]:
+        """Scheme (in lower case) and credentials of the Authorization header, or two empty texts.
+
+        Raises Malformed for two such headers.
+        """
         sent = [value for key, value in self._headers if key == b"authorization"]
         if len(sent) > 1:
             raise Malformed("There are two Authorization headers.")
-        scheme, _, token = sent[0].partition(b" ") if sent else (b"", b"", b"")
-        token = token.strip()
-        if scheme.lower() != b"bearer" or not token:
+        scheme, _, credentials = sent[0].partition(b" ") if sent else (b"", b"", b"")
+        return scheme.lower().decode("latin-1"), credentials.strip().decode("latin-1")
+
+    def bearer_token(self) -> str:
+        """Raises Unauthorized without one, Malformed for two Authorization headers."""
+        scheme, token = self.authorization()
+        if scheme != "bearer" or not token:
             raise Unauthorized("The request carries no bearer token.")
-        return token.decode("latin-1")
+        return token
 
     def prefers_strict(self) -> bool:
         """`Prefer: handling=strict` (RFC 7240)."""
@@ -146,61 +156,51 @@ class Request:
         )
 
     async def body(self, *, limit_bytes: int = BODY_LIMIT_BYTES) -> bytes:
-        """The whole body, counted while it streams in. Raises Refused above the limit or after 10 s, Disconnected."""
-        declared = self.header(b"content-length")
-        if declared is not None and declared.isdigit() and int(declared) > limit_bytes:
-            raise _too_large(limit_bytes)
-        try:
-            return await self._deadlines.within(self._read_body(limit_bytes))
-        except TimeoutError:
-            raise HttpError(
-                "timeout", "The body did not arrive in time.", (b"connection", b"close")
-            ) from None
+        """The whole body. Raises HttpError `too_large` above the limit, `timeout` after 10 s, and Disconnected."""
+        self._check_declared_size(limit_bytes, "body")
+        return await self._in_time(self._read_body(limit_bytes))
 
     async def _read_body(self, limit_bytes: int) -> bytes:
-        chunks: list[bytes] = []
+        pieces: list[bytes] = []
         size = 0
         while True:
-            message = await self._receive()
-            if message["type"] == "http.disconnect":
-                raise Disconnected
-            chunk = message.get("body", b"")
-            size += len(chunk)
-            if size > limit_bytes:
-                raise _too_large(limit_bytes)
-            if not message.get("more_body", False):
-                return b"".join([*chunks, chunk]) if chunks else bytes(chunk)
-            chunks.append(chunk)
-
-    async def body_pieces(self, limit_bytes: int) -> AsyncIterator[bytes]:
-        """The body as it streams in, for what is larger than memory should be. Each piece has 10 s to arrive.
-
-        Raises Refused above the limit or after that time, Disconnected.
-        """
-        too_large = HttpError(
-            "too_large", f"The file may have {limit_bytes} bytes at most.", (b"connection", b"close")
-        )
-        declared = self.header(b"content-length")
-        if declared is not None and declared.isdigit() and int(declared) > limit_bytes:
-            raise too_large
-        size = 0
-        while True:
-            try:
-                message = await self._deadlines.within(self._receive())
-            except TimeoutError:
-                raise HttpError(
-                    "timeout", "The body did not arrive in time.", (b"connection", b"close")
-                ) from None
-            if message["type"] == "http.disconnect":
-                raise Disconnected
-            piece = message.get("body", b"")
+            piece, is_last = await self._next_piece()
             size += len(piece)
             if size > limit_bytes:
-                raise too_large
+                raise _too_large(limit_bytes, "body")
+            if is_last:
+                return b"".join([*pieces, piece]) if pieces else piece
+            pieces.append(piece)
+
+    async def body_pieces(self, limit_bytes: int) -> AsyncIterator[bytes]:
+        """The body of an upload, piece by piece as it arrives. Each piece has 10 s. Raises as `body` does."""
+        self._check_declared_size(limit_bytes, "file")
+        size, is_last = 0, False
+        while not is_last:
+            piece, is_last = await self._in_time(self._next_piece())
+            size += len(piece)
+            if size > limit_bytes:
+                raise _too_large(limit_bytes, "file")
             if piece:
-                yield bytes(piece)
-            if not message.get("more_body", False):
-                return
+                yield piece
+
+    async def _next_piece(self) -> tuple[bytes, bool]:
+        """The next piece of the body, and whether it is the last."""
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            raise Disconnected
+        return bytes(message.get("body", b"")), not message.get("more_body", False)
+
+    async def _in_time(self, reading: Awaitable[Result]) -> Result:
+        try:
+            return await self._deadlines.within(reading)
+        except TimeoutError:
+            raise HttpError("timeout", "The body did not arrive in time.", CLOSE) from None
+
+    def _check_declared_size(self, limit_bytes: int, noun: str) -> None:
+        declared = self.header(b"content-length")
+        if declared is not None and declared.isdigit() and int(declared) > limit_bytes:
+            raise _too_large(limit_bytes, noun)
 
     def _request_id(self) -> str:
         for key, value in self._headers:
@@ -209,7 +209,5 @@ class Request:
         return f"{_PROCESS}{next(_numbers):08x}"
 
 
-def _too_large(limit_bytes: int) -> HttpError:
-    return HttpError(
-        "too_large", f"The body may have {limit_bytes} bytes at most.", (b"connection", b"close")
-    )
+def _too_large(limit_bytes: int, noun: str) -> HttpError:
+    return HttpError("too_large", f"The {noun} may have {limit_bytes} bytes at most.", CLOSE)
