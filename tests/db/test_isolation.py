@@ -2,14 +2,13 @@
 
 import asyncio
 from collections.abc import Iterator
-from typing import Any, cast
 
 import psycopg
 import pytest
 
 from frontdesk.config import read_config
 from frontdesk.db import Database, Tx, open_database
-from frontdesk.db.wire import WireDatabase, evented
+from frontdesk.db.pipeline import PipelineDatabase, run_in_event_loop
 from tests.postgres import Databases
 
 
@@ -42,18 +41,31 @@ def test_a_writer_sees_what_others_have_committed_and_a_reader_one_state(stricte
             assert isolation(tx) == "repeatable read"
 
 
-def test_a_writer_on_the_short_way_sees_what_others_have_committed(stricter_url: str) -> None:
-    def work(db: WireDatabase) -> object:
+def test_a_writer_in_a_pipeline_sees_what_others_have_committed(stricter_url: str) -> None:
+    def work(db: PipelineDatabase) -> object:
         with db.write() as tx:
             sql = "SELECT to_json(current_setting('transaction_isolation'))"
-            [found] = cast(Any, tx).run(sql, (), is_answered=True)
+            [found] = tx.exec_driver_sql(sql).one()
         return found
 
     async def run() -> object:
-        wire = WireDatabase(stricter_url)
+        db = PipelineDatabase(stricter_url)
         try:
-            return await evented(work, wire)
+            return await run_in_event_loop(work, db)
         finally:
-            wire.close()
+            db.close()
 
     assert asyncio.run(run()) == "read committed"
+
+
+def scan_setting(db: Database) -> str:
+    return str(db.ask(lambda tx: tx.exec_driver_sql("SHOW enable_seqscan").scalar_one()))
+
+
+def test_only_statements_that_serve_or_load_are_kept_to_index_scans(stricter: Database) -> None:
+    command = open_database(stricter.url, index_scans=False)
+    assert (scan_setting(stricter), scan_setting(command)) == ("off", "on")
+    command.close()
+    with stricter.write_schema() as tx:
+        assert tx.exec_driver_sql("SHOW enable_seqscan").scalar_one() == "on"
+    assert scan_setting(stricter) == "off"

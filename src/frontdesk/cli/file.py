@@ -108,7 +108,7 @@ def load(  # noqa: PLR0913 - one parameter per option
         new = NewFile(account_id, plan, format_, encoding, named, FileMode(mode.value), dry_run)
         return begin_file(deed.tx, new, _asked(deed))
 
-    with migrated_database(settings()) as db:
+    with migrated_database(settings(), index_scans=True) as db:
         file = change_in(db, begin)
         _take_in(db, file, path)
         _finish(db, file.id, as_json=as_json)
@@ -121,7 +121,7 @@ def resume(file_id: FileId, *, as_json: Json = False) -> None:
     Example: frontdesk file resume 7
     """
     ask(lambda tx: get_file(tx, file_id, account_id=None))
-    with migrated_database(settings()) as db:
+    with migrated_database(settings(), index_scans=True) as db:
         _finish(db, file_id, as_json=as_json)
 
 
@@ -244,7 +244,7 @@ def mapping_(
 
 
 def _deed(do: Any, file_id: int, *, as_json: bool, go_on: bool) -> None:
-    with migrated_database(settings()) as db:
+    with migrated_database(settings(), index_scans=True) as db:
         file = change_in(db, lambda deed: do(deed.tx, file_id, _asked(deed), account_id=None))
         if go_on:
             _finish(db, file.id, as_json=as_json)

@@ -78,10 +78,13 @@ def change_in(db: Database, work: Callable[[CommandContext], Answer]) -> Answer:
 
 
 @contextmanager
-def opened_database(config: Config) -> Iterator[Database]:
-    """The database, whatever is or is not in it yet. Raises FrontdeskError when its address can't be read."""
+def opened_database(config: Config, *, index_scans: bool = False) -> Iterator[Database]:
+    """The database, migrated or not; `index_scans` as `open_database` takes it.
+
+    Raises FrontdeskError when the address can't be read.
+    """
     try:
-        db = open_database(config.database_url)
+        db = open_database(config.database_url, index_scans=index_scans)
     except ValueError:
         raise FrontdeskError(
             "The database of FRONTDESK_DATABASE_URL can't be opened: it is not a well-formed address.",
@@ -94,9 +97,9 @@ def opened_database(config: Config) -> Iterator[Database]:
 
 
 @contextmanager
-def migrated_database(config: Config) -> Iterator[Database]:
-    """The database, with the tables that this program needs. Raises FrontdeskError when they are others."""
-    with opened_database(config) as db:
+def migrated_database(config: Config, *, index_scans: bool = False) -> Iterator[Database]:
+    """The database with the tables that this program needs. Raises FrontdeskError when it has others."""
+    with opened_database(config, index_scans=index_scans) as db:
         revision = _revision(db)
         if revision is None:
             raise FrontdeskError(

@@ -33,7 +33,7 @@ def worker(
     if connections is not None:
         os.environ["FRONTDESK_SMTP_CONNECTIONS"] = str(connections)
         config = settings()
-    with migrated_database(config) as db:
+    with migrated_database(config, index_scans=True) as db:
         loader, forgetter = FileLoader(config, db), QueueForgetter(db)
         delivery = DeliveryWorker(config, db, make_mailer(config, db)) if _delivers(config) else None
 

@@ -1,4 +1,4 @@
-"""Sets of thousands of rows on PostgreSQL: COPY instead of one JSON parameter; it knows no table.
+"""Sets of thousands of rows on PostgreSQL: COPY instead of one JSON parameter.
 
 The server reads COPY's text several times faster than JSON, and reads it while the rest is still being written out.
 """
@@ -11,7 +11,7 @@ import psycopg
 from sqlalchemy import JSON, Table
 from sqlalchemy.exc import DBAPIError
 
-from frontdesk.db.engine import Tx
+from frontdesk.db.set_transaction import COPY_CONNECTION, SetTransaction
 
 # Smaller sets share a round trip with other statements, which is worth more to them.
 FEWEST_ROWS = 300
@@ -35,13 +35,17 @@ def values_of_rows(
         yield values
 
 
-def copy_rows(tx: Tx, table: Table, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
+def copy_rows(
+    tx: SetTransaction, table: Table, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]
+) -> None:
     """Insert the rows."""
     _copy(tx, f"COPY {table.name} ({', '.join(columns)}) FROM STDIN", table, rows, columns)
 
 
-def copy_and_update(tx: Tx, table: Table, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
-    """Update, by `id`, the other columns: the rows go into a temporary table, and from there in one statement."""
+def copy_and_update(
+    tx: SetTransaction, table: Table, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]
+) -> None:
+    """Update the other columns by `id`: the rows go into a temporary table, and from there in one statement."""
     staging = f"staging_{table.name}"
     names = ", ".join(columns)
     tx.exec_driver_sql(
@@ -53,14 +57,16 @@ def copy_and_update(tx: Tx, table: Table, rows: Sequence[Mapping[str, Any]], col
     tx.exec_driver_sql(f"DROP TABLE {staging}")
 
 
-def _copy(tx: Tx, sql: str, table: Table, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
-    driver: Any = tx.connection.driver_connection
+def _copy(
+    tx: SetTransaction, sql: str, table: Table, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]
+) -> None:
+    driver: psycopg.Connection[Any] = tx.info[COPY_CONNECTION]
     try:
         with driver.cursor() as cursor, cursor.copy(sql) as copy:
             for values in values_of_rows(table, columns, rows):
                 copy.write_row(values)
     except psycopg.Error as error:
-        # As the toolkit would have raised it: races are told by it, and no value stands in it.
+        # As SQLAlchemy would raise it: `db.races` decides by it, and it holds no value.
         raise DBAPIError.instance(
             "COPY", None, error, psycopg.Error, hide_parameters=True, dialect=tx.dialect
         ) from None

@@ -37,7 +37,7 @@ OTHERS_WRITE = "Others keep writing the same record."
 
 
 class Writable(Protocol):
-    """A database that opens writing transactions: `Database` or `WireDatabase`."""
+    """A database that opens writing transactions: `Database` or `PipelineDatabase`."""
 
     def write(self, *, wait_seconds: float | None = None) -> AbstractContextManager[Tx]: ...
 

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from sqlalchemy import Engine, Table
+from sqlalchemy import Table
 
 from frontdesk.db.bulk import FEWEST_ROWS, as_json, copy_and_update, copy_rows, values_of_rows
-from frontdesk.db.engine import Tx
 from frontdesk.db.set_sql import (
     FOR_UPDATE,
     UNLESS_THERE,
@@ -26,13 +25,13 @@ from frontdesk.db.set_sql import (
     lock_sql,
     update_sql,
 )
-from frontdesk.db.wire import WireDatabase, WireTx
+from frontdesk.db.set_transaction import COPY_CONNECTION, SetTransaction
 
 Row = Mapping[str, Any]
 
 # PostgreSQL's ids are set aside in blocks; what a process does not use is a gap and nothing else.
 ID_BLOCK = 1000
-_reserved: WeakKeyDictionary[Engine | WireDatabase, dict[str, deque[int]]] = WeakKeyDictionary()
+_reserved: WeakKeyDictionary[Any, dict[str, deque[int]]] = WeakKeyDictionary()
 
 _taking = threading.Lock()
 
@@ -56,12 +55,12 @@ class _Trip:
 
 
 @contextmanager
-def one_round_trip(tx: Tx) -> Iterator[None]:
+def one_round_trip(tx: SetTransaction) -> Iterator[None]:
     """Send the set statements of the block as ONE statement at its end; they see one state, in no particular order.
 
     A trip more is a wait more for the caller and for the interpreter's lock. On SQLite there is no trip, they just run.
     """
-    if _dialect(tx) == "sqlite":
+    if tx.dialect.name == "sqlite":
         yield
         return
     trip = tx.info[_TRIP] = _Trip()
@@ -72,79 +71,81 @@ def one_round_trip(tx: Tx) -> Iterator[None]:
     _send(tx, trip)
 
 
-def _send(tx: Tx, trip: _Trip) -> None:
+def _send(tx: SetTransaction, trip: _Trip) -> None:
     """Send what waits, in the order in which it was asked for, and begin a new trip."""
     if not trip.statements:
         return
     sql = combined_sql(tuple(trip.statements), tuple(found is not None for found in trip.found))
-    answers = _one_row(tx, sql, tuple(trip.parameters), is_answered=any(trip.found))
-    for found, rows in zip(trip.found, answers, strict=False):  # a write alone may be answered with nothing
-        if found is not None:
-            found.rows = rows
+    answer = tx.exec_driver_sql(sql, tuple(trip.parameters))
+    if any(trip.found):  # without a read nothing needs the answer now
+        for found, rows in zip(trip.found, answer.one(), strict=True):
+            if found is not None:
+                found.rows = rows
     for waiting in (trip.statements, trip.parameters, trip.found):
         waiting.clear()
 
 
-def _one_row(tx: Tx | WireTx, sql: str, parameters: tuple[Any, ...], *, is_answered: bool) -> Sequence[Any]:
-    if isinstance(tx, WireTx):
-        return tx.run(sql, parameters, is_answered=is_answered)
-    return tx.exec_driver_sql(sql, parameters).one()
-
-
-def next_ids(tx: Tx, table: Table, count: int) -> list[int]:
+def next_ids(tx: SetTransaction, table: Table, count: int) -> list[int]:
     """`count` fresh ids for `table`, ascending, so that rows that point at each other can be written as sets."""
-    if _dialect(tx) == "sqlite":
+    if tx.dialect.name == "sqlite":
         # A writing transaction is alone on SQLite, so nobody else can take these.
-        last = tx.exec_driver_sql(f"SELECT coalesce(max(id), 0) FROM {table.name}").scalar_one()
+        last = tx.exec_driver_sql(f"SELECT coalesce(max(id), 0) FROM {table.name}").one()[0]
         return list(range(last + 1, last + 1 + count))
     reserved = _reserved.setdefault(tx.engine, {}).setdefault(table.name, deque())
-    with (
-        _taking
-    ):  # never over a wait: threads write, and so do lanes of one event loop, which share its thread
+    # Never held over a wait: threads write, and so do the lanes of one event loop, which share its thread.
+    with _taking:
         if len(reserved) >= count:
             return sorted(reserved.popleft() for _ in range(count))
     sql = f"SELECT json_agg(nextval('{table.name}_id_seq')) FROM generate_series(1, %s::int)"
-    fresh: list[int] = _one_row(tx, sql, (count + ID_BLOCK,), is_answered=True)[0]
+    fresh: list[int] = tx.exec_driver_sql(sql, (count + ID_BLOCK,)).one()[0]
     reserved.extend(fresh[count:])
     return fresh[:count]
 
 
-def insert_set(tx: Tx, table: Table, rows: Sequence[Row]) -> None:
+def insert_set(tx: SetTransaction, table: Table, rows: Sequence[Row]) -> None:
     """Insert the rows; each has the same keys, which are the columns that are written."""
     if rows:
         columns = tuple(rows[0])
         if _is_bulk(tx, rows):
             copy_rows(tx, table, rows, columns)
             return
-        _write(tx, insert_sql(_dialect(tx), table, columns=columns), rows=rows, table=table, columns=columns)
+        _write(
+            tx, insert_sql(tx.dialect.name, table, columns=columns), rows=rows, table=table, columns=columns
+        )
 
 
-def insert_missing(tx: Tx, table: Table, rows: Sequence[Row]) -> None:
+def insert_missing(tx: SetTransaction, table: Table, rows: Sequence[Row]) -> None:
     """Insert those of the rows that no unique index holds already; each has the same keys."""
     if rows:
         columns = tuple(rows[0])
-        sql = insert_sql(_dialect(tx), table, columns=columns) + UNLESS_THERE
+        sql = insert_sql(tx.dialect.name, table, columns=columns) + UNLESS_THERE
         _write(tx, sql, rows=rows, table=table, columns=columns)
 
 
-def update_set(tx: Tx, table: Table, rows: Sequence[Row], *, columns: Sequence[str] | None = None) -> None:
+def update_set(
+    tx: SetTransaction, table: Table, rows: Sequence[Row], *, columns: Sequence[str] | None = None
+) -> None:
     """Update the columns by `id`; without `columns` every other one that the rows carry (each row the same ones)."""
     if rows:
         columns = (*(name for name in columns or rows[0] if name != "id"), "id")
         if _is_bulk(tx, rows):
             copy_and_update(tx, table, rows, columns)
             return
-        _write(tx, update_sql(_dialect(tx), table, columns=columns), rows=rows, table=table, columns=columns)
+        _write(
+            tx, update_sql(tx.dialect.name, table, columns=columns), rows=rows, table=table, columns=columns
+        )
 
 
-def find_set(tx: Tx, table: Table, column: str, values: Collection[Any], *, columns: Sequence[str]) -> Found:
+def find_set(
+    tx: SetTransaction, table: Table, column: str, values: Collection[Any], *, columns: Sequence[str]
+) -> Found:
     """The rows whose `column` holds one of the values."""
-    sql = find_sql(_dialect(tx), table, column=column, columns=tuple(columns))
+    sql = find_sql(tx.dialect.name, table, column=column, columns=tuple(columns))
     return _read(tx, sql, parameters=(as_json(list(values)),), columns=columns)
 
 
 def lock_set(
-    tx: Tx,
+    tx: SetTransaction,
     table: Table,
     keys: Mapping[str, Collection[str]],
     *,
@@ -154,7 +155,7 @@ def lock_set(
 ) -> Found:
     """The rows where any column of `keys` holds one of its values and every column of `within` its one value, in id order,
     locked until the transaction ends (unless only read)."""
-    sql = lock_sql(_dialect(tx), table, columns=tuple(columns), keys=tuple(keys), within=tuple(within))
+    sql = lock_sql(tx.dialect.name, table, columns=tuple(columns), keys=tuple(keys), within=tuple(within))
     if not lock:
         sql = sql.removesuffix(FOR_UPDATE)
     parameters: list[Any] = []
@@ -163,7 +164,7 @@ def lock_set(
     return _read(tx, sql, parameters=tuple(parameters), columns=columns)
 
 
-def _read(tx: Tx, sql: str, *, parameters: tuple[Any, ...], columns: Sequence[str]) -> Found:
+def _read(tx: SetTransaction, sql: str, *, parameters: tuple[Any, ...], columns: Sequence[str]) -> Found:
     found = Found()
     trip = tx.info.get(_TRIP)
     if trip is None:
@@ -175,27 +176,25 @@ def _read(tx: Tx, sql: str, *, parameters: tuple[Any, ...], columns: Sequence[st
     return found
 
 
-def _write(tx: Tx, sql: str, *, rows: Sequence[Row], table: Table, columns: tuple[str, ...]) -> None:
+def _write(
+    tx: SetTransaction, sql: str, *, rows: Sequence[Row], table: Table, columns: tuple[str, ...]
+) -> None:
     trip = tx.info.get(_TRIP)
     if trip is not None:
         trip.statements.append(sql)
         trip.parameters.append(as_json(rows))
         trip.found.append(None)
-    elif _dialect(tx) != "sqlite":
+    elif tx.dialect.name != "sqlite":
         tx.exec_driver_sql(sql, (as_json(rows),))
     else:
         tx.exec_driver_sql(sql, [tuple(values) for values in values_of_rows(table, columns, rows)])
 
 
-def _is_bulk(tx: Tx | WireTx, rows: Sequence[Row]) -> bool:
+def _is_bulk(tx: SetTransaction, rows: Sequence[Row]) -> bool:
     """Whether the set is worth trips of its own; then what waited before it is sent before it."""
-    if len(rows) < FEWEST_ROWS or isinstance(tx, WireTx) or tx.dialect.name == "sqlite":
+    if len(rows) < FEWEST_ROWS or COPY_CONNECTION not in tx.info:
         return False
     trip = tx.info.get(_TRIP)
     if trip is not None:
         _send(tx, trip)
     return True
-
-
-def _dialect(tx: Tx | WireTx) -> str:
-    return "postgresql" if isinstance(tx, WireTx) else tx.dialect.name

@@ -8,8 +8,8 @@ from frontdesk.clock import Clock
 from frontdesk.config import Config
 from frontdesk.db import Database
 from frontdesk.db.group_commit import GroupCommit
+from frontdesk.db.pipeline import PipelineDatabase, run_in_event_loop
 from frontdesk.db.races import Writable, WriteTogether
-from frontdesk.db.wire import WireDatabase, evented
 from frontdesk.deadlines import Deadlines
 from frontdesk.eligibility.enrol import enrol
 from frontdesk.eligibility.model import Enrolled, Submission
@@ -28,12 +28,12 @@ class Enrolments(GroupCommit[Submission, Enrolled]):
         self._db = db
         self._clock = clock
         self._uniqueness = config.uniqueness
-        self._wire_db = None if db.is_sqlite else WireDatabase(config.database_url)
+        self._pipeline_db = None if db.is_sqlite else PipelineDatabase(config.database_url)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="enrol")
 
     async def commit_group(self, items: Sequence[Submission]) -> Sequence[Enrolled | Exception]:
-        if self._wire_db is not None:
-            return await evented(self._enrol, self._wire_db, items)
+        if self._pipeline_db is not None:
+            return await run_in_event_loop(self._enrol, self._pipeline_db, items)
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._enrol, self._db, items)
 
     def _enrol(self, db: Writable, items: Sequence[Submission]) -> Sequence[Enrolled | Exception]:
@@ -48,5 +48,5 @@ class Enrolments(GroupCommit[Submission, Enrolled]):
     async def close(self) -> None:
         await super().close()
         self._thread.shutdown()
-        if self._wire_db is not None:
-            self._wire_db.close()
+        if self._pipeline_db is not None:
+            self._pipeline_db.close()

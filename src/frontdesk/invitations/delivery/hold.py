@@ -9,7 +9,13 @@ from datetime import datetime
 from pathlib import Path
 
 from frontdesk.db import Tx
-from frontdesk.db.home import identity, mark_path, raise_mark, read_mark, set_mark
+from frontdesk.db.database_identity import (
+    counter_path,
+    database_identity,
+    raise_counter,
+    read_counter,
+    set_counter,
+)
 from frontdesk.invitations.delivery import store
 from frontdesk.invitations.delivery.model import DeliveryHome, Hold, HoldReason
 
@@ -38,12 +44,12 @@ def find_hold_reason(tx: Tx) -> HoldReason | None:
 def _reason(tx: Tx, home: DeliveryHome | None) -> HoldReason | None:
     if home is not None and home.held_reason is not None:
         return HoldReason(home.held_reason)
-    mark = read_mark(tx)
+    counter = read_counter(tx)
     if home is None or home.home is None:
-        return HoldReason.OLDER if mark else None
-    if home.home != identity(tx, _TABLE) or mark is None:
+        return HoldReason.OLDER if counter else None
+    if home.home != database_identity(tx, _TABLE) or counter is None:
         return HoldReason.MOVED
-    return HoldReason.OLDER if mark > home.offers else None
+    return HoldReason.OLDER if counter > home.offers else None
 
 
 def hold(tx: Tx, reason: HoldReason, *, now: datetime) -> None:
@@ -54,8 +60,8 @@ def hold(tx: Tx, reason: HoldReason, *, now: datetime) -> None:
 def release(tx: Tx) -> None:
     """Deliver (again): this database's home is where it is now."""
     home = store.find_home(tx)
-    store.save_home(tx, home=identity(tx, _TABLE), held_reason=None, held_at=None)
-    set_mark(tx, home.offers if home else 0)
+    store.save_home(tx, home=database_identity(tx, _TABLE), held_reason=None, held_at=None)
+    set_counter(tx, home.offers if home else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +72,10 @@ class DeliveryMark:
     count: int
 
     def write(self) -> None:
-        raise_mark(self.path, self.count)
+        raise_counter(self.path, self.count)
 
 
 def count_offer(tx: Tx) -> DeliveryMark | None:
     """Count a commit after which mail leaves. None on PostgreSQL, whose identity changes with every restore."""
-    path = mark_path(tx)
+    path = counter_path(tx)
     return None if path is None else DeliveryMark(path, store.count_offers(tx))

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from frontdesk.db.home import identity, read_mark, set_mark
+from frontdesk.db.database_identity import database_identity, read_counter, set_counter
 from frontdesk.text import fold_email
 
 revision = "0008"
@@ -48,10 +48,10 @@ def _be_at_home(connection: sa.Connection) -> None:
     if row is None:
         connection.execute(sa.insert(_home).values(id=1, home=None, offers=0))
     home, offers = (row.home, row.offers) if row else (None, 0)
-    here, mark = identity(connection, "delivery_home"), read_mark(connection)
+    here, mark = database_identity(connection, "delivery_home"), read_counter(connection)
     is_empty = connection.execute(sa.select(_invitations.c.id).limit(1)).first() is None
     if home is None and (is_empty or not mark):
         connection.execute(sa.update(_home).values(home=here))
-        set_mark(connection, offers)
+        set_counter(connection, offers)
     elif home == here and mark is None:
-        set_mark(connection, offers)
+        set_counter(connection, offers)

@@ -10,11 +10,12 @@ from sqlalchemy import Column, MetaData, String, Table, select
 from sqlalchemy.exc import IntegrityError
 
 from frontdesk.config import read_config
-from frontdesk.db import Database, Tx, open_database
+from frontdesk.db import Database, open_database
 from frontdesk.db.failures import unique_columns
+from frontdesk.db.pipeline import PipelineDatabase, run_in_event_loop
 from frontdesk.db.schema import Id
+from frontdesk.db.set_transaction import SetTransaction
 from frontdesk.db.sets import find_set, insert_set, next_ids, one_round_trip, update_set
-from frontdesk.db.wire import WireDatabase, evented
 from frontdesk.errors import Unavailable
 from tests.postgres import Databases
 
@@ -26,7 +27,7 @@ CREATE = "CREATE TABLE words (id bigserial PRIMARY KEY, word varchar(20) CONSTRA
 
 @pytest.fixture
 def url(postgres: Databases) -> Iterator[str]:
-    name = "wire"
+    name = "pipeline"
     made = read_config({"FRONTDESK_DATABASE_URL": postgres.create_database(name)}).database_url
     yield made
     postgres.drop_database(name)
@@ -41,15 +42,15 @@ def long_way(url: str) -> Iterator[Database]:
     db.close()
 
 
-def on_the_wire(url: str, *works: Callable[[WireDatabase], Any]) -> list[Any]:
-    """Each work's result, or the exception it ended with, one after the other on one `WireDatabase`."""
+def on_the_pipeline(url: str, *works: Callable[[PipelineDatabase], Any]) -> list[Any]:
+    """Each work's result, or the exception it ended with, one after the other on one `PipelineDatabase`."""
 
     async def run() -> list[Any]:
-        wire = WireDatabase(url)
+        wire = PipelineDatabase(url)
         results = []
         for work in works:
             try:
-                results.append(await evented(work, wire))
+                results.append(await run_in_event_loop(work, wire))
             except Exception as error:  # noqa: BLE001  # it is the result
                 results.append(error)
         wire.close()
@@ -58,8 +59,8 @@ def on_the_wire(url: str, *works: Callable[[WireDatabase], Any]) -> list[Any]:
     return asyncio.run(run())
 
 
-def insert(*rows: dict[str, Any]) -> Callable[[WireDatabase], None]:
-    def work(db: WireDatabase) -> None:
+def insert(*rows: dict[str, Any]) -> Callable[[PipelineDatabase], None]:
+    def work(db: PipelineDatabase) -> None:
         with db.write() as tx, one_round_trip(tx):
             insert_set(tx, words, rows)
 
@@ -72,14 +73,14 @@ def stored(db: Database) -> list[tuple[int, str]]:
 
 
 def test_what_was_written_is_committed_and_found_again(url: str, long_way: Database) -> None:
-    def find(db: WireDatabase) -> list[dict[str, Any]]:
+    def find(db: PipelineDatabase) -> list[dict[str, Any]]:
         with db.write() as tx:
             with one_round_trip(tx):
                 found = find_set(tx, words, "word", ["été", "x"], columns=["id", "word"])
                 missing = find_set(tx, words, "id", [99], columns=["id"])
             return [*found.rows, *missing.rows]
 
-    _, found = on_the_wire(url, insert({"id": 1, "word": "été"}, {"id": 2, "word": "b"}), find)
+    _, found = on_the_pipeline(url, insert({"id": 1, "word": "été"}, {"id": 2, "word": "b"}), find)
     assert found == [{"id": 1, "word": "été"}]
     assert stored(long_way) == [(1, "été"), (2, "b")]
 
@@ -87,32 +88,32 @@ def test_what_was_written_is_committed_and_found_again(url: str, long_way: Datab
 def test_an_error_in_the_block_leaves_nothing_and_the_connection_goes_on(
     url: str, long_way: Database
 ) -> None:
-    def breaks(tx: Tx) -> None:
+    def breaks(tx: SetTransaction) -> None:
         with one_round_trip(tx):
             insert_set(tx, words, [{"id": 1, "word": "a"}])
         with one_round_trip(tx):
             find_set(tx, words, "id", [1], columns=["id"])
         raise KeyError
 
-    def work(db: WireDatabase) -> None:
+    def work(db: PipelineDatabase) -> None:
         with db.write() as tx:
             breaks(tx)
 
-    error, nothing = on_the_wire(url, work, insert({"id": 2, "word": "b"}))
+    error, nothing = on_the_pipeline(url, work, insert({"id": 2, "word": "b"}))
     assert isinstance(error, KeyError)
     assert nothing is None
     assert stored(long_way) == [(2, "b")]
 
 
 def test_a_violation_is_told_by_its_constraint_and_undoes_the_whole(url: str, long_way: Database) -> None:
-    def both(db: WireDatabase) -> None:
+    def both(db: PipelineDatabase) -> None:
         with db.write() as tx:
             with one_round_trip(tx):
                 update_set(tx, words, [{"id": 1, "word": "changed"}])
             with one_round_trip(tx):
                 insert_set(tx, words, [{"id": 3, "word": "b"}])
 
-    first, violation, after = on_the_wire(
+    first, violation, after = on_the_pipeline(
         url, insert({"id": 1, "word": "a"}, {"id": 2, "word": "b"}), both, insert({"id": 4, "word": "d"})
     )
     assert isinstance(violation, IntegrityError)
@@ -122,31 +123,31 @@ def test_a_violation_is_told_by_its_constraint_and_undoes_the_whole(url: str, lo
 
 
 def test_ids_are_fresh_ascending_and_never_given_twice(url: str, long_way: Database) -> None:
-    def ids(db: WireDatabase) -> list[int]:
+    def ids(db: PipelineDatabase) -> list[int]:
         with db.write() as tx:
             return next_ids(tx, words, 700)
 
-    first, second = on_the_wire(url, ids, ids)
+    first, second = on_the_pipeline(url, ids, ids)
     assert first == sorted(first)
     assert len({*first, *second}) == 1400
 
 
 def test_a_dead_connection_is_told_as_stale_and_replaced(url: str, long_way: Database) -> None:
-    def kill(_db: WireDatabase) -> None:
+    def kill(_db: PipelineDatabase) -> None:
         with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as other:
             other.execute(
                 "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
-                "WHERE application_name = 'frontdesk' AND datname = 'wire'"
+                "WHERE application_name = 'frontdesk' AND datname = 'pipeline'"
             )
 
-    def find(db: WireDatabase) -> str:
+    def find(db: PipelineDatabase) -> str:
         with db.write() as tx:
             with one_round_trip(tx):
                 found = find_set(tx, words, "id", [1], columns=["word"])
             return str(found.rows[0]["word"])
 
     long_way.close()
-    _, _, lost, again = on_the_wire(url, insert({"id": 1, "word": "a"}), kill, find, find)
+    _, _, lost, again = on_the_pipeline(url, insert({"id": 1, "word": "a"}), kill, find, find)
     assert isinstance(lost, Unavailable)
     assert lost.stale_connection
     assert not lost.outcome_unknown
@@ -154,5 +155,5 @@ def test_a_dead_connection_is_told_as_stale_and_replaced(url: str, long_way: Dat
 
 
 def test_a_server_that_is_not_there_is_unavailable() -> None:
-    [error] = on_the_wire("postgresql+psycopg://nobody@127.0.0.1:1/none", insert({"id": 1, "word": "a"}))
+    [error] = on_the_pipeline("postgresql+psycopg://nobody@127.0.0.1:1/none", insert({"id": 1, "word": "a"}))
     assert isinstance(error, Unavailable)

@@ -1,104 +1,119 @@
-"""The short way to PostgreSQL for set statements inside the event loop: a transaction in two trips; it knows no table.
+"""Set statements on PostgreSQL inside the event loop: a transaction in two round trips.
 
-Through toolkit and driver a transaction of two statements takes four trips and a millisecond of Python, which one process
-has to spare for few callers. Here BEGIN travels with the first statement and COMMIT with the last one, prepared, in the
-protocol's pipeline mode (docs/decisions/0028). What runs on it is written as if it blocked (`evented`).
+SQLAlchemy and the driver's own coroutines take four trips and a millisecond of Python for a transaction of two statements.
+Here BEGIN travels with the first statement and COMMIT with the last one, prepared, in the protocol's pipeline mode
+(docs/decisions/0028). What runs on it is written as if it blocked (`run_in_event_loop`).
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import orjson
 import psycopg
 from psycopg import pq
 from sqlalchemy import make_url
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.util import await_only, greenlet_spawn
 
-from frontdesk.db.engine import SILENT_SECONDS, WAIT_FOR_LOCKS, Tx, milliseconds, postgresql_arguments
 from frontdesk.db.failures import NoAnswer, as_unavailable, as_unknown_outcome
+from frontdesk.db.postgresql import SILENT_SECONDS, WAIT_FOR_LOCKS, connection_arguments, milliseconds
 from frontdesk.deadlines import Deadlines
 
 Answer = TypeVar("Answer")
 Parameters = tuple[Any, ...]
 
-# One record that somebody else holds must not hold up its neighbours: `db.races` then writes them without it.
+# A record that another transaction locks must not hold up its neighbours: `db.races` then writes them without it.
 LOCK_SECONDS = 1
 
 _BAD = {pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.NONFATAL_ERROR, pq.ExecStatus.BAD_RESPONSE}
 _SESSION_ENDED = ("57P", "08")  # an operator's command, a crash, a broken connection
 
 
-async def evented(work: Callable[..., Answer], *arguments: Any) -> Answer:
-    """Run `work`, written as if it blocked, inside the event loop: each wait of a `WireDatabase` lets others run.
+async def run_in_event_loop(work: Callable[..., Answer], *arguments: Any) -> Answer:
+    """Run `work`, written as if it blocked, inside the event loop: each wait of a `PipelineDatabase` lets other tasks run.
 
-    A thread would do, but it and the event loop would take the interpreter's lock from each other at every wait.
+    A thread would be simpler, but it and the event loop take the interpreter's lock from each other at every wait.
     """
     return await greenlet_spawn(work, *arguments)
 
 
-def wait_for(awaitable: Awaitable[Answer]) -> Answer:
-    return await_only(awaitable)
-
-
-class WireDatabase:
-    """`write()` as `Database` has it, for work run by `evented`; its Tx takes set statements (`db.sets`) and no others."""
+class PipelineDatabase:
+    """`write()` as `Database` has it, for work under `run_in_event_loop`. Its transactions take set statements only."""
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._idle: list[_Wire] = []
+        self._idle: list[_PipelineConnection] = []
         self._deadlines = Deadlines(SILENT_SECONDS)
 
     @contextmanager
-    def write(self, *, wait_seconds: float | None = None) -> Iterator[Tx]:
-        """A transaction that may write, and waits 1 s or `wait_seconds` for what others have locked.
+    def write(self, *, wait_seconds: float | None = None) -> "Iterator[PipelineTransaction]":
+        """A transaction that may write. Waits for locks up to `wait_seconds` (default 1 s).
 
         Raises Unavailable, and DBAPIError for a violation or a lost race.
         """
-        wire = self._take()
-        tx = WireTx(self, wire)
+        connection = self._connect()
+        tx = PipelineTransaction(self, connection)
         if wait_seconds is not None:
-            tx.run(WAIT_FOR_LOCKS, (milliseconds(wait_seconds),), is_answered=False)
+            tx.exec_driver_sql(WAIT_FOR_LOCKS, (milliseconds(wait_seconds),))
         try:
-            yield cast(Tx, tx)
+            yield tx
             tx.commit()
         finally:
-            tx.give_back(self._idle)
+            tx.roll_back()
+            if connection.is_alive:
+                self._idle.append(connection)
 
     def close(self) -> None:
         while self._idle:
             self._idle.pop().close()
 
-    def _take(self) -> "_Wire":
+    def _connect(self) -> "_PipelineConnection":
         while self._idle:
-            wire = self._idle.pop()
-            if wire.is_alive:
-                return wire
+            connection = self._idle.pop()
+            if connection.is_alive:
+                return connection
         try:
-            return wait_for(_Wire.open(self._url, self._deadlines))
+            return await_only(_PipelineConnection.open(self._url, self._deadlines))
         except psycopg.Error as error:
             raise _translated(error, is_lost=False, is_committing=False) from None
 
 
-class WireTx:
-    """A transaction on one connection. What answers nothing waits, and travels with the next statement or COMMIT."""
+class PipelineAnswer:
+    """The answer of one statement: one row, whose columns are JSON. To read it sends the statement."""
 
-    def __init__(self, database: WireDatabase, wire: "_Wire") -> None:
+    __slots__ = ("_send",)
+
+    def __init__(self, send: Callable[[], list[Sequence[bytes | None]]]) -> None:
+        self._send = send
+
+    def one(self) -> list[Any]:
+        return [None if value is None else orjson.loads(value) for value in self._send()[-1]]
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        yield self.one()
+
+
+class PipelineTransaction:
+    """A `SetTransaction` on one connection. A statement waits until its answer is read, or travels with the next one or
+    with COMMIT."""
+
+    dialect: Dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
+
+    def __init__(self, database: PipelineDatabase, connection: "_PipelineConnection") -> None:
         self.engine = database
-        self.info: dict[str, Any] = {}
-        self._wire = wire
+        self.info: dict[Any, Any] = {}
+        self._connection = connection
         self._waiting: list[tuple[str, Parameters]] = []
         self._is_open = False
 
-    def run(self, sql: str, parameters: Parameters, *, is_answered: bool) -> list[Any]:
-        """The columns of the one row that `sql` answers, which are JSON; [] unless `is_answered`."""
-        self._waiting.append((sql, parameters))
-        if not is_answered:
-            return []
-        return [None if value is None else orjson.loads(value) for value in self._send()[-1]]
+    def exec_driver_sql(self, statement: str, parameters: Any = (), /) -> PipelineAnswer:
+        self._waiting.append((statement, parameters))
+        return PipelineAnswer(self._send)
 
     def commit(self) -> None:
         if self._waiting or self._is_open:
@@ -106,29 +121,27 @@ class WireTx:
             self._send(is_committing=True)
         self._is_open = False
 
-    def give_back(self, idle: "list[_Wire]") -> None:
-        """Undo what was not committed, and keep the connection if it still works."""
-        if self._is_open and self._wire.is_alive:
+    def roll_back(self) -> None:
+        """Undo what was not committed."""
+        if self._is_open and self._connection.is_alive:
             try:
-                wait_for(self._wire.exchange([("ROLLBACK", ())]))
+                await_only(self._connection.execute([("ROLLBACK", ())]))
             except psycopg.Error:
-                self._wire.close()
-        if self._wire.is_alive:
-            idle.append(self._wire)
+                self._connection.close()
 
     def _send(self, *, is_committing: bool = False) -> list[Sequence[bytes | None]]:
         statements = self._waiting if self._is_open else [("BEGIN", ()), *self._waiting]
         self._waiting = []
         self._is_open = True
         try:
-            return wait_for(self._wire.exchange(statements))
+            return await_only(self._connection.execute(statements))
         except psycopg.Error as error:
-            is_lost = not self._wire.is_alive
+            is_lost = not self._connection.is_alive
             raise _translated(error, is_lost=is_lost, is_committing=is_committing) from None
 
 
-class _Wire:
-    """One connection in pipeline mode. `await exchange(statements)` sends them at once and returns a row for each."""
+class _PipelineConnection:
+    """One connection in pipeline mode. `await execute(statements)` sends them at once and returns a row for each."""
 
     def __init__(
         self,
@@ -153,39 +166,39 @@ class _Wire:
         loop.add_reader(self._socket, self._receive)
 
     @classmethod
-    async def open(cls, url: str, deadlines: Deadlines) -> "_Wire":
+    async def open(cls, url: str, deadlines: Deadlines) -> "_PipelineConnection":
         plain = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
-        arguments = postgresql_arguments(lock_seconds=LOCK_SECONDS)
+        arguments = connection_arguments(lock_seconds=LOCK_SECONDS)
         connection = await psycopg.AsyncConnection.connect(plain, **arguments)
         return cls(connection, asyncio.get_running_loop(), deadlines)
 
-    async def exchange(self, statements: Sequence[tuple[str, Parameters]]) -> list[Sequence[bytes | None]]:
-        """Raises psycopg.Error: the first statement's that failed (those after it were not run), or of a lost connection,
-        which one that says nothing for 9 s counts as."""
+    async def execute(self, statements: Sequence[tuple[str, Parameters]]) -> list[Sequence[bytes | None]]:
+        """Raises psycopg.Error: of the first statement that failed (the later ones were not run), or of a lost connection.
+        A connection that says nothing for 9 s counts as lost."""
         self._rows, self._error, self._fresh = [], None, []
         self._done = self._loop.create_future()
         try:
             for sql, parameters in statements:
                 self._send(sql, parameters)
             self._server.pipeline_sync()
-            await self._deadlines.within(self._answered(self._done))
+            await self._deadlines.within(self._flush_and_wait(self._done))
         except TimeoutError:
             self.close()
             raise NoAnswer("the server has fallen silent") from None
-        except BaseException:  # half an exchange can't be gone on with
+        except BaseException:  # the pipeline is in an unknown state
             self.close()
             raise
         self._raise_error()
         return self._rows
 
-    async def _answered(self, done: "asyncio.Future[None]") -> None:
+    async def _flush_and_wait(self, done: "asyncio.Future[None]") -> None:
         while self._server.flush():
             await self._writable()
         await done
 
     def _raise_error(self) -> None:
         if self._error is not None:
-            for sql in self._fresh:  # whether they were prepared before the failure is not known
+            for sql in self._fresh:  # they may or may not have been prepared before the failure
                 self._prepared.pop(sql, None)
             raise self._error
 
@@ -212,7 +225,7 @@ class _Wire:
             self._loop.remove_writer(self._socket)
 
     def _receive(self) -> None:
-        """Called by the event loop whenever the server has said something."""
+        """The event loop calls this whenever the server has sent something."""
         try:
             self._server.consume_input()
             while not self._server.is_busy():
@@ -220,7 +233,7 @@ class _Wire:
                 if result is None:
                     if self._done is None or self._done.done():
                         return
-                elif self._take(result):
+                elif self._keep(result):
                     self._finish()
                     return
         except psycopg.Error as error:
@@ -228,8 +241,8 @@ class _Wire:
             self.close()
             self._finish()
 
-    def _take(self, result: pq.abc.PGresult) -> bool:
-        """Note one result; True for the one that ends the exchange."""
+    def _keep(self, result: pq.abc.PGresult) -> bool:
+        """Keep one result. True for the one that ends the pipeline."""
         status = result.status
         if status == pq.ExecStatus.PIPELINE_SYNC:
             return True
@@ -253,13 +266,13 @@ def _settle(future: "asyncio.Future[None]") -> None:
 
 
 def _numbered(sql: str) -> str:
-    """`%s` as the server wants it: `$1`, `$2`, …"""
+    """The statement with `$1`, `$2`, … for each `%s`, as the server takes it."""
     first, *others = sql.split("%s")
     return first + "".join(f"${n}{other}" for n, other in enumerate(others, start=1))
 
 
 def _translated(error: psycopg.Error, *, is_lost: bool, is_committing: bool) -> Exception:
-    """The error as the toolkit would have raised it, so that the rest of `db` has one kind of error to know."""
+    """The error as SQLAlchemy would raise it, so that `db` handles one kind of error."""
     wrapped = DBAPIError.instance(
         None, None, error, psycopg.Error, hide_parameters=True, connection_invalidated=is_lost
     )

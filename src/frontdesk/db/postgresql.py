@@ -1,0 +1,93 @@
+"""PostgreSQL: its engine, the options of every connection, and the end of a connection whose server hangs."""
+
+import time
+from typing import Any, TypeVar
+
+import orjson
+import psycopg
+from psycopg.abc import PQGen
+from psycopg.types.string import TextLoader
+from sqlalchemy import Engine, create_engine, event
+
+from frontdesk.db.failures import NoAnswer
+from frontdesk.db.set_transaction import COPY_CONNECTION
+
+Result = TypeVar("Result")
+
+WAIT_SECONDS = 5  # for a lock, a connection, a free place in the pool
+STATEMENT_SECONDS = 8  # the server ends a statement that takes longer
+SILENT_SECONDS = 9  # a server that has said nothing even then hangs, or is gone
+
+WAIT_FOR_LOCKS = "SELECT set_config('lock_timeout', %s, true)"  # in this transaction
+
+# The statements that serve and load reach their rows by an index. A plan that was prepared while a table was small would
+# otherwise go on to read the whole table when a million members have come.
+INDEX_SCANS = " -c plan_cache_mode=force_generic_plan -c enable_seqscan=off"
+# The other way, for the rest of a transaction.
+ANY_SCAN = "SELECT set_config('enable_seqscan', 'on', true), set_config('plan_cache_mode', 'auto', true)"
+
+# A transaction that waited for a row must then see the new row; a server, a database or a role may be set up otherwise.
+READ_COMMITTED = r"-c default_transaction_isolation=read\ committed"
+
+
+def create_postgresql_engine(url: str, *, pool_size: int, index_scans: bool) -> Engine:
+    engine = create_engine(
+        url,
+        pool_use_lifo=True,
+        pool_size=pool_size,
+        max_overflow=0,
+        pool_timeout=WAIT_SECONDS,
+        hide_parameters=True,  # they hold health information
+        json_deserializer=orjson.loads,
+        connect_args=connection_arguments(index_scans=index_scans),
+    )
+    event.listen(engine, "do_connect", _connect)
+    event.listen(engine, "connect", _configure)
+    return engine
+
+
+def connection_arguments(*, lock_seconds: float = WAIT_SECONDS, index_scans: bool = True) -> dict[str, Any]:
+    """What a connection to PostgreSQL is opened with.
+
+    The system finds a peer that vanished (its machine, the network) after some 25 s, and after 10 s when the peer
+    leaves sent data unacknowledged.
+    """
+    return {
+        "connect_timeout": WAIT_SECONDS,
+        "keepalives_idle": 10,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 10_000,
+        "application_name": "frontdesk",
+        "options": f"-c lock_timeout={milliseconds(lock_seconds)} -c statement_timeout={STATEMENT_SECONDS}s "
+        f"-c timezone=UTC {READ_COMMITTED}{INDEX_SCANS if index_scans else ''}",
+    }
+
+
+def milliseconds(seconds: float) -> str:
+    """A time as PostgreSQL's settings take it, at least 1 ms: 0 would mean for ever."""
+    return f"{max(1, round(seconds * 1000))}ms"
+
+
+class _Connection(psycopg.Connection[Any]):
+    """A connection that is given up when the server says nothing for 9 s: no statement takes so long."""
+
+    def wait(self, gen: PQGen[Result], interval: float = 0.1, timeout: float | None = None) -> Result:
+        started = time.monotonic()
+        try:
+            return super().wait(gen, interval, SILENT_SECONDS if timeout is None else timeout)
+        except psycopg.OperationalError:
+            if timeout is not None or time.monotonic() - started < SILENT_SECONDS:
+                raise
+            self.pgconn.finish()
+            raise NoAnswer("the server has fallen silent") from None
+
+
+def _connect(_dialect: object, _record: object, arguments: Any, options: Any) -> Any:
+    return _Connection.connect(*arguments, **options)
+
+
+def _configure(connection: psycopg.Connection[Any], record: Any) -> None:
+    connection.prepare_threshold = 2  # statements are prepared from their third execution on
+    connection.adapters.register_loader("date", TextLoader)  # dates are text everywhere, as on SQLite
+    record.info[COPY_CONNECTION] = connection

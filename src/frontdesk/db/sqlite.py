@@ -1,0 +1,97 @@
+"""SQLite: its engine, its settings, and how a writer waits for the file."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pysqlite3
+from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy.exc import DBAPIError
+
+from frontdesk.db.failures import DatabaseState, unavailable
+from frontdesk.errors import Unavailable
+
+# Older libraries can corrupt a WAL database that two connections use (the WAL-reset bug).
+OLDEST_SAFE_VERSION = (3, 51, 3)
+POLL_MILLISECONDS = 2  # how often a writer tries whether the file is free
+BUSY_MILLISECONDS = 250  # how long any other statement waits, which is rare
+
+
+def create_sqlite_engine(url: str, path: str, *, pool_size: int, wait_seconds: float) -> Engine:
+    """Raises Unavailable when the library is too old. A connection to a missing file raises it too."""
+    if pysqlite3.sqlite_version_info < OLDEST_SAFE_VERSION:
+        raise Unavailable(
+            f"SQLite {pysqlite3.sqlite_version} can corrupt a database in WAL mode; "
+            f"install a pysqlite3 wheel with {'.'.join(map(str, OLDEST_SAFE_VERSION))} or newer."
+        )
+    engine = create_engine(
+        url,
+        module=pysqlite3,
+        pool_size=pool_size,
+        max_overflow=0,
+        pool_timeout=wait_seconds,
+        hide_parameters=True,  # they hold health information
+        connect_args={"timeout": wait_seconds, "check_same_thread": False, "cached_statements": 256},
+    )
+    event.listen(engine, "do_connect", partial(_refuse_missing, Path(path)))
+    event.listen(engine, "connect", _configure)
+    return engine
+
+
+def begin_writing(connection: Connection, begin: str, *, has_time: Callable[[], bool]) -> None:
+    """Execute `begin`, and try again until the file is free or `has_time` says no.
+
+    SQLite's own wait tries less and less often, so a process that writes one transaction after the other would keep a
+    waiting one out for ever.
+    """
+    driver: Any = connection.connection.driver_connection
+    with _short_waits(driver):
+        while not _begins(driver, begin):
+            if not has_time():
+                connection.exec_driver_sql(begin)  # the last attempt raises the error
+                return
+
+
+def set_foreign_keys(connection: Connection, *, on: bool) -> None:
+    """Outside a transaction only."""
+    driver: Any = connection.connection.driver_connection
+    driver.execute(f"PRAGMA foreign_keys={'ON' if on else 'OFF'}")
+
+
+def _begins(driver: Any, begin: str) -> bool:
+    """False while another transaction writes."""
+    try:
+        driver.execute(begin)
+    except pysqlite3.OperationalError as error:
+        if error.sqlite_errorcode != pysqlite3.SQLITE_BUSY:
+            raise DBAPIError.instance(begin, None, error, pysqlite3.Error, hide_parameters=True) from None
+        return False
+    return True
+
+
+@contextmanager
+def _short_waits(driver: Any) -> Iterator[None]:
+    driver.execute(f"PRAGMA busy_timeout={POLL_MILLISECONDS}")
+    try:
+        yield
+    finally:
+        driver.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
+
+
+def _refuse_missing(path: Path, *_: object) -> None:
+    """SQLite itself would make an empty database."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        raise unavailable(DatabaseState.MISSING) from None
+    except OSError as error:
+        raise Unavailable(f"The database's file can't be opened: {error.strerror}.") from None
+
+
+def _configure(connection: Any, _record: object) -> None:
+    connection.isolation_level = None  # the driver must not begin by itself: `Database` does
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "cache_size=-16384"):
+        connection.execute(f"PRAGMA {pragma}")
+    connection.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
