@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from frontdesk.cli.queue_accuracy import chart
+from frontdesk.cli.queue_live import chart
 from frontdesk.clock import system_clock
 from frontdesk.db.races import write_together
 from frontdesk.queues import ingest
@@ -43,8 +43,8 @@ def test_rebuilding_mends_what_does_not_follow_from_the_events(
     with db.write() as tx:
         tx.execute(update(encounters).values(state="left"))
     db.close()
-    assert "were mended" in cli.text("queue", "rebuild")
-    assert "as it should be" in cli.text("queue", "rebuild")
+    assert "were wrong and are corrected" in cli.text("queue", "rebuild")
+    assert "All rows were correct" in cli.text("queue", "rebuild")
     assert [entry["action"] for entry in cli.audit_trail()][-3:] == ["queue.rebuilt"] * 3
 
 
@@ -61,7 +61,7 @@ def test_old_events_are_forgotten_by_age(cli: CommandLine, demo: dict[str, Any])
     write_together(db, late, lambda tx, events: ingest(tx, events, now=now))
     db.close()
     assert cli.json("queue", "prune", "--older-than", "29d") == {"events": 2, "encounters": 1, "estimates": 0}
-    assert "Forgotten: 0 events" in cli.text("queue", "prune", "--older-than", "29d")
+    assert "Deleted: 0 events" in cli.text("queue", "prune", "--older-than", "29d")
 
 
 @pytest.mark.parametrize("age", ["7d", "90", "0d", "d", "90h", "٩0d"])

@@ -10,7 +10,7 @@ from frontdesk.queues.store.snapshots import log_estimates
 from frontdesk.queues.store.upkeep import PAGE
 from frontdesk.queues.tables import estimate_log, queue_events
 from frontdesk.queues.upkeep import MIN_AGE
-from frontdesk.worker import QueueForgetter
+from frontdesk.worker import QueuePruner
 from tests.conftest import SetClock
 from tests.factories import NOW
 from tests.queues.feed import JOINED, LEFT, OFF, ON, event, feed, make_clinic
@@ -20,7 +20,7 @@ def test_a_worker_forgets_what_is_over_and_old_enough_and_keeps_what_is_newer(
     db: Database, clock: SetClock
 ) -> None:
     clinic = make_clinic(db)
-    plan, forgetter = clinic.plan_ids[0], QueueForgetter(db, clock=clock)
+    plan, pruner = clinic.plan_ids[0], QueuePruner(db, clock=clock)
     for days in (0, 60):
         at = NOW + timedelta(days=days)
         log = {"plan_id": plan, "taken_at": at, "expires_at": at, "estimate_seconds": 60}
@@ -32,10 +32,10 @@ def test_a_worker_forgets_what_is_over_and_old_enough_and_keeps_what_is_newer(
         with db.write() as tx:
             log_estimates(tx, [log])
     clock.advance(timedelta(days=89).total_seconds())
-    assert forgetter.turn() == PruneReport()
+    assert pruner.turn() == PruneReport()
     clock.advance(timedelta(days=2).total_seconds())
-    assert forgetter.turn() == PruneReport(events=2, encounters=1, estimates=1)
-    assert forgetter.turn() == PruneReport()
+    assert pruner.turn() == PruneReport(events=2, encounters=1, estimates=1)
+    assert pruner.turn() == PruneReport()
     with db.read() as tx:
         assert sorted(row.event_id for row in tx.execute(queue_events.select())) == ["j-60", "l-60"]
 
@@ -59,8 +59,8 @@ def test_however_much_is_old_one_transaction_forgets_a_page_of_it(db: Database) 
 
 
 def test_a_forgetter_ends_when_it_is_told(db: Database, clock: SetClock) -> None:
-    forgetter = QueueForgetter(db, clock=clock)
-    forgetter.start()
-    forgetter.stop()
-    forgetter.join(30)
-    assert not forgetter._thread.is_alive()
+    pruner = QueuePruner(db, clock=clock)
+    pruner.start()
+    pruner.stop()
+    pruner.join(30)
+    assert not pruner._thread.is_alive()

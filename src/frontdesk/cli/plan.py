@@ -1,4 +1,4 @@
-"""`frontdesk plan`: the plans of the accounts, in the words of the interface."""
+"""`frontdesk plan`: the plans of the accounts."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any
@@ -9,8 +9,7 @@ from frontdesk.access import get_account
 from frontdesk.cli.installation import CommandContext, ask, change
 from frontdesk.cli.options import AccountId, Json, OnlyAccount, ProviderGroupId, checked_id
 from frontdesk.cli.output import MISUSED, fail, settings, show_list, show_one
-from frontdesk.cli.provider_group import provider_group_item
-from frontdesk.clock import system_clock, wire_time
+from frontdesk.clock import system_clock
 from frontdesk.db import Tx
 from frontdesk.errors import Invalid
 from frontdesk.plans import change_plan, changed_fields, create_plan, get_plan, list_plans, parse_plan_patch
@@ -42,9 +41,9 @@ def create(  # noqa: PLR0913 - one parameter per option
     Example: frontdesk plan create --account 1 --provider-group 1 --external-id gold-2026 --name "Gold"
     """
 
-    def work(deed: CommandContext) -> Plan:
+    def work(context: CommandContext) -> Plan:
         texts = _texts({"name": name, "description": description, "external_id": external_id})
-        get_account(deed.tx, account)
+        get_account(context.tx, account)
         new = NewPlan(
             account_id=account,
             provider_group_id=provider_group,
@@ -53,8 +52,8 @@ def create(  # noqa: PLR0913 - one parameter per option
             description=texts["description"],
             accepting_patients=not not_accepting,
         )
-        plan = create_plan(deed.tx, new, now=deed.now)
-        deed.record("plan.created", account_id=account, subject_id=plan.id)
+        plan = create_plan(context.tx, new, now=context.now)
+        context.record("plan.created", account_id=account, subject_id=plan.id)
         return plan
 
     show_one(_item(change(work)), as_json=as_json)
@@ -81,13 +80,8 @@ def show(plan_id: PlanArgument, as_json: Json = False) -> None:
 
     def question(tx: Tx) -> dict[str, Any]:
         plan = get_plan(tx, None, plan_id)
-        queue = queue_state(tx, plan.account_id, system_clock(), queue_rules(settings()))[plan.id].info
-        queue_info = {
-            "estimated_wait_time": queue.estimated_wait_seconds,
-            "queue_length": queue.queue_length,
-            "is_active": queue.doctors_on_duty,
-        }
-        return _item(plan) | {"queue_info": queue_info}
+        queue = queue_state(tx, plan.account_id, system_clock(), queue_rules(settings()))[plan.id]
+        return _item(plan) | {"queue_info": queue.info.serialize()}
 
     show_one(ask(question), as_json=as_json)
 
@@ -113,22 +107,22 @@ def set_(
     if not given and accepting is None:
         fail("Nothing to set: give at least one option (see frontdesk plan set --help).", status=MISUSED)
 
-    def work(deed: CommandContext) -> Plan:
+    def work(context: CommandContext) -> Plan:
         changes: dict[str, object] = dict(_texts(given))
         if accepting is not None:
             changes["accepting_patients"] = accepting
-        before = get_plan(deed.tx, None, plan_id)
-        plan = change_plan(deed.tx, before.account_id, plan_id, changes=changes)
+        before = get_plan(context.tx, None, plan_id)
+        plan = change_plan(context.tx, before.account_id, plan_id, changes=changes)
         if plan.version != before.version:
             named = changed_fields(before, plan)
-            deed.record("plan.changed", account_id=plan.account_id, subject_id=plan.id, fields=named)
+            context.record("plan.changed", account_id=plan.account_id, subject_id=plan.id, fields=named)
         return plan
 
     show_one(_item(change(work)), as_json=as_json)
 
 
 def _texts(given: Mapping[str, object]) -> dict[str, str | None]:
-    """The fields that hold text, in their stored form. Raises Invalid with every fault."""
+    """The text fields in their stored form. Raises Invalid with every fault."""
     patch = parse_plan_patch(given)
     if patch.faults:
         raise Invalid(patch.faults)
@@ -136,14 +130,4 @@ def _texts(given: Mapping[str, object]) -> dict[str, str | None]:
 
 
 def _item(plan: Plan) -> dict[str, Any]:
-    return {
-        "id": plan.id,
-        "type": "plans",
-        "account_id": plan.account_id,
-        "external_id": plan.external_id,
-        "name": plan.name,
-        "description": plan.description,
-        "active": plan.accepting_patients,
-        "created_at": wire_time(plan.created_at),
-        "provider_group": provider_group_item(plan.provider_group),
-    }
+    return {"id": plan.id, "type": "plans", "account_id": plan.account_id} | plan.serialize()

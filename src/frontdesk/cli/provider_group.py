@@ -1,17 +1,16 @@
 """`frontdesk provider-group`: the groups whose doctors serve the plans."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from frontdesk.cli.installation import CommandContext, ask, change
 from frontdesk.cli.options import Json, read_optional_text, read_text
 from frontdesk.cli.output import show_list, show_one
-from frontdesk.clock import wire_time
 from frontdesk.plans import create_provider_group, list_provider_groups
 from frontdesk.plans.model import ProviderGroup
 
-commands = typer.Typer(no_args_is_help=True, help="Provider groups: whose doctors serve the plans.")
+commands = typer.Typer(no_args_is_help=True, help="Provider groups: the doctors that serve the plans.")
 
 
 @commands.command("create")
@@ -28,17 +27,17 @@ def create(
     Example: frontdesk provider-group create --name "Example Doctors" --external-id doctors-1
     """
 
-    def work(deed: CommandContext) -> ProviderGroup:
+    def work(context: CommandContext) -> ProviderGroup:
         group = create_provider_group(
-            deed.tx,
+            context.tx,
             name=read_text("name", name),
             external_id=read_optional_text("external_id", external_id),
-            now=deed.now,
+            now=context.now,
         )
-        deed.record("provider_group.created", subject_id=group.id)
+        context.record("provider_group.created", subject_id=group.id)
         return group
 
-    show_one(provider_group_item(change(work)), as_json=as_json)
+    show_one(change(work).serialize(), as_json=as_json)
 
 
 @commands.command("list")
@@ -47,18 +46,7 @@ def list_(as_json: Json = False) -> None:
 
     Example: frontdesk provider-group list
     """
-    items = [provider_group_item(group) for group in ask(list_provider_groups)]
+    items = [group.serialize() for group in ask(list_provider_groups)]
     nothing = "There is no provider group yet. Make one: frontdesk provider-group create --name NAME"
     columns = ("id", "name", "external_id", "created_at")
     show_list(items, columns=columns, as_json=as_json, nothing=nothing)
-
-
-def provider_group_item(group: ProviderGroup) -> dict[str, Any]:
-    """A provider group in the words of the interface."""
-    return {
-        "id": group.id,
-        "type": "provider_groups",
-        "name": group.name,
-        "external_id": group.external_id,
-        "created_at": wire_time(group.created_at),
-    }

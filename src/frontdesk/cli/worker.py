@@ -11,7 +11,7 @@ from frontdesk.cli.installation import migrated_database
 from frontdesk.cli.output import settings
 from frontdesk.config import Config, Environment
 from frontdesk.processes import stop_with_parent
-from frontdesk.worker import DeliveryWorker, FileLoader, QueueForgetter
+from frontdesk.worker import DeliveryWorker, FileLoader, QueuePruner
 from frontdesk.worker.mailer_factory import make_mailer
 
 
@@ -34,22 +34,22 @@ def worker(
         os.environ["FRONTDESK_SMTP_CONNECTIONS"] = str(connections)
         config = settings()
     with migrated_database(config, index_scans=True) as db:
-        loader, forgetter = FileLoader(config, db), QueueForgetter(db)
+        loader, pruner = FileLoader(config, db), QueuePruner(db)
         delivery = DeliveryWorker(config, db, make_mailer(config, db)) if _delivers(config) else None
 
         def stop(*_: object) -> None:
             loader.stop()
-            forgetter.stop()
+            pruner.stop()
             if delivery is not None:
                 delivery.stop()
 
         _stop_when_told(stop)
         loader.start()
-        forgetter.start()
+        pruner.start()
         if delivery is not None:
             delivery.run()
         loader.join()
-        forgetter.join()
+        pruner.join()
 
 
 def _delivers(config: Config) -> bool:

@@ -1,9 +1,13 @@
-"""Plans and provider groups. The wire calls `accepting_patients` `active`; whether doctors are on duty is the queue's state."""
+"""Plans and provider groups.
+
+The wire calls `accepting_patients` `active`. Whether doctors are on duty is part of the queue, not of the plan.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from frontdesk.clock import wire_time
 from frontdesk.errors import Fault
 
 
@@ -14,6 +18,16 @@ class ProviderGroup(NamedTuple):
     name: str
     external_id: str | None
     created_at: datetime
+
+    def serialize(self) -> dict[str, Any]:
+        """The group as every answer shows it (docs/interface.md, The plan)."""
+        return {
+            "id": self.id,
+            "type": "provider_groups",
+            "name": self.name,
+            "external_id": self.external_id,
+            "created_at": wire_time(self.created_at),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +43,19 @@ class Plan:
     version: int
     created_at: datetime
     provider_group: ProviderGroup
+
+    def serialize(self) -> dict[str, Any]:
+        """The plan as every answer shows it (docs/interface.md, The plan), without its queue."""
+        return {
+            "id": self.id,
+            "type": "plans",
+            "external_id": self.external_id,
+            "name": self.name,
+            "description": self.description,
+            "active": self.accepting_patients,
+            "created_at": wire_time(self.created_at),
+            "provider_group": self.provider_group.serialize(),
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from frontdesk.clock import wire_time
 from frontdesk.errors import Fault
 from frontdesk.queues.estimate.model import DEFAULT_VISIT_SECONDS
 
@@ -149,6 +150,14 @@ class QueueInfo(NamedTuple):
     queue_length: int
     doctors_on_duty: bool
 
+    def serialize(self) -> dict[str, Any]:
+        """The queue as every answer shows it (docs/interface.md, Queue values)."""
+        return {
+            "estimated_wait_time": self.estimated_wait_seconds,
+            "queue_length": self.queue_length,
+            "is_active": self.doctors_on_duty,
+        }
+
 
 class PlanQueue(NamedTuple):
     """A plan's queue, the number of doctors on duty who serve it, and how many of those are with a patient."""
@@ -166,6 +175,11 @@ class QueueSnapshot:
     ttl_seconds: int
     taken_at: datetime
     expires_at: datetime
+
+    def serialize(self, plan_id: int) -> dict[str, Any]:
+        """The `queue_info` of a plan, with the time until which it may be cached."""
+        cache_info = {"ttl": self.ttl_seconds, "expires_at": wire_time(self.expires_at)}
+        return self.queues[plan_id].serialize() | {"cache_info": cache_info}
 
     def in_time(self, now: datetime) -> bool:
         """False when it has expired, or when a clock that was set back makes it one of the future."""

@@ -38,73 +38,77 @@ class Demo:
     is_new: bool
 
 
-def set_up_demo(deed: CommandContext) -> Demo:
+def set_up_demo(context: CommandContext) -> Demo:
     """The demo account, made if it is missing, and a fresh secret of its client; the one before it works on."""
-    account = next((account for account in list_accounts(deed.tx) if account.name == ACCOUNT), None)
-    account = account or create_account(deed.tx, name=ACCOUNT, now=deed.now)
-    is_new = not list_plans(deed.tx, account.id)
+    account = next((account for account in list_accounts(context.tx) if account.name == ACCOUNT), None)
+    account = account or create_account(context.tx, name=ACCOUNT, now=context.now)
+    is_new = not list_plans(context.tx, account.id)
     if is_new:
-        _fill(deed, account)
-        deed.record("demo.created", account_id=account.id, subject_id=account.id)
-    client, secret = _fresh_secret(deed, account)
-    deed.record("client.secret_made", account_id=account.id, subject_id=client.id, client_id=client.client_id)
-    return Demo(account, list_plans(deed.tx, account.id), client, secret, is_new)
+        _fill(context, account)
+        context.record("demo.created", account_id=account.id, subject_id=account.id)
+    client, secret = _fresh_secret(context, account)
+    context.record(
+        "client.secret_made", account_id=account.id, subject_id=client.id, client_id=client.client_id
+    )
+    return Demo(account, list_plans(context.tx, account.id), client, secret, is_new)
 
 
-def _fresh_secret(deed: CommandContext, account: Account) -> tuple[ApiClient, str]:
-    live = (client for client in list_clients(deed.tx, account.id) if client.revoked_at is None)
+def _fresh_secret(context: CommandContext, account: Account) -> tuple[ApiClient, str]:
+    live = (client for client in list_clients(context.tx, account.id) if client.revoked_at is None)
     client = next((client for client in live if client.name == CLIENT), None)
     if client is not None:
-        return client, rotate_secret(deed.tx, client.client_id, now=deed.now)
+        return client, rotate_secret(context.tx, client.client_id, now=context.now)
     return create_client(
-        deed.tx,
+        context.tx,
         account_id=account.id,
         name=CLIENT,
         scopes={Scope.CUSTOMER},
         requests_per_minute=None,
-        now=deed.now,
+        now=context.now,
     )
 
 
-def _fill(deed: CommandContext, account: Account) -> None:
-    primary_care = _primary_care(deed)
-    urgent_care = create_provider_group(deed.tx, name="Demo Urgent Care", external_id=None, now=deed.now)
+def _fill(context: CommandContext, account: Account) -> None:
+    primary_care = _primary_care(context)
+    urgent_care = create_provider_group(
+        context.tx, name="Demo Urgent Care", external_id=None, now=context.now
+    )
     groups = {True: primary_care, False: urgent_care}
     for is_primary, doctors in _DOCTORS.items():
         for doctor in doctors:
-            doctor_on_duty(deed.tx, groups[is_primary].id, doctor, now=deed.now - timedelta(hours=3))
+            doctor_on_duty(context.tx, groups[is_primary].id, doctor, now=context.now - timedelta(hours=3))
     for external_id, name, description, accepting, is_primary in _PLANS:
         group_id = groups[is_primary].id
         new = NewPlan(account.id, group_id, external_id, name, description, accepting_patients=accepting)
-        plan = create_plan(deed.tx, new, now=deed.now)
-        _visits_and_patients(deed, plan, _DOCTORS[is_primary])
+        plan = create_plan(context.tx, new, now=context.now)
+        _visits_and_patients(context, plan, _DOCTORS[is_primary])
 
 
-def _primary_care(deed: CommandContext) -> ProviderGroup:
+def _primary_care(context: CommandContext) -> ProviderGroup:
     """Another account's demo may have left the group behind: its external_id is unique over the service."""
-    known = (group for group in list_provider_groups(deed.tx) if group.external_id == PRIMARY_CARE)
+    known = (group for group in list_provider_groups(context.tx) if group.external_id == PRIMARY_CARE)
     group = next(known, None)
     return group or create_provider_group(
-        deed.tx, name="Demo Primary Care", external_id=PRIMARY_CARE, now=deed.now
+        context.tx, name="Demo Primary Care", external_id=PRIMARY_CARE, now=context.now
     )
 
 
-def _visits_and_patients(deed: CommandContext, plan: Plan, doctors: tuple[str, ...]) -> None:
+def _visits_and_patients(context: CommandContext, plan: Plan, doctors: tuple[str, ...]) -> None:
     waiting = _WAITING_MINUTES.get(plan.external_id, ())
     for number, minutes in enumerate(waiting, 1):
-        joined_at = deed.now - timedelta(minutes=minutes)
-        patient_joins(deed.tx, plan.id, f"{plan.external_id}-patient-{number}", now=joined_at)
+        joined_at = context.now - timedelta(minutes=minutes)
+        patient_joins(context.tx, plan.id, f"{plan.external_id}-patient-{number}", now=joined_at)
     for number, minutes in enumerate(_VISIT_MINUTES if waiting else (), 1):
-        began = deed.now - timedelta(minutes=30 * number)
+        began = context.now - timedelta(minutes=30 * number)
         doctor = doctors[number % len(doctors)]
-        _record_visit(deed, plan, doctor, began, minutes)
+        _record_visit(context, plan, doctor, began, minutes)
     if waiting and plan.external_id != "demo-silver":
         # The first doctor of each group is with a patient now.
-        _record_visit(deed, plan, doctors[0], deed.now - timedelta(minutes=4))
+        _record_visit(context, plan, doctors[0], context.now - timedelta(minutes=4))
 
 
 def _record_visit(
-    deed: CommandContext, plan: Plan, doctor: str, started_at: datetime, minutes: float | None = None
+    context: CommandContext, plan: Plan, doctor: str, started_at: datetime, minutes: float | None = None
 ) -> None:
     """A visit of so many minutes; without `minutes` it is in progress."""
     start, end, visit = (f"demo-{secrets.token_hex(12)}" for _ in range(3))
@@ -113,4 +117,4 @@ def _record_visit(
     if minutes is not None:
         ended_at = started_at + timedelta(minutes=minutes)
         events.append(QueueEvent(end, EventType.VISIT_ENDED, ended_at, group, plan.id, doctor, visit))
-    ingest(deed.tx, events, now=deed.now)
+    ingest(context.tx, events, now=context.now)

@@ -2,6 +2,6 @@
 
 from frontdesk.worker.delivery import DeliveryWorker
 from frontdesk.worker.files import FileLoader
-from frontdesk.worker.queues import QueueForgetter
+from frontdesk.worker.queues import QueuePruner
 
-__all__ = ["DeliveryWorker", "FileLoader", "QueueForgetter"]
+__all__ = ["DeliveryWorker", "FileLoader", "QueuePruner"]

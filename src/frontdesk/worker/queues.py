@@ -1,4 +1,4 @@
-"""The part of a worker that forgets old queue events and estimates, unasked; which of them may go is not known here."""
+"""The part of a worker that deletes old queue events and estimates (`queues.prune`)."""
 
 import threading
 
@@ -11,13 +11,13 @@ from frontdesk.queues.model import PruneReport
 from frontdesk.queues.upkeep import DEFAULT_AGE
 from frontdesk.worker.log import WorkerLog
 
-FIRST_SECONDS = 60.0  # a worker that has just started has more urgent things to do
+FIRST_SECONDS = 60.0  # a worker that has just started has more urgent work
 EVERY_SECONDS = 3600.0
-PAUSE_SECONDS = 0.2  # between pages, so that feeders of events are held up for a moment only
+PAUSE_SECONDS = 0.2  # between pages, so that new events wait for a moment only
 
 
-class QueueForgetter:
-    """Works beside any number of others, from `start()` to `stop()`: what one has forgotten is no work for the next."""
+class QueuePruner:
+    """Deletes old rows every hour, from `start()` to `stop()`. Any number of workers may do so at once."""
 
     def __init__(self, db: Database, *, clock: Clock = system_clock, log: WorkerLog | None = None) -> None:
         self._db = db
@@ -37,7 +37,7 @@ class QueueForgetter:
         self._thread.join(seconds)
 
     def turn(self) -> PruneReport:
-        """Forget all that is old enough, a page at a time. Raises Unavailable."""
+        """Delete all rows that are old enough, a page at a time. Raises Unavailable."""
         total = PruneReport()
         while page := write_alone(self._db, lambda tx: prune(tx, now=self._clock(), age=DEFAULT_AGE)):
             total += page

@@ -1,0 +1,168 @@
+"""`frontdesk queue watch` and `queue accuracy`: the queues as they are now, and how accurate the estimates were."""
+
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group
+from rich.live import Live
+from rich.text import Text
+
+from frontdesk.access import get_account
+from frontdesk.cli.installation import ask, migrated_database
+from frontdesk.cli.options import Json, OnlyAccount
+from frontdesk.cli.output import build_table, console, print_heading, print_json, print_table, say, settings
+from frontdesk.clock import system_clock, wire_time
+from frontdesk.db import Tx
+from frontdesk.errors import Unavailable
+from frontdesk.plans import list_plans
+from frontdesk.queues import list_outcomes, measure_accuracy, queue_rules, queue_state
+from frontdesk.queues.model import EstimateAccuracy, QueueRules, WaitOutcome
+
+RECENT = timedelta(hours=1)
+BOARD_COLUMNS = ("plan", "name", "doctors", "with patients", "waiting", "wait", "error in the last hour")
+ACCURACY_COLUMNS = ("plan", "patients", "mean wait", "mean error", "bias", "error of 90 %")
+BAR_WIDTH = 40
+
+
+def watch(
+    account: OnlyAccount = None,
+    *,
+    every: Annotated[float, typer.Option(help="Seconds between looks.", min=0.2, max=3600)] = 2.0,
+    once: Annotated[bool, typer.Option("--once", help="Print the board once and stop.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Show the plans' queues, and the error of the last hour's estimates, until Ctrl-C.
+
+    Example: frontdesk queue watch --every 1
+    """
+    config = settings()
+    rules = queue_rules(config)
+    with migrated_database(config) as db:
+        if account is not None:
+            db.ask(lambda tx: get_account(tx, account))
+        items = db.ask(lambda tx: board(tx, account, system_clock(), rules))
+        if as_json:
+            print_json(items)
+        elif once or not sys.stdout.isatty():
+            console().print(_board_table(items))
+        else:
+            with Live(_board_table(items), console=console(), auto_refresh=False, screen=False) as live:
+                while True:
+                    time.sleep(every)
+                    try:
+                        items = db.ask(lambda tx: board(tx, account, system_clock(), rules))
+                    except Unavailable:
+                        continue  # the last board stays until the database answers again
+                    live.update(_board_table(items), refresh=True)
+
+
+def board(tx: Tx, account_id: int | None, now: datetime, rules: QueueRules) -> list[dict[str, Any]]:
+    """Each plan with its queue, and the accuracy of the last hour's estimates."""
+    queues = queue_state(tx, account_id, now, rules)
+    measured = {of_plan.plan_id: of_plan for of_plan in measure_accuracy(list_outcomes(tx, now - RECENT))}
+    items = []
+    for plan in list_plans(tx, account_id):
+        queue, of_plan = queues[plan.id], measured.get(plan.id)
+        last_hour = {
+            "matched": of_plan.matched if of_plan else 0,
+            "mean_error_seconds": round(of_plan.mean_error_seconds) if of_plan else None,
+        }
+        item = {
+            "plan_id": plan.id,
+            "external_id": plan.external_id,
+            "name": plan.name,
+            "provider_group_id": plan.provider_group.id,
+            "doctors": queue.doctors,
+            "doctors_with_patients": queue.in_visit,
+        }
+        items.append(item | queue.info.serialize() | {"last_hour": last_hour})
+    return items
+
+
+def _board_table(items: list[dict[str, Any]]) -> Group:
+    columns = ("plan_id", "name", "doctors", "doctors_with_patients", "queue_length")
+    rows = [
+        (
+            *(item[column] for column in columns),
+            _wait_text(item["estimated_wait_time"]),
+            _error_text(item["last_hour"]),
+        )
+        for item in items
+    ]
+    heading = Text(f"Queues at {system_clock():%H:%M:%S} UTC", style="bold")
+    return Group(heading, build_table(BOARD_COLUMNS, rows))
+
+
+def _wait_text(seconds: int) -> str:
+    if seconds < 0:
+        return "nobody on duty"
+    return "none" if seconds == 0 else _minutes_text(seconds)
+
+
+def _minutes_text(seconds: float) -> str:
+    minutes, rest = divmod(round(abs(seconds)), 60)
+    return f"{'-' if seconds < 0 else ''}{minutes}:{rest:02d} min"
+
+
+def _error_text(last_hour: dict[str, Any]) -> str | None:
+    if not last_hour["matched"]:
+        return None
+    return f"{_minutes_text(last_hour['mean_error_seconds'])} ({last_hour['matched']} patients)"
+
+
+def accuracy(
+    *,
+    hours: Annotated[int, typer.Option(help="How far to look back.", min=1, max=24 * 90)] = 24,
+    as_json: Json = False,
+) -> None:
+    """Compare the estimates with the waits that followed: the first patient that joined under each estimate.
+
+    A bias above zero means that patients waited less than the estimate said.
+
+    Example: frontdesk queue accuracy --hours 24
+    """
+    outcomes = ask(lambda tx: list_outcomes(tx, system_clock() - timedelta(hours=hours)))
+    plans = measure_accuracy(outcomes)
+    by_hour = _by_hour(outcomes)
+    if as_json:
+        print_json({"hours": hours, "plans": [_accuracy_item(plan) for plan in plans], "by_hour": by_hour})
+        return
+    if not plans:
+        say(f"No patient with an estimate of the last {hours} h has been seen yet.")
+        return
+    rows = [(plan.plan_id, plan.matched, *map(_minutes_text, plan[2:])) for plan in plans]
+    print_table(ACCURACY_COLUMNS, rows)
+    print_heading("Mean error by hour (UTC)")
+    for line in chart(by_hour):
+        say(line)
+
+
+def _accuracy_item(plan: EstimateAccuracy) -> dict[str, Any]:
+    return {name: round(value, 1) for name, value in plan._asdict().items()}
+
+
+def _by_hour(outcomes: Sequence[WaitOutcome]) -> list[dict[str, Any]]:
+    errors: defaultdict[str, list[float]] = defaultdict(list)
+    for outcome in outcomes:
+        hour = wire_time(outcome.joined_at.replace(minute=0, second=0))
+        errors[hour].append(abs(outcome.estimate_seconds - outcome.wait_seconds))
+    return [
+        {"hour": hour, "matched": len(own), "mean_error_seconds": round(sum(own) / len(own), 1)}
+        for hour, own in sorted(errors.items())
+    ]
+
+
+def chart(by_hour: Sequence[dict[str, Any]]) -> list[str]:
+    """A bar for each hour, the longest one BAR_WIDTH wide."""
+    longest = max([hour["mean_error_seconds"] for hour in by_hour] + [1.0])
+    lines = []
+    for hour in by_hour:
+        error = hour["mean_error_seconds"]
+        bar = "█" * round(error / longest * BAR_WIDTH)
+        lines.append(f"{hour['hour'][5:13].replace('T', ' ')}h {bar:<{BAR_WIDTH}} {_minutes_text(error)}")
+    return lines
