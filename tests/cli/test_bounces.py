@@ -51,7 +51,7 @@ def test_one_message_comes_through_a_pipe(cli: CommandLine) -> None:
     assert '"applied": 1' in result.stdout
 
 
-def test_a_mailbox_that_is_not_there_is_told(cli: CommandLine, tmp_path: Path) -> None:
+def test_a_mailbox_that_is_missing_is_reported(cli: CommandLine, tmp_path: Path) -> None:
     assert "can't be read" in cli.refused("bounces", "read", str(tmp_path / "none"))
     assert "can't be read" in cli.refused("bounces", "read", str(tmp_path))
 

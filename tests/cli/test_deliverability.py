@@ -50,7 +50,7 @@ def test_setting_changes_what_is_given_and_keeps_the_rest(cli: CommandLine, acco
     )
 
 
-def test_all_wrong_texts_are_told_at_once(cli: CommandLine, account: str) -> None:
+def test_all_faults_are_reported_at_once(cli: CommandLine, account: str) -> None:
     said = cli.refused(
         *("deliverability", "set", "--account", account, "--sender-name", "a\nb"),
         *("--sender-address", "nobody", "--registration-url", "javascript:alert(1)"),
@@ -78,7 +78,7 @@ def test_setting_nothing_is_misuse(cli: CommandLine, account: str) -> None:
     assert "at least one option" in cli.refused("deliverability", "set", "--account", account, status=2)
 
 
-def test_an_unknown_account_is_told(cli: CommandLine) -> None:
+def test_an_unknown_account_is_reported(cli: CommandLine) -> None:
     assert "frontdesk account list" in cli.refused("deliverability", "show", "--account", "7")
     assert "frontdesk account list" in cli.refused("deliverability", "set", "--account", "7", "--enabled")
 

@@ -41,9 +41,9 @@ def test_caught_mails_are_listed_and_shown(cli: CommandLine) -> None:
     assert (item["id"], item["recipient"], item["subject"]) == (1, "robin@example.com", "You are invited")
     assert (item["outcome"], item["message_id"]) == ("caught", "a@mail.example.com")
     assert "You are invited" in cli.text("mailbox", "list")
-    shown = cli.json("mailbox", "show", "1")
-    assert shown["headers"]["To"] == "robin@example.com"
-    assert (shown["text"].strip(), shown["html"].strip()) == (
+    item = cli.json("mailbox", "show", "1")
+    assert item["headers"]["To"] == "robin@example.com"
+    assert (item["text"].strip(), item["html"].strip()) == (
         "Hello [bold]in text[/bold]",
         "<p>Hello in HTML",
     )
@@ -53,8 +53,8 @@ def test_caught_mails_are_listed_and_shown(cli: CommandLine) -> None:
 def test_a_mail_is_written_to_a_file_as_its_reader_would_see_it(cli: CommandLine, tmp_path: Path) -> None:
     catch(cli)
     path = tmp_path / "mail.html"
-    told = cli.json("mailbox", "open", "1", "--output", str(path))
-    assert told == {"id": 1, "path": str(path), "opened": False}
+    result = cli.json("mailbox", "open", "1", "--output", str(path))
+    assert result == {"id": 1, "path": str(path), "opened": False}
     assert path.read_text().strip() == "<p>Hello in HTML"
     catch(cli, "Subject: x\r\n\r\nOnly text\r\n")
     assert str(path) in cli.text("mailbox", "open", "2", "--output", str(path))
@@ -63,7 +63,7 @@ def test_a_mail_is_written_to_a_file_as_its_reader_would_see_it(cli: CommandLine
     assert "can't be written" in cli.refused("mailbox", "open", "1", "--output", nowhere)
 
 
-def test_a_mail_that_is_not_there_is_told(cli: CommandLine) -> None:
+def test_a_missing_mail_is_reported(cli: CommandLine) -> None:
     for command in ("show", "open"):
         assert "There is no such message" in cli.refused("mailbox", command, "7")
 

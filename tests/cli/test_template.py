@@ -35,7 +35,7 @@ def test_without_templates_of_its_own_an_account_uses_the_products(cli: CommandL
     assert "the product's" in cli.text("template", "show", "--account", account)
 
 
-def test_own_words_are_set_shown_and_taken_back(cli: CommandLine, account: str, tmp_path: Path) -> None:
+def test_own_templates_are_set_shown_and_reset(cli: CommandLine, account: str, tmp_path: Path) -> None:
     text, html = written(tmp_path, "a.txt", TEXT), written(tmp_path, "a.html", HTML)
     made = cli.json("template", "set", "--account", account, "--text", text, "--html", html)
     assert (made["text"], made["html"], made["own"]) == (TEXT, HTML, ["text", "html"])
@@ -50,9 +50,7 @@ def test_own_words_are_set_shown_and_taken_back(cli: CommandLine, account: str, 
     assert entries[0]["detail"] == {"fields": ["html", "text"]}
 
 
-def test_all_that_is_wrong_with_templates_is_told_at_once(
-    cli: CommandLine, account: str, tmp_path: Path
-) -> None:
+def test_all_faults_of_templates_are_reported_at_once(cli: CommandLine, account: str, tmp_path: Path) -> None:
     text, html = written(tmp_path, "a.txt", "Hello"), written(tmp_path, "a.html", HTML + "{{ member }}")
     said = cli.refused(
         *("template", "set", "--account", account, "--text", text, "--html", html, "--subject", "{{ x"),
@@ -63,7 +61,9 @@ def test_all_that_is_wrong_with_templates_is_told_at_once(
     assert cli.json("template", "show", "--account", account)["own"] == []
 
 
-def test_a_file_that_is_not_there_or_not_text_is_told(cli: CommandLine, account: str, tmp_path: Path) -> None:
+def test_a_file_that_is_missing_or_not_text_is_reported(
+    cli: CommandLine, account: str, tmp_path: Path
+) -> None:
     latin = tmp_path / "latin.txt"
     latin.write_bytes("ü".encode("latin-1"))
     for path, reason in ((str(latin), "not UTF-8"), (str(tmp_path / "none"), "No such file")):
@@ -79,8 +79,8 @@ def test_a_preview_is_the_mail_as_it_would_be_sent(
     shown = {}
     for ending in ("html", "txt", "eml"):
         path = tmp_path / f"preview.{ending}"
-        told = cli.json("template", "preview", "--plan", plan, "--output", str(path))
-        assert told == {"path": str(path), "subject": "Example Health invites you to Gold <2026>"}
+        result = cli.json("template", "preview", "--plan", plan, "--output", str(path))
+        assert result == {"path": str(path), "subject": "Example Health invites you to Gold <2026>"}
         shown[ending] = path.read_text()
     assert "Gold &lt;2026&gt;" in shown["html"]
     assert "You are invited to Gold <2026>" in shown["txt"]

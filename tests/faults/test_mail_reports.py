@@ -21,13 +21,13 @@ from frontdesk.invitations.suppression import suppress
 from tests.conftest import Api
 from tests.factories import NOW, Customer
 from tests.faults.callers import LONG
-from tests.invitations.mails import Mailed, mailed, state_of, suppressed
+from tests.invitations.mails import MailedInvitation, mailed, state_of, suppressed
 
 CALLERS = 6
 ROUNDS = 25 * LONG
 
 
-def told(db: Database, mail: Mailed, event: ReportEvent) -> ReportEffect:
+def told(db: Database, mail: MailedInvitation, event: ReportEvent) -> ReportEffect:
     [effect] = write_together(
         db,
         [DeliveryReport(mail.message_id, event)],
@@ -37,7 +37,7 @@ def told(db: Database, mail: Mailed, event: ReportEvent) -> ReportEffect:
     return effect
 
 
-def unsubscribed(db: Database, mail: Mailed) -> bool:
+def unsubscribed(db: Database, mail: MailedInvitation) -> bool:
     with db.read() as tx:
         found = find_unsubscribe_target(tx, mail.tokens.unsubscribe)
     assert found is not None
@@ -77,7 +77,7 @@ def test_different_reports_and_clicks_at_once_leave_one_state_and_one_suppressio
             assert suppressed(db)[mail.address] in ("hard_bounce", "complaint", "unsubscribe")
 
 
-def answered(db: Database, mail: Mailed) -> None:
+def answered(db: Database, mail: MailedInvitation) -> None:
     """What a worker writes down when the relay has taken the mail."""
 
     def work(tx: Tx) -> None:

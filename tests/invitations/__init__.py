@@ -1,1 +1,1 @@
-"""Who is invited."""
+"""Invitations: rules, messages, reports, suppression."""

@@ -1,4 +1,4 @@
-"""Invitations that were mailed, made through the product's own functions; only the relay's part is played here."""
+"""Invitations that were mailed, made through the product's own functions; only the relay is simulated."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from tests.factories import NOW, Customer, member_body
 
 
 @dataclass(frozen=True, slots=True)
-class Mailed:
+class MailedInvitation:
     """An invitation whose mail has left, in one state or another."""
 
     id: int
@@ -30,7 +30,7 @@ def mailed(
     number: int = 1,
     state: InvitationState = InvitationState.SENT,
     losses: int = 0,
-) -> Mailed:
+) -> MailedInvitation:
     """A new member was invited, and the mail `<mail-N@mail.example.com>` is in the state."""
     body = member_body(number, invite_immediately=True)
     answer = api.post(f"/v2/plans/{customer.plan_ids[0]}/eligibility", body)
@@ -42,10 +42,10 @@ def mailed(
         row = {"message_id": message_id, "state": state.value, "losses": losses}
         tx.execute(update(invitations).where(invitations.c.id == id_).values(row))
         tokens = issue_tokens(tx, {id_: message_id}, link_secret="s" * 32, now=NOW)[id_]
-    return Mailed(id_, message_id, body["email"], tokens)
+    return MailedInvitation(id_, message_id, body["email"], tokens)
 
 
-def state_of(db: Database, mail: Mailed) -> InvitationState:
+def state_of(db: Database, mail: MailedInvitation) -> InvitationState:
     with db.read() as tx:
         return InvitationState(
             tx.execute(select(invitations.c.state).where(invitations.c.id == mail.id)).scalar_one()

@@ -72,9 +72,9 @@ def test_who_is_invited_and_how(api: Api, db: Database, customer: Customer, sett
             assert api.post(path, body | {"email": None}).status_code == 201
         answer = api.post(path, body | ASKED[asked])
         row = f"{member}, e-mail {email}, settings {settings}, invite_immediately {asked}"
-        assert told(answer.headers["Invitation"]) == outcome, row
+        assert as_cell(answer.headers["Invitation"]) == outcome, row
         assert answer.status_code == (201 if member == "new" else 200), row
-        assert in_line(db, answer.json()["id"]) == {
+        assert stored_deliveries(db, answer.json()["id"]) == {
             "immediate": ["immediate"],
             "queued": ["batched"],
         }.get(outcome, []), row
@@ -86,7 +86,7 @@ def test_an_account_that_never_agreed_on_settings_has_them_off(
 ) -> None:
     path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
     answer = api.post(path, member_body() | ASKED[asked])
-    assert told(answer.headers["Invitation"]) == ("immediate" if asked == "true" else "none not_requested")
+    assert as_cell(answer.headers["Invitation"]) == ("immediate" if asked == "true" else "none not_requested")
 
 
 def test_a_malformed_address_is_a_fault_and_no_address(api: Api, db: Database, customer: Customer) -> None:
@@ -103,7 +103,7 @@ def test_a_member_whose_access_has_expired_is_not_invited(
         set_deliverability(tx, customer.account_id, enabled=True)
     path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
     answer = api.post(path, member_body(expiry_date="2026-11-19") | ASKED[asked])
-    assert told(answer.headers["Invitation"]) == "none expired"
+    assert as_cell(answer.headers["Invitation"]) == "none expired"
 
 
 def test_an_address_that_comes_later_or_changes_invites_nobody(
@@ -113,24 +113,24 @@ def test_an_address_that_comes_later_or_changes_invites_nobody(
     member_id = api.post(path, member_body(email=None, invite_immediately=True)).json()["id"]
     for email in ("robin@example.com", "robin.new@example.com"):
         answer = api.post(path, {"external_id": "AB 000001", "email": email, "invite_immediately": True})
-        assert (answer.status_code, told(answer.headers["Invitation"])) == (200, "none not_new")
+        assert (answer.status_code, as_cell(answer.headers["Invitation"])) == (200, "none not_new")
     moved = api.post(
         f"/v2/plans/{customer.plan_ids[1]}/eligibility",
         {"external_id": "AB 000001", "invite_immediately": True},
     )
-    assert (moved.headers["Eligibility-Outcome"], told(moved.headers["Invitation"])) == (
+    assert (moved.headers["Eligibility-Outcome"], as_cell(moved.headers["Invitation"])) == (
         "moved",
         "none not_new",
     )
-    assert in_line(db, member_id) == []
+    assert stored_deliveries(db, member_id) == []
 
 
-def told(header: str) -> str:
+def as_cell(header: str) -> str:
     """`none; reason=x` as the table writes it."""
     return header.replace("; reason=", " ")
 
 
-def in_line(db: Database, member_id: int) -> list[str]:
+def stored_deliveries(db: Database, member_id: int) -> list[str]:
     """How the member's invitations leave, as they are stored."""
     with db.read() as tx:
         query = select(invitations.c.delivery).where(invitations.c.member_id == member_id)

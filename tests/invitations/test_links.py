@@ -40,7 +40,7 @@ def test_only_hashes_of_the_tokens_are_stored(api: Api, db: Database, customer: 
     assert mail.tokens.unsubscribe not in stored
 
 
-def test_giving_the_same_tokens_again_changes_nothing_and_a_new_secret_adds_a_pair_that_works_too(
+def test_issuing_the_same_tokens_again_changes_nothing_and_a_new_secret_adds_a_pair_that_works_too(
     api: Api, db: Database, customer: Customer
 ) -> None:
     mail = mailed(api, db, customer)
@@ -58,9 +58,9 @@ def test_giving_the_same_tokens_again_changes_nothing_and_a_new_secret_adds_a_pa
 def test_a_token_opens_only_what_it_is_for(api: Api, db: Database, customer: Customer) -> None:
     tokens = mailed(api, db, customer).tokens
     with db.read() as tx:
-        landing = find_registration_target(tx, tokens.registration)
-        assert landing is not None
-        assert (landing.plan_name, landing.registration_url) == ("Example Health Plan 0", None)
+        target = find_registration_target(tx, tokens.registration)
+        assert target is not None
+        assert (target.plan_name, target.registration_url) == ("Example Health Plan 0", None)
         assert find_registration_target(tx, tokens.unsubscribe) is None
         assert find_unsubscribe_target(tx, tokens.registration) is None
         for token in ("", "x" * 43, "x" * 10_000, "\0", "ä" * 43, tokens.unsubscribe + "\n"):

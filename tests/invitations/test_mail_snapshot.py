@@ -10,7 +10,7 @@ SNAPSHOT = Path(__file__).parent / "invitation.eml"
 
 
 def written() -> bytes:
-    letter = InvitationMessage(
+    message = InvitationMessage(
         invitation_id=1,
         account_id=1,
         plan_id=1,
@@ -21,8 +21,8 @@ def written() -> bytes:
         sender_address="care@example.com",
         registration_url="https://join.example.com/start?from=mail",
     )
-    gathered = MessageContext({1: derive_tokens("s" * 32, letter.message_id)}, {}, NOW)
-    sent = compose(letter, gathered, base_url="https://api.example.com", mail_from="mail@example.com")
+    context = MessageContext({1: derive_tokens("s" * 32, message.message_id)}, {}, NOW)
+    sent = compose(message, context, base_url="https://api.example.com", mail_from="mail@example.com")
     return sent.content
 
 

@@ -19,20 +19,20 @@ from tests.invitations.mails import mailed
 SECRET = "s" * 32
 
 
-def written(db: Database, letter: InvitationMessage) -> MailMessage:
+def written(db: Database, invitation: InvitationMessage) -> MailMessage:
     with db.write() as tx:
-        gathered = load_message_context(tx, [letter], link_secret=SECRET, now=NOW)
-    return compose(letter, gathered, base_url="https://api.example.com", mail_from="mail@example.com")
+        context = load_message_context(tx, [invitation], link_secret=SECRET, now=NOW)
+    return compose(invitation, context, base_url="https://api.example.com", mail_from="mail@example.com")
 
 
-def read(letter: MailMessage) -> EmailMessage:
-    message = email.message_from_bytes(letter.content, policy=email.policy.default)
+def read(sent: MailMessage) -> EmailMessage:
+    message = email.message_from_bytes(sent.content, policy=email.policy.default)
     assert isinstance(message, EmailMessage)
     return message
 
 
 @pytest.fixture
-def letter(api: Api, db: Database, customer: Customer) -> InvitationMessage:
+def invitation(api: Api, db: Database, customer: Customer) -> InvitationMessage:
     mail = mailed(api, db, customer)
     return InvitationMessage(
         invitation_id=mail.id,
@@ -48,12 +48,12 @@ def letter(api: Api, db: Database, customer: Customer) -> InvitationMessage:
 
 
 def test_an_invitation_has_the_headers_of_a_mail_that_programs_send(
-    db: Database, letter: InvitationMessage
+    db: Database, invitation: InvitationMessage
 ) -> None:
-    sent = written(db, letter)
+    sent = written(db, invitation)
     message = read(sent)
     assert (sent.sender, sent.recipient) == ("mail@example.com", "robin.1@example.com")
-    assert (sent.message_id, message["Message-ID"]) == (letter.message_id, f"<{letter.message_id}>")
+    assert (sent.message_id, message["Message-ID"]) == (invitation.message_id, f"<{invitation.message_id}>")
     unsubscribe = message["List-Unsubscribe"]
     assert unsubscribe.startswith("<https://api.example.com/unsubscribe/")
     assert {name: str(value) for name, value in message.items()} == {
@@ -70,8 +70,8 @@ def test_an_invitation_has_the_headers_of_a_mail_that_programs_send(
     }
 
 
-def test_both_parts_hold_both_links(db: Database, letter: InvitationMessage) -> None:
-    message = read(written(db, letter))
+def test_both_parts_hold_both_links(db: Database, invitation: InvitationMessage) -> None:
+    message = read(written(db, invitation))
     unsubscribe = str(message["List-Unsubscribe"]).strip("<>")
     for kind in ("plain", "html"):
         part = message.get_body((kind,))
@@ -81,27 +81,27 @@ def test_both_parts_hold_both_links(db: Database, letter: InvitationMessage) -> 
 
 
 def test_nothing_of_the_member_but_the_address_is_in_the_mail(
-    db: Database, letter: InvitationMessage
+    db: Database, invitation: InvitationMessage
 ) -> None:
-    message = read(written(db, letter))
+    message = read(written(db, invitation))
     parts = [part.get_content() for part in message.walk() if not part.is_multipart()]
-    shown = "\n".join([*parts, *(str(value) for name, value in message.items() if name != "To")])
+    content = "\n".join([*parts, *(str(value) for name, value in message.items() if name != "To")])
     body = member_body()
     for name in ("external_id", "member_id", "first_name", "last_name", "phone", "zipcode", "city", "email"):
-        assert body[name] not in shown
+        assert body[name] not in content
     for word in ("health data", "1977", "female", "North"):
-        assert word not in shown
+        assert word not in content
 
 
-def test_a_second_copy_has_the_same_message_id_and_links(db: Database, letter: InvitationMessage) -> None:
-    assert written(db, letter) == written(db, letter)
+def test_a_second_copy_has_the_same_message_id_and_links(db: Database, invitation: InvitationMessage) -> None:
+    assert written(db, invitation) == written(db, invitation)
 
 
-def test_names_that_look_like_headers_stay_names(db: Database, letter: InvitationMessage) -> None:
+def test_names_that_look_like_headers_stay_names(db: Database, invitation: InvitationMessage) -> None:
     evil = "=?utf-8?q?x=0d=0aBcc:_victim=40example.com?="
     hostile = InvitationMessage(
-        letter.invitation_id, letter.account_id, letter.plan_id, letter.address, letter.message_id,
-        evil, evil, letter.sender_address, letter.registration_url,
+        invitation.invitation_id, invitation.account_id, invitation.plan_id, invitation.address, invitation.message_id,
+        evil, evil, invitation.sender_address, invitation.registration_url,
     )  # fmt: skip
     message = read(written(db, hostile))
     assert message["Bcc"] is None
@@ -110,10 +110,10 @@ def test_names_that_look_like_headers_stay_names(db: Database, letter: Invitatio
     assert rewritten["Bcc"] is None
 
 
-def test_without_a_sender_the_installation_writes(db: Database, letter: InvitationMessage) -> None:
+def test_without_a_sender_the_installation_writes(db: Database, invitation: InvitationMessage) -> None:
     plain = InvitationMessage(
-        letter.invitation_id, letter.account_id, letter.plan_id, letter.address, letter.message_id,
-        letter.plan_name, None, None, None,
+        invitation.invitation_id, invitation.account_id, invitation.plan_id, invitation.address, invitation.message_id,
+        invitation.plan_name, None, None, None,
     )  # fmt: skip
     message = read(written(db, plain))
     assert message["From"] == "mail@example.com"
@@ -123,27 +123,27 @@ def test_without_a_sender_the_installation_writes(db: Database, letter: Invitati
     assert "https://api.example.com/register/" in part.get_content()
 
 
-def test_an_account_speaks_in_its_own_words(db: Database, letter: InvitationMessage) -> None:
+def test_an_accounts_own_templates_are_used(db: Database, invitation: InvitationMessage) -> None:
     with db.write() as tx:
         set_template(
             tx,
-            letter.account_id,
+            invitation.account_id,
             now=NOW,
             subject="Willkommen bei {{ plan_name }} — schön!",
             text="{{ registration_link }}\n{{ unsubscribe_link }}",
         )
-    message = read(written(db, letter))
+    message = read(written(db, invitation))
     assert message["Subject"] == "Willkommen bei Gold — schön!"
     assert message.get_content_type() == "text/plain"
 
 
 @pytest.mark.parametrize("address", ["a b@example.com", "nobody", "x@y\n.example", "ä@@example.com"])
-def test_an_address_that_no_mail_can_carry_is_refused_without_being_told(
-    db: Database, letter: InvitationMessage, address: str
+def test_an_address_that_no_mail_can_carry_is_refused_and_not_repeated(
+    db: Database, invitation: InvitationMessage, address: str
 ) -> None:
     wrong = InvitationMessage(
-        letter.invitation_id, letter.account_id, letter.plan_id, address, letter.message_id,
-        letter.plan_name, None, None, None,
+        invitation.invitation_id, invitation.account_id, invitation.plan_id, address, invitation.message_id,
+        invitation.plan_name, None, None, None,
     )  # fmt: skip
     with pytest.raises(Invalid) as caught:
         written(db, wrong)

@@ -13,10 +13,12 @@ from frontdesk.invitations.store import insert_links, lock_by_message_id
 from frontdesk.invitations.tables import invitations
 from tests.conftest import Api
 from tests.factories import NOW, Customer
-from tests.invitations.mails import Mailed, mailed, state_of, suppressed
+from tests.invitations.mails import MailedInvitation, mailed, state_of, suppressed
 
 
-def report(db: Database, mail: Mailed, event: ReportEvent, status: str | None = None) -> ReportEffect:
+def report(
+    db: Database, mail: MailedInvitation, event: ReportEvent, status: str | None = None
+) -> ReportEffect:
     with db.write() as tx:
         return receive_report(tx, DeliveryReport(mail.message_id, event, status), now=NOW)
 

@@ -1,4 +1,4 @@
-"""The suppression list and who heeds it."""
+"""The suppression list, and what it prevents."""
 
 from frontdesk.db import Database
 from frontdesk.invitations.model import SuppressionReason
@@ -19,7 +19,7 @@ def test_an_address_is_suppressed_however_it_is_written_and_its_first_reason_sta
         assert find_suppression(tx, "robin@example.com") is None
 
 
-def test_a_letter_composed_in_another_way_is_the_same_letter(db: Database) -> None:
+def test_a_decomposed_character_is_the_same_character(db: Database) -> None:
     with db.write() as tx:
         assert suppress(tx, "ro\u0308bin@example.com", SuppressionReason.BY_HAND, now=NOW)
         assert find_suppression(tx, "R\u00d6BIN@example.com") is not None
@@ -36,7 +36,7 @@ def test_the_list_is_read_page_by_page(db: Database) -> None:
         assert [each.address for each in list_suppressions(tx, limit=1003)] == addresses[:1003]
 
 
-def test_a_suppressed_address_is_told_in_the_answer_and_invited_again_when_it_is_allowed(
+def test_a_suppressed_address_is_named_as_the_reason_and_invited_again_when_it_is_allowed(
     api: Api, db: Database, customer: Customer
 ) -> None:
     path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"

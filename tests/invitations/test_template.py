@@ -25,7 +25,7 @@ def faults_of(db: Database, customer: Customer, **changes: str | None) -> tuple[
     return caught.value.faults
 
 
-def test_the_products_own_words_name_the_plan_the_sender_and_both_links() -> None:
+def test_the_products_templates_name_the_plan_the_sender_and_both_links() -> None:
     rendered = render(MessageTemplate(), SAMPLE_VALUES)
     assert rendered.subject == "Example Health invites you to Gold"
     assert rendered.html is not None
@@ -39,7 +39,7 @@ def test_the_products_own_words_name_the_plan_the_sender_and_both_links() -> Non
             assert value in part
 
 
-def test_a_sender_without_a_name_is_not_missed() -> None:
+def test_a_sender_needs_no_name() -> None:
     rendered = render(
         MessageTemplate(),
         TemplateValues("Gold", "", SAMPLE_VALUES.registration_link, SAMPLE_VALUES.unsubscribe_link),
@@ -63,7 +63,7 @@ def test_html_is_escaped_and_text_is_not() -> None:
     assert 'href="https://a.example/?x=1&amp;y=2"' in rendered.html
 
 
-def test_an_accounts_own_words_are_kept_and_taken_back(db: Database) -> None:
+def test_an_accounts_own_templates_are_kept_and_reset(db: Database) -> None:
     customer, other = make_customer(db), make_customer(db, name="Other")
     own = MessageTemplate("Welcome to {{ plan_name }}", f"Hello. {LINKS}", f"<p>{LINKS}</p>")
     with db.write() as tx:
@@ -124,7 +124,7 @@ def test_a_text_without_html_is_a_mail_of_text_alone_and_html_needs_a_text(db: D
         ("x" * 100_001, "too_long"),
     ],
 )
-def test_what_could_fail_or_take_long_or_tell_too_much_is_no_template(source: str, code: str) -> None:
+def test_a_source_that_could_fail_or_take_long_or_tell_too_much_is_refused(source: str, code: str) -> None:
     faults = list(find_template_faults("text", source))
     assert {fault.code for fault in faults} == {code}
     assert {fault.field for fault in faults} == {"text"}
@@ -142,7 +142,7 @@ def test_a_subject_is_one_line_and_not_blank(db: Database) -> None:
         assert [fault.code for fault in faults_of(db, customer, subject=source)] == [code]
 
 
-def test_all_faults_are_told_at_once_and_nothing_is_kept(db: Database) -> None:
+def test_all_faults_are_reported_at_once_and_nothing_is_kept(db: Database) -> None:
     customer = make_customer(db)
     faults = faults_of(db, customer, subject="{{ x }}", text="none", html="{{")
     assert {fault.field for fault in faults} == {"subject", "text", "html"}

@@ -38,7 +38,7 @@ def test_each_event_has_its_own_result_in_order(
     one, two, three = (
         mailed(api, db, customer, number=n, state=InvitationState.AMBIGUOUS, losses=1) for n in (1, 2, 3)
     )
-    told = results(
+    answers = results(
         operator,
         event(one.message_id, "delivered"),
         event(f"<{two.message_id}>", "bounced", status="5.1.1"),
@@ -48,10 +48,10 @@ def test_each_event_has_its_own_result_in_order(
         event(one.message_id, "delivered"),
         event(three.message_id, "delayed"),
     )
-    assert [result["result"] for result in told] == [
+    assert [result["result"] for result in answers] == [
         "applied", "applied", "unknown", "invalid", "applied", "known", "no_news",
     ]  # fmt: skip
-    assert told[3]["errors"] == [
+    assert answers[3]["errors"] == [
         {
             "field": "event",
             "code": "not_allowed",
@@ -112,7 +112,7 @@ WRONG: list[tuple[Any, list[str]]] = [
 ]
 
 
-def test_an_event_that_is_none_is_told_all_its_faults_and_harms_no_other(
+def test_an_event_that_is_none_gets_all_its_faults_and_harms_no_other(
     api: Api, operator: Api, db: Database, customer: Customer
 ) -> None:
     mail = mailed(api, db, customer)

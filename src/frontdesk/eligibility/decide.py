@@ -29,7 +29,7 @@ class ChunkContext:
     """What was read for a chunk. `today` is `YYYY-MM-DD`; `at` is the stored form of now."""
 
     plan_owners: dict[int, int]
-    circumstances: InvitationContext
+    invitation_context: InvitationContext
     uniqueness: Uniqueness
     today: str
     at: str
@@ -114,15 +114,15 @@ class ChunkState:
         values, record = stored.values, submission.record
         folded = values["email_folded"]
         expiry = values["expiry_date"]
-        circumstances = self._context.circumstances
+        context = self._context.invitation_context
         invitation = decide_invitation(
             InvitationCandidate(
                 is_new=outcome is Outcome.CREATED,
                 has_email=folded is not None,
-                suppressed=folded in circumstances.suppressed,
+                suppressed=folded in context.suppressed,
                 expired=expiry is not None and expiry < self._context.today,
                 asked=record.invite_immediately,
-                batches_enabled=circumstances.batches_enabled.get(submission.account_id),
+                batches_enabled=context.batches_enabled.get(submission.account_id),
             )
         )
         warnings = record.warnings

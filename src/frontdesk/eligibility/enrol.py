@@ -67,12 +67,12 @@ class ChunkReads:
 
     members: list[Found]
     owners: Found
-    circumstances: InvitationContextQuery
+    invitation_context: InvitationContextQuery
 
     def context(self, at: str, uniqueness: Uniqueness) -> ChunkContext:
         return ChunkContext(
             plan_owners={row["id"]: row["account_id"] for row in self.owners.rows},
-            circumstances=self.circumstances.read(),
+            invitation_context=self.invitation_context.read(),
             uniqueness=uniqueness,
             today=at[:10],
             at=at,
