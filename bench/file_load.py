@@ -128,7 +128,7 @@ def _in_a_child(url: str, plan: int, path: Path, chunk: int | None) -> dict[str,
 def _load(url: str, plan: str, path: str, chunk: int | None) -> dict[str, Any]:
     """What `frontdesk file load` does, timed from the first byte to the last commit."""
     db = open_database(url)
-    asked = Requester("bench", "bench", system_clock())
+    requester = Requester("bench", "bench", system_clock())
     checked: list[float] = []
 
     def watch(step: str, _done: int, _total: int | None) -> None:
@@ -138,15 +138,17 @@ def _load(url: str, plan: str, path: str, chunk: int | None) -> dict[str, Any]:
     started = time.perf_counter()
     with db.write() as tx:
         account = int(tx.exec_driver_sql(f"SELECT account_id FROM plans WHERE id = {int(plan)}").scalar_one())
-        file = begin_file(tx, NewFile(account, int(plan)), asked)
+        file = begin_file(tx, NewFile(account, int(plan)), requester)
     upload = Upload(db, file)
     with Path(path).open("rb") as stream:
         while piece := stream.read(PART_BYTES):
-            upload.take(piece)
-            upload.store()
-    upload.finish(asked)
+            upload.write(piece)
+            upload.flush()
+    upload.finish(requester)
     taken = time.perf_counter()
-    run_next(db, system_clock, RunOptions(Uniqueness.SERVICE, watch=watch, chunk_rows=chunk), only=file.id)
+    run_next(
+        db, system_clock, RunOptions(Uniqueness.SERVICE, on_progress=watch, chunk_rows=chunk), only=file.id
+    )
     seconds = time.perf_counter() - started
     file = db.ask(lambda tx: get_file(tx, file.id, account_id=None))
     if file.state != "done":

@@ -129,7 +129,7 @@ def test_a_mapping_with_faults_is_refused_with_all_of_them(
         assert told.startswith("Error: The mapping's columns.Zip must be a field of a member.\n")
         assert "The mapping's delimiter must be" in told
         assert "The mapping's external_id must not be REF*0F" in told
-    assert "say one of them" in cli.refused(
+    assert "give one of the two" in cli.refused(
         *("file", "mapping", "--account", "1", "--set", str(mapping), "--clear"), status=2
     )
 

@@ -59,7 +59,7 @@ def test_a_killed_worker_is_followed_by_another_that_applies_every_row_once(
     desk, file = hand_in(db)
     chance = random.Random(5)
     for _ in range(KILLS):
-        before = desk.look_at(file)
+        before = desk.reread(file)
         worker = start_loader(database_url)
         try:
             wait_until(partial(is_past, desk, before, chunks=chance.randint(0, 5)))
@@ -69,11 +69,11 @@ def test_a_killed_worker_is_followed_by_another_that_applies_every_row_once(
             worker.join()
     worker = start_loader(database_url)
     try:
-        wait_until(lambda: desk.look_at(file).state not in ("waiting", "running"))
+        wait_until(lambda: desk.reread(file).state not in ("waiting", "running"))
     finally:
         worker.kill()
         worker.join()
-    check(desk, desk.look_at(file))
+    check(desk, desk.reread(file))
 
 
 def test_a_killed_database_leaves_a_file_that_goes_on_after_the_last_chunk() -> None:
@@ -91,16 +91,16 @@ def test_a_killed_database_leaves_a_file_that_goes_on_after_the_last_chunk() -> 
                 server.kill_postmaster()
                 server.start()
 
-        desk.turn = replace(desk.turn, chunk_rows=50, watch=kill_now_and_then)
+        desk.options = replace(desk.options, chunk_rows=50, on_progress=kill_now_and_then)
         wait_until(lambda: ended(desk, file))
-        check(desk, desk.look_at(file), rows=rows)
+        check(desk, desk.reread(file), rows=rows)
         assert left == []
         db.close()
 
 
 def is_past(desk: Desk, before: EligibilityFile, *, chunks: int) -> bool:
     """Whether a new worker has the file and has committed so many chunks more."""
-    now = desk.look_at(before)
+    now = desk.reread(before)
     return now.state == "done" or (
         now.epoch > before.epoch and now.chunks_done >= before.chunks_done + chunks
     )
@@ -111,4 +111,4 @@ def ended(desk: Desk, file: EligibilityFile) -> bool:
         desk.try_to_work(file, lease_seconds=0.2)
     except Unavailable:
         return False
-    return desk.look_at(file).state == "done"
+    return desk.reread(file).state == "done"

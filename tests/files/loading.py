@@ -16,16 +16,16 @@ from frontdesk.files import (
     RunOptions,
     Upload,
     begin_file,
-    forget_unfinished,
     get_file,
     report_json_lines,
     run_next,
     undo_file,
 )
+from frontdesk.files.content import delete_abandoned_uploads
 from frontdesk.files.model import EligibilityFile, FileMode, NewFile, Requester
 from tests.factories import Customer
 
-TURN = RunOptions(Uniqueness.SERVICE)
+OPTIONS = RunOptions(Uniqueness.SERVICE)
 COLUMNS = (
     "external_id",
     "member_id",
@@ -70,7 +70,7 @@ class Desk:
 
     def __init__(self, db: Database, customer: Customer, clock: Clock) -> None:
         self.db, self.customer, self.clock = db, customer, clock
-        self.turn = TURN
+        self.options = OPTIONS
 
     def hand_in(
         self, content: bytes, *, plan: int = 0, full: bool = False, **options: Any
@@ -78,43 +78,43 @@ class Desk:
         new = NewFile(self.customer.account_id, self.customer.plan_ids[plan])
         new = replace(new, mode=FileMode.FULL if full else FileMode.CHANGE, **options)
         with self.db.write() as tx:
-            file = begin_file(tx, new, self.asked())
+            file = begin_file(tx, new, self.requester())
         upload = Upload(self.db, file)
-        upload.take(content)
-        upload.store()
-        return upload.finish(self.asked())
+        upload.write(content)
+        upload.flush()
+        return upload.finish(self.requester())
 
     def load(self, content: bytes, **options: Any) -> EligibilityFile:
         return self.work(self.hand_in(content, **options))
 
     def undo(self, file: EligibilityFile) -> EligibilityFile:
         with self.db.write() as tx:
-            undo = undo_file(tx, file.id, self.asked(), account_id=None)
+            undo = undo_file(tx, file.id, self.requester(), account_id=None)
         return self.work(undo)
 
-    def begin(self) -> None:
-        """An upload that never ends."""
+    def break_off(self) -> None:
+        """Begin an upload that never ends."""
         new = NewFile(self.customer.account_id, self.customer.plan_ids[0])
         with self.db.write() as tx:
-            file = begin_file(tx, new, self.asked())
+            file = begin_file(tx, new, self.requester())
         upload = Upload(self.db, file)
-        upload.take(b"external_id")
-        upload.store()
+        upload.write(b"external_id")
+        upload.flush()
 
-    def forget(self) -> None:
-        forget_unfinished(self.db, self.clock())
+    def clean_up(self) -> None:
+        delete_abandoned_uploads(self.db, self.clock())
 
     def work_on_any(self) -> bool:
-        return run_next(self.db, self.clock, self.turn)
+        return run_next(self.db, self.clock, self.options)
 
     def try_to_work(self, file: EligibilityFile, *, lease_seconds: float) -> bool:
-        return run_next(self.db, self.clock, self.turn, only=file.id, lease_seconds=lease_seconds)
+        return run_next(self.db, self.clock, self.options, only=file.id, lease_seconds=lease_seconds)
 
     def work(self, file: EligibilityFile) -> EligibilityFile:
-        assert run_next(self.db, self.clock, self.turn, only=file.id)
-        return self.look_at(file)
+        assert run_next(self.db, self.clock, self.options, only=file.id)
+        return self.reread(file)
 
-    def look_at(self, file: EligibilityFile) -> EligibilityFile:
+    def reread(self, file: EligibilityFile) -> EligibilityFile:
         return self.db.ask(lambda tx: get_file(tx, file.id, account_id=None))
 
     def report(self, file: EligibilityFile) -> list[dict[str, Any]]:
@@ -140,5 +140,5 @@ class Desk:
         with self.db.read() as tx:
             return int(tx.execute(select(func.count()).select_from(text(table))).scalar_one())
 
-    def asked(self) -> Requester:
+    def requester(self) -> Requester:
         return Requester("client-1", "request-1", self.clock())

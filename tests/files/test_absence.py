@@ -1,6 +1,7 @@
-"""Full files end who is missing, behind a brake; dry runs tell the same and do nothing."""
+"""Full files end absent members behind a safety threshold; dry runs report the same and write nothing."""
 
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,15 +11,15 @@ from frontdesk.config import Uniqueness
 from frontdesk.eligibility import enrol, parse_member
 from frontdesk.eligibility.model import Submission
 from frontdesk.files import approve_file, cancel_file
-from frontdesk.files.chunks import write_chunk
-from frontdesk.files.model import EligibilityFile, WrongState
+from frontdesk.files.chunks import ChunkWriter
+from frontdesk.files.model import ChunkRow, EligibilityFile, WrongState
 from tests.conftest import SetClock
 from tests.files.loading import Desk, csv_of, lines_of, row
 
 
 def approve(desk: Desk, file: EligibilityFile) -> EligibilityFile:
     with desk.db.write() as tx:
-        approve_file(tx, file.id, desk.asked(), account_id=None)
+        approve_file(tx, file.id, desk.requester(), account_id=None)
     return desk.work(file)
 
 
@@ -26,13 +27,13 @@ def expiries(desk: Desk) -> dict[str, Any]:
     return {key: member["expiry_date"] for key, member in desk.members().items()}
 
 
-def test_a_change_file_leaves_alone_whom_it_does_not_name(desk: Desk) -> None:
+def test_a_change_file_leaves_absent_members_alone(desk: Desk) -> None:
     desk.load(csv_of(row(n) for n in range(5)))
     desk.load(csv_of([row(1)]))
     assert set(expiries(desk).values()) == {None}
 
 
-def test_a_full_file_ends_whom_it_does_not_name_on_its_date(desk: Desk) -> None:
+def test_a_full_file_ends_absent_members_on_its_date(desk: Desk) -> None:
     desk.load(csv_of(row(n) for n in range(5)))
     file = desk.load(csv_of(row(n) for n in range(1, 4)), full=True)
     assert file.counts == {"unchanged": 3, "ended": 2}
@@ -41,7 +42,7 @@ def test_a_full_file_ends_whom_it_does_not_name_on_its_date(desk: Desk) -> None:
     assert next(line for line in desk.report(file) if line["row"] is None)["code"] == "ended_by_absence"
 
 
-def test_a_full_file_ends_nobody_of_another_plan_and_nobody_twice(desk: Desk) -> None:
+def test_a_full_file_ends_no_member_of_another_plan_and_none_twice(desk: Desk) -> None:
     desk.load(csv_of([row(1), row(2)]))
     desk.load(csv_of([row(3)]), plan=1)
     desk.load(csv_of([row(1)]), full=True)
@@ -50,7 +51,7 @@ def test_a_full_file_ends_nobody_of_another_plan_and_nobody_twice(desk: Desk) ->
     assert [str(day) for day in expiries(desk).values()] == ["None", "2026-11-20", "None"]
 
 
-def test_who_was_to_begin_later_ends_on_the_first_day_once_and_the_report_says_so(desk: Desk) -> None:
+def test_access_that_was_to_begin_later_ends_on_its_first_day_once_with_a_warning(desk: Desk) -> None:
     """expiry_date is never before effective_date (docs/interface.md, Fields of a member), and access always ends."""
     desk.load(csv_of([row(1), row(2, effective_date="2027-01-01")]))
     before = desk.members()
@@ -68,7 +69,7 @@ def test_who_was_to_begin_later_ends_on_the_first_day_once_and_the_report_says_s
 
 
 @pytest.mark.parametrize("begins", ["2026-01-01", "2027-01-01"])
-def test_who_comes_back_to_a_full_file_stays_ended_and_that_is_told(desk: Desk, begins: str) -> None:
+def test_a_member_that_comes_back_to_a_full_file_stays_ended_with_a_warning(desk: Desk, begins: str) -> None:
     desk.load(csv_of([row(1), row(2, effective_date=begins)]))
     desk.load(csv_of([row(1)]), full=True)
     back = desk.load(csv_of([row(1), row(2, effective_date=begins)]), full=True)
@@ -79,7 +80,7 @@ def test_who_comes_back_to_a_full_file_stays_ended_and_that_is_told(desk: Desk, 
     assert set(expiries(desk).values()) == {None}
 
 
-def test_a_row_that_says_when_the_access_ended_is_not_warned_of(desk: Desk) -> None:
+def test_a_row_with_the_date_on_which_access_ended_has_no_warning(desk: Desk) -> None:
     content = csv_of([row(1, expiry_date="2026-03-01")], columns=(*row(1), "expiry_date"))
     desk.load(content)
     assert desk.load(content).counts == {"unchanged": 1}
@@ -95,7 +96,7 @@ def test_a_member_changed_after_the_work_began_is_not_ended(desk: Desk) -> None:
     assert desk.work(file).counts == {"unchanged": 1}
 
 
-def test_the_brake_holds_a_file_that_would_end_too_many_until_it_is_approved(desk: Desk) -> None:
+def test_a_file_that_would_end_too_many_members_is_held_until_it_is_approved(desk: Desk) -> None:
     desk.load(csv_of(row(n) for n in range(60)))
     held = desk.load(csv_of([*(row(n) for n in range(34)), row(100)]), full=True)
     assert (held.state, held.counts, held.members_missing) == ("held", {"unchanged": 34, "created": 1}, 26)
@@ -118,7 +119,7 @@ def test_a_file_of_less_than_half_of_the_last_one_is_held(desk: Desk) -> None:
     "unreadable",
     [b'{"external_id": "E00002",', b'{"member_id": "M00002"}\n', b'{"external_id": " "}\n', b'["E00002"]'],
 )
-def test_a_full_file_with_a_row_that_names_nobody_ends_nobody_until_it_is_approved(
+def test_a_full_file_with_a_row_without_identifier_ends_no_member_until_it_is_approved(
     desk: Desk, unreadable: bytes
 ) -> None:
     desk.load(csv_of(row(n) for n in range(3)))
@@ -130,34 +131,34 @@ def test_a_full_file_with_a_row_that_names_nobody_ends_nobody_until_it_is_approv
     assert approve(desk, held).counts == {"unchanged": 2, "refused": 1, "ended": 1}
 
 
-def test_a_full_file_with_a_row_that_names_nobody_goes_on_where_nobody_is_missing(desk: Desk) -> None:
+def test_a_full_file_with_a_row_without_identifier_is_done_when_no_member_is_missing(desk: Desk) -> None:
     desk.load(csv_of(row(n) for n in range(3)))
     done = desk.load(lines_of(row(n) for n in range(3)) + b"{}", full=True)
     assert (done.state, done.counts) == ("done", {"unchanged": 3, "refused": 1})
 
 
-def test_a_held_file_that_is_cancelled_ends_nobody(desk: Desk) -> None:
+def test_a_held_file_that_is_cancelled_ends_no_member(desk: Desk) -> None:
     desk.load(csv_of(row(n) for n in range(60)))
     held = desk.load(csv_of([row(1)]), full=True)
     with desk.db.write() as tx:
-        assert cancel_file(tx, held.id, desk.asked(), account_id=None).state == "cancelled"
+        assert cancel_file(tx, held.id, desk.requester(), account_id=None).state == "cancelled"
     assert set(expiries(desk).values()) == {None}
     assert desk.count("file_parts") == 0
 
 
 def test_a_held_file_that_a_newer_full_one_has_overtaken_is_not_approved(desk: Desk) -> None:
-    """The sender has mended the file; approved by mistake, the old one would end whom the new one names."""
+    """The sender has sent a better file; approved by mistake, the old one would end members that the new one lists."""
     desk.load(csv_of(row(n) for n in range(60)))
     held = desk.load(csv_of([row(1)]), full=True)
     assert desk.load(csv_of(row(n) for n in range(60)), full=True).counts == {"unchanged": 60}
     with pytest.raises(WrongState, match="newer full file of the plan, file 3,"):
         approve(desk, held)
     with desk.db.write() as tx:
-        cancel_file(tx, held.id, desk.asked(), account_id=None)
+        cancel_file(tx, held.id, desk.requester(), account_id=None)
     assert set(expiries(desk).values()) == {None}
 
 
-def test_of_two_held_files_the_older_one_ends_nobody(desk: Desk) -> None:
+def test_of_two_held_files_the_older_one_can_not_be_approved(desk: Desk) -> None:
     desk.load(csv_of(row(n) for n in range(100)))
     older = desk.load(csv_of(row(n) for n in range(50)), full=True)
     newer = desk.load(csv_of(row(n) for n in range(45, 100)), full=True)
@@ -167,11 +168,11 @@ def test_of_two_held_files_the_older_one_ends_nobody(desk: Desk) -> None:
     assert approve(desk, newer).counts == {"unchanged": 55, "ended": 45}
 
 
-def test_an_approved_file_that_is_overtaken_before_it_runs_ends_nobody(desk: Desk) -> None:
+def test_an_approved_file_that_is_overtaken_before_it_runs_ends_no_member(desk: Desk) -> None:
     desk.load(csv_of(row(n) for n in range(100)))
     held = desk.load(csv_of([row(1)]), full=True)
     with desk.db.write() as tx:
-        approve_file(tx, held.id, desk.asked(), account_id=None)
+        approve_file(tx, held.id, desk.requester(), account_id=None)
     assert desk.load(csv_of(row(n) for n in range(100)), full=True).counts == {"unchanged": 100}
     held = desk.work(held)
     assert held.problem is not None
@@ -179,7 +180,7 @@ def test_an_approved_file_that_is_overtaken_before_it_runs_ends_nobody(desk: Des
     assert set(expiries(desk).values()) == {None}
 
 
-def test_a_newer_file_that_was_undone_overtakes_nobody(desk: Desk) -> None:
+def test_a_newer_file_that_was_undone_does_not_overtake(desk: Desk) -> None:
     desk.load(csv_of(row(n) for n in range(60)))
     held = desk.load(csv_of([row(1)]), full=True)
     newer = desk.load(csv_of(row(n) for n in range(60)), full=True)
@@ -188,41 +189,44 @@ def test_a_newer_file_that_was_undone_overtakes_nobody(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("begins", ["2026-01-01", "2027-01-01"])
-def test_who_is_changed_while_a_file_ends_is_left_alone(
+def test_a_member_that_is_changed_while_a_file_ends_members_is_left_alone(
     desk: Desk, clock: SetClock, monkeypatch: pytest.MonkeyPatch, begins: str
 ) -> None:
-    """The change commits after the batch was read and before it is written; nothing is told of what did not come about."""
+    """The change commits after the batch was read and before it is written; the report does not warn of it."""
     desk.load(csv_of([row(0), row(1), row(2, effective_date=begins)]))
     clock.advance(60)
     file = desk.hand_in(csv_of([row(0)]), full=True)
 
-    def change_first(*arguments: Any, **options: Any) -> None:
-        clock.advance(1)
-        account, plans = desk.customer.account_id, desk.customer.plan_ids
-        record = parse_member(row(2, last_name="Renewed", effective_date=begins), today="2026-11-20")
-        with desk.db.write() as tx:
-            submission = Submission(account, plans[0], record, "client", "request")
-            enrol(tx, [submission], now=clock(), uniqueness=Uniqueness.SERVICE)
-        write_chunk(*arguments, **options)
+    write = ChunkWriter.write
 
-    monkeypatch.setattr("frontdesk.files.absence.write_chunk", change_first)
+    def change_first(writer: ChunkWriter, rows: Sequence[ChunkRow], **options: Any) -> None:
+        if rows[0].place is None:
+            clock.advance(1)
+            account, plans = desk.customer.account_id, desk.customer.plan_ids
+            record = parse_member(row(2, last_name="Renewed", effective_date=begins), today="2026-11-20")
+            with desk.db.write() as tx:
+                submission = Submission(account, plans[0], record, "client", "request")
+                enrol(tx, [submission], now=clock(), uniqueness=Uniqueness.SERVICE)
+        write(writer, rows, **options)
+
+    monkeypatch.setattr(ChunkWriter, "write", change_first)
     assert desk.work(file).counts == {"unchanged": 2, "ended": 1}
     assert [key for key, day in expiries(desk).items() if day is not None] == ["E00001"]
 
 
-def test_who_approves_at_the_same_time_as_another_is_told_that_it_is_done(desk: Desk) -> None:
+def test_of_two_approvals_at_once_the_second_is_refused(desk: Desk) -> None:
     desk.load(csv_of(row(n) for n in range(60)))
     held = desk.load(csv_of([row(1)]), full=True)
     told: list[str] = []
 
     def approve_too() -> None:
         with desk.db.write() as tx, pytest.raises(WrongState) as refusal:
-            approve_file(tx, held.id, desk.asked(), account_id=None)
+            approve_file(tx, held.id, desk.requester(), account_id=None)
         told.append(str(refusal.value))
 
     other = threading.Thread(target=approve_too)
     with desk.db.write() as tx:
-        approve_file(tx, held.id, desk.asked(), account_id=None)
+        approve_file(tx, held.id, desk.requester(), account_id=None)
         other.start()
         other.join(0.3)  # it waits for the first one's commit
     other.join()
@@ -254,7 +258,7 @@ TANGLED = [
 @pytest.mark.parametrize("full", [False, True])
 def test_a_dry_run_reports_what_the_real_run_does_and_writes_nothing(desk: Desk, full: bool) -> None:
     """Also over chunks: what a row of one gives up, a row of another may take."""
-    desk.turn = replace(desk.turn, chunk_rows=5)
+    desk.options = replace(desk.options, chunk_rows=5)
     desk.load(csv_of(row(n) for n in range(20)))
     filling = [row(n) for n in range(1000, 1020)]
     content = lines_of([*TANGLED[:3], *filling, *TANGLED[3:]])
@@ -267,7 +271,7 @@ def test_a_dry_run_reports_what_the_real_run_does_and_writes_nothing(desk: Desk,
     assert dry.counts["refused"] == 5
 
 
-def test_a_dry_run_of_a_full_file_tells_of_the_brake_and_is_done(desk: Desk) -> None:
+def test_a_dry_run_of_a_full_file_reports_that_it_would_be_held_and_is_done(desk: Desk) -> None:
     desk.load(csv_of(row(n) for n in range(60)))
     dry = desk.load(csv_of([row(1)]), full=True, dry_run=True)
     assert (dry.state, dry.counts) == ("done", {"unchanged": 1})

@@ -1,4 +1,4 @@
-"""Who works on which file: one at a time per account, and never two workers on one."""
+"""A worker has one file of an account at a time, and a file never has two workers."""
 
 import threading
 import time
@@ -13,16 +13,16 @@ from frontdesk.files import store
 from frontdesk.files.claims import LostClaim, claim_next
 from tests.conftest import SetClock
 from tests.factories import make_customer
-from tests.files.loading import Desk, csv_of, row
+from tests.files.loading import OPTIONS, Desk, csv_of, row
 
 
 def test_a_stopped_file_goes_on_where_it_stopped(desk: Desk) -> None:
     file = desk.hand_in(csv_of(row(n) for n in range(30)))
     looks = iter([False, False, True])
-    desk.turn = replace(desk.turn, chunk_rows=10, stop=lambda: next(looks))
+    desk.options = replace(desk.options, chunk_rows=10, should_stop=lambda: next(looks))
     stopped = desk.work(file)
     assert (stopped.state, stopped.rows_done, stopped.counts) == ("waiting", 20, {"created": 20})
-    desk.turn = replace(desk.turn, stop=lambda: False)
+    desk.options = replace(desk.options, should_stop=lambda: False)
     done = desk.work(file)
     assert (done.state, done.rows_done, done.counts) == ("done", 30, {"created": 30})
     assert [line["row"] for line in desk.report(file)] == list(range(2, 32))
@@ -34,29 +34,29 @@ def test_an_account_has_one_file_at_a_time_and_another_account_its_own(
     other = Desk(db, make_customer(db, name="Other"), clock)
     first, second = desk.hand_in(csv_of([row(1)])), desk.hand_in(csv_of([row(2)]))
     theirs = other.hand_in(csv_of([row(3)]))
-    claims = [claim_next(db, clock) for _ in range(3)]
+    claims = [claim_next(db, clock, OPTIONS) for _ in range(3)]
     assert [claim and claim.file.id for claim in claims] == [first.id, theirs.id, None]
-    assert claim_next(db, clock, only=second.id) is None
+    assert claim_next(db, clock, OPTIONS, only=second.id) is None
 
 
 def test_a_worker_that_slept_past_its_lease_changes_nothing(
     desk: Desk, db: Database, clock: SetClock
 ) -> None:
     file = desk.hand_in(csv_of([row(1)]))
-    sleeper = claim_next(db, clock, lease_seconds=-1)
+    sleeper = claim_next(db, clock, OPTIONS, lease_seconds=-1)
     assert sleeper is not None
     assert desk.work(file).state == "done"
     with pytest.raises(LostClaim):
         sleeper.update(counts={"created": 99})
-    assert desk.look_at(file).counts == {"created": 1}
+    assert desk.reread(file).counts == {"created": 1}
 
 
 def test_a_worker_that_slept_between_its_commit_and_the_next_look_has_lost_the_file(
     desk: Desk, db: Database, clock: SetClock
 ) -> None:
     file = desk.hand_in(csv_of([row(1)]))
-    sleeper = claim_next(db, clock, lease_seconds=-1)
-    other = claim_next(db, clock)
+    sleeper = claim_next(db, clock, OPTIONS, lease_seconds=-1)
+    other = claim_next(db, clock, OPTIONS)
     assert sleeper is not None
     assert other is not None
     with pytest.raises(LostClaim):
@@ -64,14 +64,14 @@ def test_a_worker_that_slept_between_its_commit_and_the_next_look_has_lost_the_f
     with pytest.raises(LostClaim):
         sleeper.update(counts={"created": 99})
     other.update(rows_done=0)
-    assert desk.look_at(file).epoch == other.file.epoch == 2
+    assert desk.reread(file).epoch == other.file.epoch == 2
 
 
-def test_who_found_a_lapsed_lease_does_not_take_one_that_was_renewed_since(
+def test_a_lapsed_lease_that_was_renewed_since_is_not_taken(
     desk: Desk, db: Database, clock: SetClock
 ) -> None:
     file = desk.hand_in(csv_of([row(1)]))
-    owner = claim_next(db, clock, lease_seconds=60)
+    owner = claim_next(db, clock, OPTIONS, lease_seconds=60)
     assert owner is not None
     now = system_clock()
     for late, is_taken in ((timedelta(0), False), (timedelta(seconds=120), True)):
@@ -85,13 +85,13 @@ def test_a_lease_is_renewed_while_nothing_is_written(
 ) -> None:
     monkeypatch.setattr("frontdesk.files.claims.RENEW_SECONDS", 0.01)
     file = desk.hand_in(csv_of([row(1)]))
-    claim = claim_next(db, clock)
+    claim = claim_next(db, clock, OPTIONS)
     assert claim is not None
-    first = last = desk.look_at(file).lease_until
-    with claim.kept():
+    first = last = desk.reread(file).lease_until
+    with claim.renewing():
         until = time.monotonic() + 20
         while first == last and time.monotonic() < until:
-            last = desk.look_at(file).lease_until
+            last = desk.reread(file).lease_until
     assert first is not None
     assert last is not None
     assert last > first
@@ -100,12 +100,12 @@ def test_a_lease_is_renewed_while_nothing_is_written(
 def test_two_workers_share_the_files_and_apply_each_once(desk: Desk, db: Database, clock: SetClock) -> None:
     other = Desk(db, make_customer(db, name="Other"), clock)
     files = [
-        whose.hand_in(csv_of(row(100 * n + k) for k in range(40)))
-        for n, whose in enumerate([desk, other, desk, other, desk])
+        owner.hand_in(csv_of(row(100 * n + k) for k in range(40)))
+        for n, owner in enumerate([desk, other, desk, other, desk])
     ]
 
     def work() -> None:
-        while any(desk.look_at(file).state in ("waiting", "running") for file in files):
+        while any(desk.reread(file).state in ("waiting", "running") for file in files):
             desk.work_on_any()
 
     workers = [threading.Thread(target=work) for _ in range(2)]
@@ -113,15 +113,15 @@ def test_two_workers_share_the_files_and_apply_each_once(desk: Desk, db: Databas
         worker.start()
     for worker in workers:
         worker.join()
-    assert [desk.look_at(file).counts for file in files] == [{"created": 40}] * 5
+    assert [desk.reread(file).counts for file in files] == [{"created": 40}] * 5
     assert desk.count("members") == desk.count("member_history") == 200
 
 
-def test_what_breaks_off_while_it_is_received_is_never_loaded_and_forgotten(
+def test_an_upload_that_broke_off_is_never_loaded_and_is_deleted_after_a_day(
     desk: Desk, clock: SetClock
 ) -> None:
-    desk.begin()
-    assert claim_next(desk.db, clock) is None
+    desk.break_off()
+    assert claim_next(desk.db, clock, OPTIONS) is None
     clock.advance(25 * 3600)
-    desk.forget()
+    desk.clean_up()
     assert desk.count("eligibility_files") == 0

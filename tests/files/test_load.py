@@ -109,7 +109,7 @@ def test_two_accounts_that_load_the_same_identifiers_at_once_get_each_of_them_on
         worker.start()
     for worker in workers:
         worker.join()
-    counts = [desk.look_at(file).counts for file in (ours, theirs)]
+    counts = [desk.reread(file).counts for file in (ours, theirs)]
     assert sum(count.get("created", 0) for count in counts) == 400
     assert sum(count.get("refused", 0) for count in counts) == 399
     assert desk.count("members") == desk.count("member_history") == 400
@@ -134,7 +134,7 @@ def test_a_large_file_is_read_by_a_process_of_its_own_with_the_same_outcomes(des
         row(3, city="y"),
     ]
     here = desk.load(lines_of(rows), dry_run=True)
-    desk.turn = replace(desk.turn, apart_from_rows=1, chunk_rows=7)
+    desk.options = replace(desk.options, subprocess_from_rows=1, chunk_rows=7)
     apart = desk.load(lines_of(rows))
     assert apart.counts == here.counts == {"created": 60, "refused": 3, "warned": 1}
     assert desk.report(apart) == desk.report(here)

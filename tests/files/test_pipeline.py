@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from frontdesk.files.pipeline import NICENESS, CommitTurn, OutOfTurn, write_in_turn
+from frontdesk.files.pipeline import NICENESS, CommitTurn, OutOfTurn, ordered_commit
 from tests.files.loading import Desk, csv_of, row
 
 KEYS = 10
@@ -23,87 +23,87 @@ class Broken(Exception):
 def test_items_are_written_together_and_committed_in_order() -> None:
     together, done = threading.Barrier(2, timeout=10), []
 
-    def write(item: int, place: CommitTurn) -> None:
+    def write(item: int, turn: CommitTurn) -> None:
         together.wait()
-        place.come()
+        turn.take()
         done.append(item)
 
-    write_in_turn(range(20), write, keys_of=_no_keys, lanes=2)
+    ordered_commit(range(20), write, keys_of=_no_keys, threads=2)
     assert done == list(range(20))
 
 
-@pytest.mark.parametrize("lanes", [1, 2, 3])
-def test_nothing_is_committed_after_an_item_that_failed(lanes: int) -> None:
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_nothing_is_committed_after_an_item_that_failed(threads: int) -> None:
     done = []
 
-    def write(item: int, place: CommitTurn) -> None:
+    def write(item: int, turn: CommitTurn) -> None:
         if item == 5:
             raise Broken
-        place.come()
+        turn.take()
         done.append(item)
 
     with pytest.raises(Broken):
-        write_in_turn(range(20), write, keys_of=_no_keys, lanes=lanes)
+        ordered_commit(range(20), write, keys_of=_no_keys, threads=threads)
     assert done == [0, 1, 2, 3, 4]
 
 
-def test_what_has_begun_ends_before_the_end_of_the_items_is_told() -> None:
+def test_writes_that_have_begun_end_before_the_error_of_the_items_is_raised() -> None:
     done = []
 
     def items() -> Iterator[int]:
         yield from range(4)
         raise Broken
 
-    def write(item: int, place: CommitTurn) -> None:
-        place.come()
+    def write(item: int, turn: CommitTurn) -> None:
+        turn.take()
         done.append(item)
 
     with pytest.raises(Broken):
-        write_in_turn(items(), write, keys_of=_no_keys, lanes=2)
+        ordered_commit(items(), write, keys_of=_no_keys, threads=2)
     assert done == [0, 1, 2, 3]
 
 
-def test_the_error_of_what_has_begun_goes_before_that_of_the_items() -> None:
+def test_the_error_of_a_write_is_raised_before_that_of_the_items() -> None:
     def items() -> Iterator[int]:
         yield from range(2)
         raise LookupError
 
-    def write(item: int, place: CommitTurn) -> None:
-        place.come()
+    def write(item: int, turn: CommitTurn) -> None:
+        turn.take()
         if item == 1:
             raise Broken
 
     with pytest.raises(Broken):
-        write_in_turn(items(), write, keys_of=_no_keys, lanes=2)
+        ordered_commit(items(), write, keys_of=_no_keys, threads=2)
 
 
-def test_who_holds_what_the_one_before_waits_for_steps_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chunk_that_holds_what_the_one_before_waits_for_steps_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("frontdesk.files.pipeline.PATIENCE_SECONDS", 0.01)
     free, done = threading.Event(), []
 
-    def write(item: int, place: CommitTurn) -> None:
+    def write(item: int, turn: CommitTurn) -> None:
         if item == 0:
             assert free.wait(10)  # what the second one holds
         else:
             with pytest.raises(OutOfTurn):
-                place.come()
+                turn.take()
             free.set()
-            place.stand()
-            place.come()
+            turn.wait()
+            turn.take()
         done.append(item)
 
-    write_in_turn(range(2), write, keys_of=_no_keys, lanes=2)
+    ordered_commit(range(2), write, keys_of=_no_keys, threads=2)
     assert done == [0, 1]
 
 
-def test_lanes_go_behind_what_somebody_waits_for_and_leave_the_caller_as_it_was() -> None:
+def test_commit_threads_have_a_lower_priority_and_leave_the_caller_as_it_was() -> None:
     before, seen = os.nice(0), []
 
-    def write(_item: int, place: CommitTurn) -> None:
-        place.come()
+    def write(_item: int, turn: CommitTurn) -> None:
+        turn.take()
         seen.append(os.nice(0))
 
-    write_in_turn(range(4), write, keys_of=_no_keys, lanes=2)
+    ordered_commit(range(4), write, keys_of=_no_keys, threads=2)
     assert set(seen) == {NICENESS if sys.platform == "linux" else before}
     assert os.nice(0) == before
 
@@ -111,18 +111,18 @@ def test_lanes_go_behind_what_somebody_waits_for_and_leave_the_caller_as_it_was(
 def test_items_that_share_a_key_are_not_written_together() -> None:
     writing: list[int] = []
 
-    def write(item: int, place: CommitTurn) -> None:
+    def write(item: int, turn: CommitTurn) -> None:
         writing.append(item)
-        place.come()
+        turn.take()
         assert writing == [item]
         writing.remove(item)
 
-    write_in_turn(range(50), write, keys_of=lambda _item: {"shared"}, lanes=2)
+    ordered_commit(range(50), write, keys_of=lambda _item: {"shared"}, threads=2)
     assert writing == []
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_neighbours_that_fight_over_keys_end_as_in_one_chunk(desk: Desk, seed: int) -> None:
+def test_chunks_that_compete_for_keys_end_as_one_chunk_would(desk: Desk, seed: int) -> None:
     """Each row takes keys that another row of the file holds, gives up or wants."""
     apart, together = (
         _load_twice(desk, "a", seed, chunk_rows=2),
@@ -139,9 +139,9 @@ def _no_keys(_item: int) -> set[str]:
 def _load_twice(desk: Desk, prefix: str, seed: int, *, chunk_rows: int) -> tuple[list[Any], list[Any]]:
     """The report of a second file over the members of a first one, and what is stored then."""
     draw = random.Random(seed)
-    desk.turn = replace(desk.turn, chunk_rows=1000)
+    desk.options = replace(desk.options, chunk_rows=1000)
     desk.load(csv_of(_row(prefix, n, member=n, email=n) for n in range(KEYS)))
-    desk.turn = replace(desk.turn, chunk_rows=chunk_rows)
+    desk.options = replace(desk.options, chunk_rows=chunk_rows)
     rows = [
         _row(prefix, n, member=draw.randrange(4 * KEYS), email=draw.randrange(4 * KEYS))
         for n in draw.sample(range(2 * KEYS), 2 * KEYS)

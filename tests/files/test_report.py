@@ -4,7 +4,7 @@ import csv
 import io
 
 from frontdesk.files.model import RowOutcome
-from frontdesk.files.report import lines_of, report_csv
+from frontdesk.files.report import report_csv, report_lines
 from tests.files.loading import Desk, csv_of, row
 
 
@@ -27,9 +27,9 @@ def test_a_row_has_a_line_per_outcome_fault_and_warning() -> None:
     refused = RowOutcome(
         2, "E1", "refused", 0, [("dob", "not_a_date", "must be"), ("zipcode", "required", "is")]
     )
-    assert [line[3:5] for line in lines_of(refused)] == [("not_a_date", "dob"), ("required", "zipcode")]
+    assert [line[3:5] for line in report_lines(refused)] == [("not_a_date", "dob"), ("required", "zipcode")]
     warned = RowOutcome(3, "E2", "created", 5, [], [("email", "email_dropped")])
-    assert [line[2:5] for line in lines_of(warned)] == [
+    assert [line[2:5] for line in report_lines(warned)] == [
         ("created", "", ""),
         ("warned", "email_dropped", "email"),
     ]
@@ -39,4 +39,4 @@ def test_a_report_holds_no_value_of_a_refused_field(desk: Desk) -> None:
     secret = "QUEBEC-CANARY"
     file = desk.load(csv_of([row(1, gender=secret, dob=secret, zipcode=secret, email=secret)]))
     assert secret not in str(desk.report(file))
-    assert secret not in str(desk.look_at(file))
+    assert secret not in str(desk.reread(file))

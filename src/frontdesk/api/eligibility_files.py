@@ -1,25 +1,24 @@
-"""Eligibility files over HTTP: an upload that streams into the database, its progress, its report, what a person decides
-about it; a worker does the work."""
+"""Eligibility files over HTTP: an upload that streams into the database, its progress and report, and the decisions of a
+person about it. A worker loads the file."""
 
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from frontdesk.app import App
-from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid
 from frontdesk.files import (
     Upload,
     approve_file,
     begin_file,
     cancel_file,
-    file_body,
     get_file,
     report_csv,
     report_json_lines,
+    serialize_file,
     undo_file,
 )
 from frontdesk.files.model import EligibilityFile, FileMode, Format, NewFile, Requester, WrongState
@@ -30,45 +29,47 @@ Value = TypeVar("Value")
 
 MEBIBYTE = 1024 * 1024
 
-# What Content-Type says of the format, unless `format` does; anything else leaves it to the first letters.
-_FORMATS = {
+# The format that a Content-Type means, unless the parameter `format` names one; for others the first letters decide.
+_MEDIA_FORMATS = {
     "text/csv": Format.CSV,
     "application/jsonl": Format.JSON_LINES,
     "application/x-ndjson": Format.JSON_LINES,
     "application/edi-x12": Format.X12,
 }
-_MODES = {"change": FileMode.CHANGE, "full": FileMode.FULL}
-_TRUTHS = {"true": True, "false": False}
+_FORMATS = {member.value: member for member in Format}
+_MODES = {member.value: member for member in (FileMode.CHANGE, FileMode.FULL)}
+_BOOLEANS = {"true": True, "false": False}
 _ENCODING = re.compile(r"[A-Za-z0-9._-]{1,32}")
+_NO_STORE = (b"cache-control", b"no-store")
 
 
 async def post(app: App, request: Request) -> Response:
     """`POST /v2/plans/:plan_id/eligibility-files`: 202 and the file, which waits for a worker. Raises NotFound, Invalid."""
     new = _new_file(request)
-    asked = _asked(app, request)
-    file = await app.in_thread(lambda: _begin(app, new, asked))
+    requester = _requester(app, request)
+    file = await app.in_thread(lambda: _begin(app, new, requester))
     upload = Upload(app.db, file)
     try:
-        async for piece in request.body_pieces(app.config.file_limit_mib * MEBIBYTE):
-            upload.take(piece)
-            if upload.is_full:
-                await app.in_thread(upload.store)
-        file = await app.in_thread(lambda: upload.finish(asked))
+        async for data in request.body_pieces(app.config.file_limit_mib * MEBIBYTE):
+            upload.write(data)
+            if upload.has_full_part:
+                await app.in_thread(upload.flush)
+        file = await app.in_thread(lambda: upload.finish(requester))
     except BaseException:
         # Also when the caller goes away or the server stops: half a file must never be loaded.
-        await asyncio.shield(app.in_thread(upload.abandon))
+        await asyncio.shield(app.in_thread(upload.discard))
         raise
-    return _taken(app, file)
+    return _accepted(app, file)
 
 
 async def show(app: App, request: Request) -> Response:
     """`GET …/eligibility-files/:id`: state, progress and counts. Raises NotFound."""
     file = await app.read_in_thread(partial(_find, app, request))
-    return Response(200, _body(app, file), ((b"cache-control", b"no-store"),))
+    return Response(200, _body(app, file), (_NO_STORE,))
 
 
 async def report(app: App, request: Request) -> Response:
-    """`GET …/eligibility-files/:id/report`: a line per row, as JSON lines or CSV; what is there so far. Raises NotFound."""
+    """`GET …/eligibility-files/:id/report`: a line per row so far, as JSON lines or CSV. Raises NotFound, Invalid."""
     faults: list[Fault] = []
     as_csv = _choice(request.query("format"), "format", values={"csv": True, "jsonl": False}, faults=faults)
     if faults:
@@ -77,63 +78,53 @@ async def report(app: App, request: Request) -> Response:
     pieces = (report_csv if as_csv else report_json_lines)(app.db, file.id)
     kind = b"text/csv; charset=utf-8" if as_csv else b"application/x-ndjson"
     name = b'attachment; filename="report-%d.%s"' % (file.id, b"csv" if as_csv else b"jsonl")
-    headers = ((b"cache-control", b"no-store"), (b"content-disposition", name))
+    headers = (_NO_STORE, (b"content-disposition", name))
     return Response(200, b"", headers, kind, _in_threads(app, pieces))
 
 
 async def approve(app: App, request: Request) -> Response:
-    """`POST …/eligibility-files/:id/approve`: a held file ends whom it does not name. Raises NotFound, Invalid."""
-    file = await _decided(app, request, approve_file)
-    return Response(200, _body(app, file), ((b"cache-control", b"no-store"),))
+    """`POST …/eligibility-files/:id/approve`: a held file ends the members that it omits. Raises NotFound, Invalid."""
+    return Response(200, _body(app, await _act(app, request, approve_file)), (_NO_STORE,))
 
 
 async def cancel(app: App, request: Request) -> Response:
-    """`POST …/eligibility-files/:id/cancel`: one that waits or is held goes no further. Raises NotFound, Invalid."""
-    file = await _decided(app, request, cancel_file)
-    return Response(200, _body(app, file), ((b"cache-control", b"no-store"),))
+    """`POST …/eligibility-files/:id/cancel`: a file that waits or is held goes no further. Raises NotFound, Invalid."""
+    return Response(200, _body(app, await _act(app, request, cancel_file)), (_NO_STORE,))
 
 
 async def undo(app: App, request: Request) -> Response:
-    """`POST …/eligibility-files/:id/undo`: 202 and a file of its own that takes back. Raises NotFound, Invalid."""
-    return _taken(app, await _decided(app, request, undo_file))
+    """`POST …/eligibility-files/:id/undo`: 202 and a new file that takes this one back. Raises NotFound, Invalid."""
+    return _accepted(app, await _act(app, request, undo_file))
 
 
-class _Deed(Protocol):
-    """What can be decided about a file; the file as it is then, or the new one."""
-
-    def __call__(
-        self, tx: Tx, file_id: int, asked: Requester, *, account_id: int | None, plan_id: int | None
-    ) -> EligibilityFile: ...
-
-
-async def _decided(app: App, request: Request, deed: _Deed) -> EligibilityFile:
+async def _act(app: App, request: Request, action: Callable[..., EligibilityFile]) -> EligibilityFile:
     plan_id, file_id = _path_ids(request)
-    account_id, asked = request.caller.account_id, _asked(app, request)
+    account_id, requester = request.caller.account_id, _requester(app, request)
 
     def work() -> EligibilityFile:
         with app.db.write() as tx:
-            return deed(tx, file_id, asked, account_id=account_id, plan_id=plan_id)
+            return action(tx, file_id, requester, account_id=account_id, plan_id=plan_id)
 
     try:
         return await app.in_thread(work)
     except WrongState as error:
-        raise Invalid([Fault("state", "wrong_state", error.detail)]) from None
+        raise Invalid([Fault("state", error.code, error.detail)]) from None
 
 
 def _new_file(request: Request) -> NewFile:
-    """What the query and Content-Type say of the file. Raises NotFound, Refused, Invalid with every fault.
+    """The query and the Content-Type of an upload. Raises NotFound, HttpError, Invalid with every fault.
 
-    A parameter that is not known may be a misspelt `dry_run`, so it is not passed over.
+    An unknown parameter is a fault, since it may be a misspelt `dry_run`.
     """
-    asked = request.query("format", "mode", "dry_run", "encoding", strict=True)
+    query = request.query("format", "mode", "dry_run", "encoding", strict=True)
     media = (request.header(b"content-type") or "").partition(";")[0].strip().lower()
     if media.startswith("multipart/"):
         raise HttpError("unsupported_media_type", "Send the file itself as the body, not in a form.")
     faults: list[Fault] = []
-    format_ = _choice(asked, "format", values={str(member): member for member in Format}, faults=faults)
-    mode = _choice(asked, "mode", values=_MODES, faults=faults)
-    dry_run = _choice(asked, "dry_run", values=_TRUTHS, faults=faults)
-    encoding = asked.get("encoding", "utf-8")
+    format_ = _choice(query, "format", values=_FORMATS, faults=faults)
+    mode = _choice(query, "mode", values=_MODES, faults=faults)
+    dry_run = _choice(query, "dry_run", values=_BOOLEANS, faults=faults)
+    encoding = query.get("encoding", "utf-8")
     if not _ENCODING.fullmatch(encoding):
         faults.append(Fault("encoding", "not_allowed", "must be the name of an encoding"))
     if faults:
@@ -141,7 +132,7 @@ def _new_file(request: Request) -> NewFile:
     return NewFile(
         account_id=request.caller.account_id,
         plan_id=request.path_id("plan_id"),
-        format=format_ or _FORMATS.get(media),
+        format=format_ or _MEDIA_FORMATS.get(media),
         encoding=encoding,
         mode=mode or FileMode.CHANGE,
         dry_run=dry_run or False,
@@ -149,21 +140,21 @@ def _new_file(request: Request) -> NewFile:
 
 
 def _choice(
-    asked: dict[str, str], name: str, *, values: Mapping[str, Value], faults: list[Fault]
+    query: dict[str, str], name: str, *, values: Mapping[str, Value], faults: list[Fault]
 ) -> Value | None:
-    """What was chosen; None if nothing was. One that is not there is added to the faults."""
-    if name not in asked or asked[name] in values:
-        return values.get(asked.get(name, ""))
+    """The value of a parameter, None if it is absent; a value that is not one of the choices adds a fault."""
+    if name not in query or query[name] in values:
+        return values.get(query.get(name, ""))
     faults.append(Fault(name, "not_allowed", "must be one of " + ", ".join(values)))
     return None
 
 
-def _begin(app: App, new: NewFile, asked: Requester) -> EligibilityFile:
+def _begin(app: App, new: NewFile, requester: Requester) -> EligibilityFile:
     with app.db.write() as tx:
-        return begin_file(tx, new, asked)
+        return begin_file(tx, new, requester)
 
 
-def _asked(app: App, request: Request) -> Requester:
+def _requester(app: App, request: Request) -> Requester:
     return Requester(request.caller.client_id, request.request_id, app.clock())
 
 
@@ -182,16 +173,15 @@ def _address(app: App, file: EligibilityFile) -> str:
     return f"{app.config.base_url}/v2/plans/{file.plan_id}/eligibility-files/{file.id}"
 
 
-def _taken(app: App, file: EligibilityFile) -> Response:
-    """A new file: 202, and where it is."""
-    location = (b"location", _address(app, file).encode())
-    return Response(202, _body(app, file), (location, (b"cache-control", b"no-store")))
+def _accepted(app: App, file: EligibilityFile) -> Response:
+    """202 for a new file, with its address."""
+    return Response(202, _body(app, file), ((b"location", _address(app, file).encode()), _NO_STORE))
 
 
 def _body(app: App, file: EligibilityFile) -> bytes:
     address = _address(app, file)
     links = {"self": address, "report": f"{address}/report"}
-    return json.dumps({"links": links, "data": file_body(file)}, ensure_ascii=False).encode()
+    return json.dumps({"links": links, "data": serialize_file(file)}, ensure_ascii=False).encode()
 
 
 async def _in_threads(app: App, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:

@@ -1,16 +1,15 @@
-"""`frontdesk file`: eligibility files are loaded, looked at, approved, undone. What a file does is decided in `files`.
+"""`frontdesk file`: load, show, approve and undo eligibility files (docs/files.md).
 
-Exit status: 0 every row was applied; 3 some rows were refused; 4 the file is held, or a dry run says that it would be; 1 it
+Exit status: 0 every row was applied; 3 some rows were refused; 4 the file is held, or a dry run found that it would be; 1 it
 could not be read, or was stopped.
 """
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, cast
+from typing import Annotated, Any, BinaryIO, Literal, cast
 
 import typer
 
@@ -26,19 +25,19 @@ from frontdesk.files import (
     approve_file,
     begin_file,
     cancel_file,
-    file_body,
     get_file,
     get_mapping,
     list_files,
     report_csv,
     report_json_lines,
+    serialize_file,
     set_mapping,
     summary,
     undo_file,
 )
 from frontdesk.files.content import PART_BYTES
 from frontdesk.files.mapping import parse_mapping
-from frontdesk.files.model import EligibilityFile, FileMode, FileState, Format, NewFile, Requester
+from frontdesk.files.model import REFUSED, EligibilityFile, FileMode, FileState, Format, NewFile, Requester
 from frontdesk.plans import get_plan
 
 SOME_REFUSED, IS_HELD = 3, 4
@@ -49,22 +48,12 @@ FileId = Annotated[
 ]
 
 
-class Mode(StrEnum):
-    CHANGE = "change"
-    FULL = "full"
-
-
-class ReportFormat(StrEnum):
-    CSV = "csv"
-    JSON_LINES = "jsonl"
-
-
-commands = typer.Typer(no_args_is_help=True, help="Eligibility files: load, look at, approve, undo.")
+commands = typer.Typer(no_args_is_help=True, help="Eligibility files: load, show, approve, undo.")
 
 
 @commands.callback()
 def group() -> None:
-    """Eligibility files: load, look at, approve, undo."""
+    """Eligibility files: load, show, approve, undo."""
 
 
 @commands.command("load")
@@ -77,21 +66,17 @@ def load(  # noqa: PLR0913 - one parameter per option
     *,
     format_: Annotated[
         Format | None,
-        typer.Option("--format", help="How it is written; if not given, its first letters tell."),
+        typer.Option("--format", help="Its format; by default its first letters decide."),
     ] = None,
     mode: Annotated[
-        Mode,
-        typer.Option(
-            help="`full` ends the plan's members that the file does not name. An 834 says so itself."
-        ),
-    ] = Mode.CHANGE,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="The same report and counts; nothing is written.")
-    ] = False,
+        Literal["change", "full"],
+        typer.Option(help="`full` ends the plan's members that the file omits. An 834 says so itself."),
+    ] = "change",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Report the same and write no member.")] = False,
     mapping: Annotated[
         Path | None,
         typer.Option(
-            metavar="F", exists=True, dir_okay=False, help="JSON file: how this sender names things."
+            metavar="F", exists=True, dir_okay=False, help="JSON file: the names in this sender's files."
         ),
     ] = None,
     encoding: Annotated[str, typer.Option(metavar="NAME", help="The encoding of its text.")] = "utf-8",
@@ -103,20 +88,20 @@ def load(  # noqa: PLR0913 - one parameter per option
     """
     named = None if mapping is None else _read_mapping(mapping)
 
-    def begin(deed: CommandContext) -> EligibilityFile:
-        account_id = get_plan(deed.tx, None, plan).account_id
-        new = NewFile(account_id, plan, format_, encoding, named, FileMode(mode.value), dry_run)
-        return begin_file(deed.tx, new, _asked(deed))
+    def begin(context: CommandContext) -> EligibilityFile:
+        account_id = get_plan(context.tx, None, plan).account_id
+        new = NewFile(account_id, plan, format_, encoding, named, FileMode(mode), dry_run)
+        return begin_file(context.tx, new, _requester(context))
 
     with migrated_database(settings(), index_scans=True) as db:
         file = change_in(db, begin)
-        _take_in(db, file, path)
+        _upload(db, file, path)
         _finish(db, file.id, as_json=as_json)
 
 
 @commands.command("resume")
 def resume(file_id: FileId, *, as_json: Json = False) -> None:
-    """Go on with a file that waits, where it stopped; without a worker running, nobody else does.
+    """Go on with a file that waits, where it stopped. A running worker does so by itself.
 
     Example: frontdesk file resume 7
     """
@@ -130,7 +115,7 @@ def list_(
     account: OnlyAccount = None,
     *,
     limit: Annotated[
-        int, typer.Option(min=1, max=LARGEST_LIMIT, help="At most so many, the newest first.")
+        int, typer.Option(min=1, max=LARGEST_LIMIT, help="The most to list, the newest first.")
     ] = 50,
     as_json: Json = False,
 ) -> None:
@@ -142,7 +127,7 @@ def list_(
     def question(tx: Tx) -> list[dict[str, Any]]:
         if account is not None:
             get_account(tx, account)
-        return [file_body(file) for file in list_files(tx, account_id=account, limit=limit)]
+        return [serialize_file(file) for file in list_files(tx, account_id=account, limit=limit)]
 
     columns = ("id", "plan_id", "state", "mode", "dry_run", "rows_done", "rows_total", "counts", "created_at")
     show_list(ask(question), columns=columns, as_json=as_json, nothing="There is no eligibility file.")
@@ -150,11 +135,11 @@ def list_(
 
 @commands.command("show")
 def show(file_id: FileId, *, as_json: Json = False) -> None:
-    """Show a file: how far it is, its counts, what is wrong with it.
+    """Show a file: its progress, its counts, its problem.
 
     Example: frontdesk file show 7
     """
-    show_one(file_body(ask(lambda tx: get_file(tx, file_id, account_id=None))), as_json=as_json)
+    show_one(serialize_file(ask(lambda tx: get_file(tx, file_id, account_id=None))), as_json=as_json)
 
 
 @commands.command("report")
@@ -162,41 +147,41 @@ def report(
     file_id: FileId,
     *,
     format_: Annotated[
-        ReportFormat, typer.Option("--format", help="How the report is written.")
-    ] = ReportFormat.CSV,
+        Literal["csv", "jsonl"], typer.Option("--format", help="The format of the report.")
+    ] = "csv",
     out: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Where to write it; stdout if not given.")
+        Path | None, typer.Option(metavar="PATH", help="The file to write; by default stdout.")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write what became of each row: row, external_id, outcome, code, field, hint. `--json` is `--format jsonl`.
+    """Write the outcome of each row: row, external_id, outcome, code, field, hint. `--json` is `--format jsonl`.
 
     Example: frontdesk file report 7 --format csv --out report.csv
     """
-    lines = as_json or format_ is ReportFormat.JSON_LINES
+    write_pieces = report_json_lines if as_json or format_ == "jsonl" else report_csv
     with migrated_database(settings()) as db:
         db.ask(lambda tx: get_file(tx, file_id, account_id=None))
-        with _opened(out) as stream:
-            for piece in (report_json_lines if lines else report_csv)(db, file_id):
+        with _output(out) as stream:
+            for piece in write_pieces(db, file_id):
                 stream.write(piece)
 
 
 @commands.command("approve")
 def approve(file_id: FileId, *, as_json: Json = False) -> None:
-    """Let a held full file end the members that it does not name.
+    """Let a held full file end the members that it omits.
 
     Example: frontdesk file approve 7
     """
-    _deed(approve_file, file_id, as_json=as_json, go_on=True)
+    _act(approve_file, file_id, as_json=as_json, go_on=True)
 
 
 @commands.command("cancel")
 def cancel(file_id: FileId, *, as_json: Json = False) -> None:
-    """Give up a file that waits or is held; what it has applied stays until it is undone.
+    """Give up a file that waits or is held. What it has applied stays until it is undone.
 
     Example: frontdesk file cancel 7
     """
-    _deed(cancel_file, file_id, as_json=as_json, go_on=False)
+    _act(cancel_file, file_id, as_json=as_json, go_on=False)
 
 
 @commands.command("undo")
@@ -205,7 +190,7 @@ def undo(file_id: FileId, *, as_json: Json = False) -> None:
 
     Example: frontdesk file undo 7
     """
-    _deed(undo_file, file_id, as_json=as_json, go_on=True)
+    _act(undo_file, file_id, as_json=as_json, go_on=True)
 
 
 @commands.command("mapping")
@@ -218,67 +203,69 @@ def mapping_(
             "--set", metavar="F", exists=True, dir_okay=False, help="JSON file with the new mapping."
         ),
     ] = None,
-    clear: Annotated[bool, typer.Option("--clear", help="Take the mapping away.")] = False,
+    clear: Annotated[bool, typer.Option("--clear", help="Remove the mapping.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Show or set how an account's files name things; a file that brings its own mapping is read by that.
+    """Show, set or remove the mapping of an account's files. A mapping that comes with a file goes before it.
 
     Example: frontdesk file mapping --account 1 --set mapping.json
     """
     if set_ is not None and clear:
-        fail("--set gives the account a mapping and --clear takes it away: say one of them.", status=MISUSED)
+        fail("--set gives the account a mapping and --clear removes it: give one of the two.", status=MISUSED)
     named = None if set_ is None else _read_mapping(set_)
 
-    def work(deed: CommandContext) -> dict[str, Any] | None:
-        get_account(deed.tx, account)
+    def work(context: CommandContext) -> dict[str, Any] | None:
+        get_account(context.tx, account)
         if named is not None or clear:
-            set_mapping(deed.tx, account, named, now=deed.now)
-            deed.record("file.mapping_set", account_id=account)
-        return get_mapping(deed.tx, account)
+            set_mapping(context.tx, account, named, now=context.now)
+            context.record("file.mapping_set", account_id=account)
+        return get_mapping(context.tx, account)
 
     found = change(work)
     if as_json or found is not None:
         print_json(found)
     else:
-        say("The account has no mapping: its files name things as the interface does.")
+        say("The account has no mapping: its files use the names of the interface.")
 
 
-def _deed(do: Any, file_id: int, *, as_json: bool, go_on: bool) -> None:
+def _act(action: Callable[..., EligibilityFile], file_id: int, *, as_json: bool, go_on: bool) -> None:
     with migrated_database(settings(), index_scans=True) as db:
-        file = change_in(db, lambda deed: do(deed.tx, file_id, _asked(deed), account_id=None))
+        file = change_in(
+            db, lambda context: action(context.tx, file_id, _requester(context), account_id=None)
+        )
         if go_on:
             _finish(db, file.id, as_json=as_json)
         else:
-            _tell(file, as_json=as_json)
+            _show_result(file, as_json=as_json)
 
 
 def _finish(db: Database, file_id: int, *, as_json: bool) -> None:
-    """Work on the file to its end, tell what came of it, and end with the status of that."""
+    """Work on the file to its end, show the result, and exit with its status."""
     file = work_on(db, settings(), file_id)
-    _tell(file, as_json=as_json)
+    _show_result(file, as_json=as_json)
     if file.needs_approval:
         raise typer.Exit(IS_HELD)
     if file.state != FileState.DONE:
         raise typer.Exit(FAILED)
-    if file.counts.get("refused"):
+    if file.counts.get(REFUSED):
         raise typer.Exit(SOME_REFUSED)
 
 
-def _tell(file: EligibilityFile, *, as_json: bool) -> None:
+def _show_result(file: EligibilityFile, *, as_json: bool) -> None:
     if as_json:
-        print_json(file_body(file))
+        print_json(serialize_file(file))
         return
     for line in summary(file):
         say(line)
 
 
-def _take_in(db: Database, file: EligibilityFile, path: Path) -> None:
-    """Store the content; a file that can't be read to its end leaves nothing behind."""
+def _upload(db: Database, file: EligibilityFile, path: Path) -> None:
+    """Store the content. A file whose upload breaks off is deleted later."""
     upload = Upload(db, file)
     with path.open("rb") as stream:
         while piece := stream.read(PART_BYTES):
-            upload.take(piece)
-            upload.store()
+            upload.write(piece)
+            upload.flush()
     upload.finish(Requester(file.client, file.request_id, file.created_at))
 
 
@@ -292,17 +279,17 @@ def _read_mapping(path: Path) -> dict[str, Any]:
     try:
         parse_mapping(body)
     except Invalid as error:
-        told = (f"The mapping's {fault.field} {fault.message}." for fault in error.faults)
-        raise FrontdeskError("\n".join(told), code="invalid_mapping") from None
+        sentences = (f"The mapping's {fault.field} {fault.message}." for fault in error.faults)
+        raise FrontdeskError("\n".join(sentences), code="invalid_mapping") from None
     return body
 
 
-def _asked(deed: CommandContext) -> Requester:
-    return Requester(deed.actor, deed.request_id, deed.now)
+def _requester(context: CommandContext) -> Requester:
+    return Requester(context.actor, context.request_id, context.now)
 
 
 @contextmanager
-def _opened(path: Path | None) -> Iterator[BinaryIO]:
+def _output(path: Path | None) -> Iterator[BinaryIO]:
     if path is None:
         yield cast(BinaryIO, sys.stdout.buffer)
         sys.stdout.flush()

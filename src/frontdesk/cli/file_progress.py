@@ -1,4 +1,4 @@
-"""Working on a file in the foreground: a progress bar with rows/s and the time left, a stop by Ctrl-C; no command is here."""
+"""Works on a file in the foreground, with a progress bar (rows/s, time left) and a stop by Ctrl-C."""
 
 import signal
 import threading
@@ -24,13 +24,13 @@ from frontdesk.config import Config
 from frontdesk.db import Database
 from frontdesk.errors import FrontdeskError, Unavailable
 from frontdesk.files import RunOptions, get_file, run_next
-from frontdesk.files.model import EligibilityFile, FileState
+from frontdesk.files.model import EligibilityFile, FileState, FileStep
 
 POLL_SECONDS = 0.5
 PATIENCE_SECONDS = 60
 
 _ENDED = {FileState.DONE, FileState.FAILED, FileState.HELD, FileState.CANCELLED}
-_WORDS = {"check": "checking", "apply": "applying", "end": "ending"}
+_STEPS = {FileStep.CHECK: "checking", FileStep.APPLY: "applying", FileStep.END: "ending"}
 
 
 class _RowsPerSecond(ProgressColumn):
@@ -39,19 +39,19 @@ class _RowsPerSecond(ProgressColumn):
 
 
 def work_on(db: Database, config: Config, file_id: int) -> EligibilityFile:
-    """Work on the file, or watch the worker that does, until it has ended or Ctrl-C stops it. Raises FrontdeskError."""
+    """Work on the file, or watch the worker that does, until it ends or Ctrl-C stops it. Raises FrontdeskError."""
     stopping = threading.Event()
     with _bar() as bar, _stopped_by_ctrl_c(stopping):
         task = bar.add_task("waiting", total=None)
 
-        def watch(step: str, done: int, total: int | None) -> None:
-            bar.update(task, description=_WORDS[step], completed=done, total=total)
+        def show(step: FileStep, done: int, total: int | None) -> None:
+            bar.update(task, description=_STEPS[step], completed=done, total=total)
 
-        turn = RunOptions(config.uniqueness, stopping.is_set, watch)
+        options = RunOptions(config.uniqueness, stopping.is_set, show)
         patient_until = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:
-                worked = run_next(db, system_clock, turn, only=file_id)
+                worked = run_next(db, system_clock, options, only=file_id)
                 file = db.ask(lambda tx: get_file(tx, file_id, account_id=None))
             except Unavailable:
                 if time.monotonic() > patient_until:
@@ -64,7 +64,7 @@ def work_on(db: Database, config: Config, file_id: int) -> EligibilityFile:
                 if file.state in _ENDED or stopping.is_set():
                     return file
                 if not worked:
-                    watch(file.step, file.rows_done, file.rows_total)
+                    show(file.step, file.rows_done, file.rows_total)
             stopping.wait(POLL_SECONDS)
 
 
@@ -82,7 +82,7 @@ def _bar() -> Progress:
 
 @contextmanager
 def _stopped_by_ctrl_c(stopping: threading.Event) -> Iterator[None]:
-    """The first Ctrl-C asks to stop after the present chunk, so that nothing has to wait for a lease."""
+    """Ctrl-C stops the work after the current chunk, so that the next worker need not wait for the lease."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

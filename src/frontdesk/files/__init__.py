@@ -1,6 +1,7 @@
-"""Eligibility files: checked, loaded by the chunk through `enrol`, reported row by row, and undone. Types: files.model."""
+"""Eligibility files: checked, loaded by the chunk through `enrol`, reported row by row, undone. Types are in `model`."""
 
-from frontdesk.files.content import Upload, forget_unfinished
+from frontdesk.files.claims import RunOptions
+from frontdesk.files.content import Upload
 from frontdesk.files.jobs import (
     approve_file,
     begin_file,
@@ -11,10 +12,8 @@ from frontdesk.files.jobs import (
     set_mapping,
     undo_file,
 )
-from frontdesk.files.load import RunOptions
-from frontdesk.files.report import report_csv, report_json_lines
+from frontdesk.files.report import report_csv, report_json_lines, serialize_file, summary
 from frontdesk.files.run import run_next
-from frontdesk.files.serialize import file_body, summary
 
 __all__ = [
     "RunOptions",
@@ -22,14 +21,13 @@ __all__ = [
     "approve_file",
     "begin_file",
     "cancel_file",
-    "file_body",
-    "forget_unfinished",
     "get_file",
     "get_mapping",
     "list_files",
     "report_csv",
     "report_json_lines",
     "run_next",
+    "serialize_file",
     "set_mapping",
     "summary",
     "undo_file",

@@ -1,98 +1,108 @@
-"""One chunk of a file: its rows decided and written, with their outcomes and the file's position, in ONE transaction.
+"""Writes one chunk of a file: its members, the outcomes of its rows and the file's position, in ONE transaction.
 
-A kill before the commit leaves nothing of the chunk, after it everything: no row is applied twice and the report is
-complete. What is written is `enrol`'s business.
+A kill before the commit leaves nothing of the chunk, a kill after it everything: no row is applied twice, and the report
+is complete.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 
 from frontdesk.db import Tx
 from frontdesk.db.races import WriteInOne
+from frontdesk.eligibility import enrol
+from frontdesk.eligibility.dry_run import DryRun
 from frontdesk.eligibility.fields import UNIQUE
 from frontdesk.eligibility.model import Action, Enrolled, Outcome, Submission
 from frontdesk.errors import Fault, FrontdeskError, Invalid, NotFound, Unavailable
-from frontdesk.files import outcomes, store
 from frontdesk.files.claims import FileClaim
-from frontdesk.files.codes import NOT_NOW, NOT_STORED, WARNED_FIELDS
-from frontdesk.files.model import REFUSED, ChunkRow, RowOutcome
+from frontdesk.files.codes import NO_PLAN, NOT_NOW, NOT_STORED, WARNED_FIELDS
+from frontdesk.files.model import ChunkRow, RowOutcome
 from frontdesk.files.pipeline import CommitTurn, OutOfTurn
+from frontdesk.files.report import count_outcomes, pack, refused
 
-Write = Callable[[Tx, Sequence[Submission]], Sequence[Enrolled | FrontdeskError]]
 
-
-def keys_of(lines: Sequence[ChunkRow]) -> set[str]:
-    """All that the lines can find a member by. Two chunks without a common one don't see one another."""
-    given = [line.submission.record.given for line in lines if line.submission is not None]
+def keys_of(rows: Sequence[ChunkRow]) -> set[str]:
+    """Every value by which the rows can find a member. Chunks without a common one do not affect one another."""
+    given = [row.submission.record.given for row in rows if row.submission is not None]
     return {key for column in UNIQUE.values() for values in given if (key := values.get(column)) is not None}
 
 
-def write_chunk(
-    claim: FileClaim, lines: Sequence[ChunkRow], write: Write, *, rows: int, place: CommitTurn | None = None
-) -> None:
-    """Write the lines, their outcomes and the position, `rows` further on, and commit when it is the chunk's turn.
+class ChunkWriter:
+    """Writes the chunks of one file. With a DryRun no member is written, only the outcomes are."""
 
-    Raises LostClaim, Unavailable; then nothing is written.
-    """
-    place = place or CommitTurn()
-    submissions = [line.submission for line in lines if line.submission is not None]
+    def __init__(self, claim: FileClaim, dry_run: DryRun | None) -> None:
+        self._claim = claim
+        self._dry_run = dry_run
 
-    def finish(tx: Tx, results: Sequence[Enrolled | Exception]) -> None:
+    def write(self, rows: Sequence[ChunkRow], *, rows_done: int, turn: CommitTurn) -> None:
+        """Write the rows, move the file's position by `rows_done`, and commit when it is the chunk's turn.
+
+        Raises LostClaim, Unavailable; then nothing is written.
+        """
+        claim = self._claim
+        submissions = [row.submission for row in rows if row.submission is not None]
+        while True:
+            try:
+                for attempt in WriteInOne[Submission, Enrolled](claim.db, submissions):
+                    with attempt:
+                        for part in attempt.parts():
+                            with part:
+                                part.results = self._enrol(part.tx, part.items)
+                        outcomes = self._outcomes(rows, attempt.results)
+                        packed, counts = pack(outcomes), count_outcomes(outcomes)
+                        turn.take()
+                        claim.save_chunk(attempt.tx, packed, counts, rows=rows_done)
+                break
+            except OutOfTurn:
+                turn.wait()
+        claim.refresh()
+
+    def _enrol(self, tx: Tx, submissions: Sequence[Submission]) -> Sequence[Enrolled | FrontdeskError]:
+        now, uniqueness = self._claim.clock(), self._claim.options.uniqueness
+        if self._dry_run is not None:
+            return self._dry_run.enrol(tx, submissions, now=now)
+        return enrol(tx, submissions, now=now, uniqueness=uniqueness, audited=False)
+
+    def _outcomes(
+        self, rows: Sequence[ChunkRow], results: Sequence[Enrolled | Exception]
+    ) -> list[RowOutcome]:
         answers = iter(results)
-        entries = [
-            _refused(line, line.faults)
-            if line.submission is None
-            else _entry(line, next(answers), claim.file.file_date or "")
-            for line in lines
+        return [
+            refused(row.place, row.external_id, row.faults)
+            if row.submission is None
+            else self._outcome(row, row.submission, next(answers))
+            for row in rows
         ]
-        packed = outcomes.pack(entries)
-        place.come()
-        file = claim.file  # as the chunk before has left it
-        store.insert_outcomes(tx, file.id, file.chunks_done, file.step, packed)
-        counts = dict(Counter(file.counts) + outcomes.count(entries))
-        claim.save(tx, chunks_done=file.chunks_done + 1, rows_done=file.rows_done + rows, counts=counts)
 
-    while True:
-        try:
-            for attempt in WriteInOne[Submission, Enrolled](claim.db, submissions):
-                with attempt:
-                    for part in attempt.parts():
-                        with part:
-                            part.results = write(part.tx, part.items)
-                    finish(attempt.tx, attempt.results)
-            break
-        except OutOfTurn:
-            place.stand()
-    claim.refresh()
+    def _outcome(self, row: ChunkRow, submission: Submission, result: Enrolled | Exception) -> RowOutcome:
+        if not isinstance(result, Enrolled):
+            return refused(row.place, row.external_id, _faults(result))
+        codes = (*row.warnings, *result.warnings)
+        if row.place is None and result.outcome is Outcome.UNCHANGED:
+            codes = ()  # a newer change kept the member from being ended, so the warning did not come true
+        warnings = [(WARNED_FIELDS.get(code, "external_id"), code) for code in codes]
+        if submission.action is Action.COMPARE:
+            warnings += [(name, "differs") for name in result.changes]
+        elif self._stays_ended(submission, result):
+            warnings.append(("expiry_date", "still_ended"))
+        values = result.stored.values
+        member_id = 0 if result.outcome is Outcome.UNCHANGED else int(values["id"] or 0)
+        return RowOutcome(row.place, row.external_id, result.outcome.value, member_id, (), warnings)
 
+    def _stays_ended(self, submission: Submission, result: Enrolled) -> bool:
+        """True if the row names a member whose access has ended, and has no expiry_date: the stored one is kept.
 
-def _refused(line: ChunkRow, faults: Iterable[Fault]) -> RowOutcome:
-    return RowOutcome(line.place, line.external_id, REFUSED, 0, [*map(tuple, faults)])
-
-
-def _entry(line: ChunkRow, result: Enrolled | Exception, file_date: str) -> RowOutcome:
-    if isinstance(result, Invalid):
-        return _refused(line, result.faults)
-    if isinstance(result, NotFound):
-        return _refused(line, [Fault("plan", "not_found", "is not a plan of the account")])
-    if not isinstance(result, Enrolled):  # the database would not take the row even alone
-        return _refused(line, [NOT_NOW if isinstance(result, Unavailable) else NOT_STORED])
-    codes = (*line.warnings, *result.warnings)
-    if line.place is None and result.outcome is Outcome.UNCHANGED:
-        codes = ()  # not named, and left alone: what would have been told did not come about
-    warnings = [(WARNED_FIELDS.get(code, "external_id"), code) for code in codes]
-    if line.submission is not None and line.submission.action is Action.COMPARE:
-        warnings += [(name, "differs") for name in result.changes]
-    elif result.stored.values["expiry_date"] is not None and _stays_ended(line, result, file_date):
-        warnings.append(("expiry_date", "still_ended"))
-    member_id = 0 if result.outcome is Outcome.UNCHANGED else int(result.stored.values["id"] or 0)
-    return RowOutcome(line.place, line.external_id, result.outcome.value, member_id, (), warnings)
+        Without a warning it would not be seen that a member who came back to a full file still has no access.
+        """
+        values = result.stored.values
+        if "expiry_date" in submission.record.given or values["expiry_date"] is None:
+            return False
+        return bool(values["expiry_date"] <= max(self._claim.file.file_date or "", values["effective_date"]))
 
 
-def _stays_ended(line: ChunkRow, result: Enrolled, file_date: str) -> bool:
-    """Whether the file names a member whose access has ended, and says nothing of it: absent is kept. Without a word
-    about it nobody would see that who came back to a full file still has no access."""
-    if line.submission is None or "expiry_date" in line.submission.record.given:
-        return False
-    values = result.stored.values
-    return bool(values["expiry_date"] <= max(file_date, values["effective_date"]))
+def _faults(error: Exception) -> Sequence[Fault]:
+    if isinstance(error, Invalid):
+        return error.faults
+    if isinstance(error, NotFound):
+        return [NO_PLAN]
+    # The database would not take the row even alone.
+    return [NOT_NOW if isinstance(error, Unavailable) else NOT_STORED]

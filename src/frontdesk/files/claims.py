@@ -1,67 +1,115 @@
-"""Who works on a file: claims with a lease on the database's clock, one file at a time per account; nothing of the work.
+"""Claims of workers on files: a lease on the database's clock, one file at a time per account.
 
 A claim counts the file's epoch up, and every later write of its holder is `WHERE epoch = mine`: a worker that slept past
 its lease changes nothing.
 """
 
 import threading
-from collections.abc import Iterator
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
 from frontdesk.clock import Clock
+from frontdesk.config import Uniqueness
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
 from frontdesk.errors import Unavailable
 from frontdesk.files import store
-from frontdesk.files.model import EligibilityFile, FileState
+from frontdesk.files.model import EligibilityFile, FileState, FileStep
 
 LEASE_SECONDS = 15
 RENEW_SECONDS = 5  # so that one renewal may fail
+SUBPROCESS_FROM_ROWS = 30_000  # a process takes a second to start
+
+# Between two chunks, other processes that wait for SQLite's one writer look at least twice.
+SQLITE_PAUSE_SECONDS = 0.005
 
 
 class LostClaim(Exception):
-    """Another worker has the file now, or it is gone; what was being written is rolled back."""
+    """Another worker has the file now, or the file is gone; what was being written is rolled back."""
+
+
+class Stopped(Exception):
+    """The worker was told to stop. Another one goes on after the last committed chunk."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How to work on files: the installation's rule of uniqueness, when to stop, and a listener to the progress.
+
+    `on_progress(step, done, total)` counts rows; `total` is None until it is known. Without `chunk_rows` the chunk suits
+    the database. Files of at least `subprocess_from_rows` rows are parsed by a process of their own.
+    """
+
+    uniqueness: Uniqueness
+    should_stop: Callable[[], bool] = lambda: False
+    on_progress: Callable[[FileStep, int, int | None], None] = lambda _step, _done, _total: None
+    chunk_rows: int | None = None
+    subprocess_from_rows: int = SUBPROCESS_FROM_ROWS
 
 
 class FileClaim:
-    """A file that this worker, and nobody else, works on. `file` is as it was last saved."""
+    """A file that this worker alone works on. `file` is as it was last saved."""
 
-    def __init__(self, db: Database, clock: Clock, file: EligibilityFile, lease_seconds: float) -> None:
+    def __init__(
+        self, db: Database, clock: Clock, options: RunOptions, file: EligibilityFile, lease: timedelta
+    ) -> None:
         self.db = db
         self.clock = clock
+        self.options = options
         self.file = file
-        self._lease = timedelta(seconds=lease_seconds)
+        self._lease = lease
 
     def save(self, tx: Tx, **changes: Any) -> None:
-        """Write the changes of the file and renew the lease, in the caller's transaction. Raises LostClaim.
+        """Change the file and renew the lease, in the caller's transaction. Raises LostClaim.
 
-        `file` shows them after `refresh`, once the transaction has committed.
+        After the commit, `refresh` brings the changes into `file`.
         """
         lease_until = database_time(tx) + self._lease
         if not store.save(tx, self.file.id, self.file.epoch, changes | {"lease_until": lease_until}):
             raise LostClaim
 
+    def save_chunk(self, tx: Tx, outcomes: bytes, counts: Counter[str], *, rows: int) -> None:
+        """Store a chunk's packed outcomes and move the file's position by `rows`. Raises LostClaim."""
+        file = self.file
+        store.insert_outcomes(tx, file.id, file.chunks_done, file.step, outcomes)
+        self.save(
+            tx,
+            chunks_done=file.chunks_done + 1,
+            rows_done=file.rows_done + rows,
+            counts=dict(Counter(file.counts) + counts),
+        )
+
     def update(self, **changes: Any) -> None:
-        """The same in a transaction of its own."""
+        """`save` and `refresh` in a transaction of their own."""
         with self.db.write() as tx:
             self.save(tx, **changes)
         self.refresh()
 
     def refresh(self) -> None:
-        """Raises LostClaim: what another worker has made of the file is not ours to go on from."""
+        """Read the file again. Raises LostClaim when another worker has claimed it since."""
         file = self.db.ask(lambda tx: store.find_file(tx, self.file.id))
         if file is None or file.epoch != self.file.epoch:
             raise LostClaim
         self.file = file
 
+    def checkpoint(self, step: FileStep, rows: int) -> None:
+        """Between two pieces of work: report the progress, and let other writers in. Raises Stopped."""
+        if self.db.is_sqlite:
+            time.sleep(SQLITE_PAUSE_SECONDS)
+        self.options.on_progress(step, rows, self.file.rows_total)
+        if self.options.should_stop():
+            raise Stopped
+
     @contextmanager
-    def kept(self) -> Iterator[None]:
-        """The lease is renewed while the block runs, however long nothing is written: rows are skipped, members compared."""
+    def renewing(self) -> Iterator[None]:
+        """Renew the lease while the block runs, since the block may write nothing for long."""
         ended = threading.Event()
-        thread = threading.Thread(target=self._keep, args=(ended,), name="lease", daemon=True)
+        thread = threading.Thread(target=self._renew, args=(ended,), name="lease", daemon=True)
         thread.start()
         try:
             yield
@@ -69,35 +117,33 @@ class FileClaim:
             ended.set()
             thread.join()
 
-    def _keep(self, ended: threading.Event) -> None:
+    def _renew(self, ended: threading.Event) -> None:
         while not ended.wait(RENEW_SECONDS):
             with suppress(Unavailable):
                 try:
                     with self.db.write() as tx:
                         self.save(tx)
                 except LostClaim:
-                    return  # whoever writes next is told
+                    return  # the next write of the block raises it
 
 
 def claim_next(
-    db: Database, clock: Clock, *, only: int | None = None, lease_seconds: float = LEASE_SECONDS
+    db: Database,
+    clock: Clock,
+    options: RunOptions,
+    *,
+    only: int | None = None,
+    lease_seconds: float = LEASE_SECONDS,
 ) -> FileClaim | None:
-    """The oldest file that can be worked on (or just that one), now ours; None when there is none."""
+    """Claim the oldest file that can be worked on (with `only`, that file); None if there is none."""
+    lease = timedelta(seconds=lease_seconds)
     while True:
         file = db.ask(lambda tx: store.find_claimable(tx, database_time(tx), only=only))
         if file is None:
             return None
-        if _taken(db, file, timedelta(seconds=lease_seconds)):
-            return FileClaim(
-                db, clock, replace(file, state=FileState.RUNNING, epoch=file.epoch + 1), lease_seconds
-            )
-
-
-def _taken(db: Database, file: EligibilityFile, lease: timedelta) -> bool:
-    """Whether the file is ours; another worker may have been quicker, with this one or another of its account."""
-    try:
-        with db.write() as tx:
+        # Another worker may be quicker, with this file or with another one of the account.
+        with suppress(store.AccountBusy), db.write() as tx:
             now = database_time(tx)
-            return store.claim(tx, file.id, file.epoch, now=now, lease_until=now + lease)
-    except store.AccountBusy:
-        return False
+            if store.claim(tx, file.id, file.epoch, now=now, lease_until=now + lease):
+                claimed = replace(file, state=FileState.RUNNING, epoch=file.epoch + 1)
+                return FileClaim(db, clock, options, claimed, lease)

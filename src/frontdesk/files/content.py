@@ -1,6 +1,6 @@
-"""A file's content in the database: taken in piece by piece, given out as a stream; it reads nothing of what it carries.
+"""The content of a file in the database, in parts: taken in as it arrives, given out as a stream.
 
-In the database any worker on any host finds it, and it is gone with the file's end: nothing lies about in a folder.
+Any worker on any host finds it there, and it is deleted when the file has ended.
 """
 
 import hashlib
@@ -11,66 +11,66 @@ from typing import Any, BinaryIO, cast
 
 from frontdesk.db import Database
 from frontdesk.files import store
-from frontdesk.files.jobs import get_file, record_deed
+from frontdesk.files.jobs import get_file, record_audit
 from frontdesk.files.model import EligibilityFile, FileState, Requester
 
 PART_BYTES = 1024 * 1024
-FORGOTTEN_AFTER = timedelta(days=1)
+ABANDONED_AFTER = timedelta(days=1)
 
 
 class Upload:
-    """Takes the content of a file that is being received. Each full piece is stored by itself, so memory stays small."""
+    """Stores the content of a file part by part, so that memory stays small."""
 
     def __init__(self, db: Database, file: EligibilityFile) -> None:
         self._db = db
         self._file = file
-        self._piece = bytearray()
+        self._buffer = bytearray()
         self._parts = 0
         self._digest = hashlib.sha256()
         self.size_bytes = 0
 
     @property
-    def is_full(self) -> bool:
-        """Whether `store` has a whole piece to write."""
-        return len(self._piece) >= PART_BYTES
+    def has_full_part(self) -> bool:
+        """True if it is time to call `flush`."""
+        return len(self._buffer) >= PART_BYTES
 
-    def take(self, data: bytes) -> None:
-        """Keep the data; call `store` when the piece is full."""
-        self._piece += data
+    def write(self, data: bytes) -> None:
+        """Keep the data in memory until `flush`."""
+        self._buffer += data
         self.size_bytes += len(data)
 
-    def store(self) -> None:
-        """Write what was taken, as one piece."""
-        piece = bytes(self._piece)
-        self._piece.clear()
-        self._digest.update(piece)
+    def flush(self) -> None:
+        """Store the buffered data as one part."""
+        part = bytes(self._buffer)
+        self._buffer.clear()
+        self._digest.update(part)
         with self._db.write() as tx:
-            store.insert_part(tx, self._file.id, self._parts, zlib.compress(piece, 1))
+            store.insert_part(tx, self._file.id, self._parts, zlib.compress(part, 1))
         self._parts += 1
 
-    def finish(self, asked: Requester) -> EligibilityFile:
-        """The content is complete: the file waits for a worker."""
-        if self._piece:
-            self.store()
+    def finish(self, requester: Requester) -> EligibilityFile:
+        """Complete the content; the file then waits for a worker."""
+        if self._buffer:
+            self.flush()
         changes = {
-            "state": FileState.WAITING.value,
+            "state": FileState.WAITING,
             "size_bytes": self.size_bytes,
             "sha256": self._digest.hexdigest(),
         }
         with self._db.write() as tx:
             store.change_state(tx, self._file.id, (FileState.RECEIVING,), changes)
-            record_deed(tx, "file.received", self._file, asked, size_bytes=self.size_bytes)
+            record_audit(tx, "file.received", self._file, requester, size_bytes=self.size_bytes)
             return get_file(tx, self._file.id, account_id=None)
 
-    def abandon(self) -> None:
-        """The content will never be complete: nothing of it stays."""
+    def discard(self) -> None:
+        """Delete the file: its content will never be complete."""
         with self._db.write() as tx:
             store.delete_file(tx, self._file.id)
 
 
-def forget_unfinished(db: Database, now: datetime) -> None:
-    """Delete what was left of uploads that broke off with the process that took them."""
-    before = now - FORGOTTEN_AFTER
+def delete_abandoned_uploads(db: Database, now: datetime) -> None:
+    """Delete uploads that broke off more than a day ago, with the process that received them."""
+    before = now - ABANDONED_AFTER
     if db.ask(lambda tx: store.unfinished_uploads(tx, before)):
         with db.write() as tx:
             for file_id in store.unfinished_uploads(tx, before):
@@ -78,7 +78,7 @@ def forget_unfinished(db: Database, now: datetime) -> None:
 
 
 def open_content(db: Database, file_id: int) -> BinaryIO:
-    """The content as a stream that holds one piece at a time."""
+    """The content as a stream that holds one part at a time."""
     return cast(BinaryIO, io.BufferedReader(_PartsReader(db, file_id), 256 * 1024))
 
 

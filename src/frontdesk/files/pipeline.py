@@ -1,90 +1,101 @@
-"""Two chunks of a file written at the same time and committed in the file's order: this process decides about one while the
-database writes the other. What a chunk is and how it is written is not known here.
-"""
+"""The threads of a load: rows are read ahead of their use, and two chunks are written at once and committed in order."""
 
 import os
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
-from typing import TypeVar
+from typing import Final, TypeVar
 
 Item = TypeVar("Item")
 
 NICENESS = 10
-PATIENCE_SECONDS = 0.3  # less than a POST waits for a lock, so that it is not the POST that gives up
+PATIENCE_SECONDS = 0.3  # less than a POST waits for a lock, so that the POST is not the one that gives up
+_END: Final = None
 
 
-def give_way() -> None:
-    """This thread (of a process with one, the process) goes behind those that somebody waits for; only Linux can."""
+def lower_priority() -> None:
+    """Let the threads that answer requests run before this thread; only Linux can."""
     if sys.platform == "linux":
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 
 
+def prefetch(items: Iterator[Item], *, depth: int = 2) -> Iterator[Item]:
+    """The items in order; a thread takes up to `depth` of them ahead of their use. Raises what `items` raises."""
+    with ThreadPoolExecutor(1, thread_name_prefix="prefetch") as pool:
+        pending = deque(pool.submit(next, items, _END) for _ in range(depth))
+        try:
+            while (item := pending.popleft().result()) is not _END:
+                pending.append(pool.submit(next, items, _END))
+                yield item
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
 class OutOfTurn(Exception):
-    """The chunk before is not committed yet. It may be waiting for what this one has locked: roll back, `stand`, begin anew."""
+    """The chunk before is not committed yet, perhaps because it waits for a lock of this one: roll back, `wait`, begin anew."""
 
 
-class _Ahead(Exception):
-    """The chunk before failed, so this one must not be committed."""
+class _EarlierFailed(Exception):
+    """An earlier chunk failed, so this one must not be committed."""
 
 
 class CommitTurn:
-    """A chunk's place in the order."""
+    """The place of a chunk in the order of commits."""
 
     def __init__(self, before: "Future[None] | None" = None) -> None:
         self._before = before
 
-    def come(self) -> None:
-        """Return once the chunk before is committed. Raises OutOfTurn when that takes long."""
+    def take(self) -> None:
+        """Return once the chunk before is committed. Raises OutOfTurn after PATIENCE_SECONDS."""
         if self._before is not None:
             if wait_for([self._before], PATIENCE_SECONDS).not_done:
                 raise OutOfTurn
             if self._before.exception() is not None:
-                raise _Ahead
+                raise _EarlierFailed
             self._before = None
 
-    def stand(self) -> None:
-        """Wait, holding nothing, until the chunk before has ended; each of its statements ends in time."""
+    def wait(self) -> None:
+        """Wait, holding no lock, until the chunk before has ended. Its statements have timeouts, so it does end."""
         if self._before is not None:
             wait_for([self._before])
 
 
-def write_in_turn(
+def ordered_commit(
     items: Iterable[Item],
     write: Callable[[Item, CommitTurn], None],
     *,
     keys_of: Callable[[Item], set[str]],
-    lanes: int,
+    threads: int,
 ) -> None:
-    """`write(item, place)` for each item, `lanes` of them at a time, until one raises or `items` does; that is raised when
-    all that have begun have ended. `write` calls `place.come()` before it commits.
+    """Call `write(item, turn)` for each item, in up to `threads` threads; `write` calls `turn.take()` before it commits.
 
-    Items that share a key are written one after the other: the second one is to see what the first has done.
+    Items that share a key are written one after the other, so that the later one sees what the earlier one did. Raises the
+    first error of a write, else that of `items`, once every write that has begun has ended.
     """
-    if lanes == 1:
+    if threads == 1:
         for item in items:
             write(item, CommitTurn())
         return
 
-    def run(item: Item, place: CommitTurn, *, shares: bool) -> None:
+    def run(item: Item, turn: CommitTurn, *, shares: bool) -> None:
         if shares:
-            place.stand()
-        write(item, place)
+            turn.wait()
+        write(item, turn)
 
-    with ThreadPoolExecutor(lanes, thread_name_prefix="lane", initializer=give_way) as pool:
+    with ThreadPoolExecutor(threads, thread_name_prefix="commit", initializer=lower_priority) as pool:
         begun: deque[tuple[Future[None], set[str]]] = deque()
         try:
             for item in items:
                 keys = keys_of(item)
                 shares = any(not keys.isdisjoint(others) for _, others in begun)
-                place = CommitTurn(begun[-1][0] if begun else None)
-                begun.append((pool.submit(run, item, place, shares=shares), keys))
-                if len(begun) > lanes:  # one more is read, and waits for a thread
+                turn = CommitTurn(begun[-1][0] if begun else None)
+                begun.append((pool.submit(run, item, turn, shares=shares), keys))
+                if len(begun) > threads:  # one more is read, and waits for a thread
                     begun[0][0].result()
                     begun.popleft()
         finally:
             for future, _ in begun:
-                future.result()  # an error of what has begun goes before that of the items
+                future.result()  # an error of a write goes before that of the items

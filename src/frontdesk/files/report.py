@@ -1,71 +1,173 @@
-"""The report of a file, for every format alike: a line per row and outcome, as CSV or JSON lines; it reads no database rule.
+"""What became of a file: the stored outcomes of its rows, the report made from them, and the file as JSON or in words.
 
-A row is one line with its outcome; a refused one is a line per fault, and each warning is a line of its own (`warned`).
+The report of every format has a line per row with its outcome. A refused row has a line per fault, and each warning is a
+line of its own (`warned`).
 """
 
 import csv
 import io
 import json
-from collections.abc import Iterator
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
+import orjson
+
+from frontdesk.clock import wire_time
 from frontdesk.db import Database
-from frontdesk.eligibility.model import WARNINGS
+from frontdesk.eligibility.model import WARNINGS, Outcome
+from frontdesk.errors import Fault
+from frontdesk.files import store
 from frontdesk.files.codes import REPORT_CODES
-from frontdesk.files.model import REFUSED, WARNED, RowOutcome
-from frontdesk.files.outcomes import read_outcomes
+from frontdesk.files.model import COUNTS, REFUSED, WARNED, EligibilityFile, FileState, RowOutcome
 
-COLUMNS = ("row", "external_id", "outcome", "code", "field", "hint")
-
-HINTS = WARNINGS | REPORT_CODES
+_HINTS = WARNINGS | REPORT_CODES
 
 # A spreadsheet takes a cell that begins so for a formula.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "|", "%", *"\uff1d\uff0b\uff0d\uff20")
 
-Line = tuple[int | None, str | None, str, str, str, str]
+
+class ReportLine(NamedTuple):
+    """One line of a report, column by column."""
+
+    row: int | None
+    external_id: str | None
+    outcome: str
+    code: str
+    field: str
+    hint: str
+
+
+COLUMNS = ReportLine._fields
+
+
+def pack(outcomes: Sequence[RowOutcome]) -> bytes:
+    """The outcomes of a chunk as they are stored."""
+    return zlib.compress(orjson.dumps([tuple(outcome) for outcome in outcomes]), 1)
+
+
+def refused(place: int | None, external_id: str | None, faults: Iterable[Fault]) -> RowOutcome:
+    """The outcome of a refused row."""
+    return RowOutcome(place, external_id, REFUSED, 0, [*map(tuple, faults)])
+
+
+def count_outcomes(outcomes: Iterable[RowOutcome]) -> Counter[str]:
+    """Rows by outcome; WARNED counts the rows with a warning among them."""
+    counts: Counter[str] = Counter()
+    for outcome in outcomes:
+        counts[outcome.outcome] += 1
+        if outcome.warnings:
+            counts[WARNED] += 1
+    return counts
+
+
+def read_outcomes(
+    db: Database, file_id: int, *, backwards_from: int | None = None
+) -> Iterator[list[RowOutcome]]:
+    """The outcomes by the chunk, in order, or from chunk `backwards_from` back to the first. One chunk is in memory."""
+    number = 0 if backwards_from is None else backwards_from
+    while number >= 0:
+        at = number
+        content = db.ask(lambda tx, at=at: store.find_outcomes(tx, file_id, at))  # type: ignore[misc]
+        if content is None:
+            return
+        rows: list[list[Any]] = orjson.loads(zlib.decompress(content))
+        yield [RowOutcome(*row) for row in rows]
+        number += 1 if backwards_from is None else -1
 
 
 def report_json_lines(db: Database, file_id: int) -> Iterator[bytes]:
-    """The report as JSON lines, in pieces of a chunk."""
+    """The report as JSON lines, by the chunk."""
     encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
-    for entries in read_outcomes(db, file_id):
-        lines = [
-            encode(dict(zip(COLUMNS, line, strict=True))) for entry in entries for line in lines_of(entry)
-        ]
+    for outcomes in read_outcomes(db, file_id):
+        lines = [encode(line._asdict()) for outcome in outcomes for line in report_lines(outcome)]
         if lines:
             yield ("\n".join(lines) + "\n").encode()
 
 
 def report_csv(db: Database, file_id: int) -> Iterator[bytes]:
-    """The report as CSV with a header, in pieces of a chunk; safe to open in a spreadsheet."""
+    """The report as CSV with a header, by the chunk. No cell is a formula to a spreadsheet."""
     yield (",".join(COLUMNS) + "\r\n").encode()
-    for entries in read_outcomes(db, file_id):
+    for outcomes in read_outcomes(db, file_id):
         page = io.StringIO()
         writer = csv.writer(page)
-        for entry in entries:
-            for place, external_id, *rest in lines_of(entry):
-                writer.writerow((place, _harmless(external_id or ""), *map(_harmless, rest)))
+        for outcome in outcomes:
+            for row, external_id, *rest in report_lines(outcome):
+                writer.writerow((row, _harmless(external_id or ""), *map(_harmless, rest)))
         yield page.getvalue().encode()
 
 
-def lines_of(entry: RowOutcome) -> Iterator[Line]:
+def report_lines(outcome: RowOutcome) -> Iterator[ReportLine]:
     """The report's lines about one row."""
-    place, external_id, outcome = entry.place, entry.external_id, entry.outcome
-    if outcome == REFUSED:
-        for field, code, message in entry.faults:
-            yield place, external_id, outcome, code, field, message
+    place, external_id, result = outcome.place, outcome.external_id, outcome.outcome
+    if result == REFUSED:
+        for field, code, message in outcome.faults:
+            yield ReportLine(place, external_id, result, code, field, message)
     else:
-        absent = "ended_by_absence" if place is None and outcome == "ended" else ""
-        yield place, external_id, outcome, absent, "", HINTS.get(absent, "")
-    for field, code in entry.warnings:
-        yield place, external_id, WARNED, code, field, HINTS.get(code, "")
+        code = "ended_by_absence" if place is None and result == Outcome.ENDED else ""
+        yield ReportLine(place, external_id, result, code, "", _HINTS.get(code, ""))
+    for field, code in outcome.warnings:
+        yield ReportLine(place, external_id, WARNED, code, field, _HINTS.get(code, ""))
 
 
 def _harmless(text: str) -> str:
-    if ";" in text:
-        # Where the comma is the decimal sign, spreadsheets part cells at semicolons, within quotation marks too.
-        return ";".join(map(_begun_harmlessly, text.split(";")))
-    return _begun_harmlessly(text)
+    """Where the comma is the decimal sign, spreadsheets part cells at semicolons, within quotation marks too."""
+    parts = text.split(";")
+    return ";".join("'" + part if part.lstrip(" ").startswith(_FORMULA_STARTS) else part for part in parts)
 
 
-def _begun_harmlessly(text: str) -> str:
-    return "'" + text if text.lstrip(" ").startswith(_FORMULA_STARTS) else text
+def serialize_file(file: EligibilityFile) -> dict[str, Any]:
+    """The file as JSON, the same for HTTP and the command line. It holds no value of a member."""
+    return {
+        "id": file.id,
+        "type": "eligibility_files",
+        "plan_id": file.plan_id,
+        "undoes_id": file.undoes_id,
+        "state": file.state,
+        "step": file.step,
+        "mode": file.mode,
+        "dry_run": file.dry_run,
+        "format": file.format,
+        "file_date": file.file_date,
+        "size_bytes": file.size_bytes,
+        "sha256": file.sha256,
+        "rows_total": file.rows_total,
+        "rows_done": file.rows_done,
+        "counts": {name: file.counts[name] for name in COUNTS if name in file.counts},
+        "members_before": file.members_before,
+        "members_missing": file.members_missing,
+        "ignored_columns": file.ignored,
+        "problem": file.problem,
+        "created_at": wire_time(file.created_at),
+        "started_at": None if file.started_at is None else wire_time(file.started_at),
+        "finished_at": None if file.finished_at is None else wire_time(file.finished_at),
+    }
+
+
+def summary(file: EligibilityFile) -> list[str]:
+    """The result of the file in sentences, with the commands that come next."""
+    kind = "Dry run: nothing was written. File" if file.dry_run else "File"
+    if file.undoes_id is not None:
+        kind = "Undo"
+    counted = ", ".join(f"{file.counts[name]:,} {name}" for name in COUNTS if file.counts.get(name))
+    if file.state is FileState.FAILED:
+        lines = [f"{kind} {file.id} has failed: {counted or 'nothing was applied'}."]
+    else:
+        lines = [f"{kind} {file.id} is {file.state}: {counted or 'no rows'}."]
+    if file.state is FileState.WAITING:
+        lines.append(f"A worker goes on where it stopped. To go on here: frontdesk file resume {file.id}")
+    if file.problem is not None:
+        lines.append(str(file.problem["message"]))
+    if file.needs_approval and file.dry_run:
+        lines.append("The real run would be held before it ends any member, until it is approved.")
+    elif file.needs_approval:
+        lines.append(
+            f"No member was ended. To end them: frontdesk file approve {file.id}; "
+            f"to give the file up: frontdesk file cancel {file.id}"
+        )
+    if file.ignored:
+        lines.append("Columns or keys that are no field were left out: " + ", ".join(file.ignored) + ".")
+    if file.counts.get(REFUSED) or file.counts.get(WARNED):
+        lines.append(f"Row by row: frontdesk file report {file.id}")
+    return lines

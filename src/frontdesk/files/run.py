@@ -1,25 +1,34 @@
-"""One piece of work on eligibility files: claim the oldest that can be run, run it to its end, and say how it ended.
-
-A worker calls `run_next` again and again; the command line calls it for its own file. It knows no door.
-"""
+"""Runs files: claims the oldest that can run, loads or undoes it, and stores how it ended. A worker calls it again and
+again; the command line calls it for its own file."""
 
 import gc
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
 
 from frontdesk.clock import Clock
-from frontdesk.db import Database, Tx
+from frontdesk.db import Database
+from frontdesk.db.races import WriteInOne
+from frontdesk.eligibility import restore
+from frontdesk.eligibility.model import RestoredMember, UndoRequest
 from frontdesk.errors import FrontdeskError, Invalid
 from frontdesk.files import store
 from frontdesk.files.absence import ApprovalNeeded
-from frontdesk.files.claims import LEASE_SECONDS, FileClaim, LostClaim, claim_next
-from frontdesk.files.content import forget_unfinished
-from frontdesk.files.jobs import record_deed
-from frontdesk.files.load import RunOptions, Stopped, run_load
-from frontdesk.files.model import EligibilityFile, FileState, Requester, Unreadable
-from frontdesk.files.undo import run_undo
+from frontdesk.files.claims import LEASE_SECONDS, FileClaim, LostClaim, RunOptions, Stopped, claim_next
+from frontdesk.files.codes import FILE_PROBLEMS, NOT_STORED
+from frontdesk.files.content import delete_abandoned_uploads
+from frontdesk.files.jobs import get_file, record_audit
+from frontdesk.files.load import run_load
+from frontdesk.files.model import (
+    NEEDS_APPROVAL,
+    EligibilityFile,
+    FileState,
+    FileStep,
+    Requester,
+    RowOutcome,
+    Unreadable,
+)
+from frontdesk.files.report import count_outcomes, pack, read_outcomes, refused
 
 COLLECT_AFTER = 200_000
 SWITCH_SECONDS = 0.0005
@@ -28,23 +37,23 @@ SWITCH_SECONDS = 0.0005
 def run_next(
     db: Database,
     clock: Clock,
-    turn: RunOptions,
+    options: RunOptions,
     *,
     only: int | None = None,
     lease_seconds: float = LEASE_SECONDS,
 ) -> bool:
-    """Work on one file until it is done or `turn.stop()`; False when there was none to work on. Raises Unavailable.
+    """Work on one file until it ends or `options.should_stop()`; False if there is none to work on. Raises Unavailable.
 
-    What is raised leaves the file to the next worker, after the last committed chunk, once the lease has run out. A
-    fault of the service fails the file and is raised, so that it is logged.
+    After an error the next worker goes on after the last committed chunk, once the lease has run out. A fault of the
+    service fails the file and is raised, so that it is logged.
     """
-    claim = claim_next(db, clock, only=only, lease_seconds=lease_seconds)
+    claim = claim_next(db, clock, options, only=only, lease_seconds=lease_seconds)
     if claim is None:
-        forget_unfinished(db, clock())
+        delete_abandoned_uploads(db, clock())
         return False
-    # A lost claim is another worker's now; what was committed before is all that counts.
-    with suppress(LostClaim), _at_full_speed(), claim.kept():
-        _run(claim, turn)
+    # After a lost claim another worker has the file; what was committed before counts.
+    with suppress(LostClaim), _at_full_speed(), claim.renewing():
+        _run(claim)
     return True
 
 
@@ -62,46 +71,82 @@ def _at_full_speed() -> Iterator[None]:
         sys.setswitchinterval(interval)
 
 
-def _run(claim: FileClaim, turn: RunOptions) -> None:
+def _run(claim: FileClaim) -> None:
     try:
         if claim.file.undoes_id is not None:
-            run_undo(claim, turn)
+            _undo(claim, claim.file.undoes_id)
         else:
-            run_load(claim, turn)
+            run_load(claim)
     except Stopped:
-        claim.update(state=FileState.WAITING.value)
+        claim.update(state=FileState.WAITING)
     except Unreadable as error:
-        _end(claim, FileState.FAILED, {"code": error.code, "message": error.detail, "place": error.place})
+        _end(claim, FileState.FAILED, error.code, error.detail, error.place)
     except Invalid as error:
         fault = error.faults[0]
-        message = f"The mapping's {fault.field} {fault.message}."
-        _end(claim, FileState.FAILED, {"code": "bad_mapping", "message": message, "place": None})
-    except ApprovalNeeded as brake:
-        problem = {"code": "brake", "message": brake.message, "place": None}
-        _end(claim, FileState.DONE if claim.file.dry_run else FileState.HELD, problem)
+        _end(claim, FileState.FAILED, "bad_mapping", f"The mapping's {fault.field} {fault.message}.")
+    except ApprovalNeeded as error:
+        state = FileState.DONE if claim.file.dry_run else FileState.HELD
+        _end(claim, state, NEEDS_APPROVAL, error.message)
     except (FrontdeskError, LostClaim):
         raise
     except Exception:
-        message = "A fault of the service; what was applied so far stands, and the report lists it."
-        _end(claim, FileState.FAILED, {"code": "internal", "message": message, "place": None})
+        _end(claim, FileState.FAILED, "internal", FILE_PROBLEMS["internal"])
         raise
     else:
-        _end(claim, FileState.DONE, None)
+        _end(claim, FileState.DONE)
 
 
-def _end(claim: FileClaim, state: FileState, problem: dict[str, Any] | None) -> None:
-    """The file's last word (a held one may get another): its state, and one audit entry with the counts."""
-    now = claim.clock()
+def _end(
+    claim: FileClaim, state: FileState, code: str | None = None, message: str = "", place: int | None = None
+) -> None:
+    """Store the file's last state (a held one may go on) and its problem, with one audit entry of the counts."""
+    file, now = claim.file, claim.clock()
+    problem = None if code is None else {"code": code, "message": message, "place": place}
     with claim.db.write() as tx:
         if state is FileState.HELD:
-            claim.save(tx, state=state.value, problem=problem)
+            claim.save(tx, state=state, problem=problem)
         else:
-            claim.save(tx, state=state.value, problem=problem, finished_at=now)
-            store.delete_parts(tx, claim.file.id)
-        _record(tx, claim.file, state, now)
+            claim.save(tx, state=state, problem=problem, finished_at=now)
+            store.delete_parts(tx, file.id)
+        requester = Requester(file.client, file.request_id, now)
+        record_audit(tx, f"file.{state.value}", file, requester, counts=file.counts)
     claim.refresh()
 
 
-def _record(tx: Tx, file: EligibilityFile, state: FileState, now: Any) -> None:
-    asked = Requester(file.client, file.request_id, now)
-    record_deed(tx, f"file.{state.value}", file, asked, counts=file.counts)
+def _undo(claim: FileClaim, undone_id: int) -> None:
+    """Take back a file chunk by chunk, from its last to its first. Raises Stopped, LostClaim, Unavailable."""
+    undone = claim.db.ask(lambda tx: get_file(tx, undone_id, account_id=None))
+    if claim.file.started_at is None:
+        rows = sum(undone.counts.values())
+        claim.update(started_at=claim.clock(), rows_total=rows, file_date=undone.file_date)
+    last = undone.chunks_done - 1 - claim.file.chunks_done
+    for outcomes in read_outcomes(claim.db, undone.id, backwards_from=last):
+        claim.checkpoint(FileStep.APPLY, claim.file.rows_done)
+        changed = [outcome for outcome in reversed(outcomes) if outcome.member_id]
+        _undo_chunk(claim, undone, changed, rows_done=len(outcomes))
+
+
+def _undo_chunk(
+    claim: FileClaim, undone: EligibilityFile, changed: Sequence[RowOutcome], *, rows_done: int
+) -> None:
+    """Write one chunk, its outcomes and the position in one transaction."""
+    file = claim.file
+    request = UndoRequest(
+        undone.history_key, file.client, file.history_key, claim.clock(), claim.options.uniqueness
+    )
+
+    for attempt in WriteInOne[RowOutcome, RestoredMember](claim.db, changed):
+        with attempt:
+            for part in attempt.parts():
+                with part:
+                    part.results = restore(part.tx, [outcome.member_id for outcome in part.items], request)
+            outcomes = [_restored(*pair) for pair in zip(changed, attempt.results, strict=True)]
+            claim.save_chunk(attempt.tx, pack(outcomes), count_outcomes(outcomes), rows=rows_done)
+    claim.refresh()
+
+
+def _restored(outcome: RowOutcome, result: RestoredMember | Exception) -> RowOutcome:
+    if isinstance(result, RestoredMember) and result.outcome is not None:
+        return RowOutcome(outcome.place, outcome.external_id, result.outcome.value, outcome.member_id)
+    fault = result.fault if isinstance(result, RestoredMember) and result.fault is not None else NOT_STORED
+    return refused(outcome.place, outcome.external_id, [fault])

@@ -1,4 +1,4 @@
-"""The part of a worker that loads eligibility files, one after the other in a thread; what a load does is not known here."""
+"""The part of a worker that loads eligibility files, one after the other, in a thread."""
 
 import threading
 
@@ -13,7 +13,7 @@ POLL_SECONDS = 0.5
 
 
 class FileLoader:
-    """Works on whatever file waits, beside any number of other workers, from `start()` to `stop()`."""
+    """Works on the files that wait, beside any number of other workers, from `start()` to `stop()`."""
 
     def __init__(
         self, config: Config, db: Database, *, clock: Clock = system_clock, log: WorkerLog | None = None
@@ -22,14 +22,14 @@ class FileLoader:
         self._clock = clock
         self._log = log or WorkerLog()
         self._stopping = threading.Event()
-        self._turn = RunOptions(config.uniqueness, stop=self._stopping.is_set)
+        self._options = RunOptions(config.uniqueness, should_stop=self._stopping.is_set)
         self._thread = threading.Thread(target=self._run, name="files", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop after the chunks in hand; the next worker goes on from there. From any thread or a signal handler."""
+        """Stop after the current chunks; the next worker goes on from there. Safe in any thread and signal handler."""
         self._stopping.set()
 
     def join(self, seconds: float | None = None) -> None:
@@ -37,12 +37,12 @@ class FileLoader:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            if not self._step():
+            if not self._run_next():
                 self._stopping.wait(POLL_SECONDS)
 
-    def _step(self) -> bool:
+    def _run_next(self) -> bool:
         try:
-            return run_next(self._db, self._clock, self._turn)
+            return run_next(self._db, self._clock, self._options)
         except Unavailable:
             return False
         except Exception as error:  # noqa: BLE001 - a file that fails by a fault of ours must not stop the others
