@@ -10,10 +10,11 @@ from frontdesk.audit.model import AuditEntry
 from frontdesk.audit.tables import audit_entries
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
+from frontdesk.db.set_transaction import SetTransaction
 from frontdesk.db.sets import insert_set
 
 
-def record(tx: Tx, entries: Sequence[AuditEntry], *, now: datetime) -> None:
+def record(tx: SetTransaction, entries: Sequence[AuditEntry], *, now: datetime) -> None:
     """Add the entries to the audit trail."""
     at = stored_time(now)
     columns = ("account_id", "actor", "action", "subject_id", "request_id", "detail")

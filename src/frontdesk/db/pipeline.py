@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
-from typing import Any, TypeVar
+from typing import Any, TypeVar, TypeVarTuple
 
 import orjson
 import psycopg
@@ -25,6 +25,7 @@ from frontdesk.db.postgresql import SILENT_SECONDS, WAIT_FOR_LOCKS, connection_a
 from frontdesk.deadlines import Deadlines
 
 Answer = TypeVar("Answer")
+Arguments = TypeVarTuple("Arguments")
 Parameters = tuple[Any, ...]
 
 # A record that another transaction locks must not hold up its neighbours: `db.races` then writes them without it.
@@ -34,7 +35,7 @@ _BAD = {pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.NONFATAL_ERROR, pq.ExecStatus.B
 _SESSION_ENDED = ("57P", "08")  # an operator's command, a crash, a broken connection
 
 
-async def run_in_event_loop(work: Callable[..., Answer], *arguments: Any) -> Answer:
+async def run_in_event_loop(work: Callable[[*Arguments], Answer], *arguments: *Arguments) -> Answer:
     """Run `work`, written as if it blocked, inside the event loop: each wait of a `PipelineDatabase` lets other tasks run.
 
     A thread would be simpler, but it and the event loop take the interpreter's lock from each other at every wait.

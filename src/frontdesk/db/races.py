@@ -25,6 +25,8 @@ from frontdesk.errors import Unavailable
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+OpenTx_co = TypeVar("OpenTx_co", covariant=True)
+AnyTx = TypeVar("AnyTx")
 
 ATTEMPTS_TOGETHER = 3
 ATTEMPTS_ALONE = 8
@@ -36,18 +38,18 @@ SHORTEST_WAIT_SECONDS = 0.02
 OTHERS_WRITE = "Others keep writing the same record."
 
 
-class Writable(Protocol):
+class Writable(Protocol[OpenTx_co]):
     """A database that opens writing transactions: `Database` or `PipelineDatabase`."""
 
-    def write(self, *, wait_seconds: float | None = None) -> AbstractContextManager[Tx]: ...
+    def write(self, *, wait_seconds: float | None = None) -> AbstractContextManager[OpenTx_co]: ...
 
 
-class Attempt(Generic[Item, Result]):
+class Attempt(Generic[AnyTx, Item, Result]):
     """One transaction that writes `items`. The block sets `results`: one result, or the item's own error, per item."""
 
     __slots__ = ("error", "is_split", "items", "results", "tx")
 
-    def __init__(self, tx: Tx, items: Sequence[Item], *, is_split: bool = False) -> None:
+    def __init__(self, tx: AnyTx, items: Sequence[Item], *, is_split: bool = False) -> None:
         self.tx = tx
         self.items = items
         self.is_split = is_split
@@ -65,7 +67,7 @@ class Attempt(Generic[Item, Result]):
         if self.error is not None:
             raise self.error
 
-    def parts(self) -> "Iterator[Attempt[Item, Result]]":
+    def parts(self: "Attempt[Tx, Item, Result]") -> "Iterator[Attempt[Tx, Item, Result]]":
         """All items at once or, in a split attempt, one by one behind savepoints. Gathers the results of the parts."""
         if self.is_split:
             results = self.results = []
@@ -73,13 +75,13 @@ class Attempt(Generic[Item, Result]):
                 result = yield from _behind_savepoint(self.tx, item)
                 results.append(result)
         elif self.items:
-            part: Attempt[Item, Result] = Attempt(self.tx, self.items)
+            part: Attempt[Tx, Item, Result] = Attempt(self.tx, self.items)
             yield part
             part.raise_error()
             self.results = part.results
 
 
-class WriteTogether(Generic[Item, Result]):
+class WriteTogether(Generic[AnyTx, Item, Result]):
     """Attempts to write the items. After the loop, `results` holds one result, or the item's own error, per item.
 
     A lost race (unique violation, deadlock, dead connection) runs the set again against the new state. What that does not
@@ -87,13 +89,15 @@ class WriteTogether(Generic[Item, Result]):
     Unavailable when none of the items can be written.
     """
 
-    def __init__(self, db: Writable, items: Sequence[Item], *, wait_seconds: float | None = None) -> None:
+    def __init__(
+        self, db: Writable[AnyTx], items: Sequence[Item], *, wait_seconds: float | None = None
+    ) -> None:
         self._db = db
         self._items = items
         self._wait_seconds = wait_seconds
         self.results: list[Result | Exception] = []
 
-    def __iter__(self) -> Iterator[Attempt[Item, Result]]:
+    def __iter__(self) -> Iterator[Attempt[AnyTx, Item, Result]]:
         is_alone, wait = len(self._items) == 1, self._wait_seconds
         try:
             results = yield from _attempts(self._db, self._items, ATTEMPTS_TOGETHER, wait_seconds=wait)
@@ -111,7 +115,7 @@ class WriteTogether(Generic[Item, Result]):
             return
         yield from self._one_by_one(is_busy=is_busy)
 
-    def _one_by_one(self, *, is_busy: bool) -> Iterator[Attempt[Item, Result]]:
+    def _one_by_one(self, *, is_busy: bool) -> Iterator[Attempt[AnyTx, Item, Result]]:
         """When others hold rows, each item waits no longer than its share of the time: free items are soon written."""
         started = time.monotonic()
         for position, item in enumerate(self._items):
@@ -127,7 +131,7 @@ class WriteTogether(Generic[Item, Result]):
 
     def _alone(
         self, item: Item, *, wait_seconds: float | None
-    ) -> Generator[Attempt[Item, Result], None, Result | Exception]:
+    ) -> Generator[Attempt[AnyTx, Item, Result], None, Result | Exception]:
         try:
             [result] = yield from _attempts(self._db, [item], ATTEMPTS_ALONE, wait_seconds=wait_seconds)
         except DBAPIError as error:
@@ -152,11 +156,11 @@ class WriteInOne(Generic[Item, Result]):
     The loop raises Unavailable, and what noting raises.
     """
 
-    def __init__(self, db: Writable, items: Sequence[Item]) -> None:
+    def __init__(self, db: Writable[Tx], items: Sequence[Item]) -> None:
         self._db = db
         self._items = items
 
-    def __iter__(self) -> Iterator[Attempt[Item, Result]]:
+    def __iter__(self) -> Iterator[Attempt[Tx, Item, Result]]:
         try:
             yield from _attempts(self._db, self._items, ATTEMPTS_TOGETHER)
         except DBAPIError:
@@ -164,21 +168,21 @@ class WriteInOne(Generic[Item, Result]):
 
 
 def write_together(
-    db: Writable,
+    db: Writable[AnyTx],
     items: Sequence[Item],
-    work: Callable[[Tx, Sequence[Item]], Sequence[Result | Exception]],
+    work: Callable[[AnyTx, Sequence[Item]], Sequence[Result | Exception]],
     *,
     wait_seconds: float | None = None,
 ) -> list[Result | Exception]:
     """`WriteTogether` for work that is one function: `work(tx, items)`."""
-    writing = WriteTogether[Item, Result](db, items, wait_seconds=wait_seconds)
+    writing = WriteTogether[AnyTx, Item, Result](db, items, wait_seconds=wait_seconds)
     for attempt in writing:
         with attempt:
             attempt.results = work(attempt.tx, attempt.items)
     return writing.results
 
 
-def write_alone(db: Writable, work: Callable[[Tx], Result]) -> Result:
+def write_alone(db: Writable[AnyTx], work: Callable[[AnyTx], Result]) -> Result:
     """`work(tx)` in one transaction, run again when it loses a race. Raises what `work` raises, and Unavailable."""
     [result] = write_together(db, [work], lambda tx, works: [works[0](tx)])
     if isinstance(result, Exception):
@@ -187,19 +191,19 @@ def write_alone(db: Writable, work: Callable[[Tx], Result]) -> Result:
 
 
 def _attempts(
-    db: Writable,
+    db: Writable[AnyTx],
     items: Sequence[Item],
     limit: int,
     *,
     wait_seconds: float | None = None,
     is_split: bool = False,
-) -> Generator[Attempt[Item, Result], None, Sequence[Result | Exception]]:
+) -> Generator[Attempt[AnyTx, Item, Result], None, Sequence[Result | Exception]]:
     """The items in one transaction, again while it loses races. Raises what the last attempt raised."""
     while True:
         limit -= 1
         try:
             with db.write(wait_seconds=wait_seconds) as tx:
-                attempt: Attempt[Item, Result] = Attempt(tx, items, is_split=is_split)
+                attempt: Attempt[AnyTx, Item, Result] = Attempt(tx, items, is_split=is_split)
                 yield attempt
                 attempt.raise_error()
         except DBAPIError as error:
@@ -212,9 +216,9 @@ def _attempts(
             return attempt.results
 
 
-def _behind_savepoint(tx: Tx, item: Item) -> Generator[Attempt[Item, Result], None, Result | Exception]:
+def _behind_savepoint(tx: Tx, item: Item) -> Generator[Attempt[Tx, Item, Result], None, Result | Exception]:
     for _ in range(ATTEMPTS_ALONE):
-        part: Attempt[Item, Result] = Attempt(tx, [item])
+        part: Attempt[Tx, Item, Result] = Attempt(tx, [item])
         try:
             with tx.begin_nested():
                 yield part

@@ -12,7 +12,7 @@ from frontdesk import audit
 from frontdesk.audit.model import AuditEntry
 from frontdesk.clock import stored_time
 from frontdesk.config import Uniqueness
-from frontdesk.db import Tx
+from frontdesk.db.set_transaction import SetTransaction
 from frontdesk.db.sets import Found, one_round_trip
 from frontdesk.eligibility import store
 from frontdesk.eligibility.decide import ChunkContext, ChunkState
@@ -35,7 +35,7 @@ _UPDATED = ("plan_id", *STORED_COLUMNS, "updated_at")
 
 
 def enrol(
-    tx: Tx,
+    tx: SetTransaction,
     submissions: Sequence[Submission],
     *,
     now: datetime,
@@ -83,7 +83,7 @@ class ChunkReads:
 
 
 def read_chunk(
-    tx: Tx, submissions: Sequence[Submission], uniqueness: Uniqueness, *, lock: bool = True
+    tx: SetTransaction, submissions: Sequence[Submission], uniqueness: Uniqueness, *, lock: bool = True
 ) -> ChunkReads:
     """Every stored record and setting that the chunk needs, in one round trip."""
     keys = submitted_keys(submissions, uniqueness)
@@ -107,7 +107,9 @@ def submitted_keys(
     )
 
 
-def _write(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], *, now: datetime, audited: bool) -> None:
+def _write(
+    tx: SetTransaction, accepted: Sequence[tuple[Submission, Enrolled]], *, now: datetime, audited: bool
+) -> None:
     touched = {id(result.stored): result.stored for _, result in accepted}.values()
     created = sorted((s for s in touched if s.is_new), key=lambda s: str(s.values["external_id"]))
     updated = sorted((s for s in touched if s.is_changed and not s.is_new), key=lambda s: int(s.values["id"]))
@@ -140,7 +142,9 @@ def _columns(accepted: Sequence[tuple[Submission, Enrolled]], updated: int) -> t
     return tuple(name for name in _UPDATED if name in found or name == "updated_at")
 
 
-def _write_history(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], *, now: datetime) -> None:
+def _write_history(
+    tx: SetTransaction, accepted: Sequence[tuple[Submission, Enrolled]], *, now: datetime
+) -> None:
     at = stored_time(now)
     rows = [
         {
@@ -159,7 +163,9 @@ def _write_history(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], *, n
         store.insert_history(tx, rows)
 
 
-def _write_audit(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], *, now: datetime) -> None:
+def _write_audit(
+    tx: SetTransaction, accepted: Sequence[tuple[Submission, Enrolled]], *, now: datetime
+) -> None:
     entries = [
         AuditEntry(
             action=f"eligibility.{result.outcome.value}",
@@ -173,7 +179,7 @@ def _write_audit(tx: Tx, accepted: Sequence[tuple[Submission, Enrolled]], *, now
     audit.record(tx, entries, now=now)
 
 
-def _write_invitations(tx: Tx, accepted: Sequence[Enrolled], *, now: datetime) -> None:
+def _write_invitations(tx: SetTransaction, accepted: Sequence[Enrolled], *, now: datetime) -> None:
     invited = []
     for result in accepted:
         if isinstance(result.invitation, Delivery):

@@ -10,6 +10,7 @@ from frontdesk.db import Database
 from frontdesk.db.group_commit import GroupCommit
 from frontdesk.db.pipeline import PipelineDatabase, run_in_event_loop
 from frontdesk.db.races import Writable, WriteTogether
+from frontdesk.db.set_transaction import SetTransaction
 from frontdesk.deadlines import Deadlines
 from frontdesk.eligibility.enrol import enrol
 from frontdesk.eligibility.model import Enrolled, Submission
@@ -36,8 +37,10 @@ class Enrolments(GroupCommit[Submission, Enrolled]):
             return await run_in_event_loop(self._enrol, self._pipeline_db, items)
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._enrol, self._db, items)
 
-    def _enrol(self, db: Writable, items: Sequence[Submission]) -> Sequence[Enrolled | Exception]:
-        writing = WriteTogether[Submission, Enrolled](db, items)
+    def _enrol(
+        self, db: Writable[SetTransaction], items: Sequence[Submission]
+    ) -> Sequence[Enrolled | Exception]:
+        writing = WriteTogether[SetTransaction, Submission, Enrolled](db, items)
         for attempt in writing:
             with attempt:
                 attempt.results = enrol(

@@ -9,6 +9,7 @@ import orjson
 from sqlalchemy import delete, func, select
 
 from frontdesk.db import Tx
+from frontdesk.db.set_transaction import SetTransaction
 from frontdesk.db.sets import Found, Row, find_set, insert_set, lock_set, next_ids, update_set
 from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.model import HistoryEntry, MemberAccess, Outcome, StoredMember
@@ -17,7 +18,7 @@ from frontdesk.eligibility.tables import member_history, members
 _READ = ("id", "account_id", "plan_id", "uniqueness_scope", *STORED_COLUMNS, "updated_at")
 
 
-def lock_members(tx: Tx, scope: int, keys: Mapping[str, set[str]], *, lock: bool = True) -> Found:
+def lock_members(tx: SetTransaction, scope: int, keys: Mapping[str, set[str]], *, lock: bool = True) -> Found:
     """The members of one uniqueness scope that hold any of the keys, by column, locked in id order. A set read."""
     return lock_set(tx, members, keys, columns=_READ, within={"uniqueness_scope": scope}, lock=lock)
 
@@ -67,19 +68,19 @@ def stored_members(found: Iterable[Found]) -> list[StoredMember]:
     return [_stored(row) for rows in found for row in rows.rows]
 
 
-def new_member_ids(tx: Tx, count: int) -> list[int]:
+def new_member_ids(tx: SetTransaction, count: int) -> list[int]:
     return next_ids(tx, members, count)
 
 
-def insert_members(tx: Tx, rows: Sequence[Row]) -> None:
+def insert_members(tx: SetTransaction, rows: Sequence[Row]) -> None:
     insert_set(tx, members, rows)
 
 
-def update_members(tx: Tx, rows: Sequence[Row], *, columns: Sequence[str] | None = None) -> None:
+def update_members(tx: SetTransaction, rows: Sequence[Row], *, columns: Sequence[str] | None = None) -> None:
     update_set(tx, members, rows, columns=columns)
 
 
-def insert_history(tx: Tx, rows: Sequence[Row]) -> None:
+def insert_history(tx: SetTransaction, rows: Sequence[Row]) -> None:
     insert_set(tx, member_history, rows)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from frontdesk.clock import stored_time
-from frontdesk.db import Tx
+from frontdesk.db.set_transaction import SetTransaction
 from frontdesk.db.sets import Found, one_round_trip
 from frontdesk.invitations import store
 from frontdesk.invitations.model import (
@@ -59,7 +59,7 @@ class InvitationContextQuery:
 
 
 def find_invitation_context(
-    tx: Tx, *, account_ids: Collection[int], addresses: Collection[str]
+    tx: SetTransaction, *, account_ids: Collection[int], addresses: Collection[str]
 ) -> InvitationContextQuery:
     """Ask for the accounts' settings and for those of the (folded) addresses that are suppressed. Two set reads."""
     return InvitationContextQuery(
@@ -67,7 +67,7 @@ def find_invitation_context(
     )
 
 
-def enqueue_invitations(tx: Tx, new: Sequence[NewInvitation], *, now: datetime) -> None:
+def enqueue_invitations(tx: SetTransaction, new: Sequence[NewInvitation], *, now: datetime) -> None:
     """Insert the invitations as `pending`. A member has one of each kind; a second one violates the unique key."""
     at = stored_time(now)
     store.insert_invitations(
@@ -91,7 +91,7 @@ def enqueue_invitations(tx: Tx, new: Sequence[NewInvitation], *, now: datetime) 
     )
 
 
-def move_invitations(tx: Tx, plan_ids: Mapping[int, int]) -> None:
+def move_invitations(tx: SetTransaction, plan_ids: Mapping[int, int]) -> None:
     """Move the invitations of members to the plan that each has now; `plan_ids` by member id.
 
     Runs in the transaction that moves the members. An invitation moves in any state: a pending one names the new plan,

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import delete, exists, insert, select
 
 from frontdesk.db import Tx
+from frontdesk.db.set_transaction import SetTransaction
 from frontdesk.db.sets import Found, Row, find_set, insert_missing, insert_set, update_set
 from frontdesk.invitations.model import (
     DeliverabilitySettings,
@@ -43,27 +44,27 @@ def save_deliverability(tx: Tx, settings: DeliverabilitySettings) -> None:
     tx.execute(insert(deliverability).values(asdict(settings)))
 
 
-def find_batches_enabled(tx: Tx, account_ids: Collection[int]) -> Found:
+def find_batches_enabled(tx: SetTransaction, account_ids: Collection[int]) -> Found:
     """Rows (account id, whether batched invitations are on), for those of the accounts that have settings."""
     return find_set(tx, deliverability, "account_id", account_ids, columns=("account_id", "enabled"))
 
 
-def find_suppressed(tx: Tx, addresses: Collection[str]) -> Found:
+def find_suppressed(tx: SetTransaction, addresses: Collection[str]) -> Found:
     """Rows (address) of those of the folded addresses that must not be mailed."""
     return find_set(tx, suppressions, "address_folded", addresses, columns=("address_folded",))
 
 
-def insert_invitations(tx: Tx, rows: Sequence[Row]) -> None:
+def insert_invitations(tx: SetTransaction, rows: Sequence[Row]) -> None:
     insert_set(tx, invitations, rows)
 
 
-def find_of_members(tx: Tx, member_ids: Collection[int]) -> Found:
+def find_of_members(tx: SetTransaction, member_ids: Collection[int]) -> Found:
     """The invitations of the members."""
     columns = ("id", "member_id", "epoch", "state", "attempts", "losses")
     return find_set(tx, invitations, "member_id", member_ids, columns=columns)
 
 
-def update_plans(tx: Tx, rows: Sequence[Row]) -> None:
+def update_plans(tx: SetTransaction, rows: Sequence[Row]) -> None:
     """Rows (id, plan id)."""
     update_set(tx, invitations, rows)
 

@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import Table, insert, select, update
 
 from frontdesk.db import Tx
+from frontdesk.db.set_transaction import SetTransaction
 from frontdesk.db.sets import Found, find_set
 from frontdesk.errors import NotFound
 from frontdesk.plans.model import Plan, ProviderGroup
@@ -65,7 +66,7 @@ def _plan(row: Any) -> Plan:
     return Plan(*(*row[:own], ProviderGroup(*row[own:])))
 
 
-def find_owners(tx: Tx, plan_ids: Collection[int]) -> Found:
+def find_owners(tx: SetTransaction, plan_ids: Collection[int]) -> Found:
     """A set read of `id` and `account_id`; plans that do not exist are missing."""
     return find_set(tx, plans, "id", plan_ids, columns=("id", "account_id"))
 
