@@ -168,12 +168,24 @@ class EligibilityFileBody(TypedDict):
     data: FileBody
 
 
-class TokenFormBody(TypedDict):
+class FormCredentials(TypedDict, total=False):
+    """The credentials of a client in a form; HTTP Basic takes their place."""
+
+    client_id: str
+    client_secret: str
+
+
+class JsonCredentials(TypedDict, total=False):
+    """The credentials of a client in JSON; null is the same as absent."""
+
+    client_id: str | None
+    client_secret: str | None
+
+
+class TokenFormBody(FormCredentials):
     """A token request as a urlencoded form. Leave `client_id` and `client_secret` out with HTTP Basic."""
 
     grant_type: Literal["client_credentials"]
-    client_id: NotRequired[str]
-    client_secret: NotRequired[str]
     scope: NotRequired[
         Annotated[str, "Some of the client's scopes, separated by spaces; without it, all of them."]
     ]
@@ -183,12 +195,10 @@ class TokenMultipartBody(TokenFormBody):
     """A token request as a multipart form: each part is text in UTF-8, and none is a file."""
 
 
-class TokenRequestBody(TypedDict):
+class TokenRequestBody(JsonCredentials):
     """A token request as JSON, where null is the same as absent."""
 
     grant_type: Literal["client_credentials"]
-    client_id: NotRequired[str | None]
-    client_secret: NotRequired[str | None]
     scope: NotRequired[Annotated[str | None, "As in a form."]]
 
 
@@ -202,26 +212,22 @@ class TokenBody(TypedDict):
     created_at: Annotated[int, "Seconds since 1970."]
 
 
-class RevocationFormBody(TypedDict):
+class RevocationFormBody(FormCredentials):
     """A revocation as a urlencoded form. Leave `client_id` and `client_secret` out with HTTP Basic."""
 
     token: Annotated[str, {"minLength": 1}]
     token_type_hint: NotRequired[Annotated[str, "Changes nothing."]]
-    client_id: NotRequired[str]
-    client_secret: NotRequired[str]
 
 
 class RevocationMultipartBody(RevocationFormBody):
     """A revocation as a multipart form: each part is text in UTF-8, and none is a file."""
 
 
-class RevocationRequestBody(TypedDict):
+class RevocationRequestBody(JsonCredentials):
     """A revocation as JSON, where null is the same as absent."""
 
     token: Annotated[str, {"minLength": 1}]
     token_type_hint: NotRequired[Annotated[str | None, "Changes nothing."]]
-    client_id: NotRequired[str | None]
-    client_secret: NotRequired[str | None]
 
 
 class FaultBody(TypedDict):
@@ -256,29 +262,3 @@ class HealthBody(TypedDict):
 
     status: Literal["ok", "ready"]
     revision: NotRequired[Annotated[str, "Of the database."]]
-
-
-BODIES = (
-    PlansBody,
-    PlansLinksBody,
-    PlanBody,
-    ProviderGroupBody,
-    PlanQueueInfoBody,
-    PlanQueueInfoCacheInfoBody,
-    PlanPatchBody,
-    EligibilityFileBody,
-    FileLinksBody,
-    FileBody,
-    FileProblemBody,
-    TokenFormBody,
-    TokenMultipartBody,
-    TokenRequestBody,
-    TokenBody,
-    RevocationFormBody,
-    RevocationMultipartBody,
-    RevocationRequestBody,
-    OAuthErrorBody,
-    ProblemBody,
-    FaultBody,
-    HealthBody,
-)

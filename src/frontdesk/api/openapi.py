@@ -1,6 +1,7 @@
 """The OpenAPI 3.1 document, made from the route table and from what is said of each route."""
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -14,7 +15,7 @@ from frontdesk.api.openapi_components import (
     header_refs,
     security_schemes,
 )
-from frontdesk.api.openapi_operations import FILE_TYPES, OPERATIONS, Answer, Operation
+from frontdesk.api.openapi_operations import FILE_TYPES, OPERATIONS, Operation
 from frontdesk.api.openapi_problems import ErrorResponses
 from frontdesk.api.openapi_schemas import ref, schemas
 from frontdesk.eligibility.fields import FIELDS
@@ -45,18 +46,17 @@ def openapi_document(base_url: str, endpoints: Sequence[Endpoint]) -> Json:
     """The whole document for the service at `base_url`, as JSON values."""
     examples = read_examples(base_url)
     errors = ErrorResponses(examples, base_url)
+    operations = {route: (tag, table[route]) for tag, table in OPERATIONS.items() for route in table}
     paths: defaultdict[str, Json] = defaultdict(dict)
     for endpoint in endpoints:
-        operation = OPERATIONS[endpoint.method, endpoint.path]
-        answers = {
-            status: _answer(answer, endpoint, examples["answers"].get(operation.id, {}).get(status, {}))
-            for status, answer in operation.answers.items()
+        tag, operation = operations[endpoint.method, endpoint.path]
+        responses = _answers(endpoint, operation, examples) | errors.of(endpoint, operation)
+        paths[endpoint.path][endpoint.method.lower()] = {
+            "tags": [tag],
+            **_description(endpoint, operation),
+            **_request_body(operation, examples),
+            "responses": dict(sorted(responses.items())),
         }
-        described = _described(endpoint, operation, answers | errors.of(endpoint, operation))
-        if operation.body:
-            shown = examples["requests"].get(operation.id, {})
-            described["requestBody"] = {"required": True, "content": _content(operation.body, shown)}
-        paths[endpoint.path][endpoint.method.lower()] = described
     return {
         "openapi": "3.1.0",
         "info": {
@@ -89,28 +89,38 @@ def read_examples(base_url: str) -> Json:
     return examples
 
 
-def _described(endpoint: Endpoint, operation: Operation, responses: Json) -> Json:
-    names = ("plan_id",) * ("{plan_id}" in endpoint.path) + operation.parameters
+def _description(endpoint: Endpoint, operation: Operation) -> Json:
+    names = (*re.findall(r"{(\w+)}", endpoint.path), *operation.parameters, "request_id")
     return {
         "operationId": operation.id,
-        "tags": [operation.tag],
         "summary": operation.summary,
         "description": operation.description,
         "security": _security(endpoint),
-        "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in (*names, "request_id")],
-        "responses": dict(sorted(responses.items())),
+        "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in names],
     }
 
 
-def _answer(answer: Answer, endpoint: Endpoint, shown: Json) -> Json:
+def _request_body(operation: Operation, examples: Json) -> Json:
+    if not operation.body:
+        return {}
+    content = _content(operation.body, examples["requests"].get(operation.id, {}))
+    return {"requestBody": {"required": True, "content": content}}
+
+
+def _answers(endpoint: Endpoint, operation: Operation, examples: Json) -> Json:
+    """The good answers by status."""
     limited = OF_LIMITED_CLIENTS if endpoint.scope else ()
-    described = {
-        "description": answer.text,
-        "headers": header_refs((*answer.headers, *limited)),
-        "content": _content(answer.content, shown),
-        "links": answer.links,
-    }
-    return {name: value for name, value in described.items() if value}
+    shown = examples["answers"].get(operation.id, {})
+    answers: Json = {}
+    for status, answer in operation.answers.items():
+        described = {
+            "description": answer.text,
+            "headers": header_refs((*answer.headers, *limited)),
+            "content": _content(answer.content, shown.get(status, {})),
+            "links": answer.links,
+        }
+        answers[status] = {name: value for name, value in described.items() if value}
+    return answers
 
 
 def _content(content: Mapping[str, str | Json], shown: Json) -> Json:

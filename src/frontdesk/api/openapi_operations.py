@@ -46,11 +46,10 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One endpoint. `body` is the schema of each media type; `problems` are the kinds that don't follow from the endpoint's
-    form; `faults` are the codes of its 422; `oauth_errors` the errors of RFC 6749."""
+    """One endpoint. `body` is the schema of each media type. `parameters` are those outside the path, `problems` the kinds
+    that don't follow from the endpoint's form, `faults` the codes of its 422, `oauth_errors` the errors of RFC 6749."""
 
     id: str
-    tag: str
     summary: str
     description: str
     answers: Mapping[str, Answer]
@@ -89,7 +88,6 @@ _FIRST_PLAN = {"plan_id": "$response.body#/data/0/id"}
 _PLANS = {
     ("GET", "/v2/plans"): Operation(
         "listPlans",
-        "Plans",
         "List the account's plans with their queues",
         "Answers every plan in the order of `id`, or one page of them.",
         {
@@ -106,7 +104,6 @@ _PLANS = {
     ),
     ("GET", _PLAN): Operation(
         "showPlan",
-        "Plans",
         "Read one plan",
         "Answers the envelope of the list, with one plan.",
         {
@@ -119,11 +116,9 @@ _PLANS = {
             "304": _NOT_MODIFIED,
         },
         parameters=("if_none_match",),
-        problems=("not_found",),
     ),
     ("PATCH", _PLAN): Operation(
         "changePlan",
-        "Plans",
         "Change a plan's name, description or external_id",
         "An absent field keeps its value. `If-Match` protects against changes since the plan was read.",
         {
@@ -133,7 +128,7 @@ _PLANS = {
         },
         parameters=("if_match", "prefer"),
         body={JSON: "PlanPatch"},
-        problems=("not_found", "conflict", "precondition_failed"),
+        problems=("conflict", "precondition_failed"),
         faults=(
             "required",
             "wrong_type",
@@ -151,7 +146,6 @@ _SEND_AGAIN = {"sendAgain": _link("enrolMember") | {"requestBody": "$response.bo
 _MEMBERS = {
     ("POST", f"{_PLAN}/eligibility"): Operation(
         "enrolMember",
-        "Eligibility",
         "Create or update an eligible member by external_id",
         "All or nothing: with a single fault nothing is written, and every fault is reported. A member of another plan of "
         "the account moves to this one. Sending a request again is safe.",
@@ -168,7 +162,6 @@ _MEMBERS = {
         },
         parameters=("prefer",),
         body={JSON: "EligibleMember"},
-        problems=("not_found",),
         faults=tuple(code for code in FAULT_CODES if code not in _NOT_OF_A_MEMBER),
     )
 }  # fmt: skip
@@ -176,7 +169,6 @@ _MEMBERS = {
 _ELIGIBILITY_FILES = {
     ("POST", FILES): Operation(
         "uploadEligibilityFile",
-        "Eligibility",
         "Load a file of members under a plan",
         "The body is the file itself, plain or compressed by gzip. Each row follows the rules of a POST: a refused row does "
         "not stop its neighbours. Ask for the file until its `state` is `done`, `held` or `failed`. A second upload of the "
@@ -185,12 +177,11 @@ _ELIGIBILITY_FILES = {
         {"202": _new_file("The file is stored and waits for a worker.")},
         parameters=("file_format", "file_mode", "file_dry_run", "file_encoding"),
         body=dict.fromkeys(UPLOAD_TYPES, _BINARY),
-        problems=("not_found", "timeout", "too_large", "unsupported_media_type"),
+        problems=("timeout", "too_large", "unsupported_media_type"),
         faults=("not_allowed", "repeated", "unknown_parameter"),
     ),
     ("GET", _FILE): Operation(
         "showEligibilityFile",
-        "Eligibility",
         "Read the progress of a file",
         "Answers the file's state, and how many of its rows had which outcome.",
         {
@@ -200,12 +191,9 @@ _ELIGIBILITY_FILES = {
                 links=_file_links("$request.path.file_id", "reportEligibilityFile"),
             )
         },
-        parameters=("file_id",),
-        problems=("not_found",),
     ),
     ("GET", f"{_FILE}/report"): Operation(
         "reportEligibilityFile",
-        "Eligibility",
         "Read the outcome of each row of a file",
         "While the file is being loaded, the report has the rows so far.",
         {
@@ -217,39 +205,29 @@ _ELIGIBILITY_FILES = {
                 ("Cache-Control", "Content-Disposition"),
             )
         },
-        parameters=("file_id", "report_format"),
-        problems=("not_found",),
+        parameters=("report_format",),
         faults=("not_allowed", "repeated"),
     ),
     ("POST", f"{_FILE}/approve"): Operation(
         "approveEligibilityFile",
-        "Eligibility",
         "Approve a held file",
         "Lets the file end the members that it omits. Look at `members_missing` first.",
         {"200": _file("The file waits for a worker, which continues it.")},
-        parameters=("file_id",),
-        problems=("not_found",),
         faults=("wrong_state",),
     ),
     ("POST", f"{_FILE}/cancel"): Operation(
         "cancelEligibilityFile",
-        "Eligibility",
         "Cancel a waiting or held file",
         "The file ends no members. What it has applied stays until it is undone.",
         {"200": _file("The file is cancelled.")},
-        parameters=("file_id",),
-        problems=("not_found",),
         faults=("wrong_state",),
     ),
     ("POST", f"{_FILE}/undo"): Operation(
         "undoEligibilityFile",
-        "Eligibility",
         "Undo what a file changed",
         "Records that were changed again since stay as they are, and the report lists them. Members that the file created are "
         "withdrawn, and their unsent invitations cancelled. The undo has a report, and can be undone.",
         {"202": _new_file("The undo, a file without content, waits for a worker.")},
-        parameters=("file_id",),
-        problems=("not_found",),
         faults=("wrong_state",),
     ),
 }  # fmt: skip
@@ -261,7 +239,6 @@ _CREDENTIALS = (
 _ACCESS = {
     ("POST", "/oauth/token"): Operation(
         "issueToken",
-        "Access",
         "Get an access token (RFC 6749, client credentials)",
         _CREDENTIALS,
         {"200": Answer("The token.", {JSON: "Token"}, _OAUTH)},
@@ -277,7 +254,6 @@ _ACCESS = {
     ),
     ("POST", "/oauth/revoke"): Operation(
         "revokeToken",
-        "Access",
         "Revoke an access token (RFC 7009)",
         f"{_CREDENTIALS} Every process refuses the token within 5 seconds.",
         {"200": Answer("The token is not valid now; the answer is the same for an unknown one.", headers=_OAUTH)},
@@ -290,30 +266,24 @@ _ACCESS = {
 _REFERENCE = {
     ("GET", "/openapi.json"): Operation(
         "document",
-        "Reference",
         "Read this document",
         "Answers the service's OpenAPI document.",
         {"200": Answer("OpenAPI 3.1.", {JSON: {"type": "object"}})},
     ),
     ("GET", "/docs"): Operation(
         "referencePage",
-        "Reference",
         "Open the reference page",
         "The page shows this document and sends requests. It loads nothing from other sites.",
         {"200": _page("The page.")},
     ),
     ("GET", "/docs/{asset}"): Operation(
         "referenceFile",
-        "Reference",
         "Read a file of the reference page",
         "The scripts, styles and pictures of `/docs`.",
         {"200": Answer("The file.", dict.fromkeys(("text/javascript", "text/css", "image/png"), _TEXT))},
-        parameters=("asset",),
-        problems=("not_found",),
     ),
     ("GET", "/problems"): Operation(
         "listProblems",
-        "Reference",
         "Look up a problem or code",
         "A page with every problem, fault code, warning and reason. The `type` of a problem leads here.",
         {"200": _page("The page.")},
@@ -323,14 +293,12 @@ _REFERENCE = {
 _OPERATION = {
     ("GET", "/healthz"): Operation(
         "isAlive",
-        "Operation",
         "Check that the process runs",
         "Answers without asking the database.",
         {"200": Answer("The process runs.", {JSON: "Health"})},
     ),
     ("GET", "/readyz"): Operation(
         "isReady",
-        "Operation",
         "Check that the service can serve",
         "Asks the database whether it answers and has this version's schema.",
         {"200": Answer("The database answers and is up to date.", {JSON: "Health"})},
@@ -338,14 +306,17 @@ _OPERATION = {
     ),
     ("GET", "/metrics"): Operation(
         "metrics",
-        "Operation",
         "Read the metrics for Prometheus",
         "Counts and durations by route, without personal data.",
         {"200": Answer("Prometheus text.", {"text/plain": _TEXT})},
     ),
 }
 
-# Every endpoint's operation, by method and path.
-OPERATIONS: dict[tuple[str, str], Operation] = (
-    _PLANS | _MEMBERS | _ELIGIBILITY_FILES | _ACCESS | _REFERENCE | _OPERATION
-)
+# Every endpoint's operation by method and path, under the tags of the document.
+OPERATIONS: dict[str, dict[tuple[str, str], Operation]] = {
+    "Plans": _PLANS,
+    "Eligibility": _MEMBERS | _ELIGIBILITY_FILES,
+    "Access": _ACCESS,
+    "Reference": _REFERENCE,
+    "Operation": _OPERATION,
+}

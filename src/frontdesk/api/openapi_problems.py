@@ -51,10 +51,14 @@ class ErrorResponses:
     def of(self, endpoint: Endpoint, operation: Operation) -> Json:
         """The endpoint's errors by status."""
         kinds = {*OF_EVERY_ENDPOINT, *operation.problems}
-        kinds |= {*OF_TOKENS} if endpoint.scope else set()
-        kinds |= {*OF_BODIES} if endpoint.takes_json else set()
-        kinds |= {"not_acceptable"} if endpoint.serves_json else set()
-        kinds |= {"invalid"} if operation.faults else set()
+        for applies, more in (
+            (endpoint.scope, OF_TOKENS),
+            (endpoint.takes_json, OF_BODIES),
+            ("{" in endpoint.path, ("not_found",)),
+            (endpoint.serves_json, ("not_acceptable",)),
+            (operation.faults, ("invalid",)),
+        ):
+            kinds |= {*more} if applies else set()
         problems = {
             str(PROBLEMS[kind].status): self._problem(kind, endpoint, operation)
             for kind in PROBLEMS

@@ -13,7 +13,7 @@ from typing import (
     is_typeddict,
 )
 
-from frontdesk.api.bodies import BODIES
+from frontdesk.api import bodies
 from frontdesk.eligibility.code_sets import GENDERS
 from frontdesk.eligibility.fields import FIELDS, REQUIRED, Field
 from frontdesk.eligibility.model import ANSWERED
@@ -27,7 +27,8 @@ _NOT_BLANK = r"\S"
 
 def schemas() -> dict[str, Schema]:
     """Every named schema of the document. Bodies stay open to unknown fields, because the service ignores them."""
-    return {_name(body): _object(body) for body in BODIES} | _member_schemas()
+    types = [body for name, body in vars(bodies).items() if name.endswith("Body") and is_typeddict(body)]
+    return {_name(body): _object(body) for body in types} | _member_schemas()
 
 
 def ref(name: str) -> Schema:
