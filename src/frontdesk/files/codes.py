@@ -49,6 +49,7 @@ FILE_PROBLEMS = FILE_FAULTS | {
 # Every code of a report besides those of a POST: of refused rows, of warnings, of members that a full file omits.
 REPORT_CODES = ROW_FAULTS | {
     "repeated_differently": "The same external_id stands in the file with other values.",
+    "not_found": "The plan is not one of the account.",
     "not_now": "Others keep writing the same record; hand the row in again.",
     "not_stored": "A fault of the service; hand the row in again.",
     "differs": "Only compared: the stored record has another value.",
