@@ -1,9 +1,7 @@
-"""How an account's files name things: an untrusted JSON object in, a Mapping out; it reads no file.
-
-Columns and plans are for every format, the rest is for 834 (docs/834.md).
-"""
+"""Parses the mapping of a sender's files: an untrusted JSON object in, a FileMapping out (docs/file-formats.md)."""
 
 import re
+from collections.abc import Callable
 from collections.abc import Mapping as JsonObject
 from typing import Any
 
@@ -12,55 +10,40 @@ from frontdesk.errors import Fault, Invalid, unknown_faults
 from frontdesk.files.model import Alternatives, FileMapping
 from frontdesk.text import shown_name
 
-# Where a column or an 834 may be sent to besides the fields themselves.
 METADATA_PREFIX = "metadata."
-
 DELIMITERS = (",", "\t", "|", ";")
-
-NOBODYS_KEY = {"REF*0F", "REF*38"}  # the same for a whole family, for a whole file
-
+SHARED_REFERENCES = {"REF*0F", "REF*38"}  # the same for a whole family, for a whole file
 
 _SOURCE = re.compile(r"REF\*[0-9A-Z]{2,3}|NM109|HD03|HD04|person_code")
 _REFERENCE = re.compile(r"REF\*[0-9A-Z]{2,3}")
-_KNOWN = (
-    "columns",
-    "delimiter",
-    "clear",
-    "plans",
-    "external_id",
-    "member_id",
-    "person_code",
-    "plan",
-    "lines",
-)
 
 
 def parse_mapping(body: JsonObject[str, Any]) -> FileMapping:
-    """The mapping that the JSON object describes. Raises Invalid with all its faults, named by place."""
-    faults = unknown_faults(name for name in body if name not in _KNOWN)
+    """The mapping that the JSON object describes. Raises Invalid with every fault, named by place."""
+    faults = unknown_faults(name for name in body if name not in _PARTS)
     parts: dict[str, Any] = {}
-    for name in _KNOWN:
+    for name, read in _PARTS.items():
         if body.get(name) is not None:
-            parts[name] = _READERS[name](name, body[name], faults)
+            parts[name] = read(name, body[name], faults)
     if faults:
         raise Invalid(faults)
     return FileMapping(**parts)
 
 
-def folded(name: str) -> str:
-    """A column's name without what people vary: letter case, spaces, underscores, hyphens."""
+def fold_name(name: str) -> str:
+    """A column's name without letter case, spaces, underscores and hyphens, which senders vary."""
     return re.sub(r"[\s_\-]+", "", name).lower()
 
 
-def target_of(name: str) -> str | None:
-    """The field (or `metadata.key`) that a name stands for; None when there is none."""
+def field_named(name: str) -> str | None:
+    """The field (or `metadata.key`) that a column's name means; None if there is none."""
     name = name.strip()
     if name[: len(METADATA_PREFIX)].lower() == METADATA_PREFIX and len(name) > len(METADATA_PREFIX):
         return METADATA_PREFIX + name[len(METADATA_PREFIX) :]
-    return _BY_FOLDED.get(folded(name))
+    return _BY_FOLDED.get(fold_name(name))
 
 
-_BY_FOLDED = {folded(name): name for name in FIELDS}
+_BY_FOLDED = {fold_name(name): name for name in FIELDS}
 
 
 def _read_names(place: str, value: Any, faults: list[Fault]) -> dict[str, str]:
@@ -73,10 +56,10 @@ def _read_names(place: str, value: Any, faults: list[Fault]) -> dict[str, str]:
 def _read_columns(place: str, value: Any, faults: list[Fault]) -> dict[str, str]:
     columns = {}
     for name, target in _read_names(place, value, faults).items():
-        known = target_of(target)
+        known = field_named(target)
         if known is None:
             faults.append(Fault(f"{place}.{shown_name(name)}", "not_allowed", "must be a field of a member"))
-        columns[folded(name)] = known or ""
+        columns[fold_name(name)] = known or ""
     return columns
 
 
@@ -121,17 +104,17 @@ def _read_alternatives(place: str, value: Any, faults: list[Fault]) -> Alternati
 
 
 def _read_key(place: str, value: Any, faults: list[Fault]) -> Alternatives:
-    """REF*0F repeats on the dependents, so it is never alone the key."""
+    """REF*0F repeats on the dependents, so it is never the key alone."""
     alternatives = _read_alternatives(place, value, faults)
     if any("HD" in part for parts in alternatives for part in parts):
         faults.append(Fault(place, "not_allowed", "must not be made from a coverage (HD)"))
-    if any(set(parts) <= NOBODYS_KEY for parts in alternatives):
+    if any(set(parts) <= SHARED_REFERENCES for parts in alternatives):
         message = "must not be REF*0F or REF*38 alone: they are the same for several members"
         faults.append(Fault(place, "not_allowed", message))
     return alternatives
 
 
-_READERS = {
+_PARTS: dict[str, Callable[[str, Any, list[Fault]], Any]] = {
     "columns": _read_columns,
     "delimiter": _read_delimiter,
     "clear": _read_word,

@@ -4,18 +4,25 @@ import json
 import re
 from pathlib import Path
 
-from frontdesk.files.codes import FILE_FAULTS, ROW_FAULTS
+from frontdesk.files.codes import FILE_FAULTS, FILE_PROBLEMS, REPORT_CODES, ROW_FAULTS
 from frontdesk.files.mapping import parse_mapping
 from frontdesk.files.model import MEDICAL_LINES, FileMapping
 from frontdesk.files.readers.source import ENCODINGS, LARGEST_CONTENT, LARGEST_RATIO, LONGEST_LINE
 
 DOCS = Path(__file__).parents[3] / "docs"
-FORMATS, X12 = (DOCS / "file-formats.md").read_text(), (DOCS / "834.md").read_text()
+FORMATS, X12, FILES = ((DOCS / name).read_text() for name in ("file-formats.md", "834.md", "files.md"))
 
 
 def test_every_code_is_documented_with_its_sentence() -> None:
-    rows = [f"| {code} | {sentence} |" for code, sentence in (FILE_FAULTS | ROW_FAULTS).items()]
-    assert [row for row in rows if row not in FORMATS] == []
+    codes = FILE_FAULTS | ROW_FAULTS
+    assert [row for row in _table_rows(codes) if row not in FORMATS] == []
+    rest = {code: text for code, text in (REPORT_CODES | FILE_PROBLEMS).items() if code not in codes}
+    assert [row for row in _table_rows(rest) if row not in FILES] == []
+    assert len(rest) == 11
+
+
+def _table_rows(codes: dict[str, str]) -> list[str]:
+    return [f"| {code} | {sentence} |" for code, sentence in codes.items()]
 
 
 def test_every_encoding_and_limit_is_documented() -> None:

@@ -1,4 +1,4 @@
-"""Readers of eligibility files: `open_file` gives the head and the rows of a file of any format, in constant memory."""
+"""Readers of eligibility files: `open_file` gives the header and the rows of a file of any format, in constant memory."""
 
 from frontdesk.files.readers.opening import open_file
 

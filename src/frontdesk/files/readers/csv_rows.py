@@ -1,4 +1,4 @@
-"""Rows of a CSV file: one header line, then a member a row; what a cell means is the rules' business, not known here."""
+"""Rows of a CSV file: a header, then a member per row (docs/file-formats.md)."""
 
 import csv
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.errors import Fault
-from frontdesk.files.mapping import DELIMITERS, METADATA_PREFIX, folded, target_of
+from frontdesk.files.mapping import DELIMITERS, METADATA_PREFIX, field_named, fold_name
 from frontdesk.files.model import FileHeader, FileMapping, Format, Row, Unreadable
 from frontdesk.files.readers.source import LONGEST_LINE, Source
 from frontdesk.text import SHOWN_NAMES, shown_name
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 
 def read_csv(source: Source, mapping: FileMapping) -> tuple[FileHeader, Iterator[Row]]:
-    """The head and the rows. The delimiter is the one under which the header names most fields, unless the
-    mapping declares it."""
+    """The header and the rows. Unless the mapping names the delimiter, the one that splits the header into most fields is taken.
+
+    Raises Unreadable.
+    """
     lines = _Lines(source.lines())
     first = next(lines.bounded(), None)
     if first is None:
@@ -43,9 +45,9 @@ def read_csv(source: Source, mapping: FileMapping) -> tuple[FileHeader, Iterator
 
 
 class _Lines:
-    """The lines of the file, bounded for each row: a quotation mark that nobody closes must not collect the file.
+    """The lines of the file. A row is bounded, since an open quotation mark could collect the whole file.
 
-    Whoever reads rows sets `place` to the row that begins and `letters` to 0.
+    At each row the reader sets `place` to its number and `letters` to 0.
     """
 
     def __init__(self, lines: Iterator[str]) -> None:
@@ -66,7 +68,7 @@ class _Lines:
 
 @dataclass(slots=True)
 class _Rows:
-    """The rows below the header. `columns`: the target of each column, None for one that nothing is made of."""
+    """The rows below the header. `columns` holds the field of each column, None for an ignored one."""
 
     lines: _Lines
     columns: list[str | None]
@@ -86,8 +88,8 @@ class _Rows:
             except csv.Error:
                 found = True
                 if reader.line_num - began_at > 1:
-                    # They may hold good rows that an open quotation mark took in.
-                    message = "a quotation mark is not closed, so where the rows end can't be told"
+                    # The lines may hold good rows that the open quotation mark took in.
+                    message = "a quotation mark is not closed, so the end of the row is unknown"
                     raise Unreadable("rows_run_together", message, place=place) from None
                 yield self._unquotable(place, reader.dialect.delimiter)
                 continue
@@ -112,13 +114,13 @@ class _Rows:
         return self._refused(place, cells, Fault("row", "wrong_column_count", message))
 
     def _refused(self, place: int, cells: list[str], fault: Fault) -> Row:
-        """What stands in the key's column goes along: for the report, and so that the member doesn't count as missing."""
+        """Keep the cell of the key: for the report, and so that the member does not count as missing."""
         at = self.columns.index("external_id")
         key = cells[at] if at < len(cells) else ""
         return Row(place, {"external_id": key} if key else {}, faults=(fault,))
 
     def _values_of(self) -> Callable[[list[str]], dict[str, object]]:
-        """A cell that is empty or blank is absent; the clearing word is null."""
+        """Turns cells into values: a blank cell is absent, the clearing word is null."""
         names = [name or "" for name in self.columns]
         has_ignored = "" in names
         kinds = {name: FIELDS[name].kind for name in names if name in FIELDS}
@@ -147,7 +149,7 @@ def _is_blank(cells: list[str]) -> bool:
 
 
 def _gather(values: dict[str, object], names: list[str]) -> None:
-    """The columns `metadata.key` become one object; without any value it is absent, with cleared ones only it is empty."""
+    """Make one object of the `metadata.key` columns: absent without any value, empty if they are all cleared."""
     if not any(name in values for name in names):
         return
     given = {name[len(METADATA_PREFIX) :]: values.pop(name) for name in names if name in values}
@@ -173,7 +175,7 @@ def _columns(header: list[str], mapping: FileMapping) -> list[str | None]:
 
 
 def _target(name: str, mapping: FileMapping) -> str | None:
-    return mapping.columns.get(folded(name)) or target_of(name)
+    return mapping.columns.get(fold_name(name)) or field_named(name)
 
 
 def _split(line: str, delimiter: str) -> list[str]:

@@ -1,13 +1,16 @@
-"""The way into every reader: finds the format, unpacks, and hands over; it reads no row itself."""
+"""Opens a file: finds its format, unpacks it, and gives it to the reader of the format. Reads JSON lines itself."""
 
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from frontdesk.eligibility.fields import FIELDS
+from frontdesk.errors import Fault
 from frontdesk.files.model import NO_MAPPING, FileHeader, FileMapping, Format, Row, Unreadable
 from frontdesk.files.readers.csv_rows import read_csv
-from frontdesk.files.readers.json_rows import read_json_lines
 from frontdesk.files.readers.source import Source, open_source
 from frontdesk.files.readers.x12_rows import read_x12
+from frontdesk.strict_json import NotStrict, parse_strictly
+from frontdesk.text import SHOWN_NAMES, shown_name
 
 DEFAULT_ENCODING = "utf-8"
 
@@ -19,10 +22,10 @@ def open_file(
     encoding: str = DEFAULT_ENCODING,
     mapping: FileMapping = NO_MAPPING,
 ) -> tuple[FileHeader, Iterator[Row]]:
-    """The head and the rows, in the order of the file; the stream is read as the rows are asked for and never sought.
+    """The header and the rows, in the order of the file; the stream is read as the rows are taken, and never sought.
 
-    Without `format` the first letters decide. Gzip is recognised. Raises Unreadable, here or from the iterator: run
-    through all rows once before anything of the file is applied.
+    Without `format` the first letters decide. Gzip is recognised. Raises Unreadable, here or from the iterator: read all
+    rows once before anything of the file is applied.
     """
     source = open_source(stream, encoding)
     chosen = format or _format_of(source)
@@ -30,7 +33,8 @@ def open_file(
         return read_csv(source, mapping)
     if chosen is Format.X12:
         return read_x12(source, mapping)
-    return read_json_lines(source)
+    ignored: list[str] = []
+    return FileHeader(Format.JSON_LINES, ignored=ignored), _json_rows(source, ignored)
 
 
 def _format_of(source: Source) -> Format:
@@ -42,3 +46,31 @@ def _format_of(source: Source) -> Format:
             "json_array", "a JSON array; write each member on a line of its own", place=1, unit="Line"
         )
     return Format.JSON_LINES if start.startswith("{") else Format.CSV
+
+
+def _json_rows(source: Source, ignored: list[str]) -> Iterator[Row]:
+    """A row per line, read as strictly as a request body. Adds the names of keys that are no field to `ignored`."""
+    found = False
+    unknown: set[str] = set()
+    for place, line in enumerate(source.lines(), 1):
+        if not line.isspace():
+            found = True
+            row = _json_row(place, line)
+            if not row.values.keys() <= FIELDS.keys() and len(ignored) < SHOWN_NAMES:
+                new = [name for name in row.values if name not in FIELDS and name not in unknown]
+                unknown.update(new)
+                ignored += map(shown_name, new[: SHOWN_NAMES - len(ignored)])
+            yield row
+    if not found:
+        raise Unreadable("no_rows", "The file has blank lines only.")
+
+
+def _json_row(place: int, line: str) -> Row:
+    try:
+        value = parse_strictly(line)
+        message = "must be a JSON object"
+    except NotStrict as error:
+        value, message = None, str(error)
+    if type(value) is dict:
+        return Row(place, value)
+    return Row(place, {}, faults=(Fault("row", "not_json", message),))

@@ -1,6 +1,7 @@
-"""The bytes of a file as text, in constant memory: unpacked, decoded, in lines of bounded length; it knows no format."""
+"""The bytes of a file as text, in constant memory: unpacked, decoded, in lines of bounded length."""
 
 import codecs
+import gzip
 import io
 import zlib
 from collections.abc import Iterator
@@ -14,10 +15,10 @@ if TYPE_CHECKING:
 # No record can be longer than a request body may be.
 LONGEST_LINE = 64 * 1024
 LARGEST_CONTENT = 16 * 1024**3
-# Lists of members shrink 5 to 40 times. The ratio is looked at only when the content is large enough to do harm.
+# Lists of members shrink 5 to 40 times. Only content that is large enough to do harm is checked.
 LARGEST_RATIO, RATIO_COUNTS_FROM = 200, 16 * 1024**2
 
-# Encodings are declared, never guessed: guesses are wrong for short names, and nobody notices.
+# Encodings are declared, never guessed: guesses are wrong for short names, and the error stays unseen.
 ENCODINGS = {
     "utf-8": "utf-8-sig",
     "utf-8-sig": "utf-8-sig",
@@ -33,11 +34,10 @@ ENCODINGS = {
 
 _BLOCK = 64 * 1024
 _GZIP_MAGIC, _ZIP_MAGIC = b"\x1f\x8b", b"PK\x03\x04"
-_GZIP_WINDOW = 31  # zlib's word for "with a gzip header"
 
 
 class Source:
-    """One file as text. Bytes that are not in the encoding are found when the line that holds them is asked for."""
+    """One file as text. Bytes that are not in the encoding are found when their line is read."""
 
     def __init__(self, content: io.BufferedReader, encoding: str) -> None:
         self.encoding = encoding
@@ -45,7 +45,7 @@ class Source:
         self._text = io.TextIOWrapper(content, ENCODINGS[encoding], errors="surrogateescape", newline="")
 
     def peek(self) -> str:
-        """Some of the first letters; nothing is consumed. Only before anything is read."""
+        """Some of the first letters, which are not consumed. Call it before anything is read."""
         return self._content.peek(1)[:1024].decode(ENCODINGS[self.encoding], "ignore")
 
     def lines(self) -> Iterator[str]:
@@ -64,14 +64,14 @@ class Source:
             raise self._ends_within_a_letter() from None
 
     def block(self) -> str:
-        """The next piece of text, "" at the end; whoever takes blocks checks what is not ASCII with `check`."""
+        """The next block of text, "" at the end. The caller checks what is not ASCII with `check`."""
         try:
             return self._text.read(_BLOCK)
         except UnicodeDecodeError:
             raise self._ends_within_a_letter() from None
 
     def _ends_within_a_letter(self) -> Unreadable:
-        """In place of the decoder's own error, which holds the bytes."""
+        """Replaces the decoder's own error, which holds the bytes."""
         message = f"The file is not written in {self.encoding}: it ends within a letter."
         return Unreadable("wrong_encoding", message)
 
@@ -93,11 +93,11 @@ def open_source(stream: BinaryIO, encoding: str) -> Source:
     if known not in ENCODINGS:
         message = f"The encoding is not one of those that are read: {', '.join(sorted(ENCODINGS))}."
         raise Unreadable("unknown_encoding", message)
-    content = _buffered(_Plain(stream))
+    content = _buffered(_Bounded(stream))
     if content.peek(2)[:2] == _GZIP_MAGIC:
-        content = _buffered(_Unpacked(content))
+        content = _buffered(_Gunzip(content))
     if content.peek(4)[:4] == _ZIP_MAGIC:
-        message = "The file is a ZIP archive or a workbook (.xlsx). Save it as CSV (UTF-8), or hand in what is packed."
+        message = "The file is a ZIP archive or a workbook (.xlsx). Save it as CSV (UTF-8), or hand in the unpacked file."
         raise Unreadable("not_text", message)
     if not content.peek(1):
         raise Unreadable("empty", "The file is empty.")
@@ -108,8 +108,8 @@ def _buffered(raw: io.RawIOBase) -> io.BufferedReader:
     return io.BufferedReader(raw, _BLOCK)
 
 
-class _Full(io.RawIOBase):
-    """Fills whatever buffer it is given as far as there is data, so that the first look shows enough to know the format."""
+class _FullReads(io.RawIOBase):
+    """Fills the buffer as far as there is data, so that the first block is enough to find the format."""
 
     def readable(self) -> bool:
         return True
@@ -127,8 +127,8 @@ class _Full(io.RawIOBase):
         raise NotImplementedError
 
 
-class _Plain(_Full):
-    """Whatever has `read`; closing this one leaves the caller's stream open."""
+class _Bounded(_FullReads):
+    """The caller's stream, up to LARGEST_CONTENT bytes. Closing this reader leaves that stream open."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -142,52 +142,43 @@ class _Plain(_Full):
         return data
 
 
-class _Unpacked(_Full):
-    """Gzip unpacked as it is asked for, never more than a block at a time; several members follow each other."""
+class _Gunzip(_FullReads):
+    """Unpacks gzip as it is read, a block at a time at most."""
 
     def __init__(self, packed: io.BufferedReader) -> None:
-        self._packed = packed
-        self._zlib = zlib.decompressobj(_GZIP_WINDOW)
-        self._rest = b""
-        self._in, self._out = 0, 0
+        self._counted = _Counted(packed)
+        self._gzip = gzip.GzipFile(fileobj=self._counted)
+        self._out = 0
 
     def some(self, size: int) -> bytes:
-        data = b""
-        while not data and self._fill():
-            try:
-                data = self._zlib.decompress(self._rest, size)
-            except zlib.error:
-                raise Unreadable("not_gzip", "The compressed data of the file is damaged.") from None
-            self._rest = self._zlib.unused_data or self._zlib.unconsumed_tail
+        try:
+            data = self._gzip.read(size)
+        except EOFError:
+            raise Unreadable("cut_off", "The compressed file ends in the middle.") from None
+        except (gzip.BadGzipFile, zlib.error):
+            raise Unreadable("not_gzip", "The compressed data of the file is damaged.") from None
         self._out += len(data)
-        self._refuse_bombs()
-        return data
-
-    def _fill(self) -> bool:
-        """Whether there is something to unpack, or to flush out of zlib. Raises Unreadable when the file is cut off."""
-        if self._zlib.eof:
-            self._rest = self._rest or self._take()
-            self._rest = self._rest.lstrip(b"\0")  # padding of tapes and blocks
-            if not self._rest:
-                return False
-            self._zlib = zlib.decompressobj(_GZIP_WINDOW)
-            return True
-        if not self._rest:
-            self._rest = self._take()
-            if not self._rest:
-                raise Unreadable("cut_off", "The compressed file ends in the middle.")
-        return True
-
-    def _take(self) -> bytes:
-        data = self._packed.read1(_BLOCK)
-        self._in += len(data)
-        return data
-
-    def _refuse_bombs(self) -> None:
         if self._out > LARGEST_CONTENT:
             raise Unreadable("too_large", f"The file unpacks to more than {LARGEST_CONTENT:,} bytes.")
-        if self._out > RATIO_COUNTS_FROM and self._out > LARGEST_RATIO * self._in:
+        if self._out > RATIO_COUNTS_FROM and self._out > LARGEST_RATIO * self._counted.size:
             message = (
                 f"The file unpacks to more than {LARGEST_RATIO} times its size: no list of members does."
             )
             raise Unreadable("zip_bomb", message)
+        return data
+
+
+class _Counted(io.RawIOBase):
+    """Counts the bytes that are read."""
+
+    def __init__(self, stream: io.BufferedReader) -> None:
+        self._stream = stream
+        self.size = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        data = self._stream.read(size)
+        self.size += len(data)
+        return data

@@ -1,7 +1,4 @@
-"""One member of an 834, from its INS to the next: the segments' elements become the interface's fields (docs/834.md).
-
-Values go on as they are, but for codes that have words and for dates (CCYYMMDD to YYYY-MM-DD); the rules are not known here.
-"""
+"""One member of an 834, from its INS to the next: its elements become the fields of a record (docs/834.md)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,13 +8,13 @@ from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.kinds import x12_date
 from frontdesk.eligibility.model import Action
 from frontdesk.errors import Fault
+from frontdesk.files.codes import UNKNOWN_PLAN
 from frontdesk.files.model import PERSON_CODE, Alternatives, FileMapping, FileMode, Row
-from frontdesk.files.readers.x12_envelope import element
-from frontdesk.files.readers.x12_segments import Segment
+from frontdesk.files.readers.x12_segments import Segment, element
 
 _FROM_X12 = {name: field.kind.from_x12 for name, field in FIELDS.items() if field.kind.from_x12 is not None}
 _REINSTATE, _AUDIT = "025", "030"
-_INTENTS = {
+_ACTIONS = {
     "001": Action.ENROL,
     "021": Action.ENROL,
     _REINSTATE: Action.ENROL,
@@ -28,22 +25,22 @@ _PEOPLE = {"IL", "74"}  # NM1*70 is the old, wrong value
 _PHONES = ("CP", "HP", "TE")
 _LONGEST_PERSON_CODE = 3  # a REF*17 that is longer says something about a group of people
 
-# Providers, other payors, reporting categories, disabilities: their references and dates are not the member's.
-_OPENS_OTHER = {"LX", "COB", "LS", "DSB"}
+# These begin providers, other payors, reporting categories, disabilities: their references and dates are not the member's.
+_OTHER_LOOPS = {"LX", "COB", "LS", "DSB"}
 
 
 @dataclass(slots=True)
 class Transaction:
-    """What stands before the members of a transaction and holds for all of them."""
+    """What a transaction says of all its members, before the first of them."""
 
-    purpose: FileMode
+    mode: FileMode
     file_date: str
     payor_name: str = ""
     references: dict[str, str] = field(default_factory=dict)
 
 
-class _Level:
-    """What the member's own level and each coverage have alike: references and dates by their qualifiers."""
+class _Qualified:
+    """References and dates by their qualifiers: those of the member, or of one coverage."""
 
     __slots__ = ("dates", "description", "line", "references")
 
@@ -54,24 +51,24 @@ class _Level:
         self.description = description
 
     @property
-    def lasts(self) -> tuple[str, str]:
-        """Orders coverages by how long they last; one without an end lasts longest."""
+    def duration(self) -> tuple[str, str]:
+        """Orders coverages by their end and begin; one without an end lasts longest."""
         return self.dates.get("349", "9999-12-31"), self.dates.get("348", "")
 
 
-_NO_COVERAGE = _Level({})
-# A segment may end before the elements that are asked for.
+_NO_COVERAGE = _Qualified({})
+# A segment may be shorter than the element that is read.
 _PADDING = ("",) * 10
 
 
 class _MemberParts:
-    """The segments of one member, sorted by what they belong to."""
+    """The segments of one member, by what they belong to."""
 
     __slots__ = ("birth", "contacts", "coverages", "name", "own", "place")
 
     def __init__(self, references: dict[str, str]) -> None:
-        self.own = _Level(references)
-        self.coverages: list[_Level] = []
+        self.own = _Qualified(references)
+        self.coverages: list[_Qualified] = []
         self.contacts: dict[str, str] = {}
         self.name: Sequence[str] = _PADDING
         self.place: Sequence[str] = _PADDING
@@ -89,13 +86,13 @@ class MemberReader:
         parts = _sort(segments, _MemberParts(dict(transaction.references)))
         ins = (*segments[0], *_PADDING)
         code = ins[3].strip()
-        intent = _intent(code, transaction.purpose)
+        action = _action(code, transaction.mode)
         key = self._first(self._mapping.external_id, parts)
         coverage = self._coverage(parts.coverages)
         plan, faults = self._plan(parts, coverage)
-        faults += _faults(intent, ins, key)
+        faults += _faults(action, ins, key)
         end = coverage.dates.get("349") or parts.own.dates.get("357")
-        if intent is Action.END:
+        if action is Action.END:
             values: dict[str, object] = {"external_id": key, "expiry_date": end or transaction.file_date}
         else:
             values = self._values(ins, parts, key) | _covered(coverage, parts)
@@ -103,15 +100,15 @@ class MemberReader:
                 values["payor_name"] = transaction.payor_name
             if end or code == _REINSTATE:
                 values["expiry_date"] = end
-        return Row(place, values, intent or Action.COMPARE, plan, tuple(faults))
+        return Row(place, values, action or Action.COMPARE, plan, tuple(faults))
 
     def _values(self, ins: Sequence[str], parts: _MemberParts, key: str) -> dict[str, object]:
         name, place, contacts = parts.name, parts.place, parts.contacts
         code, subscriber = ins[2].strip(), ins[1].strip()
-        is_keyed_alike = self._mapping.member_id == self._mapping.external_id
+        has_one_key = self._mapping.member_id == self._mapping.external_id
         found = {
             "external_id": key,
-            "member_id": key if is_keyed_alike else self._first(self._mapping.member_id, parts),
+            "member_id": key if has_one_key else self._first(self._mapping.member_id, parts),
             "first_name": name[4].strip(),
             "last_name": name[3].strip(),
             "middle_name": name[5].strip(),
@@ -133,31 +130,32 @@ class MemberReader:
                 values[name] = convert(str(values[name]))
         return values
 
-    def _coverage(self, coverages: list[_Level]) -> _Level:
+    def _coverage(self, coverages: list[_Qualified]) -> _Qualified:
         """The medical coverage that lasts longest; any coverage where none is medical."""
         if len(coverages) < 2:
             return coverages[0] if coverages else _NO_COVERAGE
         medical = [coverage for coverage in coverages if coverage.line in self._mapping.lines]
-        return max(medical or coverages, key=lambda coverage: coverage.lasts)
+        return max(medical or coverages, key=lambda coverage: coverage.duration)
 
-    def _plan(self, parts: _MemberParts, coverage: _Level) -> tuple[str | None, list[Fault]]:
-        """A reference of the coverage goes before the member's own."""
+    def _plan(self, parts: _MemberParts, coverage: _Qualified) -> tuple[str | None, list[Fault]]:
+        """The plan that the member names. A reference of the coverage goes before the member's own."""
         named = self._first(self._mapping.plan, parts, coverage)
         if not named or not self._mapping.plans:
             return named or None, []
         plan = self._mapping.plans.get(named)
-        message = "the mapping does not say which plan this is"
-        return plan, [] if plan else [Fault("plan", "unknown_plan", message)]
+        return plan, [] if plan else [UNKNOWN_PLAN]
 
-    def _first(self, alternatives: Alternatives, parts: _MemberParts, coverage: _Level = _NO_COVERAGE) -> str:
-        """The first alternative that the member has all parts of, joined; "" when there is none."""
+    def _first(
+        self, alternatives: Alternatives, parts: _MemberParts, coverage: _Qualified = _NO_COVERAGE
+    ) -> str:
+        """The joined parts of the first alternative that is complete, else ""."""
         for sources in alternatives:
             found = [self._source(source, parts, coverage) for source in sources]
             if all(found):
                 return "-".join(found)
         return ""
 
-    def _source(self, source: str, parts: _MemberParts, coverage: _Level) -> str:
+    def _source(self, source: str, parts: _MemberParts, coverage: _Qualified) -> str:
         if source == PERSON_CODE:
             code = parts.own.references.get(self._mapping.person_code[4:], "")
             return code if len(code) <= _LONGEST_PERSON_CODE else ""
@@ -171,18 +169,20 @@ class MemberReader:
         return coverage.references.get(qualifier) or parts.own.references.get(qualifier, "")
 
 
-def _faults(intent: Action | None, ins: Sequence[str], key: str) -> list[Fault]:
+def _faults(action: Action | None, ins: Sequence[str], key: str) -> list[Fault]:
     faults = []
-    if intent is None:
+    if action is None:
         faults.append(Fault("INS03", "unknown_code", "must be 001, 021, 024, 025 or 030"))
     if ins[1].strip() not in X12_SUBSCRIBER:
         faults.append(Fault("INS01", "unknown_code", "must be Y or N"))
     if not key:
-        faults.append(Fault("external_id", "no_match_key", "none of what the mapping names is there"))
+        faults.append(
+            Fault("external_id", "no_match_key", "the member has none of the parts that the mapping names")
+        )
     return faults
 
 
-def _covered(coverage: _Level, parts: _MemberParts) -> dict[str, object]:
+def _covered(coverage: _Qualified, parts: _MemberParts) -> dict[str, object]:
     """A date of the coverage goes before the member's own."""
     found = {
         "effective_date": coverage.dates.get("348") or parts.own.dates.get("356"),
@@ -191,17 +191,17 @@ def _covered(coverage: _Level, parts: _MemberParts) -> dict[str, object]:
     return {name: value for name, value in found.items() if value}
 
 
-def _intent(code: str, purpose: FileMode) -> Action | None:
-    """A file for comparing changes nothing; an audit (030) enrols in a full file."""
-    intent = _INTENTS.get(code)
-    if intent is None or purpose is FileMode.COMPARE:
-        return intent and Action.COMPARE
-    return Action.ENROL if code == _AUDIT and purpose is FileMode.FULL else intent
+def _action(code: str, mode: FileMode) -> Action | None:
+    """A file for comparing changes nothing; an audit (030) enrols in a full file. None for an unknown code."""
+    action = _ACTIONS.get(code)
+    if action is None or mode is FileMode.COMPARE:
+        return action and Action.COMPARE
+    return Action.ENROL if code == _AUDIT and mode is FileMode.FULL else action
 
 
 def _sort(segments: list[Segment], parts: _MemberParts) -> _MemberParts:
-    """A REF or DTP belongs to the member until the first NM1, to a coverage after HD, and to nobody we know elsewhere."""
-    level: _Level | None = parts.own
+    """A REF or DTP belongs to the member until the first NM1, to a coverage after HD, and is ignored elsewhere."""
+    level: _Qualified | None = parts.own
     is_person = False
     for segment in segments:
         tag = segment[0]
@@ -218,9 +218,9 @@ def _sort(segments: list[Segment], parts: _MemberParts) -> _MemberParts:
             if is_person:
                 parts.name = (*segment, *_PADDING)
         elif tag == "HD":
-            level = _Level({}, element(segment, 3), element(segment, 4))
+            level = _Qualified({}, element(segment, 3), element(segment, 4))
             parts.coverages.append(level)
-        elif tag in _OPENS_OTHER:
+        elif tag in _OTHER_LOOPS:
             level, is_person = None, False
         elif is_person:
             _describe(segment, parts)
@@ -228,7 +228,7 @@ def _sort(segments: list[Segment], parts: _MemberParts) -> _MemberParts:
 
 
 def _describe(segment: Segment, parts: _MemberParts) -> None:
-    """What follows the member's own NM1."""
+    """Keep the segments that follow the member's own NM1."""
     tag = segment[0]
     if tag == "N4":
         parts.place = (*segment, *_PADDING)

@@ -1,4 +1,4 @@
-"""Segments of an X12 file, one after another, split by the delimiters that each ISA declares; no segment's meaning is known.
+"""Segments of an X12 file, split by the delimiters that each ISA declares, and the envelopes around the members.
 
 A segment is a list of its elements, the tag first. Segments are counted from the first ISA of the file, which is 1.
 """
@@ -15,8 +15,18 @@ _FILLER = " \t\r\n\x1a\0"  # what old systems put around an interchange
 _ISA_WIDTHS = [3, 2, 10, 2, 10, 2, 15, 2, 15, 6, 4, 1, 5, 9, 1, 1, 1]
 
 
+GUIDE = "005010X220"
+
+# Each tag: the level at which it may stand, and the level to which it leads.
+_LEVELS = {"ISA": (0, 1), "GS": (1, 2), "ST": (2, 3), "SE": (3, 2), "GE": (2, 1), "IEA": (1, 0)}
+_TRANSACTION = 3
+_OPENS = {"ISA": 13, "GS": 6, "ST": 2}  # the element with the control number
+_WHAT_IS_COUNTED = {"SE": "segments", "GE": "transactions", "IEA": "groups"}
+ENVELOPES = frozenset(_LEVELS)
+
+
 def read_segments(source: Source) -> Iterator[tuple[int, Segment]]:
-    """Every segment with its number. Raises Unreadable. Line breaks between segments are forgiven."""
+    """Every segment with its number. Line breaks between segments are ignored. Raises Unreadable."""
     text, number = _more(source, "", 1), 0
     while text:
         separator, terminator = _delimiters(text, number + 1)
@@ -42,7 +52,7 @@ def read_segments(source: Source) -> Iterator[tuple[int, Segment]]:
 
 
 def _following(source: Source, rest: str, number: int) -> str:
-    """The begun segment and the next piece of the file; there must be one, since the IEA is yet to come."""
+    """The begun segment and the next block of the file. There must be one, since the IEA is yet to come."""
     _bound(rest, number)
     block = source.block()
     if not block:
@@ -52,7 +62,7 @@ def _following(source: Source, rest: str, number: int) -> str:
 
 
 def _more(source: Source, rest: str, number: int) -> str:
-    """The rest, long enough for an ISA if the file is; "" when nothing but filler is left."""
+    """The rest, long enough for an ISA if the file is; "" if only filler is left."""
     while len(text := rest.lstrip(_FILLER)) < ISA_LENGTH and (block := source.block()):
         _bound(rest, number)
         rest += block
@@ -66,7 +76,7 @@ def _bound(rest: str, number: int) -> None:
 
 
 def _delimiters(text: str, number: int) -> tuple[str, str]:
-    """The element separator and the segment terminator, by their places in the ISA, whose length is fixed."""
+    """The element separator and the segment terminator, at fixed places of the ISA."""
     if not text.startswith("ISA"):
         message = "an ISA segment is expected here"
         raise Unreadable("not_x12", message, place=number, unit="Segment")
@@ -78,3 +88,72 @@ def _delimiters(text: str, number: int) -> tuple[str, str]:
         message = "the ISA is damaged: it must have 16 elements of fixed length and a terminator"
         raise Unreadable("not_x12", message, place=number, unit="Segment")
     return separator, terminator
+
+
+class Envelope:
+    """Checks that ISA/IEA, GS/GE and ST/SE stand in order and agree in counts and control numbers."""
+
+    def __init__(self) -> None:
+        self._level = 0
+        self._control = ["", "", "", ""]  # the control number that opened each level
+        self._count = [0, 0, 0, 0]  # how many were opened inside each level
+        self._began_at = 0
+
+    def check(self, number: int, segment: Segment) -> None:
+        """Check one segment of an envelope. Raises Unreadable with its number."""
+        tag = segment[0]
+        level, next_level = _LEVELS[tag]
+        if level != self._level:
+            raise Unreadable("wrong_order", f"{tag} has no place here", place=number, unit="Segment")
+        if tag in _OPENS:
+            self._open(number, segment, next_level)
+        else:
+            self._close(number, segment)
+        self._level = next_level
+
+    def check_in_transaction(self, number: int) -> None:
+        if self._level != _TRANSACTION:
+            message = "stands outside of any transaction (ST to SE)"
+            raise Unreadable("wrong_order", message, place=number, unit="Segment")
+
+    def check_closed(self) -> None:
+        if self._level:
+            raise Unreadable("cut_off", "The file ends before its IEA.")
+
+    def _open(self, number: int, segment: Segment, level: int) -> None:
+        tag = segment[0]
+        self._control[level] = element(segment, _OPENS[tag])
+        self._count[level] = 0
+        self._count[level - 1] += 1
+        self._began_at = number
+        is_ours = (
+            tag == "ISA"
+            or (tag == "GS" and element(segment, 8).startswith(GUIDE))
+            or (tag == "ST" and element(segment, 1) == "834" and _is_guide(element(segment, 3)))
+        )
+        if not is_ours:
+            message = "not an 834 of version 005010X220A1"
+            raise Unreadable("wrong_version", message, place=number, unit="Segment")
+
+    def _close(self, number: int, segment: Segment) -> None:
+        tag = segment[0]
+        counted = number - self._began_at + 1 if tag == "SE" else self._count[self._level]
+        if _whole_number(element(segment, 1)) != counted:
+            message = f"{tag}01 is not the number of {_WHAT_IS_COUNTED[tag]}, which is {counted}"
+            raise Unreadable("wrong_count", message, place=number, unit="Segment")
+        if element(segment, 2).lstrip("0") != self._control[self._level].lstrip("0"):
+            message = f"{tag}02 is not the control number that was opened"
+            raise Unreadable("wrong_count", message, place=number, unit="Segment")
+
+
+def element(segment: Segment, position: int) -> str:
+    """The element without space around it; "" when the segment ends before it."""
+    return segment[position].strip() if len(segment) > position else ""
+
+
+def _is_guide(version: str) -> bool:
+    return not version or version.startswith(GUIDE)
+
+
+def _whole_number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else None
