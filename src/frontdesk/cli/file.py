@@ -260,7 +260,7 @@ def _show_result(file: EligibilityFile, *, as_json: bool) -> None:
 
 
 def _upload(db: Database, file: EligibilityFile, path: Path) -> None:
-    """Store the content. A file whose upload breaks off is deleted later."""
+    """Store the content. After a broken upload, the file is deleted within a day or two."""
     upload = Upload(db, file)
     with path.open("rb") as stream:
         while piece := stream.read(PART_BYTES):

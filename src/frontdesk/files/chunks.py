@@ -91,7 +91,7 @@ class ChunkWriter:
     def _stays_ended(self, submission: Submission, result: Enrolled) -> bool:
         """True if the row names a member whose access has ended, and has no expiry_date: the stored one is kept.
 
-        Without a warning it would not be seen that a member who came back to a full file still has no access.
+        Without a warning it would not be seen that a member that came back to a full file still has no access.
         """
         values = result.stored.values
         if "expiry_date" in submission.record.given or values["expiry_date"] is None:

@@ -49,7 +49,7 @@ _BY_FOLDED = {fold_name(name): name for name in FIELDS}
 def _read_names(place: str, value: Any, faults: list[Fault]) -> dict[str, str]:
     if isinstance(value, dict) and all(type(item) is str and item for item in value.values()):
         return {str(name).strip(): item.strip() for name, item in value.items()}
-    faults.append(Fault(place, "wrong_type", "must be an object whose values are strings"))
+    faults.append(Fault(place, "wrong_type", "must be an object of strings"))
     return {}
 
 

@@ -1,7 +1,7 @@
 """Parses the rows of a file into submissions, by the rules and codes of a POST, here or in a process of its own.
 
 The process lets this one decide and write meanwhile. It reads its ParseJob from standard input and answers with chunks on
-standard output. A child whose parent was killed ends at its next write.
+standard output. After its parent was killed, a child ends at its next write.
 """
 
 import contextlib
@@ -65,7 +65,7 @@ def _parse(
 
 
 def _own_faults(record: MemberRecord) -> Iterator[Fault]:
-    """The faults of a record whose row the reader refused; a missing identifier is a part of the reader's reason."""
+    """The record's faults besides those of the reader, which explain a missing identifier."""
     return (fault for fault in record.faults if (fault.field, fault.code) != ("external_id", "required"))
 
 

@@ -54,7 +54,7 @@ def find_undo(tx: Tx, file_id: int) -> int | None:
 
 
 def find_claimable(tx: Tx, now: datetime, *, only: int | None) -> EligibilityFile | None:
-    """The oldest file whose lease has run out, else the oldest that waits while no other file of its account runs."""
+    """The oldest running file with a lapsed lease, else the oldest that waits while no other of its account runs."""
     running = select(_columns.account_id).where(_columns.state == FileState.RUNNING.value)
     waits = (_columns.state == FileState.WAITING.value) & _columns.account_id.not_in(running)
     for condition in (_has_lapsed(now), waits):

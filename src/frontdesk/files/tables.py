@@ -1,4 +1,4 @@
-"""The tables of eligibility files: each file's way, its content in parts, and what became of its rows."""
+"""The tables of eligibility files: the files, their content in parts, the outcomes of their rows, mappings."""
 
 from sqlalchemy import (
     Boolean,
@@ -39,7 +39,7 @@ eligibility_files = Table(
     Column("rows_total", Integer, nullable=True),
     Column("rows_done", Integer, nullable=False),
     Column("chunks_done", Integer, nullable=False),
-    # The plan's members before a full file was applied, and how many of them it does not name.
+    # The plan's members before a full file was applied, and how many of them it omits.
     Column("members_before", Integer, nullable=True),
     Column("members_missing", Integer, nullable=True),
     Column("counts", Json, nullable=False),
@@ -50,7 +50,7 @@ eligibility_files = Table(
     Column("created_at", UtcTime, nullable=False),
     Column("started_at", UtcTime, nullable=True),
     Column("finished_at", UtcTime, nullable=True),
-    # Who works on it: each claim counts the epoch up, and every later write is `WHERE epoch = mine`.
+    # The claim of a worker counts the epoch up, and every later write is `WHERE epoch = mine`.
     Column("epoch", Integer, nullable=False),
     Column("lease_until", UtcTime, nullable=True),
     ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
@@ -58,7 +58,7 @@ eligibility_files = Table(
     Index("ix_eligibility_files_account_id_id", "account_id", "id"),
     Index("ix_eligibility_files_plan_id_id", "plan_id", "id"),
     Index("ix_eligibility_files_undoes_id", "undoes_id"),
-    # One file at a time per account, whatever the workers think.
+    # One file at a time per account.
     Index(
         "uq_eligibility_files_account_id",
         "account_id",
@@ -68,7 +68,7 @@ eligibility_files = Table(
     ),
 )
 
-# How an account's sender names things, where a file does not bring a mapping of its own.
+# The mappings of accounts, for files without a mapping of their own.
 file_mappings = Table(
     "file_mappings",
     metadata,
@@ -77,7 +77,7 @@ file_mappings = Table(
     Column("changed_at", UtcTime, nullable=False),
 )
 
-# The content as it came, in pieces of 1 MiB (each deflated), so that any worker on any host can read it.
+# The content in parts of 1 MiB (each deflated), so that any worker on any host can read it.
 file_parts = Table(
     "file_parts",
     metadata,
@@ -86,7 +86,7 @@ file_parts = Table(
     Column("content", LargeBinary, nullable=False),
 )
 
-# What became of the rows: one deflated list per chunk, written in the transaction that applied the chunk.
+# The outcomes of the rows: one deflated list per chunk, written in the transaction that applied the chunk.
 file_outcomes = Table(
     "file_outcomes",
     metadata,

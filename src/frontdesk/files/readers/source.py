@@ -93,9 +93,10 @@ def open_source(stream: BinaryIO, encoding: str) -> Source:
     if known not in ENCODINGS:
         message = f"The encoding is not one of those that are read: {', '.join(sorted(ENCODINGS))}."
         raise Unreadable("unknown_encoding", message)
-    content = _buffered(_Bounded(stream))
+    bounded = _Bounded(stream)
+    content = _buffered(bounded)
     if content.peek(2)[:2] == _GZIP_MAGIC:
-        content = _buffered(_Gunzip(content))
+        content = _buffered(_Gunzip(content, bounded))
     if content.peek(4)[:4] == _ZIP_MAGIC:
         message = "The file is a ZIP archive or a workbook (.xlsx). Save it as CSV (UTF-8), or hand in the unpacked file."
         raise Unreadable("not_text", message)
@@ -132,12 +133,12 @@ class _Bounded(_FullReads):
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
-        self._read = 0
+        self.size = 0
 
     def some(self, size: int) -> bytes:
         data = self._stream.read(size)
-        self._read += len(data)
-        if self._read > LARGEST_CONTENT:
+        self.size += len(data)
+        if self.size > LARGEST_CONTENT:
             raise Unreadable("too_large", f"The file is larger than {LARGEST_CONTENT:,} bytes.")
         return data
 
@@ -145,9 +146,9 @@ class _Bounded(_FullReads):
 class _Gunzip(_FullReads):
     """Unpacks gzip as it is read, a block at a time at most."""
 
-    def __init__(self, packed: io.BufferedReader) -> None:
-        self._counted = _Counted(packed)
-        self._gzip = gzip.GzipFile(fileobj=self._counted)
+    def __init__(self, packed: io.BufferedReader, bounded: "_Bounded") -> None:
+        self._bounded = bounded
+        self._gzip = gzip.GzipFile(fileobj=packed)
         self._out = 0
 
     def some(self, size: int) -> bytes:
@@ -160,25 +161,9 @@ class _Gunzip(_FullReads):
         self._out += len(data)
         if self._out > LARGEST_CONTENT:
             raise Unreadable("too_large", f"The file unpacks to more than {LARGEST_CONTENT:,} bytes.")
-        if self._out > RATIO_COUNTS_FROM and self._out > LARGEST_RATIO * self._counted.size:
+        if self._out > RATIO_COUNTS_FROM and self._out > LARGEST_RATIO * self._bounded.size:
             message = (
                 f"The file unpacks to more than {LARGEST_RATIO} times its size: no list of members does."
             )
             raise Unreadable("zip_bomb", message)
-        return data
-
-
-class _Counted(io.RawIOBase):
-    """Counts the bytes that are read."""
-
-    def __init__(self, stream: io.BufferedReader) -> None:
-        self._stream = stream
-        self.size = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1, /) -> bytes:
-        data = self._stream.read(size)
-        self.size += len(data)
         return data

@@ -39,16 +39,14 @@ class Transaction:
     references: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(slots=True)
 class _Qualified:
     """References and dates by their qualifiers: those of the member, or of one coverage."""
 
-    __slots__ = ("dates", "description", "line", "references")
-
-    def __init__(self, references: dict[str, str], line: str = "", description: str = "") -> None:
-        self.references = references
-        self.dates: dict[str, str] = {}
-        self.line = line
-        self.description = description
+    references: dict[str, str]
+    line: str = ""
+    description: str = ""
+    dates: dict[str, str] = field(default_factory=dict)
 
     @property
     def duration(self) -> tuple[str, str]:
@@ -61,18 +59,16 @@ _NO_COVERAGE = _Qualified({})
 _PADDING = ("",) * 10
 
 
+@dataclass(slots=True)
 class _MemberParts:
     """The segments of one member, by what they belong to."""
 
-    __slots__ = ("birth", "contacts", "coverages", "name", "own", "place")
-
-    def __init__(self, references: dict[str, str]) -> None:
-        self.own = _Qualified(references)
-        self.coverages: list[_Qualified] = []
-        self.contacts: dict[str, str] = {}
-        self.name: Sequence[str] = _PADDING
-        self.place: Sequence[str] = _PADDING
-        self.birth: Sequence[str] = _PADDING
+    own: _Qualified
+    coverages: list[_Qualified] = field(default_factory=list)
+    contacts: dict[str, str] = field(default_factory=dict)
+    name: Sequence[str] = _PADDING
+    place: Sequence[str] = _PADDING
+    birth: Sequence[str] = _PADDING
 
 
 class MemberReader:
@@ -83,7 +79,7 @@ class MemberReader:
 
     def read(self, place: int, segments: list[Segment], transaction: Transaction) -> Row:
         """The row of one member; `segments` begin with its INS."""
-        parts = _sort(segments, _MemberParts(dict(transaction.references)))
+        parts = _sort(segments, _MemberParts(_Qualified(dict(transaction.references))))
         ins = (*segments[0], *_PADDING)
         code = ins[3].strip()
         action = _action(code, transaction.mode)
