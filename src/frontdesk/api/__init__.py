@@ -1,1 +1,1 @@
-"""The customers' door: /v2, /oauth, the reference, health; what it shares with other HTTP doors is in `web`."""
+"""The customers' door: /v2, /oauth, the reference and health."""

@@ -41,12 +41,12 @@ def openapi_endpoint(others: Sequence[Endpoint]) -> Endpoint:
 
 
 async def page(app: App, _request: Request) -> Response:
-    """`GET /docs`: the page, allowed to load from and talk to this service and nobody else."""
+    """`GET /docs`: the page. Its policy allows requests to this service only (docs/decisions/0020)."""
     return Response(200, _file("page.html"), (_policy(app.config.base_url),), b"text/html; charset=utf-8")
 
 
 async def asset(_app: App, request: Request) -> Response:
-    """`GET /docs/:asset`: one of the page's files. Raises NotFound."""
+    """`GET /docs/:asset`: one of the page's files. Raises NotFound for another name."""
     known = ASSETS.get(request.path_parameters["asset"])
     if known is None:
         raise NotFound("address", "There is nothing at this address.")
@@ -55,7 +55,7 @@ async def asset(_app: App, request: Request) -> Response:
 
 
 async def problems(app: App, _request: Request) -> Response:
-    """`GET /problems`: what the `type` of every problem points at."""
+    """`GET /problems`: every problem and code in words; the `type` of a problem leads here."""
     return Response(200, _problems_page(), (_policy(app.config.base_url),), b"text/html; charset=utf-8")
 
 
@@ -74,18 +74,13 @@ def _file(path: str) -> bytes:
 
 @lru_cache(maxsize=1)
 def _problems_page() -> bytes:
-    kinds = {
-        kind: f"{problem.status}. {problem.title}. {problem.happens}" for kind, problem in PROBLEMS.items()
-    }
+    problems = {kind: f"{each.status}. {each.title}. {each.happens}" for kind, each in PROBLEMS.items()}
+    reasons = {str(reason): reason.description for reason in NotInvitedReason}
     sections = (
-        ("Problems", kinds, ""),
+        ("Problems", problems, ""),
         ("Fault codes, in errors[].code", FAULT_CODES, ""),
         ("Warnings, in Eligibility-Warnings", WARNINGS, ""),
-        (
-            "Why nobody was invited, in Invitation",
-            {reason.value: reason.description for reason in NotInvitedReason},
-            "",
-        ),
+        ("Why a member is not invited, in Invitation", reasons, ""),
         ("More codes, in the report of a file", REPORT_CODES, "row-"),
         ("Why a file failed or is held, in problem.code", FILE_PROBLEMS, "file-"),
     )
@@ -96,7 +91,7 @@ def _problems_page() -> bytes:
 
 
 def _section(title: str, entries: dict[str, str], prefix: str) -> str:
-    """An anchor is the code's name; what only files have is prefixed, for some of their codes have namesakes."""
+    """A list of codes, each with its name as anchor. Codes of files have a prefix, because some have the name of another code."""
     rows = "".join(
         f'<dt id="{prefix}{escape(name)}"><code>{escape(name)}</code></dt><dd>{escape(text)}</dd>'
         for name, text in entries.items()

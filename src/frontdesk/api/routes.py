@@ -1,4 +1,4 @@
-"""Every route of the service on one screen: method, path, handler, scope, and whether a JSON body is taken."""
+"""Every customer route on one screen: method, path, handler, scope (None: no token), and which bodies are JSON."""
 
 from frontdesk.access.model import Scope
 from frontdesk.api import eligibility, eligibility_files, health, invitees, oauth, plans, reference

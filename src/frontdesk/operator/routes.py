@@ -1,10 +1,10 @@
-"""Every route of the operator's interface on one screen; each needs a token of scope `operator` unless it says otherwise."""
+"""Every route of the operator's interface on one screen: method, path, handler, scope."""
 
 from frontdesk.access.model import Scope
 from frontdesk.operator import email_events, mailbox, queue_events
 from frontdesk.web.endpoint import Endpoint
 
-# The mailbox's pages check their callers themselves: a browser on a developer's own machine needs no token.
+# The mailbox's pages check the token themselves, because a browser on a developer's own machine needs none.
 # fmt: off
 ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("POST",  "/operator/v1/queue-events",           queue_events.post, Scope.OPERATOR, takes_json=True),
