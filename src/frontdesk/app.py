@@ -7,9 +7,10 @@ from typing import Any, TypeVar
 
 from prometheus_client import CollectorRegistry
 
+from frontdesk.access import find_caller
 from frontdesk.access.model import Caller
 from frontdesk.access.request_limits import RequestLimits
-from frontdesk.access.tokens import TokenCheck, find_caller
+from frontdesk.access.tokens import TokenCheck
 from frontdesk.clock import Clock, system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database

@@ -1,6 +1,6 @@
-"""What time it is, and how a time is written; the only place that asks the operating system.
+"""The clock, and the two ways in which times are written. No other module asks the operating system for the time.
 
-A clock is any function that returns an aware UTC datetime: tests pass one that they can set.
+A clock is any function that returns an aware UTC datetime. Tests pass one that they can set.
 """
 
 from collections.abc import Callable

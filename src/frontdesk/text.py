@@ -1,4 +1,4 @@
-"""The rule that every piece of text follows: NFC, trimmed, no control characters, a largest length; no field is known here."""
+"""The rule of every text: NFC, trimmed, without control characters, up to a largest length."""
 
 import re
 import unicodedata
@@ -9,14 +9,14 @@ from urllib.parse import quote
 _PLAIN = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 # No character is more than four in any form of Unicode: one and the three marks that it takes up.
 _LONGEST_DECOMPOSITION = 4
-# What is trimmed: white space as Unicode has it (Python counts four control characters more), and what can't be seen. At the
-# ends only: inside a name, joiners tell letters apart.
+# Trimmed at the ends: white space as Unicode has it (Python counts four control characters more) and invisible characters.
+# Inside a name, joiners tell letters apart.
 _ASCII_SPACE = " \t\n\v\f\r"
 _EDGE_CATEGORIES = {"Zs", "Zl", "Zp", "Cf"}
 _REFUSED_CATEGORIES = {"Cc", "Cs", "Zl", "Zp"}  # controls, lone surrogates, line and paragraph separators
 
-# How an encoded word begins (RFC 2047). A mail program decodes it, line ends and all, so it has no place in what becomes
-# a header: an address, a sender's name.
+# The start of an encoded word (RFC 2047). A mail program decodes it, line ends and all, so it may not stand in a header: in
+# an address or a sender's name.
 ENCODED_WORD = "=?"
 
 MESSAGES = {
@@ -72,7 +72,7 @@ def trimmed(value: str) -> str:
 
 
 def is_blank(value: str) -> bool:
-    """Whether there is nothing in the text that a person could see, or that is refused."""
+    """Whether the text has no visible and no refused character."""
     return not trimmed(value)
 
 
@@ -85,8 +85,8 @@ def _is_trimmed(character: str) -> bool:
 
 
 def _stays_too_long(value: str, limit: int) -> bool:
-    """Whether no normalisation can bring the text below the limit. To find out by normalising could cost seconds: a long
-    run of combining marks is put in order in quadratic time."""
+    """Whether no normalisation brings the text below the limit. Normalising a long run of combining marks takes quadratic
+    time, which could be seconds."""
     if len(value) > _LONGEST_DECOMPOSITION * limit:
         return True
     run = staying = 0
@@ -101,13 +101,13 @@ def _too_long(limit: int) -> Rejected:
 
 
 def refuse_control_characters(value: str) -> None:
-    """Raises Rejected for what neither a person nor both databases could take (U+0000, lone surrogates, …)."""
+    """Raises Rejected for characters that people can't read or a database can't store (U+0000, lone surrogates, …)."""
     if not value.isprintable() and any(unicodedata.category(c) in _REFUSED_CATEGORIES for c in value):
         raise Rejected("control_character", MESSAGES["control_character"])
 
 
 def fold_email(email: str) -> str:
-    """The form in which addresses are compared; made here and never in a database, whose lower() differs."""
+    """The compared form of an address. Never made by a database: its lower() differs."""
     return email.lower() if email.isascii() else unicodedata.normalize("NFC", email).lower()
 
 

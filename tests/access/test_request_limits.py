@@ -11,8 +11,8 @@ from frontdesk import access
 from frontdesk.access.model import Caller, RequestAllowance, Scope
 from frontdesk.access.request_limits import RequestLimits
 from frontdesk.access.secrets import digest
+from frontdesk.access.store import find_caller
 from frontdesk.access.tables import request_allowances
-from frontdesk.access.tokens import find_caller
 from frontdesk.db import Database, open_database
 from frontdesk.errors import RateLimited
 from tests.conftest import SetClock

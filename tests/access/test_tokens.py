@@ -10,8 +10,9 @@ import pytest
 from frontdesk import access
 from frontdesk.access.model import Caller, Scope
 from frontdesk.access.secrets import digest
+from frontdesk.access.store import find_caller
 from frontdesk.access.tables import access_tokens
-from frontdesk.access.tokens import CACHE_SIZE, LIFETIME_SECONDS, TokenCheck, find_caller
+from frontdesk.access.tokens import CACHE_SIZE, LIFETIME_SECONDS, TokenCheck
 from frontdesk.db import Database
 from frontdesk.errors import Unauthorized
 from tests.conftest import SetClock

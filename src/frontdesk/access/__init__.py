@@ -11,6 +11,7 @@ from frontdesk.access.accounts import (
     rotate_secret,
 )
 from frontdesk.access.authentication import authenticate_client, refuse_if_limited
+from frontdesk.access.store import find_caller
 from frontdesk.access.tokens import LIFETIME_SECONDS, issue_token, revoke_token
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "authenticate_client",
     "create_account",
     "create_client",
+    "find_caller",
     "get_account",
     "get_client",
     "issue_token",

@@ -73,7 +73,7 @@ def get_client(tx: Tx, client_id: str) -> ApiClient:
 
 
 def rotate_secret(tx: Tx, client_id: str, *, now: datetime) -> str:
-    """A second secret beside the newest one; an older one stops working now. Raises NotFound."""
+    """A second secret beside the newest one; older secrets stop working now. Raises NotFound."""
     # Without the lock, rotations at the same time would leave more than two secrets alive.
     store.lock_client(tx, get_client(tx, client_id).id)
     client = get_client(tx, client_id)

@@ -1,12 +1,11 @@
-"""Proving to be an API client with its secret, and slowing down those who guess; it knows nothing of HTTP.
+"""Authenticates API clients by their secrets, and slows down guessing.
 
-Failures are counted in the database, so that all processes share the count, over the last five minutes at any moment:
-per client at one address, and per address over all clients. While a caller is limited even the right secret is refused,
-or the limit would tell a good guess from a bad one; attempts that are refused so are not counted, so it always ends.
+All processes count failures in the database over the last five minutes: per client at one address, and per address over all
+clients. A limited caller is refused with the right secret too, else the limit would tell a good guess from a bad one. Refused
+attempts don't count, so the limit always ends.
 
-Nothing is counted per client over all addresses: a stranger who keeps failing from many places would lock the customer
-out for good, and all that such a count could hinder is the guessing of 256 random bits. An IPv6 address counts as its
-/64, which is what one caller has.
+There is no count per client over all addresses: a stranger that keeps failing from many places would lock the customer out,
+and the count would hinder only the guessing of 256 random bits. An IPv6 address counts as its /64, the range of one caller.
 """
 
 import hmac
@@ -33,7 +32,7 @@ _NO_SECRET = digest("")
 
 @dataclass(frozen=True, slots=True)
 class _Subjects:
-    """What a failure counts against, hashed: an address can be a person's."""
+    """The two counts of a failure, by hashed names: an address can be a person's."""
 
     client_at_address: bytes
     address: bytes
@@ -42,9 +41,9 @@ class _Subjects:
 def authenticate_client(
     tx: Tx, *, client_id: str, client_secret: str, address: str, now: datetime
 ) -> ApiClient | None:
-    """The client, or None for a wrong pair, in which case the failure is recorded: commit it. Raises RateLimited."""
+    """The client, or None for a wrong pair: then commit the transaction, which records the failure. Raises RateLimited."""
     subjects = _subjects(client_id, address)
-    # Guesses that are sent at once are counted one after the other, or they would all find room below the limit.
+    # Guesses that arrive together are counted one after the other, else all of them would pass below the limit.
     store.lock_failures(tx, subjects.address)
     refuse_if_limited(tx, client_id=client_id, address=address, now=now)
     client = find_client(tx, client_id)
@@ -52,7 +51,7 @@ def authenticate_client(
         client = None
     hashes = store.live_secret_hashes(tx, client.id if client else _NO_CLIENT)
     offered = digest(client_secret)
-    # Every live secret is compared, and one is compared even when there is none, so that time tells nothing.
+    # Every live secret is compared, and one even when there is none, so that the time tells nothing.
     matches = [hmac.compare_digest(offered, known) for known in [*hashes, _NO_SECRET]]
     if client is not None and any(matches[:-1]):
         return client
@@ -62,8 +61,8 @@ def authenticate_client(
 
 
 def refuse_if_limited(tx: Tx, *, client_id: str, address: str, now: datetime) -> None:
-    """Raises RateLimited while there are too many failures. It writes nothing, so a door can ask before it opens a
-    transaction that keeps others waiting."""
+    """Raises RateLimited while there are too many failures. Writes nothing, so a caller can ask before it opens a writing
+    transaction."""
     subjects = _subjects(client_id, address)
     waits = [
         _wait_seconds(tx, subjects.client_at_address, limit=FAILURES_PER_CLIENT_AND_ADDRESS, now=now),
@@ -74,7 +73,7 @@ def refuse_if_limited(tx: Tx, *, client_id: str, address: str, now: datetime) ->
 
 
 def _wait_seconds(tx: Tx, subject: bytes, *, limit: int, now: datetime) -> int:
-    """How long until the subject has fewer than `limit` failures in the window; 0 when that is now."""
+    """Seconds until the subject has fewer than `limit` failures in the window; 0 if it has fewer now."""
     failures = store.failures_within(tx, subject, window=_counted(now), limit=limit)
     if len(failures) < limit:
         return 0
@@ -83,8 +82,8 @@ def _wait_seconds(tx: Tx, subject: bytes, *, limit: int, now: datetime) -> int:
 
 
 def _counted(now: datetime) -> tuple[datetime, datetime]:
-    """The time after which, and up to which, a failure counts. A window ahead is for machines whose clocks differ; what
-    lies farther ahead was written by a clock that has since been set back, and must not lock anybody out until then."""
+    """The span of times in which a failure counts. It reaches a window into the future for clocks that differ. A failure
+    farther ahead comes from a clock that has been set back since, and must not lock anybody out."""
     return now - _WINDOW, now + _WINDOW
 
 

@@ -1,7 +1,7 @@
-"""Request limits per API client and minute: never more than the limit over all processes, free of cost where none is set.
+"""Limits the requests of an API client per minute, over all processes. A client without a limit costs nothing.
 
-A process sets requests aside in blocks, in a row that all processes share, and spends them without asking again. Blocks
-grow with what the process has spent and shrink with what is left, so that hardly any is unspent where it isn't needed.
+A process takes blocks of requests from a row that all processes share, and spends a block without asking again. Blocks grow
+while the process spends them and shrink with the rest of the limit, so that few requests are taken in vain.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ BLOCK_SHARE = 20
 
 @dataclass(slots=True)
 class _Block:
-    """What this process may spend in one minute without asking, and what was `free` for anybody when it asked last."""
+    """Requests `left` to this process in one minute, and those `free` for any process when it last took a block."""
 
     minute: int
     size: int = 1
@@ -29,7 +29,7 @@ class _Block:
 
 
 class RequestLimits:
-    """`await admit(caller)`: the caller's allowance after this request, or None where no limit is set."""
+    """`await admit(caller)` returns the caller's allowance after this request, or None where no limit is set."""
 
     def __init__(self, db: Database, clock: Clock) -> None:
         self._db = db
@@ -38,7 +38,7 @@ class RequestLimits:
         self._locks: dict[int, asyncio.Lock] = {}
 
     async def admit(self, caller: Caller) -> RequestAllowance | None:
-        """Raises RateLimited when the client has had its requests of this minute."""
+        """Raises RateLimited when the client has used its requests of this minute."""
         limit = caller.requests_per_minute
         if limit is None:
             return None

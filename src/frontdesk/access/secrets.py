@@ -1,4 +1,4 @@
-"""Making and hashing secrets and tokens: 256 random bits each, only their SHA-256 is kept.
+"""Makes and hashes secrets and tokens: 256 random bits each, of which only the SHA-256 is kept.
 
 A slow password hash would add nothing to 256 random bits and cost 220 ms a request (docs/decisions/0017).
 """

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import delete, func, insert, select, update
 
-from frontdesk.access.model import Account, ApiClient, parse_scopes
+from frontdesk.access.model import Account, ApiClient, Caller, granted, parse_scopes
 from frontdesk.access.tables import (
     access_tokens,
     accounts,
@@ -49,7 +49,7 @@ def _client(row: Mapping[str, Any]) -> ApiClient:
 
 
 def lock_client(tx: Tx, client: int) -> None:
-    """Make others who change the client wait until this transaction ends; its tokens can be used and issued meanwhile."""
+    """Other changes of the client wait until this transaction ends; its tokens can be used and issued meanwhile."""
     query = select(api_clients.c.id).where(api_clients.c.id == client)
     tx.execute(query.with_for_update(key_share=True))
 
@@ -77,7 +77,7 @@ def revoke_client(tx: Tx, client: int, *, now: datetime) -> None:
     tx.execute(update(access_tokens).where(access_tokens.c.api_client_id == client).values(revoked=True))
 
 
-def insert_token(tx: Tx, row: Mapping[str, object]) -> None:
+def insert_token(tx: Tx, **row: object) -> None:
     tx.execute(insert(access_tokens).values(**row))
 
 
@@ -86,13 +86,13 @@ def delete_expired_tokens(tx: Tx, client: int, *, now: datetime) -> None:
     tx.execute(delete(access_tokens).where(old))
 
 
-_TOKEN = (
+_CALLER = (
     select(
         api_clients.c.account_id,
         api_clients.c.client_id,
         api_clients.c.id,
-        api_clients.c.requests_per_minute,
         access_tokens.c.scopes,
+        api_clients.c.requests_per_minute,
         access_tokens.c.expires_at,
     )
     .join(api_clients, access_tokens.c.api_client_id == api_clients.c.id)
@@ -100,8 +100,14 @@ _TOKEN = (
 )
 
 
-def find_live_token(tx: Tx, token_hash: bytes) -> Any | None:
-    return tx.execute(_TOKEN.where(access_tokens.c.token_hash == token_hash)).first()
+def find_caller(tx: Tx, token_hash: bytes) -> Caller | None:
+    """The caller behind a token that is not revoked; it may have expired."""
+    row = tx.execute(_CALLER.where(access_tokens.c.token_hash == token_hash)).first()
+    if row is None:
+        return None
+    account_id, client_id, client, scopes, requests_per_minute, expires_at = row
+    allowed = granted(parse_scopes(scopes) or frozenset())
+    return Caller(account_id, client_id, client, allowed, requests_per_minute, expires_at)
 
 
 def revoke_token(tx: Tx, client: int, token_hash: bytes) -> None:
@@ -110,7 +116,7 @@ def revoke_token(tx: Tx, client: int, token_hash: bytes) -> None:
 
 
 def lock_failures(tx: Tx, subject_hash: bytes) -> None:
-    """Let one transaction at a time count and record failures of the subject (on SQLite a writer is alone anyway)."""
+    """One transaction at a time counts and records failures of the subject (on SQLite a writer is alone anyway)."""
     if tx.dialect.name != "sqlite":
         key = int.from_bytes(subject_hash[:4], signed=True)
         tx.execute(select(func.pg_advisory_xact_lock(_FAILURES_LOCK, key)))
@@ -119,7 +125,7 @@ def lock_failures(tx: Tx, subject_hash: bytes) -> None:
 def failures_within(
     tx: Tx, subject_hash: bytes, *, window: tuple[datetime, datetime], limit: int
 ) -> list[datetime]:
-    """When the newest failures of the subject were, newest first, at most `limit` of them."""
+    """The times of the subject's newest failures, newest first, at most `limit` of them."""
     after, until = window
     query = (
         select(failed_attempts.c.failed_at)
@@ -138,11 +144,11 @@ def insert_failures(tx: Tx, subject_hashes: Sequence[bytes], *, now: datetime) -
 
 
 def delete_oldest_failures(tx: Tx, *, outside: tuple[datetime, datetime], at_most: int = 20) -> None:
-    """Clear away failures that no longer count: more of them than one failure adds, by the primary key, so that the
-    table stays as small as what counts and an attempt's cost does not grow with it."""
+    """Delete old failures, by the primary key, and more of them than one failure adds. So the table stays small, and the
+    cost of an attempt does not grow."""
     after, until = outside
     oldest = select(failed_attempts.c.id).order_by(failed_attempts.c.id).limit(at_most)
-    # Whoever else is clearing the same rows away needs no help, and waiting for each other could be a deadlock.
+    # Another process is already deleting locked rows, and waiting for each other could be a deadlock.
     mine = failed_attempts.c.id.in_(oldest.with_for_update(skip_locked=True))
     over = (failed_attempts.c.failed_at <= after) | (failed_attempts.c.failed_at > until)
     tx.execute(delete(failed_attempts).where(mine & over))
@@ -151,8 +157,8 @@ def delete_oldest_failures(tx: Tx, *, outside: tuple[datetime, datetime], at_mos
 def take_allowance(
     tx: Tx, client: int, minute: int, *, block: int, limit: int, share: int
 ) -> tuple[int, int]:
-    """Set aside up to `block` of the client's requests of this minute, and at most one part in `share` of those left (at
-    least one, while there is one); how many those are, and how many are left for anybody."""
+    """Take up to `block` of the client's requests of this minute: at most one part in `share` of the rest, and at least one
+    while there is one. Returns how many were taken, and how many are left for any process."""
     mine = (request_allowances.c.api_client_id == client) & (request_allowances.c.minute == minute)
     taken = tx.execute(select(request_allowances.c.taken).where(mine).with_for_update()).scalar()
     left = max(0, limit - (taken or 0))

@@ -58,7 +58,7 @@ access_tokens = Table(
     Index("ix_access_tokens_expires_at", "expires_at"),
 )
 
-# One row per client and minute: the requests that the processes have set aside for themselves (limits.py).
+# One row per client and minute: the requests that processes have taken (request_limits.py).
 request_allowances = Table(
     "request_allowances",
     metadata,

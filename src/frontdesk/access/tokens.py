@@ -1,4 +1,4 @@
-"""Issuing, checking and revoking access tokens; a warm check costs no database read."""
+"""Issues, checks and revokes access tokens. A warm check reads no database."""
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from time import monotonic
 
 from frontdesk.access import store
-from frontdesk.access.model import ApiClient, Caller, Scope, granted, parse_scopes, scope_text
+from frontdesk.access.model import ApiClient, Caller, Scope, scope_text
 from frontdesk.access.secrets import digest, new_secret
 from frontdesk.clock import Clock
 from frontdesk.db import Tx
@@ -18,41 +18,31 @@ CACHE_SIZE = 10_000
 
 
 def issue_token(tx: Tx, client: ApiClient, scopes: frozenset[Scope], *, now: datetime) -> str:
-    """A new token of the client, for 7200 s; its expired ones are cleared away."""
+    """A new token of the client, valid for 7200 s. Deletes the client's expired tokens."""
     token = new_secret()
     store.delete_expired_tokens(tx, client.id, now=now)
     store.insert_token(
         tx,
-        {
-            "token_hash": digest(token),
-            "api_client_id": client.id,
-            "scopes": scope_text(scopes),
-            "created_at": now,
-            "expires_at": now + timedelta(seconds=LIFETIME_SECONDS),
-            "revoked": False,
-        },
+        token_hash=digest(token),
+        api_client_id=client.id,
+        scopes=scope_text(scopes),
+        created_at=now,
+        expires_at=now + timedelta(seconds=LIFETIME_SECONDS),
+        revoked=False,
     )
     return token
 
 
 def revoke_token(tx: Tx, client: ApiClient, token: str) -> None:
-    """End a token of this client; another's, or an unknown one, is left alone without a word (RFC 7009)."""
+    """End a token of this client. Another client's token, or an unknown one, stays as it is without an error (RFC 7009)."""
     store.revoke_token(tx, client.id, digest(token))
 
 
-def find_caller(tx: Tx, token_hash: bytes) -> Caller | None:
-    row = store.find_live_token(tx, token_hash)
-    if row is None:
-        return None
-    scopes = granted(parse_scopes(row.scopes) or frozenset())
-    return Caller(row.account_id, row.client_id, row.id, scopes, row.requests_per_minute, row.expires_at)
-
-
 class TokenCheck:
-    """`await check(token)`: the caller behind a bearer token, from memory when it was seen in the last 5 s.
+    """`await check(token)` returns the caller behind a bearer token, for 5 s from memory.
 
-    `look_up` must begin its read after it is called: the 5 s count from then, so that nothing older is served. They are
-    counted by `timer`, which no change of the machine's time moves.
+    The 5 s count from the call of `look_up`, which must begin its read after that. `timer` measures them, since the
+    machine's clock may be set.
     """
 
     def __init__(
@@ -81,7 +71,7 @@ class TokenCheck:
         return caller
 
     def forget(self, token: str) -> None:
-        """Drop what is remembered of a token, so that its revocation is in force here at once."""
+        """Forget the token, so that its revocation is in force at once in this process."""
         self._revocations += 1
         self._seen.pop(digest(token), None)
 

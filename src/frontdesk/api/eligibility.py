@@ -1,4 +1,4 @@
-"""POST of an eligible member: parse, hand over to `enrol`, present the outcome."""
+"""`POST /v2/plans/:plan_id/eligibility`: creates or updates an eligible member."""
 
 import orjson
 
@@ -17,7 +17,7 @@ _INVITATION = {
 
 
 async def post(app: App, request: Request) -> Response:
-    """`POST /v2/plans/:plan_id/eligibility`: 201 created, 200 matched. Raises NotFound, Invalid, Unavailable."""
+    """201 for a new member, 200 for a known one. Raises NotFound, Invalid, Unavailable."""
     plan_id = request.path_id("plan_id")
     body = parse_json_object(await request.body())
     record = parse_member(body, today=app.clock().date().isoformat(), strict=request.prefers_strict())
@@ -30,7 +30,7 @@ async def post(app: App, request: Request) -> Response:
 
 
 def _headers(enrolled: Enrolled, ignored: tuple[str, ...]) -> tuple[Header, ...]:
-    """What happened, told in headers so that the body stays exactly the documented one."""
+    """The outcome, in headers: the body has the nine documented fields only."""
     decision = enrolled.invitation
     invitation = (
         _INVITATION[decision] if isinstance(decision, Delivery) else b"none; reason=" + decision.encode()

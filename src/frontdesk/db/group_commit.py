@@ -109,7 +109,7 @@ class GroupCommit(ABC, Generic[Item, Result]):
 
 
 def overdue(*, outcome_unknown: bool) -> Unavailable:
-    """The error of a caller whose time is over."""
+    """The error for a caller after its deadline."""
     if not outcome_unknown:
         return Unavailable("The database did not answer in time.")
     return Unavailable(

@@ -15,42 +15,21 @@ VT Vermont|VA Virginia|WA Washington|WV West Virginia|WI Wisconsin|WY Wyoming|AS
 MP Northern Mariana Islands|PR Puerto Rico|VI Virgin Islands|VI U.S. Virgin Islands|FM Federated States of Micronesia
 MH Marshall Islands|PW Palau|AA Armed Forces Americas|AE Armed Forces Europe|AP Armed Forces Pacific"""
 
-_PAIRS = [entry.split(" ", 1) for line in _STATES.splitlines() for entry in line.split("|")]
+# The individual relationship codes of the HIPAA 834 implementation guide (data element 1069).
+_RELATIONSHIPS = """01 Spouse|03 Father or Mother|04 Grandfather or Grandmother|05 Grandson or Granddaughter|06 Uncle or Aunt
+07 Nephew or Niece|08 Cousin|09 Adopted Child|10 Foster Child|11 Son-in-law or Daughter-in-law
+12 Brother-in-law or Sister-in-law|13 Mother-in-law or Father-in-law|14 Brother or Sister|15 Ward
+16 Stepparent|17 Stepson or Stepdaughter|18 Self|19 Child|23 Sponsored Dependent
+24 Dependent of a Minor Dependent|25 Ex-spouse|26 Guardian|31 Court Appointed Guardian
+38 Collateral Dependent|48 Stepfather|49 Stepmother|53 Life Partner|60 Annuitant|D2 Trustee
+G8 Other Relationship|G9 Other Relative"""
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    pairs = (entry.partition(" ") for line in text.splitlines() for entry in line.split("|"))
+    return [(code, meaning) for code, _, meaning in pairs]
+
 
 # Code or full name, lower-cased, to the USPS code.
-STATE_CODES = {code.lower(): code for code, _ in _PAIRS} | {name.lower(): code for code, name in _PAIRS}
-
-# The individual relationship codes of the HIPAA 834 implementation guide (data element 1069).
-HIPAA_RELATIONSHIPS = {
-    "01": "Spouse",
-    "03": "Father or Mother",
-    "04": "Grandfather or Grandmother",
-    "05": "Grandson or Granddaughter",
-    "06": "Uncle or Aunt",
-    "07": "Nephew or Niece",
-    "08": "Cousin",
-    "09": "Adopted Child",
-    "10": "Foster Child",
-    "11": "Son-in-law or Daughter-in-law",
-    "12": "Brother-in-law or Sister-in-law",
-    "13": "Mother-in-law or Father-in-law",
-    "14": "Brother or Sister",
-    "15": "Ward",
-    "16": "Stepparent",
-    "17": "Stepson or Stepdaughter",
-    "18": "Self",
-    "19": "Child",
-    "23": "Sponsored Dependent",
-    "24": "Dependent of a Minor Dependent",
-    "25": "Ex-spouse",
-    "26": "Guardian",
-    "31": "Court Appointed Guardian",
-    "38": "Collateral Dependent",
-    "48": "Stepfather",
-    "49": "Stepmother",
-    "53": "Life Partner",
-    "60": "Annuitant",
-    "D2": "Trustee",
-    "G8": "Other Relationship",
-    "G9": "Other Relative",
-}
+STATE_CODES = {name.lower(): code for code, meaning in _pairs(_STATES) for name in (meaning, code)}
+HIPAA_RELATIONSHIPS = dict(_pairs(_RELATIONSHIPS))

@@ -1,6 +1,6 @@
-"""What each record of a chunk does, decided in plain Python against the stored state; it reads and writes nothing.
+"""Decides what each record of a chunk does, in plain Python against the stored state.
 
-A chunk is decided in order: a record sees what the records before it did, as if each had been sent alone.
+Records are decided in order: each sees what the records before it did, as if it had been sent alone.
 """
 
 from collections.abc import Iterable
@@ -26,24 +26,27 @@ _answered = itemgetter(*ANSWERED)
 
 @dataclass(frozen=True, slots=True)
 class ChunkContext:
-    """What was read for a chunk. `today` is `YYYY-MM-DD`; `at` is the stored form of now."""
+    """What was read for a chunk: the account of each plan, and what decides about invitations. `at` is now, as stored."""
 
     plan_owners: dict[int, int]
-    invitation_context: InvitationContext
+    invitations: InvitationContext
     uniqueness: Uniqueness
-    today: str
     at: str
+
+    @property
+    def today(self) -> str:
+        return self.at[:10]
 
 
 class ChunkState:
-    """The stored members that a chunk touches, found by any unique key, kept up to date while the chunk is decided."""
+    """The stored members that a chunk touches, kept up to date while its records are decided."""
 
     def __init__(self, members: Iterable[StoredMember], context: ChunkContext) -> None:
         self._context = context
         self._holders = KeyHolders(members)
 
     def decide(self, submission: Submission) -> Enrolled | FrontdeskError:
-        """The outcome of one record, or why it is refused; a refused one leaves no trace."""
+        """The outcome of one record, or the error that refuses it; a refused record leaves no trace."""
         if self._context.plan_owners.get(submission.plan_id) != submission.account_id:
             return NotFound("plan")
         key = submission.record.external_id
@@ -85,7 +88,7 @@ class ChunkState:
     def _update(self, submission: Submission, stored: StoredMember) -> Enrolled | FrontdeskError:
         values, given = stored.values, submission.record.given
         if values["account_id"] != submission.account_id:
-            # Another account's record: the caller learns that the identifier is taken, and what else is wrong with a new one.
+            # Another account's record: the caller learns that the identifier is taken, and the faults of a new record.
             taken = not_unique("external_id")
             return Invalid(in_field_order([taken, *self._faults_of_new(submission)]))
         changed = {name: value for name, value in given.items() if values[name] != value}
@@ -111,25 +114,23 @@ class ChunkState:
     def _enrolled(
         self, outcome: Outcome, submission: Submission, *, stored: StoredMember, changes: dict[str, list[Any]]
     ) -> Enrolled:
-        values, record = stored.values, submission.record
-        folded = values["email_folded"]
-        expiry = values["expiry_date"]
-        context = self._context.invitation_context
+        values, record, context = stored.values, submission.record, self._context
+        folded, expiry = values["email_folded"], values["expiry_date"]
         invitation = decide_invitation(
             InvitationCandidate(
                 is_new=outcome is Outcome.CREATED,
                 has_email=folded is not None,
-                suppressed=folded in context.suppressed,
-                expired=expiry is not None and expiry < self._context.today,
+                suppressed=folded in context.invitations.suppressed,
+                expired=expiry is not None and expiry < context.today,
                 asked=record.invite_immediately,
-                batches_enabled=context.batches_enabled.get(submission.account_id),
+                batches_enabled=context.invitations.batches_enabled.get(submission.account_id),
             )
         )
         warnings = record.warnings
         if outcome is not Outcome.CREATED and "dob" in changes:
             warnings += _identity_warnings(changes)
         if "metadata" in record.given:
-            # The same in any order of keys: told in the order sent, and stored in the order that the history knows.
+            # Keys in another order are no change: the answer has the order sent, the store keeps the order of the history.
             values = values | {"metadata": record.given["metadata"]}
         return Enrolled(outcome, stored, _answered(values), changes, warnings, invitation)
 
@@ -140,10 +141,10 @@ class ChunkState:
     def _faults(
         self, submission: Submission, values: dict[str, Any], *, own: StoredMember | None
     ) -> list[Fault]:
-        """The record's own faults, and those that need the merged record or others: dates in order, keys not taken."""
+        """The record's own faults, taken keys, and dates of the merged record that are in the wrong order."""
         faults = list(submission.record.faults)
         taken = self._holders.taken(values, self._scope(submission.account_id), own)
-        # Of a new record, the caller has looked for the external_id already.
+        # A new record's external_id is free: nothing was found by it, or the caller reports it.
         faults += [not_unique(name) for name in taken if own is not None or name != "external_id"]
         wrong_dates = check_dates(values.get("effective_date"), values.get("expiry_date"))
         return [*faults, wrong_dates] if wrong_dates else faults
@@ -153,9 +154,9 @@ class ChunkState:
 
 
 def _is_under(submission: Submission, stored: StoredMember | None) -> bool:
-    """Whether the member is the account's own and under the submission's plan: only there can it be ended or compared.
+    """Whether the member is the account's own and under the submission's plan.
 
-    What a plan's file says of a member who has moved to another plan is out of date.
+    Only there can it be ended or compared: a plan's file is out of date about a member that has moved to another plan.
     """
     if stored is None:
         return False
@@ -168,7 +169,7 @@ def _is_newer(stored: StoredMember, moment: datetime | None) -> bool:
 
 
 def _identity_warnings(changes: dict[str, list[Any]]) -> tuple[str, ...]:
-    """A dob that moved by one day is the classic time-zone bug; first name and dob together, a recycled id or a twin."""
+    """A dob that moves by one day is the classic time-zone bug. A first name that changes with it is another person."""
     before, after = changes["dob"]
     one_day = abs((date.fromisoformat(after) - date.fromisoformat(before)).days) == 1
     warnings: tuple[str, ...] = ("dob_shifted_one_day",) if one_day else ()

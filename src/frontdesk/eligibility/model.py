@@ -9,18 +9,8 @@ from frontdesk.config import Uniqueness
 from frontdesk.errors import Fault
 from frontdesk.invitations.model import InvitationDecision
 
-# The body of the answer: exactly the nine documented fields, in the document's order.
-ANSWERED = (
-    "id",
-    "external_id",
-    "dob",
-    "first_name",
-    "last_name",
-    "gender",
-    "member_id",
-    "zipcode",
-    "metadata",
-)
+# The nine fields of the answer's body, in the order of docs/interface.md.
+ANSWERED = ("id", "external_id", "dob", "first_name", "last_name", "gender", "member_id", "zipcode", "metadata")  # fmt: skip
 
 
 class Outcome(StrEnum):

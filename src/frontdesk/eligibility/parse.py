@@ -1,4 +1,4 @@
-"""An untrusted JSON object in, a record with ALL its faults out; what other records say against it is `decide`'s business."""
+"""Parses an untrusted JSON object into a record with all its faults. `decide` adds the faults that depend on other records."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,9 +14,9 @@ _ORDER = {name: position for position, name in enumerate(FIELDS)}
 
 
 class ValueCache:
-    """Values that were read already, by field: a file of a million members has few cities, dates and plans.
+    """Stored forms of values that were read before, by field: a file of a million members has few cities, dates and plans.
 
-    Only what was read without a fault or a warning is kept, and so much of a field at most.
+    It keeps at most LARGEST values of a field, and none that brought a fault or a warning.
     """
 
     LARGEST = 20_000
@@ -30,10 +30,10 @@ class ValueCache:
             kept[value] = read
 
 
-# Fields whose values no two members share, or that are no text.
+# Fields with a value of its own for each member, or without text.
 _OWN = {"external_id", "member_id", "email", "phone", "metadata"}
 _NOTHING: dict[object, Any] = {}
-_NO_MEMORY: dict[str, dict[object, Any]] = {}
+_NO_CACHE: dict[str, dict[object, Any]] = {}
 
 
 def parse_member(
@@ -42,21 +42,21 @@ def parse_member(
     today: str,
     strict: bool = False,
     lenient_email: bool = False,
-    remembered: ValueCache | None = None,
+    cache: ValueCache | None = None,
 ) -> MemberRecord:
     """Read every field of the body (docs/interface.md, Eligible members). Never raises; `today` is `YYYY-MM-DD`.
 
-    Unknown fields are named in `ignored`, or are faults when `strict`. Absent fields stay out of `given`. `remembered`
-    is for those who read many records on one day.
+    Unknown fields are named in `ignored`, or are faults when `strict`. Absent fields stay out of `given`. A `cache` speeds
+    up reading many records on one day.
     """
     context = FieldContext(today, lenient_email)
     given: dict[str, Any] = {}
     faults: list[Fault] = []
     ignored: list[str] = []
-    memory = _NO_MEMORY if remembered is None else remembered.by_field
+    cached = _NO_CACHE if cache is None else cache.by_field
     for name, value in body.items():
         is_text = type(value) is str
-        if memory and is_text and (read := memory.get(name, _NOTHING).get(value)) is not None:
+        if cached and is_text and (read := cached.get(name, _NOTHING).get(value)) is not None:
             given[name] = read
             continue
         field = FIELDS.get(name)
@@ -65,8 +65,8 @@ def parse_member(
             continue
         try:
             read = given[name] = _read(field, value, context)
-            if remembered is not None and is_text and read is not None and not context.warnings:
-                remembered.keep(name, value, read)
+            if cache is not None and is_text and read is not None and not context.warnings:
+                cache.keep(name, value, read)
         except (Rejected, RejectedParts) as rejected:
             faults += _faults(name, rejected)
     if "external_id" not in body:
@@ -87,7 +87,7 @@ def _read(field: Field, value: Any, context: FieldContext) -> Any:
 
 
 def read_external_id(body: Mapping[str, object]) -> str | None:
-    """The match key in the form it is compared in; None where there is none that could match."""
+    """The match key in its stored form; None when it is missing or not valid."""
     value = body.get("external_id")
     try:
         return parse_text(value, limit=255) or None if type(value) is str else None
@@ -96,7 +96,7 @@ def read_external_id(body: Mapping[str, object]) -> str | None:
 
 
 def missing_on_create(record: MemberRecord) -> list[Fault]:
-    """The required fields that the record does not bring and that have no fault of their own yet."""
+    """A fault for each required field that is absent and has no fault yet."""
     if record.given.keys() >= _REQUIRED:
         return []
     at_fault = {fault.field for fault in record.faults}
@@ -108,7 +108,7 @@ def missing_on_create(record: MemberRecord) -> list[Fault]:
 
 
 def check_dates(effective_date: str | None, expiry_date: str | None) -> Fault | None:
-    """Both days are inclusive, so equal ones are fine."""
+    """The fault of dates in the wrong order. Both days are inclusive, so equal dates are fine."""
     if effective_date is not None and expiry_date is not None and expiry_date < effective_date:
         return Fault("expiry_date", "expiry_before_effective", "must not be before effective_date")
     return None
@@ -127,7 +127,7 @@ def _faults(name: str, rejected: Rejected | RejectedParts) -> list[Fault]:
 def _record(
     given: dict[str, Any], *, faults: Sequence[Fault], ignored: Sequence[str], context: FieldContext
 ) -> MemberRecord:
-    """What follows from one field for another."""
+    """The record, with the columns that follow from its fields."""
     if "email_dropped" in context.warnings:
         del given["email"]  # dropped means absent: a stored address stays
     if "email" in given:

@@ -10,8 +10,11 @@ from typing import Any
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
+from frontdesk.db.sets import insert_set, update_set
 from frontdesk.eligibility import store
 from frontdesk.eligibility.model import HistoryEntry, Outcome, RestoredMember, StoredMember, UndoRequest
+from frontdesk.eligibility.tables import member_history
+from frontdesk.eligibility.tables import members as members_table
 from frontdesk.eligibility.unique_keys import KeyHolders, keys_by_scope, not_unique, scope_of
 from frontdesk.errors import Fault
 from frontdesk.invitations import move_invitations
@@ -96,7 +99,7 @@ def _write(tx: Tx, accepted: Sequence[_Undone], undo: UndoRequest) -> None:
     withdrawn = [item for item in accepted if item.outcome is Outcome.WITHDRAWN]
     for items in (withdrawn, [item for item in accepted if item.outcome is not Outcome.WITHDRAWN]):
         rows = [{name: item.values[name] for name in item.values if name != "account_id"} for item in items]
-        store.update_members(tx, [row | {"updated_at": at} for row in rows])
+        update_set(tx, members_table, [row | {"updated_at": at} for row in rows])
     history = [
         {
             "member_id": item.values["id"],
@@ -109,7 +112,7 @@ def _write(tx: Tx, accepted: Sequence[_Undone], undo: UndoRequest) -> None:
         }
         for item in accepted
     ]
-    store.insert_history(tx, history)
+    insert_set(tx, member_history, history)
     move_invitations(
         tx, {item.values["id"]: item.values["plan_id"] for item in accepted if "plan_id" in item.changes}
     )

@@ -1,6 +1,6 @@
 """The SQL of members and their history."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from operator import itemgetter
 from typing import Any
@@ -10,7 +10,7 @@ from sqlalchemy import delete, func, select
 
 from frontdesk.db import Tx
 from frontdesk.db.set_transaction import SetTransaction
-from frontdesk.db.sets import Found, Row, find_set, insert_set, lock_set, next_ids, update_set
+from frontdesk.db.sets import Found, find_set, lock_set
 from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.model import HistoryEntry, MemberAccess, Outcome, StoredMember
 from frontdesk.eligibility.tables import member_history, members
@@ -44,7 +44,7 @@ def find_histories(tx: Tx, member_ids: Collection[int]) -> dict[int, list[Histor
 
 
 def delete_members(tx: Tx, ids: Collection[int]) -> None:
-    """Only for the scratch database of a rehearsal: a stored member is never deleted."""
+    """Only for the scratch database of a dry run: a stored member is never deleted."""
     tx.execute(delete(members).where(members.c.id.in_(list(ids))))
 
 
@@ -68,24 +68,8 @@ def stored_members(found: Iterable[Found]) -> list[StoredMember]:
     return [_stored(row) for rows in found for row in rows.rows]
 
 
-def new_member_ids(tx: SetTransaction, count: int) -> list[int]:
-    return next_ids(tx, members, count)
-
-
-def insert_members(tx: SetTransaction, rows: Sequence[Row]) -> None:
-    insert_set(tx, members, rows)
-
-
-def update_members(tx: SetTransaction, rows: Sequence[Row], *, columns: Sequence[str] | None = None) -> None:
-    update_set(tx, members, rows, columns=columns)
-
-
-def insert_history(tx: SetTransaction, rows: Sequence[Row]) -> None:
-    insert_set(tx, member_history, rows)
-
-
 def find_expired(tx: Tx, member_ids: Collection[int], today: str) -> set[int]:
-    """Those of the members whose access ended before today (`YYYY-MM-DD`), and those that were withdrawn."""
+    """The members with an access that ended before today (`YYYY-MM-DD`), and those that were withdrawn."""
     found = find_set(tx, members, "id", member_ids, columns=("id", "expiry_date", "uniqueness_scope"))
     return {
         row["id"]

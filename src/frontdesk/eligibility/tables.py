@@ -1,4 +1,4 @@
-"""The tables of eligible members and of what happened to them."""
+"""The tables of eligible members and their history."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ members = Table(
     Column("account_id", Id, nullable=False),
     Column("plan_id", Id, nullable=False),
     # 0 where the three keys are unique over the whole service, else the account's id: one set of indexes for both.
-    # A withdrawn record (the file that created it was undone) is alone in the scope -id: its keys are free again.
+    # A record that an undo withdrew is alone in the scope -id, so its keys are free again.
     Column("uniqueness_scope", Id, nullable=False),
     *(_column(field) for field in FIELDS.values() if field.kind.storage is not Storage.NONE),
     Column("email_folded", String(2 * EMAIL_LENGTH), nullable=True),
@@ -43,13 +43,13 @@ members = Table(
     Column("updated_at", UtcTime, nullable=False),
     ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
     *(UniqueConstraint(column, "uniqueness_scope") for column in UNIQUE.values()),
-    # A plan's members in order: what a full eligibility file is compared with.
+    # A plan's members in order, for the comparison with a full eligibility file.
     Index("ix_members_plan_id_id", "plan_id", "id"),
     # Room on each page, so that an update need not touch the indexes (PostgreSQL's HOT updates).
     postgresql_with={"fillfactor": 80},
 )
 
-# What each accepted request did to a record: {"field": [from, to], ...}. Rows are only ever added.
+# The changes of each accepted request to a record: {"field": [from, to], ...}. Rows are added and never changed.
 member_history = Table(
     "member_history",
     metadata,
@@ -64,7 +64,7 @@ member_history = Table(
     Index("ix_member_history_member_id_id", "member_id", "id"),
 )
 
-# What this database was set up for (one row); a server with other settings refuses to start on it.
+# The uniqueness rule that this database was made with (one row). A server with another rule refuses to start on it.
 installation = Table(
     "installation",
     metadata,

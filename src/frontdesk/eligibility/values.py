@@ -53,9 +53,7 @@ class FieldContext:
 
 def calendar_date(value: object) -> tuple[str, bool]:
     """The date as written, never moved to another time zone, and whether its time is midnight or absent. Raises Rejected."""
-    if type(value) is not str:
-        raise Rejected("wrong_type", "must be a string")
-    text = trimmed(value)
+    text = trimmed(_text(value))
     # The cache keeps its keys, so nothing longer than a date may get into it.
     found = _read_calendar_date(text) if len(text) <= _LONGEST_DATE else None
     if found is None:
@@ -92,9 +90,7 @@ def read_dob(value: object, context: FieldContext) -> str:
 
 def parse_email(value: object) -> str:
     """The address, trimmed; only its syntax is looked at. Raises Rejected."""
-    if type(value) is not str:
-        raise Rejected("wrong_type", "must be a string")
-    email = trimmed(value)
+    email = trimmed(_text(value))
     if not _is_email(email):
         raise Rejected("malformed_email", "must be an e-mail address of at most 254 characters")
     return email
@@ -124,19 +120,16 @@ def read_email(value: object, context: FieldContext) -> str | None:
 
 
 def read_phone(value: object, _context: FieldContext) -> str:
-    if type(value) is not str:
-        raise Rejected("wrong_type", "must be a string")
-    if len(value) == 10 and value.isascii() and value.isdigit():
-        return value
-    if not PHONE.fullmatch(trimmed(value)):
+    phone = _text(value)
+    if len(phone) == 10 and phone.isascii() and phone.isdigit():
+        return phone
+    if not PHONE.fullmatch(trimmed(phone)):
         raise Rejected("not_ten_digits", "must have exactly 10 digits")
-    return re.sub("[^0-9]", "", value)[-10:]
+    return re.sub("[^0-9]", "", phone)[-10:]
 
 
 def read_zipcode(value: object, _context: FieldContext) -> str:
-    if type(value) is not str:
-        raise Rejected("wrong_type", "must be a string, so that leading zeros are kept")
-    zipcode = trimmed(value)
+    zipcode = trimmed(_text(value, "must be a string, so that leading zeros are kept"))
     if not ZIPCODE.fullmatch(zipcode):
         raise Rejected("malformed_zipcode", "must have 5 or 9 digits, or 5 and 4 with a hyphen")
     return zipcode
@@ -169,7 +162,7 @@ def read_boolean(value: object, _context: FieldContext) -> bool:
 
 
 def read_metadata(value: object, _context: FieldContext) -> dict[str, str]:
-    """A flat object of strings, kept exactly as sent. Raises RejectedParts with every fault of the keys that may be there."""
+    """A flat object of strings, kept exactly as sent. Raises RejectedParts with the faults of its first 50 keys."""
     if type(value) is not dict:
         raise Rejected("wrong_type", "must be an object whose values are strings")
     rejected = []
@@ -195,8 +188,12 @@ def _check_metadata_key(key: str) -> None:
 
 
 def _check_metadata_value(item: object) -> None:
-    if type(item) is not str:
-        raise Rejected("wrong_type", "must be a string")
-    if len(item) > METADATA_VALUE_LENGTH:
+    if len(text := _text(item)) > METADATA_VALUE_LENGTH:
         raise Rejected("too_long", f"must have at most {METADATA_VALUE_LENGTH} characters")
-    refuse_control_characters(item)
+    refuse_control_characters(text)
+
+
+def _text(value: object, rule: str = "must be a string") -> str:
+    if type(value) is not str:
+        raise Rejected("wrong_type", rule)
+    return value

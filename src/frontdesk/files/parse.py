@@ -52,7 +52,7 @@ def _parse(
     values = row.values
     if row.action is Action.END and not values.get("expiry_date"):
         values = values | {"expiry_date": file.file_date}
-    record = parse_member(values, today=today, lenient_email=True, remembered=cache)
+    record = parse_member(values, today=today, lenient_email=True, cache=cache)
     faults = [*row.faults, *_own_faults(record)] if row.faults else []
     plan_id = file.plan_id if row.plan is None else plan_ids.get(row.plan)
     if plan_id is None:
