@@ -59,7 +59,12 @@ def enrol(
 
 
 def read_chunk(
-    tx: SetTransaction, submissions: Sequence[Submission], uniqueness: Uniqueness, *, now: datetime, lock: bool = True
+    tx: SetTransaction,
+    submissions: Sequence[Submission],
+    uniqueness: Uniqueness,
+    *,
+    now: datetime,
+    lock: bool = True,
 ) -> tuple[list[StoredMember], ChunkContext]:
     """Every stored record and setting that the chunk needs, in one round trip; the records are locked unless only read."""
     keys = submitted_keys(submissions, uniqueness)
@@ -83,7 +88,9 @@ def submitted_keys(
     )
 
 
-def _write(tx: SetTransaction, accepted: Sequence[tuple[Submission, Enrolled]], *, now: datetime, audited: bool) -> None:
+def _write(
+    tx: SetTransaction, accepted: Sequence[tuple[Submission, Enrolled]], *, now: datetime, audited: bool
+) -> None:
     touched = {id(result.stored): result.stored for _, result in accepted}.values()
     created = sorted((s for s in touched if s.is_new), key=lambda s: str(s.values["external_id"]))
     updated = sorted((s for s in touched if s.is_changed and not s.is_new), key=lambda s: int(s.values["id"]))
@@ -115,7 +122,9 @@ def _columns(accepted: Sequence[tuple[Submission, Enrolled]], updated: int) -> t
     return tuple(name for name in _UPDATED if name in found or name == "updated_at")
 
 
-def _write_history(tx: SetTransaction, accepted: Sequence[tuple[Submission, Enrolled]], *, now: datetime) -> None:
+def _write_history(
+    tx: SetTransaction, accepted: Sequence[tuple[Submission, Enrolled]], *, now: datetime
+) -> None:
     at = stored_time(now)
     rows = [
         {
@@ -133,7 +142,9 @@ def _write_history(tx: SetTransaction, accepted: Sequence[tuple[Submission, Enro
     insert_set(tx, member_history, rows)
 
 
-def _write_audit(tx: SetTransaction, accepted: Sequence[tuple[Submission, Enrolled]], *, now: datetime) -> None:
+def _write_audit(
+    tx: SetTransaction, accepted: Sequence[tuple[Submission, Enrolled]], *, now: datetime
+) -> None:
     entries = [
         AuditEntry(
             action=f"eligibility.{result.outcome.value}",
