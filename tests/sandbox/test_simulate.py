@@ -9,7 +9,7 @@ import pytest
 from frontdesk.clock import system_clock
 from frontdesk.queues import list_in_visit, list_on_duty, list_waiting, rebuild
 from frontdesk.sandbox.practice import Practice
-from frontdesk.sandbox.simulate import Feeder, open_practices
+from frontdesk.sandbox.simulate import EventFeeder, open_practices
 from tests.cli.conftest import CommandLine
 from tests.conftest import SetClock
 
@@ -26,7 +26,7 @@ def test_simulated_practices_move_the_queues_and_leave_a_state_that_follows_from
     clock = SetClock(system_clock())
     db = cli.open()
     practices = db.ask(lambda tx: open_practices(tx, demo["account_id"], Random(7)))
-    feeder = Feeder(db, practices, speed=10, clock=clock)
+    feeder = EventFeeder(db, practices, speed=10, clock=clock)
     lengths = set()
     for _ in range(12):
         clock.advance(60)

@@ -1,4 +1,4 @@
-"""`frontdesk provider-group`: the groups whose doctors serve the plans."""
+"""`frontdesk provider-group`: the groups of doctors that serve the plans."""
 
 from typing import Annotated
 

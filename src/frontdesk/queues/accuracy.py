@@ -1,4 +1,4 @@
-"""The accuracy of past estimates: each one beside the wait of the first patient who joined while it was in force.
+"""The accuracy of past estimates: each one beside the wait of the first patient that joined while it was in force.
 
 Waits are matched when they are asked for, so late events count as well.
 """

@@ -160,7 +160,7 @@ class QueueInfo(NamedTuple):
 
 
 class PlanQueue(NamedTuple):
-    """A plan's queue, the number of doctors on duty who serve it, and how many of those are with a patient."""
+    """A plan's queue, the number of doctors on duty that serve it, and the number of those with a patient."""
 
     info: QueueInfo
     doctors: int

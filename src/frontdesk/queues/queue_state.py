@@ -56,7 +56,7 @@ def queue_state(
 
 
 def _pools(rows: QueueRows, groups: Collection[int], now: datetime) -> dict[int, DoctorPool]:
-    """By provider group. Visits of doctors who are off duty don't count: those doctors take nobody after them."""
+    """By provider group. Visits of doctors off duty don't count: those doctors take no further patient."""
     ongoing: defaultdict[tuple[int, str], list[OngoingVisit]] = defaultdict(list)
     for row in rows.in_progress:
         visit = OngoingVisit(row.plan_id, _ago(row.started_at, now))
@@ -106,7 +106,7 @@ def _duty_spans(rows: QueueRows, now: datetime) -> defaultdict[int, list[DutySpa
         if row.type == EventType.DOCTOR_ON_DUTY:
             since[doctor] = since.get(doctor) or row.at
         else:
-            # A doctor who leaves without having come recently was there all the time; a second leaving counts for nothing.
+            # Off duty without a recent start: the doctor was on duty all the time. A second `off` counts for nothing.
             start = since[doctor] if doctor in since else now - RECENT
             if start is not None:
                 span = DutySpan(row.doctor, _ago(start, now), _ago(row.at, now))

@@ -53,7 +53,7 @@ def _rebuild_duties(tx: Tx) -> tuple[int, int]:
 def prune(tx: Tx, *, now: datetime, age: timedelta) -> PruneReport:
     """Delete a page of what is older than `age`; call it until it deletes nothing. Raises ValueError below MIN_AGE.
 
-    A page each of: encounters whose last event is older, with all their events; events of doctors that no longer count;
+    A page each of: encounters with an older last event, with all their events; events of doctors that no longer count;
     estimates. The rest leads to the same state, since the latest two events of a doctor stay.
     """
     if age < MIN_AGE:

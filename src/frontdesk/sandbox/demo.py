@@ -1,4 +1,4 @@
-"""`frontdesk demo`: an installation to try, with everything in it and the commands to try it with."""
+"""`frontdesk demo`: makes an installation to try, and prints the commands to try it with."""
 
 import json
 import os
@@ -77,7 +77,7 @@ def demo(
 
 @contextmanager
 def _moving_queues(account_id: int) -> Iterator[None]:
-    """A process that feeds the demo's queues until the block ends; it ends by itself when this one is killed."""
+    """Runs a process that moves the demo's queues until the block ends. It ends by itself when this process is killed."""
     words = ("-m", "frontdesk", "queue", "simulate", "--account", str(account_id))
     with subprocess.Popen(  # noqa: S603 - words of our own
         [sys.executable, *words],
@@ -127,7 +127,7 @@ def _member_command(made: Demo, base_url: str) -> str:
 
 
 def _print(outcome: dict[str, Any]) -> None:
-    """The commands are printed as they are, one line each: a line that a terminal's width broke could not be pasted."""
+    """Prints each command on one line: a line that the terminal breaks could not be pasted."""
     made = "made" if outcome["account_created"] else "there already"
     print_heading(f"The demo account is {made}. Its API client has a fresh secret:")
     show_one({name: outcome[name] for name in ("client_id", "client_secret")}, as_json=False)

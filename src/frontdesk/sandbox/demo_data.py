@@ -1,4 +1,4 @@
-"""What the demo account holds: invented groups, plans, doctors, waiting patients and recent visits; made once."""
+"""The content of the demo account: invented groups, plans, doctors, waiting patients and recent visits; made once."""
 
 import secrets
 from dataclasses import dataclass
@@ -85,7 +85,7 @@ def _fill(context: CommandContext, account: Account) -> None:
 
 
 def _primary_care(context: CommandContext) -> ProviderGroup:
-    """Another account's demo may have left the group behind: its external_id is unique over the service."""
+    """Finds the group that an earlier demo has made: its external_id is unique over all accounts."""
     known = (group for group in list_provider_groups(context.tx) if group.external_id == PRIMARY_CARE)
     group = next(known, None)
     return group or create_provider_group(

@@ -1,6 +1,6 @@
-"""An invented provider group at work: patients come, wait, give up or are seen, doctors come and go; pure, by its own clock.
+"""An invented provider group at work: patients join, wait, leave or are seen; doctors come and go. It has its own clock.
 
-It tells what happens as a clinical system would, and knows nothing of who listens.
+It reports what happens as a clinical system does.
 """
 
 import heapq
@@ -16,20 +16,20 @@ VISIT_MINUTES, SPREAD = 12.0, 0.5  # of a lognormal visit
 LOAD = 0.9  # how busy the doctors are kept
 PATIENCE_MINUTES, SHIFT_MINUTES, BREAK_MINUTES = 45.0, 180.0, 30.0
 
-Happening = tuple[float, dict[str, Any]]  # seconds of the practice's clock, an event without id and time
+TimedEvent = tuple[float, dict[str, Any]]  # seconds of the practice's clock, an event without id and time
 
 
 @dataclass
 class Practice:
-    """Starts at second 0 with who is there already: doctors on duty, patients waiting (visit, plan) and with a doctor.
+    """Starts at second 0 with its `doctors` and the patients that wait already (visit, plan).
 
-    `arriving` are those of its doctors who come on duty at second 0.
+    `arriving` holds those of its doctors that come on duty at second 0.
     """
 
     provider_group_id: int
     plan_ids: Sequence[int]
     doctors: Sequence[str]
-    mark: str  # what its new visits are named after
+    mark: str  # the prefix of its new visits
     chance: Random
     waiting: deque[tuple[str, int]] = field(default_factory=deque)
     arriving: Sequence[str] = ()
@@ -41,24 +41,24 @@ class Practice:
     _busy: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def begin(self, in_visit: Sequence[tuple[str, int, str]] = ()) -> None:
-        """`in_visit`: visit, plan and doctor of those who are seen already."""
+        """`in_visit`: visit, plan and doctor of the visits in progress."""
         for visit, plan_id, doctor in in_visit:
             self._busy[doctor] = (visit, plan_id)
-            self._plan(self._minutes(VISIT_MINUTES / 2), "done", doctor)
+            self._schedule(self._minutes(VISIT_MINUTES / 2), "done", doctor)
         for visit, _ in self.waiting:
-            self._plan(self._minutes(PATIENCE_MINUTES), "gives_up", visit)
+            self._schedule(self._minutes(PATIENCE_MINUTES), "gives_up", visit)
         for doctor in self.doctors:
             if doctor not in self._busy:
                 self._free.append(doctor)
-            self._plan(self._minutes(SHIFT_MINUTES), "goes", doctor)
-        self._plan(0.0, "opens", "")
-        self._plan(0.0, "comes", "")
+            self._schedule(self._minutes(SHIFT_MINUTES), "goes", doctor)
+        self._schedule(0.0, "opens", "")
+        self._schedule(0.0, "comes", "")
 
-    def until(self, second: float) -> Iterator[Happening]:
-        """What happens up to that second."""
+    def until(self, second: float) -> Iterator[TimedEvent]:
+        """The events up to that second."""
         while self._agenda and self._agenda[0][0] <= second:
-            at, _, what, who = heapq.heappop(self._agenda)
-            for event in getattr(self, f"_{what}")(at, who):
+            at, _, action, subject = heapq.heappop(self._agenda)
+            for event in getattr(self, f"_{action}")(at, subject):
                 yield at, event
             for event in self._see(at):
                 yield at, event
@@ -66,8 +66,8 @@ class Practice:
     def _comes(self, at: float, _: str) -> Iterator[dict[str, Any]]:
         visit, plan_id = f"{self.mark}-{next(self._visits)}", self.chance.choice(self.plan_ids)
         self.waiting.append((visit, plan_id))
-        self._plan(at + self._minutes(PATIENCE_MINUTES), "gives_up", visit)
-        self._plan(at + self._minutes(VISIT_MINUTES / LOAD / max(1, len(self.doctors))), "comes", "")
+        self._schedule(at + self._minutes(PATIENCE_MINUTES), "gives_up", visit)
+        self._schedule(at + self._minutes(VISIT_MINUTES / LOAD / max(1, len(self.doctors))), "comes", "")
         yield {"type": "patient.joined", "plan_id": plan_id, "visit": visit}
 
     def _gives_up(self, _at: float, visit: str) -> Iterator[dict[str, Any]]:
@@ -84,8 +84,8 @@ class Practice:
             self._free.append(doctor)
 
     def _goes(self, at: float, doctor: str) -> Iterator[dict[str, Any]]:
-        """A doctor with a patient goes after the visit; one of a few stays, so that somebody is there."""
-        self._plan(at + self._minutes(BREAK_MINUTES), "returns", doctor)
+        """A doctor with a patient goes after the visit. The last doctor stays."""
+        self._schedule(at + self._minutes(BREAK_MINUTES), "returns", doctor)
         if len(self._free) + len(self._busy) - len(self._leaving) < 2:
             return
         self._leaving.add(doctor)
@@ -94,7 +94,7 @@ class Practice:
             yield self._off(doctor)
 
     def _returns(self, at: float, doctor: str) -> Iterator[dict[str, Any]]:
-        self._plan(at + self._minutes(SHIFT_MINUTES), "goes", doctor)
+        self._schedule(at + self._minutes(SHIFT_MINUTES), "goes", doctor)
         if doctor in self._leaving:
             self._leaving.remove(doctor)  # the visit took longer than the break: the doctor just stays
         elif doctor not in self._free and doctor not in self._busy:
@@ -110,7 +110,7 @@ class Practice:
             doctor, (visit, plan_id) = self._free.pop(0), self.waiting.popleft()
             self._busy[doctor] = (visit, plan_id)
             seconds = 60 * self.chance.lognormvariate(log(VISIT_MINUTES) - SPREAD**2 / 2, SPREAD)
-            self._plan(at + seconds, "done", doctor)
+            self._schedule(at + seconds, "done", doctor)
             yield {"type": "visit.started", "plan_id": plan_id, "visit": visit, "doctor": doctor}
 
     def _off(self, doctor: str) -> dict[str, Any]:
@@ -120,5 +120,5 @@ class Practice:
     def _minutes(self, mean: float) -> float:
         return 60 * self.chance.expovariate(1 / mean)
 
-    def _plan(self, at: float, what: str, who: str) -> None:
-        heapq.heappush(self._agenda, (at, next(self._numbers), what, who))
+    def _schedule(self, at: float, action: str, subject: str) -> None:
+        heapq.heappush(self._agenda, (at, next(self._numbers), action, subject))

@@ -1,4 +1,4 @@
-"""`frontdesk sample`: an invented file of members, for trying things out; it needs no database."""
+"""`frontdesk sample`: writes a file of invented members. It needs no database."""
 
 import gzip
 import sys
@@ -44,7 +44,7 @@ def sample(
     """
     if as_json and out is None:
         fail(
-            "--json tells about the file, so it needs --out: the members themselves go to stdout.",
+            "--json describes the file, so it needs --out: without it the members go to stdout.",
             status=MISUSED,
         )
     with _opened(out) as stream, _progress(out is not None) as progress:
@@ -58,7 +58,7 @@ def sample(
 
 
 def _progress(is_wanted: bool) -> Progress:
-    """A bar on stderr where a person looks; the members may be on stdout."""
+    """A bar on stderr if that is a terminal; the members may go to stdout."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     return Progress(*columns, console=console, disable=not (is_wanted and console.is_terminal))

@@ -1,4 +1,4 @@
-"""Invented members written as files of each format, as a stream; what is in them is `sample`'s business."""
+"""Writes invented members as a file of each format, as a stream."""
 
 import csv
 import json
@@ -21,7 +21,7 @@ _PIECE = 1000
 
 
 def write_sample(members: Iterable[Member], format: Format, out: BinaryIO) -> Iterator[int]:  # noqa: A002 - as in rows
-    """Write the members and tell, after every piece, how many are written."""
+    """Write the members; yields the number written so far after every piece."""
     written, remaining = 0, iter(members)
     writer = _WRITERS[format]()
     while piece := list(islice(remaining, _PIECE)):

@@ -1,6 +1,6 @@
-"""Invented members, plausible and the same for the same seed: families, twins, apostrophes, diacritics, zip codes with zeros.
+"""Invented members: families, twins, apostrophes, diacritics, zip codes with zeros. The same seed gives the same members.
 
-It knows no file format. Nobody in here exists: names are put together by chance, addresses of mail end in example domains.
+None of them exists: names are combined by chance, and e-mail addresses end in example domains.
 """
 
 import random
@@ -100,15 +100,15 @@ _LARGEST_FAMILY = 6
 
 
 def sample_members(count: int, *, seed: int) -> Iterator[dict[str, str]]:
-    """`count` members in families, the subscriber first. The keys are COLUMNS in their order; "" is an absent value.
+    """`count` members in families, the subscriber first. The keys are COLUMNS in their order; "" is a missing value.
 
-    Another seed gives other people with other identifiers.
+    Another seed gives other members with other identifiers.
     """
     # Not a secret: the same seed must give the same people.
-    return islice(_everyone(random.Random(seed), seed), count)  # noqa: S311
+    return islice(_all_families(random.Random(seed), seed), count)  # noqa: S311
 
 
-def _everyone(chance: random.Random, series: int) -> Iterator[dict[str, str]]:
+def _all_families(chance: random.Random, series: int) -> Iterator[dict[str, str]]:
     family = 0
     while True:
         family += 1
@@ -134,7 +134,7 @@ def _family(number: str, chance: random.Random) -> Iterator[dict[str, str]]:
 
 
 def _shared(bits: int) -> tuple[dict[str, str], dict[str, str]]:
-    """What a family has in common: for the couple, and for the children, who have no phone of their own."""
+    """The values that a family shares: those of the couple, and those of the children, which have no phone."""
     zipcode, city, county, state = _PLACES[(bits >> 7) % len(_PLACES)]
     phone = f"{_AREAS[(bits >> 12) % len(_AREAS)]}55501{(bits >> 30) % 100:02d}"
     common = {

@@ -1,4 +1,4 @@
-"""`frontdesk queue simulate`: a sandbox whose queues move, fed with the events of invented practices as a clinic would."""
+"""`frontdesk queue simulate`: moves the queues of a sandbox with the events of invented practices."""
 
 import os
 import secrets
@@ -43,7 +43,7 @@ def simulate(
 ) -> None:
     """Let patients come and doctors see them in the plans of a sandbox. Not in production.
 
-    Who is on duty, waits or is with a doctor already takes part.
+    Doctors on duty, and patients that wait or are with a doctor, take part from the start.
 
     Example: frontdesk queue simulate --speed 10
     """
@@ -56,7 +56,7 @@ def simulate(
         practices = db.ask(lambda tx: open_practices(tx, account, Random(seed)))  # noqa: S311 - invented patients
         if not practices:
             fail("There is no plan to simulate. Make some: frontdesk demo")
-        feeder = Feeder(db, practices, speed=speed, clock=system_clock)
+        feeder = EventFeeder(db, practices, speed=speed, clock=system_clock)
         parent, end = os.getppid(), None if seconds is None else time.monotonic() + seconds
         try:
             feeder.feed()
@@ -69,7 +69,7 @@ def simulate(
 
 
 def open_practices(tx: Tx, account_id: int | None, chance: Random) -> list[Practice]:
-    """One for each provider group that serves the plans, with those who are there already."""
+    """A practice for each provider group that serves the plans, with its present doctors and patients."""
     plans: defaultdict[int, list[int]] = defaultdict(list)
     for plan in list_plans(tx, account_id):
         if plan.accepting_patients:
@@ -95,8 +95,8 @@ def open_practices(tx: Tx, account_id: int | None, chance: Random) -> list[Pract
     return practices
 
 
-class Feeder:
-    """Tells what happens in the practices, whose clocks run `speed` times as fast; `counts` by type of event."""
+class EventFeeder:
+    """Stores the events of the practices; their clocks run `speed` times as fast. `counts`: stored events by type."""
 
     def __init__(self, db: Database, practices: Sequence[Practice], *, speed: float, clock: Clock) -> None:
         self.counts: Counter[str] = Counter()
@@ -106,32 +106,32 @@ class Feeder:
         self._clock = clock
         self._began = clock()
         self._mark = secrets.token_hex(6)
-        self._untold: deque[dict[str, Any]] = deque()
+        self._pending: deque[dict[str, Any]] = deque()
         self._number = 0
 
     def feed(self) -> None:
-        """Tell what has happened since; what can't be told now is told the next time."""
+        """Store the events since the last call. Events that can't be stored now are stored by the next call."""
         passed = (self._clock() - self._began).total_seconds() * self._speed
         for practice in self._practices:
             for second, event in practice.until(passed):
                 self._number += 1
                 at = self._began + timedelta(seconds=second / self._speed)
-                self._untold.append({"id": f"sim-{self._mark}-{self._number}", "at": at.isoformat(), **event})
-        while self._untold:
-            batch = [self._untold[n] for n in range(min(BATCH, len(self._untold)))]
+                self._pending.append(
+                    {"id": f"sim-{self._mark}-{self._number}", "at": at.isoformat(), **event}
+                )
+        while self._pending:
+            batch = [self._pending[n] for n in range(min(BATCH, len(self._pending)))]
             try:
-                self._tell(batch, self._clock())
+                self._ingest(batch, self._clock())
             except Unavailable:
                 return
             for event in batch:
-                self._untold.popleft()
+                self._pending.popleft()
                 self.counts[event["type"]] += 1
 
-    def _tell(self, batch: Sequence[dict[str, Any]], now: datetime) -> None:
-        """The way that a clinical system's events take, but for HTTP."""
-        events = [
-            reading.event for reading in (parse_event(sent, now=now) for sent in batch) if reading.event
-        ]
+    def _ingest(self, batch: Sequence[dict[str, Any]], now: datetime) -> None:
+        """Parsed and stored as a clinical system's events are."""
+        events = [parsed.event for parsed in (parse_event(sent, now=now) for sent in batch) if parsed.event]
         work: Callable[..., Any] = lambda tx, items: ingest(tx, items, now=now)  # noqa: E731 - typed for `write_together`
         write_together(self._db, events, work)
 

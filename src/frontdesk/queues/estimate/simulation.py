@@ -30,7 +30,7 @@ Team = list[float]  # a heap: when each slot of the team's doctors is free
 
 
 class QueueSimulation:
-    """A pool made ready to run. Doctors who serve the same plans form one team; a doctor has a slot per parallel visit."""
+    """A pool made ready to run. Doctors with the same plans form one team; a doctor has a slot per parallel visit."""
 
     def __init__(self, pool: DoctorPool, plan_ids: Collection[int], default_seconds: float) -> None:
         visits = [visit for doctor in pool.doctors for visit in doctor.visits]

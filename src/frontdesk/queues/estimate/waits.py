@@ -19,8 +19,8 @@ def estimate_waits(
 ) -> dict[int, int]:
     """By plan: whole seconds, rounded up; 0 if a doctor is free for the newcomer, -1 if none is on duty for the plan.
 
-    The doctors of a provider group serve all its plans, or some of them, in the order of arrival. So everyone who waits in
-    a sibling plan that shares doctors is served before the newcomer.
+    The doctors of a provider group serve all its plans, or some of them, in the order of arrival. So the
+    patients of sibling plans that share doctors are served before the newcomer.
 
     >>> from frontdesk.queues.estimate.model import Doctor
     >>> estimate_waits(DoctorPool([Doctor(None, 1, ())], waiting=[], past=[]), [7], 900.0)
@@ -49,7 +49,7 @@ class StaffingTrend:
     def corrected(self, wait_seconds: float, doctors: int, visit_seconds: float) -> float:
         """The wait that `wait_seconds`, computed with `doctors` doctors all the time, becomes under this trend.
 
-        A doctor who comes on duty takes a patient at once: that is worth one visit's time more than the mere number says.
+        A doctor that comes on duty takes a patient at once: that is worth one visit's time more than the mere number says.
         """
         gap = (self.usual - doctors) * self.time_constant
         low, high = 0.0, wait_seconds * max(1.0, doctors / self.usual)
@@ -103,7 +103,7 @@ def _attended(by_start: Sequence[DutySpan]) -> float:
 
 
 def _absences(by_start: Sequence[DutySpan]) -> tuple[float, int]:
-    """For how many seconds doctors who had left were away, added up, and how many of them returned."""
+    """The seconds that doctors were away after leaving, added up, and the number of returns."""
     by_doctor: defaultdict[str, list[DutySpan]] = defaultdict(list)
     for span in by_start:
         by_doctor[span.doctor].append(span)

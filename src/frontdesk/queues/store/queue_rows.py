@@ -18,7 +18,7 @@ _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class WaitingLine(NamedTuple):
-    """The patients who wait for a provider group, in order of arrival: the plan of each, and the time of joining."""
+    """The waiting patients of a provider group, in order of arrival: the plan of each, and the time of joining."""
 
     plan_ids: list[int]
     joined_at: list[datetime]

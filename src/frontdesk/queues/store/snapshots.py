@@ -47,7 +47,7 @@ def log_estimates(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def list_outcomes(tx: Tx, since: datetime) -> list[WaitOutcome]:
-    """Each estimate since then, beside the wait of the first patient who joined under it and was seen; by time of joining.
+    """Each estimate since then, beside the wait of the first patient that joined under it and was seen, by time of joining.
 
     At most the latest MAX_OUTCOMES waits are looked at.
     """

@@ -59,7 +59,7 @@ def delete_duties(tx: Tx, ids: Collection[int]) -> None:
 
 
 def prune_encounters(tx: Tx, before: datetime) -> tuple[int, int]:
-    """Delete up to a page of the encounters whose last event is older, with their events; how many of each."""
+    """Delete up to a page of the encounters with an older last event, and of their events; how many of each."""
     columns = encounters.c
     old = select(columns.id, columns.visit, columns.provider_group_id).where(columns.last_event_at < before)
     rows = list(tx.execute(old.order_by(columns.last_event_at).limit(PAGE)))
@@ -86,7 +86,7 @@ def prune_duties(tx: Tx, before: datetime) -> int:
 
 
 def _delete_events(tx: Tx, column: ColumnElement[str], keys: Iterable[tuple[int, str]]) -> int:
-    """Delete the events of each provider group whose `column` holds one of its values; how many."""
+    """Delete events by provider group and value of `column`; how many."""
     by_group: defaultdict[int, list[str]] = defaultdict(list)
     for group, value in keys:
         by_group[group].append(value)
