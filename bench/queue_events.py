@@ -97,9 +97,9 @@ def _seconds(port: int, customer: Customer, events: list[dict[str, Any]]) -> flo
         headers = {"Authorization": f"Bearer {customer.token}", "Content-Type": "application/json"}
         connection.request("POST", PATH, body, headers)
         answer = connection.getresponse()
-        told = json.loads(answer.read())
+        counts = json.loads(answer.read())
         seconds = perf_counter() - began
-    if told.get("stored") != len(events):
+    if counts.get("stored") != len(events):
         raise RuntimeError(f"{answer.status}: not all events were stored")
     return seconds
 

@@ -1,7 +1,7 @@
 """`python -m bench.queue_read`: what 10,000 waiting patients and 500 doctors change for the readers of GET /v2/plans.
 
 Two servers side by side on one database each, one with an empty queue and one with a long one, read in turns. Also the time
-of one renewal, which a server does once per ttl, whoever reads.
+of one renewal, which a server does once per ttl.
 """
 
 import argparse

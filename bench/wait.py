@@ -43,15 +43,15 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Seen:
-    """One simulated day: the waits that came and, by estimator, what had been told."""
+class SimulatedDay:
+    """One simulated day: the waits, and the estimates by estimator."""
 
     scenario: int
     waits: list[float]
-    told: dict[str, list[float]]
+    estimates: dict[str, list[float]]
 
     def errors(self, estimator: str) -> list[float]:
-        return [told - wait for told, wait in zip(self.told[estimator], self.waits, strict=True)]
+        return [estimate - wait for estimate, wait in zip(self.estimates[estimator], self.waits, strict=True)]
 
     def mean_absolute_error(self, estimator: str) -> float:
         return statistics.fmean(map(abs, self.errors(estimator)))
@@ -81,7 +81,7 @@ def main() -> None:
         DOCUMENT.write_text(f"{before}{start}\n\n{rows}\n\n{END}{rest.partition(END)[2]}")
 
 
-def _simulate(days: int) -> list[Seen]:
+def _simulate(days: int) -> list[SimulatedDay]:
     work = [(scenario, seed) for seed in range(days) for scenario in range(len(SCENARIOS))]
     seen = []
     with get_context("spawn").Pool(PROCESSES) as pool, Progress(console=Console(stderr=True)) as progress:
@@ -92,22 +92,22 @@ def _simulate(days: int) -> list[Seen]:
     return [day for day in seen if day.waits]
 
 
-def _one_day(work: tuple[int, int]) -> Seen:
+def _one_day(work: tuple[int, int]) -> SimulatedDay:
     scenario, seed = work
     patients = Day(SCENARIOS[scenario], seed, ask_all).run()
     waits = [patient.wait for patient in patients if patient.wait is not None]
-    return Seen(scenario, waits, {name: [p.estimates[name] for p in patients] for name in ESTIMATORS})
+    return SimulatedDay(scenario, waits, {name: [p.estimates[name] for p in patients] for name in ESTIMATORS})
 
 
-def _measure(seen: list[Seen]) -> list[Measured]:
-    by_scenario: defaultdict[int, list[Seen]] = defaultdict(list)
+def _measure(seen: list[SimulatedDay]) -> list[Measured]:
+    by_scenario: defaultdict[int, list[SimulatedDay]] = defaultdict(list)
     for day in seen:
         by_scenario[day.scenario].append(day)
     groups = [(SCENARIOS[number].name, days) for number, days in sorted(by_scenario.items())]
     return [_row(scenario, name, days) for scenario, days in [*groups, (ALL, seen)] for name in ESTIMATORS]
 
 
-def _row(scenario: str, estimator: str, days: list[Seen]) -> Measured:
+def _row(scenario: str, estimator: str, days: list[SimulatedDay]) -> Measured:
     waits = [wait for day in days for wait in day.waits]
     errors = [error for day in days for error in day.errors(estimator)]
     sizes = sorted(map(abs, errors))
@@ -189,9 +189,9 @@ def _markdown(measured: list[Measured], days: int) -> str:
             "# The wait estimate, measured",
             "",
             f"Written by `make bench-wait` on {datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}: {days}",
-            "simulated days per scenario (bench/wait_scenarios.py). Every newcomer while a doctor is on duty counts; for who",
-            "left unseen the wait is the one they would have had. MAE: mean absolute error. Bias: mean of estimate less wait,",
-            "as a share of the mean wait. Last line: all newcomers together.",
+            "simulated days per scenario (bench/wait_scenarios.py). Every newcomer while a doctor is on duty counts; a patient",
+            "that left unseen counts with the wait it would have had. MAE: mean absolute error. Bias: mean of estimate minus",
+            "wait, as a share of the mean wait. Last line: all newcomers together.",
             "",
             *_markdown_table(_verdicts(measured)),
             "",
@@ -199,7 +199,7 @@ def _markdown(measured: list[Measured], days: int) -> str:
             "",
             "## Every estimator",
             "",
-            "`frontdesk, told less` is not told who left unseen and when doctors came and went.",
+            "`frontdesk, less data` gets no data on patients that left unseen and on doctors that came and went.",
             "",
             *_markdown_table(_details(measured)),
             "",

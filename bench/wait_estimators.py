@@ -1,4 +1,4 @@
-"""The ways to tell a newcomer's wait, each from what the service knows at that moment."""
+"""The estimators of a newcomer's wait, each with the data that the service has at that moment."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,7 +9,7 @@ from bench.wait_world import HOUR, Day
 from frontdesk.queues.estimate.waits import estimate_waits
 
 OURS = "frontdesk"
-OURS_WITH_LESS = "frontdesk, told less"
+OURS_WITH_LESS = "frontdesk, less data"
 HARDER = "AHT x position, idle seen"
 FULL = 0.95  # a queue that grows without bound has no mean wait: the formula is asked for this load at most
 
@@ -19,7 +19,7 @@ def ours(day: Day, plan_id: int) -> float:
 
 
 def ours_with_less(day: Day, plan_id: int) -> float:
-    """The same when nobody tells who left unseen and when doctors came and went."""
+    """The same without data on patients that left unseen and on doctors that came and went."""
     pool = replace(day.pool(), waited=(), past_waits=(), duty=())
     return float(estimate_waits(pool, [plan_id], day.scenario.default_seconds)[plan_id])
 
@@ -51,7 +51,7 @@ def erlang_c(day: Day, plan_id: int) -> float:
 
 
 def last_wait(day: Day, plan_id: int) -> float:
-    """The wait of the plan's patient who was seen last."""
+    """The wait of the plan's patient that was seen last."""
     return next((wait for plan, _, wait in reversed(day.seen) if plan == plan_id), 0.0)
 
 

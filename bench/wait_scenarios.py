@@ -70,7 +70,7 @@ def lunch_in_turns(_: Random) -> list[Shift]:
 
 
 def evening(_: Random) -> list[Shift]:
-    """Eight doctors, of whom six go home one after another; two stay."""
+    """Eight doctors: six go home one after another, two stay."""
     ends = [*((5 + 0.6 * number) * HOUR for number in range(6)), DAY[1], DAY[1]]
     return [Shift(((0.0, end),)) for end in ends]
 

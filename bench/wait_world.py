@@ -1,7 +1,7 @@
-"""A day at a clinic's queue, played event by event: what really happens, and what a service could know of it.
+"""A simulated day at a clinic's queue, event by event: what really happens, and what a service can know of it.
 
-Patients are served in the order they joined by the first free doctor who serves their plan. Who leaves unseen keeps a ghost
-in the line that takes nobody's time: when its turn comes, that is the wait this patient would have had.
+Patients are served in order of arrival by the first free doctor that serves their plan. A patient that leaves unseen keeps a
+ghost in the line that takes no doctor's time: when its turn comes, that is the wait the patient would have had.
 """
 
 from collections import deque
@@ -17,7 +17,7 @@ from frontdesk.queues.estimate.model import Doctor, DoctorPool, DutySpan, Ongoin
 HOUR = 3600.0
 KNOWN_WAITS = 200
 KNOWN_VISITS = 60  # per plan: what the service reads of the past
-LATELY = 4 * HOUR
+RECENT = 4 * HOUR
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class Day:
             duty=[
                 DutySpan(doctor, now - start, 0.0 if end is None else now - end)
                 for doctor, start, end in self.duty
-                if end is None or end > now - LATELY
+                if end is None or end > now - RECENT
             ],
         )
 

@@ -90,8 +90,8 @@ def test_estimates_are_compared_with_the_waits_that_came(cli: CommandLine, demo:
             log_estimates(tx, [row | {"expires_at": joined + timedelta(seconds=10)}])
             ingest(tx, made, now=now)
     db.close()
-    told = cli.json("queue", "accuracy", "--hours", "2")
-    assert told["plans"] == [
+    outcome = cli.json("queue", "accuracy", "--hours", "2")
+    assert outcome["plans"] == [
         {
             "plan_id": plan,
             "matched": 3,
@@ -101,7 +101,7 @@ def test_estimates_are_compared_with_the_waits_that_came(cli: CommandLine, demo:
             "p90_error_seconds": 60.0,
         }
     ]
-    assert sum(hour["matched"] for hour in told["by_hour"]) == 3
+    assert sum(hour["matched"] for hour in outcome["by_hour"]) == 3
     assert "0:50 min" in cli.text("queue", "accuracy")
     assert cli.json("queue", "watch")[0]["last_hour"] == {"matched": 3, "mean_error_seconds": 50}
 

@@ -110,8 +110,8 @@ def test_a_projection_that_was_lost_or_spoilt_is_made_anew(db: Database) -> None
         assert projection(tx, clinic) == whole
 
 
-class Told:
-    """A clinic's queue after some events, looked at `at` seconds after NOW."""
+class ScriptedQueue:
+    """A clinic's queue after some events, as it is `at` seconds after NOW."""
 
     def __init__(self, db: Database) -> None:
         self.db = db
@@ -147,113 +147,115 @@ class Told:
 
 
 @pytest.fixture
-def told(db: Database) -> Told:
-    return Told(db)
+def queue(db: Database) -> ScriptedQueue:
+    return ScriptedQueue(db)
 
 
-def test_a_doctor_who_is_on_duty_twice_is_one_doctor_on_the_latest_terms(told: Told) -> None:
-    told.doctor("dr-1", at=10, capacity=3, plan_ids=(told.clinic.plan_ids[1],))
-    assert told.on_duty() == [0, 1]
-    told.doctor("dr-1", OFF, at=20)
-    assert told.on_duty() == [0, 0]
-    assert told.waits() == [-1, -1]
+def test_a_doctor_who_is_on_duty_twice_is_one_doctor_on_the_latest_terms(queue: ScriptedQueue) -> None:
+    queue.doctor("dr-1", at=10, capacity=3, plan_ids=(queue.clinic.plan_ids[1],))
+    assert queue.on_duty() == [0, 1]
+    queue.doctor("dr-1", OFF, at=20)
+    assert queue.on_duty() == [0, 0]
+    assert queue.waits() == [-1, -1]
 
 
-def test_a_shift_that_begins_as_one_ends_is_on_duty(told: Told) -> None:
-    told.doctor("dr-1", at=50)
-    told.doctor("dr-1", OFF, at=50)
-    assert told.on_duty() == [1, 1]
+def test_a_shift_that_begins_as_one_ends_is_on_duty(queue: ScriptedQueue) -> None:
+    queue.doctor("dr-1", at=50)
+    queue.doctor("dr-1", OFF, at=50)
+    assert queue.on_duty() == [1, 1]
 
 
-def test_a_late_off_duty_does_not_end_the_next_shift(told: Told) -> None:
-    told.doctor("dr-1", at=50)
-    told.doctor("dr-1", OFF, at=40)
-    assert told.on_duty() == [1, 1]
+def test_a_late_off_duty_does_not_end_the_next_shift(queue: ScriptedQueue) -> None:
+    queue.doctor("dr-1", at=50)
+    queue.doctor("dr-1", OFF, at=40)
+    assert queue.on_duty() == [1, 1]
 
 
-def test_a_patient_who_joins_two_plans_waits_in_the_one_joined_last(told: Told) -> None:
-    told.patient(JOINED, 1, plan=0)
-    told.patient(JOINED, 2, plan=1)
-    assert told.lengths() == [0, 1]
-    told.patient(LEFT, 3, plan=0)
-    assert told.lengths() == [0, 1]
-    told.patient(LEFT, 4, plan=1)
-    assert told.lengths() == [0, 0]
+def test_a_patient_who_joins_two_plans_waits_in_the_one_joined_last(queue: ScriptedQueue) -> None:
+    queue.patient(JOINED, 1, plan=0)
+    queue.patient(JOINED, 2, plan=1)
+    assert queue.lengths() == [0, 1]
+    queue.patient(LEFT, 3, plan=0)
+    assert queue.lengths() == [0, 1]
+    queue.patient(LEFT, 4, plan=1)
+    assert queue.lengths() == [0, 0]
 
 
-def test_a_patient_who_joins_twice_keeps_the_place(told: Told) -> None:
-    told.patient(JOINED, 1)
-    told.patient(JOINED, 5)
-    with told.db.read() as tx:
+def test_a_patient_who_joins_twice_keeps_the_place(queue: ScriptedQueue) -> None:
+    queue.patient(JOINED, 1)
+    queue.patient(JOINED, 5)
+    with queue.db.read() as tx:
         assert tx.execute(encounters.select()).one().joined_at == NOW + timedelta(seconds=1)
 
 
-def test_a_visit_that_ended_twice_ended_the_first_time(told: Told) -> None:
-    told.patient(STARTED, 10, doctor="dr-1")
-    told.patient(ENDED, 70)
-    told.patient(ENDED, 90)
-    with told.db.read() as tx:
+def test_a_visit_that_ended_twice_ended_the_first_time(queue: ScriptedQueue) -> None:
+    queue.patient(STARTED, 10, doctor="dr-1")
+    queue.patient(ENDED, 70)
+    queue.patient(ENDED, 90)
+    with queue.db.read() as tx:
         assert tx.execute(encounters.select()).one().ended_at == NOW + timedelta(seconds=70)
 
 
-def test_a_visit_that_nobody_joined_for_keeps_its_doctor_busy_and_measures_no_wait(told: Told) -> None:
-    told.patient(STARTED, 10, doctor="dr-1")
-    assert (told.busy(), told.lengths()) == (1, [0, 0])
-    with told.db.read() as tx:
+def test_a_visit_that_nobody_joined_for_keeps_its_doctor_busy_and_measures_no_wait(
+    queue: ScriptedQueue,
+) -> None:
+    queue.patient(STARTED, 10, doctor="dr-1")
+    assert (queue.busy(), queue.lengths()) == (1, [0, 0])
+    with queue.db.read() as tx:
         assert tx.execute(encounters.select()).one().joined_at is None
 
 
-def test_an_end_without_a_start_ends_the_wait_and_measures_no_visit(told: Told) -> None:
-    told.patient(JOINED, 1)
-    told.patient(ENDED, 5)
-    assert (told.busy(), told.lengths()) == (0, [0, 0])
-    told.patient(STARTED, 3, doctor="dr-1")  # it comes late, and makes the visit whole
-    with told.db.read() as tx:
+def test_an_end_without_a_start_ends_the_wait_and_measures_no_visit(queue: ScriptedQueue) -> None:
+    queue.patient(JOINED, 1)
+    queue.patient(ENDED, 5)
+    assert (queue.busy(), queue.lengths()) == (0, [0, 0])
+    queue.patient(STARTED, 3, doctor="dr-1")  # it comes late, and makes the visit whole
+    with queue.db.read() as tx:
         row = tx.execute(encounters.select()).one()
     assert (row.started_at, row.ended_at) == (NOW + timedelta(seconds=3), NOW + timedelta(seconds=5))
 
 
-def test_a_visit_can_be_handed_to_another_doctor(told: Told) -> None:
-    told.doctor("dr-2")
-    told.patient(STARTED, 1, doctor="dr-1")
-    told.patient(STARTED, 9, doctor="dr-2")
-    assert told.busy() == 1
-    with told.db.read() as tx:
+def test_a_visit_can_be_handed_to_another_doctor(queue: ScriptedQueue) -> None:
+    queue.doctor("dr-2")
+    queue.patient(STARTED, 1, doctor="dr-1")
+    queue.patient(STARTED, 9, doctor="dr-2")
+    assert queue.busy() == 1
+    with queue.db.read() as tx:
         row = tx.execute(encounters.select()).one()
     assert (row.doctor, row.started_at) == ("dr-2", NOW + timedelta(seconds=1))
 
 
-def test_a_doctor_off_duty_in_a_visit_takes_nobody_after_it(told: Told) -> None:
-    told.patient(STARTED, 1, doctor="dr-1")
-    told.doctor("dr-1", OFF, at=2)
-    assert (told.waits(), told.busy()) == ([-1, -1], 0)
-    told.doctor("dr-2", at=3)
-    assert told.waits() == [0, 0]
+def test_a_doctor_off_duty_in_a_visit_takes_nobody_after_it(queue: ScriptedQueue) -> None:
+    queue.patient(STARTED, 1, doctor="dr-1")
+    queue.doctor("dr-1", OFF, at=2)
+    assert (queue.waits(), queue.busy()) == ([-1, -1], 0)
+    queue.doctor("dr-2", at=3)
+    assert queue.waits() == [0, 0]
 
 
-def test_a_forgotten_visit_hides_no_idle_doctor(told: Told) -> None:
-    told.patient(STARTED, 1, visit="forgotten", doctor="dr-1")
-    assert told.waits()[0] > 0
-    assert told.waits(at=4 * 3600 + 60)[0] == 0
-    told.patient(STARTED, 50, visit="next", doctor="dr-1")  # one at a time: the one before has ended
-    told.patient(ENDED, 90, visit="next")
-    assert told.busy() == 1
-    told.doctor("dr-2")
-    assert told.waits() == [0, 0]
+def test_a_forgotten_visit_hides_no_idle_doctor(queue: ScriptedQueue) -> None:
+    queue.patient(STARTED, 1, visit="forgotten", doctor="dr-1")
+    assert queue.waits()[0] > 0
+    assert queue.waits(at=4 * 3600 + 60)[0] == 0
+    queue.patient(STARTED, 50, visit="next", doctor="dr-1")  # one at a time: the one before has ended
+    queue.patient(ENDED, 90, visit="next")
+    assert queue.busy() == 1
+    queue.doctor("dr-2")
+    assert queue.waits() == [0, 0]
 
 
-def test_a_doctor_with_room_for_more_visits_is_free(told: Told) -> None:
-    told.doctor("dr-1", at=1, capacity=2)
-    told.patient(STARTED, 2, visit="a", doctor="dr-1")
-    assert told.waits() == [0, 0]
-    told.patient(STARTED, 3, visit="b", doctor="dr-1")
-    assert min(told.waits()) > 0
+def test_a_doctor_with_room_for_more_visits_is_free(queue: ScriptedQueue) -> None:
+    queue.doctor("dr-1", at=1, capacity=2)
+    queue.patient(STARTED, 2, visit="a", doctor="dr-1")
+    assert queue.waits() == [0, 0]
+    queue.patient(STARTED, 3, visit="b", doctor="dr-1")
+    assert min(queue.waits()) > 0
 
 
-def test_who_never_left_does_not_wait_for_ever(told: Told) -> None:
-    told.patient(JOINED, 1)
-    assert told.lengths() == [1, 0]
-    assert told.lengths(at=25 * 3600) == [0, 0]
+def test_who_never_left_does_not_wait_for_ever(queue: ScriptedQueue) -> None:
+    queue.patient(JOINED, 1)
+    assert queue.lengths() == [1, 0]
+    assert queue.lengths(at=25 * 3600) == [0, 0]
 
 
 def test_events_of_a_shared_group_count_for_every_account_it_serves(db: Database) -> None:
@@ -293,8 +295,8 @@ def test_references_that_lead_nowhere_are_named(db: Database) -> None:
         event("5", ON, 0, provider_group_id=group, doctor="dr", plan_ids=other.plan_ids),
         event("6", JOINED, 0, plan_id=clinic.plan_ids[0], provider_group_id=group, visit="v"),
     )
-    told = [[(fault.field, fault.code) for fault in taken.faults] for taken in outcomes]
-    assert told == [
+    queue = [[(fault.field, fault.code) for fault in taken.faults] for taken in outcomes]
+    assert queue == [
         [("provider_group_id", "not_found")],
         [("plan_id", "not_found")],
         [("plan_id", "not_of_group")],

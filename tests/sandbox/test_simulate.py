@@ -44,8 +44,8 @@ def test_simulated_practices_move_the_queues_and_leave_a_state_that_follows_from
 
 
 def test_simulating_for_a_while_tells_what_happened(cli: CommandLine, demo: dict[str, Any]) -> None:
-    told = cli.json("queue", "simulate", "--seconds", "0", "--seed", "1", "--speed", "1000")
-    assert told["events"] == sum(told["by_type"].values())
+    outcome = cli.json("queue", "simulate", "--seconds", "0", "--seed", "1", "--speed", "1000")
+    assert outcome["events"] == sum(outcome["by_type"].values())
     assert "patients came" in cli.text("queue", "simulate", "--seconds", "0")
 
 
