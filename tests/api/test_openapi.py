@@ -1,4 +1,4 @@
-"""The OpenAPI document by itself: whole, well-formed, and known to those who change it. The reference page that shows it."""
+"""The OpenAPI document is complete and valid, changes knowingly, and is shown by the reference page."""
 
 import json
 import os
@@ -30,7 +30,7 @@ RENEW = "FRONTDESK_TEST_RENEW"
 
 
 def schema_validator(schema: dict[str, Any]) -> jsonschema_rs.Draft202012Validator:
-    """For a schema of the document, whose references lead into the document's components."""
+    """A validator for a schema of the document, which may refer to the document's components."""
     return jsonschema_rs.Draft202012Validator(
         schema | {"components": DOCUMENT["components"]}, validate_formats=True
     )
@@ -51,7 +51,7 @@ def resolved(part: dict[str, Any]) -> dict[str, Any]:
     return part
 
 
-def shown(part: Any) -> Iterator[tuple[dict[str, Any], Any]]:
+def examples_in(part: Any) -> Iterator[tuple[dict[str, Any], Any]]:
     """Every example below a part of the document, with its schema; those of a shared response wherever it is referred to."""
     if isinstance(part, dict):
         if "/responses/" in str(part.get("$ref")):
@@ -62,10 +62,10 @@ def shown(part: Any) -> Iterator[tuple[dict[str, Any], Any]]:
         elif isinstance(part.get("examples"), list):
             yield from ((part, example) for example in part["examples"])
         for inner in part.values():
-            yield from shown(inner)
+            yield from examples_in(inner)
     elif isinstance(part, list):
         for inner in part:
-            yield from shown(inner)
+            yield from examples_in(inner)
 
 
 def test_the_document_is_valid_openapi() -> None:
@@ -121,7 +121,7 @@ def test_the_media_types_of_a_token_request_have_schemas_of_their_own() -> None:
 
 
 def test_every_example_fits_its_schema() -> None:
-    examples = list(shown(DOCUMENT))
+    examples = list(examples_in(DOCUMENT))
     assert len(examples) > 150
     assert [example for schema, example in examples if not schema_validator(schema).is_valid(example)] == []
 

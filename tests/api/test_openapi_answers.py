@@ -1,6 +1,6 @@
-"""The OpenAPI document beside the service: every answer that it describes is brought about, and is as it says.
+"""The service gives every answer that the OpenAPI document describes, as the document describes it.
 
-An answer that is described and not tried here, or that carries what is not described, fails.
+The test fails for a described answer that no call brings about, and for an answer with anything that is not described.
 """
 
 from collections.abc import Callable, Iterator
@@ -29,24 +29,24 @@ UNREADABLE = "Name,Born on\nRobin Sample,1977-01-11\n"
 MEMBERS_MISSING = 39
 
 OPERATIONS = {operation["operationId"]: (path, method, operation) for path, method, operation in operations()}
-OF_DEEDS = {"approveEligibilityFile", "cancelEligibilityFile", "undoEligibilityFile"}
-OF_FILES = {"showEligibilityFile", "reportEligibilityFile"} | OF_DEEDS
+OF_DECISIONS = {"approveEligibilityFile", "cancelEligibilityFile", "undoEligibilityFile"}
+OF_FILES = {"showEligibilityFile", "reportEligibilityFile"} | OF_DECISIONS
 OF_V2 = {"listPlans", "showPlan", "changePlan", "enrolMember", "uploadEligibilityFile"} | OF_FILES
 OF_TOKENS = OF_V2 | {"metrics"}
 OF_JSON = {"changePlan", "enrolMember"}
 OF_OAUTH = {"issueToken", "revokeToken"}
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
-# These need a fault, a race or ten seconds, and have tests of their own; their words are looked up in the code.
-NOT_TRIED = {"408/slow", "409/raced", "500/internal", "503/busy"}
+# These need a fault, a race or ten seconds, and have tests of their own; a test below looks their words up in the code.
+NOT_CALLED = {"408/slow", "409/raced", "500/internal", "503/busy"}
 # Members of a problem that are the request's own.
-OWN = {"instance", "request_id"}
+REQUEST_MEMBERS = {"instance", "request_id"}
 # Headers that OpenAPI leaves to HTTP.
 OF_HTTP = {"content-type", "content-length", "date", "server"}
 
 
-class Tries:
-    """One operation on its way to be sent in every way that the document tells of."""
+class OperationCaller:
+    """Sends requests to one operation."""
 
     def __init__(self, name: str, api: Api, db: Database, customer: Customer, clock: SetClock) -> None:
         self.name = name
@@ -76,57 +76,57 @@ class Tries:
         return desk.load(content.encode(), full=full, format=Format.CSV)
 
     def form(self, **parameters: str) -> Any:
-        """A request to /oauth with these parameters beside the client's."""
+        """A request to /oauth with these parameters and the client's."""
         form = {"grant_type": "client_credentials", "token": "unknown"} | self.secret | parameters
         return self.send(content="&".join(f"{name}={value}" for name, value in form.items()), headers=FORM)
 
     def again(self, **options: Any) -> Any:
-        """A read that names the version it has seen."""
+        """A second read, with the ETag of the first."""
         return self.send(headers={"If-None-Match": self.send().headers["ETag"]}, **options)
 
 
-Recipe = Callable[[Tries], Any]
+Call = Callable[[OperationCaller], Any]
 
 
-def without_a_token(tries: Tries) -> Any:
-    return tries.send(api=tries.api.as_(None))
+def without_a_token(caller: OperationCaller) -> Any:
+    return caller.send(api=caller.api.as_(None))
 
 
-def with_two_tokens(tries: Tries) -> Any:
-    path = tries.path.replace("{plan_id}", "1").replace("{file_id}", "1")
-    return tries.api.http.request(tries.method, path, headers=[("Authorization", "Bearer x")] * 2)
+def with_two_tokens(caller: OperationCaller) -> Any:
+    path = caller.path.replace("{plan_id}", "1").replace("{file_id}", "1")
+    return caller.api.http.request(caller.method, path, headers=[("Authorization", "Bearer x")] * 2)
 
 
-def with_too_narrow_a_token(tries: Tries) -> Any:
-    other = Scope.CUSTOMER if tries.name == "metrics" else Scope.OPERATOR
-    return tries.send(api=tries.as_client(frozenset({other}), tries.api))
+def with_too_narrow_a_token(caller: OperationCaller) -> Any:
+    other = Scope.CUSTOMER if caller.name == "metrics" else Scope.OPERATOR
+    return caller.send(api=caller.as_client(frozenset({other}), caller.api))
 
 
-def beyond_the_limit(tries: Tries) -> Any:
-    limited = tries.as_client(frozenset({Scope.CUSTOMER, Scope.OPERATOR}), tries.api, limit=1)
-    tries.send(api=limited)
-    return tries.send(api=limited)
+def beyond_the_limit(caller: OperationCaller) -> Any:
+    limited = caller.as_client(frozenset({Scope.CUSTOMER, Scope.OPERATOR}), caller.api, limit=1)
+    caller.send(api=limited)
+    return caller.send(api=limited)
 
 
-def after_many_failures(tries: Tries) -> Any:
+def after_many_failures(caller: OperationCaller) -> Any:
     for _ in range(10):
-        tries.form(client_secret="wrong")
-    return tries.form()
+        caller.form(client_secret="wrong")
+    return caller.form()
 
 
-def with_invalid_fields(tries: Tries) -> Any:
-    query, body = INVALID[tries.name]
-    return tries.send(query=query, json=body) if body else tries.send(query=query)
+def with_invalid_fields(caller: OperationCaller) -> Any:
+    query, body = INVALID[caller.name]
+    return caller.send(query=query, json=body) if body else caller.send(query=query)
 
 
-def before_a_migration(tries: Tries) -> Any:
+def before_a_migration(caller: OperationCaller) -> Any:
     """The database is shared with other tests, so its revision is put back."""
-    with tries.db.write() as tx:
+    with caller.db.write() as tx:
         tx.exec_driver_sql("UPDATE alembic_version SET version_num = 'x' || version_num")
     try:
-        return tries.send()
+        return caller.send()
     finally:
-        with tries.db.write() as tx:
+        with caller.db.write() as tx:
             tx.exec_driver_sql("UPDATE alembic_version SET version_num = substr(version_num, 2)")
 
 
@@ -135,24 +135,24 @@ def request(operation: str, name: str = "example") -> Any:
     return EXAMPLES["requests"][operation][name]["value"]
 
 
-def a_new_member(tries: Tries) -> Any:
-    return tries.send(json=request("enrolMember", "new_member"))
+def with_a_new_member(caller: OperationCaller) -> Any:
+    return caller.send(json=request("enrolMember", "new_member"))
 
 
-def a_known_member(tries: Tries) -> Any:
-    tries.send(json=request("enrolMember", "new_member"))
-    return tries.send(json=request("enrolMember", "change"))
+def with_a_known_member(caller: OperationCaller) -> Any:
+    caller.send(json=request("enrolMember", "new_member"))
+    return caller.send(json=request("enrolMember", "change"))
 
 
-def a_file_that_waits(tries: Tries) -> Any:
-    return tries.send(
-        file=Desk(tries.db, tries.customer, tries.clock).hand_in(CSV.encode(), format=Format.CSV).id
+def with_a_waiting_file(caller: OperationCaller) -> Any:
+    return caller.send(
+        file=Desk(caller.db, caller.customer, caller.clock).hand_in(CSV.encode(), format=Format.CSV).id
     )
 
 
-def a_file_that_is_held(tries: Tries) -> Any:
-    tries.load(csv_of(row(number) for number in range(MEMBERS_MISSING)).decode())
-    return tries.send(file=tries.load(CSV, full=True).id)
+def with_a_held_file(caller: OperationCaller) -> Any:
+    caller.load(csv_of(row(number) for number in range(MEMBERS_MISSING)).decode())
+    return caller.send(file=caller.load(CSV, full=True).id)
 
 
 # Query and body that are answered with the faults of the operation's example.
@@ -171,54 +171,54 @@ INVALID: dict[str, tuple[str, Any]] = {
     "reportEligibilityFile": ("?format=pdf", {}),
 }
 
-# Which operations, what is tried as `status/example`, and how.
-RECIPES: tuple[tuple[set[str], str, Recipe], ...] = (
-    ({"listPlans"}, "200/every_plan", lambda tries: tries.send()),
-    ({"listPlans"}, "200/first_page", lambda tries: tries.send(query="?page[size]=1")),
-    ({"listPlans"}, "200/no_match", lambda tries: tries.send(query="?external_id=bronze")),
-    ({"listPlans", "showPlan"}, "304/", Tries.again),
-    ({"showPlan", "isAlive", "isReady"}, "200/example", lambda tries: tries.send()),
-    ({"changePlan"}, "200/example", lambda tries: tries.send(json=request("changePlan"))),
-    ({"enrolMember"}, "201/example", a_new_member),
-    ({"enrolMember"}, "200/example", a_known_member),
-    ({"issueToken"}, "200/example", lambda tries: tries.form(scope="customer")),
-    ({"revokeToken"}, "200/", lambda tries: tries.form()),
-    ({"document", "referencePage", "referenceFile", "listProblems", "metrics"}, "200/", lambda tries: tries.send()),
-    ({"uploadEligibilityFile"}, "202/waiting", lambda tries: tries.raw(CSV.encode(), "text/csv")),
-    ({"showEligibilityFile"}, "200/waiting", a_file_that_waits),
-    ({"showEligibilityFile"}, "200/done", lambda tries: tries.send()),
-    ({"showEligibilityFile"}, "200/held", a_file_that_is_held),
-    ({"showEligibilityFile"}, "200/failed", lambda tries: tries.send(file=tries.load(UNREADABLE).id)),
-    ({"approveEligibilityFile"}, "200/approved", a_file_that_is_held),
-    ({"cancelEligibilityFile"}, "200/cancelled", a_file_that_is_held),
-    ({"undoEligibilityFile"}, "202/waiting", lambda tries: tries.send()),
-    ({"reportEligibilityFile"}, "200/jsonl", lambda tries: tries.send()),
-    ({"reportEligibilityFile"}, "200/csv", lambda tries: tries.send(query="?format=csv")),
+# Operations, the answer as `status/example`, and the call that brings it about.
+CALLS: tuple[tuple[set[str], str, Call], ...] = (
+    ({"listPlans"}, "200/every_plan", lambda caller: caller.send()),
+    ({"listPlans"}, "200/first_page", lambda caller: caller.send(query="?page[size]=1")),
+    ({"listPlans"}, "200/no_match", lambda caller: caller.send(query="?external_id=bronze")),
+    ({"listPlans", "showPlan"}, "304/", OperationCaller.again),
+    ({"showPlan", "isAlive", "isReady"}, "200/example", lambda caller: caller.send()),
+    ({"changePlan"}, "200/example", lambda caller: caller.send(json=request("changePlan"))),
+    ({"enrolMember"}, "201/example", with_a_new_member),
+    ({"enrolMember"}, "200/example", with_a_known_member),
+    ({"issueToken"}, "200/example", lambda caller: caller.form(scope="customer")),
+    ({"revokeToken"}, "200/", lambda caller: caller.form()),
+    ({"document", "referencePage", "referenceFile", "listProblems", "metrics"}, "200/", lambda caller: caller.send()),
+    ({"uploadEligibilityFile"}, "202/waiting", lambda caller: caller.raw(CSV.encode(), "text/csv")),
+    ({"showEligibilityFile"}, "200/waiting", with_a_waiting_file),
+    ({"showEligibilityFile"}, "200/done", lambda caller: caller.send()),
+    ({"showEligibilityFile"}, "200/held", with_a_held_file),
+    ({"showEligibilityFile"}, "200/failed", lambda caller: caller.send(file=caller.load(UNREADABLE).id)),
+    ({"approveEligibilityFile"}, "200/approved", with_a_held_file),
+    ({"cancelEligibilityFile"}, "200/cancelled", with_a_held_file),
+    ({"undoEligibilityFile"}, "202/waiting", lambda caller: caller.send()),
+    ({"reportEligibilityFile"}, "200/jsonl", lambda caller: caller.send()),
+    ({"reportEligibilityFile"}, "200/csv", lambda caller: caller.send(query="?format=csv")),
     (OF_TOKENS, "400/two_tokens", with_two_tokens),
-    (OF_JSON, "400/not_json", lambda tries: tries.raw(b"{")),
-    (OF_JSON, "400/not_an_object", lambda tries: tries.raw(b"[]")),
-    (OF_JSON, "400/duplicate_keys", lambda tries: tries.raw(b'{"name": "a", "name": "b"}')),
-    (OF_OAUTH, "400/invalid_request", lambda tries: tries.send(json=tries.secret, auth=tuple(tries.secret.values()))),
-    ({"issueToken"}, "400/invalid_scope", lambda tries: tries.form(scope="operator")),
-    ({"issueToken"}, "400/unsupported_grant_type", lambda tries: tries.form(grant_type="password")),
+    (OF_JSON, "400/not_json", lambda caller: caller.raw(b"{")),
+    (OF_JSON, "400/not_an_object", lambda caller: caller.raw(b"[]")),
+    (OF_JSON, "400/duplicate_keys", lambda caller: caller.raw(b'{"name": "a", "name": "b"}')),
+    (OF_OAUTH, "400/invalid_request", lambda caller: caller.send(json=caller.secret, auth=tuple(caller.secret.values()))),
+    ({"issueToken"}, "400/invalid_scope", lambda caller: caller.form(scope="operator")),
+    ({"issueToken"}, "400/unsupported_grant_type", lambda caller: caller.form(grant_type="password")),
     (OF_TOKENS, "401/no_token", without_a_token),
-    (OF_TOKENS, "401/bad_token", lambda tries: tries.send(api=tries.api.as_("unknown"))),
-    (OF_OAUTH, "401/invalid_client", lambda tries: tries.form(client_secret="wrong")),
+    (OF_TOKENS, "401/bad_token", lambda caller: caller.send(api=caller.api.as_("unknown"))),
+    (OF_OAUTH, "401/invalid_client", lambda caller: caller.form(client_secret="wrong")),
     (OF_TOKENS, "403/forbidden", with_too_narrow_a_token),
-    (OF_FILES, "404/not_found", lambda tries: tries.send(file=999_999)),
-    (OF_V2 - OF_FILES - {"listPlans"}, "404/not_found", lambda tries: tries.send(plan=999_999, json={"external_id": "1"})),
-    ({"referenceFile"}, "404/not_found", lambda tries: tries.send(asset="page.css")),
-    (set(OPERATIONS), "405/method", lambda tries: tries.send(method="DELETE")),
+    (OF_FILES, "404/not_found", lambda caller: caller.send(file=999_999)),
+    (OF_V2 - OF_FILES - {"listPlans"}, "404/not_found", lambda caller: caller.send(plan=999_999, json={"external_id": "1"})),
+    ({"referenceFile"}, "404/not_found", lambda caller: caller.send(asset="page.css")),
+    (set(OPERATIONS), "405/method", lambda caller: caller.send(method="DELETE")),
     (OF_V2 - {"reportEligibilityFile"} | OF_OAUTH | {"document", "isAlive", "isReady"}, "406/accept",
-     lambda tries: tries.send(headers={"Accept": "text/html"})),
-    ({"changePlan"}, "412/stale", lambda tries: tries.send(json={}, headers={"If-Match": '"v7"'})),
-    (OF_JSON | OF_OAUTH, "413/large", lambda tries: tries.raw(b" " * 65_537)),
-    ({"uploadEligibilityFile"}, "413/large", lambda tries: tries.send(headers={"Content-Length": str(2**31)})),
-    (OF_JSON | OF_OAUTH, "415/type", lambda tries: tries.raw(b"{}", "text/plain")),
-    ({"uploadEligibilityFile"}, "415/form", lambda tries: tries.raw(b"x", "multipart/form-data; boundary=x")),
+     lambda caller: caller.send(headers={"Accept": "text/html"})),
+    ({"changePlan"}, "412/stale", lambda caller: caller.send(json={}, headers={"If-Match": '"v7"'})),
+    (OF_JSON | OF_OAUTH, "413/large", lambda caller: caller.raw(b" " * 65_537)),
+    ({"uploadEligibilityFile"}, "413/large", lambda caller: caller.send(headers={"Content-Length": str(2**31)})),
+    (OF_JSON | OF_OAUTH, "415/type", lambda caller: caller.raw(b"{}", "text/plain")),
+    ({"uploadEligibilityFile"}, "415/form", lambda caller: caller.raw(b"x", "multipart/form-data; boundary=x")),
     (set(INVALID), "422/faults", with_invalid_fields),
-    ({"undoEligibilityFile"}, "422/faults", a_file_that_waits),
-    (set(OPERATIONS), "431/long", lambda tries: tries.send(headers={"X-Long": "x" * 16_384})),
+    ({"undoEligibilityFile"}, "422/faults", with_a_waiting_file),
+    (set(OPERATIONS), "431/long", lambda caller: caller.send(headers={"X-Long": "x" * 16_384})),
     (OF_TOKENS, "429/limited", beyond_the_limit),
     (OF_OAUTH, "429/rate_limited", after_many_failures),
     ({"isReady"}, "503/not_migrated", before_a_migration),
@@ -229,14 +229,14 @@ RECIPES: tuple[tuple[set[str], str, Recipe], ...] = (
 def test_every_answer_that_is_described_is_given_as_described(
     name: str, api: Api, db: Database, customer: Customer, clock: SetClock
 ) -> None:
-    tries = Tries(name, api, db, customer, clock)
-    recipes = {what: recipe for names, what, recipe in RECIPES if name in names}
-    assert set(recipes) == set(described(tries.operation)) - NOT_TRIED
-    for what, recipe in recipes.items():
+    caller = OperationCaller(name, api, db, customer, clock)
+    calls = {what: call for names, what, call in CALLS if name in names}
+    assert set(calls) == set(described(caller.operation)) - NOT_CALLED
+    for what, call in calls.items():
         status, _, example = what.partition("/")
-        answer = recipe(tries)
+        answer = call(caller)
         assert (what, answer.status_code) == (what, int(status)), answer.text
-        response = resolved(tries.operation["responses"][status])
+        response = resolved(caller.operation["responses"][status])
         check_headers(answer, response["headers"])
         check_body(answer, response, example)
 
@@ -274,7 +274,7 @@ def check_body(answer: Any, response: dict[str, Any], example: str) -> None:
     body = answer.json()
     schema_validator(content["schema"]).validate(body)
     if answer.status_code >= 400:
-        own = {member: shown[member] for member in OWN if member in shown}
+        own = {member: shown[member] for member in REQUEST_MEMBERS if member in shown}
         assert body | own == shown
     elif "member_id" in body:
         assert body == shown | {"id": body["id"]}
@@ -285,10 +285,10 @@ def check_body(answer: Any, response: dict[str, Any], example: str) -> None:
         assert set(body) == set(shown)
 
 
-def test_the_words_of_answers_that_are_not_tried_are_the_services() -> None:
+def test_the_words_of_answers_that_no_call_brings_about_are_the_services() -> None:
     package = Path(frontdesk.__file__).parent
     code = "".join(path.read_text() for path in package.rglob("*.py") if not path.name.startswith("openapi"))
-    names = {what.partition("/")[2] for what in NOT_TRIED}
+    names = {what.partition("/")[2] for what in NOT_CALLED}
     words = {
         text for details in EXAMPLES["problems"].values() for name, text in details.items() if name in names
     }
@@ -312,11 +312,11 @@ def test_every_file_that_is_shown_can_be_loaded(
     shown = content[media_type].get("examples")
     assert set(shown or {}) == ({FILE_TYPES[media_type]} if media_type in FILE_TYPES else set())
     for name, example in (shown or EXAMPLES["requests"]["uploadEligibilityFile"]).items():
-        tries = Tries("uploadEligibilityFile", api, db, customer, clock)
-        tries.load(CSV)
-        taken = tries.raw(example["value"].encode(), media_type).json()["data"]
-        assert taken["format"] == (name if shown else None)
+        caller = OperationCaller("uploadEligibilityFile", api, db, customer, clock)
+        caller.load(CSV)
+        uploaded = caller.raw(example["value"].encode(), media_type).json()["data"]
+        assert uploaded["format"] == (name if shown else None)
         assert Desk(db, customer, clock).work_on_any()
-        ended = api.get(f"/v2/plans/{customer.plan_ids[0]}/eligibility-files/{taken['id']}").json()["data"]
+        ended = api.get(f"/v2/plans/{customer.plan_ids[0]}/eligibility-files/{uploaded['id']}").json()["data"]
         assert (ended["state"], ended["problem"], ended["format"]) == ("done", None, name)
         assert set(ended["counts"]) <= {"created", "updated", "unchanged", "refused"}
