@@ -45,5 +45,5 @@ def test_an_account_that_is_not_there_is_told(cli: CommandLine) -> None:
 
 
 def test_an_empty_trail_is_told(cli: CommandLine) -> None:
-    assert "Nothing was done yet." in cli.text("audit", "list")
+    assert "The audit trail is empty." in cli.text("audit", "list")
     assert cli.json("audit", "list") == []

@@ -1,4 +1,4 @@
-"""`frontdesk account`: the customers whose plans and members these are."""
+"""`frontdesk account`: the customers that own plans and members."""
 
 from typing import Annotated, Any
 
@@ -11,9 +11,7 @@ from frontdesk.cli.options import Json, read_text
 from frontdesk.cli.output import show_list, show_one
 from frontdesk.clock import wire_time
 
-commands = typer.Typer(
-    no_args_is_help=True, help="Accounts: the customers whose plans and members these are."
-)
+commands = typer.Typer(no_args_is_help=True, help="Accounts: the customers that own plans and members.")
 
 
 @commands.command("create")
@@ -23,9 +21,9 @@ def create(name: Annotated[str, typer.Option(help="Name of the account.")], as_j
     Example: frontdesk account create --name "Example Health"
     """
 
-    def work(deed: CommandContext) -> Account:
-        account = create_account(deed.tx, name=read_text("name", name), now=deed.now)
-        deed.record("account.created", account_id=account.id, subject_id=account.id)
+    def work(context: CommandContext) -> Account:
+        account = create_account(context.tx, name=read_text("name", name), now=context.now)
+        context.record("account.created", account_id=account.id, subject_id=account.id)
         return account
 
     show_one(_item(change(work)), as_json=as_json)

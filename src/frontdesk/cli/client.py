@@ -1,4 +1,4 @@
-"""`frontdesk client`: the API clients of an account and their secrets, which are shown once."""
+"""`frontdesk client`: the API clients of an account. Each secret is shown once."""
 
 from typing import Annotated, Any
 
@@ -18,11 +18,11 @@ commands = typer.Typer(no_args_is_help=True, help="API clients of an account and
 
 Scopes = Annotated[
     list[Scope] | None,
-    typer.Option(help="What it may do; repeat for several. Default: customer, the whole of /v2."),
+    typer.Option(help="A right of the client; repeat for several. Default: customer, the whole of /v2."),
 ]
 RequestsPerMinute = Annotated[
     int | None,
-    typer.Option(min=1, max=LARGEST_REQUESTS_PER_MINUTE, help="How much it may ask. Default: no limit."),
+    typer.Option(min=1, max=LARGEST_REQUESTS_PER_MINUTE, help="Its limit of requests. Default: no limit."),
 ]
 ONCE = "\nKeep the client_secret: it can't be shown again."
 
@@ -31,27 +31,26 @@ ONCE = "\nKeep the client_secret: it can't be shown again."
 def create(
     account: AccountId,
     *,
-    name: Annotated[str, typer.Option(help="What the client is for.")],
+    name: Annotated[str, typer.Option(help="The purpose of the client.")],
     scope: Scopes = None,
     requests_per_minute: RequestsPerMinute = None,
     as_json: Json = False,
 ) -> None:
-    """Create an API client; its client_secret is printed now and never again.
+    """Create an API client. Its client_secret is printed now and never again.
 
     Example: frontdesk client create --account 1 --name "Nightly upload" --scope plans:read --scope eligibility:write
     """
 
-    def work(deed: CommandContext) -> tuple[ApiClient, str]:
+    def work(context: CommandContext) -> tuple[ApiClient, str]:
         client, secret = create_client(
-            deed.tx,
+            context.tx,
             account_id=account,
             name=read_text("name", name),
             scopes=set(scope or [Scope.CUSTOMER]),
             requests_per_minute=requests_per_minute,
-            now=deed.now,
+            now=context.now,
         )
-        about: dict[str, Any] = {"client_id": client.client_id, "scopes": sorted(client.scopes)}
-        deed.record("client.created", account_id=account, subject_id=client.id, **about)
+        _record(context, "client.created", client, scopes=sorted(client.scopes))
         return client, secret
 
     show_one(_item(*change(work)), as_json=as_json, note=ONCE)
@@ -59,7 +58,7 @@ def create(
 
 @commands.command("list")
 def list_(account: OnlyAccount = None, as_json: Json = False) -> None:
-    """List API clients, the revoked ones too; never a secret.
+    """List API clients, the revoked ones too. Secrets are never shown.
 
     Example: frontdesk client list --account 1
     """
@@ -71,17 +70,15 @@ def list_(account: OnlyAccount = None, as_json: Json = False) -> None:
 
 @commands.command("rotate")
 def rotate(client_id: ClientId, as_json: Json = False) -> None:
-    """Give a client a new secret, printed now and never again; the newest earlier one works on, older ones end.
+    """Give a client a new secret, printed now and never again. The secret before it still works; older ones end.
 
     Example: frontdesk client rotate 0f3a5c7e9b1d2f4a6c8e0b2d4f6a8c0e
     """
 
-    def work(deed: CommandContext) -> tuple[ApiClient, str]:
-        secret = rotate_secret(deed.tx, read_text("CLIENT_ID", client_id), now=deed.now)
-        client = get_client(deed.tx, read_text("CLIENT_ID", client_id))
-        deed.record(
-            "client.rotated", account_id=client.account_id, subject_id=client.id, client_id=client.client_id
-        )
+    def work(context: CommandContext) -> tuple[ApiClient, str]:
+        secret = rotate_secret(context.tx, read_text("CLIENT_ID", client_id), now=context.now)
+        client = get_client(context.tx, read_text("CLIENT_ID", client_id))
+        _record(context, "client.rotated", client)
         return client, secret
 
     note = f"{ONCE} Rotate once more to end the secret before it."
@@ -90,22 +87,26 @@ def rotate(client_id: ClientId, as_json: Json = False) -> None:
 
 @commands.command("revoke")
 def revoke(client_id: ClientId, as_json: Json = False) -> None:
-    """End a client, its secrets and its tokens for good; in force everywhere within 5 seconds.
+    """End a client, its secrets and its tokens for good. Every process refuses them within 5 seconds.
 
     Example: frontdesk client revoke 0f3a5c7e9b1d2f4a6c8e0b2d4f6a8c0e
     """
 
-    def work(deed: CommandContext) -> ApiClient:
-        before = get_client(deed.tx, read_text("CLIENT_ID", client_id))
+    def work(context: CommandContext) -> ApiClient:
+        before = get_client(context.tx, read_text("CLIENT_ID", client_id))
         if before.revoked_at is not None:
             return before
-        client = revoke_client(deed.tx, before.client_id, now=deed.now)
-        deed.record(
-            "client.revoked", account_id=client.account_id, subject_id=client.id, client_id=client.client_id
-        )
+        client = revoke_client(context.tx, before.client_id, now=context.now)
+        _record(context, "client.revoked", client)
         return client
 
     show_one(_item(change(work)), as_json=as_json)
+
+
+def _record(context: CommandContext, action: str, client: ApiClient, **detail: object) -> None:
+    context.record(
+        action, account_id=client.account_id, subject_id=client.id, client_id=client.client_id, **detail
+    )
 
 
 def _item(client: ApiClient, secret: str | None = None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`frontdesk member`: one eligible member's record and history; the only place where a terminal shows a person's data."""
+"""`frontdesk member`: a member's record and history. Only these commands show a person's data on a terminal."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
@@ -11,12 +11,17 @@ from frontdesk.cli.options import Json, OnlyAccount, read_text
 from frontdesk.cli.output import print_heading, print_json, print_table, say, show_one
 from frontdesk.clock import wire_time
 from frontdesk.db import Tx
-from frontdesk.eligibility import find_eligibility, find_members, list_history
+from frontdesk.eligibility import find_eligibility, find_member, list_history
 from frontdesk.eligibility.model import HistoryEntry
-from frontdesk.errors import FrontdeskError, NotFound
 
-# Columns that serve the database only.
-_INNER = ("uniqueness_scope", "email_folded")
+_INTERNAL = ("uniqueness_scope", "email_folded")  # columns that serve the database only
+
+ExternalId = Annotated[
+    str,
+    typer.Argument(
+        metavar="EXTERNAL_ID", help="The member's external_id; letter case and inner spaces count."
+    ),
+]
 
 commands = typer.Typer(no_args_is_help=True, help="Eligible members.")
 
@@ -28,20 +33,18 @@ def group() -> None:
 
 @commands.command("show")
 def show(
-    external_id: Annotated[
-        str, typer.Argument(metavar="EXTERNAL_ID", help="The member's external_id, letter by letter.")
-    ],
+    external_id: ExternalId,
     *,
     account: OnlyAccount = None,
     as_json: Json = False,
 ) -> None:
-    """Show a member's record and what happened to it.
+    """Show a member's record and its history.
 
     Example: frontdesk member show "AB 123356" --account 1
     """
 
     def question(tx: Tx) -> dict[str, Any]:
-        member = _only(find_members(tx, read_text("EXTERNAL_ID", external_id), account))
+        member = find_member(tx, read_text("EXTERNAL_ID", external_id), account)
         return _record(member) | {"history": [_change(entry) for entry in list_history(tx, member["id"])]}
 
     member = ask(question, account=account)
@@ -60,18 +63,16 @@ def show(
 
 @commands.command("eligible")
 def eligible(
-    external_id: Annotated[
-        str, typer.Argument(metavar="EXTERNAL_ID", help="The member's external_id, letter by letter.")
-    ],
+    external_id: ExternalId,
     *,
     on: Annotated[
-        datetime, typer.Option(metavar="DATE", formats=["%Y-%m-%d"], help="The day that is asked about.")
+        datetime, typer.Option(metavar="DATE", formats=["%Y-%m-%d"], help="The day of the answer.")
     ],
     as_known_on: Annotated[
         str | None,
         typer.Option(
             metavar="TIME",
-            help="As far as was known then: a date or a time (UTC, 2026-03-15T12:00:00Z), to its end; now if not given.",
+            help="What was known at this time: a date or a time (UTC, 2026-03-15T12:00:00Z), to its end. Default: now.",
         ),
     ] = None,
     account: OnlyAccount = None,
@@ -92,8 +93,7 @@ def eligible(
 
 
 def _moment(text: str) -> datetime:
-    """The last moment of the day or of the second: what `member show` says of a change is told in whole seconds, and the
-    change was known then."""
+    """The last moment of the day or of the second: `member show` gives whole seconds, and a change in one was known then."""
     for form, length in (("%Y-%m-%d", timedelta(days=1)), ("%Y-%m-%dT%H:%M:%SZ", timedelta(seconds=1))):
         try:
             return datetime.strptime(text, form).replace(tzinfo=UTC) + length - timedelta(microseconds=1)
@@ -105,29 +105,13 @@ def _moment(text: str) -> datetime:
     )
 
 
-def _only(members: list[dict[str, Any]]) -> dict[str, Any]:
-    """The one member there is. Raises NotFound; FrontdeskError when several accounts have one."""
-    if not members:
-        raise NotFound(
-            "eligible member",
-            "There is no such eligible member. The external_id counts upper and lower case too.",
-        )
-    if len(members) > 1:
-        accounts = ", ".join(str(member["account_id"]) for member in members)
-        raise FrontdeskError(
-            f"Several accounts have such a member: {accounts}. Say which with --account.",
-            code="several_accounts",
-        )
-    return members[0]
-
-
 def _record(member: dict[str, Any]) -> dict[str, Any]:
     times = {name: wire_time(member[name]) for name in ("created_at", "updated_at")}
-    return {name: value for name, value in member.items() if name not in _INNER} | times
+    return {name: value for name, value in member.items() if name not in _INTERNAL} | times
 
 
 def _change(entry: HistoryEntry) -> dict[str, Any]:
-    change = entry._asdict() | {"changed_at": wire_time(entry.changed_at)}
-    return {
-        name: change[name] for name in ("outcome", "plan_id", "changes", "client", "request_id", "changed_at")
+    change = {
+        name: getattr(entry, name) for name in ("outcome", "plan_id", "changes", "client", "request_id")
     }
+    return change | {"changed_at": wire_time(entry.changed_at)}

@@ -1,6 +1,6 @@
 """Eligible members: the rules of a record, `enrol` (the one way a record is written), its history, and the undo."""
 
-from frontdesk.eligibility.as_of import find_eligibility
+from frontdesk.eligibility.as_of import find_eligibility, find_member
 from frontdesk.eligibility.dry_run import dry_run
 from frontdesk.eligibility.enrol import enrol
 from frontdesk.eligibility.parse import ValueCache, parse_member, read_external_id
@@ -20,6 +20,7 @@ __all__ = [
     "enrol",
     "find_eligibility",
     "find_expired",
+    "find_member",
     "find_members",
     "list_history",
     "list_members_under",

@@ -1,4 +1,4 @@
-"""Whether a member was eligible on a day, as known at a time: read from the history alone, never from the stored record."""
+"""Reads one member: its record, and whether it was eligible on a day as of a time, from the history alone."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -10,31 +10,38 @@ from frontdesk.eligibility.model import EligibilityAnswer, EligibilityReason, Hi
 from frontdesk.errors import FrontdeskError, NotFound
 
 
+def find_member(tx: Tx, external_id: str, account_id: int | None) -> dict[str, Any]:
+    """The member's record by column. Raises NotFound, and FrontdeskError `several_accounts`."""
+    found = store.find_members(tx, external_id, account_id)
+    _require_one_account(row["account_id"] for row in found)
+    return found[0]
+
+
 def find_eligibility(
     tx: Tx, external_id: str, *, account_id: int | None, on: str, known_at: datetime | None = None
 ) -> EligibilityAnswer:
-    """Both days of a member's access are inclusive. `known_at` None: as known now.
+    """The answer for the day `on` (`YYYY-MM-DD`), as of `known_at` or now. Both days of an access are inclusive.
 
-    Raises NotFound for an identifier that never was; FrontdeskError when several accounts have it.
+    Raises NotFound for an identifier that never was, and FrontdeskError `several_accounts`.
     """
     found = store.find_ever(tx, external_id, account_id)
-    if not found:
-        raise NotFound(
-            "eligible member",
-            "There is no such eligible member. The external_id counts upper and lower case too.",
-        )
-    accounts = sorted({account for _, account in found})
-    if len(accounts) > 1:
-        named = ", ".join(map(str, accounts))
-        raise FrontdeskError(
-            f"Several accounts have such a member: {named}. Say which with --account.",
-            code="several_accounts",
-        )
+    _require_one_account(account for _, account in found)
     for id_, _ in reversed(found):
         answer = _answer(store.list_history(tx, id_), on, known_at)
         if answer is not None:
             return answer
     return EligibilityAnswer(False, EligibilityReason.NOT_ENROLLED)
+
+
+def _require_one_account(accounts: Iterable[int]) -> None:
+    found = sorted(set(accounts))
+    if not found:
+        detail = "There is no such eligible member. The external_id counts upper and lower case too."
+        raise NotFound("eligible member", detail)
+    if len(found) > 1:
+        named = ", ".join(map(str, found))
+        detail = f"Several accounts have such a member: {named}. Say which with --account."
+        raise FrontdeskError(detail, code="several_accounts")
 
 
 def _answer(history: Iterable[HistoryEntry], on: str, known_at: datetime | None) -> EligibilityAnswer | None:
