@@ -47,7 +47,12 @@ async def post(app: App, request: Request) -> Response:
     """`POST /v2/plans/:plan_id/eligibility-files`: 202 and the file, which waits for a worker. Raises NotFound, Invalid."""
     new = _new_file(request)
     requester = _requester(app, request)
-    file = await app.in_thread(lambda: _begin(app, new, requester))
+
+    def begin() -> EligibilityFile:
+        with app.db.write() as tx:
+            return begin_file(tx, new, requester)
+
+    file = await app.in_thread(begin)
     upload = Upload(app.db, file)
     try:
         async for data in request.body_pieces(app.config.file_limit_mib * MEBIBYTE):
@@ -147,11 +152,6 @@ def _choice(
         return values.get(query.get(name, ""))
     faults.append(Fault(name, "not_allowed", "must be one of " + ", ".join(values)))
     return None
-
-
-def _begin(app: App, new: NewFile, requester: Requester) -> EligibilityFile:
-    with app.db.write() as tx:
-        return begin_file(tx, new, requester)
 
 
 def _requester(app: App, request: Request) -> Requester:

@@ -18,7 +18,7 @@ from frontdesk.cli.file_progress import work_on
 from frontdesk.cli.installation import CommandContext, ask, change, change_in, migrated_database
 from frontdesk.cli.options import AccountId, Json, OnlyAccount, PlanId, checked_id
 from frontdesk.cli.output import FAILED, MISUSED, fail, print_json, say, settings, show_list, show_one
-from frontdesk.db import Database, Tx
+from frontdesk.db import Database
 from frontdesk.errors import FrontdeskError, Invalid
 from frontdesk.files import (
     Upload,
@@ -123,14 +123,14 @@ def list_(
 
     Example: frontdesk file list --account 1
     """
-
-    def question(tx: Tx) -> list[dict[str, Any]]:
-        if account is not None:
-            get_account(tx, account)
-        return [serialize_file(file) for file in list_files(tx, account_id=account, limit=limit)]
-
+    files = ask(lambda tx: list_files(tx, account_id=account, limit=limit), account=account)
     columns = ("id", "plan_id", "state", "mode", "dry_run", "rows_done", "rows_total", "counts", "created_at")
-    show_list(ask(question), columns=columns, as_json=as_json, nothing="There is no eligibility file.")
+    show_list(
+        [serialize_file(file) for file in files],
+        columns=columns,
+        as_json=as_json,
+        nothing="There is no eligibility file.",
+    )
 
 
 @commands.command("show")
