@@ -16,45 +16,13 @@ PACKAGE = Path(frontdesk.__file__).parent
 LAST_FIELD = '        Field("metadata",'
 NEW_FIELD = '        Field("nickname", kinds.SHORT_TEXT, False, "Nickname.", "Robbie"),\n'
 
-# What a changed table brings about, as JSON.
-SCRIPT = """
-import json, sys
-from frontdesk.api.openapi_schemas import schemas
-from frontdesk.clock import system_clock
-from frontdesk.config import Uniqueness
-from frontdesk.db import open_database
-from frontdesk.db.schema import metadata
-from frontdesk.eligibility import enrol, find_members, list_history, parse_member
-from frontdesk.eligibility.model import Submission
-from frontdesk.files.mapping import target_of
-from tests.factories import make_customer, member_body
-
-db = open_database("sqlite:///" + sys.argv[1])
-db.make_missing_file()
-metadata.create_all(db.engine)
-customer = make_customer(db)
-record = parse_member(member_body(nickname=" Robbie "), today="2026-11-20")
-submission = Submission(customer.account_id, customer.plan_ids[0], record, "client", "request")
-with db.write() as tx:
-    [enrolled] = enrol(tx, [submission], now=system_clock(), uniqueness=Uniqueness.SERVICE)
-    [stored] = find_members(tx, record.external_id, None)
-    [entry] = list_history(tx, stored["id"])
-print(json.dumps({
-    "ignored": record.ignored,
-    "stored": stored["nickname"],
-    "history": entry.changes["nickname"],
-    "described": schemas()["EligibleMember"]["properties"]["nickname"],
-    "column": target_of("Nick-Name"),
-}))
-"""
-
 
 def test_a_field_that_is_added_to_the_table_is_parsed_stored_described_and_found_in_files(
     tmp_path: Path,
 ) -> None:
     package = copy_with_new_field(tmp_path)
     environment = os.environ | {"PYTHONPATH": f"{package.parent}{os.pathsep}{ROOT}"}
-    command = [sys.executable, "-c", SCRIPT, str(tmp_path / "members.db")]
+    command = [sys.executable, "-m", "tests.eligibility.new_field", str(tmp_path / "members.db")]
     ran = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
     found = json.loads(ran.stdout)
