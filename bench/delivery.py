@@ -1,7 +1,7 @@
 """`python -m bench.delivery`: invitations delivered per second against a relay that does nothing, and the cost of choosing.
 
-Claiming and bookkeeping are what is measured, on both databases; then how long it takes to find the next batch with 1,000 and
-with 1,000,000 invitations in line, and by which plan.
+It measures claims and commits on both databases; then how long finding the next batch takes with 1,000 and with 1,000,000
+pending invitations, and by which query plan.
 """
 
 import argparse
@@ -94,7 +94,7 @@ class Measured:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--messages", type=int, default=100_000)
-    parser.add_argument("--many", type=int, default=1_000_000, help="rows in line when choosing is timed")
+    parser.add_argument("--many", type=int, default=1_000_000, help="pending rows when choosing is timed")
     parser.add_argument("--connections", type=int, default=128)
     parser.add_argument("--only", choices=sorted(WANTED))
     parser.add_argument("--json", action="store_true")
@@ -293,7 +293,7 @@ def rows(found: list[Measured]) -> list[dict[str, Any]]:
             "per processor second": round(measured.messages / measured.claims.cpu_seconds),
             "with messages written": round(measured.messages / measured.whole.seconds),
         }
-        | {f"claim of 100, {count:,} in line, ms": round(ms, 2) for count, ms in measured.choosing_ms.items()}
+        | {f"claim of 100, {count:,} pending, ms": round(ms, 2) for count, ms in measured.choosing_ms.items()}
         for measured in found
     ]
 
@@ -312,7 +312,7 @@ def markdown(found: list[Measured], connections: int) -> str:
         "|" + "---|" * len(table[0]),
         *("| " + " | ".join(map(str, row.values())) + " |" for row in table),
         "",
-        "How the next batch is found with the larger number in line:",
+        "How the next batch is found with the larger number pending:",
         "",
     ]
     for measured in found:

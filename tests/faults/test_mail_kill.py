@@ -62,7 +62,7 @@ def stored(db: Database) -> list[tuple[dict[str, Any], list[str]]]:
     with db.read() as tx:
         rows = list_invitations(tx, account_id=None, state=None, limit=100_000)
         return [
-            (row._asdict(), [event["reason"] for event in delivery.get_invitation(tx, row.id)[1]])
+            (row._asdict(), [event.reason for event in delivery.get_invitation(tx, row.id)[1]])
             for row in rows
         ]
 

@@ -119,7 +119,7 @@ def test_a_complaint_stands_on_the_invitations_timeline(api: Api, db: Database, 
         report(db, mail, ReportEvent.COMPLAINED)
     with db.read() as tx:
         _, timeline = get_invitation(tx, mail.id)
-    assert [(step["to_state"], step["reason"]) for step in timeline] == [("sent", "complained")]
+    assert [(step.to_state, step.reason) for step in timeline] == [("sent", "complained")]
 
 
 def test_a_report_in_hand_holds_up_nobody_who_refers_to_its_invitation(

@@ -34,7 +34,7 @@ def test_some_addresses_act_in_any_domain(recipient: str, outcome: CaughtOutcome
     assert outcome_for(recipient) is outcome
 
 
-def test_every_letter_is_kept_and_nothing_is_sent() -> None:
+def test_every_message_is_kept_and_nothing_is_sent() -> None:
     mailbox, pauses = Kept(), list[float]()
     session = MailCatcher(mailbox, pauses.append).open()
     for name in ("robin", "bounce", "complaint", "slow"):
@@ -61,7 +61,7 @@ def test_a_greylisted_address_is_put_off_once_and_taken_the_next_time() -> None:
     assert [outcome for _, outcome in mailbox.kept] == [CaughtOutcome.GREYLISTED, CaughtOutcome.CAUGHT]
 
 
-def test_a_letter_that_was_taken_back_is_not_kept() -> None:
+def test_a_message_that_was_taken_back_is_not_kept() -> None:
     mailbox = Kept()
     session = MailCatcher(mailbox).open()
     session.offer(message("robin@example.com"))

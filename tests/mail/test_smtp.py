@@ -22,7 +22,7 @@ Outcome = tuple[str, str, bool | None, int | None]
 
 
 def attempt(relay: Relay, url: str = "smtp://127.0.0.1:{port}", **options: Any) -> Outcome:
-    """One letter sent; what became of it: (kind, stage, permanent, code)."""
+    """One message sent; what became of it: (kind, stage, permanent, code)."""
     mailer = SmtpMailer(parse_relay(url.format(port=relay.port)), **({"timeouts": PATIENT} | options))
     session = mailer.open()
     try:
@@ -54,7 +54,7 @@ ACCEPTED = ("accepted", "", None, 250)
 
 FAULTS: dict[tuple[str, str], tuple[Outcome, int]] = {
     ("greeting", "drop"): (for_now("greeting"), 0),
-    ("greeting", "5yz"): (for_now("greeting", 554), 0),  # the relay's state, not this letter's fault
+    ("greeting", "5yz"): (for_now("greeting", 554), 0),  # the relay's state, not this message's fault
     ("greeting", "garbage"): (for_now("greeting"), 0),
     ("greeting", "silent"): (for_now("greeting"), 0),
     ("greeting", "long"): (for_now("greeting"), 0),

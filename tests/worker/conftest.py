@@ -115,7 +115,7 @@ def refusing() -> Callable[..., FaultInjector]:
     """A relay that fails at one step."""
 
     def make(step: str, error: Exception) -> FaultInjector:
-        def fault(at: str, _letter: object) -> None:
+        def fault(at: str, _message: object) -> None:
             if at == step:
                 raise error
 

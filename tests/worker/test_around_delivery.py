@@ -112,7 +112,7 @@ def test_an_account_speaks_in_its_own_words(post: Post) -> None:
     assert text_of(post.mailer.messages[0]).startswith("Only text: https://")
 
 
-def test_letters_of_all_scripts_arrive(post: Post) -> None:
+def test_messages_of_all_scripts_arrive(post: Post) -> None:
     post.enrol(email="röbin@bücher.example")
     post.worker().turn()
     assert [message.recipient for message in post.mailer.messages] == ["röbin@xn--bcher-kva.example"]

@@ -79,7 +79,7 @@ def test_a_member_whose_access_has_expired_meanwhile_gets_nothing(post: Post) ->
     assert (post.row()["state"], post.row()["reason"], recipients(post)) == ("cancelled", "expired", [])
 
 
-def test_the_letter_is_in_the_accounts_name(post: Post) -> None:
+def test_the_message_is_in_the_accounts_name(post: Post) -> None:
     post.batches(sender_name="Example Health", sender_address="care@health.example")
     post.enrol()
     post.worker().turn()

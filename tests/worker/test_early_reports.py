@@ -22,7 +22,7 @@ def left_offered(post: Post) -> None:
     """What a worker leaves that is killed while the relay is about to answer."""
     before: list[dict[str, object]] = []
 
-    def killed(step: str, _letter: MailMessage) -> None:
+    def killed(step: str, _message: MailMessage) -> None:
         if step == "finish":
             before.append(post.row())
             raise AnswerLost
@@ -85,7 +85,7 @@ def test_a_repeated_report_settles_what_the_first_could_not(
 
 
 def test_a_report_that_comes_while_the_second_copy_is_refused_for_now_spares_it(post: Post) -> None:
-    def refused(step: str, _letter: MailMessage) -> None:
+    def refused(step: str, _message: MailMessage) -> None:
         if step == "finish":
             told(post, ReportEvent.DELIVERED)
             raise RelayRefused("content", permanent=False, code=451)

@@ -4,7 +4,7 @@ import time
 
 from frontdesk.config import Config
 from frontdesk.db import Database
-from frontdesk.worker import FileLoader
+from frontdesk.worker.background import FileLoader
 from tests.conftest import Api, SetClock
 from tests.factories import Customer
 from tests.files.loading import csv_of, row

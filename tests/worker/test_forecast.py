@@ -72,7 +72,7 @@ class Outage:
         self.taken: list[float] = []
         self._clock = clock
 
-    def __call__(self, step: str, _letter: MailMessage) -> None:
+    def __call__(self, step: str, _message: MailMessage) -> None:
         if self.down and step == "offer":
             raise RelayRefused("recipient", permanent=False, code=451)
         if step == "finish":

@@ -10,7 +10,7 @@ from frontdesk.queues.store.snapshots import log_estimates
 from frontdesk.queues.store.upkeep import PAGE
 from frontdesk.queues.tables import estimate_log, queue_events
 from frontdesk.queues.upkeep import MIN_AGE
-from frontdesk.worker import QueuePruner
+from frontdesk.worker.background import QueuePruner
 from tests.conftest import SetClock
 from tests.factories import NOW
 from tests.queues.feed import JOINED, LEFT, OFF, ON, event, feed, make_clinic
@@ -32,10 +32,10 @@ def test_a_worker_forgets_what_is_over_and_old_enough_and_keeps_what_is_newer(
         with db.write() as tx:
             log_estimates(tx, [log])
     clock.advance(timedelta(days=89).total_seconds())
-    assert pruner.turn() == PruneReport()
+    assert pruner.prune() == PruneReport()
     clock.advance(timedelta(days=2).total_seconds())
-    assert pruner.turn() == PruneReport(events=2, encounters=1, estimates=1)
-    assert pruner.turn() == PruneReport()
+    assert pruner.prune() == PruneReport(events=2, encounters=1, estimates=1)
+    assert pruner.prune() == PruneReport()
     with db.read() as tx:
         assert sorted(row.event_id for row in tx.execute(queue_events.select())) == ["j-60", "l-60"]
 
@@ -58,7 +58,7 @@ def test_however_much_is_old_one_transaction_forgets_a_page_of_it(db: Database) 
         assert tx.execute(estimate_log.select()).all() == []
 
 
-def test_a_forgetter_ends_when_it_is_told(db: Database, clock: SetClock) -> None:
+def test_a_pruner_ends_when_it_is_told(db: Database, clock: SetClock) -> None:
     pruner = QueuePruner(db, clock=clock)
     pruner.start()
     pruner.stop()

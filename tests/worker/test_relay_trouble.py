@@ -18,7 +18,7 @@ def test_a_relay_that_is_down_for_a_day_costs_no_attempts_and_the_backlog_goes_w
     post.enrol(20)
     down = RelayRefused("connect", permanent=False)
 
-    def refuse(_step: str, _letter: MailMessage) -> None:
+    def refuse(_step: str, _message: MailMessage) -> None:
         raise down
 
     for _ in range(24):
@@ -52,7 +52,7 @@ def test_a_relay_that_is_down_is_left_alone_for_a_while_and_then_asked_with_one_
 def test_a_message_that_is_refused_again_and_again_fails_in_the_end(post: Post) -> None:
     post.enrol()
 
-    def refuse(_step: str, _letter: MailMessage) -> None:
+    def refuse(_step: str, _message: MailMessage) -> None:
         raise RelayRefused("recipient", permanent=False, code=450)
 
     worker = post.worker(fault=refuse, max_attempts=3)
@@ -71,7 +71,7 @@ def test_a_relay_that_wants_a_login_fails_no_invitation(post: Post, code: int) -
     """A password that was lost or changed is no fault of a message: none may fail for good because of it."""
     post.enrol(3)
 
-    def refuse(_step: str, _letter: MailMessage) -> None:
+    def refuse(_step: str, _message: MailMessage) -> None:
         raise RelayRefused("sender", permanent=True, code=code)
 
     post.worker(connections=1, fault=refuse).turn()
@@ -108,7 +108,7 @@ def test_a_worker_that_stops_does_not_wait_for_a_relay_that_says_nothing(post: P
     post.enrol(2)
     offering, go_on = threading.Event(), threading.Event()
 
-    def silent(_step: str, _letter: MailMessage) -> None:
+    def silent(_step: str, _message: MailMessage) -> None:
         offering.set()
         go_on.wait(60)
 
@@ -154,7 +154,7 @@ def test_a_relay_that_is_slower_than_a_lease_still_gets_its_message_and_only_onc
     other = post.worker()
     worker = post.worker(lease_seconds=0.3)
 
-    def slow(step: str, _letter: MailMessage) -> None:
+    def slow(step: str, _message: MailMessage) -> None:
         if step == "offer":
             for _ in range(10):
                 post.clock.advance(0.2)

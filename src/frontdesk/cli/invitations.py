@@ -13,8 +13,8 @@ from frontdesk.cli.options import AccountId, Json, OnlyAccount, checked_id
 from frontdesk.cli.output import print_json, print_table, show_list, show_one
 from frontdesk.clock import system_clock, wire_time
 from frontdesk.invitations import delivery, list_invitations
-from frontdesk.invitations.delivery.model import HoldReason
-from frontdesk.invitations.model import InvitationState, InvitationStep
+from frontdesk.invitations.delivery.model import HoldReason, InvitationEvent
+from frontdesk.invitations.model import Invitation, InvitationState
 
 LARGEST_LIMIT = 10_000
 
@@ -51,7 +51,7 @@ def list_(
     found = ask(
         lambda tx: list_invitations(tx, account_id=account, state=state, limit=limit), account=account
     )
-    items = [_item(invitation._asdict()) for invitation in found]
+    items = [_item(invitation) for invitation in found]
     columns = (
         "id",
         "account_id",
@@ -77,8 +77,8 @@ def show(invitation_id: InvitationId, as_json: Json = False) -> None:
 
     Example: frontdesk invitations show 1
     """
-    row, events = ask(lambda tx: delivery.get_invitation(tx, invitation_id))
-    item = _details(row)
+    invitation, events = ask(lambda tx: delivery.get_invitation(tx, invitation_id))
+    item = _details(invitation)
     timeline = [_event(event) for event in events]
     if as_json:
         print_json(item | {"timeline": timeline})
@@ -86,8 +86,7 @@ def show(invitation_id: InvitationId, as_json: Json = False) -> None:
     show_one(item, as_json=False)
     created = (item["created_at"], None, InvitationState.PENDING, None, "A new member.")
     steps = [
-        (step["at"], step["from"], step["to"], step["code"], InvitationStep(step["reason"]).description)
-        for step in timeline
+        (step["at"], step["from"], step["to"], step["code"], step["reason"].description) for step in timeline
     ]
     print_table(("at", "from", "to", "code", "why"), [created, *steps])
 
@@ -182,37 +181,40 @@ def release(
 def _apply(operation: Callable[..., None], invitation_id: int, *, done: str, as_json: bool) -> None:
     """Run the operation on the invitation, with its audit entry, and show what it is then."""
 
-    def work(context: CommandContext) -> dict[str, Any]:
+    def work(context: CommandContext) -> Invitation:
         operation(context.tx, invitation_id, now=context.now)
-        row, _ = delivery.get_invitation(context.tx, invitation_id)
-        context.record(f"invitation.{done}", account_id=row["account_id"], subject_id=invitation_id)
-        return row
+        invitation, _ = delivery.get_invitation(context.tx, invitation_id)
+        context.record(f"invitation.{done}", account_id=invitation.account_id, subject_id=invitation_id)
+        return invitation
 
     show_one(_details(change(work)), as_json=as_json)
 
 
-def _details(row: dict[str, Any]) -> dict[str, Any]:
-    counts = {name: row[name] for name in ("attempts", "losses", "reason", "relay_code", "message_id")}
-    times = {
-        name: wire_time(row[name]) if row[name] else None for name in ("due_at", "offered_at", "settled_at")
-    }
-    return _item(row) | counts | times
+def _details(invitation: Invitation) -> dict[str, Any]:
+    counts = ("attempts", "losses", "reason", "relay_code", "message_id")
+    times = {name: getattr(invitation, name) for name in ("due_at", "offered_at", "settled_at")}
+    return (
+        _item(invitation)
+        | {name: getattr(invitation, name) for name in counts}
+        | {name: wire_time(at) if at else None for name, at in times.items()}
+    )
 
 
-def _event(event: dict[str, Any]) -> dict[str, Any]:
+def _event(event: InvitationEvent) -> dict[str, Any]:
     return {
-        "at": wire_time(event["at"]),
-        "from": event["from_state"],
-        "to": event["to_state"],
-        "reason": event["reason"],
-        "code": event["code"],
+        "at": wire_time(event.at),
+        "from": event.from_state,
+        "to": event.to_state,
+        "reason": event.reason,
+        "code": event.code,
     }
 
 
-def _item(row: dict[str, Any]) -> dict[str, Any]:
+def _item(invitation: Invitation) -> dict[str, Any]:
     names = ("id", "account_id", "plan_id", "member_id", "kind", "delivery", "state")
-    times = {name: wire_time(row[name]) for name in ("created_at", "updated_at")}
-    return {name: row[name] for name in names} | {"address_masked": masked(row["address"])} | times
+    times = {name: wire_time(getattr(invitation, name)) for name in ("created_at", "updated_at")}
+    address = {"address_masked": masked(invitation.address)}
+    return {name: getattr(invitation, name) for name in names} | address | times
 
 
 def masked(address: str) -> str:

@@ -1,7 +1,1 @@
-"""The worker's door: delivery of invitations (`Worker.turn()` does one round, for tests), loading of files, forgetting."""
-
-from frontdesk.worker.delivery import DeliveryWorker
-from frontdesk.worker.files import FileLoader
-from frontdesk.worker.queues import QueuePruner
-
-__all__ = ["DeliveryWorker", "FileLoader", "QueuePruner"]
+"""The worker: delivers invitations, loads files, prunes queue events, beside any number of other workers."""

@@ -1,4 +1,6 @@
-"""Which way mail leaves: the relay, in a sandbox only to those it may mail, and the catcher for everybody else."""
+"""Where mail goes: in production to the relay; in a sandbox to the catcher, except for the allowed recipients."""
+
+from dataclasses import dataclass
 
 from frontdesk.clock import system_clock
 from frontdesk.config import Config, Environment
@@ -24,40 +26,39 @@ def make_mailer(config: Config, db: Database) -> Mailer:
                 "The links in invitations could be guessed: set FRONTDESK_LINK_SECRET.", code="no_link_secret"
             )
         return relay
-    catching = make_catcher(db, system_clock)
-    return catching if relay is None else AllowListMailer(config.sandbox_recipients, relay, catching)
+    catcher = make_catcher(db, system_clock)
+    return catcher if relay is None else AllowListMailer(config.sandbox_recipients, relay, catcher)
 
 
+@dataclass(frozen=True, slots=True)
 class AllowListMailer:
-    """Sends to the allowed addresses and `@domains`, catches what goes to anybody else."""
+    """Sends messages to the allowed addresses and `@domains` through the relay, and catches all others."""
 
-    def __init__(self, allowed: tuple[str, ...], relay: Mailer, make_catcher: Mailer) -> None:
-        self._allowed = allowed
-        self._relay = relay
-        self._catcher = make_catcher
+    allowed: tuple[str, ...]
+    relay: Mailer
+    catcher: Mailer
 
     def open(self) -> MailSession:
-        return _AllowListSession(self._allowed, self._relay.open(), self._catcher.open())
+        return _AllowListSession(self.allowed, self.relay.open(), self.catcher.open())
 
 
 class _AllowListSession:
-    def __init__(self, allowed: tuple[str, ...], relay: MailSession, make_catcher: MailSession) -> None:
+    def __init__(self, allowed: tuple[str, ...], relay: MailSession, catcher: MailSession) -> None:
         self._allowed = allowed
         self._relay = relay
-        self._catcher = make_catcher
-        self._present = make_catcher
+        self._catcher = self._current = catcher
 
-    def offer(self, letter: MailMessage) -> None:
-        address = letter.recipient.lower()
-        may = address in self._allowed or f"@{address.rpartition('@')[2]}" in self._allowed
-        self._present = self._relay if may else self._catcher
-        self._present.offer(letter)
+    def offer(self, message: MailMessage) -> None:
+        address = message.recipient.lower()
+        is_allowed = address in self._allowed or f"@{address.rpartition('@')[2]}" in self._allowed
+        self._current = self._relay if is_allowed else self._catcher
+        self._current.offer(message)
 
     def finish(self) -> int:
-        return self._present.finish()
+        return self._current.finish()
 
     def abandon(self) -> None:
-        self._present.abandon()
+        self._current.abandon()
 
     def close(self) -> None:
         self._relay.close()

@@ -55,7 +55,8 @@ def offer_and_settle(
     """
     due_at = now + timedelta(seconds=context.policy.offer_lease_seconds)
     offer = StateChange(InvitationState.CLAIMED, InvitationState.OFFERED, InvitationStep.RELAY_ASKED, due_at)
-    changes = [(offer, claimed), *_changes_after(outcomes, context, now)]
+    results = [(_change_after(outcome, context, now), outcome.invitation) for outcome in outcomes]
+    changes = [(offer, claimed), *group_by_change(results)]
     written = apply_changes(tx, changes, now=now, windows=context.windows)
     granted = {invitation.id for invitation in claimed} & written
     return granted, count_offer(tx) if granted else None
@@ -129,27 +130,6 @@ def _ambiguous(change: StateChange, losses: int, policy: DeliveryPolicy, now: da
     """Held once, so that it can be settled; after a second loss without end."""
     due_at = now + timedelta(seconds=policy.ambiguous_hold_seconds) if losses == 0 else None
     return replace(change, state=InvitationState.AMBIGUOUS, losses=losses + 1, due_at=due_at)
-
-
-# These changes depend on the invitation alone for all other results; so equal ones of these are written as one.
-_SHARED = frozenset(AttemptResult) - {AttemptResult.LOST, AttemptResult.REFUSED_FOR_NOW}
-
-
-def _changes_after(
-    outcomes: Sequence[AttemptOutcome], context: DeliveryContext, now: datetime
-) -> StateChanges:
-    changes: list[tuple[StateChange, list[ClaimedInvitation]]] = []
-    shared: dict[tuple[AttemptResult, int | None, bool], list[ClaimedInvitation]] = {}
-    for outcome in outcomes:
-        key = (outcome.result, outcome.code, outcome.offered)
-        if key in shared:
-            shared[key].append(outcome.invitation)
-            continue
-        invitations = [outcome.invitation]
-        changes.append((_change_after(outcome, context, now), invitations))
-        if outcome.result in _SHARED:
-            shared[key] = invitations
-    return changes
 
 
 def _change_after(outcome: AttemptOutcome, context: DeliveryContext, now: datetime) -> StateChange:

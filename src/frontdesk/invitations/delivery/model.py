@@ -112,6 +112,16 @@ class LeasedRow(NamedTuple):
     message_id: str | None
 
 
+class InvitationEvent(NamedTuple):
+    """A step of an invitation's timeline. `code`: the relay's reply code, if there was one."""
+
+    at: datetime
+    from_state: InvitationState
+    to_state: InvitationState
+    reason: InvitationStep
+    code: int | None
+
+
 class InvitationVersion(NamedTuple):
     """A change is written only while the invitation still has this epoch."""
 

@@ -9,8 +9,8 @@ from frontdesk.db import Tx
 from frontdesk.errors import FrontdeskError, NotFound
 from frontdesk.invitations.delivery import store
 from frontdesk.invitations.delivery.changes import apply_changes, group_by_change
-from frontdesk.invitations.delivery.model import InvitationVersion, LeasedRow, StateChange
-from frontdesk.invitations.model import InvitationState, InvitationStep
+from frontdesk.invitations.delivery.model import InvitationEvent, InvitationVersion, LeasedRow, StateChange
+from frontdesk.invitations.model import Invitation, InvitationState, InvitationStep
 from frontdesk.invitations.store import find_of_members, find_suppressed
 from frontdesk.text import fold_email
 
@@ -27,18 +27,18 @@ RESENDABLE = {
 SETTLEABLE = {InvitationState.AMBIGUOUS}
 
 
-def get_invitation(tx: Tx, invitation_id: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """The columns of an invitation, and of each step of its timeline, oldest first. Raises NotFound."""
-    row = store.find_invitation(tx, invitation_id)
-    if row is None:
+def get_invitation(tx: Tx, invitation_id: int) -> tuple[Invitation, list[InvitationEvent]]:
+    """The invitation and its timeline, oldest step first. Raises NotFound."""
+    invitation = store.find_invitation(tx, invitation_id)
+    if invitation is None:
         raise NotFound("invitation")
-    return row, store.find_events(tx, invitation_id)
+    return invitation, store.find_events(tx, invitation_id)
 
 
 def cancel_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
     """It will not be sent. Raises NotFound, and FrontdeskError when it has left, or may have left, already."""
-    row = _lock(tx, invitation_id, CANCELLABLE, "cancelled")
-    _change(tx, row, InvitationState.CANCELLED, now=now)
+    invitation = _lock(tx, invitation_id, CANCELLABLE, "cancelled")
+    _change(tx, invitation, InvitationState.CANCELLED, now=now)
 
 
 def cancel_of_members(tx: Tx, member_ids: Collection[int], *, now: datetime) -> int:
@@ -64,8 +64,8 @@ def cancel_of_members(tx: Tx, member_ids: Collection[int], *, now: datetime) -> 
 
 def settle_invitation(tx: Tx, invitation_id: int, state: InvitationState, *, now: datetime) -> None:
     """An operator looked up an ambiguous one: it was `sent`, or it `failed`. Raises NotFound, FrontdeskError."""
-    row = _lock(tx, invitation_id, SETTLEABLE, "settled")
-    _change(tx, row, state, now=now)
+    invitation = _lock(tx, invitation_id, SETTLEABLE, "settled")
+    _change(tx, invitation, state, now=now)
 
 
 def resend_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
@@ -74,8 +74,8 @@ def resend_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
     Raises NotFound, and FrontdeskError when the address is suppressed, another invitation to it is pending, or a message was
     offered to the relay for it less than COOL_DOWN_HOURS ago.
     """
-    row = _lock(tx, invitation_id, RESENDABLE, "resent")
-    address = fold_email(row["address"])
+    invitation = _lock(tx, invitation_id, RESENDABLE, "resent")
+    address = fold_email(invitation.address)
     store.lock_address(tx, address)  # another resend to it waits here, and then sees this invitation pending
     if find_suppressed(tx, {address}).rows:
         raise FrontdeskError(
@@ -87,16 +87,16 @@ def resend_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
     if store.is_queued(tx, address):
         raise FrontdeskError("Another invitation to the address is in line already.", code="already_pending")
     since = now - timedelta(hours=COOL_DOWN_HOURS)
-    offered = [row["offered_at"], *store.find_offered(tx, address)]
+    offered = [invitation.offered_at, *store.find_offered(tx, address)]
     if any(offered_at is not None and offered_at > since for offered_at in offered):
         raise FrontdeskError(
             f"The address was mailed less than {COOL_DOWN_HOURS} hours ago; wait until then.",
             code="mailed_recently",
         )
-    if row["state"] == InvitationState.SENT or row["reason"] == InvitationStep.BY_REPORT:
+    if invitation.state is InvitationState.SENT or invitation.reason is InvitationStep.BY_REPORT:
         # A relay took it once: reports about that message must not be taken for reports about the new one.
         store.delete_message_id(tx, invitation_id)
-    _change(tx, row, InvitationState.PENDING, now=now, due_at=now, attempts=0, losses=0)
+    _change(tx, invitation, InvitationState.PENDING, now=now, due_at=now, attempts=0, losses=0)
 
 
 def keep_back(tx: Tx, *, now: datetime) -> int:
@@ -132,20 +132,18 @@ def _kept_back(row: LeasedRow, now: datetime) -> StateChange:
     return change if row.state is InvitationState.AMBIGUOUS else replace(change, losses=row.losses + 1)
 
 
-def _lock(tx: Tx, invitation_id: int, states: set[InvitationState], done: str) -> dict[str, Any]:
-    row = store.find_invitation(tx, invitation_id, lock=True)
-    if row is None:
+def _lock(tx: Tx, invitation_id: int, states: set[InvitationState], done: str) -> Invitation:
+    invitation = store.find_invitation(tx, invitation_id, lock=True)
+    if invitation is None:
         raise NotFound("invitation")
-    if row["state"] not in states:
+    if invitation.state not in states:
         names = ", ".join(sorted(states))
         raise FrontdeskError(
-            f"The invitation is {row['state']}; only these can be {done}: {names}.", code="wrong_state"
+            f"The invitation is {invitation.state}; only these can be {done}: {names}.", code="wrong_state"
         )
-    return row
+    return invitation
 
 
-def _change(tx: Tx, row: dict[str, Any], state: InvitationState, *, now: datetime, **changes: Any) -> None:
-    change = StateChange(
-        InvitationState(row["state"]), state, InvitationStep.BY_OPERATOR, closes=True, **changes
-    )
-    apply_changes(tx, [(change, [InvitationVersion(row["id"], row["epoch"])])], now=now)
+def _change(tx: Tx, invitation: Invitation, state: InvitationState, *, now: datetime, **changes: Any) -> None:
+    change = StateChange(invitation.state, state, InvitationStep.BY_OPERATOR, closes=True, **changes)
+    apply_changes(tx, [(change, [InvitationVersion(invitation.id, invitation.epoch)])], now=now)

@@ -9,8 +9,10 @@ from sqlalchemy import func, insert, select, text, update
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.invitations.delivery.change_store import as_time, leased_row
-from frontdesk.invitations.delivery.model import DeliveryHome, LeasedRow, SenderProfile
+from frontdesk.invitations.delivery.model import DeliveryHome, InvitationEvent, LeasedRow, SenderProfile
 from frontdesk.invitations.delivery.tables import delivery_home, invitation_events
+from frontdesk.invitations.model import Invitation, InvitationState, InvitationStep
+from frontdesk.invitations.store import to_invitation
 from frontdesk.invitations.tables import deliverability, invitations
 from frontdesk.plans.tables import plans
 
@@ -30,16 +32,21 @@ def find_senders(tx: Tx, plan_ids: Collection[int]) -> dict[int, SenderProfile]:
     return {id_: SenderProfile(*profile) for id_, *profile in tx.execute(query)}
 
 
-def find_invitation(tx: Tx, invitation_id: int, *, lock: bool = False) -> dict[str, Any] | None:
-    """All columns of the invitation; with `lock` no other transaction changes it until this one ends."""
+def find_invitation(tx: Tx, invitation_id: int, *, lock: bool = False) -> Invitation | None:
+    """With `lock` no other transaction changes the invitation until this one ends."""
     query = select(invitations).where(invitations.c.id == invitation_id)
-    row = tx.execute(query.with_for_update() if lock else query).mappings().first()
-    return dict(row) if row else None
+    row = tx.execute(query.with_for_update() if lock else query).first()
+    return to_invitation(row) if row else None
 
 
-def find_events(tx: Tx, invitation_id: int) -> list[dict[str, Any]]:
-    query = select(invitation_events).where(invitation_events.c.invitation_id == invitation_id)
-    return [dict(row) for row in tx.execute(query.order_by(invitation_events.c.id)).mappings()]
+def find_events(tx: Tx, invitation_id: int) -> list[InvitationEvent]:
+    columns = invitation_events.c
+    query = select(columns.at, columns.from_state, columns.to_state, columns.reason, columns.code)
+    rows = tx.execute(query.where(columns.invitation_id == invitation_id).order_by(columns.id))
+    return [
+        InvitationEvent(at, InvitationState(start), InvitationState(end), InvitationStep(reason), code)
+        for at, start, end, reason, code in rows
+    ]
 
 
 def delete_message_id(tx: Tx, invitation_id: int) -> None:

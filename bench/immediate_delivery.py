@@ -1,4 +1,4 @@
-"""`python -m bench.at_once`: how long after its 201 an immediate invitation is taken by the relay, quiet and beside a load.
+"""`python -m bench.immediate_delivery`: from the 201 until the relay takes an immediate invitation, quiet and beside a load.
 
 A served installation with its worker; the file is uploaded, so the same worker loads it that delivers.
 """
@@ -53,7 +53,7 @@ class Watch:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench.at_once")
+    parser = argparse.ArgumentParser(prog="python -m bench.immediate_delivery")
     parser.add_argument("--rows", type=int, default=50_000, help="of the file that is loaded meanwhile")
     parser.add_argument("--seconds", type=float, default=15.0, help="of the quiet measurement")
     parser.add_argument("--only", choices=("PostgreSQL", "SQLite"))

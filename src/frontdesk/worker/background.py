@@ -1,0 +1,99 @@
+"""What a worker does beside delivering, each in a thread: loading eligibility files, and pruning old queue events."""
+
+import threading
+from abc import ABC, abstractmethod
+
+from frontdesk.clock import Clock, system_clock
+from frontdesk.config import Config
+from frontdesk.db import Database
+from frontdesk.db.races import write_alone
+from frontdesk.errors import Unavailable
+from frontdesk.files import RunOptions, run_next
+from frontdesk.queues import prune
+from frontdesk.queues.model import PruneReport
+from frontdesk.queues.upkeep import DEFAULT_AGE
+from frontdesk.worker.log import WorkerLog
+
+FILE_POLL_SECONDS = 0.5
+FIRST_PRUNE_SECONDS = 60.0  # a worker that has just started has more urgent things to do
+PRUNE_SECONDS = 3600.0
+PRUNE_PAUSE_SECONDS = 0.2  # between pages, so that ingesting events waits for a moment only
+
+
+class BackgroundTask(ABC):
+    """Runs `step` again and again from `start()` to `stop()`, beside the same task of any number of other workers."""
+
+    first_seconds: float  # until the first step, and until the next after the database was unavailable
+    poll_seconds: float  # until the next step after one that found nothing to do
+    failure_event: (
+        str  # the log's event when a step fails by an error of ours, which must not stop the later ones
+    )
+
+    def __init__(self, db: Database, *, clock: Clock = system_clock, log: WorkerLog | None = None) -> None:
+        self._db = db
+        self._clock = clock
+        self._log = log or WorkerLog()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=type(self).__name__, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop after the chunks or the page in work. From any thread or a signal handler."""
+        self._stopping.set()
+
+    def join(self, seconds: float | None = None) -> None:
+        self._thread.join(seconds)
+
+    @abstractmethod
+    def step(self) -> bool:
+        """Returns False when there was nothing to do. Raises Unavailable."""
+
+    def _run(self) -> None:
+        wait = self.first_seconds
+        while not self._stopping.wait(wait):
+            try:
+                wait = 0.0 if self.step() else self.poll_seconds
+            except Unavailable:
+                wait = self.first_seconds
+            except Exception as error:  # noqa: BLE001 - see failure_event
+                self._log.write(self.failure_event, error=type(error).__name__)
+                wait = self.poll_seconds
+
+
+class FileLoader(BackgroundTask):
+    """Loads the files that wait, one after the other; after `stop()` the next worker goes on from the same chunk."""
+
+    first_seconds = poll_seconds = FILE_POLL_SECONDS
+    failure_event = "file_failed"
+
+    def __init__(
+        self, config: Config, db: Database, *, clock: Clock = system_clock, log: WorkerLog | None = None
+    ) -> None:
+        super().__init__(db, clock=clock, log=log)
+        self._options = RunOptions(config.uniqueness, should_stop=self._stopping.is_set)
+
+    def step(self) -> bool:
+        return run_next(self._db, self._clock, self._options)
+
+
+class QueuePruner(BackgroundTask):
+    """Deletes queue events and estimates that are old enough, each hour."""
+
+    first_seconds, poll_seconds = FIRST_PRUNE_SECONDS, PRUNE_SECONDS
+    failure_event = "queue_prune_failed"
+
+    def step(self) -> bool:
+        if total := self.prune():
+            self._log.write("queue_pruned", events=total.events, estimates=total.estimates)
+        return False
+
+    def prune(self) -> PruneReport:
+        """Delete all that is old enough, a page at a time. Raises Unavailable."""
+        total = PruneReport()
+        while page := write_alone(self._db, lambda tx: prune(tx, now=self._clock(), age=DEFAULT_AGE)):
+            total += page
+            if self._stopping.wait(PRUNE_PAUSE_SECONDS):
+                break
+        return total
