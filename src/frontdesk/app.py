@@ -28,7 +28,7 @@ ANSWER_SECONDS = 10  # from a request's last byte to its answer
 LOOK_UP_SECONDS = 4  # of a token
 READY_SECONDS = 2  # what a probe waits
 # Once the process is to stop: the longest wait of a request for its answer, and of a writer for a lock.
-HURRY_SECONDS, LOCK_SECONDS_LEFT = 2.0, 1.0
+STOP_SECONDS, LOCK_SECONDS_LEFT = 2.0, 1.0
 
 Result = TypeVar("Result")
 
@@ -40,7 +40,7 @@ class App:
         self.config = config
         self.db = db
         self.clock = clock
-        self._is_hurried = False
+        self._is_stopping = False
         self.registry = CollectorRegistry()
         self.deadlines = Deadlines(ANSWER_SECONDS)
         self._reading = ThreadPoolExecutor(READING_THREADS, thread_name_prefix="read")
@@ -69,17 +69,18 @@ class App:
         except TimeoutError:
             raise overdue(outcome_unknown=False) from None
 
-    def hurry(self) -> None:
+    def shorten_waits(self) -> None:
         """The process is to stop: each request that waits for the database gets an answer within 2 s."""
-        self._is_hurried = True
-        self.db.hurry(LOCK_SECONDS_LEFT)
-        self.deadlines.hurry(HURRY_SECONDS)
+        self._is_stopping = True
+        self.db.shorten_waits(LOCK_SECONDS_LEFT)
+        self.deadlines.shorten(STOP_SECONDS)
 
     async def close(self) -> None:
-        """Finish the requests under way and close the database; after `hurry`, drop the work that no request waits for."""
+        """Finish the requests under way and close the database; after `shorten_waits`, drop work that has no
+        caller left."""
         await self.enrolments.close()
         for executor in (self._reading, self._writing, self._probing):
-            executor.shutdown(wait=not self._is_hurried, cancel_futures=self._is_hurried)
+            executor.shutdown(wait=not self._is_stopping, cancel_futures=self._is_stopping)
         self.queues.close()
         self.db.close()
 

@@ -1,6 +1,6 @@
-"""Ends waits that last too long, all by one timer; it knows nothing of what is waited for.
+"""Deadlines for many waits of the same length, by one timer.
 
-`asyncio.timeout` makes a timer per wait, which cost as much as parsing the JSON of a small body.
+`asyncio.timeout` makes a timer for each wait, which took as long as parsing the JSON of a small body.
 """
 
 import asyncio
@@ -21,11 +21,11 @@ class _Wait:
 
 
 class Deadlines:
-    """`await within(awaitable)` raises TimeoutError when it takes longer than `seconds`. For one event loop."""
+    """`await within(awaitable)` raises TimeoutError after `seconds`. All waits are in one event loop."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._waits: deque[_Wait] = deque()  # all waits are equally long, so the oldest ends first
+        self._waits: deque[_Wait] = deque()  # the oldest ends first
         self._timer: asyncio.TimerHandle | None = None
 
     async def within(self, awaitable: Awaitable[Result]) -> Result:
@@ -46,8 +46,8 @@ class Deadlines:
             while self._waits and self._waits[0].task is None:
                 self._waits.popleft()
 
-    def hurry(self, seconds: float) -> None:
-        """From now on no wait, neither those under way nor those to come, lasts longer than `seconds`."""
+    def shorten(self, seconds: float) -> None:
+        """Every wait, under way or to come, ends within `seconds`."""
         loop = asyncio.get_running_loop()
         self._seconds = min(self._seconds, seconds)
         for wait in self._waits:

@@ -67,7 +67,7 @@ async def _serve(app: App, address: str, port: int) -> None:
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
-        app.hurry()
+        app.shorten_waits()
         server.stop()
 
     for sign in (signal.SIGTERM, signal.SIGINT):

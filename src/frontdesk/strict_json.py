@@ -1,33 +1,33 @@
-"""Strict JSON: what two readers could take in two ways is refused; it knows neither requests nor files."""
+"""Strict JSON: refuses text that two parsers could read differently."""
 
 import json
 import math
 import re
 from typing import Any
 
-# Python's own bound depends on how deep the reader is called; this one answers the same text alike everywhere.
+# Python's own bound depends on the depth of the caller's stack; this one is the same everywhere.
 LARGEST_DEPTH = 100
 
 _TOO_DEEP = "is nested too deeply"
-# Only such an escape can bring half of a surrogate pair: text that came as UTF-8 has none of its own.
+# Only such an escape can be half of a surrogate pair: UTF-8 has none.
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 class NotStrict(Exception):
-    """Not JSON, or JSON that two readers could take in two ways. The message goes on after "the body" or "the line", and
-    holds nothing of the text."""
+    """The text is not JSON, or two parsers could read it differently. The message continues "the body" or "the line" and
+    quotes nothing of the text."""
 
 
 def parse_strictly(text: str) -> Any:
-    """Any JSON value. Raises NotStrict for anything else: a BOM, NaN, a number that overflows, duplicate keys at any depth,
-    half of a surrogate pair, nesting without end."""
+    """The JSON value in `text`. Raises NotStrict for text that is not JSON, a BOM, NaN, a number that overflows, duplicate keys
+    at any depth, half of a surrogate pair, and more than 100 levels."""
     try:
         value = _DECODER.decode(text)
     except RecursionError:
         raise NotStrict(_TOO_DEEP) from None
     except ValueError:
         raise NotStrict("is not valid JSON") from None
-    # Only such texts can be too deep or hold half a pair, so nearly every other one is spared the walk.
+    # Only such texts can be too deep or hold half a pair; all others skip the walk.
     if text.count("{") + text.count("[") > LARGEST_DEPTH or (
         "\\u" in text and _SURROGATE_ESCAPE.search(text) is not None
     ):
@@ -36,7 +36,7 @@ def parse_strictly(text: str) -> Any:
 
 
 def _refuse_hostile_parts(value: object) -> None:
-    """Level by level, not by recursion, which a hostile text could exhaust. Raises NotStrict."""
+    """Walks level by level: a hostile text could exhaust a recursion. Raises NotStrict."""
     level, depth = [value], 0
     while level:
         below: list[Any] = []

@@ -114,8 +114,8 @@ class Database:
                 if self.is_sqlite:
                     set_foreign_keys(connection, on=True)
 
-    def hurry(self, seconds: float) -> None:
-        """Let no transaction wait longer than `seconds` for a lock from now on: the process is to stop."""
+    def shorten_waits(self, seconds: float) -> None:
+        """The process is to stop: every wait for a lock, under way or to come, ends within `seconds`."""
         self._give_up_at = time.monotonic() + seconds
 
     def close(self) -> None:

@@ -1,1 +1,1 @@
-"""What every HTTP door shares: the way of a request, its errors, what is logged of it; it knows no endpoint."""
+"""HTTP for both interfaces: requests and responses, endpoints, problem details, logs and metrics."""

@@ -1,4 +1,4 @@
-"""The figures of delivery for /metrics, asked of the database at most every few seconds; no account's data but its id."""
+"""The metrics of delivery: states of invitations, hourly windows, the age of the oldest due one."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -16,26 +16,26 @@ FRESH_SECONDS = 5.0
 
 
 class DeliveryMetrics:
-    """A Prometheus collector. While the database can't answer it has nothing to tell."""
+    """A Prometheus collector that reads the database at most every 5 s. It yields nothing while the database can't answer."""
 
     def __init__(self, db: Database, clock: Clock) -> None:
         self._db = db
         self._clock = clock
-        self._told_at = float("-inf")
+        self._read_at = float("-inf")
         self._metrics: list[Metric] = []
 
     def describe(self) -> Iterable[Metric]:
-        """Registering asks this instead of the database."""
+        """Empty: registering must not read the database."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        if time.monotonic() - self._told_at > FRESH_SECONDS:
+        if time.monotonic() - self._read_at > FRESH_SECONDS:
             try:
                 found = self._db.ask(lambda tx: delivery.read_statistics(tx, now=self._clock()))
             except Unavailable:
                 return
             self._metrics = _metrics(found)
-            self._told_at = time.monotonic()
+            self._read_at = time.monotonic()
         yield from self._metrics
 
 
@@ -45,12 +45,12 @@ def _metrics(found: DeliveryStatistics) -> list[Metric]:
         by_state.add_metric([state.value], found.by_state.get(state.value, 0))
     window = GaugeMetricFamily(
         "frontdesk_invitations_window_used",
-        "Places taken in the account's hourly window of batched invitations.",
+        "Batched invitations in the account's current hourly window.",
         labels=["account_id"],
     )
     for account_id, used in found.window_used.items():
         window.add_metric([str(account_id)], used)
-    oldest = "Since how long the invitation has been due that has been due longest, in seconds."
+    oldest = "Age of the oldest due invitation, in seconds."
     return [
         by_state,
         window,

@@ -1,7 +1,7 @@
-"""Which address a request came from when proxies stand before the server; it knows addresses and nothing of HTTP.
+"""The address that a request came from when proxies stand before the server.
 
-A caller can write any X-Forwarded-For it likes; each proxy adds, at the right, the address it was called from. So the list
-is read from the right, and only as far as the installation's own proxies vouch for it.
+A caller can write any X-Forwarded-For. Each proxy appends the address that called it, so the list is read from the right, and
+only as far as the installation's own proxies wrote it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,15 +10,15 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 
 Network = IPv4Network | IPv6Network
 
-# [address]:port and address:port, as some proxies write it; an address alone is left as it is.
+# Some proxies write [address]:port or address:port.
 _LONGEST = len("[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255]:65535")
 
 
 def caller_address(peer: str, forwarded: Iterable[str], trusted: Sequence[Network]) -> str:
-    """The address of who called the outermost trusted proxy, or of the peer where it is none.
+    """The address that called the outermost trusted proxy; `peer` where the connection is not from a trusted proxy.
 
-    `forwarded` are the X-Forwarded-For headers in order. An entry that is no address ends the search: the last proxy that
-    could be made out counts as the caller.
+    `forwarded` are the X-Forwarded-For headers in order. An entry that is no address ends the search: the proxy that wrote it
+    counts as the caller.
     """
     address = peer
     entries = ",".join(forwarded).split(",") if trusted and _is_trusted(peer, trusted) else []
@@ -51,7 +51,7 @@ def _is_trusted(address: str, trusted: Sequence[Network]) -> bool:
 
 @lru_cache(maxsize=256)
 def _parsed(text: str) -> IPv4Address | IPv6Address | None:
-    """An IPv4 address inside an IPv6 one is what a server that listens on both sees; it is the IPv4 address."""
+    """The address; of an IPv4 address inside an IPv6 one, as a server that listens on both sees it, the IPv4 address."""
     try:
         address = ip_address(text)
     except ValueError:

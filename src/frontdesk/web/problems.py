@@ -1,4 +1,4 @@
-"""Every error as RFC 9457 problem details: one table of kinds, one function; messages never repeat what was sent."""
+"""Errors as problem details (RFC 9457). No message repeats a value that was sent."""
 
 import json
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ PROBLEMS: dict[str, ProblemType] = {
 
 
 def problem_response(error: Exception, request: Request, base_url: str) -> Response:
-    """The answer for any exception; one that is not the product's own becomes a 500 that tells nothing."""
+    """The response for any exception. One that is not the product's own becomes a 500 without details."""
     kind = error.kind if isinstance(error, HttpError | errors.FrontdeskError) else "internal"
     problem = PROBLEMS[kind]
     detail = getattr(error, "detail", "") if kind != "internal" else ""

@@ -1,4 +1,4 @@
-"""What a handler gives back: a response, or an error of the HTTP form."""
+"""What a handler returns or raises: a response, or an error of HTTP."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ Header = tuple[bytes, bytes]
 
 
 class HttpError(Exception):
-    """The request is refused for its HTTP form: one of the kinds of `problems.PROBLEMS`, with headers of its own."""
+    """The request breaks a rule of HTTP. `kind` is a key of `problems.PROBLEMS`; the response gets the headers too."""
 
     def __init__(self, kind: str, detail: str, *headers: Header) -> None:
         super().__init__(detail)
@@ -20,7 +20,7 @@ class HttpError(Exception):
 
 @dataclass(slots=True)
 class Response:
-    """`pieces`, where there are any, are sent one after the other instead of `body`."""
+    """A response. `pieces`, if given, are sent one after the other instead of `body`."""
 
     status: int
     body: bytes = b""
@@ -30,7 +30,7 @@ class Response:
 
 
 def name_list(names: tuple[str, ...]) -> bytes:
-    """Names that a caller chose, fit for a header: percent-encoded, shortened, and at most 20 of them."""
+    """Up to 20 names that a caller chose as a header's value: percent-encoded and shortened."""
     shown = [shown_name(name) for name in names[:SHOWN_NAMES]]
     more = len(names) - SHOWN_NAMES
     return ",".join(shown + ([f"+{more}"] if more > 0 else [])).encode("ascii")
