@@ -1,6 +1,6 @@
-"""One serving process: `python -m frontdesk.server ADDRESS PORT`, the application behind granian's embedded server.
+"""One serving process: `python -m frontdesk.server ADDRESS PORT` runs the application in granian's embedded server.
 
-`frontdesk serve` starts as many of them as it is told to; they share the port.
+`frontdesk serve --workers N` starts N of them. They share the port.
 """
 
 import asyncio
@@ -23,10 +23,7 @@ from frontdesk.db import open_database
 from frontdesk.processes import stop_with_parent
 from frontdesk.web.telemetry import Telemetry
 
-# A lane of the group commit that comes back from the database should not wait 5 ms for a busy event loop to let go.
-SWITCH_SECONDS = 0.005
-
-# Requests make few cycles; with the default thresholds a third of the time went into looking for them.
+# Requests make few reference cycles; with the default thresholds a third of the time went into the search for them.
 COLLECT_AFTER = (50_000, 20, 50)
 
 ORPHAN_SECONDS = 5.0  # a process whose parent is gone may finish what is under way
@@ -41,13 +38,12 @@ def main() -> None:
     except Exception as error:  # noqa: BLE001  # the log is all that the operator sees of it
         Telemetry().failed_to_start(error)
         raise SystemExit(1) from None
-    logging.disable()  # granian's log is not JSON
+    logging.disable()  # granian's lines are not JSON
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(app, sys.argv[1], int(sys.argv[2])))
 
 
 def _make_app() -> App:
-    sys.setswitchinterval(SWITCH_SECONDS)
     config = read_config(os.environ)
     return App(config, open_database(config.database_url))
 
@@ -73,7 +69,7 @@ async def _serve(app: App, address: str, port: int) -> None:
     for sign in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(sign, stop)
     gc.collect()
-    gc.freeze()  # what is loaded now stays: later collections need not look at it
+    gc.freeze()  # later collections skip the objects that are loaded now
     gc.set_threshold(*COLLECT_AFTER)
     await server.serve()
 

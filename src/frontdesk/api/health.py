@@ -1,4 +1,4 @@
-"""Whether the process lives, whether it can serve, and what it has counted."""
+"""Health probes and metrics: `/healthz`, `/readyz`, `/metrics`."""
 
 import json
 
@@ -14,12 +14,12 @@ _PLAIN = ((b"cache-control", b"no-store"),)
 
 
 async def alive(_app: App, _request: Request) -> Response:
-    """The process answers; nothing else is asked."""
+    """200 as long as the process answers."""
     return Response(200, b'{"status":"ok"}', _PLAIN)
 
 
 async def ready(app: App, _request: Request) -> Response:
-    """The database answers and has the schema that this version needs. Raises Unavailable."""
+    """200 when the database answers and has this version's schema. Raises Unavailable."""
     revision = await app.probes.get("revision", lambda: migrate.current(app.db))
     if revision != migrate.head():
         raise Unavailable("The database needs migrating: run frontdesk migrate.")
@@ -27,7 +27,7 @@ async def ready(app: App, _request: Request) -> Response:
 
 
 async def metrics(app: App, _request: Request) -> Response:
-    """Prometheus text, added up over all worker processes of this server."""
+    """Prometheus text, added up over the serving processes of this `frontdesk serve`."""
     return Response(
         200,
         await app.read_in_thread(lambda: generate_latest(app.registry)),

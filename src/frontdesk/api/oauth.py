@@ -1,8 +1,8 @@
 """`POST /oauth/token` and `POST /oauth/revoke`: client credentials (RFC 6749) and revocation (RFC 7009)."""
 
 import json
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
 from frontdesk.access import (
     LIFETIME_SECONDS,
@@ -25,27 +25,36 @@ NO_STORE: tuple[Header, ...] = ((b"cache-control", b"no-store"), (b"pragma", b"n
 _STATUS = {"invalid_client": 401, "rate_limited": 429}
 
 Result = TypeVar("Result")
-Work = Callable[[App, Request, dict[str, str]], Coroutine[Any, Any, Response]]
 
 
 async def issue(app: App, request: Request) -> Response:
-    """An access token for a client that proves itself; narrower scopes than the client's may be asked for."""
-    return await _answered(app, request, _issue)
+    """An access token for an authenticated client, with its scopes or the narrower ones that the form names."""
+    request.extra_headers = NO_STORE  # also on problem details
+    try:
+        form = await read_form(request)
+        return await app.in_time(_issue(app, request, form))
+    except OAuthError as error:
+        return _error_response(error)
 
 
 async def revoke(app: App, request: Request) -> Response:
-    """End one of the client's own tokens; one that is unknown, or another client's, is answered alike."""
-    return await _answered(app, request, _revoke)
+    """End one of the client's tokens. An unknown token, or another client's, gets the same response."""
+    request.extra_headers = NO_STORE
+    try:
+        form = await read_form(request)
+        return await app.in_time(_revoke(app, request, form))
+    except OAuthError as error:
+        return _error_response(error)
 
 
 async def _issue(app: App, request: Request, form: dict[str, str]) -> Response:
-    client = await _authenticated(app, request, form)
+    client = await _authenticate(app, request, form)
     grant = form.get("grant_type")
     if grant is None:
         raise OAuthError("invalid_request", "grant_type is missing.")
     if grant != "client_credentials":
         raise OAuthError("unsupported_grant_type", "Only client_credentials is supported.")
-    scopes = _asked_scopes(form, client)
+    scopes = _requested_scopes(form, client)
     now = app.clock()
     body = {
         "access_token": await _write(app, lambda tx: issue_token(tx, client, scopes, now=now)),
@@ -58,8 +67,8 @@ async def _issue(app: App, request: Request, form: dict[str, str]) -> Response:
 
 
 async def _revoke(app: App, request: Request, form: dict[str, str]) -> Response:
-    """A token_type_hint changes nothing: there is one type of token (RFC 7009 lets the server ignore it)."""
-    client = await _authenticated(app, request, form)
+    """Ignores token_type_hint, as RFC 7009 permits: there is one type of token."""
+    client = await _authenticate(app, request, form)
     token = form.get("token")
     if token is None:
         raise OAuthError("invalid_request", "token is missing.")
@@ -68,27 +77,22 @@ async def _revoke(app: App, request: Request, form: dict[str, str]) -> Response:
     return Response(200)
 
 
-async def _answered(app: App, request: Request, work: Work) -> Response:
-    request.extra_headers = NO_STORE  # also on the problems that the door answers with
-    try:
-        form = await read_form(request)
-        return await app.in_time(work(app, request, form))
-    except OAuthError as error:
-        body = {"error": error.code, "error_description": error.description}
-        return Response(_STATUS.get(error.code, 400), json.dumps(body).encode(), error.headers)
+def _error_response(error: OAuthError) -> Response:
+    body = {"error": error.code, "error_description": error.description}
+    return Response(_STATUS.get(error.code, 400), json.dumps(body).encode(), error.headers)
 
 
-def _asked_scopes(form: dict[str, str], client: ApiClient) -> frozenset[Scope]:
-    """The scopes asked for, if the client has them (`customer` covers the finer ones); without a wish, all it has."""
+def _requested_scopes(form: dict[str, str], client: ApiClient) -> frozenset[Scope]:
+    """The scopes that the form names, or all of the client's. `customer` includes the finer ones. Raises OAuthError."""
     if "scope" not in form:
         return client.scopes
-    asked = parse_scopes(form["scope"])
-    if asked is None or not asked <= client.all_scopes:
+    scopes = parse_scopes(form["scope"])
+    if scopes is None or not scopes <= client.all_scopes:
         raise OAuthError("invalid_scope", "The client does not have every scope that was asked for.")
-    return asked
+    return scopes
 
 
-async def _authenticated(app: App, request: Request, form: dict[str, str]) -> ApiClient:
+async def _authenticate(app: App, request: Request, form: dict[str, str]) -> ApiClient:
     client_id, secret = read_credentials(request, form)
     address, now = request.address(app.config.trusted_proxies), app.clock()
 
@@ -99,7 +103,7 @@ async def _authenticated(app: App, request: Request, form: dict[str, str]) -> Ap
         refuse_if_limited(tx, client_id=client_id, address=address, now=now)
 
     try:
-        # Those who are limited already are turned away by a read: however many they are, they keep no writer waiting.
+        # A read refuses callers that are over the limit, so that they never occupy the writer.
         await app.read_in_thread(lambda: app.db.ask(refuse))
         client = await _write(app, prove)
     except RateLimited as error:

@@ -1,4 +1,4 @@
-"""The parameters of a token request and the client's credentials, in whichever way they were sent; it checks neither."""
+"""The parameters of a token request and the client's credentials, in every form in which they may be sent."""
 
 import base64
 from collections.abc import AsyncGenerator
@@ -17,14 +17,14 @@ from frontdesk.web.response import Header, HttpError
 URLENCODED, MULTIPART, JSON = "application/x-www-form-urlencoded", "multipart/form-data", "application/json"
 LARGEST_FIELD_COUNT = 100
 
-# Others are ignored, as RFC 6749, section 3.2, asks for.
+# All others are ignored (RFC 6749, section 3.2).
 PARAMETERS = ("grant_type", "client_id", "client_secret", "scope", "token", "token_type_hint")
 
 Pairs = list[tuple[str, str]]
 
 
 class OAuthError(Exception):
-    """An error as RFC 6749, section 5.2, names it."""
+    """An error of RFC 6749, section 5.2. `code` is the word of the response's `error`."""
 
     def __init__(self, code: str, description: str, *headers: Header) -> None:
         super().__init__(code)
@@ -34,14 +34,14 @@ class OAuthError(Exception):
 
 
 def invalid_client(description: str) -> OAuthError:
-    # Every 401 names a way to authenticate (RFC 9110), not only the answer to HTTP Basic.
+    # Every 401 names a way to authenticate (RFC 9110).
     return OAuthError("invalid_client", description, (b"www-authenticate", b'Basic realm="frontdesk"'))
 
 
 async def read_form(request: Request) -> dict[str, str]:
-    """The parameters that were sent; one without a value counts as not sent (RFC 6749, section 3.2).
+    """The parameters that were sent. One without a value counts as not sent (RFC 6749, section 3.2).
 
-    Raises OAuthError, and Refused(415) for what is neither a form nor JSON.
+    Raises OAuthError, and HttpError `unsupported_media_type` for a body that is neither a form nor JSON.
     """
     declared = request.header(b"content-type") or URLENCODED
     media = declared.partition(";")[0].strip().lower()
@@ -116,8 +116,7 @@ def _pairs(media: str, raw: bytes) -> Pairs:
 
 
 async def _multipart_pairs(content_type: str, raw: bytes) -> Pairs:
-    """Read as bytes, so to speak, and then as UTF-8, whatever charset is declared: Python knows some that yield text
-    which no database takes."""
+    """Decodes values as UTF-8 whatever charset is declared: some of Python's yield text that no database stores."""
 
     async def stream() -> AsyncGenerator[bytes, None]:
         yield raw

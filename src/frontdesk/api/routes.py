@@ -30,7 +30,7 @@ _DESCRIBED: tuple[Endpoint, ...] = (
 )
 ENDPOINTS = (*_DESCRIBED, reference.openapi_endpoint(_DESCRIBED))
 
-# For people who were invited, not for programs: these are no part of the OpenAPI document.
+# Pages for invited people. They are not in the OpenAPI document.
 PAGES: tuple[Endpoint, ...] = (
     Endpoint("GET",   "/register/{token}",    invitees.register,           None, serves_json=False),
     Endpoint("GET",   "/unsubscribe/{token}", invitees.ask_to_unsubscribe, None, serves_json=False),

@@ -14,7 +14,7 @@ from frontdesk.db.checks import problems
 from frontdesk.log_output import LogOutput
 from frontdesk.processes import Program, Supervisor
 
-MOST_EARLY_ENDS = 5  # of each serving process: so many in a row are no accident
+MOST_EARLY_ENDS = 5  # in a row, for each serving process
 SERVING_PAUSE_SECONDS = 0.5
 WORKER = Program("worker", (sys.executable, "-m", "frontdesk", "worker"), longest_pause_seconds=30.0)
 
@@ -44,23 +44,23 @@ def serve(
         programs = [serving_program(address, port, workers)] * workers + [WORKER] * with_worker
         is_stopped = Supervisor(programs, LogOutput(sys.stdout)).run()
     if not is_stopped:
-        fail("The serving processes ended soon after each start; the log tells how. Run: frontdesk check")
+        fail("The serving processes ended soon after each start; the log says how. Run: frontdesk check")
 
 
 def serving_program(address: str, port: int, workers: int) -> Program:
-    """A serving process, of which there are `workers`."""
+    """One of `workers` serving processes."""
     command = (sys.executable, "-m", "frontdesk.server", address, str(port))
     return Program("serving", command, SERVING_PAUSE_SECONDS, MOST_EARLY_ENDS * workers)
 
 
 def listening_address(host: str, port: int) -> str:
-    """The IP address that `host` is. Ends the command when nobody could listen on it, or somebody does.
+    """The IP address of `host`. Ends the command when the address is not this machine's or the port is taken.
 
-    The server's own listening can't tell: it shares the port, and callers would meet either of the two.
+    granian does not notice a taken port: it shares it, and callers would reach either server.
     """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        # Of a name that has both, as localhost often does, the address that FRONTDESK_BASE_URL names by default.
+        # localhost often has both; FRONTDESK_BASE_URL names the IPv4 address by default.
         family, kind, protocol, _, address = min(found, key=lambda entry: entry[0] != socket.AF_INET)
         with socket.socket(family, kind, protocol) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
