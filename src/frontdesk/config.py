@@ -1,19 +1,25 @@
-"""Every setting of an installation: its name, its default, one sentence. It reads the environment and nothing else.
+"""Every setting of an installation. One line of `Config` declares its name, default, reader and sentence.
 
-A setting `x` is the environment variable `FRONTDESK_X`. docs/configuration.md is checked against this table.
+A setting `x` is the environment variable `FRONTDESK_X`. docs/configuration.md is checked against `SETTINGS`.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from typing import Any, TypeVar
 
 from frontdesk.errors import FrontdeskError
 from frontdesk.relay import Relay, parse_relay
 
+Kind = TypeVar("Kind", bound=StrEnum)
+
 SECRET_LENGTH = 32  # characters
 HOST_LENGTH = 253  # of a name in the DNS
+
+# Variables of our own programs that are no settings: of the serving processes, of the tests.
+_NOT_SETTINGS = {"FRONTDESK_PARENT", "FRONTDESK_FAULTS"}
 
 
 class ConfigError(FrontdeskError):
@@ -32,48 +38,10 @@ class Environment(StrEnum):
 
 
 class Uniqueness(StrEnum):
-    """Where no two records may carry the same external_id, member_id or e-mail (docs/interface.md, Eligible members)."""
+    """Where no two records may share an external_id, member_id or e-mail (docs/interface.md, Eligible members)."""
 
     SERVICE = "service"
     ACCOUNT = "account"
-
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    database_url: str
-    base_url: str
-    environment: Environment
-    uniqueness: Uniqueness
-    queue_ttl_seconds: int
-    trusted_proxies: tuple[IPv4Network | IPv6Network, ...]
-    queue_default_visit_seconds: int
-    queue_longest_visit_seconds: int
-    link_secret: str
-    smtp_url: Relay | None
-    smtp_connections: int
-    mail_from: str
-    sandbox_recipients: tuple[str, ...]
-    delivery_attempts: int
-    ambiguous_hold_hours: int
-    ambiguous_resend: bool
-    file_limit_mib: int
-
-    @property
-    def host_name(self) -> str:
-        """The host in `base_url`; "" where that is an IPv6 address, which is no name."""
-        return self.base_url.partition("://")[2].partition("/")[0].partition(":")[0].strip("[]")
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    name: str
-    default: str
-    sentence: str
-    parse: Callable[[str], object]
-
-    @property
-    def variable(self) -> str:
-        return f"FRONTDESK_{self.name.upper()}"
 
 
 def _database_url(text: str) -> str:
@@ -122,12 +90,6 @@ def _is_host(text: str) -> bool:
     return len(text) <= HOST_LENGTH and bool(re.fullmatch(rf"{label}(?:\.{label})*\.?", text))
 
 
-def _seconds(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 86_400:
-        raise ValueError("use whole seconds between 1 and 86400")
-    return int(text)
-
-
 def _networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
     if text == "none":
         return ()
@@ -145,10 +107,10 @@ def _secret(text: str) -> str:
     return text
 
 
-def _whole(lowest: int, highest: int) -> Callable[[str], int]:
+def _whole(lowest: int, highest: int, unit: str = "a whole number") -> Callable[[str], int]:
     def parse(text: str) -> int:
         if not (text.isascii() and text.isdigit() and len(text) <= 9 and lowest <= int(text) <= highest):
-            raise ValueError(f"use a whole number between {lowest} and {highest}")
+            raise ValueError(f"use {unit} between {lowest} and {highest}")
         return int(text)
 
     return parse
@@ -180,14 +142,8 @@ def _recipients(text: str) -> tuple[str, ...]:
     return found
 
 
-def _mebibytes(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 1_048_576:
-        raise ValueError("use whole MiB between 1 and 1048576")
-    return int(text)
-
-
-def _one_of(kind: type[StrEnum]) -> Callable[[str], StrEnum]:
-    def parse(text: str) -> StrEnum:
+def _one_of(kind: type[Kind]) -> Callable[[str], Kind]:
+    def parse(text: str) -> Kind:
         try:
             return kind(text)
         except ValueError:
@@ -196,124 +152,131 @@ def _one_of(kind: type[StrEnum]) -> Callable[[str], StrEnum]:
     return parse
 
 
-SETTINGS: tuple[Setting, ...] = (
-    Setting(
-        "database_url",
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting. `parse` raises ValueError with the rule, never the value."""
+
+    name: str
+    default: str
+    parse: Callable[[str], object]
+    sentence: str
+
+    @property
+    def variable(self) -> str:
+        return f"FRONTDESK_{self.name.upper()}"
+
+
+def setting(default: str, parse: Callable[[str], Any], sentence: str) -> Any:
+    return field(metadata={"default": default, "parse": parse, "sentence": sentence})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    database_url: str = setting(
         "sqlite:///var/frontdesk.db",
-        "Where the records are: a file for the embedded SQLite, or the address of a PostgreSQL database.",
         _database_url,
-    ),
-    Setting(
-        "base_url",
+        "Where the records are: a file for the embedded SQLite, or the address of a PostgreSQL database.",
+    )
+    base_url: str = setting(
         "http://127.0.0.1:8000",
-        "The address that callers use; every link in an answer starts with it (the Host header never does).",
         _base_url,
-    ),
-    Setting(
-        "environment",
+        "The address that callers use; every link in an answer starts with it (the Host header never does).",
+    )
+    environment: Environment = setting(
         "sandbox",
-        "`sandbox` never mails real people; `production` does.",
         _one_of(Environment),
-    ),
-    Setting(
-        "uniqueness",
+        "`sandbox` never mails real people; `production` does.",
+    )
+    uniqueness: Uniqueness = setting(
         "service",
-        "Where external_id, member_id and e-mail are unique: over the whole `service`, or inside each `account`. "
-        "Fixed when the database is first migrated.",
         _one_of(Uniqueness),
-    ),
-    Setting(
-        "queue_ttl_seconds",
+        "Where external_id, member_id and e-mail are unique: over the whole `service`, or inside each "
+        "`account`. Fixed when the database is first migrated.",
+    )
+    queue_ttl_seconds: int = setting(
         "15",
-        "How long the values of a plan's queue are served before they are taken anew.",
-        _seconds,
-    ),
-    Setting(
-        "trusted_proxies",
+        _whole(1, 86_400, "whole seconds"),
+        "How long the values of a plan's queue are served before they are computed again.",
+    )
+    trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = setting(
         "none",
-        "Addresses and networks (10.0.0.7,192.168.4.0/24) of the proxies before the server, whose X-Forwarded-For is "
-        "believed when failed attempts are counted per address.",
         _networks,
-    ),
-    Setting(
-        "queue_default_visit_seconds",
+        "Addresses and networks (10.0.0.7,192.168.4.0/24) of the proxies before the server, whose "
+        "X-Forwarded-For is believed when failed attempts are counted per address.",
+    )
+    queue_default_visit_seconds: int = setting(
         "900",
-        "How long a visit is taken to last where no visit of the plan or its provider group has ended yet.",
-        _seconds,
-    ),
-    Setting(
-        "queue_longest_visit_seconds",
+        _whole(1, 86_400, "whole seconds"),
+        "The length of a visit while no visit of the plan or its provider group has ended yet.",
+    )
+    queue_longest_visit_seconds: int = setting(
         "14400",
-        "After this long a visit whose end was never told no longer keeps its doctor busy.",
-        _seconds,
-    ),
-    Setting(
-        "link_secret",
+        _whole(1, 86_400, "whole seconds"),
+        "After this long a visit without an end event no longer keeps its doctor busy.",
+    )
+    link_secret: str = setting(
         "",
-        "What the links in invitations are made from: 32 or more characters that nobody can guess, the same for every "
-        "process of the installation. Production needs one.",
         _secret,
-    ),
-    Setting(
-        "smtp_url",
+        "The secret behind the links in invitations: 32 or more characters that nobody can guess, the "
+        "same for every process of the installation. Production needs one.",
+    )
+    smtp_url: Relay | None = setting(
         "",
-        "The relay that mails leave by: `smtp://user:password@host:port` (STARTTLS) or `smtps://…`. "
-        "A sandbox without one catches every mail; production without one delivers nothing.",
         _smtp_url,
-    ),
-    Setting(
-        "smtp_connections",
+        "The relay that sends mails: `smtp://user:password@host:port` (STARTTLS) or `smtps://…`. A "
+        "sandbox without one catches every mail; production without one delivers nothing.",
+    )
+    smtp_connections: int = setting(
         "8",
-        "How many connections to the relay one worker opens at most.",
         _whole(1, 200),
-    ),
-    Setting(
-        "mail_from",
+        "How many connections to the relay one worker opens at most.",
+    )
+    mail_from: str = setting(
         "invitations@localhost.localdomain",
-        "Who mails come from where an account has set no sender, and where those come back to that can't be delivered.",
         _mail_from,
-    ),
-    Setting(
-        "sandbox_recipients",
+        "The sender of mails for accounts that have set none, and the address that bounces return to.",
+    )
+    sandbox_recipients: tuple[str, ...] = setting(
         "",
-        "Whom a sandbox with a relay may mail: addresses and `@domains`, with commas between them. "
-        "Mails to anybody else are caught. Without it a sandbox with a relay does not start.",
         _recipients,
-    ),
-    Setting(
-        "delivery_attempts",
+        "The addresses and `@domains`, with commas between them, that a sandbox with a relay may mail. It "
+        "catches mails to all others. A sandbox with a relay does not start without this setting.",
+    )
+    delivery_attempts: int = setting(
         "20",
-        "How often an invitation that the relay refuses for now is tried, over about 15 hours, before it has failed.",
         _whole(1, 1000),
-    ),
-    Setting(
-        "ambiguous_hold_hours",
+        "How often an invitation is tried, over about 15 hours, while the relay refuses it for now. Then "
+        "it has failed.",
+    )
+    ambiguous_hold_hours: int = setting(
         "24",
-        "How long an invitation is held, to be looked up, when the relay's answer was lost.",
         _whole(1, 8760),
-    ),
-    Setting(
-        "ambiguous_resend",
+        "How long an invitation is held for a decision when the relay's answer was lost.",
+    )
+    ambiguous_resend: bool = setting(
         "yes",
-        "Whether one that nobody settled in that time is sent once more (`yes`) or stays held (`no`).",
         _yes_or_no,
-    ),
-    Setting(
-        "file_limit_mib",
+        "Whether an invitation without a decision in that time is sent once more (`yes`) or stays held "
+        "(`no`).",
+    )
+    file_limit_mib: int = setting(
         "1024",
+        _whole(1, 1_048_576, "whole MiB"),
         "The largest eligibility file that an upload may have, in MiB (1,048,576 bytes), as it is sent.",
-        _mebibytes,
-    ),
-)
+    )
+
+    @property
+    def host_name(self) -> str:
+        """The host in `base_url`; "" where that is an IPv6 address, which is no name."""
+        return self.base_url.partition("://")[2].partition("/")[0].partition(":")[0].strip("[]")
 
 
-# Variables that others of our own programs read: the server's processes among themselves, the tests.
-_NOT_SETTINGS = {"FRONTDESK_PARENT", "FRONTDESK_FAULTS"}
+SETTINGS = tuple(Setting(name=each.name, **each.metadata) for each in fields(Config))
 
 
 def read_config(variables: Mapping[str, str]) -> Config:
     """The settings from environment variables. Raises ConfigError naming every setting that can't be used."""
-    values: dict[str, object] = {}
+    values: dict[str, Any] = {}
     wrong: list[str] = []
     for setting in SETTINGS:
         try:
@@ -337,4 +300,4 @@ def read_config(variables: Mapping[str, str]) -> Config:
         )
     if wrong:
         raise ConfigError(wrong)
-    return Config(**values)  # type: ignore[arg-type]
+    return Config(**values)
