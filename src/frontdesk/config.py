@@ -295,7 +295,7 @@ def read_config(variables: Mapping[str, str]) -> Config:
     real = values.get("smtp_url") and values.get("environment") is Environment.SANDBOX
     if real and not values.get("sandbox_recipients", "unreadable"):
         wrong.append(
-            "FRONTDESK_SMTP_URL: a sandbox mails nobody by itself; name whom it may mail in "
+            "FRONTDESK_SMTP_URL: a sandbox mails no one by itself; name the addresses it may mail in "
             "FRONTDESK_SANDBOX_RECIPIENTS, or leave the relay out"
         )
     if wrong:

@@ -1,4 +1,4 @@
-"""An installation that can't be used is told in sentences that say how to mend it, never in a traceback."""
+"""An installation that can't be used leads to sentences with a remedy, never to a traceback."""
 
 from pathlib import Path
 

@@ -26,7 +26,7 @@ def test_a_good_installation_passes_the_check(cli: CommandLine) -> None:
     assert "All is well" in cli.text("check")
 
 
-def test_a_check_says_what_is_wrong_and_how_to_mend_it(bare_cli: CommandLine) -> None:
+def test_a_check_says_what_is_wrong_and_its_remedy(bare_cli: CommandLine) -> None:
     result = bare_cli.run("check")
     assert result.exit_code == 1
     assert "Problem: " in result.stdout

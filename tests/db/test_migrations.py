@@ -78,7 +78,7 @@ def test_what_is_in_history_or_audit_can_not_be_replaced_either(
             assert [dict(row) for row in tx.execute(select(table).order_by(table.c.id)).mappings()] == before
 
 
-def test_checks_name_what_is_wrong_and_how_to_mend_it(db: Database, database_url: str) -> None:
+def test_checks_name_what_is_wrong_and_its_remedy(db: Database, database_url: str) -> None:
     good = read_config({"FRONTDESK_DATABASE_URL": database_url})
     other = read_config({"FRONTDESK_DATABASE_URL": database_url, "FRONTDESK_UNIQUENESS": "account"})
     assert problems(db, good) == []

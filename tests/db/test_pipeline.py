@@ -1,4 +1,4 @@
-"""The short way to PostgreSQL: transactions in two trips, whose errors and losses are those of the long way."""
+"""Transactions in a pipeline: two round trips, with the errors and losses of ordinary transactions."""
 
 import asyncio
 from collections.abc import Callable, Iterator

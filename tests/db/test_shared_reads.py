@@ -1,4 +1,4 @@
-"""One query for many identical reads, and that nobody is shown a state from before it asked."""
+"""One query for many identical reads; no caller sees a state from before it asked."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -34,7 +34,7 @@ from frontdesk.cli.worker import worker
 
 
 class Commands(TyperGroup):
-    """Every command runs inside: what the product refuses leaves as a sentence and a status, never as a traceback."""
+    """Runs every command. A refusal of the product ends it with a sentence and a status, never with a traceback."""
 
     def invoke(self, *arguments: Any, **options: Any) -> Any:
         with errors_as_sentences():
@@ -95,7 +95,7 @@ def frontdesk(
 
 
 def main() -> None:
-    """Run the command line; a terminal that lacks a letter gets its code instead of an error."""
+    """Run the command line. A terminal that lacks a letter shows its code instead of an error."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""`frontdesk check`: whether the installation can serve; says what is wrong and how to mend it."""
+"""`frontdesk check`: whether the installation can serve; shows every problem with its remedy."""
 
 import os
 
@@ -13,7 +13,7 @@ from frontdesk.errors import FrontdeskError
 
 
 def check(as_json: Json = False) -> None:
-    """Check configuration, database and migrations; says what is wrong and how to mend it. Status 1 if anything is.
+    """Check configuration, database and migrations; show every problem with its remedy. Status 1 if there is one.
 
     Example: frontdesk check --json
     """

@@ -1,7 +1,4 @@
-"""The installation that a command works on: its settings, its database, one transaction with its audit entries.
-
-It decides nothing; the commands say what is read and changed.
-"""
+"""The installation that a command works on: its settings, its database, one transaction with its audit entries."""
 
 import getpass
 import os
@@ -31,7 +28,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class CommandContext:
-    """A change under way: its transaction, its time, and who is responsible for it."""
+    """What a command that changes something works with: a transaction, its time, and the person responsible for it."""
 
     tx: Tx
     now: datetime
@@ -41,7 +38,7 @@ class CommandContext:
     def record(
         self, action: str, *, account_id: int | None = None, subject_id: int | None = None, **detail: Any
     ) -> None:
-        """Add an audit entry to the transaction. `detail` holds names and ids only."""
+        """Add an audit entry to the transaction. `detail` may hold names and ids only."""
         entry = AuditEntry(
             action=action,
             actor=self.actor,
@@ -54,7 +51,7 @@ class CommandContext:
 
 
 def ask(question: Callable[[Tx], Answer], *, account: int | None = None) -> Answer:
-    """`question(tx)` in a transaction that only reads. Raises FrontdeskError, also when there is no such account."""
+    """`question(tx)` in a transaction that only reads. Raises FrontdeskError, NotFound when `account` does not exist."""
 
     def about_account(tx: Tx) -> Answer:
         if account is not None:
@@ -66,13 +63,13 @@ def ask(question: Callable[[Tx], Answer], *, account: int | None = None) -> Answ
 
 
 def change(work: Callable[[CommandContext], Answer]) -> Answer:
-    """`work(deed)` in one transaction, run again when it loses a race. Raises FrontdeskError."""
+    """`work(context)` in one transaction, run again when it loses a race. Raises FrontdeskError."""
     with migrated_database(settings()) as db:
         return change_in(db, work)
 
 
 def change_in(db: Database, work: Callable[[CommandContext], Answer]) -> Answer:
-    """The same on a database that is open already."""
+    """`change` on a database that is open already."""
     now, actor, request_id = system_clock(), _actor(), f"cli-{secrets.token_hex(8)}"
     return write_alone(db, lambda tx: work(CommandContext(tx, now, actor, request_id)))
 

@@ -1,4 +1,4 @@
-"""`frontdesk migrate`: bringing the database's tables to what this program needs."""
+"""`frontdesk migrate`: brings the database's tables to what this program needs."""
 
 from frontdesk.cli.installation import change_in, opened_database
 from frontdesk.cli.options import Json
@@ -25,9 +25,8 @@ def migrate(as_json: Json = False) -> None:
 
 
 def bring_up_to_date(db: Database, config: Config) -> list[str]:
-    """The revisions that were applied; an audit entry tells of them, in a transaction after theirs, which may have made
-    the audit trail itself."""
+    """The revisions that were applied. Their audit entry has a later transaction: they may have made the audit trail."""
     applied = upgrade(db, uniqueness=config.uniqueness.value)
     if applied:
-        change_in(db, lambda deed: deed.record("database.migrated", revisions=applied))
+        change_in(db, lambda context: context.record("database.migrated", revisions=applied))
     return applied

@@ -1,4 +1,4 @@
-"""Options that several commands share, and how typed text is read; it knows no command."""
+"""Options that several commands share, and how typed text is read."""
 
 from typing import Annotated
 

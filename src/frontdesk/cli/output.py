@@ -1,6 +1,6 @@
-"""How the command line speaks: tables and colour for people, JSON for programs, errors as sentences, exit statuses.
+"""The output of every command: tables and colour for people, JSON for programs, errors as sentences, exit statuses.
 
-It knows no command. Status 0: done; 1: not done, and stderr says why, with the remedy; 2: the command was misused.
+Status 0: done; 1: not done, and stderr says why, with the remedy; 2: the command was misused.
 """
 
 import json
@@ -49,14 +49,14 @@ def settings(variables: Mapping[str, str] | None = None) -> Config:
 
 
 def fail(message: str, *, status: int = FAILED) -> NoReturn:
-    """Say on stderr what is wrong and end the command."""
+    """Write the message to stderr and end the command."""
     console(stderr=True).print(Text.assemble(("Error: ", "bold red"), message), soft_wrap=True)
     raise typer.Exit(status)
 
 
 @contextmanager
 def errors_as_sentences() -> Iterator[None]:
-    """What the product refuses, and a database that can't be used, ends the command with a sentence."""
+    """A refusal of the product, or a database that can't be used, ends the command with a sentence."""
     try:
         yield
     except FrontdeskError as error:
@@ -116,14 +116,14 @@ def say(sentence: str) -> None:
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Where people read; no markup, so that what somebody typed is never taken for it."""
+    """The console that people read. It takes no markup, because typed names may look like it."""
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else UNWRAPPED_COLUMNS
     return Console(file=stream, width=width, markup=False, highlight=False, emoji=False)
 
 
 def _cell(value: Any) -> Text:
-    """A value as people read it. Text is never taken for markup: names are what somebody typed."""
+    """A value as people read it. Text is never read as markup: names may look like it."""
     if value is None:
         return Text("-", style="dim")
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""The database: connections and transactions, set statements, group commit, migrations; no product rule is here."""
+"""The database: connections and transactions, set statements, group commit, migrations."""
 
 from frontdesk.db.engine import Database, Tx, open_database
 

@@ -34,7 +34,7 @@ class CheckFailure:
 
 
 def problems(db: Database, config: Config) -> list[CheckFailure]:
-    """Everything that keeps this program from serving on this database; empty when all is well."""
+    """Every problem that keeps this program from serving on this database; empty when all is well."""
     try:
         return _problems(db, config)
     except (Unavailable, DBAPIError) as error:

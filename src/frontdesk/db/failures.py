@@ -1,4 +1,4 @@
-"""What a driver's error means, told apart by SQLSTATE and constraint name; its text is never passed on (it holds values)."""
+"""What a driver's error means, by its SQLSTATE and constraint name. Its text is never passed on: it holds values."""
 
 import re
 from collections.abc import Iterator
@@ -50,22 +50,22 @@ _SQLITE_UNIQUE = re.compile(r"UNIQUE constraint failed: (.+)")
 
 
 class NoAnswer(psycopg.OperationalError):
-    """The server has said nothing for longer than any statement may take; the connection was given up."""
+    """The server has said nothing for longer than any statement may take, so the connection was closed."""
 
 
 def lost_race(error: DBAPIError) -> bool:
-    """Whether another transaction got in between (unique violation, deadlock): running again may settle it."""
+    """Whether another transaction came first (unique violation, deadlock): running again may succeed."""
     return unique_columns(error) is not None or _state(error) in _LOST_RACE_STATES
 
 
 def is_deadlock(error: DBAPIError) -> bool:
-    """Whether two transactions waited for each other (or may not both be): a savepoint does not mend it."""
+    """Whether the whole transaction is gone (deadlock, serialization failure, lost connection), so that no savepoint helps."""
     return error.connection_invalidated or _state(error) in _LOST_RACE_STATES
 
 
 def unique_columns(error: DBAPIError) -> str | None:
-    """The violated unique constraint: its name on PostgreSQL, `table.column, table.column` on SQLite (which tells no
-    name), or None when the error is another."""
+    """The violated unique constraint: its name on PostgreSQL, `table.column, table.column` on SQLite (which gives no
+    name). None for any other error."""
     if not isinstance(error, IntegrityError):
         return None
     diagnosis = getattr(error.orig, "diag", None)
@@ -95,9 +95,9 @@ def unavailable(state: DatabaseState, *, busy: bool = False) -> Unavailable:
 
 
 def as_unavailable(error: DBAPIError | PoolTimeout) -> Unavailable | None:
-    """`Unavailable` for what is the database's state and not the statement's fault: away, locked, full, read-only.
+    """`Unavailable` when the database's state is the cause: away, locked, full, read-only. None when the statement is.
 
-    A lost race is none of these, though the driver files deadlocks with them: `db.races` runs it again.
+    None for a lost race too, though the driver counts deadlocks as such a state: `db.races` runs it again.
     """
     if isinstance(error, PoolTimeout):
         return Unavailable("All database connections are in use.")
@@ -121,7 +121,7 @@ def as_unavailable(error: DBAPIError | PoolTimeout) -> Unavailable | None:
 
 
 def as_unknown_outcome(error: DBAPIError) -> Unavailable | None:
-    """`Unavailable` for a COMMIT whose answer was lost: what was sent may or may not be stored."""
+    """`Unavailable` for a COMMIT whose answer was lost: the change may or may not be stored."""
     if not error.connection_invalidated:
         return None
     return Unavailable(

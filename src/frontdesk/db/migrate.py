@@ -1,4 +1,4 @@
-"""Bringing a database to a schema revision and back, one run at a time, in one transaction, without waiting long for locks."""
+"""Brings a database to a schema revision and back: one run at a time, in one transaction, with short waits for locks."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,11 +18,9 @@ _FOLDER = Path(__file__).parent / "migrations"
 
 
 def upgrade(db: Database, *, uniqueness: str = "service", revision: str = "head") -> list[str]:
-    """Bring the schema up to `revision`; the revisions that were applied. Raises Unavailable when a lock is not to be had.
+    """Bring the schema up to `revision`, and return the applied revisions. Makes a missing SQLite file.
 
-    A missing SQLite file is made.
-
-    `uniqueness` is written down by the first migration and can't be changed later.
+    The first migration stores `uniqueness`; it can't be changed later. Raises Unavailable when a lock is held for long.
     """
     db.make_missing_file()
     before = current(db)
@@ -33,7 +31,7 @@ def upgrade(db: Database, *, uniqueness: str = "service", revision: str = "head"
 
 
 def downgrade(db: Database, revision: str) -> None:
-    """Take the schema back to `revision` (`base`: nothing is left). Data that the older schema can't hold goes."""
+    """Take the schema back to `revision` (`base`: no table is left). Data that the older schema can't hold is lost."""
     with _connection(db) as connection:
         command.downgrade(_alembic(connection, "service"), revision)
 
@@ -51,7 +49,7 @@ def head() -> str:
 
 @contextmanager
 def _connection(db: Database) -> Iterator[Connection]:
-    # SQLite checks foreign keys while a table is rebuilt, and can only be told not to outside a transaction.
+    # SQLite checks foreign keys while a table is rebuilt; the check can be turned off only outside a transaction.
     with db.write_schema() as connection:
         if not db.is_sqlite:
             connection.exec_driver_sql("SELECT pg_advisory_xact_lock(%s)", (ADVISORY_LOCK,))

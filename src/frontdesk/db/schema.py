@@ -1,4 +1,4 @@
-"""The column types and constraint names that every table shares; the tables themselves belong to the features."""
+"""The column types and constraint names that every table shares. Each feature defines its own tables."""
 
 from datetime import UTC, datetime
 from typing import Any

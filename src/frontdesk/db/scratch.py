@@ -1,4 +1,4 @@
-"""A database that is thrown away: SQLite in a temporary file that has no name any more; it knows no product rule."""
+"""A scratch database: SQLite in a temporary folder, deleted at the end."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from frontdesk.db.engine import Database, open_database
 
 @contextmanager
 def scratch_database(tables: Sequence[Table]) -> Iterator[Database]:
-    """An empty database with these tables. Nothing in it refers to other tables, and nothing needs to last."""
+    """An empty database with these tables. Foreign keys are not enforced, and writes do not wait for the disk."""
     with tempfile.TemporaryDirectory(prefix="frontdesk-") as folder:
         db = open_database(f"sqlite:///{Path(folder) / 'scratch.db'}", pool_size=1)
         db.make_missing_file()

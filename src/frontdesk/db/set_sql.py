@@ -1,4 +1,4 @@
-"""The text of the statements over whole sets, built once from the Table objects; it runs nothing and sees no value."""
+"""The text of the statements over whole sets, built once from the Table objects, never from values."""
 
 from functools import lru_cache
 
@@ -11,7 +11,7 @@ UNLESS_THERE = " ON CONFLICT DO NOTHING"  # after an insert_sql
 
 @lru_cache(maxsize=256)
 def combined_sql(statements: tuple[str, ...], are_reads: tuple[bool, ...]) -> str:
-    """One statement that does them all and answers one row: for each read its rows as JSON, for each write null."""
+    """One statement that executes them all and answers one row: for each read its rows as JSON, for each write null."""
     parts = ", ".join(
         f"s{n} AS ({statement}{'' if is_read else ' RETURNING 1'})"
         for n, (statement, is_read) in enumerate(zip(statements, are_reads, strict=True))

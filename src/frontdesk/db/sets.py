@@ -1,7 +1,7 @@
-"""Statements over a whole set of rows; two dialects inside, built from the Table objects.
+"""Statements over a whole set of rows, for both databases.
 
 PostgreSQL takes a set as ONE JSON parameter and several statements in one round trip; SQLite takes a set through the
-driver's `executemany`. Both were measured (docs/decisions/0014): row by row through the toolkit costs 4 times as much.
+driver's `executemany`. Row by row through SQLAlchemy costs 4 times as much (docs/decisions/0014).
 A row is a dict of stored values: text, numbers, `YYYY-MM-DD`, `clock.stored_time` text; dicts for JSON columns.
 """
 
@@ -29,7 +29,7 @@ from frontdesk.db.set_transaction import COPY_CONNECTION, SetTransaction
 
 Row = Mapping[str, Any]
 
-# PostgreSQL's ids are set aside in blocks; what a process does not use is a gap and nothing else.
+# PostgreSQL's ids are reserved in blocks. Ids that a process does not use are gaps, which do no harm.
 ID_BLOCK = 1000
 _reserved: WeakKeyDictionary[Any, dict[str, deque[int]]] = WeakKeyDictionary()
 
@@ -39,7 +39,7 @@ _TRIP = "frontdesk_trip"
 
 
 class Found:
-    """The rows of a set read, as dicts; there once the block of `one_round_trip` that it was asked in has ended."""
+    """The rows of a set read, as dicts. Inside a block of `one_round_trip` they are there once the block has ended."""
 
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
@@ -56,9 +56,10 @@ class _Trip:
 
 @contextmanager
 def one_round_trip(tx: SetTransaction) -> Iterator[None]:
-    """Send the set statements of the block as ONE statement at its end; they see one state, in no particular order.
+    """Send the set statements of the block as ONE statement at its end. They see one state, in no particular order.
 
-    A trip more is a wait more for the caller and for the interpreter's lock. On SQLite there is no trip, they just run.
+    Each further trip is another wait for the caller and for the interpreter's lock. SQLite has no trips: there each
+    statement runs at once.
     """
     if tx.dialect.name == "sqlite":
         yield
@@ -72,7 +73,7 @@ def one_round_trip(tx: SetTransaction) -> Iterator[None]:
 
 
 def _send(tx: SetTransaction, trip: _Trip) -> None:
-    """Send what waits, in the order in which it was asked for, and begin a new trip."""
+    """Send the waiting statements in their order, and begin a new trip."""
     if not trip.statements:
         return
     sql = combined_sql(tuple(trip.statements), tuple(found is not None for found in trip.found))
@@ -88,7 +89,7 @@ def _send(tx: SetTransaction, trip: _Trip) -> None:
 def next_ids(tx: SetTransaction, table: Table, count: int) -> list[int]:
     """`count` fresh ids for `table`, ascending, so that rows that point at each other can be written as sets."""
     if tx.dialect.name == "sqlite":
-        # A writing transaction is alone on SQLite, so nobody else can take these.
+        # A writing transaction is alone on SQLite, so no other one can take these.
         last = tx.exec_driver_sql(f"SELECT coalesce(max(id), 0) FROM {table.name}").one()[0]
         return list(range(last + 1, last + 1 + count))
     reserved = _reserved.setdefault(tx.engine, {}).setdefault(table.name, deque())
@@ -115,7 +116,7 @@ def insert_set(tx: SetTransaction, table: Table, rows: Sequence[Row]) -> None:
 
 
 def insert_missing(tx: SetTransaction, table: Table, rows: Sequence[Row]) -> None:
-    """Insert those of the rows that no unique index holds already; each has the same keys."""
+    """Insert the rows whose unique keys are not stored yet; each row has the same keys."""
     if rows:
         columns = tuple(rows[0])
         sql = insert_sql(tx.dialect.name, table, columns=columns) + UNLESS_THERE
@@ -191,7 +192,7 @@ def _write(
 
 
 def _is_bulk(tx: SetTransaction, rows: Sequence[Row]) -> bool:
-    """Whether the set is worth trips of its own; then what waited before it is sent before it."""
+    """Whether COPY is worth trips of its own for the set. If so, statements that wait are sent first."""
     if len(rows) < FEWEST_ROWS or COPY_CONNECTION not in tx.info:
         return False
     trip = tx.info.get(_TRIP)

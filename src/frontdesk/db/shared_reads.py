@@ -1,4 +1,4 @@
-"""One query for many identical reads: a read may join a query that has not STARTED when it arrives, never one under way.
+"""One query for many identical reads. A read joins a query that has not STARTED when it arrives, never a running one.
 
 So every caller sees each write that was acknowledged before it asked.
 """
@@ -15,9 +15,9 @@ Answer = TypeVar("Answer")
 
 
 class SharedReads(Generic[Answer]):
-    """`await get(key, read)`: the answer of `read()`, run on `executor`, shared by those who wait for the same key.
+    """`await get(key, read)`: the answer of `read()`, run on `executor` and shared by all callers that wait for the same key.
 
-    Raises Unavailable when it is not there as soon as `deadlines` ask, counted from the first of them.
+    Raises Unavailable when the answer takes longer than `deadlines` allow, counted from the first caller.
     """
 
     def __init__(self, executor: Executor, deadlines: Deadlines) -> None:

@@ -1,4 +1,4 @@
-"""Blocking work that may write, in threads of its own: in time or not at all; it knows nothing of what is written."""
+"""Blocking work that may write, in threads of its own."""
 
 import asyncio
 import time
@@ -16,8 +16,8 @@ Result = TypeVar("Result")
 class Writers:
     """`await run(work)`: what `work()` returns or raises.
 
-    Raises Unavailable when it takes longer than `deadlines` allow: what has not begun by then is never done; of what has,
-    the outcome is not known.
+    Raises Unavailable when it takes longer than `deadlines` allow. Work that has not begun by then is never done; the
+    outcome of work that has begun is unknown.
     """
 
     def __init__(self, threads: int, deadlines: Deadlines) -> None:
@@ -37,7 +37,7 @@ class Writers:
         self._executor.shutdown(wait=wait, cancel_futures=cancel_futures)
 
     def _unless_refused(self, work: Callable[[], Result], arrived_at: float) -> Result:
-        """Who stood in line for long while another was refused would only wait the same time again."""
+        """A caller that waited 2 s and more while another was refused is refused too: it would wait for the same lock again."""
         if self._refused_at > arrived_at + LONG_SECONDS:
             raise Unavailable("The database is busy.")
         try:
