@@ -34,9 +34,11 @@ TABLES = (
 
 def upgrade() -> None:
     _create_access()
+    _create_tokens()
     _create_plans()
     _create_queues()
     _create_members()
+    _create_history()
     _create_invitations()
     _create_audit()
     for table in APPEND_ONLY:
@@ -55,9 +57,9 @@ def downgrade() -> None:
 def _refuse_changes(table: str) -> None:
     """Rows of the table can be added and never changed or deleted, whatever the program does."""
     if op.get_bind().dialect.name == "sqlite":
-        for deed in ("UPDATE", "DELETE"):
+        for change in ("UPDATE", "DELETE"):
             op.execute(
-                f"CREATE TRIGGER {table}_no_{deed.lower()} BEFORE {deed} ON {table} "
+                f"CREATE TRIGGER {table}_no_{change.lower()} BEFORE {change} ON {table} "
                 f"BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
             )
         return
@@ -109,6 +111,9 @@ def _create_access() -> None:
     op.create_index(
         op.f("ix_client_secrets_api_client_id"), "client_secrets", ["api_client_id"], unique=False
     )
+
+
+def _create_tokens() -> None:
     op.create_table(
         "access_tokens",
         sa.Column("token_hash", sa.LargeBinary(length=32), nullable=False),
@@ -279,6 +284,9 @@ def _create_members() -> None:
         ),
         postgresql_with={"fillfactor": 80},
     )
+
+
+def _create_history() -> None:
     op.create_table(
         "member_history",
         sa.Column("id", Id, nullable=False),
