@@ -1,5 +1,6 @@
 """Invitations: the four rules, the message, what comes back of it. The types are in `model`."""
 
+from frontdesk.invitations.deliverability import set_deliverability
 from frontdesk.invitations.enqueue import (
     InvitationContextQuery,
     decide_invitation,
@@ -7,7 +8,6 @@ from frontdesk.invitations.enqueue import (
     find_invitation_context,
     move_invitations,
 )
-from frontdesk.invitations.settings import set_deliverability
 from frontdesk.invitations.store import get_deliverability, list_invitations
 
 __all__ = [

@@ -165,11 +165,6 @@ def find_reports(tx: Tx, message_ids: Collection[str]) -> list[dict[str, Any]]:
     return find_set(tx, delivery_reports, "message_id", message_ids, columns=columns).rows
 
 
-def find_suppression(tx: Tx, address_folded: str) -> Suppression | None:
-    row = tx.execute(select(suppressions).where(suppressions.c.address_folded == address_folded)).first()
-    return _suppression(row) if row else None
-
-
 def insert_suppression(tx: Tx, address_folded: str, *, reason: SuppressionReason, now: datetime) -> None:
     row = {"address_folded": address_folded, "reason": reason.value, "created_at": now}
     tx.execute(insert(suppressions).values(row))
@@ -185,9 +180,7 @@ def list_suppressions(tx: Tx, *, after: str, limit: int) -> list[Suppression]:
     """In order of the addresses, from the one after `after`."""
     query = select(suppressions).where(suppressions.c.address_folded > after)
     query = query.order_by(suppressions.c.address_folded).limit(limit)
-    return [_suppression(row) for row in tx.execute(query)]
-
-
-def _suppression(row: Sequence[Any]) -> Suppression:
-    address, reason, created_at = row
-    return Suppression(address, SuppressionReason(reason), created_at)
+    return [
+        Suppression(address, SuppressionReason(reason), created_at)
+        for address, reason, created_at in tx.execute(query)
+    ]

@@ -14,7 +14,7 @@ PAGE = 1000
 def suppress(tx: Tx, address: str, reason: SuppressionReason, *, now: datetime) -> bool:
     """Suppress the address in any spelling. False if it was on the list; its first reason stays."""
     folded = fold_email(address)
-    if store.find_suppression(tx, folded) is not None:
+    if store.find_suppressed(tx, {folded}).rows:
         return False
     store.insert_suppression(tx, folded, reason=reason, now=now)
     return True
@@ -23,10 +23,6 @@ def suppress(tx: Tx, address: str, reason: SuppressionReason, *, now: datetime) 
 def unsuppress(tx: Tx, address: str) -> bool:
     """Take the address off the list. False if it was not on it."""
     return store.delete_suppression(tx, fold_email(address))
-
-
-def find_suppression(tx: Tx, address: str) -> Suppression | None:
-    return store.find_suppression(tx, fold_email(address))
 
 
 def list_suppressions(tx: Tx, *, limit: int) -> Iterator[Suppression]:
