@@ -128,7 +128,7 @@ class InvitationStep(DescribedEnum):
     LEASE_LAPSED = "lease_lapsed", "The lease of its worker ran out."
     ONCE_MORE = (
         "once_more",
-        "Nobody settled it in the time set for that, so it is sent once more, with the same Message-ID.",
+        "It was not settled in time, so it is sent once more, with the same Message-ID.",
     )
     SUPPRESSED = "suppressed", "The address is on the suppression list."
     EXPIRED = "expired", "The member's access has ended."

@@ -31,7 +31,7 @@ _NODES = (
 
 @dataclass(frozen=True, slots=True)
 class TemplateValues:
-    """All that a template may name. Nothing of the member is here, so no template can tell it."""
+    """All that a template may name. Nothing of the member is here, so no template can reveal it."""
 
     plan_name: str
     sender_name: str
