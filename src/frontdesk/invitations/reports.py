@@ -44,14 +44,7 @@ def receive_report(tx: Tx, report: DeliveryReport, *, now: datetime) -> ReportEf
         return ReportEffect.UNKNOWN
     if report.event is ReportEvent.DELAYED:
         return ReportEffect.NO_NEWS
-    row = {
-        "message_id": report.message_id,
-        "kind": report.event.value,
-        "invitation_id": invitation.id,
-        "status": report.status,
-        "received_at": now,
-    }
-    is_new = store.insert_report(tx, row)
+    is_new = store.insert_report(tx, report, invitation_id=invitation.id, now=now)
     if not (is_new or _is_unclear(invitation)):
         return ReportEffect.KNOWN
     state = _settle(tx, invitation, report, now)
@@ -71,10 +64,9 @@ def apply_early_reports(tx: Tx, message_ids: Collection[str], *, now: datetime) 
     Runs in the transaction that stores the answers, or that they never came: a relay that calls back can be faster than
     its answer, and than the end of a killed worker's lease.
     """
-    for row in store.find_reports(tx, message_ids):
-        invitation = store.lock_by_message_id(tx, row["message_id"])
+    for report in store.find_reports(tx, message_ids):
+        invitation = store.lock_by_message_id(tx, report.message_id)
         if invitation is not None:
-            report = DeliveryReport(row["message_id"], ReportEvent(row["kind"]), row["status"])
             _settle(tx, invitation, report, now)
 
 

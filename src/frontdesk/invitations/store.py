@@ -13,11 +13,13 @@ from frontdesk.db.sets import Found, Row, find_set, insert_missing, insert_set, 
 from frontdesk.invitations.model import (
     DeliverabilitySettings,
     Delivery,
+    DeliveryReport,
     Invitation,
     InvitationState,
     InvitationStep,
     MessageTemplate,
     RegistrationTarget,
+    ReportEvent,
     Suppression,
     SuppressionReason,
     UnsubscribeTarget,
@@ -147,8 +149,15 @@ def save_template(tx: Tx, account_id: int, template: MessageTemplate, *, now: da
         tx.execute(insert(invitation_templates).values(row))
 
 
-def insert_report(tx: Tx, row: Row) -> bool:
+def insert_report(tx: Tx, report: DeliveryReport, *, invitation_id: int, now: datetime) -> bool:
     """False if a report of this kind about the message is stored already."""
+    row = {
+        "message_id": report.message_id,
+        "kind": report.event.value,
+        "invitation_id": invitation_id,
+        "status": report.status,
+        "received_at": now,
+    }
     known = select(
         exists().where(
             delivery_reports.c.message_id == row["message_id"], delivery_reports.c.kind == row["kind"]
@@ -160,9 +169,11 @@ def insert_report(tx: Tx, row: Row) -> bool:
     return True
 
 
-def find_reports(tx: Tx, message_ids: Collection[str]) -> list[dict[str, Any]]:
+def find_reports(tx: Tx, message_ids: Collection[str]) -> list[DeliveryReport]:
+    """The stored reports about the messages; each without `permanent`, which is not stored."""
     columns = ("message_id", "kind", "status")
-    return find_set(tx, delivery_reports, "message_id", message_ids, columns=columns).rows
+    rows = find_set(tx, delivery_reports, "message_id", message_ids, columns=columns).rows
+    return [DeliveryReport(row["message_id"], ReportEvent(row["kind"]), row["status"]) for row in rows]
 
 
 def insert_suppression(tx: Tx, address_folded: str, *, reason: SuppressionReason, now: datetime) -> None:
