@@ -164,7 +164,7 @@ def test_every_code_that_a_file_can_bring_about_is_in_the_document() -> None:
     package = Path(frontdesk.__file__).parent
     code = "".join(path.read_text() for path in (package / "files").rglob("*.py"))
     code += (package / "eligibility/restore.py").read_text()
-    faults = set(re.findall(r'\bFault\(\s*"?\w+"?,\s*"(\w+)"', code))
+    faults = set(re.findall(r'\b(?:Fault|_fault)\(\s*"?\w+"?,\s*"(\w+)"', code))
     problems = set(re.findall(r'\bUnreadable\(\s*"(\w+)"', code)) | {NEEDS_APPROVAL}
     problems |= set(re.findall(r'\b_end\(\s*claim,\s*FileState\.\w+,\s*"(\w+)"', code))
     assert len(faults) > 8
