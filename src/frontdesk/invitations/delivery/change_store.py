@@ -106,7 +106,7 @@ _HAS_LAPSED = text(f"SELECT 1 {_LEASED}LIMIT 1")
 
 
 def lock_lapsed(tx: Tx, now: datetime, count: int) -> list[LeasedRow]:
-    """Invitations whose lease or hold has run out, the longest ago first; without those that another worker has locked."""
+    """Invitations with a lease or hold that has run out, the longest ago first; without those that another worker has locked."""
     query = _LAPSED if tx.dialect.name == "sqlite" else _LAPSED_LOCKED
     return [leased_row(row) for row in tx.execute(query, {"now": stored_time(now), "count": count})]
 

@@ -51,7 +51,7 @@ def offer_and_settle(
     """Write `offered` for some, and what became of others, in the same statements.
 
     `offered` is committed before DATA. Returns the ids of the offered ones that may go on, and the mark to write before they
-    do. An invitation that was cancelled meanwhile, or whose lease has run out, is not among them.
+    do. An invitation that was cancelled meanwhile, or has lost its lease, is not among them.
     """
     due_at = now + timedelta(seconds=context.policy.offer_lease_seconds)
     offer = StateChange(InvitationState.CLAIMED, InvitationState.OFFERED, InvitationStep.RELAY_ASKED, due_at)

@@ -20,7 +20,7 @@ class DeliveryPolicy:
 
     message_domain: str
     # A claim's lease is short, so that what a killed worker held does not wait long. Nothing is sent before `offered`,
-    # whose lease is longer than RFC 5321 lets the content and its answer take.
+    # and its lease is longer than RFC 5321 lets the content and its answer take.
     lease_seconds: float = 120.0
     offer_lease_seconds: float = 1200.0
     ambiguous_hold_seconds: float = 86_400.0
@@ -103,7 +103,7 @@ class SenderProfile(NamedTuple):
 
 
 class LeasedRow(NamedTuple):
-    """An invitation whose lease or hold has run out, or that a restored backup holds."""
+    """An invitation with a lease or a hold, as stored."""
 
     id: int
     state: InvitationState
@@ -198,7 +198,7 @@ class HourlyWindow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DeliveryForecast:
-    """An account's outlook. `backlog`: pending batched invitations; `held_back`: those whose plan accepts no patients.
+    """An account's outlook. `backlog`: pending batched invitations; `held_back`: those of plans that accept no patients.
 
     `held`: why no account's invitations are delivered at present. `last_at`: when the last invitation leaves, None when
     none waits or delivery stands still.

@@ -114,13 +114,13 @@ _HELD_BACK = text(f"SELECT count(*) {_BATCHED} AND NOT p.accepting_patients")
 
 
 def count_due(tx: Tx, account_id: int, *, now: datetime) -> list[tuple[datetime, int]]:
-    """When how many of the account's pending batched invitations are due (`now` or later) whose plan accepts patients."""
+    """When how many of the account's pending batched invitations are due (`now` or later) of plans that accept patients."""
     found = tx.execute(_DUE, {"account_id": account_id, "now": stored_time(now)})
     return [(now if due_at is None else as_time(due_at), int(count)) for due_at, count in found]
 
 
 def count_held_back(tx: Tx, account_id: int) -> int:
-    """The account's pending batched invitations whose plan accepts no patients."""
+    """The account's pending batched invitations of plans that accept no patients."""
     return int(tx.execute(_HELD_BACK, {"account_id": account_id}).scalar_one())
 
 
