@@ -168,9 +168,11 @@ def _event_row(event: QueueEvent, received_at: datetime | None) -> dict[str, Any
 
 
 def _stored_fields(record: QueueEvent | Encounter | Duty) -> dict[str, Any]:
-    return {name: _stored(getattr(record, name)) for name in _NAMES[type(record)]}
+    values = ((name, getattr(record, name)) for name in _NAMES[type(record)])
+    return {name: value if type(value) in _PLAIN else _stored(value) for name, value in values}
 
 
+_PLAIN = {str, int, type(None)}  # stored as they are; most values are
 _NAMES = {kind: tuple(field.name for field in fields(kind)) for kind in (QueueEvent, Encounter, Duty)}
 
 
