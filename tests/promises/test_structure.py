@@ -13,9 +13,6 @@ PROSE_SHARE = (0.08, 0.18)
 FILE_LINES, LONGEST_FILE = 200, 400
 FUNCTION_LINES, LONGEST_FUNCTION = 32, 60
 
-# What these migrations did is history, one call per table.
-LONG_MIGRATIONS = {"_create_access", "_create_members"}
-
 
 @cache
 def trees() -> dict[Path, ast.Module]:
@@ -57,7 +54,7 @@ def test_functions_are_short() -> None:
     lines = [
         (node.name, (node.end_lineno or 0) - node.lineno + 1)
         for _, node in nodes(ast.FunctionDef, ast.AsyncFunctionDef)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name not in LONG_MIGRATIONS
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
     assert [name for name, count in lines if count > LONGEST_FUNCTION] == []
     assert share_within([count for _, count in lines], FUNCTION_LINES) >= 0.9
