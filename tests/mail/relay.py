@@ -32,6 +32,7 @@ class Relay:
     tls: ssl.SSLContext | None = None
     offers_starttls: bool = True
     password: str | None = None
+    takes_utf8: bool = True  # whether it offers SMTPUTF8
 
     def __post_init__(self) -> None:
         self.taken: Counter[str] = Counter()
@@ -61,7 +62,8 @@ class Relay:
 
     def session(self) -> "Misbehaving":
         self.connections += 1
-        options: dict[str, Any] = {"enable_SMTPUTF8": True, "loop": self._loop, "hostname": "relay.example"}
+        options: dict[str, Any] = {"loop": self._loop, "hostname": "relay.example"}
+        options["enable_SMTPUTF8"] = self.takes_utf8
         if self.tls is not None and self.offers_starttls:
             options["tls_context"] = self.tls
         if self.password is not None:

@@ -171,6 +171,18 @@ def test_a_new_connection_has_to_earn_its_trust_anew() -> None:
         assert not caught.value.is_about_message
 
 
+def test_an_address_that_the_relay_cannot_carry_fails_for_good_and_costs_no_connection() -> None:
+    with Relay(takes_utf8=False) as relay:
+        session = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{relay.port}"), timeouts=PATIENT).open()
+        send(session, 1)
+        with pytest.raises(RelayRefused) as caught:
+            session.offer(message(2, recipient="zoë@example.com"))
+        assert (caught.value.stage, caught.value.permanent, caught.value.code) == ("recipient", True, None)
+        send(session, 3)
+        session.close()
+        assert (relay.connections, relay.taken.total()) == (1, 2)
+
+
 def test_a_connection_that_the_relay_closed_while_idle_is_made_anew() -> None:
     with Relay() as relay:
         session = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{relay.port}"), timeouts=PATIENT).open()

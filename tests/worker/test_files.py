@@ -2,6 +2,8 @@
 
 import time
 
+import pytest
+
 from frontdesk.config import Config
 from frontdesk.db import Database
 from frontdesk.worker.background import FileLoader
@@ -41,3 +43,22 @@ def test_files_that_wait_are_loaded_one_after_the_other_and_a_bad_one_holds_up_n
         loader.stop()
         loader.join(30)
     assert states == ["done", "failed", "done"]
+
+
+def test_a_worker_that_starts_loads_at_once(
+    api: Api,
+    config: Config,
+    db: Database,
+    customer: Customer,
+    clock: SetClock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(FileLoader, "poll_seconds", 3600.0)
+    path = upload(api, customer, csv_of([row(1)]))
+    loader = FileLoader(config, db, clock=clock)
+    loader.start()
+    try:
+        assert loaded(api, path)["state"] == "done"
+    finally:
+        loader.stop()
+        loader.join(30)

@@ -59,7 +59,7 @@ class SmtpSession:
                 self._send_envelope(self._client, message)
             except RelayRefused as refused:
                 # A relay may end a connection that was idle. Nothing has been sent, so a new connection is tried.
-                if refused.code not in (None, SHUT_DOWN):
+                if refused.permanent or refused.code not in (None, SHUT_DOWN):
                     raise
                 self._drop()
             else:

@@ -16,6 +16,7 @@ from frontdesk.worker.log import WorkerLog
 
 FILE_POLL_SECONDS = 0.5
 FIRST_PRUNE_SECONDS = 60.0  # a worker that has just started has more urgent things to do
+UNAVAILABLE_SECONDS = 60.0  # until the next step after the database was unavailable, at most
 PRUNE_SECONDS = 3600.0
 PRUNE_PAUSE_SECONDS = 0.2  # between pages, so that ingesting events waits for a moment only
 
@@ -23,7 +24,7 @@ PRUNE_PAUSE_SECONDS = 0.2  # between pages, so that ingesting events waits for a
 class BackgroundTask(ABC):
     """Runs `step` again and again from `start()` to `stop()`, beside the same task of any number of other workers."""
 
-    first_seconds: float  # until the first step, and until the next after the database was unavailable
+    first_seconds: float  # until the first step
     poll_seconds: float  # until the next step after one that found nothing to do
     failure_event: (
         str  # the log's event when a step fails by an error of ours, which must not stop the later ones
@@ -56,7 +57,7 @@ class BackgroundTask(ABC):
             try:
                 wait = 0.0 if self.step() else self.poll_seconds
             except Unavailable:
-                wait = self.first_seconds
+                wait = min(self.poll_seconds, UNAVAILABLE_SECONDS)
             except Exception as error:  # noqa: BLE001 - see failure_event
                 self._log.write(self.failure_event, error=type(error).__name__)
                 wait = self.poll_seconds
@@ -65,7 +66,7 @@ class BackgroundTask(ABC):
 class FileLoader(BackgroundTask):
     """Loads the files that wait, one after the other; after `stop()` the next worker goes on from the same chunk."""
 
-    first_seconds = poll_seconds = FILE_POLL_SECONDS
+    first_seconds, poll_seconds = 0.0, FILE_POLL_SECONDS
     failure_event = "file_failed"
 
     def __init__(

@@ -5,13 +5,13 @@ they have ready. So a commit is shared by as many messages as there are connecti
 """
 
 import random
-import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from queue import Empty
+from queue import Empty, SimpleQueue
 
 from frontdesk.config import Config
 from frontdesk.db import Database, Tx
@@ -90,14 +90,15 @@ class DeliveryWorker:
         self._count = 0
         self._lapsed_at = float("-inf")
         self._renewed_at = time.monotonic()
-        self._stopping = threading.Event()
+        self._is_stopping = False
+        self._stops: SimpleQueue[None] = SimpleQueue()
 
     def run(self) -> None:
         """Deliver until `stop()`; what the worker holds is finished first."""
         self._log.write("worker_started", connections=self._size)
-        while not self._stopping.is_set():
+        while not self._is_stopping:
             if not self.step():
-                self._stopping.wait(self._options.poll_seconds)
+                self._wait(self._options.poll_seconds)
         self.finish()
         self._log.write_counts()
         self._log.write("worker_stopped")
@@ -107,7 +108,7 @@ class DeliveryWorker:
         try:
             claimed = self._claim()
         except Unavailable:
-            self._stopping.wait(DATABASE_RETRY_SECONDS)
+            self._wait(DATABASE_RETRY_SECONDS)
             return True
         if not claimed and not self._jobs:
             return False
@@ -116,8 +117,18 @@ class DeliveryWorker:
 
     def stop(self) -> None:
         """Claim nothing more, finish what the worker holds; from any thread or a signal handler."""
-        self._stopping.set()
+        self._is_stopping = True
+        self._stops.put(None)
         self._connections.reports.put(None)
+
+    def _wait(self, seconds: float) -> None:
+        """Wait for `seconds`, or until `stop()`.
+
+        Not with an Event: a signal handler that sets it can interrupt the thread that is about to wait for it, and would
+        then wait for the Event's lock for good. The put of a SimpleQueue takes no such lock.
+        """
+        with suppress(Empty):
+            self._stops.get(timeout=seconds)
 
     def turn(self) -> int:
         """Claim once and see it through; returns how many invitations were claimed. Raises Unavailable."""
