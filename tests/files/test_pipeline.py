@@ -4,13 +4,14 @@ import os
 import random
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from frontdesk.files.pipeline import NICENESS, CommitTurn, OutOfTurn, ordered_commit
+from frontdesk.files.pipeline import NICENESS, CommitTurn, OutOfTurn, ordered_commit, prefetch
 from tests.files.loading import Desk, csv_of, row
 
 KEYS = 10
@@ -121,6 +122,40 @@ def test_items_that_share_a_key_are_not_written_together() -> None:
     assert writing == []
 
 
+def test_items_are_read_ahead_in_order_and_the_error_comes_after_the_last_of_them() -> None:
+    read, used = [], []
+
+    def items() -> Iterator[int]:
+        for number in range(5):
+            read.append(number)
+            yield number
+        raise Broken
+
+    prefetched = prefetch(items())
+    used.append(next(prefetched))
+    _wait_until(lambda: len(read) == 3)
+    with pytest.raises(Broken):
+        used.extend(prefetched)
+    assert used == read == list(range(5))
+    assert list(prefetch(iter("abc"))) == ["a", "b", "c"]
+
+
+def test_nothing_is_read_ahead_of_a_consumer_that_stopped() -> None:
+    read = []
+
+    def items() -> Iterator[int]:
+        for number in range(100):
+            read.append(number)
+            yield number
+
+    prefetched = prefetch(items())
+    assert next(prefetched) == 0
+    del prefetched
+    assert read == list(range(len(read)))
+    assert len(read) <= 3
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("prefetch")]
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_chunks_that_compete_for_keys_end_as_one_chunk_would(desk: Desk, seed: int) -> None:
     """Each row takes keys that another row of the file holds, gives up or wants."""
@@ -130,6 +165,13 @@ def test_chunks_that_compete_for_keys_end_as_one_chunk_would(desk: Desk, seed: i
     )
     assert apart == together
     assert {"created", "refused"} <= {line[1] for line in apart[0]}
+
+
+def _wait_until(is_true: Callable[[], bool]) -> None:
+    until = time.monotonic() + 10
+    while not is_true() and time.monotonic() < until:
+        time.sleep(0.001)
+    assert is_true()
 
 
 def _no_keys(_item: int) -> set[str]:
