@@ -26,10 +26,10 @@ def start_loader(url: str) -> BaseProcess:
 
 def work_forever(url: str) -> None:
     db = open_database(url)
-    options = RunOptions(Uniqueness.SERVICE, chunk_rows=CHUNK_ROWS)
+    options = RunOptions(Uniqueness.SERVICE, chunk_rows=CHUNK_ROWS, lease_seconds=LEASE_SECONDS)
     while True:
         try:
-            worked = run_next(db, system_clock, options, lease_seconds=LEASE_SECONDS)
+            worked = run_next(db, system_clock, options)
         except Unavailable:
             worked = False
         if not worked:

@@ -108,7 +108,8 @@ class Desk:
         return run_next(self.db, self.clock, self.options)
 
     def try_to_work(self, file: EligibilityFile, *, lease_seconds: float) -> bool:
-        return run_next(self.db, self.clock, self.options, only=file.id, lease_seconds=lease_seconds)
+        options = replace(self.options, lease_seconds=lease_seconds)
+        return run_next(self.db, self.clock, options, only=file.id)
 
     def work(self, file: EligibilityFile) -> EligibilityFile:
         assert run_next(self.db, self.clock, self.options, only=file.id)

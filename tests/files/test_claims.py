@@ -43,7 +43,7 @@ def test_a_worker_that_slept_past_its_lease_changes_nothing(
     desk: Desk, db: Database, clock: SetClock
 ) -> None:
     file = desk.hand_in(csv_of([row(1)]))
-    sleeper = claim_next(db, clock, OPTIONS, lease_seconds=-1)
+    sleeper = claim_next(db, clock, replace(OPTIONS, lease_seconds=-1))
     assert sleeper is not None
     assert desk.work(file).state == "done"
     with pytest.raises(LostClaim):
@@ -55,7 +55,7 @@ def test_a_worker_that_slept_between_its_commit_and_the_next_look_has_lost_the_f
     desk: Desk, db: Database, clock: SetClock
 ) -> None:
     file = desk.hand_in(csv_of([row(1)]))
-    sleeper = claim_next(db, clock, OPTIONS, lease_seconds=-1)
+    sleeper = claim_next(db, clock, replace(OPTIONS, lease_seconds=-1))
     other = claim_next(db, clock, OPTIONS)
     assert sleeper is not None
     assert other is not None
@@ -71,7 +71,7 @@ def test_a_lapsed_lease_that_was_renewed_since_is_not_taken(
     desk: Desk, db: Database, clock: SetClock
 ) -> None:
     file = desk.hand_in(csv_of([row(1)]))
-    owner = claim_next(db, clock, OPTIONS, lease_seconds=60)
+    owner = claim_next(db, clock, replace(OPTIONS, lease_seconds=60))
     assert owner is not None
     now = system_clock()
     for late, is_taken in ((timedelta(0), False), (timedelta(seconds=120), True)):

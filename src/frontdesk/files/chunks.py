@@ -75,7 +75,7 @@ class ChunkWriter:
 
     def _outcome(self, row: ChunkRow, submission: Submission, result: Enrolled | Exception) -> RowOutcome:
         if not isinstance(result, Enrolled):
-            return refused(row.place, row.external_id, _faults(result))
+            return refused(row.place, row.external_id, faults_of(result))
         codes = (*row.warnings, *result.warnings)
         if row.place is None and result.outcome is Outcome.UNCHANGED:
             codes = ()  # a newer change kept the member from being ended, so the warning did not come true
@@ -99,7 +99,8 @@ class ChunkWriter:
         return bool(values["expiry_date"] <= max(self._claim.file.file_date or "", values["effective_date"]))
 
 
-def _faults(error: Exception) -> Sequence[Fault]:
+def faults_of(error: Exception) -> Sequence[Fault]:
+    """The faults of a row that could not be written."""
     if isinstance(error, Invalid):
         return error.faults
     if isinstance(error, NotFound):

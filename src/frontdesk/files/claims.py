@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from frontdesk.clock import Clock
@@ -42,7 +42,8 @@ class RunOptions:
     """How to work on files: the installation's rule of uniqueness, when to stop, and a listener to the progress.
 
     `on_progress(step, done, total)` counts rows; `total` is None until it is known. Without `chunk_rows` the chunk suits
-    the database. Files of at least `subprocess_from_rows` rows are parsed by a process of their own.
+    the database. Files of at least `subprocess_from_rows` rows are parsed by a process of their own. Unless it is renewed,
+    a claim lapses after `lease_seconds`.
     """
 
     uniqueness: Uniqueness
@@ -50,27 +51,29 @@ class RunOptions:
     on_progress: Callable[[FileStep, int, int | None], None] = lambda _step, _done, _total: None
     chunk_rows: int | None = None
     subprocess_from_rows: int = SUBPROCESS_FROM_ROWS
+    lease_seconds: float = LEASE_SECONDS
+
+    def lease_until(self, tx: Tx) -> datetime:
+        """The end of a lease that begins now, on the database's clock."""
+        return database_time(tx) + timedelta(seconds=self.lease_seconds)
 
 
 class FileClaim:
     """A file that this worker alone works on. `file` is as it was last saved."""
 
-    def __init__(
-        self, db: Database, clock: Clock, options: RunOptions, file: EligibilityFile, lease: timedelta
-    ) -> None:
+    def __init__(self, db: Database, clock: Clock, options: RunOptions, file: EligibilityFile) -> None:
         self.db = db
         self.clock = clock
         self.options = options
         self.file = file
-        self._lease = lease
 
     def save(self, tx: Tx, **changes: Any) -> None:
         """Change the file and renew the lease, in the caller's transaction. Raises LostClaim.
 
         After the commit, `refresh` brings the changes into `file`.
         """
-        lease_until = database_time(tx) + self._lease
-        if not store.save(tx, self.file.id, self.file.epoch, changes | {"lease_until": lease_until}):
+        changes["lease_until"] = self.options.lease_until(tx)
+        if not store.save(tx, self.file.id, self.file.epoch, changes):
             raise LostClaim
 
     def save_chunk(self, tx: Tx, outcomes: bytes, counts: Counter[str], *, rows: int) -> None:
@@ -128,22 +131,16 @@ class FileClaim:
 
 
 def claim_next(
-    db: Database,
-    clock: Clock,
-    options: RunOptions,
-    *,
-    only: int | None = None,
-    lease_seconds: float = LEASE_SECONDS,
+    db: Database, clock: Clock, options: RunOptions, *, only: int | None = None
 ) -> FileClaim | None:
     """Claim the oldest file that can be worked on (with `only`, that file); None if there is none."""
-    lease = timedelta(seconds=lease_seconds)
     while True:
         file = db.ask(lambda tx: store.find_claimable(tx, database_time(tx), only=only))
         if file is None:
             return None
         # Another worker may be quicker, with this file or with another one of the account.
         with suppress(store.AccountBusy), db.write() as tx:
-            now = database_time(tx)
-            if store.claim(tx, file.id, file.epoch, now=now, lease_until=now + lease):
+            now, lease_until = database_time(tx), options.lease_until(tx)
+            if store.claim(tx, file.id, file.epoch, now=now, lease_until=lease_until):
                 claimed = replace(file, state=FileState.RUNNING, epoch=file.epoch + 1)
-                return FileClaim(db, clock, options, claimed, lease)
+                return FileClaim(db, clock, options, claimed)

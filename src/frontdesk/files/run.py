@@ -14,7 +14,8 @@ from frontdesk.eligibility.model import RestoredMember, UndoRequest
 from frontdesk.errors import FrontdeskError, Invalid
 from frontdesk.files import store
 from frontdesk.files.absence import ApprovalNeeded
-from frontdesk.files.claims import LEASE_SECONDS, FileClaim, LostClaim, RunOptions, Stopped, claim_next
+from frontdesk.files.chunks import faults_of
+from frontdesk.files.claims import FileClaim, LostClaim, RunOptions, Stopped, claim_next
 from frontdesk.files.codes import FILE_PROBLEMS, NOT_STORED
 from frontdesk.files.content import delete_abandoned_uploads
 from frontdesk.files.jobs import get_file, record_audit
@@ -34,20 +35,13 @@ COLLECT_AFTER = 200_000
 SWITCH_SECONDS = 0.0005
 
 
-def run_next(
-    db: Database,
-    clock: Clock,
-    options: RunOptions,
-    *,
-    only: int | None = None,
-    lease_seconds: float = LEASE_SECONDS,
-) -> bool:
+def run_next(db: Database, clock: Clock, options: RunOptions, *, only: int | None = None) -> bool:
     """Work on one file until it ends or `options.should_stop()`; False if there is none to work on. Raises Unavailable.
 
     After an error the next worker goes on after the last committed chunk, once the lease has run out. A fault of the
     service fails the file and is raised, so that it is logged.
     """
-    claim = claim_next(db, clock, options, only=only, lease_seconds=lease_seconds)
+    claim = claim_next(db, clock, options, only=only)
     if claim is None:
         delete_abandoned_uploads(db, clock())
         return False
@@ -146,7 +140,8 @@ def _undo_chunk(
 
 
 def _restored(outcome: RowOutcome, result: RestoredMember | Exception) -> RowOutcome:
-    if isinstance(result, RestoredMember) and result.outcome is not None:
-        return RowOutcome(outcome.place, outcome.external_id, result.outcome.value, outcome.member_id)
-    fault = result.fault if isinstance(result, RestoredMember) and result.fault is not None else NOT_STORED
-    return refused(outcome.place, outcome.external_id, [fault])
+    if isinstance(result, Exception):
+        return refused(outcome.place, outcome.external_id, faults_of(result))
+    if result.outcome is None:
+        return refused(outcome.place, outcome.external_id, [result.fault or NOT_STORED])
+    return RowOutcome(outcome.place, outcome.external_id, result.outcome.value, outcome.member_id)
