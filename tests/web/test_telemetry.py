@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from frontdesk.web.telemetry import METRICS_FILE_BYTES
+
 # A serving process that answers the requests of its argument, and whose log has no reader.
 ANSWER = """
 import asyncio, os, sys
@@ -20,8 +22,9 @@ async def main():
         telemetry.answered(request, "/v2/plans", 200, 0.02)
     telemetry.close()
     telemetry.flush()
+    return telemetry
 
-asyncio.run(main())
+TELEMETRY = asyncio.run(main())
 """
 
 READ = """
@@ -57,3 +60,35 @@ def test_requests_and_their_durations_of_all_processes_are_added_up(tmp_path: Pa
         assert f'frontdesk_request_seconds_bucket{{le="{bound}",{labels}}} {count}.0' in lines
     assert not [line for line in lines if "_created" in line]
     assert "# HELP frontdesk_requests_total Answered requests." in lines
+
+
+# A serving process whose disk has no space for its counts.
+ANSWER_ON_A_FULL_DISK = f"""
+import errno, pathlib
+
+def fail(*_):
+    raise OSError(errno.ENOSPC, "full")
+
+pathlib.Path.write_bytes = fail
+{ANSWER}
+from prometheus_client import CollectorRegistry, generate_latest
+
+registry = CollectorRegistry()
+registry.register(TELEMETRY)
+print(generate_latest(registry).decode())
+"""
+
+
+def test_the_files_of_counts_have_their_space_on_the_disk_before_they_are_mapped(tmp_path: Path) -> None:
+    run(ANSWER, "3", folder=tmp_path)
+    files = sorted(tmp_path.iterdir())
+    assert [file.name.partition("_")[0] for file in files] == ["counter", "histogram"]
+    for file in files:
+        found = file.stat()
+        assert found.st_size == METRICS_FILE_BYTES <= found.st_blocks * 512
+
+
+def test_a_process_without_space_for_its_counts_counts_in_memory(tmp_path: Path) -> None:
+    text = run(ANSWER_ON_A_FULL_DISK, "3", folder=tmp_path)
+    assert 'frontdesk_requests_total{method="GET",route="/v2/plans",status="200"} 3.0' in text.splitlines()
+    assert list(tmp_path.iterdir()) == []

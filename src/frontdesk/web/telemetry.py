@@ -11,9 +11,10 @@ import sys
 import time
 import traceback
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TextIO
 
-from prometheus_client import Counter, Histogram, disable_created_metrics
+from prometheus_client import Counter, Histogram, disable_created_metrics, values
 from prometheus_client.core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 
@@ -24,6 +25,7 @@ FLUSH_SECONDS = 0.1
 
 # The folder of the serving processes' counts; prometheus-client reads the variable when it is imported.
 METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+METRICS_FILE_BYTES = 1 << 20  # of each file of a process: more than the counts of every route and status take
 
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _METHODS = {"GET", "HEAD", "POST", "PATCH", "PUT", "DELETE", "OPTIONS"}
@@ -36,6 +38,8 @@ class Telemetry:
     """One line of JSON per request on `output`, and the collector of the requests' metrics."""
 
     def __init__(self, output: TextIO = sys.stdout) -> None:
+        if METRICS_FOLDER in os.environ:
+            _reserve_metrics_space(Path(os.environ[METRICS_FOLDER]))
         self._output = LogOutput(output)
         self._lines: list[str] = []
         self._second = (0, "")
@@ -123,3 +127,23 @@ class Telemetry:
         if second != self._second[0]:
             self._second = (second, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second)))
         return f"{self._second[1]}.{int((now - second) * 1e6):06d}Z"
+
+
+def _reserve_metrics_space(folder: Path) -> None:
+    """Fill this process's files of counts with zeros before prometheus-client maps them into memory.
+
+    It makes them sparse: a count that needs a new page while the disk is full would kill the process (SIGBUS). Without space for
+    the files the process counts in memory and shows its own metrics only.
+    """
+    for kind in ("counter", "histogram"):
+        file = folder / f"{kind}_{os.getpid()}.db"
+        written = file.with_suffix(".new")
+        try:
+            if not file.exists():
+                written.write_bytes(bytes(METRICS_FILE_BYTES))
+                written.replace(file)  # whole at once: another process may be reading the folder
+        except OSError:
+            written.unlink(missing_ok=True)
+            values.ValueClass = values.MutexValue
+            del os.environ[METRICS_FOLDER]
+            return
