@@ -1,11 +1,10 @@
-"""One serving process: `python -m frontdesk.server ADDRESS PORT` runs the application in granian's embedded server.
+"""One serving process: `python -m frontdesk.server ADDRESS PORT PROCESSES` runs the application in granian's embedded server.
 
 `frontdesk serve --workers N` starts N of them. They share the port.
 """
 
 import asyncio
 import gc
-import logging
 import os
 import signal
 import sys
@@ -33,14 +32,13 @@ BACKLOG = 1024
 def main() -> None:
     """Serve until SIGTERM or SIGINT, or until the parent is gone."""
     stop_with_parent(_end)
+    address, port, processes = sys.argv[1:]
     try:
-        app = _make_app()
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(_serve(_make_app(), address, int(port), int(processes)))
     except Exception as error:  # noqa: BLE001  # the log is all that the operator sees of it
         Telemetry().failed_to_start(error)
         raise SystemExit(1) from None
-    logging.disable()  # granian's lines are not JSON
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(app, sys.argv[1], int(sys.argv[2])))
 
 
 def _make_app() -> App:
@@ -48,7 +46,7 @@ def _make_app() -> App:
     return App(config, open_database(config.database_url))
 
 
-async def _serve(app: App, address: str, port: int) -> None:
+async def _serve(app: App, address: str, port: int, processes: int) -> None:
     server = Server(
         build_asgi(app, Telemetry()),
         address=address,
@@ -59,6 +57,8 @@ async def _serve(app: App, address: str, port: int) -> None:
         http1_settings=HTTP1Settings(header_read_timeout=5000, max_buffer_size=32768),
         websockets=False,
         backlog=BACKLOG,
+        backpressure=BACKLOG // processes,  # connections that one process serves at once
+        log_enabled=False,  # granian's lines are not JSON
     )
     loop = asyncio.get_running_loop()
 

@@ -32,10 +32,12 @@ from frontdesk.log_output import LogOutput
 from frontdesk.processes import Program, Supervisor
 
 fail = '''
+import sys
 from frontdesk import server
 def fail(*_):
     raise RuntimeError("private")
 server.read_config = fail
+sys.argv[1:] = ["127.0.0.1", "1", "1"]
 server.main()
 '''
 wanted = serve.serving_program("127.0.0.1", int(sys.argv[1]), 1)
@@ -93,6 +95,23 @@ def test_processes_that_cant_start_end_the_server_and_the_log_says_why(tmp_path:
     assert failed[0]["error"] == "RuntimeError"
     assert "private" not in log.read_text()
     assert events[-1]["event"] == "serving_gave_up"
+
+
+def test_a_process_that_cant_listen_says_so_in_the_log() -> None:
+    process = subprocess.run(
+        [sys.executable, "-m", "frontdesk.server", "192.0.2.1", str(free_port()), "1"],
+        env={
+            **os.environ,
+            "FRONTDESK_DATABASE_URL": "sqlite://",
+            "FRONTDESK_BASE_URL": "http://127.0.0.1:8000",
+        },
+        capture_output=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+    assert (process.returncode, process.stderr) == (1, b"")
+    [line] = process.stdout.splitlines()
+    assert json.loads(line)["event"] == "serving_process_failed"
 
 
 @on_one_database

@@ -49,7 +49,7 @@ def serve(
 
 def serving_program(address: str, port: int, workers: int) -> Program:
     """One of `workers` serving processes."""
-    command = (sys.executable, "-m", "frontdesk.server", address, str(port))
+    command = (sys.executable, "-m", "frontdesk.server", address, str(port), str(workers))
     return Program("serving", command, SERVING_PAUSE_SECONDS, MOST_EARLY_ENDS * workers)
 
 
