@@ -74,6 +74,7 @@ class App:
         self._is_stopping = True
         self.db.shorten_waits(LOCK_SECONDS_LEFT)
         self.deadlines.shorten(STOP_SECONDS)
+        self.enrolments.shorten_waits(STOP_SECONDS)
 
     async def close(self) -> None:
         """Finish the requests under way and close the database; after `shorten_waits`, drop work that has no

@@ -4,7 +4,9 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,12 +16,15 @@ from typing import Any
 import psycopg
 import pytest
 
-from frontdesk.app import WRITING_THREADS, App
+from frontdesk.app import STOP_SECONDS, WRITING_THREADS, App
 from frontdesk.asgi import build_asgi
 from frontdesk.clock import system_clock
 from frontdesk.config import Config, read_config
 from frontdesk.db import Database, open_database
 from frontdesk.db.migrate import upgrade
+from frontdesk.eligibility import parse_member
+from frontdesk.eligibility.model import Submission
+from frontdesk.errors import Unavailable
 from frontdesk.web.telemetry import Telemetry
 from tests.conftest import SetClock
 from tests.factories import Customer, make_customer, member_body
@@ -133,6 +138,25 @@ def test_a_silent_database_is_answered_503_by_every_endpoint_and_all_is_well_whe
         after = statuses_of_all(server, customer, 2)
         assert after[0] in (200, 201)  # whether it was stored was not known
         assert after[1:] == [200, 200, 200, 200]
+
+
+def test_a_silent_database_does_not_hold_up_the_stop(clock: SetClock) -> None:
+    async def submit_and_stop(address: str) -> float:
+        url = read_config({"FRONTDESK_DATABASE_URL": address}).database_url
+        app = App(read_config({"FRONTDESK_DATABASE_URL": address}), open_database(url), clock)
+        record = parse_member(member_body(1), today="2026-01-01")
+        waiting = asyncio.create_task(app.enrolments.submit(Submission(1, 1, record, "client", "request")))
+        await asyncio.sleep(0.1)
+        started = time.monotonic()
+        app.shorten_waits()
+        with pytest.raises(Unavailable):
+            await waiting
+        await app.close()
+        return time.monotonic() - started
+
+    with socket.create_server(("127.0.0.1", 0)) as says_nothing:
+        port = says_nothing.getsockname()[1]
+        assert asyncio.run(submit_and_stop(f"postgresql://nobody@127.0.0.1:{port}/none")) < STOP_SECONDS + 1
 
 
 def statuses_of_all(server: Server, customer: Customer, number: int) -> list[int]:

@@ -10,9 +10,9 @@ and the count would hinder only the guessing of 256 random bits. An IPv6 address
 
 import hmac
 import math
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from ipaddress import IPv6Address, IPv6Network, ip_address
+from typing import NamedTuple
 
 from frontdesk.access import store
 from frontdesk.access.accounts import find_client
@@ -30,8 +30,7 @@ _NO_CLIENT = 0  # no row has this id
 _NO_SECRET = digest("")
 
 
-@dataclass(frozen=True, slots=True)
-class _Subjects:
+class _Subjects(NamedTuple):
     """The two counts of a failure, by hashed names: an address can be a person's."""
 
     client_at_address: bytes
@@ -56,7 +55,7 @@ def authenticate_client(
     if client is not None and any(matches[:-1]):
         return client
     store.delete_oldest_failures(tx, outside=_counted(now))
-    store.insert_failures(tx, (subjects.client_at_address, subjects.address), now=now)
+    store.insert_failures(tx, subjects, now=now)
     return None
 
 

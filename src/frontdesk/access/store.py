@@ -21,8 +21,7 @@ _FAILURES_LOCK = 0x6C6F6769  # "logi": the first key of PostgreSQL's advisory lo
 
 
 def insert_account(tx: Tx, name: str, *, now: datetime) -> int:
-    result = tx.execute(insert(accounts).values(name=name, created_at=now))
-    return _new_id(result)
+    return _new_id(tx.execute(insert(accounts).values(name=name, created_at=now)))
 
 
 def select_accounts(tx: Tx, account_id: int | None = None) -> list[Account]:

@@ -1,11 +1,9 @@
 """Entries of the audit trail."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class AuditEntry:
+class AuditEntry(NamedTuple):
     """One action. `actor` is an API client's client_id, or `cli:` and a login name; `detail` holds names and ids only."""
 
     action: str

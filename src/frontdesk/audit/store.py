@@ -17,9 +17,7 @@ from frontdesk.db.sets import insert_set
 def record(tx: SetTransaction, entries: Sequence[AuditEntry], *, now: datetime) -> None:
     """Add the entries to the audit trail."""
     at = stored_time(now)
-    columns = ("account_id", "actor", "action", "subject_id", "request_id", "detail")
-    rows = [{"at": at} | {name: getattr(entry, name) for name in columns} for entry in entries]
-    insert_set(tx, audit_entries, rows)
+    insert_set(tx, audit_entries, [{"at": at, **entry._asdict()} for entry in entries])
 
 
 def list_entries(tx: Tx, *, account_id: int | None = None, limit: int = 100) -> list[dict[str, Any]]:

@@ -31,6 +31,7 @@ Parameters = tuple[Any, ...]
 # A record that another transaction locks must not hold up its neighbours: `db.races` then writes them without it.
 LOCK_SECONDS = 1
 
+SILENT = "the server has fallen silent"
 _BAD = {pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.NONFATAL_ERROR, pq.ExecStatus.BAD_RESPONSE}
 _SESSION_ENDED = ("57P", "08")  # an operator's command, a crash, a broken connection
 
@@ -69,6 +70,10 @@ class PipelineDatabase:
             if connection.is_alive:
                 self._idle.append(connection)
 
+    def shorten_waits(self, seconds: float) -> None:
+        """The process is to stop: a server that says nothing for so long counts as lost. Call it in the event loop."""
+        self._deadlines.shorten(seconds)
+
     def close(self) -> None:
         while self._idle:
             self._idle.pop().close()
@@ -79,7 +84,10 @@ class PipelineDatabase:
             if connection.is_alive:
                 return connection
         try:
-            return await_only(_PipelineConnection.open(self._url, self._deadlines))
+            opening = _PipelineConnection.open(self._url, self._deadlines)
+            return await_only(self._deadlines.within(opening))
+        except TimeoutError:
+            raise _translated(NoAnswer(SILENT), is_lost=False, is_committing=False) from None
         except psycopg.Error as error:
             raise _translated(error, is_lost=False, is_committing=False) from None
 
@@ -175,7 +183,7 @@ class _PipelineConnection:
 
     async def execute(self, statements: Sequence[tuple[str, Parameters]]) -> list[Sequence[bytes | None]]:
         """Raises psycopg.Error: of the first statement that failed (the later ones were not run), or of a lost connection.
-        A connection that says nothing for 9 s counts as lost."""
+        A connection that says nothing for 9 s counts as lost (sooner after `shorten_waits`)."""
         self._rows, self._error, self._fresh = [], None, []
         self._done = self._loop.create_future()
         try:
@@ -185,7 +193,7 @@ class _PipelineConnection:
             await self._deadlines.within(self._flush_and_wait(self._done))
         except TimeoutError:
             self.close()
-            raise NoAnswer("the server has fallen silent") from None
+            raise NoAnswer(SILENT) from None
         except BaseException:  # the pipeline is in an unknown state
             self.close()
             raise

@@ -50,19 +50,19 @@ class ChunkState:
         if self._context.plan_owners.get(submission.plan_id) != submission.account_id:
             return NotFound("plan")
         key = submission.record.external_id
-        scope = self._scope(submission.account_id)
+        scope = scope_of(submission.account_id, self._context.uniqueness)
         stored = None if key is None else self._holders.find(key, scope)
         if submission.action is not Action.ENROL and not _is_under(submission, stored):
             return Invalid(in_field_order([*submission.record.faults, NOT_ENROLLED]))
         if stored is None:
-            return self._create(submission)
+            return self._create(submission, scope)
         if _is_newer(stored, submission.unless_changed_since):
             return self._enrolled(Outcome.UNCHANGED, submission, stored=stored, changes={})
-        return self._update(submission, stored)
+        return self._update(submission, stored, scope)
 
-    def _create(self, submission: Submission) -> Enrolled | FrontdeskError:
+    def _create(self, submission: Submission, scope: int) -> Enrolled | FrontdeskError:
         given = submission.record.given
-        faults = self._faults_of_new(submission)
+        faults = self._faults_of_new(submission, scope)
         if faults:
             return Invalid(in_field_order(faults))
         at = self._context.at
@@ -70,7 +70,7 @@ class ChunkState:
             "id": None,  # once the whole chunk is decided
             "account_id": submission.account_id,
             "plan_id": submission.plan_id,
-            "uniqueness_scope": self._scope(submission.account_id),
+            "uniqueness_scope": scope,
             **_EMPTY,
             **given,
             "created_at": at,
@@ -85,16 +85,16 @@ class ChunkState:
         self._holders.hold(stored)
         return self._enrolled(Outcome.CREATED, submission, stored=stored, changes=changes)
 
-    def _update(self, submission: Submission, stored: StoredMember) -> Enrolled | FrontdeskError:
+    def _update(self, submission: Submission, stored: StoredMember, scope: int) -> Enrolled | FrontdeskError:
         values, given = stored.values, submission.record.given
         if values["account_id"] != submission.account_id:
             # Another account's record: the caller learns that the identifier is taken, and the faults of a new record.
             taken = not_unique("external_id")
-            return Invalid(in_field_order([taken, *self._faults_of_new(submission)]))
+            return Invalid(in_field_order([taken, *self._faults_of_new(submission, scope)]))
         changed = {name: value for name, value in given.items() if values[name] != value}
         moved = values["plan_id"] != submission.plan_id
         if changed or submission.record.faults:
-            faults = self._faults(submission, {**values, **changed}, own=stored)
+            faults = self._faults(submission, {**values, **changed}, scope, own=stored)
             if faults:
                 return Invalid(in_field_order(faults))
         changes = {name: [values[name], value] for name, value in changed.items() if name != "email_folded"}
@@ -134,23 +134,20 @@ class ChunkState:
             values = values | {"metadata": record.given["metadata"]}
         return Enrolled(outcome, stored, _answered(values), changes, warnings, invitation)
 
-    def _faults_of_new(self, submission: Submission) -> list[Fault]:
+    def _faults_of_new(self, submission: Submission, scope: int) -> list[Fault]:
         record = submission.record
-        return [*missing_on_create(record), *self._faults(submission, record.given, own=None)]
+        return missing_on_create(record) + self._faults(submission, record.given, scope, own=None)
 
     def _faults(
-        self, submission: Submission, values: dict[str, Any], *, own: StoredMember | None
+        self, submission: Submission, values: dict[str, Any], scope: int, *, own: StoredMember | None
     ) -> list[Fault]:
         """The record's own faults, taken keys, and dates of the merged record that are in the wrong order."""
         faults = list(submission.record.faults)
-        taken = self._holders.taken(values, self._scope(submission.account_id), own)
-        # A new record's external_id is free: nothing was found by it, or the caller reports it.
-        faults += [not_unique(name) for name in taken if own is not None or name != "external_id"]
+        if taken := self._holders.taken(values, scope, own):
+            # A new record's external_id is free: nothing was found by it, or the caller reports it.
+            faults += [not_unique(name) for name in taken if own is not None or name != "external_id"]
         wrong_dates = check_dates(values.get("effective_date"), values.get("expiry_date"))
         return [*faults, wrong_dates] if wrong_dates else faults
-
-    def _scope(self, account_id: int) -> int:
-        return scope_of(account_id, self._context.uniqueness)
 
 
 def _is_under(submission: Submission, stored: StoredMember | None) -> bool:

@@ -48,8 +48,13 @@ class Enrolments(GroupCommit[Submission, Enrolled]):
                 )
         return writing.results
 
+    def shorten_waits(self, seconds: float) -> None:
+        """The process is to stop: a database that says nothing for so long is given up."""
+        if self._pipeline_db is not None:
+            self._pipeline_db.shorten_waits(seconds)
+
     async def close(self) -> None:
         await super().close()
-        self._thread.shutdown()
+        self._thread.shutdown(wait=False, cancel_futures=True)  # a wait would block the event loop
         if self._pipeline_db is not None:
             self._pipeline_db.close()

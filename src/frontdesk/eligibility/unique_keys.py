@@ -47,12 +47,12 @@ class KeyHolders:
 
     def taken(self, values: Mapping[str, Any], scope: int, own: StoredMember | None) -> list[str]:
         """The unique fields of `values` whose key a member other than `own` carries."""
-        holders = self._holders
-        return [
-            field
-            for field, column in UNIQUE.items()
-            if (key := values.get(column)) is not None and holders.get((column, scope, key), own) is not own
-        ]
+        holders, found = self._holders, []
+        for field, column in UNIQUE.items():
+            key = values.get(column)
+            if key is not None and holders.get((column, scope, key), own) is not own:
+                found.append(field)
+        return found
 
     def hold(self, member: StoredMember) -> None:
         values, holders = member.values, self._holders
