@@ -2,7 +2,7 @@ from pathlib import Path
 
 from frontdesk.clock import system_clock
 from frontdesk.mail.model import MailMessage
-from frontdesk.mailbox import make_catcher
+from frontdesk.mailbox.catcher import MailCatcher
 from tests.cli.conftest import CommandLine
 
 CONTENT = """\
@@ -26,7 +26,7 @@ Content-Type: text/html\r
 
 def catch(cli: CommandLine, content: str = CONTENT) -> None:
     db = cli.open()
-    conversation = make_catcher(db, system_clock).open()
+    conversation = MailCatcher(db, system_clock).open()
     conversation.offer(
         MailMessage("mail@example.com", "robin@example.com", "a@mail.example.com", content.encode())
     )

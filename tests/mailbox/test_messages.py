@@ -6,7 +6,8 @@ from frontdesk.db import Database
 from frontdesk.errors import NotFound
 from frontdesk.invitations.model import InvitationState
 from frontdesk.mail.model import Mailer, MailMessage, RelayRefused
-from frontdesk.mailbox import decode_message, delete_messages, get_message, list_messages, make_catcher
+from frontdesk.mailbox import decode_message, delete_messages, get_message, list_messages
+from frontdesk.mailbox.catcher import MailCatcher
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer
 from tests.invitations.mails import mailed, state_of, suppressed
@@ -23,7 +24,7 @@ def send(mailer: Mailer, recipient: str, message_id: str = "a@mail.example.com")
 def test_a_caught_mail_is_kept_as_it_would_have_left(db: Database, clock: SetClock) -> None:
     for number in range(3):
         assert (
-            send(make_catcher(db, clock), f"robin.{number}@example.com", f"{number}@mail.example.com") == 250
+            send(MailCatcher(db, clock), f"robin.{number}@example.com", f"{number}@mail.example.com") == 250
         )
     with db.read() as tx:
         newest, *older = list_messages(tx)
@@ -55,15 +56,15 @@ def test_an_acting_address_is_reported_and_suppressed(
     api: Api, db: Database, customer: Customer, name: str, becomes: InvitationState, reason: str
 ) -> None:
     mail = mailed(api, db, customer)
-    send(make_catcher(db, lambda: NOW), f"{name}@example.com", mail.message_id)
+    send(MailCatcher(db, lambda: NOW), f"{name}@example.com", mail.message_id)
     assert (state_of(db, mail), suppressed(db)) == (becomes, {mail.address: reason})
 
 
 def test_greylisting_is_remembered_over_processes(db: Database, clock: SetClock) -> None:
     with pytest.raises(RelayRefused):
-        send(make_catcher(db, clock), "greylist@example.com")
+        send(MailCatcher(db, clock), "greylist@example.com")
     with pytest.raises(RelayRefused):
-        send(make_catcher(db, clock), "greylist@example.com", "b@mail.example.com")
-    assert send(make_catcher(db, clock), "greylist@example.com") == 250
+        send(MailCatcher(db, clock), "greylist@example.com", "b@mail.example.com")
+    assert send(MailCatcher(db, clock), "greylist@example.com") == 250
     with db.read() as tx:
         assert [message.outcome for message in list_messages(tx)] == ["caught", "greylisted", "greylisted"]

@@ -11,7 +11,7 @@ from frontdesk.asgi import build_asgi
 from frontdesk.config import Config, read_config
 from frontdesk.db import Database, open_database
 from frontdesk.mail.model import MailMessage
-from frontdesk.mailbox import make_catcher
+from frontdesk.mailbox.catcher import MailCatcher
 from tests.conftest import Api, SetClock
 from tests.factories import make_customer
 
@@ -39,7 +39,7 @@ def catch(db: Database, clock: SetClock, content: str = EVIL, number: int = 1) -
     letter = MailMessage(
         "mail@example.com", "robin@example.com", f"mail-{number}@example.com", content.encode()
     )
-    conversation = make_catcher(db, clock).open()
+    conversation = MailCatcher(db, clock).open()
     conversation.offer(letter)
     assert conversation.finish() == 250
 

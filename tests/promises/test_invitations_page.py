@@ -14,7 +14,7 @@ from frontdesk.cli.app import app
 from frontdesk.db import Database
 from frontdesk.invitations.model import ReportEffect, ReportEvent, SuppressionReason
 from frontdesk.invitations.template import FILTERS, NAMES
-from frontdesk.mail.catcher import ACTING, SLOW_SECONDS
+from frontdesk.mailbox.catcher import ACTING, SLOW_SECONDS
 from tests.conftest import Api
 from tests.factories import make_customer
 

@@ -9,7 +9,8 @@ from frontdesk.invitations.reports import receive_report
 from frontdesk.invitations.suppression import suppress
 from frontdesk.invitations.template import set_template
 from frontdesk.mail.model import AnswerLost, MailMessage
-from frontdesk.mailbox import list_messages, make_catcher
+from frontdesk.mailbox import list_messages
+from frontdesk.mailbox.catcher import MailCatcher
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
 from tests.conftest import Api
 from tests.invitations.mails import suppressed
@@ -123,7 +124,7 @@ def test_the_sandboxs_addresses_act(post: Post) -> None:
     for name in ("robin", "bounce", "complaint", "greylist"):
         post.enrol(email=f"{name}@example.com")
     options = WorkerOptions(connections=2, poll_seconds=0.02, read_time=lambda _tx: post.clock(), seed=1)
-    worker = DeliveryWorker(post.config, post.db, make_catcher(post.db, post.clock), options)
+    worker = DeliveryWorker(post.config, post.db, MailCatcher(post.db, post.clock), options)
     worker.turn()
     assert post.states() == ["sent", "failed", "sent", "pending"]
     post.clock.advance(80)

@@ -29,11 +29,6 @@ class SettledState(StrEnum):
 commands = typer.Typer(no_args_is_help=True, help="Invitations of new members.")
 
 
-@commands.callback()
-def group() -> None:
-    """Invitations of new members."""
-
-
 @commands.command("list")
 def list_(
     account: OnlyAccount = None,

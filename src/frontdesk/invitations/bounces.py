@@ -55,7 +55,8 @@ def _parse(message: Message) -> DeliveryReport | None:
     if message.get_content_type() != "multipart/report" or not message.is_multipart():
         return None
     parts = [part for part in _payload(message) if isinstance(part, Message)][:_LARGEST_PARTS]
-    message_id = next(filter(None, map(_original_id, parts)), None) or _answered_id(message)
+    answered_id = read_message_id(str(message.get("In-Reply-To", "")))
+    message_id = next(filter(None, map(_original_id, parts)), answered_id)
     if message_id is None:
         return None
     for part in parts:
@@ -96,10 +97,6 @@ def _original_id(part: Message) -> str | None:
         content = part.get_payload(decode=True)
         inner = BytesHeaderParser().parsebytes(content if isinstance(content, bytes) else b"")
     return read_message_id(str(inner.get("Message-ID", "")))
-
-
-def _answered_id(message: Message) -> str | None:
-    return read_message_id(str(message.get("In-Reply-To", "")))
 
 
 def _blocks(part: Message) -> list[Message]:

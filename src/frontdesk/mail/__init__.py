@@ -1,1 +1,1 @@
-"""The way out for mail: to a relay over SMTP, or into the sandbox's catcher. The messages and protocols are in `model`."""
+"""The way out for mail: sessions with a relay over SMTP. The messages and protocols are in `model`."""

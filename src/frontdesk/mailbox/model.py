@@ -2,7 +2,18 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import NamedTuple
+
+
+class CaughtOutcome(StrEnum):
+    """What became of a message in the sandbox."""
+
+    CAUGHT = "caught"
+    BOUNCED = "bounced"  # taken, and reported as undeliverable a moment later
+    COMPLAINED = "complained"  # taken, and reported as unwanted
+    SLOW = "slow"  # taken after 10 s
+    GREYLISTED = "greylisted"  # refused once, taken the next time
 
 
 class CaughtMessage(NamedTuple):

@@ -1,16 +1,18 @@
 """The SQL of caught mails."""
 
-from collections.abc import Mapping
-from typing import Any
+from dataclasses import asdict
+from datetime import datetime
 
 from sqlalchemy import delete, insert, select
 
 from frontdesk.db import Tx
-from frontdesk.mailbox.model import CaughtMessage
+from frontdesk.mail.model import MailMessage
+from frontdesk.mailbox.model import CaughtMessage, CaughtOutcome
 from frontdesk.mailbox.tables import caught_messages
 
 
-def insert_message(tx: Tx, row: Mapping[str, Any]) -> None:
+def insert_message(tx: Tx, message: MailMessage, outcome: CaughtOutcome, *, now: datetime) -> None:
+    row = asdict(message) | {"outcome": outcome.value, "caught_at": now}
     tx.execute(insert(caught_messages).values(row))
 
 

@@ -1,7 +1,6 @@
 """The sandbox's mailbox as pages: caught mails as their readers would see them. Nothing in a mail can act here."""
 
 import re
-from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from markupsafe import Markup
@@ -13,6 +12,7 @@ from frontdesk.config import Environment
 from frontdesk.errors import Forbidden, NotFound
 from frontdesk.mailbox import decode_message, get_message, list_messages
 from frontdesk.mailbox.model import CaughtMessage
+from frontdesk.relay import is_this_machine
 from frontdesk.web.page import PRIVATE, page_response, page_template
 from frontdesk.web.request import Request
 from frontdesk.web.response import Response
@@ -95,13 +95,4 @@ def _is_local(app: App, request: Request) -> bool:
     host = urlsplit("//" + (request.header(b"host") or "")).hostname
     forwarded = any(request.header(name) for name in (b"forwarded", b"x-forwarded-for"))
     names = (request.address(()), host, urlsplit(app.config.base_url).hostname)
-    return not forwarded and all(_is_loopback(name) for name in names)
-
-
-def _is_loopback(name: str | None) -> bool:
-    if name == "localhost":
-        return True
-    try:
-        return name is not None and ip_address(name).is_loopback
-    except ValueError:
-        return False
+    return not forwarded and all(name is not None and is_this_machine(name) for name in names)

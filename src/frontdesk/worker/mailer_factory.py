@@ -8,7 +8,7 @@ from frontdesk.db import Database
 from frontdesk.errors import FrontdeskError
 from frontdesk.mail.model import Mailer, MailMessage, MailSession
 from frontdesk.mail.smtp import SmtpMailer
-from frontdesk.mailbox import make_catcher
+from frontdesk.mailbox.catcher import MailCatcher
 
 
 def make_mailer(config: Config, db: Database) -> Mailer:
@@ -26,7 +26,7 @@ def make_mailer(config: Config, db: Database) -> Mailer:
                 "The links in invitations could be guessed: set FRONTDESK_LINK_SECRET.", code="no_link_secret"
             )
         return relay
-    catcher = make_catcher(db, system_clock)
+    catcher = MailCatcher(db, system_clock)
     return catcher if relay is None else AllowListMailer(config.sandbox_recipients, relay, catcher)
 
 

@@ -2,21 +2,18 @@
 
 import pytest
 
-from frontdesk.mail.catcher import SLOW_SECONDS, CaughtOutcome, MailCatcher, outcome_for
+from frontdesk.db import Database
 from frontdesk.mail.model import MailMessage, RelayRefused
+from frontdesk.mailbox import list_messages
+from frontdesk.mailbox.catcher import SLOW_SECONDS, MailCatcher, outcome_for
+from frontdesk.mailbox.model import CaughtOutcome
+from tests.conftest import SetClock
 
 
-class Kept:
-    """A mailbox in memory."""
-
-    def __init__(self) -> None:
-        self.kept: list[tuple[str, CaughtOutcome]] = []
-
-    def keep(self, message: MailMessage, outcome: CaughtOutcome) -> None:
-        self.kept.append((message.message_id, outcome))
-
-    def has_seen(self, message_id: str) -> bool:
-        return any(seen == message_id for seen, _ in self.kept)
+def kept(db: Database) -> list[tuple[str, str]]:
+    """The Message-ID and the outcome of each caught mail, oldest first."""
+    with db.read() as tx:
+        return [(each.message_id, each.outcome) for each in reversed(list_messages(tx))]
 
 
 def message(recipient: str, message_id: str = "a@mail.example.com") -> MailMessage:
@@ -34,14 +31,14 @@ def test_some_addresses_act_in_any_domain(recipient: str, outcome: CaughtOutcome
     assert outcome_for(recipient) is outcome
 
 
-def test_every_message_is_kept_and_nothing_is_sent() -> None:
-    mailbox, pauses = Kept(), list[float]()
-    session = MailCatcher(mailbox, pauses.append).open()
+def test_every_message_is_kept_and_nothing_is_sent(db: Database, clock: SetClock) -> None:
+    pauses = list[float]()
+    session = MailCatcher(db, clock, pauses.append).open()
     for name in ("robin", "bounce", "complaint", "slow"):
         session.offer(message(f"{name}@example.com", name))
         assert session.finish() == 250
     session.close()
-    assert mailbox.kept == [
+    assert kept(db) == [
         ("robin", CaughtOutcome.CAUGHT),
         ("bounce", CaughtOutcome.BOUNCED),
         ("complaint", CaughtOutcome.COMPLAINED),
@@ -50,22 +47,20 @@ def test_every_message_is_kept_and_nothing_is_sent() -> None:
     assert pauses == [SLOW_SECONDS]
 
 
-def test_a_greylisted_address_is_put_off_once_and_taken_the_next_time() -> None:
-    mailbox = Kept()
-    session = MailCatcher(mailbox).open()
+def test_a_greylisted_address_is_put_off_once_and_taken_the_next_time(db: Database, clock: SetClock) -> None:
+    session = MailCatcher(db, clock).open()
     with pytest.raises(RelayRefused) as caught:
         session.offer(message("greylist@example.com"))
     assert (caught.value.stage, caught.value.permanent, caught.value.code) == ("recipient", False, 451)
     session.offer(message("greylist@example.com"))
     assert session.finish() == 250
-    assert [outcome for _, outcome in mailbox.kept] == [CaughtOutcome.GREYLISTED, CaughtOutcome.CAUGHT]
+    assert [outcome for _, outcome in kept(db)] == [CaughtOutcome.GREYLISTED, CaughtOutcome.CAUGHT]
 
 
-def test_a_message_that_was_taken_back_is_not_kept() -> None:
-    mailbox = Kept()
-    session = MailCatcher(mailbox).open()
+def test_a_message_that_was_taken_back_is_not_kept(db: Database, clock: SetClock) -> None:
+    session = MailCatcher(db, clock).open()
     session.offer(message("robin@example.com"))
     session.abandon()
     with pytest.raises(RelayRefused):
         session.finish()
-    assert mailbox.kept == []
+    assert kept(db) == []

@@ -1,0 +1,93 @@
+"""The sandbox's relay: catches every message in the mailbox. Some addresses act as bad ones do."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from frontdesk.clock import Clock
+from frontdesk.db import Database, Tx
+from frontdesk.db.races import write_alone
+from frontdesk.invitations.model import DeliveryReport, ReportEvent
+from frontdesk.invitations.reports import receive_report
+from frontdesk.mail.model import MailMessage, RelayRefused
+from frontdesk.mailbox import store
+from frontdesk.mailbox.model import CaughtOutcome
+
+SLOW_SECONDS = 10
+_ACCEPTED, _TRY_LATER = 250, 451
+
+# Local parts of addresses that act, in any domain.
+ACTING = {
+    "bounce": CaughtOutcome.BOUNCED,
+    "complaint": CaughtOutcome.COMPLAINED,
+    "slow": CaughtOutcome.SLOW,
+    "greylist": CaughtOutcome.GREYLISTED,
+}
+
+# What the acting addresses report, at once. 5.1.1: there is no such mailbox.
+_REPORTS = {
+    CaughtOutcome.BOUNCED: (ReportEvent.BOUNCED, "5.1.1"),
+    CaughtOutcome.COMPLAINED: (ReportEvent.COMPLAINED, None),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MailCatcher:
+    """A Mailer that catches every message. It stands for a relay outside, so it keeps each in a transaction of its own."""
+
+    db: Database
+    clock: Clock
+    sleep: Callable[[float], None] = time.sleep
+
+    def open(self) -> "CatcherSession":
+        return CatcherSession(self)
+
+
+class CatcherSession:
+    """Answers as a relay would, one message at a time."""
+
+    def __init__(self, catcher: MailCatcher) -> None:
+        self._catcher = catcher
+        self._offered: MailMessage | None = None
+
+    def offer(self, message: MailMessage) -> None:
+        """Raises RelayRefused the first time for an address that is greylisted."""
+        if outcome_for(message.recipient) is CaughtOutcome.GREYLISTED:
+            seen = self._catcher.db.ask(lambda tx: store.has_message_id(tx, message.message_id))
+            if not seen:
+                self._keep(message, CaughtOutcome.GREYLISTED)
+                raise RelayRefused("recipient", permanent=False, code=_TRY_LATER)
+        self._offered = message
+
+    def finish(self) -> int:
+        message, self._offered = self._offered, None
+        if message is None:
+            raise RelayRefused("data", permanent=False)
+        outcome = outcome_for(message.recipient)
+        if outcome is CaughtOutcome.SLOW:
+            self._catcher.sleep(SLOW_SECONDS)
+        self._keep(message, CaughtOutcome.CAUGHT if outcome is CaughtOutcome.GREYLISTED else outcome)
+        return _ACCEPTED
+
+    def abandon(self) -> None:
+        self._offered = None
+
+    def close(self) -> None:
+        self._offered = None
+
+    def _keep(self, message: MailMessage, outcome: CaughtOutcome) -> None:
+        write_alone(self._catcher.db, partial(self._keep_in, message=message, outcome=outcome))
+
+    def _keep_in(self, tx: Tx, message: MailMessage, outcome: CaughtOutcome) -> None:
+        now = self._catcher.clock()
+        store.insert_message(tx, message, outcome, now=now)
+        if outcome in _REPORTS:
+            event, status = _REPORTS[outcome]
+            receive_report(tx, DeliveryReport(message.message_id, event, status), now=now)
+
+
+def outcome_for(recipient: str) -> CaughtOutcome:
+    """What the address does: `Bounce+anything@example.com` acts like `bounce@example.com`."""
+    local = recipient.rpartition("@")[0].lower().partition("+")[0]
+    return ACTING.get(local, CaughtOutcome.CAUGHT)
