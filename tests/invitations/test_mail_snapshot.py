@@ -13,7 +13,6 @@ def written() -> bytes:
     message = InvitationMessage(
         invitation_id=1,
         account_id=1,
-        plan_id=1,
         address="robin@example.com",
         message_id="4711@mail.example.com",
         plan_name="Gold & Silver – 2027",  # noqa: RUF001 - names have such letters

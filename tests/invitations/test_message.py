@@ -37,7 +37,6 @@ def invitation(api: Api, db: Database, customer: Customer) -> InvitationMessage:
     return InvitationMessage(
         invitation_id=mail.id,
         account_id=customer.account_id,
-        plan_id=customer.plan_ids[0],
         address=mail.address,
         message_id=mail.message_id,
         plan_name="Gold",
@@ -100,7 +99,7 @@ def test_a_second_copy_has_the_same_message_id_and_links(db: Database, invitatio
 def test_names_that_look_like_headers_stay_names(db: Database, invitation: InvitationMessage) -> None:
     evil = "=?utf-8?q?x=0d=0aBcc:_victim=40example.com?="
     hostile = InvitationMessage(
-        invitation.invitation_id, invitation.account_id, invitation.plan_id, invitation.address, invitation.message_id,
+        invitation.invitation_id, invitation.account_id, invitation.address, invitation.message_id,
         evil, evil, invitation.sender_address, invitation.registration_url,
     )  # fmt: skip
     message = read(written(db, hostile))
@@ -112,7 +111,7 @@ def test_names_that_look_like_headers_stay_names(db: Database, invitation: Invit
 
 def test_without_a_sender_the_installation_writes(db: Database, invitation: InvitationMessage) -> None:
     plain = InvitationMessage(
-        invitation.invitation_id, invitation.account_id, invitation.plan_id, invitation.address, invitation.message_id,
+        invitation.invitation_id, invitation.account_id, invitation.address, invitation.message_id,
         invitation.plan_name, None, None, None,
     )  # fmt: skip
     message = read(written(db, plain))
@@ -142,7 +141,7 @@ def test_an_address_that_no_mail_can_carry_is_refused_and_not_repeated(
     db: Database, invitation: InvitationMessage, address: str
 ) -> None:
     wrong = InvitationMessage(
-        invitation.invitation_id, invitation.account_id, invitation.plan_id, address, invitation.message_id,
+        invitation.invitation_id, invitation.account_id, address, invitation.message_id,
         invitation.plan_name, None, None, None,
     )  # fmt: skip
     with pytest.raises(Invalid) as caught:

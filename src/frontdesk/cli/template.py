@@ -104,7 +104,6 @@ def _sample(tx: Tx, plan_id: int, base_url: str) -> bytes:
     message = InvitationMessage(
         invitation_id=0,
         account_id=plan.account_id,
-        plan_id=plan.id,
         address="somebody@example.com",
         message_id="preview@example.com",
         plan_name=plan.name,

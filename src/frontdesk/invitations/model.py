@@ -189,7 +189,6 @@ class InvitationMessage:
 
     invitation_id: int
     account_id: int
-    plan_id: int
     address: str
     message_id: str
     plan_name: str

@@ -183,7 +183,6 @@ def _claimed(row: ClaimedRow, sender: SenderProfile) -> ClaimedInvitation:
     message = InvitationMessage(
         invitation_id=row.id,
         account_id=row.account_id,
-        plan_id=row.plan_id,
         address=row.address,
         message_id=row.message_id,
         **sender._asdict(),

@@ -1,9 +1,9 @@
 """What operators and files decide about invitations: cancel, resend, settle, and what follows when a backup was restored."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 
 from frontdesk.db import Tx
 from frontdesk.errors import FrontdeskError, NotFound
@@ -108,12 +108,11 @@ def keep_back(tx: Tx, *, now: datetime) -> int:
     return _keep_back(tx, store.find_leased, now=now) + _keep_back(tx, store.find_pending, now=now)
 
 
-class _FindPage(Protocol):
-    def __call__(self, tx: Tx, /, *, after: int, count: int) -> list[LeasedRow]: ...
+def _keep_back(tx: Tx, find: Callable[..., list[LeasedRow]], *, now: datetime) -> int:
+    """Reads page by page with `find` (`store.find_leased`, `find_pending`), so each row once.
 
-
-def _keep_back(tx: Tx, find: _FindPage, *, now: datetime) -> int:
-    """Page by page, so that each row is read once. Skips what a worker has settled since its page was read."""
+    Skips what a worker has settled since its page was read.
+    """
     count, after = 0, 0
     while rows := find(tx, after=after, count=PAGE_ROWS):
         changes = [(_kept_back(row, now), InvitationVersion(row.id, row.epoch)) for row in rows]
