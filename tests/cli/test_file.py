@@ -3,11 +3,16 @@
 import csv
 import io
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from frontdesk.cli.file_progress import work_on
+from frontdesk.config import Config
+from frontdesk.db import Database
+from frontdesk.errors import FrontdeskError, Unavailable
 from tests.cli.conftest import CommandLine
 from tests.files.loading import csv_of, row
 
@@ -154,3 +159,20 @@ def test_what_was_known_at_a_second_that_the_history_shows_includes_it(
     assert cli.json(*asked, since[:10] + "T00:00:00Z")["reason"] == "not_enrolled"
     for wrong in ("2026-13-01", "2026-03-01T12:00:00", "yesterday"):
         assert "must be a date or a time in UTC" in cli.refused(*asked, wrong, status=2)
+
+
+def test_ctrl_c_ends_the_wait_for_a_database_that_is_away(
+    config: Config, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries = []
+
+    def try_in_vain(*_args: object, only: int) -> bool:
+        tries.append(only)
+        signal.raise_signal(signal.SIGINT)
+        raise Unavailable("The database is away.")
+
+    monkeypatch.setattr("frontdesk.cli.file_progress.run_next", try_in_vain)
+    with pytest.raises(FrontdeskError) as stopped:
+        work_on(db, config, 7)
+    assert (stopped.value.code, tries) == ("unavailable", [7])
+    assert "frontdesk file resume 7" in stopped.value.detail

@@ -40,32 +40,31 @@ class _RowsPerSecond(ProgressColumn):
 
 def work_on(db: Database, config: Config, file_id: int) -> EligibilityFile:
     """Work on the file, or watch the worker that does, until it ends or Ctrl-C stops it. Raises FrontdeskError."""
-    stopping = threading.Event()
-    with _bar() as bar, _stopped_by_ctrl_c(stopping):
+    with _bar() as bar, _stop_signals() as signals:
         task = bar.add_task("waiting", total=None)
 
         def show(step: FileStep, done: int, total: int | None) -> None:
             bar.update(task, description=_STEPS[step], completed=done, total=total)
 
-        options = RunOptions(config.uniqueness, stopping.is_set, show)
+        options = RunOptions(config.uniqueness, lambda: bool(signals), show)
         patient_until = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:
                 worked = run_next(db, system_clock, options, only=file_id)
                 file = db.ask(lambda tx: get_file(tx, file_id, account_id=None))
             except Unavailable:
-                if time.monotonic() > patient_until:
+                if signals or time.monotonic() > patient_until:
                     raise FrontdeskError(
                         f"The database went away; the file goes on with: frontdesk file resume {file_id}",
                         code="unavailable",
                     ) from None
             else:
                 patient_until = time.monotonic() + PATIENCE_SECONDS
-                if file.state in _ENDED or stopping.is_set():
+                if file.state in _ENDED or signals:
                     return file
                 if not worked:
                     show(file.step, file.rows_done, file.rows_total)
-            stopping.wait(POLL_SECONDS)
+            time.sleep(POLL_SECONDS)
 
 
 def _bar() -> Progress:
@@ -81,18 +80,23 @@ def _bar() -> Progress:
 
 
 @contextmanager
-def _stopped_by_ctrl_c(stopping: threading.Event) -> Iterator[None]:
-    """Ctrl-C stops the work after the current chunk, so that the next worker need not wait for the lease."""
+def _stop_signals() -> Iterator[list[int]]:
+    """The Ctrl-C and SIGTERM so far. The work stops after the current chunk, so that the next worker need not wait for the
+    lease.
+
+    Not an Event: a handler that sets it can interrupt the thread that is about to wait for it, and never ends.
+    """
+    signals: list[int] = []
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield signals
         return
 
-    def stop(_signal: int, _frame: FrameType | None) -> None:
-        stopping.set()
+    def stop(number: int, _frame: FrameType | None) -> None:
+        signals.append(number)
 
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield
+        yield signals
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
