@@ -32,12 +32,7 @@ def group() -> None:
 
 
 @commands.command("show")
-def show(
-    external_id: ExternalId,
-    *,
-    account: OnlyAccount = None,
-    as_json: Json = False,
-) -> None:
+def show(external_id: ExternalId, *, account: OnlyAccount = None, as_json: Json = False) -> None:
     """Show a member's record and its history.
 
     Example: frontdesk member show "AB 123356" --account 1
@@ -111,7 +106,5 @@ def _record(member: dict[str, Any]) -> dict[str, Any]:
 
 
 def _change(entry: HistoryEntry) -> dict[str, Any]:
-    change = {
-        name: getattr(entry, name) for name in ("outcome", "plan_id", "changes", "client", "request_id")
-    }
-    return change | {"changed_at": wire_time(entry.changed_at)}
+    names = ("outcome", "plan_id", "changes", "client", "request_id")
+    return {name: getattr(entry, name) for name in names} | {"changed_at": wire_time(entry.changed_at)}
