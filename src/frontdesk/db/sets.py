@@ -110,9 +110,7 @@ def insert_set(tx: SetTransaction, table: Table, rows: Sequence[Row]) -> None:
         if _is_bulk(tx, rows):
             copy_rows(tx, table, rows, columns)
             return
-        _write(
-            tx, insert_sql(tx.dialect.name, table, columns=columns), rows=rows, table=table, columns=columns
-        )
+        _write(tx, insert_sql(tx.dialect.name, table, columns=columns), table, rows, columns)
 
 
 def insert_missing(tx: SetTransaction, table: Table, rows: Sequence[Row]) -> None:
@@ -120,7 +118,7 @@ def insert_missing(tx: SetTransaction, table: Table, rows: Sequence[Row]) -> Non
     if rows:
         columns = tuple(rows[0])
         sql = insert_sql(tx.dialect.name, table, columns=columns) + UNLESS_THERE
-        _write(tx, sql, rows=rows, table=table, columns=columns)
+        _write(tx, sql, table, rows, columns)
 
 
 def update_set(
@@ -132,9 +130,7 @@ def update_set(
         if _is_bulk(tx, rows):
             copy_and_update(tx, table, rows, columns)
             return
-        _write(
-            tx, update_sql(tx.dialect.name, table, columns=columns), rows=rows, table=table, columns=columns
-        )
+        _write(tx, update_sql(tx.dialect.name, table, columns=columns), table, rows, columns)
 
 
 def find_set(
@@ -177,9 +173,7 @@ def _read(tx: SetTransaction, sql: str, *, parameters: tuple[Any, ...], columns:
     return found
 
 
-def _write(
-    tx: SetTransaction, sql: str, *, rows: Sequence[Row], table: Table, columns: tuple[str, ...]
-) -> None:
+def _write(tx: SetTransaction, sql: str, table: Table, rows: Sequence[Row], columns: tuple[str, ...]) -> None:
     trip = tx.info.get(_TRIP)
     if trip is not None:
         trip.statements.append(sql)
