@@ -1,12 +1,15 @@
 """What holds for every command, taken from the command tree itself."""
 
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import typer.main
 
-from frontdesk.cli.app import app
+from frontdesk.cli.app import COMMANDS as TOP_COMMANDS
+from frontdesk.cli.app import load
 from tests.cli.conftest import CommandLine
 
 
@@ -18,7 +21,7 @@ def leaves(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
         yield path, command
 
 
-COMMANDS = dict(leaves(typer.main.get_command(app)))
+COMMANDS = {path: command for name in TOP_COMMANDS for path, command in leaves(load(name), (name,))}
 each_command = pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 
 
@@ -90,3 +93,23 @@ def test_the_version_is_told(bare_cli: CommandLine) -> None:
 
 def test_an_unknown_command_is_misuse(bare_cli: CommandLine) -> None:
     assert "nonsense" in bare_cli.refused("nonsense", status=2)
+
+
+@pytest.mark.parametrize("name", TOP_COMMANDS)
+def test_the_list_of_commands_says_what_each_command_says_of_itself(name: str) -> None:
+    first_paragraph = load(name).help.partition("\n\n")[0].replace("\n", " ").strip()
+    assert TOP_COMMANDS[name][1] == first_paragraph
+
+
+def test_the_list_of_commands_loads_none_of_them() -> None:
+    code = "import sys; from frontdesk.cli.app import main; main()"
+    asked = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", code, "--help"], capture_output=True, text=True, check=True
+    )
+    loaded = re.findall(r"\| +(frontdesk\.\S+)$", asked.stderr, re.MULTILINE)
+    assert set(loaded) <= {"frontdesk.cli", "frontdesk.cli.app"}
+    assert "provider-group" in asked.stdout
+
+
+def test_a_misspelt_command_is_answered_with_the_one_that_may_be_meant(cli: CommandLine) -> None:
+    assert "Did you mean 'account'?" in cli.refused("accout", status=2)

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 
 from frontdesk.access.model import Scope
-from frontdesk.cli.app import app
+from frontdesk.cli.app import load
 from frontdesk.db import Database
 from frontdesk.invitations.model import ReportEffect, ReportEvent, SuppressionReason
 from frontdesk.invitations.template import FILTERS, NAMES
@@ -30,7 +29,7 @@ COMMANDS = [
 @pytest.mark.parametrize("line", COMMANDS)
 def test_a_command_of_the_page_can_be_given(line: str) -> None:
     words = shlex.split(line.partition(" < ")[0])[1:]
-    command: Any = typer.main.get_command(app)
+    command: Any = load(words.pop(0))
     while hasattr(command, "commands"):
         command = command.commands[words.pop(0)]
     command.make_context(
