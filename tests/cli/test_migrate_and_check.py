@@ -1,24 +1,24 @@
-from frontdesk.db.migrate import head
+from frontdesk.db.checks import HEAD
 from tests.cli.conftest import CommandLine
 
 
 def test_migrate_makes_the_folder_and_the_tables_and_tells_what_ran(bare_cli: CommandLine) -> None:
     first = bare_cli.json("migrate")
-    assert first["revision"] == head()
-    assert first["applied"][-1] == head()
+    assert first["revision"] == HEAD
+    assert first["applied"][-1] == HEAD
     assert bare_cli.json("account", "list") == []
     [entry] = bare_cli.audit_trail()
     assert (entry["action"], entry["detail"]) == ("database.migrated", {"revisions": first["applied"]})
 
 
 def test_migrating_again_does_nothing(cli: CommandLine) -> None:
-    assert cli.json("migrate") == {"applied": [], "revision": head()}
+    assert cli.json("migrate") == {"applied": [], "revision": HEAD}
     assert "Nothing to do" in cli.text("migrate")
     assert cli.audit_trail() == []
 
 
 def test_people_are_told_what_ran(bare_cli: CommandLine) -> None:
-    assert f"at revision {head()}" in bare_cli.text("migrate")
+    assert f"at revision {HEAD}" in bare_cli.text("migrate")
 
 
 def test_a_good_installation_passes_the_check(cli: CommandLine) -> None:

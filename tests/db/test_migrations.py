@@ -3,6 +3,7 @@
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import delete, insert, inspect, select, update
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import DBAPIError
@@ -10,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 from frontdesk.audit.tables import audit_entries
 from frontdesk.config import read_config
 from frontdesk.db import Database, migrate, open_database
-from frontdesk.db.checks import problems
+from frontdesk.db.checks import HEAD, problems, revision_of
 from frontdesk.db.schema import metadata
 from frontdesk.eligibility.tables import member_history
 from frontdesk.errors import Unavailable
@@ -23,6 +24,12 @@ def test_the_migrated_schema_is_what_the_models_say(db: Database) -> None:
     with db.read() as tx:
         context = MigrationContext.configure(tx)
         assert compare_metadata(context, metadata) == []
+
+
+def test_this_program_and_the_database_are_at_the_revision_that_alembic_finds(db: Database) -> None:
+    with db.read() as tx:
+        found = MigrationContext.configure(tx).get_current_revision()
+    assert revision_of(db) == found == HEAD == ScriptDirectory(str(migrate.FOLDER)).get_current_head()
 
 
 def test_constraints_and_indexes_have_the_names_of_the_models(db: Database) -> None:
@@ -44,7 +51,7 @@ def test_down_and_up_again_with_data_leaves_an_empty_schema_that_works(db: Datab
     migrate.downgrade(db, "base")
     with db.read() as tx:
         assert [name for name in inspect(tx).get_table_names() if name != "alembic_version"] == []
-    assert migrate.upgrade(db)[-1] == migrate.head()
+    assert migrate.upgrade(db)[-1] == HEAD
     assert migrate.upgrade(db) == []
     make_customer(db)
 
@@ -84,6 +91,7 @@ def test_checks_name_what_is_wrong_and_its_remedy(db: Database, database_url: st
     assert problems(db, good) == []
     assert "FRONTDESK_UNIQUENESS=service" in problems(db, other)[0].remedy
     migrate.downgrade(db, "base")
+    assert revision_of(db) is None
     assert "frontdesk migrate" in problems(db, good)[0].remedy
     migrate.upgrade(db)
 
@@ -103,7 +111,7 @@ def test_a_migration_waits_for_locks_only_so_long_and_changes_nothing(
             tx.exec_driver_sql("SELECT * FROM installation")
             with pytest.raises(Unavailable):
                 migrate.downgrade(db, "base")
-    assert migrate.current(db) == migrate.head()
+    assert revision_of(db) == HEAD
 
 
 def test_what_was_in_line_before_addresses_were_folded_is_folded(

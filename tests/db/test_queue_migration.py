@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import column, insert, select, table
 
 from frontdesk.db import Database, migrate
+from frontdesk.db.checks import HEAD
 from frontdesk.db.schema import UtcTime
 from frontdesk.plans.tables import plans
 from frontdesk.queues import list_in_visit, list_on_duty, list_waiting, queue_state, rebuild
@@ -32,7 +33,7 @@ def test_doctors_patients_and_visits_move_up_and_down(db: Database, customer: Cu
         for plan, ended_at in ((first, None), (second, later)):
             visit = (plan, group, "doctor-1", NOW, ended_at)
             tx.execute(insert(VISITS), [dict(zip(VISITS.c.keys(), visit, strict=True))])
-    assert migrate.upgrade(db)[-1] == migrate.head()
+    assert migrate.upgrade(db)[-1] == HEAD
     with db.write() as tx:
         before = picture(tx, customer)
         assert before["on_duty"] == ["doctor-1"]

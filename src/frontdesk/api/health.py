@@ -5,7 +5,7 @@ import json
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from frontdesk.app import App
-from frontdesk.db import migrate
+from frontdesk.db.checks import HEAD, revision_of
 from frontdesk.errors import Unavailable
 from frontdesk.web.request import Request
 from frontdesk.web.response import Response
@@ -20,8 +20,8 @@ async def alive(_app: App, _request: Request) -> Response:
 
 async def ready(app: App, _request: Request) -> Response:
     """200 when the database answers and has this version's schema. Raises Unavailable."""
-    revision = await app.probes.get("revision", lambda: migrate.current(app.db))
-    if revision != migrate.head():
+    revision = await app.probes.get("revision", lambda: revision_of(app.db))
+    if revision != HEAD:
         raise Unavailable("The database needs migrating: run frontdesk migrate.")
     return Response(200, json.dumps({"status": "ready", "revision": revision}).encode(), _PLAIN)
 

@@ -16,8 +16,8 @@ from frontdesk.cli.output import settings
 from frontdesk.clock import system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database, Tx, open_database
+from frontdesk.db.checks import HEAD, revision_of
 from frontdesk.db.failures import DatabaseState
-from frontdesk.db.migrate import current, head
 from frontdesk.db.races import write_alone
 from frontdesk.errors import FrontdeskError, Unavailable
 
@@ -102,9 +102,9 @@ def migrated_database(config: Config, *, index_scans: bool = False) -> Iterator[
             raise FrontdeskError(
                 "The database has no tables yet. Run: frontdesk migrate", code="not_migrated"
             )
-        if revision != head():
+        if revision != HEAD:
             raise FrontdeskError(
-                f"The database is at revision {revision}, this program needs {head()}. Run: frontdesk migrate "
+                f"The database is at revision {revision}, this program needs {HEAD}. Run: frontdesk migrate "
                 "(or, if a newer frontdesk has migrated it, use that one).",
                 code="other_revision",
             )
@@ -113,7 +113,7 @@ def migrated_database(config: Config, *, index_scans: bool = False) -> Iterator[
 
 def _revision(db: Database) -> str | None:
     try:
-        return current(db)
+        return revision_of(db)
     except Unavailable as error:
         if error.code != DatabaseState.MISSING:
             raise

@@ -5,7 +5,8 @@ from frontdesk.cli.options import Json
 from frontdesk.cli.output import print_json, say, settings
 from frontdesk.config import Config
 from frontdesk.db import Database
-from frontdesk.db.migrate import head, upgrade
+from frontdesk.db.checks import HEAD
+from frontdesk.db.migrate import upgrade
 
 
 def migrate(as_json: Json = False) -> None:
@@ -17,11 +18,11 @@ def migrate(as_json: Json = False) -> None:
     with opened_database(config) as db:
         applied = bring_up_to_date(db, config)
     if as_json:
-        print_json({"applied": applied, "revision": head()})
+        print_json({"applied": applied, "revision": HEAD})
     elif applied:
-        say(f"Migrated: {', '.join(applied)}. The database is at revision {head()}.")
+        say(f"Migrated: {', '.join(applied)}. The database is at revision {HEAD}.")
     else:
-        say(f"Nothing to do: the database is at revision {head()}.")
+        say(f"Nothing to do: the database is at revision {HEAD}.")
 
 
 def bring_up_to_date(db: Database, config: Config) -> list[str]:

@@ -6,15 +6,15 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config as AlembicConfig
-from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
+from frontdesk.db.checks import revision_of
 from frontdesk.db.engine import Database
 
 ADVISORY_LOCK = 0x66726F6E74  # "front": one migration run at a time on a PostgreSQL server
 
-_FOLDER = Path(__file__).parent / "migrations"
+FOLDER = Path(__file__).parent / "migrations"
 
 
 def upgrade(db: Database, *, uniqueness: str = "service", revision: str = "head") -> list[str]:
@@ -23,10 +23,10 @@ def upgrade(db: Database, *, uniqueness: str = "service", revision: str = "head"
     The first migration stores `uniqueness`; it can't be changed later. Raises Unavailable when a lock is held for long.
     """
     db.make_missing_file()
-    before = current(db)
+    before = revision_of(db)
     with _connection(db) as connection:
         command.upgrade(_alembic(connection, uniqueness), revision)
-    after = current(db)
+    after = revision_of(db)
     return [id_ for id_ in _revisions_up_to(after) if id_ not in _revisions_up_to(before)]
 
 
@@ -34,17 +34,6 @@ def downgrade(db: Database, revision: str) -> None:
     """Take the schema back to `revision` (`base`: no table is left). Data that the older schema can't hold is lost."""
     with _connection(db) as connection:
         command.downgrade(_alembic(connection, "service"), revision)
-
-
-def current(db: Database) -> str | None:
-    """The revision that the database is at; None for an empty one."""
-    return db.ask(lambda tx: MigrationContext.configure(tx).get_current_revision())
-
-
-def head() -> str:
-    """The revision that this version of the program needs."""
-    revision = ScriptDirectory(str(_FOLDER)).get_current_head()
-    return str(revision)
 
 
 @contextmanager
@@ -58,7 +47,7 @@ def _connection(db: Database) -> Iterator[Connection]:
 
 def _alembic(connection: Connection, uniqueness: str) -> AlembicConfig:
     config = AlembicConfig()
-    config.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
+    config.set_main_option("script_location", str(FOLDER).replace("%", "%%"))
     config.attributes.update(connection=connection, uniqueness=uniqueness)
     return config
 
@@ -66,5 +55,5 @@ def _alembic(connection: Connection, uniqueness: str) -> AlembicConfig:
 def _revisions_up_to(revision: str | None) -> list[str]:
     if revision is None:
         return []
-    script = ScriptDirectory(str(_FOLDER))
+    script = ScriptDirectory(str(FOLDER))
     return [step.revision for step in reversed(list(script.iterate_revisions(revision, "base")))]
