@@ -3,6 +3,7 @@
 import sqlalchemy as sa
 from alembic import context, op
 
+from frontdesk.db.migrations.ddl import key, optional, required
 from frontdesk.db.schema import Id, IsoDate, Json, UtcTime
 
 revision = "0001"
@@ -10,24 +11,9 @@ down_revision = None
 
 APPEND_ONLY = ("audit_entries", "member_history")
 TABLES = (
-    "accounts",
-    "api_clients",
-    "client_secrets",
-    "access_tokens",
-    "request_allowances",
-    "failed_attempts",
-    "provider_groups",
-    "plans",
-    "doctors_on_duty",
-    "waiting_patients",
-    "visits",
-    "queue_snapshots",
-    "members",
-    "member_history",
-    "installation",
-    "deliverability",
-    "suppressions",
-    "invitations",
+    *("accounts", "api_clients", "client_secrets", "access_tokens", "request_allowances", "failed_attempts"),
+    *("provider_groups", "plans", "doctors_on_duty", "waiting_patients", "visits", "queue_snapshots"),
+    *("members", "member_history", "installation", "deliverability", "suppressions", "invitations"),
     "audit_entries",
 )
 
@@ -36,7 +22,7 @@ def upgrade() -> None:
     _create_access()
     _create_tokens()
     _create_plans()
-    _create_queues()
+    create_queues()
     _create_members()
     _create_history()
     _create_invitations()
@@ -52,6 +38,32 @@ def downgrade() -> None:
         op.drop_table(table)
     if op.get_bind().dialect.name == "postgresql":
         op.execute("DROP FUNCTION refuse_change()")
+
+
+def create_queues() -> None:
+    """Three tables that 0002 replaces, and makes again on its way back."""
+    op.create_table(
+        "doctors_on_duty",
+        *key(Id, "provider_group_id", to="provider_groups.id"),
+        *key(sa.String(255), "doctor"),
+        *required(UtcTime(), "since_at"),
+    )
+    op.create_table(
+        "waiting_patients",
+        *key(Id, "plan_id", to="plans.id"),
+        *key(sa.String(255), "patient"),
+        *required(UtcTime(), "joined_at"),
+    )
+    op.create_table(
+        "visits",
+        *key(Id, "id"),
+        *required(Id, "plan_id", to="plans.id"),
+        *required(Id, "provider_group_id", to="provider_groups.id"),
+        *required(sa.String(255), "doctor"),
+        *required(UtcTime(), "started_at"),
+        *optional(UtcTime(), "ended_at"),
+        sa.Index(None, "provider_group_id", "ended_at"),
+    )
 
 
 def _refuse_changes(table: str) -> None:
@@ -76,212 +88,123 @@ def _refuse_changes(table: str) -> None:
 def _create_access() -> None:
     op.create_table(
         "accounts",
-        sa.Column("id", Id, nullable=False),
-        sa.Column("name", sa.String(length=255), nullable=False),
-        sa.Column("created_at", UtcTime(), nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_accounts")),
+        *key(Id, "id"),
+        *required(sa.String(255), "name"),
+        *required(UtcTime(), "created_at"),
     )
     op.create_table(
         "api_clients",
-        sa.Column("id", Id, nullable=False),
-        sa.Column("account_id", Id, nullable=False),
-        sa.Column("client_id", sa.String(length=64), nullable=False),
-        sa.Column("name", sa.String(length=255), nullable=False),
-        sa.Column("scopes", sa.String(length=255), nullable=False),
-        sa.Column("requests_per_minute", sa.Integer(), nullable=True),
-        sa.Column("created_at", UtcTime(), nullable=False),
-        sa.Column("revoked_at", UtcTime(), nullable=True),
-        sa.ForeignKeyConstraint(["account_id"], ["accounts.id"], name=op.f("fk_api_clients_account_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_api_clients")),
-        sa.UniqueConstraint("client_id", name=op.f("uq_api_clients_client_id")),
+        *key(Id, "id"),
+        *required(Id, "account_id", to="accounts.id"),
+        *required(sa.String(64), "client_id"),
+        *required(sa.String(255), "name", "scopes"),
+        *optional(sa.Integer(), "requests_per_minute"),
+        *required(UtcTime(), "created_at"),
+        *optional(UtcTime(), "revoked_at"),
+        sa.UniqueConstraint("client_id"),
+        sa.Index(None, "account_id"),
     )
-    op.create_index(op.f("ix_api_clients_account_id"), "api_clients", ["account_id"], unique=False)
     op.create_table(
         "client_secrets",
-        sa.Column("id", Id, nullable=False),
-        sa.Column("api_client_id", Id, nullable=False),
-        sa.Column("secret_hash", sa.LargeBinary(length=32), nullable=False),
-        sa.Column("created_at", UtcTime(), nullable=False),
-        sa.Column("revoked_at", UtcTime(), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["api_client_id"], ["api_clients.id"], name=op.f("fk_client_secrets_api_client_id")
-        ),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_client_secrets")),
-    )
-    op.create_index(
-        op.f("ix_client_secrets_api_client_id"), "client_secrets", ["api_client_id"], unique=False
+        *key(Id, "id"),
+        *required(Id, "api_client_id", to="api_clients.id"),
+        *required(sa.LargeBinary(32), "secret_hash"),
+        *required(UtcTime(), "created_at"),
+        *optional(UtcTime(), "revoked_at"),
+        sa.Index(None, "api_client_id"),
     )
 
 
 def _create_tokens() -> None:
     op.create_table(
         "access_tokens",
-        sa.Column("token_hash", sa.LargeBinary(length=32), nullable=False),
-        sa.Column("api_client_id", Id, nullable=False),
-        sa.Column("scopes", sa.String(length=255), nullable=False),
-        sa.Column("created_at", UtcTime(), nullable=False),
-        sa.Column("expires_at", UtcTime(), nullable=False),
-        sa.Column("revoked", sa.Boolean(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["api_client_id"], ["api_clients.id"], name=op.f("fk_access_tokens_api_client_id")
-        ),
-        sa.PrimaryKeyConstraint("token_hash", name=op.f("pk_access_tokens")),
+        *key(sa.LargeBinary(32), "token_hash"),
+        *required(Id, "api_client_id", to="api_clients.id"),
+        *required(sa.String(255), "scopes"),
+        *required(UtcTime(), "created_at", "expires_at"),
+        *required(sa.Boolean(), "revoked"),
+        sa.Index(None, "api_client_id"),
+        sa.Index(None, "expires_at"),
     )
-    op.create_index(op.f("ix_access_tokens_api_client_id"), "access_tokens", ["api_client_id"], unique=False)
-    op.create_index("ix_access_tokens_expires_at", "access_tokens", ["expires_at"], unique=False)
     op.create_table(
         "request_allowances",
-        sa.Column("api_client_id", Id, nullable=False),
-        sa.Column("minute", Id, nullable=False),
-        sa.Column("taken", sa.Integer(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["api_client_id"], ["api_clients.id"], name=op.f("fk_request_allowances_api_client_id")
-        ),
-        sa.PrimaryKeyConstraint("api_client_id", "minute", name=op.f("pk_request_allowances")),
+        *key(Id, "api_client_id", to="api_clients.id"),
+        *key(Id, "minute"),
+        *required(sa.Integer(), "taken"),
     )
     op.create_table(
         "failed_attempts",
-        sa.Column("id", Id, nullable=False),
-        sa.Column("subject_hash", sa.LargeBinary(length=32), nullable=False),
-        sa.Column("failed_at", UtcTime(), nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_failed_attempts")),
-    )
-    op.create_index(
-        "ix_failed_attempts_subject_hash_failed_at",
-        "failed_attempts",
-        ["subject_hash", "failed_at"],
-        unique=False,
+        *key(Id, "id"),
+        *required(sa.LargeBinary(32), "subject_hash"),
+        *required(UtcTime(), "failed_at"),
+        sa.Index(None, "subject_hash", "failed_at"),
     )
 
 
 def _create_plans() -> None:
     op.create_table(
         "provider_groups",
-        sa.Column("id", Id, nullable=False),
-        sa.Column("external_id", sa.String(length=255), nullable=True),
-        sa.Column("name", sa.String(length=255), nullable=False),
-        sa.Column("created_at", UtcTime(), nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_provider_groups")),
-        sa.UniqueConstraint("external_id", name=op.f("uq_provider_groups_external_id")),
+        *key(Id, "id"),
+        *optional(sa.String(255), "external_id"),
+        *required(sa.String(255), "name"),
+        *required(UtcTime(), "created_at"),
+        sa.UniqueConstraint("external_id"),
     )
     op.create_table(
         "plans",
-        sa.Column("id", Id, nullable=False),
-        sa.Column("account_id", Id, nullable=False),
-        sa.Column("provider_group_id", Id, nullable=False),
-        sa.Column("external_id", sa.String(length=255), nullable=False),
-        sa.Column("name", sa.String(length=255), nullable=False),
-        sa.Column("description", sa.Text(), nullable=True),
-        sa.Column("accepting_patients", sa.Boolean(), nullable=False),
-        sa.Column("version", sa.Integer(), nullable=False),
-        sa.Column("created_at", UtcTime(), nullable=False),
-        sa.ForeignKeyConstraint(["account_id"], ["accounts.id"], name=op.f("fk_plans_account_id")),
-        sa.ForeignKeyConstraint(
-            ["provider_group_id"], ["provider_groups.id"], name=op.f("fk_plans_provider_group_id")
-        ),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_plans")),
-        sa.UniqueConstraint("account_id", "external_id", name=op.f("uq_plans_account_id_external_id")),
-        sa.UniqueConstraint("account_id", "id", name=op.f("uq_plans_account_id_id")),
-    )
-    op.create_index(op.f("ix_plans_provider_group_id"), "plans", ["provider_group_id"], unique=False)
-
-
-def _create_queues() -> None:
-    op.create_table(
-        "doctors_on_duty",
-        sa.Column("provider_group_id", Id, nullable=False),
-        sa.Column("doctor", sa.String(length=255), nullable=False),
-        sa.Column("since_at", UtcTime(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["provider_group_id"], ["provider_groups.id"], name=op.f("fk_doctors_on_duty_provider_group_id")
-        ),
-        sa.PrimaryKeyConstraint("provider_group_id", "doctor", name=op.f("pk_doctors_on_duty")),
-    )
-    op.create_table(
-        "waiting_patients",
-        sa.Column("plan_id", Id, nullable=False),
-        sa.Column("patient", sa.String(length=255), nullable=False),
-        sa.Column("joined_at", UtcTime(), nullable=False),
-        sa.ForeignKeyConstraint(["plan_id"], ["plans.id"], name=op.f("fk_waiting_patients_plan_id")),
-        sa.PrimaryKeyConstraint("plan_id", "patient", name=op.f("pk_waiting_patients")),
-    )
-    op.create_table(
-        "visits",
-        sa.Column("id", Id, nullable=False),
-        sa.Column("plan_id", Id, nullable=False),
-        sa.Column("provider_group_id", Id, nullable=False),
-        sa.Column("doctor", sa.String(length=255), nullable=False),
-        sa.Column("started_at", UtcTime(), nullable=False),
-        sa.Column("ended_at", UtcTime(), nullable=True),
-        sa.ForeignKeyConstraint(["plan_id"], ["plans.id"], name=op.f("fk_visits_plan_id")),
-        sa.ForeignKeyConstraint(
-            ["provider_group_id"], ["provider_groups.id"], name=op.f("fk_visits_provider_group_id")
-        ),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_visits")),
-    )
-    op.create_index(
-        "ix_visits_provider_group_id_ended_at", "visits", ["provider_group_id", "ended_at"], unique=False
-    )
-    op.create_table(
-        "queue_snapshots",
-        sa.Column("account_id", Id, nullable=False),
-        sa.Column("taken_at", UtcTime(), nullable=False),
-        sa.Column("expires_at", UtcTime(), nullable=False),
-        sa.Column("queues", Json, nullable=False),
-        sa.ForeignKeyConstraint(["account_id"], ["accounts.id"], name=op.f("fk_queue_snapshots_account_id")),
-        sa.PrimaryKeyConstraint("account_id", name=op.f("pk_queue_snapshots")),
+        *key(Id, "id"),
+        *required(Id, "account_id", to="accounts.id"),
+        *required(Id, "provider_group_id", to="provider_groups.id"),
+        *required(sa.String(255), "external_id", "name"),
+        *optional(sa.Text(), "description"),
+        *required(sa.Boolean(), "accepting_patients"),
+        *required(sa.Integer(), "version"),
+        *required(UtcTime(), "created_at"),
+        sa.UniqueConstraint("account_id", "external_id"),
+        sa.UniqueConstraint("account_id", "id"),
+        sa.Index(None, "provider_group_id"),
     )
 
 
 def _create_members() -> None:
     op.create_table(
+        "queue_snapshots",
+        *key(Id, "account_id", to="accounts.id"),
+        *required(UtcTime(), "taken_at", "expires_at"),
+        *required(Json, "queues"),
+    )
+    op.create_table(
         "members",
-        sa.Column("id", Id, nullable=False),
-        sa.Column("account_id", Id, nullable=False),
-        sa.Column("plan_id", Id, nullable=False),
-        sa.Column("uniqueness_scope", Id, nullable=False),
-        sa.Column("external_id", sa.String(length=255), nullable=False),
-        sa.Column("member_id", sa.String(length=255), nullable=False),
-        sa.Column("first_name", sa.String(length=100), nullable=False),
-        sa.Column("last_name", sa.String(length=100), nullable=False),
-        sa.Column("middle_name", sa.String(length=100), nullable=True),
-        sa.Column("dob", IsoDate(), nullable=False),
-        sa.Column("gender", sa.String(length=7), nullable=False),
-        sa.Column("email", sa.String(length=254), nullable=True),
-        sa.Column("email_folded", sa.String(length=508), nullable=True),
-        sa.Column("phone", sa.String(length=10), nullable=True),
-        sa.Column("zipcode", sa.String(length=10), nullable=False),
-        sa.Column("city", sa.String(length=255), nullable=True),
-        sa.Column("county", sa.String(length=255), nullable=True),
-        sa.Column("state", sa.String(length=255), nullable=True),
-        sa.Column("effective_date", IsoDate(), nullable=False),
-        sa.Column("expiry_date", IsoDate(), nullable=True),
-        sa.Column("medical_eligibility", sa.String(length=5), nullable=True),
-        sa.Column("medical_enrollment", sa.String(length=5), nullable=True),
-        sa.Column("medical_plan_description", sa.String(length=255), nullable=True),
-        sa.Column("payor_name", sa.String(length=255), nullable=True),
-        sa.Column("payor_plan_name", sa.String(length=255), nullable=True),
-        sa.Column("relationship_code", sa.String(length=255), nullable=True),
-        sa.Column("relationship_code_hipaa", sa.String(length=255), nullable=True),
-        sa.Column("subscriber_relationship", sa.String(length=9), nullable=True),
-        sa.Column("metadata", Json, nullable=False),
-        sa.Column("created_at", UtcTime(), nullable=False),
-        sa.Column("updated_at", UtcTime(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["account_id", "plan_id"],
-            ["plans.account_id", "plans.id"],
-            name=op.f("fk_members_account_id_plan_id"),
+        *key(Id, "id"),
+        *required(Id, "account_id", "plan_id", "uniqueness_scope"),
+        *required(sa.String(255), "external_id", "member_id"),
+        *required(sa.String(100), "first_name", "last_name"),
+        *optional(sa.String(100), "middle_name"),
+        *required(IsoDate(), "dob"),
+        *required(sa.String(7), "gender"),
+        *optional(sa.String(254), "email"),
+        *optional(sa.String(508), "email_folded"),
+        *optional(sa.String(10), "phone"),
+        *required(sa.String(10), "zipcode"),
+        *optional(sa.String(255), "city", "county", "state"),
+        *required(IsoDate(), "effective_date"),
+        *optional(IsoDate(), "expiry_date"),
+        *optional(sa.String(5), "medical_eligibility", "medical_enrollment"),
+        *optional(
+            sa.String(255),
+            "medical_plan_description",
+            "payor_name",
+            "payor_plan_name",
+            "relationship_code",
+            "relationship_code_hipaa",
         ),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_members")),
-        sa.UniqueConstraint(
-            "email_folded", "uniqueness_scope", name=op.f("uq_members_email_folded_uniqueness_scope")
-        ),
-        sa.UniqueConstraint(
-            "external_id", "uniqueness_scope", name=op.f("uq_members_external_id_uniqueness_scope")
-        ),
-        sa.UniqueConstraint(
-            "member_id", "uniqueness_scope", name=op.f("uq_members_member_id_uniqueness_scope")
-        ),
+        *optional(sa.String(9), "subscriber_relationship"),
+        *required(Json, "metadata"),
+        *required(UtcTime(), "created_at", "updated_at"),
+        sa.ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
+        sa.UniqueConstraint("email_folded", "uniqueness_scope"),
+        sa.UniqueConstraint("external_id", "uniqueness_scope"),
+        sa.UniqueConstraint("member_id", "uniqueness_scope"),
         postgresql_with={"fillfactor": 80},
     )
 
@@ -289,83 +212,62 @@ def _create_members() -> None:
 def _create_history() -> None:
     op.create_table(
         "member_history",
-        sa.Column("id", Id, nullable=False),
-        sa.Column("member_id", Id, nullable=False),
-        sa.Column("outcome", sa.String(length=9), nullable=False),
-        sa.Column("plan_id", Id, nullable=False),
-        sa.Column("changes", Json, nullable=False),
-        sa.Column("client", sa.String(length=64), nullable=False),
-        sa.Column("request_id", sa.String(length=64), nullable=False),
-        sa.Column("changed_at", UtcTime(), nullable=False),
-        sa.ForeignKeyConstraint(["member_id"], ["members.id"], name=op.f("fk_member_history_member_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_member_history")),
+        *key(Id, "id"),
+        *required(Id, "member_id", to="members.id"),
+        *required(sa.String(9), "outcome"),
+        *required(Id, "plan_id"),
+        *required(Json, "changes"),
+        *required(sa.String(64), "client", "request_id"),
+        *required(UtcTime(), "changed_at"),
+        sa.Index(None, "member_id", "id"),
     )
-    op.create_index("ix_member_history_member_id_id", "member_history", ["member_id", "id"], unique=False)
     op.create_table(
         "installation",
-        sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("uniqueness", sa.String(length=7), nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_installation")),
+        *key(sa.Integer(), "id"),
+        *required(sa.String(7), "uniqueness"),
     )
 
 
 def _create_invitations() -> None:
     op.create_table(
         "deliverability",
-        sa.Column("account_id", Id, nullable=False),
-        sa.Column("enabled", sa.Boolean(), nullable=False),
-        sa.Column("batch_size", sa.Integer(), nullable=False),
-        sa.Column("batch_interval_seconds", sa.Integer(), nullable=False),
-        sa.Column("hourly_limit", sa.Integer(), nullable=False),
-        sa.Column("sender_name", sa.String(length=255), nullable=True),
-        sa.Column("sender_address", sa.String(length=254), nullable=True),
-        sa.Column("registration_url", sa.String(length=2000), nullable=True),
-        sa.ForeignKeyConstraint(["account_id"], ["accounts.id"], name=op.f("fk_deliverability_account_id")),
-        sa.PrimaryKeyConstraint("account_id", name=op.f("pk_deliverability")),
+        *key(Id, "account_id", to="accounts.id"),
+        *required(sa.Boolean(), "enabled"),
+        *required(sa.Integer(), "batch_size", "batch_interval_seconds", "hourly_limit"),
+        *optional(sa.String(255), "sender_name"),
+        *optional(sa.String(254), "sender_address"),
+        *optional(sa.String(2000), "registration_url"),
     )
     op.create_table(
         "suppressions",
-        sa.Column("address_folded", sa.String(length=508), nullable=False),
-        sa.Column("reason", sa.String(length=32), nullable=False),
-        sa.Column("created_at", UtcTime(), nullable=False),
-        sa.PrimaryKeyConstraint("address_folded", name=op.f("pk_suppressions")),
+        *key(sa.String(508), "address_folded"),
+        *required(sa.String(32), "reason"),
+        *required(UtcTime(), "created_at"),
     )
     op.create_table(
         "invitations",
-        sa.Column("id", Id, nullable=False),
-        sa.Column("account_id", Id, nullable=False),
-        sa.Column("plan_id", Id, nullable=False),
-        sa.Column("member_id", Id, nullable=False),
-        sa.Column("kind", sa.String(length=16), nullable=False),
-        sa.Column("delivery", sa.String(length=9), nullable=False),
-        sa.Column("state", sa.String(length=9), nullable=False),
-        sa.Column("address", sa.String(length=254), nullable=False),
-        sa.Column("created_at", UtcTime(), nullable=False),
-        sa.Column("updated_at", UtcTime(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["account_id", "plan_id"],
-            ["plans.account_id", "plans.id"],
-            name=op.f("fk_invitations_account_id_plan_id"),
-        ),
-        sa.ForeignKeyConstraint(["member_id"], ["members.id"], name=op.f("fk_invitations_member_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_invitations")),
-        sa.UniqueConstraint("member_id", "kind", name=op.f("uq_invitations_member_id_kind")),
-    )
-    op.create_index(
-        "ix_invitations_state_account_id_id", "invitations", ["state", "account_id", "id"], unique=False
+        *key(Id, "id"),
+        *required(Id, "account_id", "plan_id"),
+        *required(Id, "member_id", to="members.id"),
+        *required(sa.String(16), "kind"),
+        *required(sa.String(9), "delivery", "state"),
+        *required(sa.String(254), "address"),
+        *required(UtcTime(), "created_at", "updated_at"),
+        sa.ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
+        sa.UniqueConstraint("member_id", "kind"),
+        sa.Index(None, "state", "account_id", "id"),
     )
 
 
 def _create_audit() -> None:
     op.create_table(
         "audit_entries",
-        sa.Column("id", Id, nullable=False),
-        sa.Column("at", UtcTime(), nullable=False),
-        sa.Column("account_id", Id, nullable=True),
-        sa.Column("actor", sa.String(length=64), nullable=False),
-        sa.Column("action", sa.String(length=40), nullable=False),
-        sa.Column("subject_id", Id, nullable=True),
-        sa.Column("request_id", sa.String(length=64), nullable=False),
-        sa.Column("detail", Json, nullable=True),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_audit_entries")),
+        *key(Id, "id"),
+        *required(UtcTime(), "at"),
+        *optional(Id, "account_id"),
+        *required(sa.String(64), "actor"),
+        *required(sa.String(40), "action"),
+        *optional(Id, "subject_id"),
+        *required(sa.String(64), "request_id"),
+        *optional(Json, "detail"),
     )

@@ -3,6 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
+from frontdesk.db.migrations.ddl import key, optional, required
+from frontdesk.db.migrations.versions.v0001_first_schema import create_queues
 from frontdesk.db.schema import Id, Json, UtcTime
 
 revision = "0002"
@@ -20,7 +22,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    _create_old()
+    create_queues()
     _move_down()
     for table in ("estimate_log", "duties", "encounters", "queue_events"):
         op.drop_table(table)
@@ -29,87 +31,65 @@ def downgrade() -> None:
 def _create_events() -> None:
     op.create_table(
         "queue_events",
-        sa.Column("event_id", sa.String(length=255), nullable=False),
-        sa.Column("provider_group_id", Id, nullable=False),
-        sa.Column("type", sa.String(length=16), nullable=False),
-        sa.Column("at", UtcTime(), nullable=False),
-        sa.Column("received_at", UtcTime(), nullable=False),
-        sa.Column("plan_id", Id, nullable=True),
-        sa.Column("doctor", sa.String(length=255), nullable=True),
-        sa.Column("visit", sa.String(length=255), nullable=True),
-        sa.Column("plan_ids", Json, nullable=True),
-        sa.Column("capacity", sa.Integer(), nullable=True),
-        sa.PrimaryKeyConstraint("event_id", "provider_group_id", name=op.f("pk_queue_events")),
+        *key(sa.String(255), "event_id"),
+        *key(Id, "provider_group_id"),
+        *required(sa.String(16), "type"),
+        *required(UtcTime(), "at", "received_at"),
+        *optional(Id, "plan_id"),
+        *optional(sa.String(255), "doctor", "visit"),
+        *optional(Json, "plan_ids"),
+        *optional(sa.Integer(), "capacity"),
+        sa.Index(None, "visit", "provider_group_id", "at"),
+        sa.Index(None, "at"),
     )
-    op.create_index(
-        "ix_queue_events_visit_provider_group_id_at", "queue_events", ["visit", "provider_group_id", "at"]
-    )
-    op.create_index("ix_queue_events_at", "queue_events", ["at"])
 
 
 def _create_encounters() -> None:
     op.create_table(
         "encounters",
-        sa.Column("id", Id, nullable=False),
-        sa.Column("provider_group_id", Id, nullable=False),
-        sa.Column("visit", sa.String(length=255), nullable=False),
-        sa.Column("plan_id", Id, nullable=False),
-        sa.Column("state", sa.String(length=8), nullable=False),
-        sa.Column("doctor", sa.String(length=255), nullable=True),
-        sa.Column("joined_at", UtcTime(), nullable=True),
-        sa.Column("started_at", UtcTime(), nullable=True),
-        sa.Column("ended_at", UtcTime(), nullable=True),
-        sa.Column("last_event_at", UtcTime(), nullable=False),
-        sa.ForeignKeyConstraint(["plan_id"], ["plans.id"], name=op.f("fk_encounters_plan_id")),
-        sa.ForeignKeyConstraint(
-            ["provider_group_id"], ["provider_groups.id"], name=op.f("fk_encounters_provider_group_id")
-        ),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_encounters")),
-        sa.UniqueConstraint("visit", "provider_group_id", name=op.f("uq_encounters_visit_provider_group_id")),
+        *key(Id, "id"),
+        *required(Id, "provider_group_id", to="provider_groups.id"),
+        *required(sa.String(255), "visit"),
+        *required(Id, "plan_id", to="plans.id"),
+        *required(sa.String(8), "state"),
+        *optional(sa.String(255), "doctor"),
+        *optional(UtcTime(), "joined_at", "started_at", "ended_at"),
+        *required(UtcTime(), "last_event_at"),
+        sa.UniqueConstraint("visit", "provider_group_id"),
+        sa.Index(None, "provider_group_id", "state", "joined_at"),
+        sa.Index(None, "plan_id", "state", "ended_at"),
+        sa.Index(None, "plan_id", "joined_at"),
+        sa.Index(None, "last_event_at"),
     )
-    for columns in (
-        ["provider_group_id", "state", "joined_at"],
-        ["plan_id", "state", "ended_at"],
-        ["plan_id", "joined_at"],
-        ["last_event_at"],
-    ):
-        op.create_index(f"ix_encounters_{'_'.join(columns)}", "encounters", columns)
 
 
 def _create_duties() -> None:
     op.create_table(
         "duties",
-        sa.Column("id", Id, nullable=False),
-        sa.Column("provider_group_id", Id, nullable=False),
-        sa.Column("doctor", sa.String(length=255), nullable=False),
-        sa.Column("on_duty", sa.Boolean(), nullable=False),
-        sa.Column("on_at", UtcTime(), nullable=True),
-        sa.Column("on_event", sa.String(length=255), nullable=True),
-        sa.Column("off_at", UtcTime(), nullable=True),
-        sa.Column("plan_ids", Json, nullable=True),
-        sa.Column("capacity", sa.Integer(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["provider_group_id"], ["provider_groups.id"], name=op.f("fk_duties_provider_group_id")
-        ),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_duties")),
-        sa.UniqueConstraint("doctor", "provider_group_id", name=op.f("uq_duties_doctor_provider_group_id")),
+        *key(Id, "id"),
+        *required(Id, "provider_group_id", to="provider_groups.id"),
+        *required(sa.String(255), "doctor"),
+        *required(sa.Boolean(), "on_duty"),
+        *optional(UtcTime(), "on_at"),
+        *optional(sa.String(255), "on_event"),
+        *optional(UtcTime(), "off_at"),
+        *optional(Json, "plan_ids"),
+        *required(sa.Integer(), "capacity"),
+        sa.UniqueConstraint("doctor", "provider_group_id"),
+        sa.Index(None, "provider_group_id", "on_duty"),
     )
-    op.create_index("ix_duties_provider_group_id_on_duty", "duties", ["provider_group_id", "on_duty"])
 
 
 def _create_estimate_log() -> None:
     op.create_table(
         "estimate_log",
-        sa.Column("id", Id, nullable=False),
-        sa.Column("plan_id", Id, nullable=False),
-        sa.Column("taken_at", UtcTime(), nullable=False),
-        sa.Column("expires_at", UtcTime(), nullable=False),
-        sa.Column("estimate_seconds", sa.Integer(), nullable=False),
-        sa.ForeignKeyConstraint(["plan_id"], ["plans.id"], name=op.f("fk_estimate_log_plan_id")),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_estimate_log")),
+        *key(Id, "id"),
+        *required(Id, "plan_id", to="plans.id"),
+        *required(UtcTime(), "taken_at", "expires_at"),
+        *required(sa.Integer(), "estimate_seconds"),
+        sa.Index(None, "plan_id", "taken_at"),
+        sa.Index(None, "taken_at"),
     )
-    op.create_index("ix_estimate_log_plan_id_taken_at", "estimate_log", ["plan_id", "taken_at"])
-    op.create_index("ix_estimate_log_taken_at", "estimate_log", ["taken_at"])
 
 
 def _move_up() -> None:
@@ -153,42 +133,6 @@ def _move_up() -> None:
         "CASE WHEN ended_at IS NULL THEN 'in_visit' ELSE 'ended' END, doctor, started_at, ended_at, "
         "coalesce(ended_at, started_at) FROM visits"
     )
-
-
-def _create_old() -> None:
-    op.create_table(
-        "doctors_on_duty",
-        sa.Column("provider_group_id", Id, nullable=False),
-        sa.Column("doctor", sa.String(length=255), nullable=False),
-        sa.Column("since_at", UtcTime(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["provider_group_id"], ["provider_groups.id"], name=op.f("fk_doctors_on_duty_provider_group_id")
-        ),
-        sa.PrimaryKeyConstraint("provider_group_id", "doctor", name=op.f("pk_doctors_on_duty")),
-    )
-    op.create_table(
-        "waiting_patients",
-        sa.Column("plan_id", Id, nullable=False),
-        sa.Column("patient", sa.String(length=255), nullable=False),
-        sa.Column("joined_at", UtcTime(), nullable=False),
-        sa.ForeignKeyConstraint(["plan_id"], ["plans.id"], name=op.f("fk_waiting_patients_plan_id")),
-        sa.PrimaryKeyConstraint("plan_id", "patient", name=op.f("pk_waiting_patients")),
-    )
-    op.create_table(
-        "visits",
-        sa.Column("id", Id, nullable=False),
-        sa.Column("plan_id", Id, nullable=False),
-        sa.Column("provider_group_id", Id, nullable=False),
-        sa.Column("doctor", sa.String(length=255), nullable=False),
-        sa.Column("started_at", UtcTime(), nullable=False),
-        sa.Column("ended_at", UtcTime(), nullable=True),
-        sa.ForeignKeyConstraint(["plan_id"], ["plans.id"], name=op.f("fk_visits_plan_id")),
-        sa.ForeignKeyConstraint(
-            ["provider_group_id"], ["provider_groups.id"], name=op.f("fk_visits_provider_group_id")
-        ),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_visits")),
-    )
-    op.create_index("ix_visits_provider_group_id_ended_at", "visits", ["provider_group_id", "ended_at"])
 
 
 def _move_down() -> None:

@@ -3,6 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
+from frontdesk.db.migrations.ddl import key, optional, required
 from frontdesk.db.schema import Id, UtcTime
 
 revision = "0004"
@@ -12,54 +13,39 @@ down_revision = "0003"
 def upgrade() -> None:
     op.create_table(
         "invitation_links",
-        sa.Column("registration_hash", sa.String(length=64), nullable=False),
-        sa.Column("unsubscribe_hash", sa.String(length=64), nullable=False),
-        sa.Column("message_id", sa.String(length=255), nullable=False),
-        sa.Column("invitation_id", Id, nullable=False),
-        sa.Column("created_at", UtcTime(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["invitation_id"], ["invitations.id"], name=op.f("fk_invitation_links_invitation_id")
-        ),
-        sa.PrimaryKeyConstraint("registration_hash", name=op.f("pk_invitation_links")),
-        sa.UniqueConstraint("unsubscribe_hash", name=op.f("uq_invitation_links_unsubscribe_hash")),
+        *key(sa.String(64), "registration_hash"),
+        *required(sa.String(64), "unsubscribe_hash"),
+        *required(sa.String(255), "message_id"),
+        *required(Id, "invitation_id", to="invitations.id"),
+        *required(UtcTime(), "created_at"),
+        sa.UniqueConstraint("unsubscribe_hash"),
+        sa.Index(None, "message_id"),
     )
-    op.create_index(op.f("ix_invitation_links_message_id"), "invitation_links", ["message_id"], unique=False)
     op.create_table(
         "invitation_templates",
-        sa.Column("account_id", Id, nullable=False),
-        sa.Column("subject", sa.String(length=500), nullable=True),
-        sa.Column("text", sa.Text(), nullable=True),
-        sa.Column("html", sa.Text(), nullable=True),
-        sa.Column("updated_at", UtcTime(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["account_id"], ["accounts.id"], name=op.f("fk_invitation_templates_account_id")
-        ),
-        sa.PrimaryKeyConstraint("account_id", name=op.f("pk_invitation_templates")),
+        *key(Id, "account_id", to="accounts.id"),
+        *optional(sa.String(500), "subject"),
+        *optional(sa.Text(), "text", "html"),
+        *required(UtcTime(), "updated_at"),
     )
     op.create_table(
         "delivery_reports",
-        sa.Column("message_id", sa.String(length=255), nullable=False),
-        sa.Column("kind", sa.String(length=16), nullable=False),
-        sa.Column("invitation_id", Id, nullable=False),
-        sa.Column("status", sa.String(length=11), nullable=True),
-        sa.Column("received_at", UtcTime(), nullable=False),
-        sa.ForeignKeyConstraint(
-            ["invitation_id"], ["invitations.id"], name=op.f("fk_delivery_reports_invitation_id")
-        ),
-        sa.PrimaryKeyConstraint("message_id", "kind", name=op.f("pk_delivery_reports")),
+        *key(sa.String(255), "message_id"),
+        *key(sa.String(16), "kind"),
+        *required(Id, "invitation_id", to="invitations.id"),
+        *optional(sa.String(11), "status"),
+        *required(UtcTime(), "received_at"),
     )
     op.create_table(
         "caught_messages",
-        sa.Column("id", Id, nullable=False),
-        sa.Column("message_id", sa.String(length=255), nullable=False),
-        sa.Column("sender", sa.String(length=254), nullable=False),
-        sa.Column("recipient", sa.String(length=254), nullable=False),
-        sa.Column("outcome", sa.String(length=10), nullable=False),
-        sa.Column("content", sa.LargeBinary(), nullable=False),
-        sa.Column("caught_at", UtcTime(), nullable=False),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_caught_messages")),
+        *key(Id, "id"),
+        *required(sa.String(255), "message_id"),
+        *required(sa.String(254), "sender", "recipient"),
+        *required(sa.String(10), "outcome"),
+        *required(sa.LargeBinary(), "content"),
+        *required(UtcTime(), "caught_at"),
+        sa.Index(None, "message_id"),
     )
-    op.create_index(op.f("ix_caught_messages_message_id"), "caught_messages", ["message_id"], unique=False)
 
 
 def downgrade() -> None:

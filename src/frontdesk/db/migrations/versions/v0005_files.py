@@ -3,72 +3,53 @@
 import sqlalchemy as sa
 from alembic import op
 
+from frontdesk.db.migrations.ddl import create_partial_index, key, optional, required
 from frontdesk.db.schema import Id, IsoDate, Json, UtcTime
 
 revision = "0005"
 down_revision = "0004"
 
-_RUNNING = sa.text("state = 'running'")
-
 
 def upgrade() -> None:
-    op.create_index("ix_members_plan_id_id", "members", ["plan_id", "id"], unique=False)
+    op.create_index("ix_members_plan_id_id", "members", ["plan_id", "id"])
     op.create_table(
         "eligibility_files",
-        sa.Column("id", Id, nullable=False),
-        sa.Column("account_id", Id, nullable=False),
-        sa.Column("plan_id", Id, nullable=False),
-        sa.Column("undoes_id", Id, nullable=True),
-        sa.Column("format", sa.String(length=8), nullable=True),
-        sa.Column("encoding", sa.String(length=32), nullable=True),
-        sa.Column("mapping", Json, nullable=True),
-        sa.Column("mode", sa.String(length=7), nullable=False),
-        sa.Column("dry_run", sa.Boolean(), nullable=False),
-        sa.Column("state", sa.String(length=9), nullable=False),
-        sa.Column("step", sa.String(length=5), nullable=False),
-        sa.Column("approved", sa.Boolean(), nullable=False),
-        sa.Column("size_bytes", Id, nullable=False),
-        sa.Column("sha256", sa.String(length=64), nullable=True),
-        sa.Column("file_date", IsoDate(), nullable=True),
-        sa.Column("rows_total", sa.Integer(), nullable=True),
-        sa.Column("rows_done", sa.Integer(), nullable=False),
-        sa.Column("chunks_done", sa.Integer(), nullable=False),
-        sa.Column("members_before", sa.Integer(), nullable=True),
-        sa.Column("members_missing", sa.Integer(), nullable=True),
-        sa.Column("counts", Json, nullable=False),
-        sa.Column("ignored", Json, nullable=False),
-        sa.Column("problem", Json, nullable=True),
-        sa.Column("client", sa.String(length=64), nullable=False),
-        sa.Column("request_id", sa.String(length=64), nullable=False),
-        sa.Column("created_at", UtcTime(), nullable=False),
-        sa.Column("started_at", UtcTime(), nullable=True),
-        sa.Column("finished_at", UtcTime(), nullable=True),
-        sa.Column("epoch", sa.Integer(), nullable=False),
-        sa.Column("lease_until", UtcTime(), nullable=True),
-        sa.ForeignKeyConstraint(
-            ["account_id", "plan_id"],
-            ["plans.account_id", "plans.id"],
-            name=op.f("fk_eligibility_files_account_id_plan_id"),
-        ),
-        sa.ForeignKeyConstraint(
-            ["undoes_id"], ["eligibility_files.id"], name=op.f("fk_eligibility_files_undoes_id")
-        ),
-        sa.PrimaryKeyConstraint("id", name=op.f("pk_eligibility_files")),
+        *key(Id, "id"),
+        *required(Id, "account_id", "plan_id"),
+        *optional(Id, "undoes_id", to="eligibility_files.id"),
+        *optional(sa.String(8), "format"),
+        *optional(sa.String(32), "encoding"),
+        *optional(Json, "mapping"),
+        *required(sa.String(7), "mode"),
+        *required(sa.Boolean(), "dry_run"),
+        *required(sa.String(9), "state"),
+        *required(sa.String(5), "step"),
+        *required(sa.Boolean(), "approved"),
+        *required(Id, "size_bytes"),
+        *optional(sa.String(64), "sha256"),
+        *optional(IsoDate(), "file_date"),
+        *optional(sa.Integer(), "rows_total"),
+        *required(sa.Integer(), "rows_done", "chunks_done"),
+        *optional(sa.Integer(), "members_before", "members_missing"),
+        *required(Json, "counts", "ignored"),
+        *optional(Json, "problem"),
+        *required(sa.String(64), "client", "request_id"),
+        *required(UtcTime(), "created_at"),
+        *optional(UtcTime(), "started_at", "finished_at"),
+        *required(sa.Integer(), "epoch"),
+        *optional(UtcTime(), "lease_until"),
+        sa.ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
+        sa.Index(None, "state", "id"),
+        sa.Index(None, "account_id", "id"),
+        sa.Index(None, "plan_id", "id"),
+        sa.Index(None, "undoes_id"),
     )
-    for name, columns in (
-        ("state_id", ["state", "id"]),
-        ("account_id_id", ["account_id", "id"]),
-        ("plan_id_id", ["plan_id", "id"]),
-        ("undoes_id", ["undoes_id"]),
-    ):
-        op.create_index(f"ix_eligibility_files_{name}", "eligibility_files", columns, unique=False)
-    op.create_index(
+    create_partial_index(
         "uq_eligibility_files_account_id",
         "eligibility_files",
-        ["account_id"],
+        "account_id",
+        where="state = 'running'",
         unique=True,
-        sqlite_where=_RUNNING,
-        postgresql_where=_RUNNING,
     )
     _create_contents()
 
@@ -76,28 +57,22 @@ def upgrade() -> None:
 def _create_contents() -> None:
     op.create_table(
         "file_mappings",
-        sa.Column("account_id", Id, nullable=False),
-        sa.Column("mapping", Json, nullable=False),
-        sa.Column("changed_at", UtcTime(), nullable=False),
-        sa.ForeignKeyConstraint(["account_id"], ["accounts.id"], name=op.f("fk_file_mappings_account_id")),
-        sa.PrimaryKeyConstraint("account_id", name=op.f("pk_file_mappings")),
+        *key(Id, "account_id", to="accounts.id"),
+        *required(Json, "mapping"),
+        *required(UtcTime(), "changed_at"),
     )
     op.create_table(
         "file_parts",
-        sa.Column("file_id", Id, nullable=False),
-        sa.Column("number", sa.Integer(), nullable=False),
-        sa.Column("content", sa.LargeBinary(), nullable=False),
-        sa.ForeignKeyConstraint(["file_id"], ["eligibility_files.id"], name=op.f("fk_file_parts_file_id")),
-        sa.PrimaryKeyConstraint("file_id", "number", name=op.f("pk_file_parts")),
+        *key(Id, "file_id", to="eligibility_files.id"),
+        *key(sa.Integer(), "number"),
+        *required(sa.LargeBinary(), "content"),
     )
     op.create_table(
         "file_outcomes",
-        sa.Column("file_id", Id, nullable=False),
-        sa.Column("number", sa.Integer(), nullable=False),
-        sa.Column("step", sa.String(length=5), nullable=False),
-        sa.Column("content", sa.LargeBinary(), nullable=False),
-        sa.ForeignKeyConstraint(["file_id"], ["eligibility_files.id"], name=op.f("fk_file_outcomes_file_id")),
-        sa.PrimaryKeyConstraint("file_id", "number", name=op.f("pk_file_outcomes")),
+        *key(Id, "file_id", to="eligibility_files.id"),
+        *key(sa.Integer(), "number"),
+        *required(sa.String(5), "step"),
+        *required(sa.LargeBinary(), "content"),
     )
 
 

@@ -3,10 +3,11 @@
 import sqlalchemy as sa
 from alembic import op
 
+from frontdesk.db.migrations.ddl import create_partial_index
+
 revision = "0007"
 down_revision = "0006"
 
-_OFFERED = sa.text("offered_at IS NOT NULL")
 _INDEX = "ix_invitations_mailed"
 
 
@@ -15,9 +16,7 @@ def upgrade() -> None:
         batch.add_column(sa.Column("address_folded", sa.String(length=508), nullable=True))
     # What is older than the column is folded by the database: near enough for a cool-down of one day.
     op.execute("UPDATE invitations SET address_folded = lower(address) WHERE offered_at IS NOT NULL")
-    op.create_index(
-        _INDEX, "invitations", ["address_folded"], sqlite_where=_OFFERED, postgresql_where=_OFFERED
-    )
+    create_partial_index(_INDEX, "invitations", "address_folded", where="offered_at IS NOT NULL")
 
 
 def downgrade() -> None:
