@@ -1,6 +1,6 @@
 """The address of a relay, from FRONTDESK_SMTP_URL; it opens no connection."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -15,11 +15,8 @@ class Relay:
     host: str
     port: int
     tls: str
-    user: str | None = None
-    password: str | None = None
-
-    def __repr__(self) -> str:
-        return f"Relay({self.host!r}, {self.port}, tls={self.tls!r})"
+    user: str | None = field(default=None, repr=False)
+    password: str = field(default="", repr=False)
 
 
 def parse_relay(url: str) -> Relay:
@@ -39,9 +36,7 @@ def parse_relay(url: str) -> Relay:
     user = unquote(parts.username) if parts.username else None
     if user is not None and tls == "off" and not is_this_machine(host):
         raise ValueError("a password is not sent without TLS: leave out tls=off, or the user")
-    return Relay(
-        host, port or _PORTS[parts.scheme], tls, user, unquote(parts.password or "") if user else None
-    )
+    return Relay(host, port or _PORTS[parts.scheme], tls, user, unquote(parts.password or ""))
 
 
 def _tls(scheme: str, host: str, query: str) -> str:

@@ -30,8 +30,8 @@ def attempt(relay: Relay, url: str = "smtp://127.0.0.1:{port}", **options: Any) 
         return ("accepted", "", None, session.finish())
     except RelayRefused as refused:
         return ("refused", refused.stage, refused.permanent, refused.code)
-    except AnswerLost as lost:
-        return ("lost", lost.stage, None, None)
+    except AnswerLost:
+        return LOST
     finally:
         session.close()
 

@@ -4,7 +4,7 @@ A session sends each message in two steps, because a failure means different thi
 over. Up to RCPT a failure is definite: nothing was sent. Once the content is out, a lost answer leaves it open.
 """
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Protocol
 
 
@@ -24,6 +24,7 @@ _WANTS_LOGIN = {530, 534, 535, 538}
 _RECIPIENT_STAGES = ("recipient", "data", "content")
 
 
+@dataclass(eq=False)
 class RelayRefused(Exception):
     """The relay has definitely not taken the message. `code` is its reply code, None when there was no reply.
 
@@ -32,21 +33,15 @@ class RelayRefused(Exception):
     `trusted`: the relay has taken a message on this connection before.
     """
 
-    def __init__(
-        self,
-        stage: str,
-        *,
-        permanent: bool,
-        code: int | None = None,
-        cause: str | None = None,
-        trusted: bool = False,
-    ) -> None:
-        super().__init__(f"refused at {stage}" + (f" with {code}" if code is not None else ""))
-        self.stage = stage
-        self.permanent = permanent and code not in _WANTS_LOGIN  # an operator can correct a login
-        self.code = code
-        self.cause = cause
-        self.trusted = trusted
+    stage: str
+    _: KW_ONLY
+    permanent: bool
+    code: int | None = None
+    cause: str | None = None
+    trusted: bool = False
+
+    def __post_init__(self) -> None:
+        self.permanent = self.permanent and self.code not in _WANTS_LOGIN  # an operator can correct a login
 
     @property
     def is_about_message(self) -> bool:
@@ -63,11 +58,6 @@ class RelayRefused(Exception):
 
 class AnswerLost(Exception):
     """The content was sent and no answer came: the relay may or may not have taken it. The connection is closed."""
-
-    stage = "content"
-
-    def __init__(self) -> None:
-        super().__init__(f"no answer at {self.stage}")
 
 
 class MailSession(Protocol):

@@ -1,6 +1,7 @@
 """A session with a relay over SMTP, step by step, so that it is always known whether a message can have left."""
 
 import contextlib
+import re
 import smtplib
 import socket
 import ssl
@@ -15,6 +16,8 @@ from frontdesk.relay import Relay
 
 _MAX_LINES, _MAX_LINE_LENGTH = 100, 2000  # of a reply
 _NO_REPLY_CODE = -1
+# RFC 5321 4.2: three digits, then a space (the last line), a hyphen (more follow) or nothing.
+_REPLY_LINE = re.compile(rb"([0-9]{3})([ -]|$)(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +31,10 @@ class SmtpTimeouts:
     content: float = 180.0
     verdict: float = 600.0
     goodbye: float = 5.0
+
+    def of_stage(self, stage: str) -> float:
+        """The stage's own limit, or that of a command."""
+        return float(getattr(self, stage, self.command))
 
 
 @dataclass(frozen=True)
@@ -49,29 +56,28 @@ class SmtpSession:
     def __init__(self, mailer: SmtpMailer) -> None:
         self._mailer = mailer
         self._timeouts = mailer.timeouts
-        self._client: _SmtpClient | None = None
+        self._client = _SmtpClient(mailer.hello_name)
         self._message: MailMessage | None = None
         self._trusted = False
 
     def offer(self, message: MailMessage) -> None:
-        if self._client is not None:
+        if self._client.sock is not None:
             try:
-                self._send_envelope(self._client, message)
+                self._send_envelope(message)
             except RelayRefused as refused:
                 # A relay may end a connection that was idle. Nothing has been sent, so a new connection is tried.
                 if refused.permanent or refused.code not in (None, SHUT_DOWN):
                     raise
-                self._drop()
             else:
                 return
-        self._send_envelope(self._connect(), message)
+        self._connect()
+        self._send_envelope(message)
 
     def finish(self) -> int:
         client, message = self._client, self._message
         self._message = None
-        if client is None or message is None:
+        if message is None:
             raise RelayRefused("data", permanent=False)
-        client.set_deadline(self._timeouts.data)
         self._step("data", lambda: client.docmd("DATA"), accept=(354,))
         try:
             client.set_deadline(self._timeouts.content)
@@ -79,13 +85,13 @@ class SmtpSession:
             client.set_deadline(self._timeouts.verdict)
             code, _ = client.getreply()
         except (OSError, smtplib.SMTPException):
-            self._drop()
+            client.close()
             raise AnswerLost from None
         if 200 <= code < 300:
             self._trusted = True
             return code
         if not 400 <= code < 600:
-            self._drop()
+            client.close()
             raise AnswerLost
         return self._refuse("content", code)
 
@@ -94,40 +100,34 @@ class SmtpSession:
         self._reset()
 
     def close(self) -> None:
-        client, self._client = self._client, None
-        if client is not None:
+        if self._client.sock is not None:
+            self._client.set_deadline(self._timeouts.goodbye)
             with contextlib.suppress(OSError, smtplib.SMTPException):
-                client.set_deadline(self._timeouts.goodbye)
-                client.quit()
-            client.close()
+                self._client.quit()
+            self._client.close()
 
-    def _connect(self) -> "_SmtpClient":
+    def _connect(self) -> None:
         relay, context = self._mailer.relay, self._mailer.context
-        client = _SmtpClient(self._mailer.hello_name)
-        self._client, self._trusted = client, False
+        client = self._client = _SmtpClient(self._mailer.hello_name)
+        self._trusted = False
         with self._definite("connect"):
-            client.dial(relay, self._timeouts.connect, context if relay.tls == "implicit" else None)
-        client.set_deadline(self._timeouts.greeting)
+            client.dial(relay, context if relay.tls == "implicit" else None)
         self._step("greeting", client.getreply, accept=(220,))
-        client.set_deadline(self._timeouts.command)
         with self._definite("hello"):
             client.ehlo_or_helo_if_needed()
         if relay.tls == "required":
-            self._step("starttls", lambda: client.starttls(context=context), accept=(220,))
+            self._step("starttls", lambda: client.start_tls(context), accept=(220,))
             with self._definite("hello"):
                 client.ehlo_or_helo_if_needed()
         if relay.user is not None:
-            client.set_deadline(self._timeouts.command)
             with self._definite("login"):
-                client.login(relay.user, relay.password or "")
-        return client
+                client.login(relay.user, relay.password)
 
-    def _send_envelope(self, client: "_SmtpClient", message: MailMessage) -> None:
+    def _send_envelope(self, message: MailMessage) -> None:
         """MAIL and RCPT."""
+        client = self._client
         options = _mail_options(client, message)
-        client.set_deadline(self._timeouts.command)
         self._step("sender", lambda: client.mail(message.sender, options))
-        client.set_deadline(self._timeouts.command)
         self._step("recipient", lambda: client.rcpt(message.recipient))
         self._message = message
 
@@ -146,34 +146,28 @@ class SmtpSession:
         if in_step and code != SHUT_DOWN:
             self._reset()
         else:
-            self._drop()
+            self._client.close()
         known = code if 200 <= code < 600 else None
         permanent = in_step and 500 <= code < 600
         raise RelayRefused(stage, permanent=permanent, code=known, trusted=self._trusted)
 
     def _reset(self) -> None:
-        client = self._client
-        if client is not None:
-            client.set_deadline(self._timeouts.goodbye)
-            try:
-                code, _ = client.rset()
-            except (OSError, smtplib.SMTPException):
-                code = _NO_REPLY_CODE
-            if code != 250:
-                self._drop()
-
-    def _drop(self) -> None:
-        client, self._client = self._client, None
-        if client is not None:
-            client.close()
+        """Forget the envelope; end the connection if the relay does not confirm that."""
+        if self._client.sock is not None:
+            self._client.set_deadline(self._timeouts.goodbye)
+            with contextlib.suppress(OSError, smtplib.SMTPException):
+                if self._client.rset()[0] == 250:
+                    return
+            self._client.close()
 
     @contextlib.contextmanager
     def _definite(self, stage: str) -> Iterator[None]:
         """None of the content has been sent here: any failure means that the message was not taken."""
+        self._client.set_deadline(self._timeouts.of_stage(stage))
         try:
             yield
         except (OSError, smtplib.SMTPException, ValueError) as error:
-            self._drop()
+            self._client.close()
             code = getattr(error, "smtp_code", None)
             known = code if isinstance(code, int) and 400 <= code < 600 else None
             raise RelayRefused(stage, permanent=False, code=known, cause=type(error).__name__) from None
@@ -188,10 +182,10 @@ class _SmtpClient(smtplib.SMTP):
         self._unread = b""
         self._relay_host = ""
 
-    def dial(self, relay: Relay, seconds: float, context: ssl.SSLContext | None) -> None:
+    def dial(self, relay: Relay, context: ssl.SSLContext | None) -> None:
+        """Connect; with TLS from the start if there is a `context`."""
         self._relay_host = relay.host
-        self.set_deadline(seconds)
-        self.sock = socket.create_connection((relay.host, relay.port), seconds)
+        self.sock = socket.create_connection((relay.host, relay.port), self._deadline - time.monotonic())
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if context is not None:
             self._start_encryption(context)
@@ -206,18 +200,14 @@ class _SmtpClient(smtplib.SMTP):
     def getreply(self) -> tuple[int, bytes]:
         """A reply's code and text; the code is -1 for what is no SMTP reply. Raises OSError, SMTPServerDisconnected."""
         lines: list[bytes] = []
-        for _ in range(_MAX_LINES):
-            line = self._line()
-            code = line[:3]
-            # RFC 5321 4.2: three digits, then a space (the last line), a hyphen (more follow) or nothing.
-            if not (code.isdigit() and code.isascii() and line[3:4] in (b"", b" ", b"-")):
-                return _NO_REPLY_CODE, b""
-            lines.append(line[4:])
-            if line[3:4] != b"-":
+        while len(lines) < _MAX_LINES and (found := _REPLY_LINE.fullmatch(self._line())):
+            code, separator, text = found.groups()
+            lines.append(text)
+            if separator != b"-":
                 return int(code), b"\n".join(lines)
         return _NO_REPLY_CODE, b""
 
-    def starttls(self, *, context: ssl.SSLContext) -> tuple[int, bytes]:  # type: ignore[override]
+    def start_tls(self, context: ssl.SSLContext) -> tuple[int, bytes]:
         self.ehlo_or_helo_if_needed()
         if not self.has_extn("starttls"):
             raise smtplib.SMTPNotSupportedError("no STARTTLS")
@@ -231,10 +221,6 @@ class _SmtpClient(smtplib.SMTP):
             self.esmtp_features = {}
             self.does_esmtp = False
         return code, text
-
-    def close(self) -> None:
-        self._unread = b""
-        super().close()
 
     def _start_encryption(self, context: ssl.SSLContext) -> None:
         self.sock = context.wrap_socket(self._socket(), server_hostname=self._relay_host)
@@ -286,7 +272,5 @@ def _ehlo_name(name: str | None) -> str:
 
 def _data_content(content: bytes) -> bytes:
     """The content as DATA sends it: every leading dot doubled, a single dot at the end (RFC 5321 4.5.2)."""
-    lines = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-    if lines[-1] == b"":
-        lines.pop()
-    return b"".join((b"." + line if line[:1] == b"." else line) + b"\r\n" for line in lines) + b".\r\n"
+    lines = (b"." + line if line.startswith(b".") else line for line in content.splitlines())
+    return b"".join(line + b"\r\n" for line in lines) + b".\r\n"
