@@ -6,8 +6,9 @@ from frontdesk.db import Database
 from frontdesk.errors import NotFound
 from frontdesk.invitations.model import InvitationState
 from frontdesk.mail.model import Mailer, MailMessage, RelayRefused
-from frontdesk.mailbox import decode_message, delete_messages, get_message, list_messages
+from frontdesk.mailbox import delete_messages, get_message, list_messages
 from frontdesk.mailbox.catcher import MailCatcher
+from frontdesk.mailbox.model import decode_message
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer
 from tests.invitations.mails import mailed, state_of, suppressed

@@ -11,8 +11,8 @@ from frontdesk.cli.options import Json, checked_id
 from frontdesk.cli.output import fail, print_heading, print_json, say, settings, show_list, show_one
 from frontdesk.clock import wire_time
 from frontdesk.config import Environment
-from frontdesk.mailbox import decode_message, delete_messages, get_message, list_messages
-from frontdesk.mailbox.model import CaughtMessage, DecodedMessage
+from frontdesk.mailbox import delete_messages, get_message, list_messages
+from frontdesk.mailbox.model import CaughtMessage, DecodedMessage, decode_message
 
 MessageId = Annotated[
     int, typer.Argument(metavar="ID", callback=checked_id, help="Id of the message (see `mailbox list`).")

@@ -16,7 +16,7 @@ from frontdesk.invitations import get_deliverability
 from frontdesk.invitations.message import compose, derive_tokens
 from frontdesk.invitations.model import InvitationMessage, MessageContext, MessageTemplate
 from frontdesk.invitations.template import NAMES, default_part, get_template, set_template
-from frontdesk.mailbox import decode_message
+from frontdesk.mailbox.model import decode_message
 from frontdesk.plans import get_plan
 
 PARTS = ("subject", "text", "html")

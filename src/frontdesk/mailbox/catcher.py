@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 from frontdesk.clock import Clock
 from frontdesk.db import Database, Tx
@@ -15,7 +14,6 @@ from frontdesk.mailbox import store
 from frontdesk.mailbox.model import CaughtOutcome
 
 SLOW_SECONDS = 10
-_ACCEPTED, _TRY_LATER = 250, 451
 
 # Local parts of addresses that act, in any domain.
 ACTING = {
@@ -57,7 +55,7 @@ class CatcherSession:
             seen = self._catcher.db.ask(lambda tx: store.has_message_id(tx, message.message_id))
             if not seen:
                 self._keep(message, CaughtOutcome.GREYLISTED)
-                raise RelayRefused("recipient", permanent=False, code=_TRY_LATER)
+                raise RelayRefused("recipient", permanent=False, code=451)
         self._offered = message
 
     def finish(self) -> int:
@@ -68,23 +66,23 @@ class CatcherSession:
         if outcome is CaughtOutcome.SLOW:
             self._catcher.sleep(SLOW_SECONDS)
         self._keep(message, CaughtOutcome.CAUGHT if outcome is CaughtOutcome.GREYLISTED else outcome)
-        return _ACCEPTED
+        return 250
 
     def abandon(self) -> None:
         self._offered = None
 
-    def close(self) -> None:
-        self._offered = None
+    close = abandon
 
     def _keep(self, message: MailMessage, outcome: CaughtOutcome) -> None:
-        write_alone(self._catcher.db, partial(self._keep_in, message=message, outcome=outcome))
-
-    def _keep_in(self, tx: Tx, message: MailMessage, outcome: CaughtOutcome) -> None:
         now = self._catcher.clock()
-        store.insert_message(tx, message, outcome, now=now)
-        if outcome in _REPORTS:
-            event, status = _REPORTS[outcome]
-            receive_report(tx, DeliveryReport(message.message_id, event, status), now=now)
+
+        def keep(tx: Tx) -> None:
+            store.insert_message(tx, message, outcome, now=now)
+            if outcome in _REPORTS:
+                event, status = _REPORTS[outcome]
+                receive_report(tx, DeliveryReport(message.message_id, event, status), now=now)
+
+        write_alone(self._catcher.db, keep)
 
 
 def outcome_for(recipient: str) -> CaughtOutcome:

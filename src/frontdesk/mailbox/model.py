@@ -1,7 +1,10 @@
 """What a caught mail is, as stored and as a person reads it."""
 
+import email.policy
 from dataclasses import dataclass
 from datetime import datetime
+from email.message import EmailMessage
+from email.parser import BytesParser
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -39,3 +42,15 @@ class DecodedMessage:
     @property
     def subject(self) -> str:
         return next((value for name, value in self.headers if name == "Subject"), "")
+
+
+def decode_message(content: bytes) -> DecodedMessage:
+    """The mail as a person reads it. Any bytes can be decoded."""
+    message = BytesParser(policy=email.policy.default).parsebytes(content)
+    headers = tuple((name, str(value)) for name, value in message.items())
+    return DecodedMessage(headers, _part(message, "plain") or "", _part(message, "html"))
+
+
+def _part(message: EmailMessage, kind: str) -> str | None:
+    part = message.get_body((kind,))
+    return None if part is None else str(part.get_content())

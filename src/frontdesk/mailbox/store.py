@@ -6,6 +6,7 @@ from datetime import datetime
 from sqlalchemy import delete, insert, select
 
 from frontdesk.db import Tx
+from frontdesk.errors import NotFound
 from frontdesk.mail.model import MailMessage
 from frontdesk.mailbox.model import CaughtMessage, CaughtOutcome
 from frontdesk.mailbox.tables import caught_messages
@@ -29,9 +30,12 @@ def list_messages(tx: Tx, *, before_id: int | None = None, limit: int = 100) -> 
     return [CaughtMessage(*row) for row in tx.execute(query)]
 
 
-def find_message(tx: Tx, id_: int) -> CaughtMessage | None:
+def get_message(tx: Tx, id_: int) -> CaughtMessage:
+    """Raises NotFound."""
     row = tx.execute(select(caught_messages).where(caught_messages.c.id == id_)).first()
-    return CaughtMessage(*row) if row else None
+    if row is None:
+        raise NotFound("message")
+    return CaughtMessage(*row)
 
 
 def delete_messages(tx: Tx) -> int:

@@ -10,8 +10,8 @@ from frontdesk.app import App
 from frontdesk.clock import wire_time
 from frontdesk.config import Environment
 from frontdesk.errors import Forbidden, NotFound
-from frontdesk.mailbox import decode_message, get_message, list_messages
-from frontdesk.mailbox.model import CaughtMessage
+from frontdesk.mailbox import get_message, list_messages
+from frontdesk.mailbox.model import CaughtMessage, decode_message
 from frontdesk.relay import is_this_machine
 from frontdesk.web.page import PRIVATE, page_response, page_template
 from frontdesk.web.request import Request
