@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_alone, write_together
+from frontdesk.invitations import suppress
 from frontdesk.invitations.delivery.changes import apply_changes
 from frontdesk.invitations.delivery.model import InvitationVersion, StateChange
 from frontdesk.invitations.message import find_unsubscribe_target
@@ -17,7 +18,6 @@ from frontdesk.invitations.model import (
     SuppressionReason,
 )
 from frontdesk.invitations.reports import apply_early_reports, receive_report
-from frontdesk.invitations.suppression import suppress
 from tests.conftest import Api
 from tests.factories import NOW, Customer
 from tests.faults.callers import LONG

@@ -8,9 +8,8 @@ import pytest
 from sqlalchemy import select
 
 from frontdesk.db import Database
-from frontdesk.invitations import set_deliverability
+from frontdesk.invitations import set_deliverability, suppress
 from frontdesk.invitations.model import SuppressionReason
-from frontdesk.invitations.suppression import suppress
 from frontdesk.invitations.tables import invitations
 from tests.conftest import Api
 from tests.factories import NOW, Customer, member_body

@@ -3,8 +3,8 @@
 from collections import Counter
 
 from frontdesk import plans
+from frontdesk.invitations import suppress
 from frontdesk.invitations.model import SuppressionReason
-from frontdesk.invitations.suppression import suppress
 from tests.factories import make_customer
 from tests.worker.conftest import Post
 

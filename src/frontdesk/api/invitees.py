@@ -10,9 +10,9 @@ from frontdesk.app import App
 from frontdesk.audit.model import AuditEntry
 from frontdesk.db import Tx
 from frontdesk.db.races import write_alone
+from frontdesk.invitations import suppress
 from frontdesk.invitations.message import find_registration_target, find_unsubscribe_target, registration_link
 from frontdesk.invitations.model import SuppressionReason
-from frontdesk.invitations.suppression import suppress
 from frontdesk.web.page import PRIVATE, page_response
 from frontdesk.web.request import Request
 from frontdesk.web.response import Response

@@ -12,8 +12,8 @@ from frontdesk.cli.output import print_json, say, show_list
 from frontdesk.clock import wire_time
 from frontdesk.eligibility.values import parse_email
 from frontdesk.errors import Fault, Invalid
+from frontdesk.invitations import list_suppressions, suppress, unsuppress
 from frontdesk.invitations.model import Suppression, SuppressionReason
-from frontdesk.invitations.suppression import list_suppressions, suppress, unsuppress
 from frontdesk.text import Rejected
 
 LARGEST_LIMIT = 1_000_000
@@ -73,7 +73,7 @@ def list_(
 
     Example: frontdesk suppression list --full --limit 1000
     """
-    found = ask(lambda tx: list(list_suppressions(tx, limit=limit)))
+    found = ask(lambda tx: list_suppressions(tx, limit=limit))
     show_list(
         [_item(each, full=full) for each in found],
         columns=("address" if full else "address_masked", "reason", "created_at"),

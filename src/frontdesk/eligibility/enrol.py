@@ -73,9 +73,9 @@ def read_chunk(
     with one_round_trip(tx):
         found = [store.lock_members(tx, scope, keys[scope], lock=lock) for scope in sorted(keys)]
         owners = find_owners(tx, {submission.plan_id for submission in submissions})
-        invitations = find_invitation_context(tx, account_ids=accounts, addresses=addresses)
+        read_invitation_context = find_invitation_context(tx, account_ids=accounts, addresses=addresses)
     plan_owners = {row["id"]: row["account_id"] for row in owners.rows}
-    context = ChunkContext(plan_owners, invitations.read(), uniqueness, stored_time(now))
+    context = ChunkContext(plan_owners, read_invitation_context(), uniqueness, stored_time(now))
     return store.stored_members(found), context
 
 

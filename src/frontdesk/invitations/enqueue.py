@@ -1,13 +1,11 @@
 """Decides about invitations and enqueues them, in the transaction that creates the member; delivery comes later."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 
 from frontdesk.clock import stored_time
 from frontdesk.db.set_transaction import SetTransaction
-from frontdesk.db.sets import Found, one_round_trip
-from frontdesk.invitations import store
+from frontdesk.db.sets import find_set, insert_set, one_round_trip, update_set
 from frontdesk.invitations.model import (
     Delivery,
     InvitationCandidate,
@@ -17,6 +15,8 @@ from frontdesk.invitations.model import (
     NewInvitation,
     NotInvitedReason,
 )
+from frontdesk.invitations.store import find_of_members, find_suppressed
+from frontdesk.invitations.tables import deliverability, invitations
 from frontdesk.text import fold_email
 
 ENROLMENT = "enrolment"  # the kind of invitation that a new member gets, once
@@ -44,51 +44,33 @@ def decide_invitation(candidate: InvitationCandidate) -> InvitationDecision:
     return NotInvitedReason.NOT_REQUESTED if candidate.batches_enabled is None else NotInvitedReason.DISABLED
 
 
-@dataclass(frozen=True, slots=True)
-class InvitationContextQuery:
-    """A query for an InvitationContext; call `read()` once its round trip has ended."""
-
-    settings: Found
-    suppressed: Found
-
-    def read(self) -> InvitationContext:
-        return InvitationContext(
-            batches_enabled={row["account_id"]: bool(row["enabled"]) for row in self.settings.rows},
-            suppressed={row["address_folded"] for row in self.suppressed.rows},
-        )
-
-
 def find_invitation_context(
     tx: SetTransaction, *, account_ids: Collection[int], addresses: Collection[str]
-) -> InvitationContextQuery:
-    """Ask for the accounts' settings and for those of the (folded) addresses that are suppressed. Two set reads."""
-    return InvitationContextQuery(
-        store.find_batches_enabled(tx, account_ids), store.find_suppressed(tx, addresses)
+) -> Callable[[], InvitationContext]:
+    """Ask for the accounts' settings and for those of the (folded) addresses that are suppressed. Two set reads.
+
+    Returns a function that gives the context once the round trip has ended.
+    """
+    settings = find_set(tx, deliverability, "account_id", account_ids, columns=("account_id", "enabled"))
+    suppressed = find_suppressed(tx, addresses)
+    return lambda: InvitationContext(
+        batches_enabled={row["account_id"]: bool(row["enabled"]) for row in settings.rows},
+        suppressed={row["address_folded"] for row in suppressed.rows},
     )
 
 
 def enqueue_invitations(tx: SetTransaction, new: Sequence[NewInvitation], *, now: datetime) -> None:
     """Insert the invitations as `pending`. A member has one of each kind; a second one violates the unique key."""
     at = stored_time(now)
-    store.insert_invitations(
-        tx,
-        [
-            {
-                "account_id": invitation.account_id,
-                "plan_id": invitation.plan_id,
-                "member_id": invitation.member_id,
-                "kind": ENROLMENT,
-                "delivery": invitation.delivery.value,
-                "state": InvitationState.PENDING.value,
-                "address": invitation.address,
-                "address_folded": fold_email(invitation.address),
-                "created_at": at,
-                "updated_at": at,
-                "due_at": at,
-            }
-            for invitation in new
-        ],
-    )
+    defaults = {"kind": ENROLMENT, "state": InvitationState.PENDING.value}
+    defaults |= {"created_at": at, "updated_at": at, "due_at": at}
+    rows = [
+        invitation._asdict()
+        | {"delivery": invitation.delivery.value, "address_folded": fold_email(invitation.address)}
+        | defaults
+        for invitation in new
+    ]
+    insert_set(tx, invitations, rows)
 
 
 def move_invitations(tx: SetTransaction, plan_ids: Mapping[int, int]) -> None:
@@ -100,7 +82,7 @@ def move_invitations(tx: SetTransaction, plan_ids: Mapping[int, int]) -> None:
     if not plan_ids:
         return
     with one_round_trip(tx):
-        found = store.find_of_members(tx, plan_ids)
+        found = find_of_members(tx, plan_ids)
     rows = [{"id": row["id"], "plan_id": plan_ids[row["member_id"]]} for row in found.rows]
     with one_round_trip(tx):
-        store.update_plans(tx, sorted(rows, key=lambda row: int(row["id"])))
+        update_set(tx, invitations, sorted(rows, key=lambda row: int(row["id"])))

@@ -72,8 +72,7 @@ class InvitationContext:
     suppressed: set[str]
 
 
-@dataclass(frozen=True, slots=True)
-class NewInvitation:
+class NewInvitation(NamedTuple):
     account_id: int
     plan_id: int
     member_id: int

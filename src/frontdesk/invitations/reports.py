@@ -23,7 +23,6 @@ from frontdesk.invitations.model import (
     ReportEvent,
     SuppressionReason,
 )
-from frontdesk.invitations.suppression import suppress
 
 MESSAGE_ID_LENGTH = 255
 _MESSAGE_ID = re.compile(r"\s*<([!-;=?-~]+@[!-;=?-~]+)>\s*")
@@ -51,10 +50,10 @@ def receive_report(tx: Tx, report: DeliveryReport, *, now: datetime) -> ReportEf
     if not is_new:
         return ReportEffect.KNOWN if state is invitation.state else ReportEffect.APPLIED
     if report.event is ReportEvent.COMPLAINED:
-        suppress(tx, invitation.address, SuppressionReason.COMPLAINT, now=now)
+        store.suppress(tx, invitation.address, SuppressionReason.COMPLAINT, now=now)
         _record_complaint(tx, invitation.id, state, now)
     elif report.event is ReportEvent.BOUNCED and is_hard_bounce(report):
-        suppress(tx, invitation.address, SuppressionReason.HARD_BOUNCE, now=now)
+        store.suppress(tx, invitation.address, SuppressionReason.HARD_BOUNCE, now=now)
     return ReportEffect.APPLIED
 
 

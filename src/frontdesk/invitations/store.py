@@ -1,15 +1,16 @@
 """The SQL of invitations: settings, what is enqueued, links, templates, delivery reports, suppressed addresses."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, exists, insert, select
+from sqlalchemy import delete, insert, select
 
 from frontdesk.db import Tx
 from frontdesk.db.set_transaction import SetTransaction
-from frontdesk.db.sets import Found, Row, find_set, insert_missing, insert_set, update_set
+from frontdesk.db.sets import Found, Row, find_set, insert_missing
+from frontdesk.errors import Fault, Invalid
 from frontdesk.invitations.model import (
     DeliverabilitySettings,
     Delivery,
@@ -33,6 +34,7 @@ from frontdesk.invitations.tables import (
     suppressions,
 )
 from frontdesk.plans.tables import plans
+from frontdesk.text import fold_email
 
 
 def get_deliverability(tx: Tx, account_id: int) -> DeliverabilitySettings:
@@ -41,14 +43,19 @@ def get_deliverability(tx: Tx, account_id: int) -> DeliverabilitySettings:
     return DeliverabilitySettings(*row) if row else DeliverabilitySettings(account_id)
 
 
-def save_deliverability(tx: Tx, settings: DeliverabilitySettings) -> None:
-    tx.execute(delete(deliverability).where(deliverability.c.account_id == settings.account_id))
+def set_deliverability(tx: Tx, account_id: int, **changes: object) -> DeliverabilitySettings:
+    """Change the settings named in `changes`, keep the others. Raises Invalid when a number is not positive."""
+    settings = replace(get_deliverability(tx, account_id), **changes)  # type: ignore[arg-type]
+    faults = [
+        Fault(name, "not_positive", "must be a whole number of at least 1")
+        for name in ("batch_size", "batch_interval_seconds", "hourly_limit")
+        if getattr(settings, name) < 1
+    ]
+    if faults:
+        raise Invalid(faults)
+    tx.execute(delete(deliverability).where(deliverability.c.account_id == account_id))
     tx.execute(insert(deliverability).values(asdict(settings)))
-
-
-def find_batches_enabled(tx: SetTransaction, account_ids: Collection[int]) -> Found:
-    """Rows (account id, whether batched invitations are on), for those of the accounts that have settings."""
-    return find_set(tx, deliverability, "account_id", account_ids, columns=("account_id", "enabled"))
+    return settings
 
 
 def find_suppressed(tx: SetTransaction, addresses: Collection[str]) -> Found:
@@ -56,19 +63,10 @@ def find_suppressed(tx: SetTransaction, addresses: Collection[str]) -> Found:
     return find_set(tx, suppressions, "address_folded", addresses, columns=("address_folded",))
 
 
-def insert_invitations(tx: SetTransaction, rows: Sequence[Row]) -> None:
-    insert_set(tx, invitations, rows)
-
-
 def find_of_members(tx: SetTransaction, member_ids: Collection[int]) -> Found:
     """The invitations of the members."""
     columns = ("id", "member_id", "epoch", "state", "attempts", "losses")
     return find_set(tx, invitations, "member_id", member_ids, columns=columns)
-
-
-def update_plans(tx: SetTransaction, rows: Sequence[Row]) -> None:
-    """Rows (id, plan id)."""
-    update_set(tx, invitations, rows)
 
 
 def list_invitations(
@@ -151,20 +149,9 @@ def save_template(tx: Tx, account_id: int, template: MessageTemplate, *, now: da
 
 def insert_report(tx: Tx, report: DeliveryReport, *, invitation_id: int, now: datetime) -> bool:
     """False if a report of this kind about the message is stored already."""
-    row = {
-        "message_id": report.message_id,
-        "kind": report.event.value,
-        "invitation_id": invitation_id,
-        "status": report.status,
-        "received_at": now,
-    }
-    known = select(
-        exists().where(
-            delivery_reports.c.message_id == row["message_id"], delivery_reports.c.kind == row["kind"]
-        )
-    )
-    if tx.execute(known).scalar():
+    if any(known.event is report.event for known in find_reports(tx, [report.message_id])):
         return False
+    row = (report.message_id, report.event.value, invitation_id, report.status, now)
     tx.execute(insert(delivery_reports).values(row))
     return True
 
@@ -176,21 +163,25 @@ def find_reports(tx: Tx, message_ids: Collection[str]) -> list[DeliveryReport]:
     return [DeliveryReport(row["message_id"], ReportEvent(row["kind"]), row["status"]) for row in rows]
 
 
-def insert_suppression(tx: Tx, address_folded: str, *, reason: SuppressionReason, now: datetime) -> None:
-    row = {"address_folded": address_folded, "reason": reason.value, "created_at": now}
+def suppress(tx: Tx, address: str, reason: SuppressionReason, *, now: datetime) -> bool:
+    """Suppress the address in any spelling. False if it was on the list; its first reason stays."""
+    folded = fold_email(address)
+    if find_suppressed(tx, {folded}).rows:
+        return False
+    row = {"address_folded": folded, "reason": reason.value, "created_at": now}
     tx.execute(insert(suppressions).values(row))
+    return True
 
 
-def delete_suppression(tx: Tx, address_folded: str) -> bool:
-    """False if the address was not suppressed."""
-    done = tx.execute(delete(suppressions).where(suppressions.c.address_folded == address_folded))
+def unsuppress(tx: Tx, address: str) -> bool:
+    """Take the address off the list. False if it was not on it."""
+    done = tx.execute(delete(suppressions).where(suppressions.c.address_folded == fold_email(address)))
     return done.rowcount > 0
 
 
-def list_suppressions(tx: Tx, *, after: str, limit: int) -> list[Suppression]:
-    """In order of the addresses, from the one after `after`."""
-    query = select(suppressions).where(suppressions.c.address_folded > after)
-    query = query.order_by(suppressions.c.address_folded).limit(limit)
+def list_suppressions(tx: Tx, *, limit: int) -> list[Suppression]:
+    """The first `limit` in order of the addresses."""
+    query = select(suppressions).order_by(suppressions.c.address_folded).limit(limit)
     return [
         Suppression(address, SuppressionReason(reason), created_at)
         for address, reason, created_at in tx.execute(query)
