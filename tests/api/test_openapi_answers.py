@@ -12,7 +12,8 @@ import pytest
 import frontdesk
 from frontdesk.access.model import Scope
 from frontdesk.api.openapi import read_examples
-from frontdesk.api.openapi_operations import FILE_TYPES, FILES, UPLOAD_TYPES
+from frontdesk.api.openapi_operations import FILE_TYPES, UPLOAD_TYPES
+from frontdesk.api.routes import FILES
 from frontdesk.db import Database
 from frontdesk.files.model import EligibilityFile, Format
 from tests.api.test_openapi import BASE_URL, DOCUMENT, operations, resolved, schema_validator

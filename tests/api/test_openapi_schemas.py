@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from frontdesk.eligibility import parse_member
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.plans import parse_plan_patch
-from frontdesk.plans.patch import CHANGEABLE
+from frontdesk.plans.changes import CHANGEABLE
 from tests.api.test_openapi import DOCUMENT, schema_validator
 from tests.faults.callers import LONG
 

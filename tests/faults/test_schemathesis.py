@@ -21,8 +21,7 @@ from schemathesis.generation.meta import TestPhase
 from schemathesis.schemas import BaseSchema
 
 from frontdesk.api.openapi import openapi_document
-from frontdesk.api.openapi_operations import FILES
-from frontdesk.api.routes import ENDPOINTS
+from frontdesk.api.routes import ENDPOINTS, FILES
 from frontdesk.clock import system_clock
 from frontdesk.db import Database
 from tests.factories import Customer, make_customer, member_body

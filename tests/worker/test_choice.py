@@ -51,7 +51,7 @@ def test_a_plan_that_accepts_no_patients_holds_its_batched_ones_back_and_no_imme
     post.enrol(1, immediate=True, plan=first)
     post.enrol(1, immediate=False, plan=second)
     with post.db.write() as tx:
-        plans.change_plan(tx, post.customer.account_id, first, changes={"accepting_patients": False})
+        plans.change_plan(tx, plans.get_plan(tx, None, first, lock=True), {"accepting_patients": False})
     post.worker().turn()
     assert post.states() == ["pending", "sent", "sent"]
 

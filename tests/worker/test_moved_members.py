@@ -4,7 +4,7 @@ from frontdesk.config import Uniqueness
 from frontdesk.eligibility import enrol, parse_member
 from frontdesk.eligibility.model import Submission, UndoRequest
 from frontdesk.eligibility.restore import restore
-from frontdesk.plans import change_plan
+from frontdesk.plans import change_plan, get_plan
 from tests.conftest import Api
 from tests.factories import member_body
 from tests.worker.conftest import Post
@@ -54,7 +54,7 @@ def test_the_new_plan_decides_whether_a_batched_one_is_held_back(post: Post) -> 
     first, second = post.customer.plan_ids
     post.batches()
     with post.db.write() as tx:
-        change_plan(tx, post.customer.account_id, first, changes={"accepting_patients": False})
+        change_plan(tx, get_plan(tx, None, first, lock=True), {"accepting_patients": False})
     post.enrol(2, immediate=False)
     assert post.worker().turn() == 0
     move(post, 1, second)

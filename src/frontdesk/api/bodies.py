@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 from frontdesk.eligibility.model import FAULT_CODES
 from frontdesk.files.codes import FILE_PROBLEMS
 from frontdesk.files.model import COUNTS, FileMode, FileState, FileStep, Format
-from frontdesk.plans.patch import DESCRIPTION_LENGTH, NAME_LENGTH
+from frontdesk.plans.changes import DESCRIPTION_LENGTH, NAME_LENGTH
 from frontdesk.web.problems import PROBLEMS
 
 # The error codes of /oauth (RFC 6749, section 5.2, and `rate_limited`), with the status of each.

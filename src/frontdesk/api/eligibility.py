@@ -16,8 +16,9 @@ _INVITATION = {
 }
 
 
-async def post(app: App, request: Request) -> Response:
-    """201 for a new member, 200 for a known one. Raises NotFound, Invalid, Unavailable."""
+async def enrol_member(app: App, request: Request) -> Response:
+    """Create or update an eligible member by external_id. All or nothing: with a single fault nothing is written, and every
+    fault is reported. A member of another plan of the account moves to this one. Sending a request again is safe."""
     plan_id = request.path_id("plan_id")
     body = parse_json_object(await request.body())
     record = parse_member(body, today=app.clock().date().isoformat(), strict=request.prefers_strict())

@@ -3,11 +3,10 @@ person about it. A worker loads the file."""
 
 import asyncio
 import json
-import re
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
-from typing import TypeVar
 
+from frontdesk.api.parameters import check_query
 from frontdesk.app import App
 from frontdesk.errors import Fault, Invalid
 from frontdesk.files import (
@@ -25,8 +24,6 @@ from frontdesk.files.model import EligibilityFile, FileMode, Format, NewFile, Re
 from frontdesk.web.request import Request
 from frontdesk.web.response import HttpError, Response
 
-Value = TypeVar("Value")
-
 MEBIBYTE = 1024 * 1024
 
 # The format that a Content-Type means, unless the parameter `format` names one; for others the first letters decide.
@@ -36,15 +33,14 @@ _MEDIA_FORMATS = {
     "application/x-ndjson": Format.JSON_LINES,
     "application/edi-x12": Format.X12,
 }
-_FORMATS = {member.value: member for member in Format}
-_MODES = {member.value: member for member in (FileMode.CHANGE, FileMode.FULL)}
-_BOOLEANS = {"true": True, "false": False}
-_ENCODING = re.compile(r"[A-Za-z0-9._-]{1,32}")
 _NO_STORE = (b"cache-control", b"no-store")
 
 
-async def post(app: App, request: Request) -> Response:
-    """`POST /v2/plans/:plan_id/eligibility-files`: 202 and the file, which waits for a worker. Raises NotFound, Invalid."""
+async def upload_eligibility_file(app: App, request: Request) -> Response:
+    """Load a file of members under a plan. The body is the file itself, plain or compressed by gzip. Each row follows the
+    rules of a POST: a refused row does not stop its neighbours. Ask for the file until its `state` is `done`, `held` or
+    `failed`. A second upload of the same file changes nothing. The account's mapping, which operators set, translates names
+    that are not the interface's own."""
     new = _new_file(request)
     requester = _requester(app, request)
 
@@ -67,18 +63,17 @@ async def post(app: App, request: Request) -> Response:
     return _accepted(app, file)
 
 
-async def show(app: App, request: Request) -> Response:
-    """`GET …/eligibility-files/:id`: state, progress and counts. Raises NotFound."""
+async def show_eligibility_file(app: App, request: Request) -> Response:
+    """Read the progress of a file. Answers the file's state, and how many of its rows had which outcome."""
     file = await app.read_in_thread(partial(_find, app, request))
     return Response(200, _body(app, file), (_NO_STORE,))
 
 
-async def report(app: App, request: Request) -> Response:
-    """`GET …/eligibility-files/:id/report`: a line per row so far, as JSON lines or CSV. Raises NotFound, Invalid."""
-    faults: list[Fault] = []
-    as_csv = _choice(request.query("format"), "format", values={"csv": True, "jsonl": False}, faults=faults)
-    if faults:
-        raise Invalid(faults)
+async def report_eligibility_file(app: App, request: Request) -> Response:
+    """Read the outcome of each row of a file. While the file is being loaded, the report has the rows so far."""
+    query = request.query("format")
+    check_query(query, "report_format")
+    as_csv = query.get("format") == "csv"
     file = await app.read_in_thread(partial(_find, app, request))
     pieces = (report_csv if as_csv else report_json_lines)(app.db, file.id)
     kind = b"text/csv; charset=utf-8" if as_csv else b"application/x-ndjson"
@@ -87,18 +82,19 @@ async def report(app: App, request: Request) -> Response:
     return Response(200, b"", headers, kind, _in_threads(app, pieces))
 
 
-async def approve(app: App, request: Request) -> Response:
-    """`POST …/eligibility-files/:id/approve`: a held file ends the members that it omits. Raises NotFound, Invalid."""
+async def approve_eligibility_file(app: App, request: Request) -> Response:
+    """Approve a held file. Lets the file end the members that it omits. Look at `members_missing` first."""
     return Response(200, _body(app, await _act(app, request, approve_file)), (_NO_STORE,))
 
 
-async def cancel(app: App, request: Request) -> Response:
-    """`POST …/eligibility-files/:id/cancel`: a file that waits or is held goes no further. Raises NotFound, Invalid."""
+async def cancel_eligibility_file(app: App, request: Request) -> Response:
+    """Cancel a waiting or held file. The file ends no members. What it has applied stays until it is undone."""
     return Response(200, _body(app, await _act(app, request, cancel_file)), (_NO_STORE,))
 
 
-async def undo(app: App, request: Request) -> Response:
-    """`POST …/eligibility-files/:id/undo`: 202 and a new file that takes this one back. Raises NotFound, Invalid."""
+async def undo_eligibility_file(app: App, request: Request) -> Response:
+    """Undo what a file changed. Records that were changed again since stay as they are, and the report lists them. Members
+    that the file created are withdrawn, and their unsent invitations cancelled. The undo has a report, and can be undone."""
     return _accepted(app, await _act(app, request, undo_file))
 
 
@@ -125,33 +121,15 @@ def _new_file(request: Request) -> NewFile:
     media = (request.header(b"content-type") or "").partition(";")[0].strip().lower()
     if media.startswith("multipart/"):
         raise HttpError("unsupported_media_type", "Send the file itself as the body, not in a form.")
-    faults: list[Fault] = []
-    format_ = _choice(query, "format", values=_FORMATS, faults=faults)
-    mode = _choice(query, "mode", values=_MODES, faults=faults)
-    dry_run = _choice(query, "dry_run", values=_BOOLEANS, faults=faults)
-    encoding = query.get("encoding", "utf-8")
-    if not _ENCODING.fullmatch(encoding):
-        faults.append(Fault("encoding", "not_allowed", "must be the name of an encoding"))
-    if faults:
-        raise Invalid(faults)
+    check_query(query, "file_format", "file_mode", "file_dry_run", "file_encoding")
     return NewFile(
         account_id=request.caller.account_id,
         plan_id=request.path_id("plan_id"),
-        format=format_ or _MEDIA_FORMATS.get(media),
-        encoding=encoding,
-        mode=mode or FileMode.CHANGE,
-        dry_run=dry_run or False,
+        format=Format(query["format"]) if "format" in query else _MEDIA_FORMATS.get(media),
+        encoding=query.get("encoding", "utf-8"),
+        mode=FileMode(query.get("mode", FileMode.CHANGE)),
+        dry_run=query.get("dry_run") == "true",
     )
-
-
-def _choice(
-    query: dict[str, str], name: str, *, values: Mapping[str, Value], faults: list[Fault]
-) -> Value | None:
-    """The value of a parameter, None if it is absent; a value that is not one of the choices adds a fault."""
-    if name not in query or query[name] in values:
-        return values.get(query.get(name, ""))
-    faults.append(Fault(name, "not_allowed", "must be one of " + ", ".join(values)))
-    return None
 
 
 def _requester(app: App, request: Request) -> Requester:

@@ -10,27 +10,23 @@ from frontdesk.errors import Unavailable
 from frontdesk.web.request import Request
 from frontdesk.web.response import Response
 
-_PLAIN = ((b"cache-control", b"no-store"),)
+_NO_STORE = ((b"cache-control", b"no-store"),)
 
 
-async def alive(_app: App, _request: Request) -> Response:
-    """200 as long as the process answers."""
-    return Response(200, b'{"status":"ok"}', _PLAIN)
+async def is_alive(_app: App, _request: Request) -> Response:
+    """Check that the process runs. Answers without asking the database."""
+    return Response(200, b'{"status":"ok"}', _NO_STORE)
 
 
-async def ready(app: App, _request: Request) -> Response:
-    """200 when the database answers and has this version's schema. Raises Unavailable."""
+async def is_ready(app: App, _request: Request) -> Response:
+    """Check that the service can serve. Asks the database whether it answers and has this version's schema."""
     revision = await app.probes.get("revision", lambda: revision_of(app.db))
     if revision != HEAD:
         raise Unavailable("The database needs migrating: run frontdesk migrate.")
-    return Response(200, json.dumps({"status": "ready", "revision": revision}).encode(), _PLAIN)
+    return Response(200, json.dumps({"status": "ready", "revision": revision}).encode(), _NO_STORE)
 
 
 async def metrics(app: App, _request: Request) -> Response:
-    """Prometheus text, added up over the serving processes of this `frontdesk serve`."""
-    return Response(
-        200,
-        await app.read_in_thread(lambda: generate_latest(app.registry)),
-        _PLAIN,
-        CONTENT_TYPE_LATEST.encode(),
-    )
+    """Read the metrics for Prometheus. Counts and durations by route, without personal data."""
+    text = await app.read_in_thread(lambda: generate_latest(app.registry))
+    return Response(200, text, _NO_STORE, CONTENT_TYPE_LATEST.encode())

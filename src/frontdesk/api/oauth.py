@@ -1,18 +1,13 @@
 """`POST /oauth/token` and `POST /oauth/revoke`: client credentials (RFC 6749) and revocation (RFC 7009)."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from frontdesk.access import (
-    LIFETIME_SECONDS,
-    authenticate_client,
-    issue_token,
-    refuse_if_limited,
-    revoke_token,
-)
+from frontdesk import access
 from frontdesk.access.model import ApiClient, Scope, parse_scopes, scope_text
-from frontdesk.api.oauth_form import OAuthError, invalid_client, read_credentials, read_form
+from frontdesk.api.bodies import OAUTH_ERRORS
+from frontdesk.api.oauth_form import CHALLENGE, OAuthError, read_credentials, read_form
 from frontdesk.app import App
 from frontdesk.db import Tx
 from frontdesk.db.races import write_alone
@@ -22,33 +17,37 @@ from frontdesk.web.response import Header, Response
 
 NO_STORE: tuple[Header, ...] = ((b"cache-control", b"no-store"), (b"pragma", b"no-cache"))
 
-_STATUS = {"invalid_client": 401, "rate_limited": 429}
-
+Action = Callable[[App, ApiClient, dict[str, str]], Awaitable[Response]]
 Result = TypeVar("Result")
 
 
-async def issue(app: App, request: Request) -> Response:
-    """An access token for an authenticated client, with its scopes or the narrower ones that the form names."""
+async def issue_token(app: App, request: Request) -> Response:
+    """Get an access token (RFC 6749, client credentials). The client authenticates with HTTP Basic, or with `client_id` and
+    `client_secret` in the body."""
+    return await _answer(app, request, _issue)
+
+
+async def revoke_token(app: App, request: Request) -> Response:
+    """Revoke an access token (RFC 7009). The client authenticates with HTTP Basic, or with `client_id` and `client_secret` in
+    the body. Every process refuses the token within 5 seconds."""
+    return await _answer(app, request, _revoke)
+
+
+async def _answer(app: App, request: Request, action: Action) -> Response:
+    """The action's answer to an authenticated client, or an error of RFC 6749."""
     request.extra_headers = NO_STORE  # also on problem details
+
+    async def act(form: dict[str, str]) -> Response:
+        return await action(app, await _authenticate(app, request, form), form)
+
     try:
-        form = await read_form(request)
-        return await app.in_time(_issue(app, request, form))
+        return await app.in_time(act(await read_form(request)))
     except OAuthError as error:
-        return _error_response(error)
+        body = {"error": error.code, "error_description": error.description}
+        return Response(OAUTH_ERRORS[error.code][0], json.dumps(body).encode(), error.headers)
 
 
-async def revoke(app: App, request: Request) -> Response:
-    """End one of the client's tokens. An unknown token, or another client's, gets the same response."""
-    request.extra_headers = NO_STORE
-    try:
-        form = await read_form(request)
-        return await app.in_time(_revoke(app, request, form))
-    except OAuthError as error:
-        return _error_response(error)
-
-
-async def _issue(app: App, request: Request, form: dict[str, str]) -> Response:
-    client = await _authenticate(app, request, form)
+async def _issue(app: App, client: ApiClient, form: dict[str, str]) -> Response:
     grant = form.get("grant_type")
     if grant is None:
         raise OAuthError("invalid_request", "grant_type is missing.")
@@ -57,29 +56,23 @@ async def _issue(app: App, request: Request, form: dict[str, str]) -> Response:
     scopes = _requested_scopes(form, client)
     now = app.clock()
     body = {
-        "access_token": await _write(app, lambda tx: issue_token(tx, client, scopes, now=now)),
+        "access_token": await _write(app, lambda tx: access.issue_token(tx, client, scopes, now=now)),
         "token_type": "bearer",
-        "expires_in": LIFETIME_SECONDS,
+        "expires_in": access.LIFETIME_SECONDS,
         "scope": scope_text(scopes),
         "created_at": int(now.timestamp()),
     }
     return Response(200, json.dumps(body).encode())
 
 
-async def _revoke(app: App, request: Request, form: dict[str, str]) -> Response:
+async def _revoke(app: App, client: ApiClient, form: dict[str, str]) -> Response:
     """Ignores token_type_hint, as RFC 7009 permits: there is one type of token."""
-    client = await _authenticate(app, request, form)
     token = form.get("token")
     if token is None:
         raise OAuthError("invalid_request", "token is missing.")
-    await _write(app, lambda tx: revoke_token(tx, client, token))
+    await _write(app, lambda tx: access.revoke_token(tx, client, token))
     app.tokens.forget(token)
     return Response(200)
-
-
-def _error_response(error: OAuthError) -> Response:
-    body = {"error": error.code, "error_description": error.description}
-    return Response(_STATUS.get(error.code, 400), json.dumps(body).encode(), error.headers)
 
 
 def _requested_scopes(form: dict[str, str], client: ApiClient) -> frozenset[Scope]:
@@ -96,11 +89,13 @@ async def _authenticate(app: App, request: Request, form: dict[str, str]) -> Api
     client_id, secret = read_credentials(request, form)
     address, now = request.address(app.config.trusted_proxies), app.clock()
 
-    def prove(tx: Tx) -> ApiClient | None:
-        return authenticate_client(tx, client_id=client_id, client_secret=secret, address=address, now=now)
-
     def refuse(tx: Tx) -> None:
-        refuse_if_limited(tx, client_id=client_id, address=address, now=now)
+        access.refuse_if_limited(tx, client_id=client_id, address=address, now=now)
+
+    def prove(tx: Tx) -> ApiClient | None:
+        return access.authenticate_client(
+            tx, client_id=client_id, client_secret=secret, address=address, now=now
+        )
 
     try:
         # A read refuses callers that are over the limit, so that they never occupy the writer.
@@ -110,7 +105,7 @@ async def _authenticate(app: App, request: Request, form: dict[str, str]) -> Api
         after = str(error.retry_after_seconds).encode()
         raise OAuthError("rate_limited", error.detail, (b"retry-after", after)) from None
     if client is None:
-        raise invalid_client("The client is unknown or its secret is wrong.")
+        raise OAuthError("invalid_client", "The client is unknown or its secret is wrong.", CHALLENGE)
     return client
 
 

@@ -20,6 +20,9 @@ LARGEST_FIELD_COUNT = 100
 # All others are ignored (RFC 6749, section 3.2).
 PARAMETERS = ("grant_type", "client_id", "client_secret", "scope", "token", "token_type_hint")
 
+# Every 401 names a way to authenticate (RFC 9110).
+CHALLENGE: Header = (b"www-authenticate", b'Basic realm="frontdesk"')
+
 Pairs = list[tuple[str, str]]
 
 
@@ -31,11 +34,6 @@ class OAuthError(Exception):
         self.code = code
         self.description = description
         self.headers = headers
-
-
-def invalid_client(description: str) -> OAuthError:
-    # Every 401 names a way to authenticate (RFC 9110).
-    return OAuthError("invalid_client", description, (b"www-authenticate", b'Basic realm="frontdesk"'))
 
 
 async def read_form(request: Request) -> dict[str, str]:
@@ -66,7 +64,8 @@ def read_credentials(request: Request, form: dict[str, str]) -> tuple[str, str]:
         raise OAuthError("invalid_request", error.detail) from None
     if scheme != "basic":
         if "client_id" not in form or "client_secret" not in form:
-            raise invalid_client("Send client_id and client_secret, in the body or by HTTP Basic.")
+            needed = "Send client_id and client_secret, in the body or by HTTP Basic."
+            raise OAuthError("invalid_client", needed, CHALLENGE)
         return form["client_id"], form["client_secret"]
     if "client_secret" in form:
         raise OAuthError("invalid_request", "The client authenticates in two ways at once.")
@@ -80,15 +79,12 @@ def _basic_pair(encoded: str) -> tuple[str, str]:
     """Both halves are form-urlencoded inside the base64 (RFC 6749, section 2.3.1)."""
     try:
         text = base64.b64decode(encoded.encode("ascii"), validate=True).decode("utf-8")
-        client_id, colon, secret = text.partition(":")
-        pair = unquote_plus(client_id, errors="strict"), unquote_plus(secret, errors="strict")
-        for value in pair:
-            refuse_control_characters(value)
+        client_id, secret = (unquote_plus(half, errors="strict") for half in text.split(":", 1))
+        refuse_control_characters(client_id + secret)
     except (ValueError, Rejected):
-        raise invalid_client("The HTTP Basic credentials can't be read.") from None
-    if not colon:
-        raise invalid_client("The HTTP Basic credentials can't be read.")
-    return pair
+        unreadable = "The HTTP Basic credentials can't be read."
+        raise OAuthError("invalid_client", unreadable, CHALLENGE) from None
+    return client_id, secret
 
 
 def _unambiguous(pairs: Pairs) -> dict[str, str]:

@@ -5,19 +5,20 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
+from inspect import cleandoc
 from typing import Any
 
 from frontdesk import __version__
 from frontdesk.api.openapi_components import (
     HEADERS,
     OF_LIMITED_CLIENTS,
-    PARAMETERS,
     header_refs,
     security_schemes,
 )
-from frontdesk.api.openapi_operations import FILE_TYPES, OPERATIONS, Operation
+from frontdesk.api.openapi_operations import FILE_TYPES, OPERATIONS, Operation, operation_id
 from frontdesk.api.openapi_problems import ErrorResponses
 from frontdesk.api.openapi_schemas import ref, schemas
+from frontdesk.api.parameters import PARAMETERS
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.web.endpoint import Endpoint
 
@@ -46,15 +47,17 @@ def openapi_document(base_url: str, endpoints: Sequence[Endpoint]) -> Json:
     """The whole document for the service at `base_url`, as JSON values."""
     examples = read_examples(base_url)
     errors = ErrorResponses(examples, base_url)
-    operations = {route: (tag, table[route]) for tag, table in OPERATIONS.items() for route in table}
+    tags = {name: tag for tag, table in OPERATIONS.items() for name in table}
     paths: defaultdict[str, Json] = defaultdict(dict)
     for endpoint in endpoints:
-        tag, operation = operations[endpoint.method, endpoint.path]
+        name = operation_id(endpoint)
+        operation = OPERATIONS[tags[name]][name]
         responses = _answers(endpoint, operation, examples) | errors.of(endpoint, operation)
         paths[endpoint.path][endpoint.method.lower()] = {
-            "tags": [tag],
+            "tags": [tags[name]],
+            "operationId": name,
             **_description(endpoint, operation),
-            **_request_body(operation, examples),
+            **_request_body(operation, examples["requests"].get(name, {})),
             "responses": dict(sorted(responses.items())),
         }
     return {
@@ -90,27 +93,27 @@ def read_examples(base_url: str) -> Json:
 
 
 def _description(endpoint: Endpoint, operation: Operation) -> Json:
+    """The handler's docstring: its first sentence is the summary, the others are the description."""
+    summary, _, description = cleandoc(endpoint.handler.__doc__ or "").replace("\n", " ").partition(". ")
     names = (*re.findall(r"{(\w+)}", endpoint.path), *operation.parameters, "request_id")
     return {
-        "operationId": operation.id,
-        "summary": operation.summary,
-        "description": operation.description,
+        "summary": summary,
+        "description": description,
         "security": _security(endpoint),
         "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in names],
     }
 
 
-def _request_body(operation: Operation, examples: Json) -> Json:
+def _request_body(operation: Operation, shown: Json) -> Json:
     if not operation.body:
         return {}
-    content = _content(operation.body, examples["requests"].get(operation.id, {}))
-    return {"requestBody": {"required": True, "content": content}}
+    return {"requestBody": {"required": True, "content": _content(operation.body, shown)}}
 
 
 def _answers(endpoint: Endpoint, operation: Operation, examples: Json) -> Json:
     """The good answers by status."""
     limited = OF_LIMITED_CLIENTS if endpoint.scope else ()
-    shown = examples["answers"].get(operation.id, {})
+    shown = examples["answers"].get(operation_id(endpoint), {})
     answers: Json = {}
     for status, answer in operation.answers.items():
         described = {

@@ -1,17 +1,11 @@
-"""The shared parts of the OpenAPI document: headers, parameters and the ways to authenticate.
-
-Only parameters that a request needs have an `example`: the reference page fills it in, and would send the others with
-every request that a reader tries.
-"""
+"""The shared parts of the OpenAPI document: headers and the ways to authenticate."""
 
 from collections.abc import Iterable
 from typing import Any
 
 from frontdesk.access.model import Scope
 from frontdesk.api.bodies import explained
-from frontdesk.api.plans import LARGEST_ID, LARGEST_PAGE
 from frontdesk.eligibility.model import WARNINGS, Outcome
-from frontdesk.files.model import Format
 from frontdesk.invitations.model import NotInvitedReason
 
 Schema = dict[str, Any]
@@ -118,74 +112,6 @@ OF_LIMITED_CLIENTS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset
 def header_refs(names: Iterable[str]) -> Schema:
     """References to the named headers and to those of every answer."""
     return {name: {"$ref": f"#/components/headers/{name}"} for name in (*ON_EVERY_ANSWER, *names)}
-
-
-def _parameter(place: str, name: str, description: str, schema: Schema = _TEXT) -> Schema:
-    return {"name": name, "in": place, "description": description, "required": False, "schema": schema}
-
-
-def _path(name: str, description: str, example: int | str) -> Schema:
-    schema: Schema = {"type": "integer"} if isinstance(example, int) else _TEXT
-    return _parameter("path", name, description, schema) | {"required": True, "example": example}
-
-
-PARAMETERS: dict[str, Schema] = {
-    "plan_id": _path("plan_id", "`id` of the plan.", 1),
-    "asset": _path("asset", "Name of the file.", "page.js"),
-    "file_id": _path("file_id", "`id` of the file.", 1),
-    "file_format": _parameter(
-        "query",
-        "format",
-        "Format of the file. Without it `Content-Type` decides, then the content.",
-        _TEXT | {"enum": [str(format_) for format_ in Format]},
-    ),
-    "file_mode": _parameter(
-        "query", "mode", "`full` ends the members that the file omits.", _TEXT | {"enum": ["change", "full"]}
-    ),
-    "file_dry_run": _parameter(
-        "query",
-        "dry_run",
-        "`true`: the report and the counts, without a change.",
-        _TEXT | {"enum": ["true", "false"]},
-    ),
-    "file_encoding": _parameter(
-        "query",
-        "encoding",
-        "Encoding of the text; utf-8 by default.",
-        _pattern("^[A-Za-z0-9._-]{1,32}$"),
-    ),
-    "report_format": _parameter(
-        "query", "format", "Format of the report; jsonl by default.", _TEXT | {"enum": ["csv", "jsonl"]}
-    ),
-    "external_id": _parameter("query", "external_id", "Only the plan with exactly this `external_id`."),
-    "page_size": _parameter(
-        "query",
-        "page[size]",
-        "Plans per page; without it the answer holds every plan.",
-        {"type": "integer", "minimum": 1, "maximum": LARGEST_PAGE},
-    ),
-    "page_after": _parameter(
-        "query",
-        "page[after]",
-        "The `id` after which the page starts; `links.next` has it.",
-        {"type": "integer", "minimum": 0, "maximum": LARGEST_ID},
-    ),
-    "if_none_match": _parameter(
-        "header",
-        "If-None-Match",
-        'The `ETag` of an earlier read, such as `"8c6c1d7f0a3b2e19"`: 304 if nothing has changed since.',
-    ),
-    "if_match": _parameter(
-        "header",
-        "If-Match",
-        'The `ETag` of a read of the one plan, by `id` or by `external_id`, such as `"v3.8c6c1d7f0a3b2e19"`: the answer is '
-        "412 if the plan has changed since. `*` is any version. The `ETag` of another list names no version.",
-    ),
-    "prefer": _parameter("header", "Prefer", "`handling=strict` makes unknown fields a fault."),
-    "request_id": _parameter(
-        "header", "X-Request-Id", "An identifier for the log: 1 to 64 letters, digits, `.`, `_` or `-`."
-    ),
-}
 
 
 def security_schemes(base_url: str) -> Schema:

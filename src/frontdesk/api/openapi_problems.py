@@ -1,10 +1,11 @@
 """The error responses of the OpenAPI document: which ones an endpoint has follows from what it asks and accepts."""
 
+import re
 from typing import Any
 
 from frontdesk.api.bodies import OAUTH_ERRORS, explained
 from frontdesk.api.openapi_components import HEADERS, OF_LIMITED_CLIENTS, header_refs
-from frontdesk.api.openapi_operations import Operation
+from frontdesk.api.openapi_operations import Operation, operation_id
 from frontdesk.api.openapi_schemas import ref
 from frontdesk.eligibility.model import FAULT_CODES
 from frontdesk.errors import Fault
@@ -14,6 +15,7 @@ from frontdesk.web.problems import PROBLEMS
 Json = dict[str, Any]
 
 REQUEST_ID = "5f0c1a2b00000001"
+_IN_PATHS = {"plan_id": "1", "file_id": "7", "asset": "page.css"}
 
 OF_EVERY_ENDPOINT = ("method_not_allowed", "headers_too_large", "internal")
 OF_TOKENS = ("malformed", "unauthorized", "forbidden", "rate_limited", "unavailable")
@@ -31,7 +33,7 @@ _HEADERS: dict[str, tuple[str, ...]] = {
 }
 # The service sends these before it knows the client and its limit.
 _BEFORE_LIMITS = {"unauthorized", "forbidden", "method_not_allowed", "headers_too_large"}
-# The service sends these before the handler of /oauth, which forbids storing its answers.
+# The service sends these before the handler of /oauth.
 _BEFORE_OAUTH = {"method_not_allowed", "not_acceptable", "headers_too_large"}
 _NO_STORE = ("Cache-Control", "Pragma")
 
@@ -68,53 +70,42 @@ class ErrorResponses:
         return problems | {str(status): self._oauth_error(status, operation) for status in sorted(statuses)}
 
     def _problem(self, kind: str, endpoint: Endpoint, operation: Operation) -> Json:
-        own = f"{operation.id} {PROBLEMS[kind].status}"
-        name = own if own in self._examples["problems"] else _response_name(kind, endpoint)
-        details = self._examples["problems"][name]
+        problem, name = PROBLEMS[kind], operation_id(endpoint)
+        own = f"{name} {problem.status}"
+        shared = own if own in self._examples["problems"] else _response_name(kind, endpoint)
+        text = f"{problem.title}. {problem.happens}"
         example = {
             "type": f"{self._base_url}/problems#{kind}",
-            "title": PROBLEMS[kind].title,
-            "status": PROBLEMS[kind].status,
-            "instance": _example_path(endpoint.path),
+            "title": problem.title,
+            "status": problem.status,
+            "instance": re.sub(r"{(\w+)}", lambda found: _IN_PATHS[found[1]], endpoint.path),
             "request_id": REQUEST_ID,
         }
-        text = f"{PROBLEMS[kind].title}. {PROBLEMS[kind].happens}"
         if kind == "invalid":
-            faults = self._examples["faults"][operation.id]
-            example["errors"] = [Fault(*fault).serialize() for fault in faults]
+            example["errors"] = [Fault(*fault).serialize() for fault in self._examples["faults"][name]]
             text += "\n\n" + explained({code: FAULT_CODES[code] for code in operation.faults})
+        details = self._examples["problems"][shared].items()
+        content = _content("Problem", {name: example | {"detail": detail} for name, detail in details})
         response = {
             "description": text,
             "headers": _headers(kind, endpoint),
-            "content": {
-                "application/problem+json": {
-                    "schema": ref("Problem"),
-                    "examples": {
-                        name: {"value": example | {"detail": detail}} for name, detail in details.items()
-                    },
-                }
-            },
+            "content": {"application/problem+json": content},
         }
-        return response if kind == "invalid" or name == own else self._share(name, response)
+        return response if kind == "invalid" or shared == own else self._share(shared, response)
 
     def _oauth_error(self, status: int, operation: Operation) -> Json:
         codes = [code for code in operation.oauth_errors if OAUTH_ERRORS[code][0] == status]
-        names = _NO_STORE + tuple(name for code in codes for name in _HEADERS.get(code, ()))
-        headers = header_refs(names)
+        headers = header_refs((*_NO_STORE, *(name for code in codes for name in _HEADERS.get(code, ()))))
         if status == 401:
-            headers["WWW-Authenticate"] = _with_example("WWW-Authenticate", 'Basic realm="frontdesk"')
+            headers["WWW-Authenticate"] = HEADERS["WWW-Authenticate"] | {"example": 'Basic realm="frontdesk"'}
         said = self._examples["oauth_errors"]
+        content = _content(
+            "OAuthError", {code: {"error": code, "error_description": said[code]} for code in codes}
+        )
         response = {
             "description": explained({code: OAUTH_ERRORS[code][1] for code in codes}),
             "headers": headers,
-            "content": {
-                "application/json": {
-                    "schema": ref("OAuthError"),
-                    "examples": {
-                        code: {"value": {"error": code, "error_description": said[code]}} for code in codes
-                    },
-                }
-            },
+            "content": {"application/json": content},
         }
         return response if status == 400 else self._share(f"OAuth{_pascal(codes[0])}", response)
 
@@ -123,44 +114,41 @@ class ErrorResponses:
         return {"$ref": f"#/components/responses/{name}"}
 
 
+def _content(schema: str, examples: Json) -> Json:
+    return {"schema": ref(schema), "examples": {name: {"value": value} for name, value in examples.items()}}
+
+
 def _headers(kind: str, endpoint: Endpoint) -> Json:
-    is_oauth = endpoint.path.startswith("/oauth/")
     names = _HEADERS.get(kind, ())
-    if is_oauth and kind not in _BEFORE_OAUTH:
+    if _is_oauth(kind, endpoint):
         names += _NO_STORE
     elif kind not in _BEFORE_LIMITS:
         names += OF_LIMITED_CLIENTS
     headers = header_refs(names)
     if kind == "forbidden":
         example = f'Bearer error="insufficient_scope", scope="{endpoint.scope}"'
-        headers["WWW-Authenticate"] = _with_example("WWW-Authenticate", example)
+        headers["WWW-Authenticate"] = HEADERS["WWW-Authenticate"] | {"example": example}
     if kind == "rate_limited":
         headers |= {name: HEADERS[name] | {"required": True} for name in OF_LIMITED_CLIENTS}
     return headers
 
 
+def _is_oauth(kind: str, endpoint: Endpoint) -> bool:
+    """Whether the handler of /oauth answers, which forbids storing its answers."""
+    return endpoint.path.startswith("/oauth/") and kind not in _BEFORE_OAUTH
+
+
 def _response_name(kind: str, endpoint: Endpoint) -> str:
     """The response's name. Endpoints have the same name where they answer alike."""
     if kind == "not_found":
-        missing = (
-            "File" if "{file_id}" in endpoint.path else "Plan" if "{plan_id}" in endpoint.path else "Page"
-        )
-        return f"NoSuch{missing}"
+        nouns = {"{file_id}": "File", "{plan_id}": "Plan", "{asset}": "Page"}
+        return "NoSuch" + next(nouns[part] for part in nouns if part in endpoint.path)
     if kind == "forbidden" and endpoint.scope:
         return f"Lacks{_pascal(endpoint.scope)}"
     if kind == "malformed" and not endpoint.takes_json:
         return "TwoTokens"
-    is_oauth = endpoint.path.startswith("/oauth/") and kind not in _BEFORE_OAUTH
-    return ("OAuth" if is_oauth else "") + _pascal(kind)
+    return ("OAuth" if _is_oauth(kind, endpoint) else "") + _pascal(kind)
 
 
 def _pascal(name: str) -> str:
-    return "".join(word.capitalize() for word in name.replace(":", "_").split("_"))
-
-
-def _with_example(header: str, example: str) -> Json:
-    return HEADERS[header] | {"example": example}
-
-
-def _example_path(path: str) -> str:
-    return path.replace("{plan_id}", "1").replace("{file_id}", "7").replace("{asset}", "page.css")
+    return "".join(map(str.capitalize, re.split("[_:]", name)))

@@ -18,11 +18,12 @@ from frontdesk.web.request import Request
 from frontdesk.web.response import Header, Response
 
 ASSETS = {
-    "page.js": ("page.js", "text/javascript; charset=utf-8"),
-    "swagger-ui-bundle.js": ("swagger-ui/swagger-ui-bundle.js", "text/javascript; charset=utf-8"),
-    "swagger-ui.css": ("swagger-ui/swagger-ui.css", "text/css; charset=utf-8"),
-    "favicon-32x32.png": ("swagger-ui/favicon-32x32.png", "image/png"),
+    "page.js": ("page.js", b"text/javascript; charset=utf-8"),
+    "swagger-ui-bundle.js": ("swagger-ui/swagger-ui-bundle.js", b"text/javascript; charset=utf-8"),
+    "swagger-ui.css": ("swagger-ui/swagger-ui.css", b"text/css; charset=utf-8"),
+    "favicon-32x32.png": ("swagger-ui/favicon-32x32.png", b"image/png"),
 }
+_HTML = b"text/html; charset=utf-8"
 _CACHED: Header = (b"cache-control", b"public, max-age=3600")
 
 
@@ -30,36 +31,39 @@ def openapi_endpoint(others: Sequence[Endpoint]) -> Endpoint:
     """`GET /openapi.json`: the document that describes the other endpoints and itself."""
 
     @lru_cache(maxsize=8)
-    def document(base_url: str) -> bytes:
+    def content(base_url: str) -> bytes:
         return json.dumps(openapi_document(base_url, (*others, endpoint)), ensure_ascii=False).encode()
 
-    async def show(app: App, _request: Request) -> Response:
-        return Response(200, document(app.config.base_url), (_CACHED,))
+    async def document(app: App, _request: Request) -> Response:
+        """Read this document. Answers the service's OpenAPI document."""
+        return Response(200, content(app.config.base_url), (_CACHED,))
 
-    endpoint = Endpoint("GET", "/openapi.json", show, None)
+    endpoint = Endpoint("GET", "/openapi.json", document, None)
     return endpoint
 
 
-async def page(app: App, _request: Request) -> Response:
-    """`GET /docs`: the page. Its policy allows requests to this service only (docs/decisions/0020)."""
-    return Response(200, _file("page.html"), (_policy(app.config.base_url),), b"text/html; charset=utf-8")
+async def reference_page(app: App, _request: Request) -> Response:
+    """Open the reference page. The page shows this document and sends requests. It loads nothing from other sites."""
+    return Response(200, _file("page.html"), (_policy(app.config.base_url),), _HTML)
 
 
-async def asset(_app: App, request: Request) -> Response:
-    """`GET /docs/:asset`: one of the page's files. Raises NotFound for another name."""
+async def reference_file(_app: App, request: Request) -> Response:
+    """Read a file of the reference page. The scripts, styles and pictures of `/docs`."""
     known = ASSETS.get(request.path_parameters["asset"])
     if known is None:
         raise NotFound("address", "There is nothing at this address.")
     path, content_type = known
-    return Response(200, _file(path), (_CACHED,), content_type.encode())
+    return Response(200, _file(path), (_CACHED,), content_type)
 
 
-async def problems(app: App, _request: Request) -> Response:
-    """`GET /problems`: every problem and code in words; the `type` of a problem leads here."""
-    return Response(200, _problems_page(), (_policy(app.config.base_url),), b"text/html; charset=utf-8")
+async def list_problems(app: App, _request: Request) -> Response:
+    """Look up a problem or code. A page with every problem, fault code, warning and reason. The `type` of a problem leads
+    here."""
+    return Response(200, _problems_page(), (_policy(app.config.base_url),), _HTML)
 
 
 def _policy(base_url: str) -> Header:
+    """Allows requests to this service only (docs/decisions/0020)."""
     policy = (
         f"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
         f"connect-src 'self' {base_url}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

@@ -1,32 +1,36 @@
-"""Every customer route on one screen: method, path, handler, scope (None: no token), and which bodies are JSON."""
+"""Every customer route on one screen: method, path, handler, scope (None: no token), and which bodies are JSON.
+
+A handler's name is the operation's id in the OpenAPI document, its docstring the summary and description.
+"""
 
 from frontdesk.access.model import Scope
 from frontdesk.api import eligibility, eligibility_files, health, invitees, oauth, plans, reference
 from frontdesk.web.endpoint import Endpoint
 
 PLAN = "/v2/plans/{plan_id}"
-FILE = PLAN + "/eligibility-files/{file_id}"
+FILES = PLAN + "/eligibility-files"
+FILE = FILES + "/{file_id}"
 
 # fmt: off
 _DESCRIBED: tuple[Endpoint, ...] = (
-    Endpoint("POST",  PLAN + "/eligibility", eligibility.post,    Scope.ELIGIBILITY_WRITE, takes_json=True),
-    Endpoint("POST",  PLAN + "/eligibility-files", eligibility_files.post, Scope.ELIGIBILITY_WRITE),
-    Endpoint("GET",   FILE,                  eligibility_files.show,   Scope.ELIGIBILITY_WRITE),
-    Endpoint("GET",   FILE + "/report",      eligibility_files.report, Scope.ELIGIBILITY_WRITE, serves_json=False),
-    Endpoint("POST",  FILE + "/approve",     eligibility_files.approve, Scope.ELIGIBILITY_WRITE),
-    Endpoint("POST",  FILE + "/cancel",      eligibility_files.cancel,  Scope.ELIGIBILITY_WRITE),
-    Endpoint("POST",  FILE + "/undo",        eligibility_files.undo,    Scope.ELIGIBILITY_WRITE),
-    Endpoint("GET",   "/v2/plans",           plans.list_,         Scope.PLANS_READ),
-    Endpoint("GET",   PLAN,                  plans.show,          Scope.PLANS_READ),
-    Endpoint("PATCH", PLAN,                  plans.change,        Scope.PLANS_WRITE, takes_json=True),
-    Endpoint("POST",  "/oauth/token",        oauth.issue,         None),
-    Endpoint("POST",  "/oauth/revoke",       oauth.revoke,        None),
-    Endpoint("GET",   "/docs",               reference.page,      None, serves_json=False),
-    Endpoint("GET",   "/docs/{asset}",       reference.asset,     None, serves_json=False),
-    Endpoint("GET",   "/problems",           reference.problems,  None, serves_json=False),
-    Endpoint("GET",   "/healthz",            health.alive,        None),
-    Endpoint("GET",   "/readyz",             health.ready,        None),
-    Endpoint("GET",   "/metrics",            health.metrics,      Scope.OPERATOR, serves_json=False),
+    Endpoint("POST",  PLAN + "/eligibility", eligibility.enrol_member, Scope.ELIGIBILITY_WRITE, takes_json=True),
+    Endpoint("POST",  FILES,             eligibility_files.upload_eligibility_file, Scope.ELIGIBILITY_WRITE),
+    Endpoint("GET",   FILE,              eligibility_files.show_eligibility_file,   Scope.ELIGIBILITY_WRITE),
+    Endpoint("GET",   FILE + "/report",  eligibility_files.report_eligibility_file, Scope.ELIGIBILITY_WRITE, serves_json=False),
+    Endpoint("POST",  FILE + "/approve", eligibility_files.approve_eligibility_file, Scope.ELIGIBILITY_WRITE),
+    Endpoint("POST",  FILE + "/cancel",  eligibility_files.cancel_eligibility_file, Scope.ELIGIBILITY_WRITE),
+    Endpoint("POST",  FILE + "/undo",    eligibility_files.undo_eligibility_file,   Scope.ELIGIBILITY_WRITE),
+    Endpoint("GET",   "/v2/plans",       plans.list_plans,          Scope.PLANS_READ),
+    Endpoint("GET",   PLAN,              plans.show_plan,           Scope.PLANS_READ),
+    Endpoint("PATCH", PLAN,              plans.change_plan,         Scope.PLANS_WRITE, takes_json=True),
+    Endpoint("POST",  "/oauth/token",    oauth.issue_token,         None),
+    Endpoint("POST",  "/oauth/revoke",   oauth.revoke_token,        None),
+    Endpoint("GET",   "/docs",           reference.reference_page,  None, serves_json=False),
+    Endpoint("GET",   "/docs/{asset}",   reference.reference_file,  None, serves_json=False),
+    Endpoint("GET",   "/problems",       reference.list_problems,   None, serves_json=False),
+    Endpoint("GET",   "/healthz",        health.is_alive,           None),
+    Endpoint("GET",   "/readyz",         health.is_ready,           None),
+    Endpoint("GET",   "/metrics",        health.metrics,            Scope.OPERATOR, serves_json=False),
 )
 ENDPOINTS = (*_DESCRIBED, reference.openapi_endpoint(_DESCRIBED))
 

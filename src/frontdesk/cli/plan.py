@@ -12,7 +12,7 @@ from frontdesk.cli.output import MISUSED, fail, settings, show_list, show_one
 from frontdesk.clock import system_clock
 from frontdesk.db import Tx
 from frontdesk.errors import Invalid
-from frontdesk.plans import change_plan, changed_fields, create_plan, get_plan, list_plans, parse_plan_patch
+from frontdesk.plans import change_plan, create_plan, get_plan, list_plans, parse_plan_patch
 from frontdesk.plans.model import NewPlan, Plan
 from frontdesk.queues import queue_rules, queue_state
 
@@ -111,11 +111,10 @@ def set_(
         changes: dict[str, object] = dict(_texts(given))
         if accepting is not None:
             changes["accepting_patients"] = accepting
-        before = get_plan(context.tx, None, plan_id)
-        plan = change_plan(context.tx, before.account_id, plan_id, changes=changes)
-        if plan.version != before.version:
-            named = changed_fields(before, plan)
-            context.record("plan.changed", account_id=plan.account_id, subject_id=plan.id, fields=named)
+        before = get_plan(context.tx, None, plan_id, lock=True)
+        plan, changed = change_plan(context.tx, before, changes)
+        if changed:
+            context.record("plan.changed", account_id=plan.account_id, subject_id=plan.id, fields=changed)
         return plan
 
     show_one(_item(change(work)), as_json=as_json)

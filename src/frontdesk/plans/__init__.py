@@ -2,17 +2,15 @@
 
 from frontdesk.plans.changes import (
     change_plan,
-    changed_fields,
     create_plan,
     create_provider_group,
-    uniqueness_faults,
+    parse_plan_patch,
+    patch_plan,
 )
-from frontdesk.plans.patch import parse_plan_patch
 from frontdesk.plans.store import find_owners, get_plan, list_plans, list_provider_groups
 
 __all__ = [
     "change_plan",
-    "changed_fields",
     "create_plan",
     "create_provider_group",
     "find_owners",
@@ -20,5 +18,5 @@ __all__ = [
     "list_plans",
     "list_provider_groups",
     "parse_plan_patch",
-    "uniqueness_faults",
+    "patch_plan",
 ]

@@ -1,52 +1,88 @@
-"""Creating and changing plans and provider groups."""
+"""Creates and changes plans and provider groups. A PATCH is an untrusted JSON object: it becomes changes, with ALL faults."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, replace
 from datetime import datetime
+from typing import Any
 
 from frontdesk.db import Tx
 from frontdesk.db.failures import violation_as
-from frontdesk.errors import Conflict, Fault, Invalid, NotFound
+from frontdesk.errors import Conflict, Fault, Invalid, NotFound, unknown_faults
 from frontdesk.plans import store
-from frontdesk.plans.model import NewPlan, Plan, ProviderGroup
+from frontdesk.plans.model import NewPlan, Plan, PlanPatch, ProviderGroup
 from frontdesk.plans.tables import plans, provider_groups
+from frontdesk.text import Rejected, parse_text
 
+NAME_LENGTH, DESCRIPTION_LENGTH = 255, 2000
+
+# The fields that may change: the maximum length, and whether null or blank clears the field.
+CHANGEABLE = {
+    "name": (NAME_LENGTH, False),
+    "description": (DESCRIPTION_LENGTH, True),
+    "external_id": (NAME_LENGTH, False),
+}
+# A PATCH may send the first with the value that they have, the others with any value.
+ECHOED, WITHOUT_EFFECT = ("id", "type", "active", "created_at"), ("provider_group", "queue_info")
 NOT_UNIQUE = Fault("external_id", "not_unique", "is already in use")
 
 
-def uniqueness_faults(tx: Tx, plan: Plan, changes: Mapping[str, object]) -> list[Fault]:
-    """A fault if another plan of the account has the `external_id` of the changes."""
-    external_id = changes.get("external_id")
-    if not isinstance(external_id, str):
-        return []
-    holders = store.list_plans(tx, plan.account_id, external_id=external_id)
-    return [NOT_UNIQUE] if any(holder.id != plan.id for holder in holders) else []
+def parse_plan_patch(body: Mapping[str, object], *, strict: bool = False) -> PlanPatch:
+    """The changes of a PATCH (docs/interface.md, Change a plan). `strict`: unknown fields are faults. Never raises.
 
-
-def change_plan(
-    tx: Tx, account_id: int, plan_id: int, *, changes: Mapping[str, object], if_version: int | None = None
-) -> Plan:
-    """Set `name`, `description`, `external_id` or `accepting_patients`; a field that is missing in `changes` stays.
-
-    Raises NotFound; Conflict when the plan's version is not `if_version`; Invalid(`not_unique`).
+    A missing field stays as it is; null clears `description` and is a fault elsewhere.
     """
-    plan = store.get_plan(tx, account_id, plan_id, lock=True)
-    if if_version is not None and if_version != plan.version:
-        raise Conflict("The plan has changed since it was read.")
+    changes: dict[str, str | None] = {}
+    faults: list[Fault] = []
+    for name, (limit, clearable) in CHANGEABLE.items():
+        if name in body:
+            try:
+                changes[name] = _parse_text(body[name], limit, clearable)
+            except Rejected as rejected:
+                faults.append(Fault(name, rejected.code, rejected.message))
+    unknown = tuple(name for name in body if name not in (*CHANGEABLE, *ECHOED, *WITHOUT_EFFECT))
+    if strict:
+        faults += unknown_faults(unknown)
+    echoed = {name: body[name] for name in ECHOED if name in body}
+    return PlanPatch(changes, echoed, tuple(faults), ignored=() if strict else unknown)
+
+
+def _parse_text(value: object, limit: int, clearable: bool) -> str | None:
+    text = None if value is None else parse_text(value, limit=limit) or None
+    if text is None and not clearable:
+        raise Rejected("required", "must not be null or blank")
+    return text
+
+
+def patch_plan(tx: Tx, plan: Plan, patch: PlanPatch) -> tuple[Plan, list[str]]:
+    """`change_plan` by a PATCH. Raises Invalid with the patch's faults, `not_unique` and `read_only`; Conflict."""
+    faults = list(patch.faults)
+    external_id = patch.changes.get("external_id")
+    if external_id is not None:
+        holders = store.list_plans(tx, plan.account_id, external_id=external_id)
+        faults += [NOT_UNIQUE for holder in holders if holder.id != plan.id]
+    body = plan.serialize()
+    faults += [
+        Fault(name, "read_only", "can't be changed here; leave it out or echo it")
+        for name, value in patch.echoed.items()
+        if (type(value), value) != (type(body[name]), body[name])
+    ]
+    if faults:
+        raise Invalid(faults)
+    return change_plan(tx, plan, patch.changes)
+
+
+def change_plan(tx: Tx, plan: Plan, changes: Mapping[str, Any]) -> tuple[Plan, list[str]]:
+    """Set `name`, `description`, `external_id` or `accepting_patients` of a plan that was read with `lock`.
+
+    Returns the plan as it is now, and the names of the fields that changed. Raises Conflict, Invalid(`not_unique`).
+    """
     changes = {name: value for name, value in changes.items() if getattr(plan, name) != value}
     if not changes:
-        return plan
+        return plan, []
     with violation_as(Invalid([NOT_UNIQUE]), plans, "account_id", "external_id"):
-        changed = store.update_plan(tx, plan_id, version=plan.version, changes=changes)
-    if not changed:
-        raise Conflict("The plan is being changed by somebody else.")
-    return store.get_plan(tx, account_id, plan_id)
-
-
-def changed_fields(before: Plan, after: Plan) -> list[str]:
-    """The names of the fields that differ, in order; without the version, which counts the changes."""
-    names = (field.name for field in fields(Plan) if field.name != "version")
-    return sorted(name for name in names if getattr(before, name) != getattr(after, name))
+        if not store.update_plan(tx, plan, changes):
+            raise Conflict("The plan is being changed by somebody else.")
+    return replace(plan, **changes, version=plan.version + 1), sorted(changes)
 
 
 def create_plan(tx: Tx, plan: NewPlan, *, now: datetime) -> Plan:

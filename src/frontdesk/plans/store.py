@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from sqlalchemy import Table, insert, select, update
+from sqlalchemy import Select, Table, insert, select, update
 
 from frontdesk.db import Tx
 from frontdesk.db.set_transaction import SetTransaction
@@ -33,15 +33,11 @@ def list_plans(
     limit: int | None = None,
 ) -> list[Plan]:
     """The account's plans (None: of all accounts) by id; `external_id` filters exactly, `after_id` pages."""
-    query = _PLANS
-    if account_id is not None:
-        query = query.where(plans.c.account_id == account_id)
+    query = _of(account_id).limit(limit)
     if external_id is not None:
         query = query.where(plans.c.external_id == external_id)
     if after_id:
         query = query.where(plans.c.id > after_id)
-    if limit is not None:
-        query = query.limit(limit)
     return [_plan(row) for row in tx.execute(query)]
 
 
@@ -50,15 +46,17 @@ def get_plan(tx: Tx, account_id: int | None, plan_id: int, *, lock: bool = False
 
     `lock` a plan that is to be changed: other changes wait for this transaction, readers do not.
     """
-    query = _PLANS.where(plans.c.id == plan_id)
-    if account_id is not None:
-        query = query.where(plans.c.account_id == account_id)
+    query = _of(account_id).where(plans.c.id == plan_id)
     if lock:
         query = query.with_for_update(of=plans, key_share=True)
     row = tx.execute(query).first()
     if row is None:
         raise NotFound("plan")
     return _plan(row)
+
+
+def _of(account_id: int | None) -> Select[Any]:
+    return _PLANS if account_id is None else _PLANS.where(plans.c.account_id == account_id)
 
 
 def _plan(row: Any) -> Plan:
@@ -71,10 +69,11 @@ def find_owners(tx: SetTransaction, plan_ids: Collection[int]) -> Found:
     return find_set(tx, plans, "id", plan_ids, columns=("id", "account_id"))
 
 
-def update_plan(tx: Tx, plan_id: int, *, version: int, changes: Mapping[str, object]) -> bool:
-    """False if the plan no longer has that version; it is not changed then."""
-    unchanged = (plans.c.id == plan_id) & (plans.c.version == version)
-    return tx.execute(update(plans).where(unchanged).values(**changes, version=version + 1)).rowcount == 1
+def update_plan(tx: Tx, plan: Plan, changes: Mapping[str, object]) -> bool:
+    """False if the plan no longer has its version; it is not changed then."""
+    unchanged = (plans.c.id == plan.id) & (plans.c.version == plan.version)
+    statement = update(plans).where(unchanged).values(**changes, version=plan.version + 1)
+    return tx.execute(statement).rowcount == 1
 
 
 def list_provider_groups(tx: Tx, group_id: int | None = None) -> list[ProviderGroup]:

@@ -1,0 +1,106 @@
+"""The parameters of the customers' endpoints in one table: the handlers check the query by it, the reference describes it.
+
+Only parameters that a request needs have an `example`: the reference page fills it in, and would send the others with
+every request that a reader tries.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from frontdesk.errors import Fault, Invalid
+from frontdesk.files.model import FileMode, Format
+
+Schema = dict[str, Any]
+
+LARGEST_PAGE, LARGEST_ID = 1000, 10**18 - 1
+_NUMBER = re.compile(r"[0-9]{1,18}")
+
+
+def _query(name: str, description: str, **keywords: object) -> Schema:
+    """An optional parameter; it is text unless the keywords have another type."""
+    schema = {"type": "string"} | keywords
+    return {"name": name, "in": "query", "description": description, "required": False, "schema": schema}
+
+
+def _header(name: str, description: str) -> Schema:
+    return _query(name, description) | {"in": "header"}
+
+
+def _path(name: str, description: str, example: int | str) -> Schema:
+    type_ = "integer" if isinstance(example, int) else "string"
+    return _query(name, description, type=type_) | {"in": "path", "required": True, "example": example}
+
+
+PARAMETERS: dict[str, Schema] = {
+    "plan_id": _path("plan_id", "`id` of the plan.", 1),
+    "asset": _path("asset", "Name of the file.", "page.js"),
+    "file_id": _path("file_id", "`id` of the file.", 1),
+    "file_format": _query(
+        "format",
+        "Format of the file. Without it `Content-Type` decides, then the content.",
+        enum=[*map(str, Format)],
+    ),
+    "file_mode": _query(
+        "mode",
+        "`full` ends the members that the file omits.",
+        enum=[str(FileMode.CHANGE), str(FileMode.FULL)],
+    ),
+    "file_dry_run": _query(
+        "dry_run", "`true`: the report and the counts, without a change.", enum=["true", "false"]
+    ),
+    "file_encoding": _query(
+        "encoding", "Encoding of the text; utf-8 by default.", pattern="^[A-Za-z0-9._-]{1,32}$"
+    ),
+    "report_format": _query("format", "Format of the report; jsonl by default.", enum=["csv", "jsonl"]),
+    "external_id": _query("external_id", "Only the plan with exactly this `external_id`."),
+    "page_size": _query(
+        "page[size]",
+        "Plans per page; without it the answer holds every plan.",
+        type="integer",
+        minimum=1,
+        maximum=LARGEST_PAGE,
+    ),
+    "page_after": _query(
+        "page[after]",
+        "The `id` after which the page starts; `links.next` has it.",
+        type="integer",
+        minimum=0,
+        maximum=LARGEST_ID,
+    ),
+    "if_none_match": _header(
+        "If-None-Match",
+        'The `ETag` of an earlier read, such as `"8c6c1d7f0a3b2e19"`: 304 if nothing has changed since.',
+    ),
+    "if_match": _header(
+        "If-Match",
+        'The `ETag` of a read of the one plan, by `id` or by `external_id`, such as `"v3.8c6c1d7f0a3b2e19"`: the answer is '
+        "412 if the plan has changed since. `*` is any version. The `ETag` of another list names no version.",
+    ),
+    "prefer": _header("Prefer", "`handling=strict` makes unknown fields a fault."),
+    "request_id": _header(
+        "X-Request-Id", "An identifier for the log: 1 to 64 letters, digits, `.`, `_` or `-`."
+    ),
+}
+
+
+def check_query(query: Mapping[str, str], *parameters: str) -> None:
+    """Raises Invalid with a fault for every value that is not as the table has it."""
+    schemas = {PARAMETERS[key]["name"]: PARAMETERS[key]["schema"] for key in parameters}
+    rules = {name: _broken_rule(query[name], schema) for name, schema in schemas.items() if name in query}
+    faults = [Fault(name, "not_allowed", rule) for name, rule in rules.items() if rule]
+    if faults:
+        raise Invalid(faults)
+
+
+def _broken_rule(text: str, schema: Schema) -> str | None:
+    match schema:
+        case {"enum": choices} if text not in choices:
+            return "must be one of " + ", ".join(choices)
+        case {"minimum": least, "maximum": most} if not (
+            _NUMBER.fullmatch(text) and least <= int(text) <= most
+        ):
+            return f"must be a whole number up to {most}"
+        case {"pattern": encoding} if not re.fullmatch(encoding, text):
+            return "must be the name of an encoding"
+    return None
