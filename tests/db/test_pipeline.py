@@ -132,6 +132,20 @@ def test_ids_are_fresh_ascending_and_never_given_twice(url: str, long_way: Datab
     assert len({*first, *second}) == 1400
 
 
+def test_each_statement_has_its_own_answer_in_whatever_order_they_are_read(
+    url: str, long_way: Database
+) -> None:
+    def work(db: PipelineDatabase) -> list[Any]:
+        with db.write() as tx:
+            first = tx.exec_driver_sql("SELECT to_json(%s::int)", (1,))
+            tx.exec_driver_sql("INSERT INTO words (word) VALUES ('a')")
+            second = tx.exec_driver_sql("SELECT to_json(word) FROM words")
+            rows = tx.exec_driver_sql("SELECT to_json(n) FROM generate_series(1, 3) n")
+            return [first.one(), list(rows), second.one(), first.one()]
+
+    assert on_the_pipeline(url, work) == [[[1], [[1], [2], [3]], ["a"], [1]]]
+
+
 def test_a_dead_connection_is_told_as_stale_and_replaced(url: str, long_way: Database) -> None:
     def kill(_db: PipelineDatabase) -> None:
         with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as other:

@@ -1,14 +1,18 @@
 """Writing while others write the same rows: what is run again, how often, and who is told what."""
 
-from collections.abc import Callable, Sequence
+import gc
+import weakref
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from threading import Barrier
 from typing import Any
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from frontdesk.db import Database, Tx
-from frontdesk.db.races import ATTEMPTS_ALONE, ATTEMPTS_TOGETHER, write_alone, write_together
+from frontdesk.db.races import ATTEMPTS_ALONE, ATTEMPTS_TOGETHER, WriteTogether, write_alone, write_together
 from frontdesk.errors import NotFound, Unavailable
 from frontdesk.plans.tables import plans, provider_groups
 from tests.factories import NOW, make_customer
@@ -125,6 +129,34 @@ def test_work_done_alone_answers_its_result_or_raises_its_own_error(db: Database
     with pytest.raises(NotFound):
         write_alone(db, fail)
     assert group_names(db) == {"a"}
+
+
+@pytest.mark.parametrize("lost", [1, ATTEMPTS_TOGETHER, ATTEMPTS_TOGETHER + 2 * ATTEMPTS_ALONE])
+def test_after_lost_races_nothing_waits_for_the_garbage_collector(lost: int) -> None:
+    class NoDatabase:
+        @contextmanager
+        def write(self, *, wait_seconds: float | None = None) -> Iterator[None]:
+            yield
+
+    class Deadlock(Exception):
+        sqlstate = "40P01"
+
+    def scene() -> list[weakref.ref[Any]]:
+        items = [Scripted(lambda *_: None) for _ in range(2)]
+        writing, left = WriteTogether[None, Scripted, Scripted](NoDatabase(), items), [None] * lost
+        for attempt in writing:
+            with attempt:
+                if left:
+                    left.pop()
+                    raise OperationalError(None, None, Deadlock())
+                attempt.results = attempt.items
+        return [weakref.ref(thing) for thing in (writing, *items)]
+
+    gc.disable()
+    try:
+        assert [ref() for ref in scene()] == [None] * 3
+    finally:
+        gc.enable()
 
 
 @ON_POSTGRESQL

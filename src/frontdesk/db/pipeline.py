@@ -6,8 +6,10 @@ Here BEGIN travels with the first statement and COMMIT with the last one, prepar
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from itertools import count
 from typing import Any, TypeVar, TypeVarTuple
 
@@ -31,7 +33,7 @@ Parameters = tuple[Any, ...]
 # A record that another transaction locks must not hold up its neighbours: `db.races` then writes them without it.
 LOCK_SECONDS = 1
 
-SILENT = "the server has fallen silent"
+_DONE = {pq.ExecStatus.TUPLES_OK, pq.ExecStatus.COMMAND_OK}
 _BAD = {pq.ExecStatus.FATAL_ERROR, pq.ExecStatus.NONFATAL_ERROR, pq.ExecStatus.BAD_RESPONSE}
 _SESSION_ENDED = ("57P", "08")  # an operator's command, a crash, a broken connection
 
@@ -84,27 +86,29 @@ class PipelineDatabase:
             if connection.is_alive:
                 return connection
         try:
-            opening = _PipelineConnection.open(self._url, self._deadlines)
-            return await_only(self._deadlines.within(opening))
-        except TimeoutError:
-            raise _translated(NoAnswer(SILENT), is_lost=False, is_committing=False) from None
+            return await_only(_PipelineConnection.open(self._url, self._deadlines))
         except psycopg.Error as error:
             raise _translated(error, is_lost=False, is_committing=False) from None
 
 
+@dataclass(slots=True, eq=False)
 class PipelineAnswer:
-    """The answer of one statement: one row, whose columns are JSON. To read it sends the statement."""
+    """A statement and, once it was sent, the rows of its answer; each column is JSON. Reading them sends the statement."""
 
-    __slots__ = ("_send",)
-
-    def __init__(self, send: Callable[[], list[Sequence[bytes | None]]]) -> None:
-        self._send = send
+    send: Callable[[], None]
+    sql: str
+    parameters: Parameters = ()
+    rows: list[list[bytes | None]] | None = None
 
     def one(self) -> list[Any]:
-        return [None if value is None else orjson.loads(value) for value in self._send()[-1]]
+        [row] = self
+        return row
 
     def __iter__(self) -> Iterator[list[Any]]:
-        yield self.one()
+        if self.rows is None:
+            self.send()
+        for row in self.rows or ():
+            yield [None if value is None else orjson.loads(value) for value in row]
 
 
 class PipelineTransaction:
@@ -117,40 +121,42 @@ class PipelineTransaction:
         self.engine = database
         self.info: dict[Any, Any] = {}
         self._connection = connection
-        self._waiting: list[tuple[str, Parameters]] = []
+        self._waiting: list[PipelineAnswer] = []
         self._is_open = False
 
     def exec_driver_sql(self, statement: str, parameters: Any = (), /) -> PipelineAnswer:
-        self._waiting.append((statement, parameters))
-        return PipelineAnswer(self._send)
+        answer = PipelineAnswer(self._send, statement, parameters)
+        self._waiting.append(answer)
+        return answer
 
     def commit(self) -> None:
         if self._waiting or self._is_open:
-            self._waiting.append(("COMMIT", ()))
+            self.exec_driver_sql("COMMIT")
             self._send(is_committing=True)
         self._is_open = False
 
     def roll_back(self) -> None:
         """Undo what was not committed."""
+        self._waiting.clear()
         if self._is_open and self._connection.is_alive:
             try:
-                await_only(self._connection.execute([("ROLLBACK", ())]))
+                await_only(self._connection.execute([PipelineAnswer(self._send, "ROLLBACK")]))
             except psycopg.Error:
                 self._connection.close()
 
-    def _send(self, *, is_committing: bool = False) -> list[Sequence[bytes | None]]:
-        statements = self._waiting if self._is_open else [("BEGIN", ()), *self._waiting]
-        self._waiting = []
+    def _send(self, *, is_committing: bool = False) -> None:
+        begin = [] if self._is_open else [PipelineAnswer(self._send, "BEGIN")]
+        statements, self._waiting = [*begin, *self._waiting], []
         self._is_open = True
         try:
-            return await_only(self._connection.execute(statements))
+            await_only(self._connection.execute(statements))
         except psycopg.Error as error:
             is_lost = not self._connection.is_alive
             raise _translated(error, is_lost=is_lost, is_committing=is_committing) from None
 
 
 class _PipelineConnection:
-    """One connection in pipeline mode. `await execute(statements)` sends them at once and returns a row for each."""
+    """One connection in pipeline mode. `await execute(statements)` sends them at once and fills in their rows."""
 
     def __init__(
         self,
@@ -166,9 +172,10 @@ class _PipelineConnection:
         self._prepared: dict[str, bytes] = {}
         self._fresh: list[str] = []
         self._names = count(1)
-        self._done: asyncio.Future[None] | None = None
-        self._rows: list[Sequence[bytes | None]] = []
-        self._error: psycopg.Error | None = None
+        self._expected: deque[PipelineAnswer | None] = deque()  # one per result to come; None: a preparation
+        self._errors: list[psycopg.Error] = []
+        self._done: asyncio.Future[None] = loop.create_future()
+        self._done.set_result(None)
         self._server.nonblocking = 1
         self._server.enter_pipeline_mode()
         self._socket = self._server.socket
@@ -178,38 +185,39 @@ class _PipelineConnection:
     async def open(cls, url: str, deadlines: Deadlines) -> "_PipelineConnection":
         plain = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
         arguments = connection_arguments(lock_seconds=LOCK_SECONDS)
-        connection = await psycopg.AsyncConnection.connect(plain, **arguments)
+        try:
+            connection = await deadlines.within(psycopg.AsyncConnection.connect(plain, **arguments))
+        except TimeoutError:
+            raise NoAnswer from None
         return cls(connection, asyncio.get_running_loop(), deadlines)
 
-    async def execute(self, statements: Sequence[tuple[str, Parameters]]) -> list[Sequence[bytes | None]]:
+    async def execute(self, statements: Sequence[PipelineAnswer]) -> None:
         """Raises psycopg.Error: of the first statement that failed (the later ones were not run), or of a lost connection.
         A connection that says nothing for 9 s counts as lost (sooner after `shorten_waits`)."""
-        self._rows, self._error, self._fresh = [], None, []
+        self._fresh = []
+        self._expected.clear()
+        self._errors.clear()
         self._done = self._loop.create_future()
         try:
-            for sql, parameters in statements:
-                self._send(sql, parameters)
+            for statement in statements:
+                self._send(statement)
             self._server.pipeline_sync()
             await self._deadlines.within(self._flush_and_wait(self._done))
         except TimeoutError:
             self.close()
-            raise NoAnswer(SILENT) from None
+            raise NoAnswer from None
         except BaseException:  # the pipeline is in an unknown state
             self.close()
             raise
-        self._raise_error()
-        return self._rows
+        if self._errors:
+            for sql in self._fresh:  # they may or may not have been prepared before the failure
+                self._prepared.pop(sql, None)
+            raise self._errors.pop(0)
 
     async def _flush_and_wait(self, done: "asyncio.Future[None]") -> None:
         while self._server.flush():
             await self._writable()
         await done
-
-    def _raise_error(self) -> None:
-        if self._error is not None:
-            for sql in self._fresh:  # they may or may not have been prepared before the failure
-                self._prepared.pop(sql, None)
-            raise self._error
 
     def close(self) -> None:
         if self.is_alive:
@@ -217,13 +225,16 @@ class _PipelineConnection:
             self._loop.remove_reader(self._socket)
             self._server.finish()
 
-    def _send(self, sql: str, parameters: Parameters) -> None:
+    def _send(self, statement: PipelineAnswer) -> None:
+        sql = statement.sql
         name = self._prepared.get(sql)
         if name is None:
             name = self._prepared[sql] = b"w%d" % next(self._names)
             self._fresh.append(sql)
+            self._expected.append(None)
             self._server.send_prepare(name, _numbered(sql).encode())
-        self._server.send_query_prepared(name, [str(value).encode() for value in parameters])
+        self._expected.append(statement)
+        self._server.send_query_prepared(name, [str(value).encode() for value in statement.parameters])
 
     async def _writable(self) -> None:
         ready = self._loop.create_future()
@@ -240,33 +251,33 @@ class _PipelineConnection:
             while not self._server.is_busy():
                 result = self._server.get_result()
                 if result is None:
-                    if self._done is None or self._done.done():
+                    if self._done.done():
                         return
                 elif self._keep(result):
-                    self._finish()
+                    _settle(self._done)
                     return
         except psycopg.Error as error:
-            self._error = self._error or error
+            self._errors.append(error)
             self.close()
-            self._finish()
+            _settle(self._done)
 
     def _keep(self, result: pq.abc.PGresult) -> bool:
         """Keep one result. True for the one that ends the pipeline."""
         status = result.status
         if status == pq.ExecStatus.PIPELINE_SYNC:
             return True
-        if status == pq.ExecStatus.TUPLES_OK:
-            self._rows.append([result.get_value(0, column) for column in range(result.nfields)])
-        elif status in _BAD and self._error is None:
-            self._error = psycopg.errors.error_from_result(result)
-            if (self._error.sqlstate or "").startswith(_SESSION_ENDED):
+        if status in _DONE:
+            if (statement := self._expected.popleft()) is not None:
+                columns = range(result.nfields)
+                statement.rows = [
+                    [result.get_value(n, column) for column in columns] for n in range(result.ntuples)
+                ]
+        elif status in _BAD:
+            self._errors.append(psycopg.errors.error_from_result(result))
+            if (self._errors[0].sqlstate or "").startswith(_SESSION_ENDED):
                 self.close()
                 return True
         return False
-
-    def _finish(self) -> None:
-        if self._done is not None:
-            _settle(self._done)
 
 
 def _settle(future: "asyncio.Future[None]") -> None:

@@ -80,7 +80,7 @@ class _Connection(psycopg.Connection[Any]):
             if timeout is not None or time.monotonic() - started < SILENT_SECONDS:
                 raise
             self.pgconn.finish()
-            raise NoAnswer("the server has fallen silent") from None
+            raise NoAnswer from None
 
 
 def _connect(_dialect: object, _record: object, arguments: Any, options: Any) -> Any:

@@ -64,8 +64,13 @@ class Attempt(Generic[AnyTx, Item, Result]):
         return True  # the loop raises it again, inside the transaction
 
     def raise_error(self) -> None:
-        if self.error is not None:
-            raise self.error
+        """Raise the block's error once. An attempt that kept it would keep every item alive, by its frames."""
+        error, self.error = self.error, None
+        try:
+            if error is not None:
+                raise error
+        finally:
+            del error
 
     def parts(self: "Attempt[Tx, Item, Result]") -> "Iterator[Attempt[Tx, Item, Result]]":
         """All items at once or, in a split attempt, one by one behind savepoints. Gathers the results of the parts."""
