@@ -63,4 +63,4 @@ def test_a_pruner_ends_when_it_is_told(db: Database, clock: SetClock) -> None:
     pruner.start()
     pruner.stop()
     pruner.join(30)
-    assert not pruner._thread.is_alive()
+    assert not pruner.is_alive()

@@ -9,7 +9,7 @@ from frontdesk.cli.installation import migrated_database
 from frontdesk.cli.output import settings
 from frontdesk.config import Config, Environment
 from frontdesk.processes import stop_with_parent
-from frontdesk.worker.background import BackgroundTask, FileLoader, QueuePruner
+from frontdesk.worker.background import FileLoader, QueuePruner
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
 from frontdesk.worker.mailer_factory import make_mailer
 
@@ -30,26 +30,25 @@ def worker(
     """
     config = settings()
     with migrated_database(config, index_scans=True) as db:
-        tasks: list[BackgroundTask] = [FileLoader(config, db), QueuePruner(db)]
+        loader, pruner = FileLoader(config, db), QueuePruner(db)
         delivery = None
         if _delivers(config):
             options = WorkerOptions(connections=connections)
             delivery = DeliveryWorker(config, db, make_mailer(config, db), options)
 
         def stop(*_: object) -> None:
-            for part in (*tasks, delivery):
+            for part in (loader, pruner, delivery):
                 if part is not None:
                     part.stop()
 
         for signal_number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(signal_number, stop)
         stop_with_parent(stop)
-        for task in tasks:
-            task.start()
-        if delivery is not None:
-            delivery.run()
-        for task in tasks:
-            task.join()
+        with loader, pruner:
+            if delivery is None:
+                loader.join()
+            else:
+                delivery.run()
 
 
 def _delivers(config: Config) -> bool:

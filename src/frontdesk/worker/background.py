@@ -2,6 +2,7 @@
 
 import threading
 from abc import ABC, abstractmethod
+from typing import Self
 
 from frontdesk.clock import Clock, system_clock
 from frontdesk.config import Config
@@ -14,44 +15,44 @@ from frontdesk.queues.model import PruneReport
 from frontdesk.queues.upkeep import DEFAULT_AGE
 from frontdesk.worker.log import WorkerLog
 
-FILE_POLL_SECONDS = 0.5
-FIRST_PRUNE_SECONDS = 60.0  # a worker that has just started has more urgent things to do
 UNAVAILABLE_SECONDS = 60.0  # until the next step after the database was unavailable, at most
-PRUNE_SECONDS = 3600.0
 PRUNE_PAUSE_SECONDS = 0.2  # between pages, so that ingesting events waits for a moment only
 
 
-class BackgroundTask(ABC):
-    """Runs `step` again and again from `start()` to `stop()`, beside the same task of any number of other workers."""
+class BackgroundTask(threading.Thread, ABC):
+    """Runs `step` again and again until `stop()`, beside the same task of any number of other workers.
+
+    `with task:` starts it, and at the end stops it and waits until its step has ended, whatever the block raised.
+    """
 
     first_seconds: float  # until the first step
     poll_seconds: float  # until the next step after one that found nothing to do
-    failure_event: (
-        str  # the log's event when a step fails by an error of ours, which must not stop the later ones
-    )
+    failure_event: str  # the log's event when a step fails by an error of ours; later steps still run
 
     def __init__(self, db: Database, *, clock: Clock = system_clock, log: WorkerLog | None = None) -> None:
+        super().__init__(name=type(self).__name__, daemon=True)
         self._db = db
         self._clock = clock
         self._log = log or WorkerLog()
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=type(self).__name__, daemon=True)
 
-    def start(self) -> None:
-        self._thread.start()
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        self.join()
 
     def stop(self) -> None:
         """Stop after the chunks or the page in work. From any thread or a signal handler."""
         self._stopping.set()
 
-    def join(self, seconds: float | None = None) -> None:
-        self._thread.join(seconds)
-
     @abstractmethod
     def step(self) -> bool:
         """Returns False when there was nothing to do. Raises Unavailable."""
 
-    def _run(self) -> None:
+    def run(self) -> None:
         wait = self.first_seconds
         while not self._stopping.wait(wait):
             try:
@@ -66,7 +67,7 @@ class BackgroundTask(ABC):
 class FileLoader(BackgroundTask):
     """Loads the files that wait, one after the other; after `stop()` the next worker goes on from the same chunk."""
 
-    first_seconds, poll_seconds = 0.0, FILE_POLL_SECONDS
+    first_seconds, poll_seconds = 0.0, 0.5
     failure_event = "file_failed"
 
     def __init__(
@@ -80,9 +81,9 @@ class FileLoader(BackgroundTask):
 
 
 class QueuePruner(BackgroundTask):
-    """Deletes queue events and estimates that are old enough, each hour."""
+    """Deletes queue events and estimates that are old enough, each hour, but not while its worker still starts."""
 
-    first_seconds, poll_seconds = FIRST_PRUNE_SECONDS, PRUNE_SECONDS
+    first_seconds, poll_seconds = 60.0, 3600.0
     failure_event = "queue_prune_failed"
 
     def step(self) -> bool:

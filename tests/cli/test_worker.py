@@ -1,0 +1,47 @@
+"""`frontdesk worker` leaves nothing behind in its process, however it ends."""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from frontdesk.cli import worker as command
+from frontdesk.worker.background import FileLoader, QueuePruner
+from frontdesk.worker.delivery import DeliveryWorker
+from tests.cli.conftest import CommandLine
+
+
+@pytest.fixture
+def signals(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Gives the test process its own handlers back; it does not end with its parent."""
+    monkeypatch.setattr(command, "stop_with_parent", lambda _stop: None)
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    before = [signal.getsignal(number) for number in numbers]
+    yield
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("signals")
+def test_a_worker_that_can_no_longer_deliver_ends_its_other_tasks_before_it_closes_the_database(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_worker: DeliveryWorker) -> None:
+        assert {type(thread) for thread in threading.enumerate()} >= {FileLoader, QueuePruner}
+        raise RuntimeError("no delivery any more")
+
+    monkeypatch.setattr(DeliveryWorker, "run", fail)
+    with pytest.raises(RuntimeError, match="no delivery any more"):
+        cli.run("worker")
+    assert {type(thread) for thread in threading.enumerate()}.isdisjoint({FileLoader, QueuePruner})
+
+
+@pytest.mark.usefixtures("signals")
+def test_a_worker_without_a_relay_loads_files_until_it_is_told_to_stop(cli: CommandLine) -> None:
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM))
+    timer.start()
+    result = cli.run("worker", environment="production", link_secret="x" * 40)
+    assert (result.exit_code, "Invitations are not delivered" in result.stderr) == (0, True)
+    assert {type(thread) for thread in threading.enumerate()}.isdisjoint({FileLoader, QueuePruner})
