@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from frontdesk.db import Tx
 from frontdesk.errors import Invalid, NotFound
 from frontdesk.queues.ingest import ingest
-from frontdesk.queues.model import EncounterState, EventType, QueueEvent
+from frontdesk.queues.model import Duty, Encounter, EncounterState, EventType, QueueEvent
 from frontdesk.queues.store import events as store
 
 
@@ -22,45 +22,42 @@ def doctor_off_duty(tx: Tx, provider_group_id: int, doctor: str, *, now: datetim
 
 def patient_joins(tx: Tx, plan_id: int, patient: str, *, now: datetime) -> bool:
     """False if the patient waits there already, or is with a doctor. Raises NotFound for an unknown plan."""
-    group = store.group_of_plan(tx, plan_id)
-    known = store.find_encounter(tx, group, patient)
-    if known is not None:
-        if known.waits_for(plan_id) or known.state is EncounterState.IN_VISIT:
-            return False
-        now = _after(now, known.last_event_at)
-    _ingest(tx, QueueEvent(_new_id(), EventType.PATIENT_JOINED, now, group, plan_id, visit=patient))
-    return True
+    return _move(tx, EventType.PATIENT_JOINED, plan_id, patient, now)
 
 
 def patient_leaves(tx: Tx, plan_id: int, patient: str, *, now: datetime) -> bool:
     """False if the patient was not waiting there. Raises NotFound for an unknown plan."""
-    group = store.group_of_plan(tx, plan_id)
-    known = store.find_encounter(tx, group, patient)
-    if known is None or not known.waits_for(plan_id):
-        return False
-    at = _after(now, known.last_event_at)
-    _ingest(tx, QueueEvent(_new_id(), EventType.PATIENT_LEFT, at, group, plan_id, visit=patient))
-    return True
+    return _move(tx, EventType.PATIENT_LEFT, plan_id, patient, now)
 
 
 def _change_duty(tx: Tx, type_: EventType, group: int, doctor: str, now: datetime) -> bool:
-    known = store.find_duty(tx, group, doctor)
-    if known is not None and known.on_duty is (type_ is EventType.DOCTOR_ON_DUTY):
-        return False
-    if known is not None:
-        now = _after(now, known.on_at, known.off_at)
-    elif not store.lock_groups(tx, [group]):
+    if not store.lock_groups(tx, [group]):
         raise NotFound("provider group")
-    elif type_ is EventType.DOCTOR_OFF_DUTY:
+    duty = store.find_settled(tx, Duty, (doctor, group)) or Duty()
+    if duty.on_duty is (type_ is EventType.DOCTOR_ON_DUTY):
         return False
-    _ingest(tx, QueueEvent(_new_id(), type_, now, group, doctor=doctor))
-    return True
+    at = _after(now, duty.on_at, duty.off_at)
+    return _ingest(tx, QueueEvent(_new_id(), type_, at, group, doctor=doctor))
 
 
-def _ingest(tx: Tx, event: QueueEvent) -> None:
+def _move(tx: Tx, type_: EventType, plan_id: int, patient: str, now: datetime) -> bool:
+    group = store.groups_of_plans(tx, [plan_id]).get(plan_id)
+    if group is None:
+        raise NotFound("plan")
+    known = store.find_settled(tx, Encounter, (patient, group))
+    waits = known is not None and known.waits_for(plan_id)
+    in_visit = known is not None and known.state is EncounterState.IN_VISIT
+    if (waits or in_visit) if type_ is EventType.PATIENT_JOINED else not waits:
+        return False
+    at = _after(now, known.last_event_at if known else None)
+    return _ingest(tx, QueueEvent(_new_id(), type_, at, group, plan_id, visit=patient))
+
+
+def _ingest(tx: Tx, event: QueueEvent) -> bool:
     [result] = ingest(tx, [event], now=event.at)
     if result.faults:
         raise Invalid(result.faults)
+    return True
 
 
 def _after(now: datetime, *known: datetime | None) -> datetime:

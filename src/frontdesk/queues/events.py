@@ -133,16 +133,16 @@ def _time(value: object) -> datetime:
         raise _NOT_A_TIME from None
 
 
-def _whole(value: object, *, most: int, outside: Rejected) -> int:
+def _whole(value: object, most: int, *outside: str) -> int:
     if type(value) is not int:
         raise Rejected("wrong_type", "must be a whole number")
     if not 1 <= value <= most:
-        raise outside
+        raise Rejected(*outside)
     return value
 
 
 def _id(value: object) -> int:
-    return _whole(value, most=MAX_ID, outside=Rejected("not_found", "does not exist"))
+    return _whole(value, MAX_ID, "not_found", "does not exist")
 
 
 def _ids(value: object) -> tuple[int, ...]:
@@ -154,7 +154,7 @@ def _ids(value: object) -> tuple[int, ...]:
 
 
 def _capacity(value: object) -> int:
-    return _whole(value, most=MAX_CAPACITY, outside=Rejected("not_allowed", f"must be 1 to {MAX_CAPACITY}"))
+    return _whole(value, MAX_CAPACITY, "not_allowed", f"must be 1 to {MAX_CAPACITY}")
 
 
 _READERS: dict[str, Callable[[object], Any]] = {

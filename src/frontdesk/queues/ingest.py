@@ -86,13 +86,13 @@ def _write(tx: Tx, new: Sequence[QueueEvent], known: store.KnownReferences, now:
     duty_rows = []
     for reference, events in by_reference(event for event in new if event.visit is None).items():
         id_, duty = known.duties.get(reference, (None, Duty()))
-        duty_rows.append(store.duty_row(reference, settle_duty(duty, events), id_))
+        duty_rows.append(store.settled_row(reference, settle_duty(duty, events), id_))
     store.save(
         tx,
         events=new,
         received_at=now,
         encounter_rows=[
-            store.encounter_row(reference, settle_encounter(events), known.encounter_ids.get(reference))
+            store.settled_row(reference, settle_encounter(events), known.encounter_ids.get(reference))
             for reference, events in visits.items()
         ],
         duty_rows=duty_rows,

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
-from enum import StrEnum
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Table, select
@@ -12,7 +12,6 @@ from sqlalchemy import Table, select
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.db.sets import Row, find_set, insert_set, next_ids, one_round_trip, update_set
-from frontdesk.errors import NotFound
 from frontdesk.plans.tables import plans, provider_groups
 from frontdesk.queues.model import (
     DoctorOnDuty,
@@ -27,10 +26,11 @@ from frontdesk.queues.model import (
 )
 from frontdesk.queues.tables import duties, encounters, queue_events
 
+Settled = TypeVar("Settled", Encounter, Duty)
 Record = TypeVar("Record", QueueEvent, Encounter, Duty)
 
-EVENT_COLUMNS = tuple(column.name for column in queue_events.columns if column.name != "received_at")
-DUTY_COLUMNS = ("id", "provider_group_id", "doctor", *(field.name for field in fields(Duty)))
+# The table of each kind, and the column that a reference names.
+_TABLES: dict[type[Any], tuple[Table, str]] = {Encounter: (encounters, "visit"), Duty: (duties, "doctor")}
 
 
 class KnownReferences(NamedTuple):
@@ -40,14 +40,6 @@ class KnownReferences(NamedTuple):
     events: list[QueueEvent]
     encounter_ids: dict[Reference, int]
     duties: dict[Reference, tuple[int, Duty]]  # with its row's id
-
-
-def group_of_plan(tx: Tx, plan_id: int) -> int:
-    """The plan's provider group. Raises NotFound."""
-    group_id = tx.execute(select(plans.c.provider_group_id).where(plans.c.id == plan_id)).scalar()
-    if group_id is None:
-        raise NotFound("plan")
-    return int(group_id)
 
 
 def groups_of_plans(tx: Tx, plan_ids: Collection[int]) -> dict[int, int]:
@@ -76,10 +68,16 @@ def find_known(tx: Tx, events: Iterable[QueueEvent]) -> KnownReferences:
         same_id = find_set(tx, queue_events, "event_id", ids, columns=("event_id", "provider_group_id"))
         same_visit = find_set(tx, queue_events, "visit", visits, columns=EVENT_COLUMNS)
         rows = find_set(tx, encounters, "visit", visits, columns=("id", "visit", "provider_group_id"))
-        duty_rows = find_set(tx, duties, "doctor", doctors, columns=DUTY_COLUMNS)
+        duty_rows = find_set(
+            tx,
+            duties,
+            "doctor",
+            doctors,
+            columns=("id", "provider_group_id", "doctor", *_FIELDS[Duty].columns),
+        )
     return KnownReferences(
         {(row["event_id"], row["provider_group_id"]) for row in same_id.rows},
-        list(map(event_of_row, same_visit.rows)),
+        [record_of_row(QueueEvent, row) for row in same_visit.rows],
         {(row["visit"], row["provider_group_id"]): row["id"] for row in rows.rows},
         {
             (row["doctor"], row["provider_group_id"]): (row["id"], record_of_row(Duty, row))
@@ -97,10 +95,11 @@ def save(
     duty_rows: Sequence[Row] = (),
 ) -> None:
     """Insert the events, insert the encounters and duties without an `id`, and update those with one."""
+    received = received_at and stored_time(received_at)
     tables = ((encounters, encounter_rows), (duties, duty_rows))
     divided = [(table, *_divided(tx, table, rows)) for table, rows in tables]
     with one_round_trip(tx):
-        insert_set(tx, queue_events, [_event_row(event, received_at) for event in events])
+        insert_set(tx, queue_events, [_stored_fields(event, received_at=received) for event in events])
         for table, new, changed in divided:
             insert_set(tx, table, new)
             update_set(tx, table, changed)
@@ -114,16 +113,12 @@ def _divided(tx: Tx, table: Table, rows: Sequence[Row]) -> tuple[list[Row], list
     return numbered, [row for row in rows if row["id"] is not None]
 
 
-def find_encounter(tx: Tx, provider_group_id: int, visit: str) -> Encounter | None:
-    own = (encounters.c.visit == visit) & (encounters.c.provider_group_id == provider_group_id)
-    row = tx.execute(select(encounters).where(own)).mappings().first()
-    return None if row is None else record_of_row(Encounter, dict(row))
-
-
-def find_duty(tx: Tx, provider_group_id: int, doctor: str) -> Duty | None:
-    own = (duties.c.doctor == doctor) & (duties.c.provider_group_id == provider_group_id)
-    row = tx.execute(select(duties).where(own)).mappings().first()
-    return None if row is None else record_of_row(Duty, dict(row))
+def find_settled(tx: Tx, kind: type[Settled], reference: Reference) -> Settled | None:
+    """The stored encounter or duty of a reference."""
+    table, name = _TABLES[kind]
+    own = (table.c[name] == reference[0]) & (table.c.provider_group_id == reference[1])
+    row = tx.execute(select(table).where(own)).mappings().first()
+    return None if row is None else record_of_row(kind, row)
 
 
 def list_on_duty(tx: Tx) -> list[DoctorOnDuty]:
@@ -149,54 +144,32 @@ def list_in_visit(tx: Tx) -> list[PatientInVisit]:
     return [PatientInVisit(*row) for row in rows]
 
 
-def encounter_row(reference: Reference, encounter: Encounter, id_: int | None) -> dict[str, Any]:
+def settled_row(reference: Reference, settled: Encounter | Duty, id_: int | None) -> dict[str, Any]:
     """The row of `save`; `id_` None: a new one."""
-    return {"id": id_, "visit": reference[0], "provider_group_id": reference[1], **_stored_fields(encounter)}
+    visit_or_doctor, group = reference
+    if isinstance(settled, Encounter):
+        return _stored_fields(settled, id=id_, visit=visit_or_doctor, provider_group_id=group)
+    on_duty = settled.on_duty
+    return _stored_fields(settled, id=id_, doctor=visit_or_doctor, provider_group_id=group, on_duty=on_duty)
 
 
-def duty_row(reference: Reference, duty: Duty, id_: int | None) -> dict[str, Any]:
-    """The row of `save`; `id_` None: a new one."""
-    own = {"id": id_, "doctor": reference[0], "provider_group_id": reference[1], "on_duty": duty.on_duty}
-    return own | _stored_fields(duty)
+def _stored_fields(record: QueueEvent | Encounter | Duty, **others: Any) -> dict[str, Any]:
+    columns, values_of, conversions = _FIELDS[type(record)]
+    values = list(values_of(record))
+    for place, _, write in conversions:
+        if values[place] is not None:
+            values[place] = write(values[place])
+    return dict(zip(columns, values, strict=True), **others)
 
 
-def _event_row(event: QueueEvent, received_at: datetime | None) -> dict[str, Any]:
-    row = _stored_fields(event)
-    row["event_id"] = row.pop("id")
-    row["received_at"] = _stored(received_at)
-    return row
-
-
-def _stored_fields(record: QueueEvent | Encounter | Duty) -> dict[str, Any]:
-    values = ((name, getattr(record, name)) for name in _NAMES[type(record)])
-    return {name: value if type(value) in _PLAIN else _stored(value) for name, value in values}
-
-
-_PLAIN = {str, int, type(None)}  # stored as they are; most values are
-_NAMES = {kind: tuple(field.name for field in fields(kind)) for kind in (QueueEvent, Encounter, Duty)}
-
-
-def _stored(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return stored_time(value)
-    if isinstance(value, StrEnum):
-        return value.value
-    return list(value) if isinstance(value, tuple) else value
-
-
-def event_of_row(row: Mapping[str, Any]) -> QueueEvent:
-    """The event of a row with EVENT_COLUMNS."""
-    return record_of_row(QueueEvent, {**row, "id": row["event_id"]})
-
-
-def record_of_row(kind: type[Record], row: Mapping[str, Any]) -> Record:
+def record_of_row(kind: type[Record], row: Mapping[Any, Any]) -> Record:
     """The record of a stored row. A set read gives times and JSON as text on SQLite and inside a shared round trip."""
-    return kind(**{name: _parsed(name, row[name]) for name in _NAMES[kind]})
-
-
-def _parsed(name: str, value: Any) -> Any:
-    parser = _PARSERS.get(name)
-    return parser(value) if parser is not None and value is not None else value
+    columns, _, conversions = _FIELDS[kind]
+    values = [row[column] for column in columns]
+    for place, read, _ in conversions:
+        if values[place] is not None:
+            values[place] = read(values[place])
+    return kind(*values)
 
 
 def _time(value: Any) -> Any:
@@ -207,8 +180,32 @@ def _ids(value: Any) -> tuple[int, ...]:
     return tuple(json.loads(value) if isinstance(value, str) else value)
 
 
-_PARSERS: dict[str, Callable[[Any], Any]] = {
-    "type": EventType,
-    "state": EncounterState,
-    "plan_ids": _ids,
-} | dict.fromkeys(("at", "last_event_at", "joined_at", "started_at", "ended_at", "on_at", "off_at"), _time)
+_Conversion = Callable[[Any], Any]
+
+# How a field is read from a stored value, and written as one; the others are stored as they are.
+_CONVERSIONS: dict[str, tuple[_Conversion, _Conversion]] = {
+    "type": (EventType, str),
+    "state": (EncounterState, str),
+    "plan_ids": (_ids, list),
+} | dict.fromkeys(
+    ("at", "last_event_at", "joined_at", "started_at", "ended_at", "on_at", "off_at"), (_time, stored_time)
+)
+
+
+class _Fields(NamedTuple):
+    """The columns of a record's fields, in order, and the places of those that are converted."""
+
+    columns: tuple[str, ...]
+    values_of: Callable[[Any], tuple[Any, ...]]
+    conversions: list[tuple[int, _Conversion, _Conversion]]
+
+
+def _fields(kind: type[Any]) -> _Fields:
+    names = [field.name for field in fields(kind)]
+    conversions = [(place, *_CONVERSIONS[name]) for place, name in enumerate(names) if name in _CONVERSIONS]
+    columns = tuple("event_id" if name == "id" else name for name in names)
+    return _Fields(columns, attrgetter(*names), conversions)
+
+
+_FIELDS = {kind: _fields(kind) for kind in (QueueEvent, Encounter, Duty)}
+EVENT_COLUMNS = _FIELDS[QueueEvent].columns

@@ -5,12 +5,13 @@ from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, delete, or_, select
+from sqlalchemy import ColumnElement, Select, and_, delete, or_, select
 
+from frontdesk.clock import stored_time
 from frontdesk.db import Tx
-from frontdesk.db.sets import find_set
-from frontdesk.queues.model import EventType, QueueEvent
-from frontdesk.queues.store.events import EVENT_COLUMNS, event_of_row
+from frontdesk.db.sets import Row, find_set
+from frontdesk.queues.model import EventType, QueueEvent, Reference
+from frontdesk.queues.store.events import EVENT_COLUMNS, record_of_row
 from frontdesk.queues.tables import duties, encounters, estimate_log, queue_events
 
 PAGE = 1000
@@ -29,21 +30,32 @@ def pages_of_visits(tx: Tx) -> Iterator[list[str]]:
 
 
 def events_of_visits(tx: Tx, visits: Collection[str]) -> list[QueueEvent]:
-    return list(map(event_of_row, find_set(tx, queue_events, "visit", visits, columns=EVENT_COLUMNS).rows))
+    rows = find_set(tx, queue_events, "visit", visits, columns=EVENT_COLUMNS).rows
+    return [record_of_row(QueueEvent, row) for row in rows]
 
 
 def events_of_doctors(tx: Tx) -> list[QueueEvent]:
     query = select(queue_events).where(queue_events.c.visit.is_(None))
-    return [event_of_row(dict(row)) for row in tx.execute(query).mappings()]
+    return [record_of_row(QueueEvent, row) for row in tx.execute(query).mappings()]
 
 
-def select_duties(tx: Tx) -> list[dict[str, Any]]:
-    return [dict(row) for row in tx.execute(select(duties)).mappings()]
+def select_encounters(tx: Tx, visits: Collection[str]) -> dict[Reference, Row]:
+    return _by_reference(tx, select(encounters).where(encounters.c.visit.in_(visits)), "visit")
 
 
-def select_encounters(tx: Tx, visits: Collection[str]) -> list[dict[str, Any]]:
-    query = select(encounters).where(encounters.c.visit.in_(visits))
-    return [dict(row) for row in tx.execute(query).mappings()]
+def select_duties(tx: Tx) -> dict[Reference, Row]:
+    return _by_reference(tx, select(duties), "doctor")
+
+
+def _by_reference(tx: Tx, query: Select[Any], name: str) -> dict[Reference, Row]:
+    """The rows by reference, in the form of `events.settled_row`."""
+    return {
+        (row[name], row["provider_group_id"]): {
+            column: stored_time(value) if isinstance(value, datetime) else value
+            for column, value in row.items()
+        }
+        for row in tx.execute(query).mappings()
+    }
 
 
 def delete_encounters_without_events(tx: Tx) -> int:
