@@ -17,8 +17,7 @@ from frontdesk.access.model import Scope
 from frontdesk.api.openapi import openapi_document
 from frontdesk.api.routes import ENDPOINTS
 from frontdesk.eligibility.model import FAULT_CODES, WARNINGS
-from frontdesk.files.codes import FILE_PROBLEMS, REPORT_CODES
-from frontdesk.files.model import NEEDS_APPROVAL
+from frontdesk.files.model import FILE_PROBLEMS, NEEDS_APPROVAL, REPORT_CODES
 from frontdesk.invitations.model import NotInvitedReason
 from frontdesk.web.problems import PROBLEMS
 from tests.conftest import Api

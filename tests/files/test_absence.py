@@ -11,7 +11,7 @@ from frontdesk.config import Uniqueness
 from frontdesk.eligibility import enrol, parse_member
 from frontdesk.eligibility.model import Submission
 from frontdesk.files import approve_file, cancel_file
-from frontdesk.files.chunks import ChunkWriter
+from frontdesk.files.chunks import ChunkWriter, CommitTurn
 from frontdesk.files.model import ChunkRow, EligibilityFile, WrongState
 from tests.conftest import SetClock
 from tests.files.loading import Desk, csv_of, lines_of, row
@@ -199,7 +199,7 @@ def test_a_member_that_is_changed_while_a_file_ends_members_is_left_alone(
 
     write = ChunkWriter.write
 
-    def change_first(writer: ChunkWriter, rows: Sequence[ChunkRow], **options: Any) -> None:
+    def change_first(writer: ChunkWriter, rows: Sequence[ChunkRow], turn: CommitTurn) -> None:
         if rows[0].place is None:
             clock.advance(1)
             account, plans = desk.customer.account_id, desk.customer.plan_ids
@@ -207,7 +207,7 @@ def test_a_member_that_is_changed_while_a_file_ends_members_is_left_alone(
             with desk.db.write() as tx:
                 submission = Submission(account, plans[0], record, "client", "request")
                 enrol(tx, [submission], now=clock(), uniqueness=Uniqueness.SERVICE)
-        write(writer, rows, **options)
+        write(writer, rows, turn)
 
     monkeypatch.setattr(ChunkWriter, "write", change_first)
     assert desk.work(file).counts == {"unchanged": 2, "ended": 1}

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from frontdesk.eligibility.model import FAULT_CODES
-from frontdesk.files.codes import FILE_PROBLEMS
-from frontdesk.files.model import COUNTS, FileMode, FileState, FileStep, Format
+from frontdesk.files.model import COUNTS, FILE_PROBLEMS, FileMode, FileState, FileStep, Format
 from frontdesk.plans.changes import DESCRIPTION_LENGTH, NAME_LENGTH
 from frontdesk.web.problems import PROBLEMS
 

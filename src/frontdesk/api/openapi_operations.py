@@ -9,7 +9,7 @@ from typing import Any
 
 from frontdesk.api.bodies import OAUTH_ERRORS, explained
 from frontdesk.eligibility.model import FAULT_CODES
-from frontdesk.files.codes import REPORT_CODES
+from frontdesk.files.model import REPORT_CODES
 from frontdesk.files.report import COLUMNS
 from frontdesk.web.endpoint import Endpoint
 

@@ -10,7 +10,7 @@ from frontdesk.api.openapi import openapi_document
 from frontdesk.app import App
 from frontdesk.eligibility.model import FAULT_CODES, WARNINGS
 from frontdesk.errors import NotFound
-from frontdesk.files.codes import FILE_PROBLEMS, REPORT_CODES
+from frontdesk.files.model import FILE_PROBLEMS, REPORT_CODES
 from frontdesk.invitations.model import NotInvitedReason
 from frontdesk.web.endpoint import Endpoint
 from frontdesk.web.problems import PROBLEMS

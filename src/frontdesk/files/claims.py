@@ -7,7 +7,7 @@ its lease changes nothing.
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -19,7 +19,7 @@ from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
 from frontdesk.errors import Unavailable
 from frontdesk.files import store
-from frontdesk.files.model import EligibilityFile, FileState, FileStep
+from frontdesk.files.model import WARNED, EligibilityFile, FileState, FileStep, RowOutcome
 
 LEASE_SECONDS = 15
 RENEW_SECONDS = 5  # so that one renewal may fail
@@ -76,15 +76,18 @@ class FileClaim:
         if not store.save(tx, self.file.id, self.file.epoch, changes):
             raise LostClaim
 
-    def save_chunk(self, tx: Tx, outcomes: bytes, counts: Counter[str], *, rows: int) -> None:
-        """Store a chunk's packed outcomes and move the file's position by `rows`. Raises LostClaim."""
+    def save_chunk(self, tx: Tx, outcomes: Sequence[RowOutcome], *, rows_done: int) -> None:
+        """Store a chunk's outcomes and move the file's position by `rows_done`. Raises LostClaim."""
         file = self.file
         store.insert_outcomes(tx, file.id, file.chunks_done, file.step, outcomes)
+        counts = Counter(file.counts)
+        counts.update(outcome.outcome for outcome in outcomes)
+        counts.update(WARNED for outcome in outcomes if outcome.warnings)
         self.save(
             tx,
             chunks_done=file.chunks_done + 1,
-            rows_done=file.rows_done + rows,
-            counts=dict(Counter(file.counts) + counts),
+            rows_done=file.rows_done + rows_done,
+            counts=dict(counts),
         )
 
     def update(self, **changes: Any) -> None:

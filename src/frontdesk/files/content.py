@@ -4,10 +4,8 @@ Any worker on any host finds it there, and it is deleted when the file has ended
 """
 
 import hashlib
-import io
 import zlib
 from datetime import datetime, timedelta
-from typing import Any, BinaryIO, cast
 
 from frontdesk.db import Database
 from frontdesk.files import store
@@ -77,31 +75,20 @@ def delete_abandoned_uploads(db: Database, now: datetime) -> None:
                 store.delete_file(tx, file_id)
 
 
-def open_content(db: Database, file_id: int) -> BinaryIO:
+class StoredContent:
     """The content as a stream that holds one part at a time."""
-    return cast(BinaryIO, io.BufferedReader(_PartsReader(db, file_id), 256 * 1024))
 
-
-class _PartsReader(io.RawIOBase):
     def __init__(self, db: Database, file_id: int) -> None:
         self._db = db
         self._file_id = file_id
-        self._number = 0
+        self._parts = 0
         self._left = memoryview(b"")
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
+    def read(self, size: int = PART_BYTES, /) -> bytes:
+        """At most `size` bytes, none at the end."""
         if not self._left:
-            number = self._number
-            part = self._db.ask(lambda tx: store.find_part(tx, self._file_id, number))
-            if part is None:
-                return 0
-            self._number += 1
-            self._left = memoryview(zlib.decompress(part))
-        target = memoryview(buffer).cast("B")
-        count = min(len(target), len(self._left))
-        target[:count] = self._left[:count]
-        self._left = self._left[count:]
-        return count
+            part = self._db.ask(lambda tx: store.find_part(tx, self._file_id, self._parts))
+            self._left = memoryview(b"" if part is None else zlib.decompress(part))
+            self._parts += 1
+        data, self._left = self._left[:size], self._left[size:]
+        return bytes(data)

@@ -1,14 +1,21 @@
 """Parses the mapping of a sender's files: an untrusted JSON object in, a FileMapping out (docs/file-formats.md)."""
 
 import re
-from collections.abc import Callable
-from collections.abc import Mapping as JsonObject
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.errors import Fault, Invalid, unknown_faults
-from frontdesk.files.model import Alternatives, FileMapping
 from frontdesk.text import shown_name
+
+# The ways to make an identifier of an 834: the parts of a way are joined, the first way with all its parts is taken.
+Alternatives = tuple[tuple[str, ...], ...]
+PERSON_CODE = "person_code"
+DEFAULT_KEY: Alternatives = (("REF*0F", PERSON_CODE), ("NM109",))
+MEDICAL_LINES = ("HLT", "HMO", "PPO", "POS", "EPO", "MM", "PRA", "HE")
+CLEAR_WORD = r"\N"
 
 METADATA_PREFIX = "metadata."
 DELIMITERS = (",", "\t", "|", ";")
@@ -18,7 +25,29 @@ _SOURCE = re.compile(r"REF\*[0-9A-Z]{2,3}|NM109|HD03|HD04|person_code")
 _REFERENCE = re.compile(r"REF\*[0-9A-Z]{2,3}")
 
 
-def parse_mapping(body: JsonObject[str, Any]) -> FileMapping:
+@dataclass(frozen=True, slots=True)
+class FileMapping:
+    """How a sender's files name things (docs/file-formats.md). `columns` maps a folded column name to a field, `plans` a
+    plan of the file to a plan's external_id.
+
+    `lines` are the insurance lines (HD03) of medical coverage; `person_code` is the reference that holds it.
+    """
+
+    columns: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    delimiter: str | None = None
+    clear: str = CLEAR_WORD
+    plans: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    external_id: Alternatives = DEFAULT_KEY
+    member_id: Alternatives = DEFAULT_KEY
+    person_code: str = "REF*17"
+    plan: Alternatives = ()
+    lines: tuple[str, ...] = MEDICAL_LINES
+
+
+NO_MAPPING = FileMapping()
+
+
+def parse_mapping(body: Mapping[str, Any]) -> FileMapping:
     """The mapping that the JSON object describes. Raises Invalid with every fault, named by place."""
     faults = unknown_faults(name for name in body if name not in _PARTS)
     parts: dict[str, Any] = {}

@@ -7,20 +7,22 @@ line of its own (`warned`).
 import csv
 import io
 import json
-import zlib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
-
-import orjson
 
 from frontdesk.clock import wire_time
 from frontdesk.db import Database
 from frontdesk.eligibility.model import WARNINGS, Outcome
-from frontdesk.errors import Fault
 from frontdesk.files import store
-from frontdesk.files.codes import REPORT_CODES
-from frontdesk.files.model import COUNTS, REFUSED, WARNED, EligibilityFile, FileState, RowOutcome
+from frontdesk.files.model import (
+    COUNTS,
+    REFUSED,
+    REPORT_CODES,
+    WARNED,
+    EligibilityFile,
+    FileState,
+    RowOutcome,
+)
 
 _HINTS = WARNINGS | REPORT_CODES
 
@@ -42,26 +44,6 @@ class ReportLine(NamedTuple):
 COLUMNS = ReportLine._fields
 
 
-def pack(outcomes: Sequence[RowOutcome]) -> bytes:
-    """The outcomes of a chunk as they are stored."""
-    return zlib.compress(orjson.dumps([tuple(outcome) for outcome in outcomes]), 1)
-
-
-def refused(place: int | None, external_id: str | None, faults: Iterable[Fault]) -> RowOutcome:
-    """The outcome of a refused row."""
-    return RowOutcome(place, external_id, REFUSED, 0, [*map(tuple, faults)])
-
-
-def count_outcomes(outcomes: Iterable[RowOutcome]) -> Counter[str]:
-    """Rows by outcome; WARNED counts the rows with a warning among them."""
-    counts: Counter[str] = Counter()
-    for outcome in outcomes:
-        counts[outcome.outcome] += 1
-        if outcome.warnings:
-            counts[WARNED] += 1
-    return counts
-
-
 def read_outcomes(
     db: Database, file_id: int, *, backwards_from: int | None = None
 ) -> Iterator[list[RowOutcome]]:
@@ -69,11 +51,10 @@ def read_outcomes(
     number = 0 if backwards_from is None else backwards_from
     while number >= 0:
         at = number
-        content = db.ask(lambda tx, at=at: store.find_outcomes(tx, file_id, at))  # type: ignore[misc]
-        if content is None:
+        outcomes = db.ask(lambda tx, at=at: store.find_outcomes(tx, file_id, at))  # type: ignore[misc]
+        if outcomes is None:
             return
-        rows: list[list[Any]] = orjson.loads(zlib.decompress(content))
-        yield [RowOutcome(*row) for row in rows]
+        yield outcomes
         number += 1 if backwards_from is None else -1
 
 

@@ -13,15 +13,15 @@ from frontdesk.eligibility import restore
 from frontdesk.eligibility.model import RestoredMember, UndoRequest
 from frontdesk.errors import FrontdeskError, Invalid
 from frontdesk.files import store
-from frontdesk.files.absence import ApprovalNeeded
 from frontdesk.files.chunks import faults_of
 from frontdesk.files.claims import FileClaim, LostClaim, RunOptions, Stopped, claim_next
-from frontdesk.files.codes import FILE_PROBLEMS, NOT_STORED
 from frontdesk.files.content import delete_abandoned_uploads
 from frontdesk.files.jobs import get_file, record_audit
-from frontdesk.files.load import run_load
+from frontdesk.files.load import ApprovalNeeded, run_load
 from frontdesk.files.model import (
+    FILE_PROBLEMS,
     NEEDS_APPROVAL,
+    NOT_STORED,
     EligibilityFile,
     FileState,
     FileStep,
@@ -29,7 +29,7 @@ from frontdesk.files.model import (
     RowOutcome,
     Unreadable,
 )
-from frontdesk.files.report import count_outcomes, pack, read_outcomes, refused
+from frontdesk.files.report import read_outcomes
 
 COLLECT_AFTER = 200_000
 SWITCH_SECONDS = 0.0005
@@ -80,7 +80,7 @@ def _run(claim: FileClaim) -> None:
         _end(claim, FileState.FAILED, "bad_mapping", f"The mapping's {fault.field} {fault.message}.")
     except ApprovalNeeded as error:
         state = FileState.DONE if claim.file.dry_run else FileState.HELD
-        _end(claim, state, NEEDS_APPROVAL, error.message)
+        _end(claim, state, NEEDS_APPROVAL, str(error))
     except (FrontdeskError, LostClaim):
         raise
     except Exception:
@@ -135,13 +135,13 @@ def _undo_chunk(
                 with part:
                     part.results = restore(part.tx, [outcome.member_id for outcome in part.items], request)
             outcomes = [_restored(*pair) for pair in zip(changed, attempt.results, strict=True)]
-            claim.save_chunk(attempt.tx, pack(outcomes), count_outcomes(outcomes), rows=rows_done)
+            claim.save_chunk(attempt.tx, outcomes, rows_done=rows_done)
     claim.refresh()
 
 
 def _restored(outcome: RowOutcome, result: RestoredMember | Exception) -> RowOutcome:
     if isinstance(result, Exception):
-        return refused(outcome.place, outcome.external_id, faults_of(result))
+        return RowOutcome.refused(outcome.place, outcome.external_id, faults_of(result))
     if result.outcome is None:
-        return refused(outcome.place, outcome.external_id, [result.fault or NOT_STORED])
+        return RowOutcome.refused(outcome.place, outcome.external_id, [result.fault or NOT_STORED])
     return RowOutcome(outcome.place, outcome.external_id, result.outcome.value, outcome.member_id)

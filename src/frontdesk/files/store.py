@@ -1,15 +1,17 @@
 """The SQL of eligibility files: the files, their content in parts, the outcomes of their rows, the accounts' mappings."""
 
-from collections.abc import Collection, Mapping
+import zlib
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+import orjson
 from sqlalchemy import RowMapping, Select, delete, func, insert, select, update
 
 from frontdesk.db import Tx
 from frontdesk.db.failures import violation_as
-from frontdesk.files.model import EligibilityFile, FileMode, FileState, FileStep, Format
+from frontdesk.files.model import EligibilityFile, FileMode, FileState, FileStep, Format, RowOutcome
 from frontdesk.files.tables import eligibility_files, file_mappings, file_outcomes, file_parts
 
 _columns = eligibility_files.c
@@ -146,16 +148,20 @@ def unfinished_uploads(tx: Tx, before: datetime) -> list[int]:
     return list(tx.execute(query).scalars())
 
 
-def insert_outcomes(tx: Tx, file_id: int, number: int, step: FileStep, content: bytes) -> None:
+def insert_outcomes(
+    tx: Tx, file_id: int, number: int, step: FileStep, outcomes: Sequence[RowOutcome]
+) -> None:
+    content = zlib.compress(orjson.dumps([tuple(outcome) for outcome in outcomes]), 1)
     row = {"file_id": file_id, "number": number, "step": step.value, "content": content}
     tx.execute(insert(file_outcomes).values(**row))
 
 
-def find_outcomes(tx: Tx, file_id: int, number: int) -> bytes | None:
+def find_outcomes(tx: Tx, file_id: int, number: int) -> list[RowOutcome] | None:
     query = select(file_outcomes.c.content).where(
         file_outcomes.c.file_id == file_id, file_outcomes.c.number == number
     )
-    return tx.execute(query).scalar()
+    content = tx.execute(query).scalar()
+    return None if content is None else [RowOutcome(*row) for row in orjson.loads(zlib.decompress(content))]
 
 
 def delete_outcomes(tx: Tx, file_id: int) -> None:

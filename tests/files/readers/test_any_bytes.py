@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frontdesk.files.codes import FILE_FAULTS, ROW_FAULTS
-from frontdesk.files.model import Format, Row, Unreadable
+from frontdesk.files.model import FILE_FAULTS, ROW_FAULTS, Format, Row, Unreadable
 from frontdesk.sandbox.sample_files import write_sample
 from frontdesk.sandbox.sample_members import sample_members
 from tests.faults.callers import LONG

@@ -4,9 +4,13 @@ import json
 import re
 from pathlib import Path
 
-from frontdesk.files.codes import FILE_FAULTS, FILE_PROBLEMS, REPORT_CODES, ROW_FAULTS
-from frontdesk.files.mapping import parse_mapping
-from frontdesk.files.model import MEDICAL_LINES, FileMapping
+from frontdesk.files.mapping import MEDICAL_LINES, FileMapping, parse_mapping
+from frontdesk.files.model import (
+    FILE_FAULTS,
+    FILE_PROBLEMS,
+    REPORT_CODES,
+    ROW_FAULTS,
+)
 from frontdesk.files.readers.source import ENCODINGS, LARGEST_CONTENT, LARGEST_RATIO, LONGEST_LINE
 
 DOCS = Path(__file__).parents[3] / "docs"

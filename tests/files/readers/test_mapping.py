@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from frontdesk.errors import Invalid
-from frontdesk.files.mapping import parse_mapping
-from frontdesk.files.model import NO_MAPPING, FileMapping
+from frontdesk.files.mapping import NO_MAPPING, FileMapping, parse_mapping
 
 
 def faults(body: dict[str, Any]) -> list[tuple[str, str]]:

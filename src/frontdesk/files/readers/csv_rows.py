@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.errors import Fault
-from frontdesk.files.mapping import DELIMITERS, METADATA_PREFIX, field_named, fold_name
-from frontdesk.files.model import FileHeader, FileMapping, Format, Row, Unreadable
+from frontdesk.files.mapping import DELIMITERS, METADATA_PREFIX, FileMapping, field_named, fold_name
+from frontdesk.files.model import FileHeader, Format, Row, Unreadable
 from frontdesk.files.readers.source import LONGEST_LINE, Source
 from frontdesk.text import SHOWN_NAMES, shown_name
 

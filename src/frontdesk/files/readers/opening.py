@@ -1,25 +1,27 @@
 """Opens a file: finds its format, unpacks it, and gives it to the reader of the format. Reads JSON lines itself."""
 
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import TYPE_CHECKING
 
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.errors import Fault
-from frontdesk.files.model import NO_MAPPING, FileHeader, FileMapping, Format, Row, Unreadable
+from frontdesk.files.mapping import NO_MAPPING, FileMapping
+from frontdesk.files.model import FileHeader, Format, Row, Unreadable
 from frontdesk.files.readers.csv_rows import read_csv
 from frontdesk.files.readers.source import Source, open_source
-from frontdesk.files.readers.x12_rows import read_x12
+from frontdesk.files.readers.x12 import read_x12
 from frontdesk.strict_json import NotStrict, parse_strictly
 from frontdesk.text import SHOWN_NAMES, shown_name
 
-DEFAULT_ENCODING = "utf-8"
+if TYPE_CHECKING:
+    from _typeshed import SupportsRead
 
 
 def open_file(
-    stream: BinaryIO,
+    stream: "SupportsRead[bytes]",
     *,
     format: Format | None = None,  # noqa: A002 - the word of the command line and of the interface
-    encoding: str = DEFAULT_ENCODING,
+    encoding: str = "utf-8",
     mapping: FileMapping = NO_MAPPING,
 ) -> tuple[FileHeader, Iterator[Row]]:
     """The header and the rows, in the order of the file; the stream is read as the rows are taken, and never sought.

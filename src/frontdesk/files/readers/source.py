@@ -5,12 +5,12 @@ import gzip
 import io
 import zlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from frontdesk.files.model import Unreadable
 
 if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
+    from _typeshed import SupportsRead, WriteableBuffer
 
 # No record can be longer than a request body may be.
 LONGEST_LINE = 64 * 1024
@@ -84,7 +84,7 @@ class Source:
             raise Unreadable("wrong_encoding", message, place=place, unit=unit) from None
 
 
-def open_source(stream: BinaryIO, encoding: str) -> Source:
+def open_source(stream: "SupportsRead[bytes]", encoding: str) -> Source:
     """The stream as text, unpacked if it is gzip whatever its name. Raises Unreadable."""
     try:
         known = codecs.lookup(encoding).name
@@ -131,7 +131,7 @@ class _FullReads(io.RawIOBase):
 class _Bounded(_FullReads):
     """The caller's stream, up to LARGEST_CONTENT bytes. Closing this reader leaves that stream open."""
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: "SupportsRead[bytes]") -> None:
         self._stream = stream
         self.size = 0
 

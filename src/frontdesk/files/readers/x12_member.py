@@ -8,9 +8,11 @@ from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.kinds import x12_date
 from frontdesk.eligibility.model import Action
 from frontdesk.errors import Fault
-from frontdesk.files.codes import UNKNOWN_PLAN
-from frontdesk.files.model import PERSON_CODE, Alternatives, FileMapping, FileMode, Row
-from frontdesk.files.readers.x12_segments import Segment, element
+from frontdesk.files.mapping import PERSON_CODE, Alternatives, FileMapping
+from frontdesk.files.model import UNKNOWN_PLAN, FileMode, Row
+
+# The elements of a segment, the tag first.
+Segment = list[str]
 
 _FROM_X12 = {name: field.kind.from_x12 for name, field in FIELDS.items() if field.kind.from_x12 is not None}
 _REINSTATE, _AUDIT = "025", "030"
@@ -233,3 +235,8 @@ def _describe(segment: Segment, parts: _MemberParts) -> None:
     elif tag == "PER":
         for at in range(3, len(segment) - 1, 2):
             parts.contacts.setdefault(segment[at].strip(), segment[at + 1].strip())
+
+
+def element(segment: Segment, position: int) -> str:
+    """The element without space around it; "" when the segment ends before it."""
+    return segment[position].strip() if len(segment) > position else ""

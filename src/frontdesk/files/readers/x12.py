@@ -1,19 +1,22 @@
-"""Segments of an X12 file, split by the delimiters that each ISA declares, and the envelopes around the members.
+"""Rows of an 834: the segments of its interchanges, the envelopes around them, the members inside (docs/834.md).
 
-A segment is a list of its elements, the tag first. Segments are counted from the first ISA of the file, which is 1.
+Segments are split by the delimiters that each ISA declares, and counted from the first ISA of the file, which is 1.
 """
 
 from collections.abc import Iterator
+from datetime import date
 
-from frontdesk.files.model import Unreadable
+from frontdesk.eligibility.kinds import x12_date
+from frontdesk.files.mapping import FileMapping
+from frontdesk.files.model import FileHeader, FileMode, Format, Row, Unreadable
 from frontdesk.files.readers.source import LONGEST_LINE, Source
+from frontdesk.files.readers.x12_member import MemberReader, Segment, Transaction, element
 
-Segment = list[str]
-
+MODES = {"2": FileMode.CHANGE, "4": FileMode.COMPARE, "RX": FileMode.FULL}
+MEMBER_SEGMENTS_LIMIT = 10_000
 ISA_LENGTH = 106
 _FILLER = " \t\r\n\x1a\0"  # what old systems put around an interchange
 _ISA_WIDTHS = [3, 2, 10, 2, 10, 2, 15, 2, 15, 6, 4, 1, 5, 9, 1, 1, 1]
-
 
 GUIDE = "005010X220"
 
@@ -23,6 +26,96 @@ _TRANSACTION = 3
 _OPENS = {"ISA": 13, "GS": 6, "ST": 2}  # the element with the control number
 _WHAT_IS_COUNTED = {"SE": "segments", "GE": "transactions", "IEA": "groups"}
 ENVELOPES = frozenset(_LEVELS)
+_ENDS_A_MEMBER = ENVELOPES | {"INS"}
+
+
+def read_x12(source: Source, mapping: FileMapping) -> tuple[FileHeader, Iterator[Row]]:
+    """The header, from the first BGN, and the rows. All transactions must have the same BGN08. Raises Unreadable."""
+    reader = _X12Reader(source, mapping)
+    return reader.header(), reader.rows()
+
+
+class _X12Reader:
+    """One pass over the file."""
+
+    def __init__(self, source: Source, mapping: FileMapping) -> None:
+        self._segments = read_segments(source)
+        self._envelope = Envelope()
+        self._reader = MemberReader(mapping)
+        self._transaction: Transaction | None = None
+        self._mode: FileMode | None = None
+
+    def header(self) -> FileHeader:
+        for number, segment in self._segments:
+            self._outside(number, segment)
+            if self._transaction is not None:
+                return FileHeader(Format.X12, self._transaction.mode, self._transaction.file_date)
+        raise Unreadable("no_rows", "The file has no transaction.")
+
+    def rows(self) -> Iterator[Row]:
+        member: list[Segment] = []
+        place, found, read = 0, False, self._reader.read
+        for number, segment in self._segments:
+            tag = segment[0]
+            if member and tag not in _ENDS_A_MEMBER:
+                member.append(segment)
+                if len(member) > MEMBER_SEGMENTS_LIMIT:
+                    message = f"a member of more than {MEMBER_SEGMENTS_LIMIT:,} segments begins here"
+                    raise Unreadable("line_too_long", message, place=place, unit="Segment")
+                continue
+            if member and self._transaction is not None:
+                yield read(place, member, self._transaction)
+            member = []
+            if tag == "INS" and self._transaction is not None:
+                self._envelope.check_in_transaction(number)
+                found, place, member = True, number, [segment]
+            else:
+                self._outside(number, segment)
+        self._envelope.check_closed()
+        if not found:
+            raise Unreadable("no_rows", "The file has no member (INS).")
+
+    def _outside(self, number: int, segment: Segment) -> None:
+        """Take a segment that stands outside of members."""
+        tag = segment[0]
+        if tag in ENVELOPES:
+            self._envelope.check(number, segment)
+            if tag == "ST":
+                self._transaction = None
+            return
+        self._envelope.check_in_transaction(number)
+        if tag == "INS":
+            raise Unreadable("wrong_order", "INS stands before BGN", place=number, unit="Segment")
+        if tag == "BGN":
+            self._transaction = self._begin(number, segment)
+        elif self._transaction is not None:
+            if tag == "REF":
+                self._transaction.references[element(segment, 1)] = element(segment, 2)
+            elif tag == "N1" and element(segment, 1) == "IN":
+                self._transaction.payor_name = element(segment, 2)
+
+    def _begin(self, number: int, segment: Segment) -> Transaction:
+        mode = MODES.get(element(segment, 8))
+        if mode is None:
+            message = "BGN08 must be 2 (change), 4 (compare) or RX (full)"
+            raise Unreadable("unknown_purpose", message, place=number, unit="Segment")
+        if self._mode not in (None, mode):
+            message = "BGN08 differs from that of the first transaction; send them as files of their own"
+            raise Unreadable("mixed_purposes", message, place=number, unit="Segment")
+        self._mode = mode
+        day = x12_date(element(segment, 3))
+        if not _is_date(day):
+            # Members that are ended without a date of their own end on this day.
+            message = "BGN03, the date of the file, must be a real date, CCYYMMDD"
+            raise Unreadable("wrong_date", message, place=number, unit="Segment")
+        return Transaction(mode, day)
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
 
 
 def read_segments(source: Source) -> Iterator[tuple[int, Segment]]:
@@ -144,11 +237,6 @@ class Envelope:
         if element(segment, 2).lstrip("0") != self._control[self._level].lstrip("0"):
             message = f"{tag}02 is not the control number that was opened"
             raise Unreadable("wrong_count", message, place=number, unit="Segment")
-
-
-def element(segment: Segment, position: int) -> str:
-    """The element without space around it; "" when the segment ends before it."""
-    return segment[position].strip() if len(segment) > position else ""
 
 
 def _is_guide(version: str) -> bool:
