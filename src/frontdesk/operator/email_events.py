@@ -23,30 +23,27 @@ async def receive(app: App, request: Request) -> Response:
     if type(events) is not list or not 1 <= len(events) <= LARGEST_COUNT:
         raise Invalid([Fault("events", "wrong_type", f"must be an array of 1 to {LARGEST_COUNT} events")])
     parsed = [_parse_event(event) for event in events]
-    reports = [report for report in parsed if isinstance(report, DeliveryReport)]
-    effects = iter(await app.in_thread(lambda: _receive(app, reports)))
-    results = [
-        {"result": next(effects).value}
-        if isinstance(each, DeliveryReport)
-        else {"result": "invalid", "errors": [fault.serialize() for fault in each]}
-        for each in parsed
-    ]
+    results = await app.in_thread(lambda: _results(app, parsed))
     return Response(200, json.dumps({"results": results}).encode(), ((b"cache-control", b"no-store"),))
 
 
-def _receive(app: App, reports: Sequence[DeliveryReport]) -> list[ReportEffect]:
-    if not reports:
-        return []
+def _results(app: App, parsed: Sequence[DeliveryReport | list[Fault]]) -> list[dict[str, Any]]:
+    """Apply the reports; a result for each event."""
+    reports = [each for each in parsed if isinstance(each, DeliveryReport)]
 
     def work(tx: Tx, some: Sequence[DeliveryReport]) -> list[ReportEffect]:
         return [receive_report(tx, report, now=app.clock()) for report in some]
 
-    effects = []
-    for effect in write_together(app.db, reports, work):
-        if isinstance(effect, Exception):
+    effects = iter(write_together(app.db, reports, work) if reports else ())
+    results: list[dict[str, Any]] = []
+    for each in parsed:
+        if not isinstance(each, DeliveryReport):
+            results.append({"result": "invalid", "errors": [fault.serialize() for fault in each]})
+        elif isinstance(effect := next(effects), Exception):
             raise effect
-        effects.append(effect)
-    return effects
+        else:
+            results.append({"result": effect.value})
+    return results
 
 
 def _parse_event(event: Any) -> DeliveryReport | list[Fault]:
@@ -55,18 +52,16 @@ def _parse_event(event: Any) -> DeliveryReport | list[Fault]:
         return [Fault("event", "wrong_type", "must be an object")]
     kind, status, permanent = (event.get(name) for name in ("event", "status", "permanent"))
     message_id = _message_id(event.get("message_id"))
-    faults = []
-    if message_id is None:
-        faults.append(Fault("message_id", "malformed_message_id", "must be the Message-ID of one mail"))
-    if kind not in list(ReportEvent):
-        faults.append(Fault("event", "not_allowed", "must be one of " + ", ".join(ReportEvent)))
-    if status is not None and (type(status) is not str or read_status(status) is None):
-        faults.append(Fault("status", "malformed_status", "must be an enhanced status code, such as 5.1.1"))
-    if permanent is not None and type(permanent) is not bool:
-        faults.append(Fault("permanent", "wrong_type", "must be true or false"))
-    if faults or message_id is None:
-        return faults
-    return DeliveryReport(message_id, ReportEvent(str(kind)), status, permanent)
+    is_status = status is None or (type(status) is str and read_status(status) is not None)
+    is_flag = permanent is None or type(permanent) is bool
+    rules = (
+        (message_id, "message_id", "malformed_message_id", "must be the Message-ID of one mail"),
+        (kind in list(ReportEvent), "event", "not_allowed", "must be one of " + ", ".join(ReportEvent)),
+        (is_status, "status", "malformed_status", "must be an enhanced status code, such as 5.1.1"),
+        (is_flag, "permanent", "wrong_type", "must be true or false"),
+    )
+    faults = [Fault(field, code, rule) for is_right, field, code, rule in rules if not is_right]
+    return faults or DeliveryReport(str(message_id), ReportEvent(str(kind)), status, permanent)
 
 
 def _message_id(sent: object) -> str | None:

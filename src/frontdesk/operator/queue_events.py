@@ -1,8 +1,9 @@
 """POST of queue events (docs/queue-events.md): each event is parsed and stored on its own, and has an outcome of its own."""
 
-import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
+
+import orjson
 
 from frontdesk.app import App
 from frontdesk.db.races import write_together
@@ -15,8 +16,6 @@ from frontdesk.web.response import Header, Response, name_list
 
 BODY_LIMIT_BYTES = 1024 * 1024
 MAX_EVENTS = 1000
-
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
 
 async def post(app: App, request: Request) -> Response:
@@ -34,19 +33,13 @@ def _store(app: App, raw: bytes, *, strict: bool) -> Response:
     now = app.clock()
     parsed = [parse_event(sent, now=now, strict=strict) for sent in _list(parse_json(raw))]
     events = [one.event for one in parsed if one.event is not None]
-    stored: list[EventResult | Exception] = []
-    if events:
-        stored = write_together(app.db, events, lambda tx, batch: ingest(tx, batch, now=now))
-    stored_results = iter(stored)
-    results = [
-        EventResult(EventOutcome.REFUSED, one.faults) if one.event is None else next(stored_results)
-        for one in parsed
-    ]
+    stored = write_together(app.db, events, lambda tx, some: ingest(tx, some, now=now)) if events else []
+    body = _body(parsed, iter(stored))
     ignored = tuple(sorted({name for one in parsed for name in one.ignored}))
     headers: tuple[Header, ...] = ((b"cache-control", b"no-store"),)
     if ignored and not strict:
         headers += ((b"ignored-fields", name_list(ignored)),)
-    return Response(207, _encode(_body(parsed, results)).encode(), headers)
+    return Response(207, orjson.dumps(body), headers)
 
 
 def _list(body: object) -> Sequence[object]:
@@ -64,15 +57,15 @@ def _list(body: object) -> Sequence[object]:
     return body
 
 
-def _body(parsed: Sequence[ParsedEvent], results: Sequence[EventResult | Exception]) -> dict[str, Any]:
+def _body(parsed: Sequence[ParsedEvent], stored: Iterator[EventResult | Exception]) -> dict[str, Any]:
+    """How many events had each outcome, and the result of each. `stored` has those of the events without a fault."""
     counts = dict.fromkeys(EventOutcome, 0)
-    items = []
-    for one, result in zip(parsed, results, strict=True):
+    items: list[dict[str, Any]] = []
+    for one in parsed:
+        result = next(stored) if one.event else EventResult(EventOutcome.REFUSED, one.faults)
         if isinstance(result, Exception):
             raise result
         counts[result.outcome] += 1
-        item: dict[str, Any] = {"id": one.id, "outcome": result.outcome}
-        if result.faults:
-            item["errors"] = [fault.serialize() for fault in result.faults]
-        items.append(item)
+        errors = {"errors": [fault.serialize() for fault in result.faults]} if result.faults else {}
+        items.append({"id": one.id, "outcome": result.outcome} | errors)
     return {outcome.value: count for outcome, count in counts.items()} | {"results": items}
