@@ -1,5 +1,6 @@
 """The mail as it leaves, byte for byte: who changes the words sees here what readers will see."""
 
+from email.utils import format_datetime
 from pathlib import Path
 
 from frontdesk.invitations.message import compose, derive_tokens
@@ -20,7 +21,7 @@ def written() -> bytes:
         sender_address="care@example.com",
         registration_url="https://join.example.com/start?from=mail",
     )
-    context = MessageContext({1: derive_tokens("s" * 32, message.message_id)}, {}, NOW)
+    context = MessageContext({1: derive_tokens("s" * 32, message.message_id)}, {}, format_datetime(NOW))
     sent = compose(message, context, base_url="https://api.example.com", mail_from="mail@example.com")
     return sent.content
 

@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 from datetime import UTC, datetime
+from email.utils import format_datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -114,7 +115,7 @@ def _sample(tx: Tx, plan_id: int, base_url: str) -> bytes:
     context = MessageContext(
         {0: derive_tokens("", message.message_id)},
         {plan.account_id: get_template(tx, plan.account_id)},
-        datetime(2026, 1, 1, tzinfo=UTC),
+        format_datetime(datetime(2026, 1, 1, tzinfo=UTC)),
     )
     return compose(message, context, base_url=base_url, mail_from="invitations@example.com").content
 

@@ -52,9 +52,9 @@ def parse_report(raw: bytes) -> DeliveryReport | None:
 
 
 def _parse(message: Message) -> DeliveryReport | None:
-    if message.get_content_type() != "multipart/report" or not message.is_multipart():
+    if message.get_content_type() != "multipart/report":
         return None
-    parts = [part for part in _payload(message) if isinstance(part, Message)][:_LARGEST_PARTS]
+    parts = _parts(message)[:_LARGEST_PARTS]
     answered_id = read_message_id(str(message.get("In-Reply-To", "")))
     message_id = next(filter(None, map(_original_id, parts)), answered_id)
     if message_id is None:
@@ -70,13 +70,13 @@ def _parse(message: Message) -> DeliveryReport | None:
 
 def _delivery_report(message_id: str, blocks: list[Message]) -> DeliveryReport | None:
     """The worst event of all recipients' blocks. Our mails have one recipient each."""
-    found = []
-    for block in blocks:
-        event = _ACTIONS.get(_word(block, "Action"))
-        if event is not None:
-            found.append(DeliveryReport(message_id, event, read_status(_word(block, "Status"))))
+    reports = [
+        DeliveryReport(message_id, event, read_status(_word(block, "Status")))
+        for block in blocks
+        if (event := _ACTIONS.get(_word(block, "Action"))) is not None
+    ]
     order = list(ReportEvent)
-    return min(found, key=lambda report: order.index(report.event), default=None)
+    return min(reports, key=lambda report: order.index(report.event), default=None)
 
 
 def _feedback_report(message_id: str, blocks: list[Message]) -> DeliveryReport | None:
@@ -87,30 +87,27 @@ def _feedback_report(message_id: str, blocks: list[Message]) -> DeliveryReport |
 
 def _original_id(part: Message) -> str | None:
     """The Message-ID of the mail that the report carries back, whole or its headers."""
-    kind = part.get_content_type()
-    if kind not in _ORIGINALS:
+    if part.get_content_type() not in _ORIGINALS:
         return None
-    payload = part.get_payload()
-    if isinstance(payload, list) and payload and isinstance(payload[0], Message):
-        inner = payload[0]
-    else:
-        content = part.get_payload(decode=True)
-        inner = BytesHeaderParser().parsebytes(content if isinstance(content, bytes) else b"")
-    return read_message_id(str(inner.get("Message-ID", "")))
+    original, *_ = _parts(part) or [BytesHeaderParser().parsebytes(_content(part))]
+    return read_message_id(str(original.get("Message-ID", "")))
 
 
 def _blocks(part: Message) -> list[Message]:
     """The groups of fields of a report part. The library splits only some parts, so this joins and splits them all."""
-    content = part.get_payload(decode=True)
-    inner = [block.as_bytes() for block in _payload(part) if isinstance(block, Message)]
-    text = b"\n\n".join(inner or [content if isinstance(content, bytes) else b""])
+    text = b"\n\n".join([block.as_bytes() for block in _parts(part)] or [_content(part)])
     groups = text.replace(b"\r\n", b"\n").split(b"\n\n")
     return [BytesHeaderParser().parsebytes(group) for group in groups if group][:_LARGEST_PARTS]
 
 
-def _payload(message: Message) -> list[object]:
+def _parts(message: Message) -> list[Message]:
     payload = message.get_payload()
-    return list(payload) if isinstance(payload, list) else []
+    return [part for part in payload if isinstance(part, Message)] if isinstance(payload, list) else []
+
+
+def _content(part: Message) -> bytes:
+    content = part.get_payload(decode=True)
+    return content if isinstance(content, bytes) else b""
 
 
 def _word(block: Message, name: str) -> str:

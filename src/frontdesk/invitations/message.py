@@ -12,7 +12,6 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import format_datetime
-from functools import lru_cache
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from frontdesk.clock import stored_time
@@ -41,7 +40,7 @@ def load_message_context(
     message_ids = {message.invitation_id: message.message_id for message in messages}
     tokens = issue_tokens(tx, message_ids, link_secret=link_secret, now=now)
     templates = store.find_templates(tx, {message.account_id for message in messages})
-    return MessageContext(tokens, templates, now)
+    return MessageContext(tokens, templates, format_datetime(now.astimezone(UTC)))
 
 
 def compose(
@@ -68,7 +67,7 @@ def compose(
             ("From", mailbox(message.sender_name, message.sender_address or mail_from)),
             ("To", recipient),
             ("Subject", unstructured(rendered.subject)),
-            ("Date", _date(context.now)),
+            ("Date", context.date),
             ("Message-ID", f"<{message.message_id}>"),
             ("List-Unsubscribe", f"<{unsubscribe}>"),
             ("List-Unsubscribe-Post", "List-Unsubscribe=One-Click"),
@@ -79,12 +78,6 @@ def compose(
     except ValueError:
         fault = Fault("address", "not_mailable", "must be an address that a mail can carry")
         raise Invalid([fault]) from None  # the library's message holds the address
-
-
-@lru_cache(maxsize=8)
-def _date(now: datetime) -> str:
-    """As RFC 5322 writes it; all the messages of one claim have the same."""
-    return format_datetime(now.astimezone(UTC))
 
 
 def derive_tokens(link_secret: str, message_id: str) -> LinkTokens:

@@ -9,6 +9,7 @@ import binascii
 import hashlib
 import re
 from collections.abc import Sequence
+from email.utils import quote
 
 from email_validator import validate_email
 
@@ -32,7 +33,7 @@ def mailbox(name: str | None, address: str) -> str:
     """Name and address for a header. The name is quoted, or encoded when it has more than ASCII or looks encoded itself."""
     if not name:
         return mailable(address)
-    phrase = _quoted(name) if _is_plain(name) else _encoded_words(name)
+    phrase = f'"{quote(name)}"' if _is_plain(name) else _encoded_words(name)
     space = " " if len(phrase) + len(address) < LINE_LENGTH - 10 else "\r\n "
     return f"{phrase}{space}<{mailable(address)}>"
 
@@ -72,10 +73,6 @@ def _part(content_type: str, content: str) -> bytes:
         f"Content-Type: {content_type}; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n"
     )
     return head.encode() + encoded + b"\r\n"
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _is_plain(text: str) -> bool:

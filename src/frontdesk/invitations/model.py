@@ -230,11 +230,11 @@ class MessageTemplate:
 
 @dataclass(frozen=True, slots=True)
 class MessageContext:
-    """What a set of messages is written with: tokens by invitation id, own templates by account id, and the time."""
+    """What a set of messages is written with: tokens by invitation id, own templates by account id, and its Date."""
 
     tokens: Mapping[int, LinkTokens]
     templates: Mapping[int, MessageTemplate]
-    now: datetime
+    date: str
 
 
 class ReportEvent(StrEnum):

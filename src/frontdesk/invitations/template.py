@@ -5,10 +5,11 @@ A template holds text, names and conditions only, so rendering it can neither fa
 
 import re
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from functools import lru_cache
 from importlib.resources import files
+from typing import NamedTuple
 
 from jinja2 import StrictUndefined, Template, TemplateSyntaxError, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -29,8 +30,7 @@ _NODES = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateValues:
+class TemplateValues(NamedTuple):
     """All that a template may name. Nothing of the member is here, so no template can reveal it."""
 
     plan_name: str
@@ -39,8 +39,7 @@ class TemplateValues:
     unsubscribe_link: str
 
 
-@dataclass(frozen=True, slots=True)
-class RenderedMessage:
+class RenderedMessage(NamedTuple):
     subject: str
     text: str
     html: str | None
@@ -53,7 +52,7 @@ SAMPLE_VALUES = TemplateValues(
     unsubscribe_link="https://api.example.com/unsubscribe/sample",
 )
 
-NAMES = tuple(asdict(SAMPLE_VALUES))
+NAMES = TemplateValues._fields
 
 _plain = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=False)
 _markup = ImmutableSandboxedEnvironment(undefined=StrictUndefined, autoescape=True)
@@ -63,7 +62,7 @@ for _environment in (_plain, _markup):
 
 def render(template: MessageTemplate, values: TemplateValues) -> RenderedMessage:
     """The message's three texts. `template` must have been checked when it was set."""
-    names = {name: getattr(values, name) for name in NAMES}
+    names = values._asdict()
     subject = _compiled(template.subject or default_part("subject"), markup=False).render(names)
     text = _compiled(template.text or default_part("text"), markup=False).render(names)
     source = template.html or (default_part("html") if template.text is None else None)
@@ -108,10 +107,9 @@ def find_template_faults(part: str, source: str) -> Iterator[Fault]:
         return
     try:
         refuse_control_characters(source if part == "subject" else _LINE_END_OR_TAB.sub(" ", source))
-        refusals = [_refusal(node) for node in _plain.parse(source).find_all(nodes.Node)]
-        rendered = (
-            "" if any(refusals) else _compiled(source, markup=part == "html").render(asdict(SAMPLE_VALUES))
-        )
+        refusal = next(filter(None, map(_refusal, _plain.parse(source).find_all(nodes.Node))), None)
+        sample = SAMPLE_VALUES._asdict()
+        rendered = "" if refusal else _compiled(source, markup=part == "html").render(sample)
     except Rejected as rejected:
         yield Fault(part, rejected.code, rejected.message)
     except TemplateSyntaxError as error:
@@ -121,8 +119,7 @@ def find_template_faults(part: str, source: str) -> Iterator[Fault]:
     except (RecursionError, SyntaxError):
         yield Fault(part, "malformed_template", "must not be nested so deeply")
     else:
-        refused = next(filter(None, refusals), None)
-        yield from [Fault(part, "not_allowed", refused)] if refused else _missing(part, rendered)
+        yield from [Fault(part, "not_allowed", refusal)] if refusal else _missing(part, rendered)
 
 
 def _refusal(node: nodes.Node) -> str | None:

@@ -49,7 +49,6 @@ async def list_(app: App, request: Request) -> Response:
 
 async def show(app: App, request: Request) -> Response:
     """`GET /sandbox/mailbox/:message_id`: one mail. Raises NotFound."""
-    await _admit(app, request)
     message = await _message(app, request)
     decoded = decode_message(message.content)
     content = _MESSAGE.render(message=message, decoded=decoded, wire_time=wire_time)
@@ -58,7 +57,6 @@ async def show(app: App, request: Request) -> Response:
 
 async def html(app: App, request: Request) -> Response:
     """`GET /sandbox/mailbox/:message_id/html`: its HTML part, for the frame. Raises NotFound."""
-    await _admit(app, request)
     part = decode_message((await _message(app, request)).content).html
     if part is None:
         raise NotFound("part", "This message has no HTML part.")
@@ -67,6 +65,8 @@ async def html(app: App, request: Request) -> Response:
 
 
 async def _message(app: App, request: Request) -> CaughtMessage:
+    """The message in the path, for a reader who may see it."""
+    await _admit(app, request)
     id_ = request.path_id("message_id", of="message")
     return await app.read_in_thread(lambda: app.db.ask(lambda tx: get_message(tx, id_)))
 

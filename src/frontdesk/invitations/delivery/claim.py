@@ -180,11 +180,5 @@ def _cancel(reason: InvitationStep) -> StateChange:
 
 
 def _claimed(row: ClaimedRow, sender: SenderProfile) -> ClaimedInvitation:
-    message = InvitationMessage(
-        invitation_id=row.id,
-        account_id=row.account_id,
-        address=row.address,
-        message_id=row.message_id,
-        **sender._asdict(),
-    )
+    message = InvitationMessage(row.id, row.account_id, row.address, row.message_id, *sender)
     return ClaimedInvitation(row.id, row.epoch, Delivery(row.delivery), row.attempts, row.losses, message)
