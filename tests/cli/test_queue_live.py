@@ -11,8 +11,7 @@ from frontdesk.cli.queue_live import chart
 from frontdesk.clock import system_clock
 from frontdesk.db.races import write_together
 from frontdesk.queues import ingest
-from frontdesk.queues.store.snapshots import log_estimates
-from frontdesk.queues.tables import encounters
+from frontdesk.queues.tables import encounters, estimate_log
 from tests.cli.conftest import CommandLine
 from tests.queues.feed import JOINED, STARTED, event
 
@@ -87,7 +86,7 @@ def test_estimates_are_compared_with_the_waits_that_came(cli: CommandLine, demo:
             replace(one, at=joined + timedelta(seconds=at)) for one, at in zip(made, seconds, strict=True)
         ]
         with db.write() as tx:
-            log_estimates(tx, [row | {"expires_at": joined + timedelta(seconds=10)}])
+            tx.execute(estimate_log.insert(), [row | {"expires_at": joined + timedelta(seconds=10)}])
             ingest(tx, made, now=now)
     db.close()
     outcome = cli.json("queue", "accuracy", "--hours", "2")

@@ -6,7 +6,6 @@ from functools import partial
 from frontdesk.db import Database
 from frontdesk.queues import ingest, prune
 from frontdesk.queues.model import PruneReport
-from frontdesk.queues.store.snapshots import log_estimates
 from frontdesk.queues.store.upkeep import PAGE
 from frontdesk.queues.tables import estimate_log, queue_events
 from frontdesk.queues.upkeep import MIN_AGE
@@ -30,7 +29,7 @@ def test_a_worker_forgets_what_is_over_and_old_enough_and_keeps_what_is_newer(
             event(f"l-{days}", LEFT, days * 86_400 + 9, plan_id=plan, visit=f"v-{days}"),
         )
         with db.write() as tx:
-            log_estimates(tx, [log])
+            tx.execute(estimate_log.insert(), [log])
     clock.advance(timedelta(days=89).total_seconds())
     assert pruner.prune() == PruneReport()
     clock.advance(timedelta(days=2).total_seconds())
@@ -47,7 +46,7 @@ def test_however_much_is_old_one_transaction_forgets_a_page_of_it(db: Database) 
     doctor = partial(event, provider_group_id=clinic.group_id, doctor="dr-1")
     shifts = [doctor(f"{type_}-{n}", type_, n) for n in range(PAGE // 2 + 5) for type_ in (ON, OFF)]
     with db.write() as tx:
-        log_estimates(tx, [log] * (PAGE + 5))
+        tx.execute(estimate_log.insert(), [log] * (PAGE + 5))
         ingest(tx, shifts, now=NOW)
     later, pages = NOW + MIN_AGE + timedelta(days=1), []
     for _ in range(3):

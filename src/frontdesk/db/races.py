@@ -187,9 +187,11 @@ def write_together(
     return writing.results
 
 
-def write_alone(db: Writable[AnyTx], work: Callable[[AnyTx], Result]) -> Result:
+def write_alone(
+    db: Writable[AnyTx], work: Callable[[AnyTx], Result], *, wait_seconds: float | None = None
+) -> Result:
     """`work(tx)` in one transaction, run again when it loses a race. Raises what `work` raises, and Unavailable."""
-    [result] = write_together(db, [work], lambda tx, works: [works[0](tx)])
+    [result] = write_together(db, [work], lambda tx, works: [works[0](tx)], wait_seconds=wait_seconds)
     if isinstance(result, Exception):
         raise result
     return result

@@ -3,7 +3,6 @@
 The nouns are in `model`, the estimate in `estimate`.
 """
 
-from frontdesk.queues.accuracy import measure_accuracy
 from frontdesk.queues.commands import (
     doctor_off_duty,
     doctor_on_duty,
@@ -12,7 +11,7 @@ from frontdesk.queues.commands import (
 )
 from frontdesk.queues.events import parse_event
 from frontdesk.queues.ingest import ingest
-from frontdesk.queues.queue_state import queue_rules, queue_state
+from frontdesk.queues.queue_state import measure_accuracy, queue_rules, queue_state
 from frontdesk.queues.snapshot import QueueSnapshots
 from frontdesk.queues.store.events import list_in_visit, list_on_duty, list_waiting
 from frontdesk.queues.store.snapshots import list_outcomes

@@ -9,17 +9,17 @@ import threading
 import time
 from collections.abc import Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from frontdesk.clock import Clock
 from frontdesk.db import Database, Tx
-from frontdesk.db.races import write_together
+from frontdesk.db.races import write_alone
 from frontdesk.errors import Unavailable
-from frontdesk.queues.model import QueueInfo, QueueRules, QueueSnapshot
+from frontdesk.queues.model import QueueRules, QueueSnapshot
 from frontdesk.queues.queue_state import DEFAULT_RULES, queue_state
-from frontdesk.queues.store.snapshots import find_snapshot, log_estimates, plan_ids_of, save_snapshot
+from frontdesk.queues.store.snapshots import find_snapshot, plan_ids_of, save_snapshot
 
 READ_SECONDS = 1.0  # a reader waits this long for a renewal while there is an older snapshot to serve
 FIRST_READ_SECONDS = 5.0  # and this long when there is none
@@ -35,9 +35,12 @@ THREADS = 2
 class _Renewal:
     """A renewal in progress. `fresh` is set once the values are read, `result` once they are stored for all."""
 
-    started: float
+    db: Database
+    account_id: int
+    started: float = field(default_factory=time.monotonic)
     was_read: threading.Event = field(default_factory=threading.Event)
     read_at: float = 0.0
+    shared: QueueSnapshot | None = None
     fresh: QueueSnapshot | None = None
     result: "Future[QueueSnapshot]" = field(default_factory=Future)
 
@@ -79,74 +82,58 @@ class QueueSnapshots:
                 return cached  # a renewal has just ended
             renewal = self._renewals.get(account_id)
             if renewal is None and time.monotonic() >= self._retry_at.get(account_id, 0.0):
-                renewal = self._renewals[account_id] = _Renewal(time.monotonic())
-                self._reading.submit(self._run, renewal, db, account_id)
+                renewal = self._renewals[account_id] = _Renewal(db, account_id)
+                self._reading.submit(self._run, renewal)
         last = cached if cached is not None and cached.is_usable(self._clock()) else None
         return last if renewal is None else _await(renewal, last)
 
-    def _run(self, renewal: _Renewal, db: Database, account_id: int) -> None:
+    def _run(self, renewal: _Renewal) -> None:
         """Compute the values and have them stored, unless another process has done so."""
-        with self._answering(renewal, account_id):
-            shared, fresh = db.ask(lambda tx: self._compute(tx, account_id))
-            renewal.fresh, renewal.read_at = fresh, time.monotonic()
+        with self._answering(renewal):
+            shared, fresh = renewal.db.ask(lambda tx: self._compute(tx, renewal.account_id))
+            renewal.shared, renewal.fresh, renewal.read_at = shared, fresh, time.monotonic()
             if fresh is shared:
-                self._succeed(renewal, account_id, fresh)
+                self._succeed(renewal, fresh)
             else:
-                renewal.was_read.set()
-                self._storing.submit(self._store, renewal, db, account_id, shared, fresh)
+                self._storing.submit(self._store, renewal, fresh)
 
-    def _store(
-        self,
-        renewal: _Renewal,
-        db: Database,
-        account_id: int,
-        shared: QueueSnapshot | None,
-        fresh: QueueSnapshot,
-    ) -> None:
+    def _store(self, renewal: _Renewal, fresh: QueueSnapshot) -> None:
         """Serve what could be stored for all processes; else the last shared snapshot, which all of them have."""
-        with self._answering(renewal, account_id):
+        with self._answering(renewal):
+            shared = renewal.shared
             snapshot = shared if shared is not None and shared.is_usable(self._clock()) else fresh
-            if (
-                time.monotonic() - renewal.read_at <= LOCK_SECONDS
-            ):  # else others before it could not be stored
-                try:
-                    [stored] = write_together(
-                        db,
-                        [fresh],
-                        lambda tx, snapshots: [self._publish(tx, account_id, snapshots[0])],
+            # A renewal that had to wait longer is not tried: others before it could not be stored.
+            if time.monotonic() - renewal.read_at <= LOCK_SECONDS:
+                with suppress(Unavailable):
+                    snapshot = write_alone(
+                        renewal.db,
+                        lambda tx: self._publish(tx, renewal.account_id, fresh),
                         wait_seconds=LOCK_SECONDS,
                     )
-                except Unavailable:
-                    pass
-                else:
-                    if isinstance(stored, Exception):
-                        raise stored
-                    snapshot = stored
-            self._succeed(renewal, account_id, snapshot)
+            self._succeed(renewal, snapshot)
 
     @contextmanager
-    def _answering(self, renewal: _Renewal, account_id: int) -> Iterator[None]:
+    def _answering(self, renewal: _Renewal) -> Iterator[None]:
         """Whatever happens in the block, no reader waits for ever."""
         try:
             yield
         except BaseException as error:  # noqa: BLE001  # it is the readers' answer
-            self._finish(account_id, failed=True)
+            self._finish(renewal, failed=True)
             renewal.result.set_exception(error)
+        finally:
             renewal.read_at = renewal.read_at or time.monotonic()
             renewal.was_read.set()
 
-    def _succeed(self, renewal: _Renewal, account_id: int, snapshot: QueueSnapshot) -> None:
-        self._cached[account_id] = snapshot
-        self._finish(account_id, failed=not snapshot.in_time(self._clock()))
+    def _succeed(self, renewal: _Renewal, snapshot: QueueSnapshot) -> None:
+        self._cached[renewal.account_id] = snapshot
+        self._finish(renewal, failed=not snapshot.in_time(self._clock()))
         renewal.result.set_result(snapshot)
-        renewal.was_read.set()
 
-    def _finish(self, account_id: int, *, failed: bool) -> None:
+    def _finish(self, renewal: _Renewal, *, failed: bool) -> None:
         with self._lock:
-            del self._renewals[account_id]
-            self._retry_at.pop(account_id, None)
+            del self._renewals[renewal.account_id]
             if failed:
-                self._retry_at[account_id] = time.monotonic() + RETRY_SECONDS
+                self._retry_at[renewal.account_id] = time.monotonic() + RETRY_SECONDS
 
     def _compute(self, tx: Tx, account_id: int) -> tuple[QueueSnapshot | None, QueueSnapshot]:
         """The shared snapshot, and the one to serve: the shared one while it is in time, else the present state."""
@@ -166,25 +153,12 @@ class QueueSnapshots:
         A plan made since is added to a shared snapshot in time; the values of the other plans stay until it expires.
         """
         shared, now = find_snapshot(tx, account_id, lock=True), self._clock()
-        logged: dict[int, QueueInfo] = {}
+        logged: Collection[int] = ()
         if shared is not None and shared.in_time(now):
             if shared.covers(fresh.queues, now):
                 return shared
             logged, fresh = shared.queues, replace(shared, queues=fresh.queues | shared.queues)
-        save_snapshot(tx, account_id, fresh)
-        log_estimates(
-            tx,
-            [
-                {
-                    "plan_id": plan_id,
-                    "taken_at": fresh.taken_at,
-                    "expires_at": fresh.expires_at,
-                    "estimate_seconds": queue.estimated_wait_seconds,
-                }
-                for plan_id, queue in fresh.queues.items()
-                if queue.doctors_on_duty and plan_id not in logged
-            ],
-        )
+        save_snapshot(tx, account_id, fresh, logged=logged)
         return fresh
 
 

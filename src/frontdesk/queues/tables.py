@@ -83,7 +83,7 @@ queue_snapshots = Table(
     Column("queues", Json, nullable=False),
 )
 
-# What was told, to be compared with what came (accuracy.py).
+# What was told, to be compared with what came (queue_state.py).
 estimate_log = Table(
     "estimate_log",
     metadata,

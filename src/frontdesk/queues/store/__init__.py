@@ -1,1 +1,1 @@
-"""The SQL of the encounter queue: `events` in and their state, `queue_rows` for a read, `snapshots`, `upkeep` of old rows."""
+"""The SQL of the encounter queue: `events` and what follows from them, `pools` for the estimate, `snapshots`, `upkeep`."""

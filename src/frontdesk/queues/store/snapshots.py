@@ -1,8 +1,7 @@
 """The SQL of the shared snapshots, and of the log of estimates and the waits that followed them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import insert, select, update
 
@@ -29,21 +28,20 @@ def find_snapshot(tx: Tx, account_id: int, *, lock: bool = False) -> QueueSnapsh
     return QueueSnapshot(queues, ttl_seconds, row.taken_at, row.expires_at)
 
 
-def save_snapshot(tx: Tx, account_id: int, snapshot: QueueSnapshot) -> None:
-    values = {
-        "taken_at": snapshot.taken_at,
-        "expires_at": snapshot.expires_at,
-        "queues": {str(id_): list(queue) for id_, queue in snapshot.queues.items()},
-    }
+def save_snapshot(tx: Tx, account_id: int, snapshot: QueueSnapshot, *, logged: Collection[int]) -> None:
+    """Store the snapshot, and log its estimates except those of the plans in `logged`."""
+    times = {"taken_at": snapshot.taken_at, "expires_at": snapshot.expires_at}
+    values = times | {"queues": {str(id_): list(queue) for id_, queue in snapshot.queues.items()}}
     own = queue_snapshots.c.account_id == account_id
     if tx.execute(update(queue_snapshots).where(own).values(**values)).rowcount == 0:
         tx.execute(insert(queue_snapshots).values(account_id=account_id, **values))
-
-
-def log_estimates(tx: Tx, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Add rows of `estimate_log`."""
-    if rows:
-        tx.execute(insert(estimate_log), list(rows))
+    estimates = [
+        times | {"plan_id": id_, "estimate_seconds": queue.estimated_wait_seconds}
+        for id_, queue in snapshot.queues.items()
+        if queue.doctors_on_duty and id_ not in logged
+    ]
+    if estimates:
+        tx.execute(insert(estimate_log), estimates)
 
 
 def list_outcomes(tx: Tx, since: datetime) -> list[WaitOutcome]:
