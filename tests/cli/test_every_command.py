@@ -98,7 +98,7 @@ def test_an_unknown_command_is_misuse(bare_cli: CommandLine) -> None:
 @pytest.mark.parametrize("name", TOP_COMMANDS)
 def test_the_list_of_commands_says_what_each_command_says_of_itself(name: str) -> None:
     first_paragraph = load(name).help.partition("\n\n")[0].replace("\n", " ").strip()
-    assert TOP_COMMANDS[name][1] == first_paragraph
+    assert TOP_COMMANDS[name] == first_paragraph
 
 
 def test_the_list_of_commands_loads_none_of_them() -> None:

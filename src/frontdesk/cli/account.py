@@ -1,44 +1,39 @@
 """`frontdesk account`: the customers that own plans and members."""
 
-from typing import Annotated, Any
+from dataclasses import asdict
+from typing import Annotated
 
 import typer
 
 from frontdesk.access import create_account, list_accounts
-from frontdesk.access.model import Account
-from frontdesk.cli.installation import CommandContext, ask, change
-from frontdesk.cli.options import Json, read_text
-from frontdesk.cli.output import show_list, show_one
-from frontdesk.clock import wire_time
+from frontdesk.cli.command_group import CommandGroup
+from frontdesk.cli.installation import CommandContext
+from frontdesk.cli.options import read_text
+from frontdesk.cli.output import Output, describe, listing
+from frontdesk.db import Tx
 
-commands = typer.Typer(no_args_is_help=True, help="Accounts: the customers that own plans and members.")
+commands = CommandGroup()
 
 
-@commands.command("create")
-def create(name: Annotated[str, typer.Option(help="Name of the account.")], as_json: Json = False) -> None:
+@commands.change("create")
+def create(
+    context: CommandContext, name: Annotated[str, typer.Option(help="Name of the account.")]
+) -> Output:
     """Create an account and print it with its id.
 
     Example: frontdesk account create --name "Example Health"
     """
-
-    def work(context: CommandContext) -> Account:
-        account = create_account(context.tx, name=read_text("name", name), now=context.now)
-        context.record("account.created", account_id=account.id, subject_id=account.id)
-        return account
-
-    show_one(_item(change(work)), as_json=as_json)
+    account = create_account(context.tx, name=read_text("name", name), now=context.now)
+    context.record("account.created", account_id=account.id, subject_id=account.id)
+    return describe(asdict(account))
 
 
-@commands.command("list")
-def list_(as_json: Json = False) -> None:
+@commands.query("list")
+def list_(tx: Tx) -> Output:
     """List all accounts.
 
     Example: frontdesk account list --json
     """
-    items = [_item(account) for account in ask(list_accounts)]
+    items = [asdict(account) for account in list_accounts(tx)]
     nothing = "There is no account yet. Make one: frontdesk account create --name NAME"
-    show_list(items, columns=("id", "name", "created_at"), as_json=as_json, nothing=nothing)
-
-
-def _item(account: Account) -> dict[str, Any]:
-    return {"id": account.id, "name": account.name, "created_at": wire_time(account.created_at)}
+    return listing(items, "id name created_at", nothing=nothing)

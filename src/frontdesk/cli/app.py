@@ -6,7 +6,7 @@ Importing them all takes two seconds, which every call and every process that `s
 import importlib
 import io
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Annotated, Any
 
@@ -16,58 +16,34 @@ from typer.core import TyperCommand, TyperGroup
 
 from frontdesk import __version__
 
-# Where each command is, and its help in the list. The sandbox is loaded by name: no module of the product imports it.
-COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
+# Each command, or group of commands, with its help in the list. `load` finds its module by its name.
+COMMANDS: Mapping[str, str] = MappingProxyType(
     {
-        "serve": (
-            "frontdesk.cli.serve:serve",
-            "Serve the interface until Ctrl-C or SIGTERM; requests under way are finished first.",
-        ),
-        "worker": (
-            "frontdesk.cli.worker:worker",
-            "Deliver invitations and load eligibility files until Ctrl-C or SIGTERM; what has begun is finished first.",
-        ),
-        "migrate": (
-            "frontdesk.cli.migrate:migrate",
-            "Create or update the database's tables; safe to run again.",
-        ),
-        "demo": (
-            "frontdesk.sandbox.demo:demo",
-            "Make a demo account with plans, doctors and patients, and print how to try it; safe to run again.",
-        ),
-        "check": (
-            "frontdesk.cli.check:check",
-            "Check configuration, database and migrations; show every problem with its remedy. Status 1 if there is one.",
-        ),
-        "sample": (
-            "frontdesk.sandbox.sample:sample",
-            "Write a file of invented members: families, twins, names with accents, zip codes with leading zeros.",
-        ),
-        "account": ("frontdesk.cli.account:commands", "Accounts: the customers that own plans and members."),
-        "provider-group": (
-            "frontdesk.cli.provider_group:commands",
-            "Provider groups: the doctors that serve the plans.",
-        ),
-        "client": ("frontdesk.cli.client:commands", "API clients of an account and their secrets."),
-        "plan": ("frontdesk.cli.plan:commands", "Plans of the accounts."),
-        "deliverability": (
-            "frontdesk.cli.deliverability:commands",
-            "Batched invitations of an account: off until agreed.",
-        ),
-        "duty": ("frontdesk.cli.duty:commands", "Doctors on duty, by provider group."),
-        "queue": ("frontdesk.cli.queue:commands", "Patients waiting in the plans' encounter queues."),
-        "member": ("frontdesk.cli.member:commands", "Eligible members."),
-        "file": ("frontdesk.cli.file:commands", "Eligibility files: load, show, approve, undo."),
-        "invitations": ("frontdesk.cli.invitations:commands", "Invitations of new members."),
-        "template": ("frontdesk.cli.template:commands", "The templates of invitations."),
-        "suppression": ("frontdesk.cli.suppression:commands", "Addresses that must not be mailed."),
-        "bounces": ("frontdesk.cli.bounces:commands", "Bounces and complaints that came back."),
-        "mailbox": ("frontdesk.cli.mailbox:commands", "Mails that the sandbox caught."),
-        "audit": ("frontdesk.cli.audit:commands", "The audit trail: who did what."),
+        "serve": "Serve the interface until Ctrl-C or SIGTERM; requests under way are finished first.",
+        "worker": "Deliver invitations and load eligibility files until Ctrl-C or SIGTERM; what has begun is finished first.",
+        "migrate": "Create or update the database's tables; safe to run again.",
+        "demo": "Make a demo account with plans, doctors and patients, and print how to try it; safe to run again.",
+        "check": "Check configuration, database and migrations; show every problem with its remedy. Status 1 if there is one.",
+        "sample": "Write a file of invented members: families, twins, names with accents, zip codes with leading zeros.",
+        "account": "Accounts: the customers that own plans and members.",
+        "provider-group": "Provider groups: the doctors that serve the plans.",
+        "client": "API clients of an account and their secrets.",
+        "plan": "Plans of the accounts.",
+        "deliverability": "Batched invitations of an account: off until agreed.",
+        "duty": "Doctors on duty, by provider group.",
+        "queue": "Patients waiting in the plans' encounter queues.",
+        "member": "Eligible members.",
+        "file": "Eligibility files: load, show, approve, undo.",
+        "invitations": "Invitations of new members.",
+        "template": "The templates of invitations.",
+        "suppression": "Addresses that must not be mailed.",
+        "bounces": "Bounces and complaints that came back.",
+        "mailbox": "Mails that the sandbox caught.",
+        "audit": "The audit trail: who did what.",
     }
 )
-# Commands that stand in another package than their group.
-GUESTS = MappingProxyType({"queue": "frontdesk.sandbox.simulate:simulate"})
+# The sandbox's commands. They are loaded by name, because no module of the product imports the sandbox.
+SANDBOX = ("demo", "sample")
 
 
 class Commands(TyperGroup):
@@ -75,7 +51,7 @@ class Commands(TyperGroup):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        for name, (_, sentence) in COMMANDS.items():  # good for the list of commands and for suggestions only
+        for name, sentence in COMMANDS.items():  # good for the list of commands and for suggestions only
             self.add_command(TyperCommand(name, help=sentence))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -91,24 +67,22 @@ class Commands(TyperGroup):
 
 
 def load(name: str) -> Any:
-    """The command or group of this name, as typer runs it."""
-    found = _import(COMMANDS[name][0])
-    if not isinstance(found, typer.Typer):
-        single = typer.Typer(add_completion=False)
-        single.command(name)(found)
-        return typer.main.get_command(single)
-    group = typer.main.get_command(found)
-    if name in GUESTS and isinstance(group, TyperGroup):
-        guest = typer.Typer(add_completion=False)
-        guest.command()(_import(GUESTS[name]))
-        group.add_command(typer.main.get_command(guest))
-    group.name = name
+    """The command or group of this name, as typer runs it: the function of that name in its module, or the `commands`."""
+    package, attribute = "sandbox" if name in SANDBOX else "cli", name.replace("-", "_")
+    module = importlib.import_module(f"frontdesk.{package}.{attribute}")
+    if not hasattr(module, "commands"):
+        return _single(name, getattr(module, attribute))
+    group: Any = typer.main.get_command(module.commands)
+    group.name, group.help = name, COMMANDS[name]
+    if name == "queue":
+        group.add_command(_single("simulate", importlib.import_module("frontdesk.sandbox.simulate").simulate))
     return group
 
 
-def _import(place: str) -> Any:
-    module, _, attribute = place.partition(":")
-    return getattr(importlib.import_module(module), attribute)
+def _single(name: str, function: Callable[..., None]) -> Any:
+    single = typer.Typer(add_completion=False)
+    single.command(name)(function)
+    return typer.main.get_command(single)
 
 
 app = typer.Typer(

@@ -11,30 +11,24 @@ from typing import Annotated, BinaryIO
 
 import typer
 
+from frontdesk.cli.command_group import CommandGroup
 from frontdesk.cli.installation import CommandContext, change_in, migrated_database
-from frontdesk.cli.options import Json
-from frontdesk.cli.output import fail, print_json, say, settings
+from frontdesk.cli.output import Output, fail, settings
 from frontdesk.invitations.bounces import parse_report, split_mailbox
 from frontdesk.invitations.model import ReportEffect
 from frontdesk.invitations.reports import receive_report
 
 MESSAGES_PER_TRANSACTION = 50
 
-commands = typer.Typer(no_args_is_help=True, help="Bounces and complaints that came back.")
+commands = CommandGroup()
 
 
-@commands.callback()
-def group() -> None:
-    """Bounces and complaints that came back."""
-
-
-@commands.command("read")
+@commands.standalone("read")
 def read(
     path: Annotated[
         str, typer.Argument(metavar="PATH", help="An mbox file or a single message; - reads stdin.")
     ],
-    as_json: Json = False,
-) -> None:
+) -> Output:
     """Read delivery reports: settle unclear deliveries, suppress addresses that don't exist or complain.
 
     Reading the same file again changes nothing. Mail that is no report of ours is skipped.
@@ -49,13 +43,11 @@ def read(
     counts = {"messages": found.total()} | {
         effect: found[effect] for effect in (*ReportEffect, "not_a_report")
     }
-    if as_json:
-        print_json(counts)
-        return
-    say(
+    sentence = (
         "{messages} messages: {applied} reports applied, {known} known already, {no_news} of delays, "
-        "{unknown} about mail of others, {not_a_report} no delivery reports.".format_map(counts)
+        "{unknown} about mail of others, {not_a_report} no delivery reports."
     )
+    return Output(counts, [sentence.format_map(counts)])
 
 
 def _receive(context: CommandContext, messages: Sequence[bytes]) -> list[str]:

@@ -2,37 +2,25 @@
 
 import os
 
-import typer
-
+from frontdesk.cli.command_group import printing
 from frontdesk.cli.installation import opened_database
-from frontdesk.cli.options import Json
-from frontdesk.cli.output import FAILED, print_json, say
+from frontdesk.cli.output import FAILED, Output
 from frontdesk.config import ConfigError, read_config
 from frontdesk.db.checks import CheckFailure, problems
 from frontdesk.errors import FrontdeskError
 
 
-def check(as_json: Json = False) -> None:
+@printing
+def check() -> Output:
     """Check configuration, database and migrations; show every problem with its remedy. Status 1 if there is one.
 
     Example: frontdesk check --json
     """
     found = _problems()
-    if as_json:
-        print_json(
-            {
-                "ok": not found,
-                "problems": [{"what": problem.what, "mend": problem.remedy} for problem in found],
-            }
-        )
-    elif not found:
-        say(
-            "All is well: the settings can be used, the database answers and has the tables that this program needs."
-        )
-    for problem in [] if as_json else found:
-        say(f"Problem: {problem.what}\nRemedy: {problem.remedy}")
-    if found:
-        raise typer.Exit(FAILED)
+    items = [{"what": problem.what, "mend": problem.remedy} for problem in found]
+    parts = ["Problem: {what}\nRemedy: {mend}".format_map(item) for item in items]
+    well = "All is well: the settings can be used, the database answers and has the tables that this program needs."
+    return Output({"ok": not found, "problems": items}, parts or [well], FAILED if found else 0)
 
 
 def _problems() -> list[CheckFailure]:

@@ -7,21 +7,20 @@ from urllib.parse import urlsplit
 
 import typer
 
-from frontdesk.access import get_account
-from frontdesk.cli.installation import CommandContext, ask, change
-from frontdesk.cli.options import TEXT_LENGTH, AccountId, Json
-from frontdesk.cli.output import MISUSED, fail, show_one
+from frontdesk.cli.command_group import CommandGroup
+from frontdesk.cli.installation import CommandContext
+from frontdesk.cli.options import TEXT_LENGTH, AccountId
+from frontdesk.cli.output import Output, describe
+from frontdesk.db import Tx
 from frontdesk.eligibility.values import parse_email
 from frontdesk.errors import Fault, Invalid
 from frontdesk.invitations import get_deliverability, set_deliverability
-from frontdesk.invitations.model import DeliverabilitySettings
 from frontdesk.text import ENCODED_WORD, Rejected, parse_text
 
 LARGEST_NUMBER = 2**31 - 1  # what both databases' integers hold
 URL_LENGTH = 2000
 
-commands = typer.Typer(no_args_is_help=True, help="Batched invitations of an account: off until agreed.")
-
+commands = CommandGroup()
 
 Enabled = Annotated[
     bool | None, typer.Option("--enabled/--disabled", help="Whether batched invitations go out.")
@@ -40,8 +39,9 @@ RegistrationUrl = Annotated[
 ]
 
 
-@commands.command("set")
+@commands.change("set", wants_option=True)
 def set_(  # noqa: PLR0913 - one parameter per option
+    context: CommandContext,
     account: AccountId,
     *,
     enabled: Enabled = None,
@@ -51,8 +51,7 @@ def set_(  # noqa: PLR0913 - one parameter per option
     sender_name: SenderName = None,
     sender_address: SenderAddress = None,
     registration_url: RegistrationUrl = None,
-    as_json: Json = False,
-) -> None:
+) -> Output:
     """Change an account's deliverability settings. An option that is left out keeps its value.
 
     Example: frontdesk deliverability set --account 1 --enabled --batch-size 50 --hourly-limit 500
@@ -66,31 +65,19 @@ def set_(  # noqa: PLR0913 - one parameter per option
         "sender_address": sender_address,
         "registration_url": registration_url,
     }
-    given = {name: value for name, value in options.items() if value is not None}
-    if not given:
-        usage = "frontdesk deliverability set --help"
-        fail(f"Nothing to set: give at least one option (see {usage}).", status=MISUSED)
-
-    def work(context: CommandContext) -> DeliverabilitySettings:
-        changes = _checked(given)
-        get_account(context.tx, account)
-        settings = set_deliverability(context.tx, account, **changes)
-        context.record(
-            "deliverability.changed", account_id=account, subject_id=account, fields=sorted(changes)
-        )
-        return settings
-
-    show_one(asdict(change(work)), as_json=as_json)
+    changes = _checked({name: value for name, value in options.items() if value is not None})
+    changed = set_deliverability(context.tx, account, **changes)
+    context.record("deliverability.changed", account_id=account, subject_id=account, fields=sorted(changes))
+    return describe(asdict(changed))
 
 
-@commands.command("show")
-def show(account: AccountId, as_json: Json = False) -> None:
+@commands.query("show")
+def show(tx: Tx, account: AccountId) -> Output:
     """Show an account's deliverability settings; the defaults where none were ever set.
 
     Example: frontdesk deliverability show --account 1
     """
-    settings = ask(lambda tx: get_deliverability(tx, account), account=account)
-    show_one(asdict(settings), as_json=as_json)
+    return describe(asdict(get_deliverability(tx, account)))
 
 
 def _checked(given: Mapping[str, object]) -> dict[str, object]:

@@ -13,12 +13,12 @@ from typing import Annotated, Any, BinaryIO, Literal, cast
 
 import typer
 
-from frontdesk.access import get_account
+from frontdesk.cli.command_group import CommandGroup
 from frontdesk.cli.file_progress import work_on
-from frontdesk.cli.installation import CommandContext, ask, change, change_in, migrated_database
+from frontdesk.cli.installation import CommandContext, change, change_in, migrated_database
 from frontdesk.cli.options import AccountId, Json, OnlyAccount, PlanId, checked_id
-from frontdesk.cli.output import FAILED, MISUSED, fail, print_json, say, settings, show_list, show_one
-from frontdesk.db import Database
+from frontdesk.cli.output import FAILED, MISUSED, Output, describe, fail, json_text, listing, settings
+from frontdesk.db import Database, Tx
 from frontdesk.errors import FrontdeskError, Invalid
 from frontdesk.files import (
     Upload,
@@ -47,23 +47,16 @@ FileId = Annotated[
     int, typer.Argument(metavar="ID", callback=checked_id, help="Id of the file (see `file list`).")
 ]
 
-
-commands = typer.Typer(no_args_is_help=True, help="Eligibility files: load, show, approve, undo.")
-
-
-@commands.callback()
-def group() -> None:
-    """Eligibility files: load, show, approve, undo."""
+commands = CommandGroup()
 
 
-@commands.command("load")
+@commands.standalone("load")
 def load(  # noqa: PLR0913 - one parameter per option
     path: Annotated[
         Path,
         typer.Argument(metavar="PATH", exists=True, dir_okay=False, help="The file; gzip is recognised."),
     ],
     plan: PlanId,
-    *,
     format_: Annotated[
         Format | None,
         typer.Option("--format", help="Its format; by default its first letters decide."),
@@ -72,6 +65,7 @@ def load(  # noqa: PLR0913 - one parameter per option
         Literal["change", "full"],
         typer.Option(help="`full` ends the plan's members that the file omits. An 834 says so itself."),
     ] = "change",
+    *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Report the same and write no member.")] = False,
     mapping: Annotated[
         Path | None,
@@ -80,8 +74,7 @@ def load(  # noqa: PLR0913 - one parameter per option
         ),
     ] = None,
     encoding: Annotated[str, typer.Option(metavar="NAME", help="The encoding of its text.")] = "utf-8",
-    as_json: Json = False,
-) -> None:
+) -> Output:
     """Load a file of members under a plan: the same rules and codes as a POST, row by row.
 
     Example: frontdesk file load members.csv --plan 1 --mode full --dry-run
@@ -96,50 +89,44 @@ def load(  # noqa: PLR0913 - one parameter per option
     with migrated_database(settings(), index_scans=True) as db:
         file = change_in(db, begin)
         _upload(db, file, path)
-        _finish(db, file.id, as_json=as_json)
+        return _finish(db, file.id)
 
 
-@commands.command("resume")
-def resume(file_id: FileId, *, as_json: Json = False) -> None:
+@commands.standalone("resume")
+def resume(file_id: FileId) -> Output:
     """Go on with a file that waits, where it stopped. A running worker does so by itself.
 
     Example: frontdesk file resume 7
     """
-    ask(lambda tx: get_file(tx, file_id, account_id=None))
     with migrated_database(settings(), index_scans=True) as db:
-        _finish(db, file_id, as_json=as_json)
+        db.ask(lambda tx: get_file(tx, file_id, account_id=None))
+        return _finish(db, file_id)
 
 
-@commands.command("list")
+@commands.query("list")
 def list_(
+    tx: Tx,
     account: OnlyAccount = None,
-    *,
     limit: Annotated[
         int, typer.Option(min=1, max=LARGEST_LIMIT, help="The most to list, the newest first.")
     ] = 50,
-    as_json: Json = False,
-) -> None:
+) -> Output:
     """List eligibility files, newest first.
 
     Example: frontdesk file list --account 1
     """
-    files = ask(lambda tx: list_files(tx, account_id=account, limit=limit), account=account)
-    columns = ("id", "plan_id", "state", "mode", "dry_run", "rows_done", "rows_total", "counts", "created_at")
-    show_list(
-        [serialize_file(file) for file in files],
-        columns=columns,
-        as_json=as_json,
-        nothing="There is no eligibility file.",
-    )
+    items = [serialize_file(file) for file in list_files(tx, account_id=account, limit=limit)]
+    columns = "id plan_id state mode dry_run rows_done rows_total counts created_at"
+    return listing(items, columns, nothing="There is no eligibility file.")
 
 
-@commands.command("show")
-def show(file_id: FileId, *, as_json: Json = False) -> None:
+@commands.query("show")
+def show(tx: Tx, file_id: FileId) -> Output:
     """Show a file: its progress, its counts, its problem.
 
     Example: frontdesk file show 7
     """
-    show_one(serialize_file(ask(lambda tx: get_file(tx, file_id, account_id=None))), as_json=as_json)
+    return describe(serialize_file(get_file(tx, file_id, account_id=None)))
 
 
 @commands.command("report")
@@ -166,46 +153,45 @@ def report(
                 stream.write(piece)
 
 
-@commands.command("approve")
-def approve(file_id: FileId, *, as_json: Json = False) -> None:
+@commands.standalone("approve")
+def approve(file_id: FileId) -> Output:
     """Let a held full file end the members that it omits.
 
     Example: frontdesk file approve 7
     """
-    _act(approve_file, file_id, as_json=as_json, go_on=True)
+    return _act_and_finish(approve_file, file_id)
 
 
-@commands.command("cancel")
-def cancel(file_id: FileId, *, as_json: Json = False) -> None:
+@commands.change("cancel")
+def cancel(context: CommandContext, file_id: FileId) -> Output:
     """Give up a file that waits or is held. What it has applied stays until it is undone.
 
     Example: frontdesk file cancel 7
     """
-    _act(cancel_file, file_id, as_json=as_json, go_on=False)
+    return _described(cancel_file(context.tx, file_id, _requester(context), account_id=None))
 
 
-@commands.command("undo")
-def undo(file_id: FileId, *, as_json: Json = False) -> None:
+@commands.standalone("undo")
+def undo(file_id: FileId) -> Output:
     """Take back what a file changed, except records changed again since. The undo is a file too, and can be undone.
 
     Example: frontdesk file undo 7
     """
-    _act(undo_file, file_id, as_json=as_json, go_on=True)
+    return _act_and_finish(undo_file, file_id)
 
 
-@commands.command("mapping")
+@commands.standalone("mapping")
 def mapping_(
     account: AccountId,
-    *,
     set_: Annotated[
         Path | None,
         typer.Option(
             "--set", metavar="F", exists=True, dir_okay=False, help="JSON file with the new mapping."
         ),
     ] = None,
+    *,
     clear: Annotated[bool, typer.Option("--clear", help="Remove the mapping.")] = False,
-    as_json: Json = False,
-) -> None:
+) -> Output:
     """Show, set or remove the mapping of an account's files. A mapping that comes with a file goes before it.
 
     Example: frontdesk file mapping --account 1 --set mapping.json
@@ -215,48 +201,36 @@ def mapping_(
     named = None if set_ is None else _read_mapping(set_)
 
     def work(context: CommandContext) -> dict[str, Any] | None:
-        get_account(context.tx, account)
         if named is not None or clear:
             set_mapping(context.tx, account, named, now=context.now)
             context.record("file.mapping_set", account_id=account)
         return get_mapping(context.tx, account)
 
-    found = change(work)
-    if as_json or found is not None:
-        print_json(found)
-    else:
-        say("The account has no mapping: its files use the names of the interface.")
+    found = change(work, account=account)
+    none = "The account has no mapping: its files use the names of the interface."
+    return Output(found, [none if found is None else json_text(found)])
 
 
-def _act(action: Callable[..., EligibilityFile], file_id: int, *, as_json: bool, go_on: bool) -> None:
+def _act_and_finish(action: Callable[..., EligibilityFile], file_id: int) -> Output:
     with migrated_database(settings(), index_scans=True) as db:
         file = change_in(
             db, lambda context: action(context.tx, file_id, _requester(context), account_id=None)
         )
-        if go_on:
-            _finish(db, file.id, as_json=as_json)
-        else:
-            _show_result(file, as_json=as_json)
+        return _finish(db, file.id)
 
 
-def _finish(db: Database, file_id: int, *, as_json: bool) -> None:
-    """Work on the file to its end, show the result, and exit with its status."""
+def _finish(db: Database, file_id: int) -> Output:
+    """Work on the file to its end. The result has its exit status."""
     file = work_on(db, settings(), file_id)
-    _show_result(file, as_json=as_json)
     if file.needs_approval:
-        raise typer.Exit(IS_HELD)
+        return _described(file, IS_HELD)
     if file.state != FileState.DONE:
-        raise typer.Exit(FAILED)
-    if file.counts.get(REFUSED):
-        raise typer.Exit(SOME_REFUSED)
+        return _described(file, FAILED)
+    return _described(file, SOME_REFUSED if file.counts.get(REFUSED) else 0)
 
 
-def _show_result(file: EligibilityFile, *, as_json: bool) -> None:
-    if as_json:
-        print_json(serialize_file(file))
-        return
-    for line in summary(file):
-        say(line)
+def _described(file: EligibilityFile, status: int = 0) -> Output:
+    return Output(serialize_file(file), summary(file), status)
 
 
 def _upload(db: Database, file: EligibilityFile, path: Path) -> None:

@@ -62,10 +62,16 @@ def ask(question: Callable[[Tx], Answer], *, account: int | None = None) -> Answ
         return db.ask(about_account)
 
 
-def change(work: Callable[[CommandContext], Answer]) -> Answer:
-    """`work(context)` in one transaction, run again when it loses a race. Raises FrontdeskError."""
+def change(work: Callable[[CommandContext], Answer], *, account: int | None = None) -> Answer:
+    """`work(context)` in one transaction, run again when it loses a race. Raises FrontdeskError as `ask` does."""
+
+    def about_account(context: CommandContext) -> Answer:
+        if account is not None:
+            get_account(context.tx, account)
+        return work(context)
+
     with migrated_database(settings()) as db:
-        return change_in(db, work)
+        return change_in(db, about_account)
 
 
 def change_in(db: Database, work: Callable[[CommandContext], Answer]) -> Answer:

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
-from frontdesk.cli.installation import ask
-from frontdesk.cli.options import Json, OnlyAccount, read_text
-from frontdesk.cli.output import print_heading, print_json, print_table, say, show_one
+from frontdesk.cli.command_group import CommandGroup
+from frontdesk.cli.options import OnlyAccount, read_text
+from frontdesk.cli.output import Output, Part, describe, field_table, heading, table
 from frontdesk.clock import wire_time
 from frontdesk.db import Tx
 from frontdesk.eligibility import find_eligibility, find_member, list_history
@@ -23,69 +23,6 @@ ExternalId = Annotated[
     ),
 ]
 
-commands = typer.Typer(no_args_is_help=True, help="Eligible members.")
-
-
-@commands.callback()
-def group() -> None:
-    """Eligible members."""
-
-
-@commands.command("show")
-def show(external_id: ExternalId, *, account: OnlyAccount = None, as_json: Json = False) -> None:
-    """Show a member's record and its history.
-
-    Example: frontdesk member show "AB 123356" --account 1
-    """
-
-    def question(tx: Tx) -> dict[str, Any]:
-        member = find_member(tx, read_text("EXTERNAL_ID", external_id), account)
-        return _record(member) | {"history": [_change(entry) for entry in list_history(tx, member["id"])]}
-
-    member = ask(question, account=account)
-    if as_json:
-        print_json(member)
-        return
-    history = member.pop("history")
-    print_heading("Record")
-    show_one(member, as_json=False)
-    print_heading("\nHistory")
-    for change in history:
-        say("\n{changed_at}  {outcome} under plan {plan_id}".format_map(change))
-        say("client {client}, request {request_id}".format_map(change))
-        print_table(("field", "from", "to"), [[name, *values] for name, values in change["changes"].items()])
-
-
-@commands.command("eligible")
-def eligible(
-    external_id: ExternalId,
-    *,
-    on: Annotated[
-        datetime, typer.Option(metavar="DATE", formats=["%Y-%m-%d"], help="The day of the answer.")
-    ],
-    as_known_on: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="What was known at this time: a date or a time (UTC, 2026-03-15T12:00:00Z), to its end. Default: now.",
-        ),
-    ] = None,
-    account: OnlyAccount = None,
-    as_json: Json = False,
-) -> None:
-    """Say whether a member was eligible on a day, from the history: as known now, or as known at a time.
-
-    Example: frontdesk member eligible "AB 123356" --on 2026-03-01 --as-known-on 2026-03-15
-    """
-    known_at = None if as_known_on is None else _moment(as_known_on)
-    name, day = read_text("EXTERNAL_ID", external_id), on.date().isoformat()
-    found = ask(
-        lambda tx: find_eligibility(tx, name, account_id=account, on=day, known_at=known_at), account=account
-    )
-    answer = asdict(found)
-    since = answer["known_since"]
-    show_one(answer | {"known_since": None if since is None else wire_time(since)}, as_json=as_json)
-
 
 def _moment(text: str) -> datetime:
     """The last moment of the day or of the second: `member show` gives whole seconds, and a change in one was known then."""
@@ -94,17 +31,57 @@ def _moment(text: str) -> datetime:
             return datetime.strptime(text, form).replace(tzinfo=UTC) + length - timedelta(microseconds=1)
         except (ValueError, OverflowError):
             continue
-    raise typer.BadParameter(
-        "must be a date or a time in UTC, such as 2026-03-15 or 2026-03-15T12:00:00Z",
-        param_hint="'--as-known-on'",
-    )
+    raise typer.BadParameter("must be a date or a time in UTC, such as 2026-03-15 or 2026-03-15T12:00:00Z")
 
 
-def _record(member: dict[str, Any]) -> dict[str, Any]:
-    times = {name: wire_time(member[name]) for name in ("created_at", "updated_at")}
-    return {name: value for name, value in member.items() if name not in _INTERNAL} | times
+commands = CommandGroup()
+
+
+@commands.query("show")
+def show(tx: Tx, external_id: ExternalId, account: OnlyAccount = None) -> Output:
+    """Show a member's record and its history.
+
+    Example: frontdesk member show "AB 123356" --account 1
+    """
+    member = find_member(tx, read_text("EXTERNAL_ID", external_id), account)
+    record = {name: value for name, value in member.items() if name not in _INTERNAL}
+    history = list_history(tx, member["id"])
+    parts: list[Part] = [heading("Record"), field_table(record), heading("\nHistory")]
+    for entry in history:
+        parts += [
+            f"\n{wire_time(entry.changed_at)}  {entry.outcome} under plan {entry.plan_id}",
+            f"client {entry.client}, request {entry.request_id}",
+            table(("field", "from", "to"), [[name, *values] for name, values in entry.changes.items()]),
+        ]
+    return Output(record | {"history": [_change(entry) for entry in history]}, parts)
+
+
+@commands.query("eligible")
+def eligible(
+    tx: Tx,
+    external_id: ExternalId,
+    *,
+    on: Annotated[
+        datetime, typer.Option(metavar="DATE", formats=["%Y-%m-%d"], help="The day of the answer.")
+    ],
+    as_known_on: Annotated[
+        datetime | None,
+        typer.Option(
+            metavar="TIME",
+            parser=_moment,
+            help="What was known at this time: a date or a time (UTC, 2026-03-15T12:00:00Z), to its end. Default: now.",
+        ),
+    ] = None,
+    account: OnlyAccount = None,
+) -> Output:
+    """Say whether a member was eligible on a day, from the history: as known now, or as known at a time.
+
+    Example: frontdesk member eligible "AB 123356" --on 2026-03-01 --as-known-on 2026-03-15
+    """
+    name, day = read_text("EXTERNAL_ID", external_id), on.date().isoformat()
+    return describe(asdict(find_eligibility(tx, name, account_id=account, on=day, known_at=as_known_on)))
 
 
 def _change(entry: HistoryEntry) -> dict[str, Any]:
-    names = ("outcome", "plan_id", "changes", "client", "request_id")
-    return {name: getattr(entry, name) for name in names} | {"changed_at": wire_time(entry.changed_at)}
+    names = ("outcome", "plan_id", "changes", "client", "request_id", "changed_at")
+    return {name: getattr(entry, name) for name in names}

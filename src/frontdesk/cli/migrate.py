@@ -1,15 +1,16 @@
 """`frontdesk migrate`: brings the database's tables to what this program needs."""
 
+from frontdesk.cli.command_group import printing
 from frontdesk.cli.installation import change_in, opened_database
-from frontdesk.cli.options import Json
-from frontdesk.cli.output import print_json, say, settings
+from frontdesk.cli.output import Output, settings
 from frontdesk.config import Config
 from frontdesk.db import Database
 from frontdesk.db.checks import HEAD
 from frontdesk.db.migrate import upgrade
 
 
-def migrate(as_json: Json = False) -> None:
+@printing
+def migrate() -> Output:
     """Create or update the database's tables; safe to run again.
 
     Example: frontdesk migrate
@@ -17,12 +18,8 @@ def migrate(as_json: Json = False) -> None:
     config = settings()
     with opened_database(config) as db:
         applied = bring_up_to_date(db, config)
-    if as_json:
-        print_json({"applied": applied, "revision": HEAD})
-    elif applied:
-        say(f"Migrated: {', '.join(applied)}. The database is at revision {HEAD}.")
-    else:
-        say(f"Nothing to do: the database is at revision {HEAD}.")
+    done = f"Migrated: {', '.join(applied)}. The" if applied else "Nothing to do: the"
+    return Output({"applied": applied, "revision": HEAD}, [f"{done} database is at revision {HEAD}."])
 
 
 def bring_up_to_date(db: Database, config: Config) -> list[str]:

@@ -41,7 +41,6 @@ ProviderGroupId = Annotated[
 PlanId = Annotated[
     int, typer.Option("--plan", metavar="ID", callback=checked_id, help="Id of the plan (see `plan list`).")
 ]
-ClientId = Annotated[str, typer.Argument(metavar="CLIENT_ID", help="The client's public client_id.")]
 
 
 def read_text(field: str, value: str, *, limit: int = TEXT_LENGTH) -> str:

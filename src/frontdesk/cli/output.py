@@ -6,8 +6,11 @@ Status 0: done; 1: not done, and stderr says why, with the remedy; 2: the comman
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
 from typing import Any, NoReturn
 
 import typer
@@ -16,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from frontdesk.clock import wire_time
 from frontdesk.config import Config, ConfigError, read_config
 from frontdesk.errors import Conflict, FrontdeskError, Invalid, Unavailable
 
@@ -25,6 +29,7 @@ FAILED, MISUSED = 1, 2
 UNWRAPPED_COLUMNS = 10_000
 
 Item = Mapping[str, Any]
+Part = str | Text | Table  # of what people read: a sentence, a heading, a table
 
 # Columns that keep to one line on a narrow terminal, so that they can be read and copied: text gives way first.
 _COPIED = {"id", "client_id", "state", "delivery"}
@@ -63,56 +68,84 @@ def errors_as_sentences() -> Iterator[None]:
         fail(_sentence(error))
 
 
-def show_one(item: Item, *, as_json: bool, note: str = "") -> None:
-    """One object: its fields under each other, or a JSON object. `note` is for people only."""
-    if as_json:
-        print_json(item)
-        return
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column(style="cyan", no_wrap=True)
-    table.add_column(overflow="fold")
+@dataclass(frozen=True, slots=True)
+class Output:
+    """What a command prints: `value` as JSON for programs, or `parts` under each other for people. Then its status."""
+
+    value: object
+    parts: Iterable[Part]
+    status: int = 0
+
+    def print(self, *, as_json: bool) -> None:
+        """Print it and end the command when its status is not 0."""
+        if as_json:
+            print_json(self.value)
+        else:
+            for part in self.parts:
+                say(part)
+        if self.status:
+            raise typer.Exit(self.status)
+
+
+def describe(item: Item, *notes: str) -> Output:
+    """One object: its fields under each other. The notes are for people only."""
+    return Output(item, [field_table(item), *notes])
+
+
+def listing(items: Sequence[Item], columns: str, *, nothing: str) -> Output:
+    """Objects as a table of the columns (`group.name` looks inside), or the sentence `nothing`."""
+    names = columns.split()
+
+    def parts() -> Iterator[Part]:
+        yield table(names, [[_inside(item, name) for name in names] for item in items]) if items else nothing
+
+    return Output(items, parts())
+
+
+def field_table(item: Item) -> Table:
+    """The names and values of an object."""
+    fields = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
+    fields.add_column(style="cyan", no_wrap=True)
+    fields.add_column(overflow="fold")
     for name, value in item.items():
-        table.add_row(name, _cell(value or None if isinstance(value, Mapping) else value))
-    console().print(table)
-    if note:
-        say(note)
+        fields.add_row(name, _cell(value or None if isinstance(value, Mapping) else value))
+    return fields
 
 
-def show_list(items: Sequence[Item], *, columns: Sequence[str], as_json: bool, nothing: str) -> None:
-    """A table of the columns (`group.name` looks inside), or a JSON array of the whole objects; `nothing` if none."""
-    if as_json:
-        print_json(items)
-    elif not items:
-        say(nothing)
-    else:
-        print_table(columns, [[_inside(item, column) for column in columns] for item in items])
-
-
-def print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    console().print(build_table(columns, rows))
-
-
-def build_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, header_style="bold cyan", padding=(0, 1, 0, 0))
+def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
+    rows_under_heads = Table(box=box.SIMPLE_HEAD, header_style="bold cyan", padding=(0, 1, 0, 0))
     for column in columns:
         copied = column in _COPIED or column.endswith("_at")
-        table.add_column(column.replace(".", " ").replace("_", " "), overflow="fold", no_wrap=copied)
+        head = column.replace(".", " ").replace("_", " ")
+        rows_under_heads.add_column(head, overflow="fold", no_wrap=copied)
     for row in rows:
-        table.add_row(*map(_cell, row))
-    return table
+        rows_under_heads.add_row(*map(_cell, row))
+    return rows_under_heads
 
 
-def print_heading(text: str) -> None:
-    console().print(Text(text, style="bold"), soft_wrap=True)
+def heading(text: str) -> Text:
+    return Text(text, style="bold")
+
+
+def json_text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2, default=wire_time)  # all but times are plain
 
 
 def print_json(value: object) -> None:
-    typer.echo(json.dumps(value, ensure_ascii=False, indent=2))
+    typer.echo(json_text(value))
 
 
-def say(sentence: str) -> None:
-    """A sentence for people, on stdout."""
-    console().print(Text(sentence), soft_wrap=True)
+def say(part: Part) -> None:
+    """Print a sentence, a heading or a table for people. Only a table is fitted to the terminal's width."""
+    console().print(Text(part) if isinstance(part, str) else part, soft_wrap=not isinstance(part, Table))
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file that the command was asked for. Ends the command when it can't be written."""
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        fail(f"{path} can't be written: {error.strerror}.")
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -126,6 +159,8 @@ def _cell(value: Any) -> Text:
     """A value as people read it. Text is never read as markup: names may look like it."""
     if value is None:
         return Text("-", style="dim")
+    if isinstance(value, datetime):
+        return Text(wire_time(value))
     if isinstance(value, bool):
         return Text("yes" if value else "no")
     if isinstance(value, Mapping):

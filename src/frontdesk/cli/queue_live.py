@@ -10,18 +10,19 @@ from typing import Annotated, Any
 import typer
 from rich.console import Group
 from rich.live import Live
+from rich.table import Table
 from rich.text import Text
 
 from frontdesk.access import get_account
-from frontdesk.cli.installation import ask, migrated_database
+from frontdesk.cli.installation import migrated_database
 from frontdesk.cli.options import Json, OnlyAccount
-from frontdesk.cli.output import build_table, console, print_heading, print_json, print_table, say, settings
+from frontdesk.cli.output import Output, console, heading, settings, table
 from frontdesk.clock import system_clock, wire_time
 from frontdesk.db import Tx
 from frontdesk.errors import Unavailable
 from frontdesk.plans import list_plans
 from frontdesk.queues import list_outcomes, measure_accuracy, queue_rules, queue_state
-from frontdesk.queues.model import EstimateAccuracy, QueueRules, WaitOutcome
+from frontdesk.queues.model import QueueRules, WaitOutcome
 
 RECENT = timedelta(hours=1)
 BOARD_COLUMNS = ("plan", "name", "doctors", "with patients", "waiting", "wait", "error in the last hour")
@@ -31,8 +32,8 @@ BAR_WIDTH = 40
 
 def watch(
     account: OnlyAccount = None,
-    *,
     every: Annotated[float, typer.Option(help="Seconds between looks.", min=0.2, max=3600)] = 2.0,
+    *,
     once: Annotated[bool, typer.Option("--once", help="Print the board once and stop.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -46,19 +47,17 @@ def watch(
         if account is not None:
             db.ask(lambda tx: get_account(tx, account))
         items = db.ask(lambda tx: board(tx, account, system_clock(), rules))
-        if as_json:
-            print_json(items)
-        elif once or not sys.stdout.isatty():
-            console().print(_board_table(items))
-        else:
-            with Live(_board_table(items), console=console(), auto_refresh=False, screen=False) as live:
-                while True:
-                    time.sleep(every)
-                    try:
-                        items = db.ask(lambda tx: board(tx, account, system_clock(), rules))
-                    except Unavailable:
-                        continue  # the last board stays until the database answers again
-                    live.update(_board_table(items), refresh=True)
+        if as_json or once or not sys.stdout.isatty():
+            Output(items, _board_parts(items)).print(as_json=as_json)
+            return
+        with Live(Group(*_board_parts(items)), console=console(), auto_refresh=False, screen=False) as live:
+            while True:
+                time.sleep(every)
+                try:
+                    items = db.ask(lambda tx: board(tx, account, system_clock(), rules))
+                except Unavailable:
+                    continue  # the last board stays until the database answers again
+                live.update(Group(*_board_parts(items)), refresh=True)
 
 
 def board(tx: Tx, account_id: int | None, now: datetime, rules: QueueRules) -> list[dict[str, Any]]:
@@ -68,10 +67,6 @@ def board(tx: Tx, account_id: int | None, now: datetime, rules: QueueRules) -> l
     items = []
     for plan in list_plans(tx, account_id):
         queue, of_plan = queues[plan.id], measured.get(plan.id)
-        last_hour = {
-            "matched": of_plan.matched if of_plan else 0,
-            "mean_error_seconds": round(of_plan.mean_error_seconds) if of_plan else None,
-        }
         item = {
             "plan_id": plan.id,
             "external_id": plan.external_id,
@@ -79,12 +74,17 @@ def board(tx: Tx, account_id: int | None, now: datetime, rules: QueueRules) -> l
             "provider_group_id": plan.provider_group.id,
             "doctors": queue.doctors,
             "doctors_with_patients": queue.in_visit,
+            **queue.info.serialize(),
+            "last_hour": {
+                "matched": of_plan.matched if of_plan else 0,
+                "mean_error_seconds": round(of_plan.mean_error_seconds) if of_plan else None,
+            },
         }
-        items.append(item | queue.info.serialize() | {"last_hour": last_hour})
+        items.append(item)
     return items
 
 
-def _board_table(items: list[dict[str, Any]]) -> Group:
+def _board_parts(items: list[dict[str, Any]]) -> tuple[Text, Table]:
     columns = ("plan_id", "name", "doctors", "doctors_with_patients", "queue_length")
     rows = [
         (
@@ -94,8 +94,7 @@ def _board_table(items: list[dict[str, Any]]) -> Group:
         )
         for item in items
     ]
-    heading = Text(f"Queues at {system_clock():%H:%M:%S} UTC", style="bold")
-    return Group(heading, build_table(BOARD_COLUMNS, rows))
+    return heading(f"Queues at {system_clock():%H:%M:%S} UTC"), table(BOARD_COLUMNS, rows)
 
 
 def _wait_text(seconds: int) -> str:
@@ -116,34 +115,24 @@ def _error_text(last_hour: dict[str, Any]) -> str | None:
 
 
 def accuracy(
-    *,
-    hours: Annotated[int, typer.Option(help="How far to look back.", min=1, max=24 * 90)] = 24,
-    as_json: Json = False,
-) -> None:
+    tx: Tx, hours: Annotated[int, typer.Option(help="How far to look back.", min=1, max=24 * 90)] = 24
+) -> Output:
     """Compare the estimates with the waits that followed: the first patient that joined under each estimate.
 
     A bias above zero means that patients waited less than the estimate said.
 
     Example: frontdesk queue accuracy --hours 24
     """
-    outcomes = ask(lambda tx: list_outcomes(tx, system_clock() - timedelta(hours=hours)))
-    plans = measure_accuracy(outcomes)
-    by_hour = _by_hour(outcomes)
-    if as_json:
-        print_json({"hours": hours, "plans": [_accuracy_item(plan) for plan in plans], "by_hour": by_hour})
-        return
+    outcomes = list_outcomes(tx, system_clock() - timedelta(hours=hours))
+    plans, by_hour = measure_accuracy(outcomes), _by_hour(outcomes)
+    items = [{name: round(value, 1) for name, value in plan._asdict().items()} for plan in plans]
+    result = {"hours": hours, "plans": items, "by_hour": by_hour}
     if not plans:
-        say(f"No patient with an estimate of the last {hours} h has been seen yet.")
-        return
+        return Output(result, [f"No patient with an estimate of the last {hours} h has been seen yet."])
     rows = [(plan.plan_id, plan.matched, *map(_minutes_text, plan[2:])) for plan in plans]
-    print_table(ACCURACY_COLUMNS, rows)
-    print_heading("Mean error by hour (UTC)")
-    for line in chart(by_hour):
-        say(line)
-
-
-def _accuracy_item(plan: EstimateAccuracy) -> dict[str, Any]:
-    return {name: round(value, 1) for name, value in plan._asdict().items()}
+    return Output(
+        result, [table(ACCURACY_COLUMNS, rows), heading("Mean error by hour (UTC)"), *chart(by_hour)]
+    )
 
 
 def _by_hour(outcomes: Sequence[WaitOutcome]) -> list[dict[str, Any]]:

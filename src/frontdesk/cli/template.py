@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from frontdesk.access import get_account
-from frontdesk.cli.installation import CommandContext, ask, change
-from frontdesk.cli.options import AccountId, Json, PlanId
-from frontdesk.cli.output import MISUSED, fail, print_heading, print_json, say, settings
+from frontdesk.cli.command_group import CommandGroup
+from frontdesk.cli.installation import CommandContext
+from frontdesk.cli.options import AccountId, PlanId
+from frontdesk.cli.output import MISUSED, Output, Part, fail, heading, settings, write_file
 from frontdesk.db import Tx
 from frontdesk.invitations import get_deliverability
 from frontdesk.invitations.message import compose, derive_tokens
@@ -22,30 +22,31 @@ from frontdesk.plans import get_plan
 
 PARTS = ("subject", "text", "html")
 
-commands = typer.Typer(no_args_is_help=True, help="The templates of invitations.")
+
+commands = CommandGroup()
 
 
-@commands.command("show")
-def show(account: AccountId, as_json: Json = False) -> None:
+@commands.query("show")
+def show(tx: Tx, account: AccountId) -> Output:
     """Show the templates of an account's invitations, its own or the product's.
 
     Example: frontdesk template show --account 1
     """
-    _show(ask(lambda tx: get_template(tx, account), account=account), as_json=as_json)
+    return _described(get_template(tx, account))
 
 
-@commands.command("set")
+@commands.change("set", wants_option=True)
 def set_(
+    context: CommandContext,
     account: AccountId,
-    *,
     subject: Annotated[str | None, typer.Option(help="Subject, as a template.")] = None,
     text: Annotated[Path | None, typer.Option(metavar="FILE", help="File with the text part.")] = None,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="File with the HTML part.")] = None,
+    *,
     reset: Annotated[
         bool, typer.Option("--default", help="First go back to the product's templates, in all parts.")
     ] = False,
-    as_json: Json = False,
-) -> None:
+) -> Output:
     """Change the templates of an account's invitations. A part that is left out stays; text without HTML is sent alone.
 
     Templates hold text, {{ plan_name }}, {{ sender_name }}, {{ registration_link }}, {{ unsubscribe_link }} and {% if %}.
@@ -55,33 +56,24 @@ def set_(
     given = {"subject": subject, "text": _content(text), "html": _content(html)}
     changes: dict[str, str | None] = dict.fromkeys(PARTS) if reset else {}
     changes |= {name: value for name, value in given.items() if value is not None}
-    if not changes:
-        fail("Nothing to set: give at least one option (see frontdesk template set --help).", status=MISUSED)
-
-    def work(context: CommandContext) -> MessageTemplate:
-        get_account(context.tx, account)
-        template = set_template(context.tx, account, now=context.now, **changes)
-        context.record("template.changed", account_id=account, subject_id=account, fields=sorted(changes))
-        return template
-
-    _show(change(work), as_json=as_json)
+    template = set_template(context.tx, account, now=context.now, **changes)
+    context.record("template.changed", account_id=account, subject_id=account, fields=sorted(changes))
+    return _described(template)
 
 
-@commands.command("preview")
+@commands.query("preview")
 def preview(
+    tx: Tx,
     plan: PlanId,
-    *,
     output: Annotated[
         Path, typer.Option(metavar="FILE", help="Where to write it: .html, .txt, or .eml for the whole mail.")
     ],
-    as_json: Json = False,
-) -> None:
+) -> Output:
     """Write an invitation to a plan to a file, as it would be sent; its links lead nowhere.
 
     Example: frontdesk template preview --plan 1 --output preview.html
     """
-    config = settings()
-    content = ask(lambda tx: _sample(tx, plan, config.base_url))
+    content = _sample(tx, plan, settings().base_url)
     decoded = decode_message(content)
     parts = {".html": decoded.html, ".txt": decoded.text, ".eml": content}
     if output.suffix not in parts:
@@ -89,14 +81,9 @@ def preview(
     part = parts[output.suffix]
     if part is None:
         fail("These invitations have no HTML part. Use a file that ends in .txt or .eml.")
-    try:
-        output.write_bytes(part if isinstance(part, bytes) else part.encode())
-    except OSError as error:
-        fail(f"{output} can't be written: {error.strerror}.")
-    if as_json:
-        print_json({"path": str(output), "subject": decoded.subject})
-    else:
-        say(f"“{decoded.subject}” is in {output}.")
+    write_file(output, part if isinstance(part, bytes) else part.encode())
+    outcome = {"path": str(output), "subject": decoded.subject}
+    return Output(outcome, [f"“{decoded.subject}” is in {output}."])
 
 
 def _sample(tx: Tx, plan_id: int, base_url: str) -> bytes:
@@ -128,16 +115,15 @@ def _content(path: Path | None) -> str | None:
         fail(f"{path} can't be read: {reason}.")
 
 
-def _show(template: MessageTemplate, *, as_json: bool) -> None:
+def _described(template: MessageTemplate) -> Output:
     own = {part: source for part, source in asdict(template).items() if source is not None}
     parts = {part: own.get(part) or default_part(part) for part in PARTS}
     sends_html = "html" in own or "text" not in own
-    if as_json:
-        print_json(parts | ({} if sends_html else {"html": None}) | {"own": list(own)})
-        return
+    told: list[Part] = []
     for part, source in parts.items():
         origin = "the account's own" if part in own else "the product's"
         sent = part != "html" or sends_html
-        print_heading(f"{part} ({origin if sent else 'none: the mail is text alone'})")
-        say(f"{source.strip()}\n" if sent else "")
-    say("Names: " + ", ".join(NAMES) + ".")
+        told.append(heading(f"{part} ({origin if sent else 'none: the mail is text alone'})"))
+        told.append(f"{source.strip()}\n" if sent else "")
+    told.append("Names: " + ", ".join(NAMES) + ".")
+    return Output(parts | ({} if sends_html else {"html": None}) | {"own": list(own)}, told)

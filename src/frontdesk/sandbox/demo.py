@@ -14,7 +14,7 @@ import typer
 from frontdesk.cli.installation import change_in, opened_database
 from frontdesk.cli.migrate import bring_up_to_date
 from frontdesk.cli.options import Json
-from frontdesk.cli.output import fail, print_heading, print_json, say, settings, show_one
+from frontdesk.cli.output import Output, Part, fail, field_table, heading, settings
 from frontdesk.cli.serve import listening_address, serve
 from frontdesk.config import Environment
 from frontdesk.sandbox.demo_data import Demo, set_up_demo
@@ -65,10 +65,7 @@ def demo(
         bring_up_to_date(db, config)
         made = change_in(db, set_up_demo)
     outcome = _outcome(made, config.base_url)
-    if as_json:
-        print_json(outcome)
-    else:
-        _print(outcome)
+    Output(outcome, _parts(outcome)).print(as_json=as_json)
     if with_server:
         os.environ["FRONTDESK_BASE_URL"] = config.base_url  # the serving processes read it there
         with _moving_queues(made.account.id) if moving else nullcontext():
@@ -126,16 +123,17 @@ def _member_command(made: Demo, base_url: str) -> str:
     return f"curl -sS {address} {_BEARER} {types} -d {shlex.quote(json.dumps(MEMBER))}"
 
 
-def _print(outcome: dict[str, Any]) -> None:
-    """Prints each command on one line: a line that the terminal breaks could not be pasted."""
+def _parts(outcome: dict[str, Any]) -> list[Part]:
+    """Each command is a line of its own: a line that the terminal breaks could not be pasted."""
     made = "made" if outcome["account_created"] else "there already"
-    print_heading(f"The demo account is {made}. Its API client has a fresh secret:")
-    show_one({name: outcome[name] for name in ("client_id", "client_secret")}, as_json=False)
-    for heading, name in (
-        ("Get a token (it lives for two hours):", "token_command"),
-        ("Post an eligible member:", "member_command"),
-        ("List the plans:", "plans_command"),
-    ):
-        print_heading(f"\n{heading}")
-        typer.echo(outcome[name])
-    say(f"\nReference: {outcome['reference_url']}  (machine-readable: {outcome['openapi_url']})")
+    return [
+        heading(f"The demo account is {made}. Its API client has a fresh secret:"),
+        field_table({name: outcome[name] for name in ("client_id", "client_secret")}),
+        heading("\nGet a token (it lives for two hours):"),
+        outcome["token_command"],
+        heading("\nPost an eligible member:"),
+        outcome["member_command"],
+        heading("\nList the plans:"),
+        outcome["plans_command"],
+        f"\nReference: {outcome['reference_url']}  (machine-readable: {outcome['openapi_url']})",
+    ]
