@@ -8,7 +8,7 @@ from frontdesk.db.races import write_alone, write_together
 from frontdesk.invitations import suppress
 from frontdesk.invitations.delivery.changes import apply_changes
 from frontdesk.invitations.delivery.model import InvitationVersion, StateChange
-from frontdesk.invitations.message import find_unsubscribe_target
+from frontdesk.invitations.message import find_link_target
 from frontdesk.invitations.model import (
     DeliveryReport,
     InvitationState,
@@ -39,7 +39,7 @@ def told(db: Database, mail: MailedInvitation, event: ReportEvent) -> ReportEffe
 
 def unsubscribed(db: Database, mail: MailedInvitation) -> bool:
     with db.read() as tx:
-        found = find_unsubscribe_target(tx, mail.tokens.unsubscribe)
+        found = find_link_target(tx, "unsubscribe", mail.tokens.unsubscribe)
     assert found is not None
     [done] = write_together(
         db,

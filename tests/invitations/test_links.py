@@ -8,8 +8,7 @@ from frontdesk.db import Database
 from frontdesk.invitations.message import (
     derive_tokens,
     digest,
-    find_registration_target,
-    find_unsubscribe_target,
+    find_link_target,
     issue_tokens,
     registration_link,
 )
@@ -48,23 +47,23 @@ def test_issuing_the_same_tokens_again_changes_nothing_and_a_new_secret_adds_a_p
         with db.write() as tx:
             tokens = issue_tokens(tx, {mail.id: mail.message_id}, link_secret=secret, now=NOW)[mail.id]
             assert len(tx.execute(invitation_links.select()).all()) == rows
-            found = find_unsubscribe_target(tx, tokens.unsubscribe)
+            found = find_link_target(tx, "unsubscribe", tokens.unsubscribe)
             assert found is not None
             assert found.address == mail.address
     with db.read() as tx:
-        assert find_unsubscribe_target(tx, mail.tokens.unsubscribe) is not None
+        assert find_link_target(tx, "unsubscribe", mail.tokens.unsubscribe) is not None
 
 
 def test_a_token_opens_only_what_it_is_for(api: Api, db: Database, customer: Customer) -> None:
     tokens = mailed(api, db, customer).tokens
     with db.read() as tx:
-        target = find_registration_target(tx, tokens.registration)
+        target = find_link_target(tx, "registration", tokens.registration)
         assert target is not None
         assert (target.plan_name, target.registration_url) == ("Example Health Plan 0", None)
-        assert find_registration_target(tx, tokens.unsubscribe) is None
-        assert find_unsubscribe_target(tx, tokens.registration) is None
+        assert find_link_target(tx, "registration", tokens.unsubscribe) is None
+        assert find_link_target(tx, "unsubscribe", tokens.registration) is None
         for token in ("", "x" * 43, "x" * 10_000, "\0", "ä" * 43, tokens.unsubscribe + "\n"):
-            assert find_unsubscribe_target(tx, token) is None
+            assert find_link_target(tx, "unsubscribe", token) is None
 
 
 @pytest.mark.parametrize(

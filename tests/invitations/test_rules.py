@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from frontdesk.invitations import decide_invitation
-from frontdesk.invitations.model import Delivery, InvitationCandidate, NotInvitedReason
+from frontdesk.invitations.model import Delivery, NotInvitedReason
 
 EXPECTED = {
     # (new, e-mail, invite_immediately true, batches on): what happens
@@ -21,7 +21,7 @@ EXPECTED = {
     list(itertools.product([True, False], ["none", "valid", "suppressed"], [True, False], [True, False])),
 )
 def test_every_combination_of_the_rules(new: bool, email: str, asked: bool, batches: bool) -> None:
-    candidate = InvitationCandidate(
+    decision = decide_invitation(
         is_new=new,
         has_email=email != "none",
         suppressed=email == "suppressed",
@@ -36,15 +36,15 @@ def test_every_combination_of_the_rules(new: bool, email: str, asked: bool, batc
         if email == "none"
         else NotInvitedReason.SUPPRESSED
     )
-    assert decide_invitation(candidate) is EXPECTED.get((new, email, asked, batches), otherwise)
+    assert decision is EXPECTED.get((new, email, asked, batches), otherwise)
 
 
 def test_an_account_without_settings_never_asked_and_an_expired_member_gets_no_mail() -> None:
-    plain = InvitationCandidate(
+    plain = decide_invitation(
         is_new=True, has_email=True, suppressed=False, expired=False, asked=False, batches_enabled=None
     )
-    expired = InvitationCandidate(
+    expired = decide_invitation(
         is_new=True, has_email=True, suppressed=False, expired=True, asked=True, batches_enabled=True
     )
-    assert decide_invitation(plain) is NotInvitedReason.NOT_REQUESTED
-    assert decide_invitation(expired) is NotInvitedReason.EXPIRED
+    assert plain is NotInvitedReason.NOT_REQUESTED
+    assert expired is NotInvitedReason.EXPIRED

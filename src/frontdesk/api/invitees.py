@@ -11,7 +11,7 @@ from frontdesk.audit.model import AuditEntry
 from frontdesk.db import Tx
 from frontdesk.db.races import write_alone
 from frontdesk.invitations import suppress
-from frontdesk.invitations.message import find_registration_target, find_unsubscribe_target, registration_link
+from frontdesk.invitations.message import find_link_target, registration_link
 from frontdesk.invitations.model import SuppressionReason
 from frontdesk.web.page import PRIVATE, page_response
 from frontdesk.web.request import Request
@@ -35,7 +35,9 @@ _NOTHING = Markup(
 async def register(app: App, request: Request) -> Response:
     """`GET /register/:token`: redirects to the account's own page, for mails that were written before it had one."""
     token = request.path_parameters["token"]
-    target = await app.read_in_thread(lambda: app.db.ask(lambda tx: find_registration_target(tx, token)))
+    target = await app.read_in_thread(
+        lambda: app.db.ask(lambda tx: find_link_target(tx, "registration", token))
+    )
     if target is None:
         return page_response("This link leads nowhere", _NOTHING, status=404)
     if target.registration_url is None:
@@ -57,7 +59,7 @@ async def unsubscribe(app: App, request: Request) -> Response:
     token = request.path_parameters["token"]
 
     def run() -> None:
-        if app.db.ask(lambda tx: find_unsubscribe_target(tx, token)) is None:
+        if app.db.ask(lambda tx: find_link_target(tx, "unsubscribe", token)) is None:
             return  # a guessed token must not take a writer
         write_alone(app.db, lambda tx: _unsubscribe(app, request, tx, token))
 
@@ -66,7 +68,7 @@ async def unsubscribe(app: App, request: Request) -> Response:
 
 
 def _unsubscribe(app: App, request: Request, tx: Tx, token: str) -> bool:
-    target, now = find_unsubscribe_target(tx, token), app.clock()
+    target, now = find_link_target(tx, "unsubscribe", token), app.clock()
     if target is None or not suppress(tx, target.address, SuppressionReason.UNSUBSCRIBE, now=now):
         return False
     entry = AuditEntry(

@@ -16,7 +16,7 @@ from frontdesk.eligibility.parse import check_dates, in_field_order, missing_on_
 from frontdesk.eligibility.unique_keys import KeyHolders, not_unique, scope_of
 from frontdesk.errors import Fault, FrontdeskError, Invalid, NotFound
 from frontdesk.invitations import decide_invitation
-from frontdesk.invitations.model import InvitationCandidate, InvitationContext
+from frontdesk.invitations.model import InvitationContext
 
 NOT_ENROLLED = Fault("external_id", "not_enrolled", "is not that of a member under this plan")
 
@@ -117,14 +117,12 @@ class ChunkState:
         values, record, context = stored.values, submission.record, self._context
         folded, expiry = values["email_folded"], values["expiry_date"]
         invitation = decide_invitation(
-            InvitationCandidate(
-                is_new=outcome is Outcome.CREATED,
-                has_email=folded is not None,
-                suppressed=folded in context.invitations.suppressed,
-                expired=expiry is not None and expiry < context.today,
-                asked=record.invite_immediately,
-                batches_enabled=context.invitations.batches_enabled.get(submission.account_id),
-            )
+            is_new=outcome is Outcome.CREATED,
+            has_email=folded is not None,
+            suppressed=folded in context.invitations.suppressed,
+            expired=expiry is not None and expiry < context.today,
+            asked=record.invite_immediately,
+            batches_enabled=context.invitations.batches_enabled.get(submission.account_id),
         )
         warnings = record.warnings
         if outcome is not Outcome.CREATED and "dob" in changes:

@@ -8,7 +8,6 @@ from frontdesk.db.set_transaction import SetTransaction
 from frontdesk.db.sets import find_set, insert_set, one_round_trip, update_set
 from frontdesk.invitations.model import (
     Delivery,
-    InvitationCandidate,
     InvitationContext,
     InvitationDecision,
     InvitationState,
@@ -22,26 +21,39 @@ from frontdesk.text import fold_email
 ENROLMENT = "enrolment"  # the kind of invitation that a new member gets, once
 
 
-def decide_invitation(candidate: InvitationCandidate) -> InvitationDecision:
+def decide_invitation(
+    *,
+    is_new: bool,
+    has_email: bool,
+    suppressed: bool,
+    expired: bool,
+    asked: bool,
+    batches_enabled: bool | None,
+) -> InvitationDecision:
     """The four rules. The first obstacle in the order below is the reason (docs/decisions/0009).
 
-    >>> decide_invitation(InvitationCandidate(True, True, False, False, True, None))
+    `has_email`: an address is present and well-formed. `asked`: invite_immediately, False if absent. `batches_enabled`:
+    the account's deliverability setting, None when the account has no settings.
+
+    >>> decide_invitation(
+    ...     is_new=True, has_email=True, suppressed=False, expired=False, asked=True, batches_enabled=None
+    ... )
     <Delivery.IMMEDIATE: 'immediate'>
     """
-    if not candidate.is_new:
+    if not is_new:
         return NotInvitedReason.NOT_NEW
-    if not candidate.has_email:
+    if not has_email:
         return NotInvitedReason.NO_EMAIL
-    if candidate.suppressed:
+    if suppressed:
         return NotInvitedReason.SUPPRESSED
-    if candidate.expired:
+    if expired:
         return NotInvitedReason.EXPIRED
-    if candidate.asked:
+    if asked:
         return Delivery.IMMEDIATE  # rules 1 and 3: the account's settings are ignored
-    if candidate.batches_enabled:
+    if batches_enabled:
         return Delivery.BATCHED  # rule 4
     # Rule 2. An account without settings never asked for batches; one that switched them off disabled them.
-    return NotInvitedReason.NOT_REQUESTED if candidate.batches_enabled is None else NotInvitedReason.DISABLED
+    return NotInvitedReason.NOT_REQUESTED if batches_enabled is None else NotInvitedReason.DISABLED
 
 
 def find_invitation_context(

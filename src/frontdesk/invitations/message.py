@@ -21,11 +21,11 @@ from frontdesk.invitations import store
 from frontdesk.invitations.mime import mail_bytes, mailable, mailbox, unstructured
 from frontdesk.invitations.model import (
     InvitationMessage,
+    LinkPurpose,
+    LinkTarget,
     LinkTokens,
     MessageContext,
     MessageTemplate,
-    RegistrationTarget,
-    UnsubscribeTarget,
 )
 from frontdesk.invitations.template import TemplateValues, render
 from frontdesk.mail.model import MailMessage
@@ -114,14 +114,9 @@ def issue_tokens(
     return tokens
 
 
-def find_registration_target(tx: Tx, token: str) -> RegistrationTarget | None:
-    """Where the registration token leads; None for a token that was never issued."""
-    return store.find_registration_target(tx, digest(token)) if _TOKEN.fullmatch(token) else None
-
-
-def find_unsubscribe_target(tx: Tx, token: str) -> UnsubscribeTarget | None:
-    """The invitation that the unsubscribe token belongs to; None for a token that was never issued."""
-    return store.find_unsubscribe_target(tx, digest(token)) if _TOKEN.fullmatch(token) else None
+def find_link_target(tx: Tx, purpose: LinkPurpose, token: str) -> LinkTarget | None:
+    """What the link with this token belongs to; None for a token that was never issued for the purpose."""
+    return store.find_link_target(tx, purpose, digest(token)) if _TOKEN.fullmatch(token) else None
 
 
 def registration_link(*, base_url: str, registration_url: str | None, token: str) -> str:

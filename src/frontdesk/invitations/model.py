@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 
 class DescribedEnum(StrEnum):
@@ -47,21 +47,6 @@ class NotInvitedReason(DescribedEnum):
 
 
 InvitationDecision = Delivery | NotInvitedReason
-
-
-class InvitationCandidate(NamedTuple):
-    """The input of the four rules.
-
-    `has_email`: an address is present and well-formed. `asked`: invite_immediately, False if absent. `batches_enabled`:
-    the account's deliverability setting, None when the account has no settings.
-    """
-
-    is_new: bool
-    has_email: bool
-    suppressed: bool
-    expired: bool
-    asked: bool
-    batches_enabled: bool | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,19 +189,17 @@ class LinkTokens:
     unsubscribe: str
 
 
-class RegistrationTarget(NamedTuple):
-    """Where a registration link leads: the plan's name, and the account's own page when it has one."""
-
-    plan_name: str
-    registration_url: str | None
+LinkPurpose = Literal["registration", "unsubscribe"]
 
 
-class UnsubscribeTarget(NamedTuple):
-    """What an unsubscribe link belongs to: one invitation, sent to this address."""
+class LinkTarget(NamedTuple):
+    """The invitation that a link belongs to, and where a registration leads: the account's own page, when it has one."""
 
     invitation_id: int
     account_id: int
     address: str
+    plan_name: str
+    registration_url: str | None
 
 
 @dataclass(frozen=True, slots=True)

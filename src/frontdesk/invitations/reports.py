@@ -8,12 +8,11 @@ import re
 from collections.abc import Collection
 from datetime import datetime
 
-from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.invitations import store
-from frontdesk.invitations.delivery import change_store
 from frontdesk.invitations.delivery.changes import apply_changes
-from frontdesk.invitations.delivery.model import InvitationVersion, StateChange
+from frontdesk.invitations.delivery.model import InvitationEvent, InvitationVersion, StateChange
+from frontdesk.invitations.delivery.store import insert_event
 from frontdesk.invitations.model import (
     DeliveryReport,
     Invitation,
@@ -51,7 +50,8 @@ def receive_report(tx: Tx, report: DeliveryReport, *, now: datetime) -> ReportEf
         return ReportEffect.KNOWN if state is invitation.state else ReportEffect.APPLIED
     if report.event is ReportEvent.COMPLAINED:
         store.suppress(tx, invitation.address, SuppressionReason.COMPLAINT, now=now)
-        _record_complaint(tx, invitation.id, state, now)
+        step = InvitationEvent(now, state, state, InvitationStep.COMPLAINED, None)
+        insert_event(tx, invitation.id, step)
     elif report.event is ReportEvent.BOUNCED and is_hard_bounce(report):
         store.suppress(tx, invitation.address, SuppressionReason.HARD_BOUNCE, now=now)
     return ReportEffect.APPLIED
@@ -90,18 +90,6 @@ def _is_unclear(invitation: Invitation) -> bool:
     """Whether the relay's answer was lost, and no attempt is under way that brings another."""
     in_line = invitation.state in (InvitationState.PENDING, InvitationState.CLAIMED)
     return invitation.state is InvitationState.AMBIGUOUS or (in_line and invitation.losses > 0)
-
-
-def _record_complaint(tx: Tx, invitation_id: int, state: InvitationState, now: datetime) -> None:
-    event = {
-        "invitation_id": invitation_id,
-        "at": stored_time(now),
-        "from_state": state.value,
-        "to_state": state.value,
-        "reason": InvitationStep.COMPLAINED.value,
-        "code": None,
-    }
-    change_store.insert_events(tx, [event])
 
 
 def is_hard_bounce(report: DeliveryReport) -> bool:

@@ -18,12 +18,12 @@ from frontdesk.invitations.model import (
     Invitation,
     InvitationState,
     InvitationStep,
+    LinkPurpose,
+    LinkTarget,
     MessageTemplate,
-    RegistrationTarget,
     ReportEvent,
     Suppression,
     SuppressionReason,
-    UnsubscribeTarget,
 )
 from frontdesk.invitations.tables import (
     deliverability,
@@ -96,27 +96,17 @@ def insert_links(tx: Tx, rows: Sequence[Row]) -> None:
     insert_missing(tx, invitation_links, rows)
 
 
-def find_registration_target(tx: Tx, registration_hash: str) -> RegistrationTarget | None:
+def find_link_target(tx: Tx, purpose: LinkPurpose, token_hash: str) -> LinkTarget | None:
+    columns = (invitations.c.id, invitations.c.account_id, invitations.c.address)
     query = (
-        select(plans.c.name, deliverability.c.registration_url)
-        .select_from(invitation_links)
-        .join(invitations, invitations.c.id == invitation_links.c.invitation_id)
+        select(*columns, plans.c.name, deliverability.c.registration_url)
+        .join(invitation_links, invitations.c.id == invitation_links.c.invitation_id)
         .join(plans, plans.c.id == invitations.c.plan_id)
         .outerjoin(deliverability, deliverability.c.account_id == invitations.c.account_id)
-        .where(invitation_links.c.registration_hash == registration_hash)
+        .where(invitation_links.c[f"{purpose}_hash"] == token_hash)
     )
     row = tx.execute(query).first()
-    return RegistrationTarget(*row) if row else None
-
-
-def find_unsubscribe_target(tx: Tx, unsubscribe_hash: str) -> UnsubscribeTarget | None:
-    query = (
-        select(invitations.c.id, invitations.c.account_id, invitations.c.address)
-        .join(invitation_links, invitations.c.id == invitation_links.c.invitation_id)
-        .where(invitation_links.c.unsubscribe_hash == unsubscribe_hash)
-    )
-    row = tx.execute(query).first()
-    return UnsubscribeTarget(*row) if row else None
+    return LinkTarget(*row) if row else None
 
 
 def lock_by_message_id(tx: Tx, message_id: str) -> Invitation | None:

@@ -60,9 +60,8 @@ invitations = Table(
     Column("due_at", UtcTime, nullable=True),
     # The number of the claim: a write of an older claim is void.
     Column("epoch", Integer, nullable=False, server_default="0"),
-    Column(
-        "attempts", Integer, nullable=False, server_default="0"
-    ),  # attempts that the relay refused for now
+    # Attempts that the relay refused for now.
+    Column("attempts", Integer, nullable=False, server_default="0"),
     Column("losses", Integer, nullable=False, server_default="0"),  # how often the relay's answer was lost
     Column("message_id", String(255), nullable=True),
     Column("offered_at", UtcTime, nullable=True),

@@ -208,7 +208,6 @@ class _SmtpClient(smtplib.SMTP):
         return _NO_REPLY_CODE, b""
 
     def start_tls(self, context: ssl.SSLContext) -> tuple[int, bytes]:
-        self.ehlo_or_helo_if_needed()
         if not self.has_extn("starttls"):
             raise smtplib.SMTPNotSupportedError("no STARTTLS")
         code, text = self.docmd("STARTTLS")

@@ -13,9 +13,8 @@ from sqlalchemy import text
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.db.bulk import as_json
-from frontdesk.db.sets import Row, insert_set
+from frontdesk.db.sets import Row
 from frontdesk.invitations.delivery.model import ClaimedRow, Lane, LeasedRow
-from frontdesk.invitations.delivery.tables import invitation_events
 from frontdesk.invitations.model import Delivery, InvitationState
 
 # The accounts and plans with pending invitations, by hopping from one to the next in the index: the cost grows with their
@@ -186,7 +185,3 @@ def change_states(tx: Tx, changes: Sequence[Row], versions: Sequence[Row], *, is
     if is_step:  # before the change, because the condition reads the old state
         tx.exec_driver_sql(_EVENTS_SQLITE, given)
     return tx.exec_driver_sql(_CHANGED_SQLITE, given).all()
-
-
-def insert_events(tx: Tx, rows: Sequence[Row]) -> None:
-    insert_set(tx, invitation_events, rows)

@@ -49,6 +49,10 @@ def find_events(tx: Tx, invitation_id: int) -> list[InvitationEvent]:
     ]
 
 
+def insert_event(tx: Tx, invitation_id: int, event: InvitationEvent) -> None:
+    tx.execute(insert(invitation_events).values(invitation_id=invitation_id, **event._asdict()))
+
+
 def delete_message_id(tx: Tx, invitation_id: int) -> None:
     """The next claim gives the invitation a new one."""
     tx.execute(update(invitations).where(invitations.c.id == invitation_id).values(message_id=None))
