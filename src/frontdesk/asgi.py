@@ -1,6 +1,6 @@
 """The HTTP interfaces as one ASGI application: every route, and the service's start and end."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import lru_cache
 from itertools import groupby
 
@@ -11,10 +11,9 @@ from frontdesk.api.routes import PAGES
 from frontdesk.app import App
 from frontdesk.deadlines import Deadlines
 from frontdesk.operator.routes import ENDPOINTS as OPERATOR_ENDPOINTS
-from frontdesk.web.delivery_metrics import DeliveryMetrics
 from frontdesk.web.endpoint import Resource
-from frontdesk.web.queue_metrics import QueueAccuracy
 from frontdesk.web.request import BODY_DEADLINE_SECONDS, Message, Receive, Send
+from frontdesk.web.stored_metrics import StoredMetrics, accuracy_metrics, delivery_metrics
 from frontdesk.web.telemetry import Telemetry
 
 Asgi = Callable[[Message, Receive, Send], Awaitable[None]]
@@ -27,28 +26,16 @@ CACHED_PATHS, LONGEST_CACHED = 1024, 200
 def build_asgi(app: App, telemetry: Telemetry | None = None) -> Asgi:
     """The service as an ASGI application. When its lifespan ends it finishes what is under way and closes the App."""
     telemetry = telemetry or Telemetry()
-    for collector in (telemetry, QueueAccuracy(app), DeliveryMetrics(app.db, app.clock)):
-        app.registry.register(collector)
+    app.registry.register(telemetry)
+    app.registry.register(StoredMetrics(app.db, app.clock, accuracy_metrics))
+    app.registry.register(StoredMetrics(app.db, app.clock, delivery_metrics, fresh_seconds=5.0))
     deadlines = Deadlines(BODY_DEADLINE_SECONDS)
     endpoints = CUSTOMER_ENDPOINTS + PAGES + OPERATOR_ENDPOINTS
     routes = [
         Route(path, Resource(app, telemetry, deadlines, list(methods)))
         for path, methods in groupby(endpoints, lambda endpoint: endpoint.path)
     ]
-    find = _path_finder(routes, Resource(app, telemetry, deadlines, ()))
-
-    async def asgi(scope: Message, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await _run_lifespan(app, telemetry, receive, send)
-        else:
-            resource, scope["path_params"] = find(scope["path"])
-            await resource(scope, receive, send)
-
-    return asgi
-
-
-def _path_finder(routes: Sequence[Route], not_found: Asgi) -> Callable[[str], Found]:
-    """A function that gives the resource of a path and the parameters in it."""
+    not_found = Resource(app, telemetry, deadlines, ())
 
     def find(path: str) -> Found:
         for route in routes:
@@ -58,7 +45,16 @@ def _path_finder(routes: Sequence[Route], not_found: Asgi) -> Callable[[str], Fo
         return not_found, {}
 
     find_cached = lru_cache(maxsize=CACHED_PATHS)(find)
-    return lambda path: find(path) if len(path) > LONGEST_CACHED else find_cached(path)
+
+    async def asgi(scope: Message, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await _run_lifespan(app, telemetry, receive, send)
+        else:
+            path = scope["path"]
+            resource, scope["path_params"] = find(path) if len(path) > LONGEST_CACHED else find_cached(path)
+            await resource(scope, receive, send)
+
+    return asgi
 
 
 async def _run_lifespan(app: App, telemetry: Telemetry, receive: Receive, send: Send) -> None:

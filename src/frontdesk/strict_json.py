@@ -10,6 +10,7 @@ LARGEST_DEPTH = 100
 
 _TOO_DEEP = "is nested too deeply"
 # Only such an escape can be half of a surrogate pair: UTF-8 has none.
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -46,20 +47,12 @@ def _refuse_hostile_parts(value: object) -> None:
                 below += item.values()
             elif type(item) is list:
                 below += item
-            elif type(item) is str and not _is_whole(item):
+            elif type(item) is str and _SURROGATE.search(item):
                 raise NotStrict("has half of a surrogate pair")
         depth += any(type(item) in (dict, list) for item in level)
         if depth > LARGEST_DEPTH:
             raise NotStrict(_TOO_DEEP)
         level = below
-
-
-def _is_whole(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

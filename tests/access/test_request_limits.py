@@ -8,9 +8,8 @@ import pytest
 from sqlalchemy import event, select
 
 from frontdesk import access
-from frontdesk.access.model import Caller, RequestAllowance, Scope
+from frontdesk.access.model import Caller, RequestAllowance, Scope, digest
 from frontdesk.access.request_limits import RequestLimits
-from frontdesk.access.secrets import digest
 from frontdesk.access.store import find_caller
 from frontdesk.access.tables import request_allowances
 from frontdesk.db import Database, open_database

@@ -8,8 +8,7 @@ from datetime import timedelta
 import pytest
 
 from frontdesk import access
-from frontdesk.access.model import Caller, Scope
-from frontdesk.access.secrets import digest
+from frontdesk.access.model import Caller, Scope, digest
 from frontdesk.access.store import find_caller
 from frontdesk.access.tables import access_tokens
 from frontdesk.access.tokens import CACHE_SIZE, LIFETIME_SECONDS, TokenCheck

@@ -2,13 +2,13 @@
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from frontdesk.web.delivery_metrics import DeliveryMetrics
+from frontdesk.web.stored_metrics import StoredMetrics, delivery_metrics
 from tests.worker.conftest import Post
 
 
 def told(post: Post) -> str:
     registry = CollectorRegistry()
-    registry.register(DeliveryMetrics(post.db, post.clock))
+    registry.register(StoredMetrics(post.db, post.clock, delivery_metrics))
     return generate_latest(registry).decode()
 
 

@@ -5,13 +5,11 @@ from frontdesk.access.accounts import (
     create_client,
     get_account,
     get_client,
-    list_accounts,
-    list_clients,
     revoke_client,
     rotate_secret,
 )
 from frontdesk.access.authentication import authenticate_client, refuse_if_limited
-from frontdesk.access.store import find_caller
+from frontdesk.access.store import find_caller, list_accounts, list_clients
 from frontdesk.access.tokens import LIFETIME_SECONDS, issue_token, revoke_token
 
 __all__ = [

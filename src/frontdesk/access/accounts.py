@@ -1,12 +1,12 @@
 """Accounts and their API clients. The server makes each secret, shows it once, and keeps at most two alive for rotation."""
 
 import re
+import secrets
 from collections.abc import Collection
 from datetime import datetime
 
 from frontdesk.access import store
-from frontdesk.access.model import Account, ApiClient, Scope, scope_text
-from frontdesk.access.secrets import digest, new_client_id, new_secret
+from frontdesk.access.model import Account, ApiClient, Scope, digest, new_secret, scope_text
 from frontdesk.db import Tx
 from frontdesk.errors import NotFound
 
@@ -20,13 +20,9 @@ def create_account(tx: Tx, *, name: str, now: datetime) -> Account:
     return Account(store.insert_account(tx, name, now=now), name, now)
 
 
-def list_accounts(tx: Tx) -> list[Account]:
-    return store.select_accounts(tx)
-
-
 def get_account(tx: Tx, account_id: int) -> Account:
     """Raises NotFound."""
-    for account in store.select_accounts(tx, account_id):
+    for account in store.list_accounts(tx, account_id):
         return account
     raise NotFound("account")
 
@@ -45,7 +41,7 @@ def create_client(
     client = store.insert_client(
         tx,
         account_id=account_id,
-        client_id=new_client_id(),
+        client_id=secrets.token_hex(16),
         name=name,
         scopes=scope_text(scopes),
         requests_per_minute=requests_per_minute,
@@ -55,12 +51,8 @@ def create_client(
     return client, _add_secret(tx, client, now=now)
 
 
-def list_clients(tx: Tx, account_id: int | None = None) -> list[ApiClient]:
-    return store.select_clients(tx, account_id=account_id)
-
-
 def find_client(tx: Tx, client_id: str) -> ApiClient | None:
-    found = store.select_clients(tx, client_id=client_id) if _CLIENT_ID.fullmatch(client_id) else []
+    found = store.list_clients(tx, client_id=client_id) if _CLIENT_ID.fullmatch(client_id) else []
     return found[0] if found else None
 
 

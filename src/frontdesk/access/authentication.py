@@ -12,12 +12,10 @@ import hmac
 import math
 from datetime import datetime, timedelta
 from ipaddress import IPv6Address, IPv6Network, ip_address
-from typing import NamedTuple
 
 from frontdesk.access import store
 from frontdesk.access.accounts import find_client
-from frontdesk.access.model import ApiClient
-from frontdesk.access.secrets import digest
+from frontdesk.access.model import ApiClient, digest
 from frontdesk.db import Tx
 from frontdesk.errors import RateLimited
 
@@ -30,20 +28,13 @@ _NO_CLIENT = 0  # no row has this id
 _NO_SECRET = digest("")
 
 
-class _Subjects(NamedTuple):
-    """The two counts of a failure, by hashed names: an address can be a person's."""
-
-    client_at_address: bytes
-    address: bytes
-
-
 def authenticate_client(
     tx: Tx, *, client_id: str, client_secret: str, address: str, now: datetime
 ) -> ApiClient | None:
     """The client, or None for a wrong pair: then commit the transaction, which records the failure. Raises RateLimited."""
-    subjects = _subjects(client_id, address)
+    client_at_address, at_address = _limits(client_id, address)
     # Guesses that arrive together are counted one after the other, else all of them would pass below the limit.
-    store.lock_failures(tx, subjects.address)
+    store.lock_failures(tx, at_address)
     refuse_if_limited(tx, client_id=client_id, address=address, now=now)
     client = find_client(tx, client_id)
     if client is not None and client.revoked_at is not None:
@@ -55,18 +46,15 @@ def authenticate_client(
     if client is not None and any(matches[:-1]):
         return client
     store.delete_oldest_failures(tx, outside=_counted(now))
-    store.insert_failures(tx, subjects, now=now)
+    store.insert_failures(tx, (client_at_address, at_address), now=now)
     return None
 
 
 def refuse_if_limited(tx: Tx, *, client_id: str, address: str, now: datetime) -> None:
     """Raises RateLimited while there are too many failures. Writes nothing, so a caller can ask before it opens a writing
     transaction."""
-    subjects = _subjects(client_id, address)
-    waits = [
-        _wait_seconds(tx, subjects.client_at_address, limit=FAILURES_PER_CLIENT_AND_ADDRESS, now=now),
-        _wait_seconds(tx, subjects.address, limit=FAILURES_PER_ADDRESS, now=now),
-    ]
+    limits = _limits(client_id, address)
+    waits = [_wait_seconds(tx, subject, limit=limit, now=now) for subject, limit in limits.items()]
     if any(waits):
         raise RateLimited("Too many failed attempts.", retry_after_seconds=max(waits))
 
@@ -86,9 +74,13 @@ def _counted(now: datetime) -> tuple[datetime, datetime]:
     return now - _WINDOW, now + _WINDOW
 
 
-def _subjects(client_id: str, address: str) -> _Subjects:
+def _limits(client_id: str, address: str) -> dict[bytes, int]:
+    """The limits of the client's count at the address and of the address's, by hashed names: an address can be a person's."""
     network = _network(address)
-    return _Subjects(digest(f"client:{network} {client_id}"), digest(f"address:{network}"))
+    return {
+        digest(f"client:{network} {client_id}"): FAILURES_PER_CLIENT_AND_ADDRESS,
+        digest(f"address:{network}"): FAILURES_PER_ADDRESS,
+    }
 
 
 def _network(address: str) -> str:

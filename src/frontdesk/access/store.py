@@ -24,7 +24,7 @@ def insert_account(tx: Tx, name: str, *, now: datetime) -> int:
     return _new_id(tx.execute(insert(accounts).values(name=name, created_at=now)))
 
 
-def select_accounts(tx: Tx, account_id: int | None = None) -> list[Account]:
+def list_accounts(tx: Tx, account_id: int | None = None) -> list[Account]:
     query = select(accounts).order_by(accounts.c.id)
     rows = tx.execute(query if account_id is None else query.where(accounts.c.id == account_id))
     return [Account(*row) for row in rows]
@@ -34,7 +34,7 @@ def insert_client(tx: Tx, **row: Any) -> ApiClient:
     return _client({"id": _new_id(tx.execute(insert(api_clients).values(**row))), **row})
 
 
-def select_clients(tx: Tx, *, account_id: int | None = None, client_id: str | None = None) -> list[ApiClient]:
+def list_clients(tx: Tx, account_id: int | None = None, *, client_id: str | None = None) -> list[ApiClient]:
     query = select(api_clients).order_by(api_clients.c.id)
     if account_id is not None:
         query = query.where(api_clients.c.account_id == account_id)

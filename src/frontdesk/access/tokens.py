@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 from time import monotonic
 
 from frontdesk.access import store
-from frontdesk.access.model import ApiClient, Caller, Scope, scope_text
-from frontdesk.access.secrets import digest, new_secret
+from frontdesk.access.model import ApiClient, Caller, Scope, digest, new_secret, scope_text
 from frontdesk.clock import Clock
 from frontdesk.db import Tx
 from frontdesk.errors import Unauthorized

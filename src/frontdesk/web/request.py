@@ -40,25 +40,13 @@ class Disconnected(Exception):
 class Request:
     """`known_caller` is None until the token was checked; `extra_headers` are added to whatever response follows."""
 
-    __slots__ = (
-        "_deadlines",
-        "_headers",
-        "_receive",
-        "_scope",
-        "extra_headers",
-        "known_caller",
-        "method",
-        "path",
-        "path_parameters",
-        "request_id",
-    )
-
     def __init__(self, scope: Message, receive: Receive, deadlines: Deadlines) -> None:
         self._scope = scope
         self._receive = receive
         self._deadlines = deadlines
         self._headers: list[Header] = scope["headers"]
         self.method: str = scope["method"]
+        self._query_string: bytes = scope["query_string"]
         self.path: str = scope["path"]
         self.path_parameters: dict[str, str] = scope.get("path_params", {})
         self.request_id = self._request_id()
@@ -93,13 +81,9 @@ class Request:
         return caller_address(peer, forwarded, trusted_proxies)
 
     @property
-    def query_string(self) -> str:
-        return bytes(self._scope["query_string"]).decode("latin-1")
-
-    @property
     def target(self) -> str:
         """Path and query as sent, in ASCII, for `links.self`."""
-        query = quote(self.query_string, safe="/?:@!$&'()*+,;=-._~%[]", encoding="latin-1")
+        query = quote(self._query_string, safe="/?:@!$&'()*+,;=-._~%[]")
         return quote(self.path, safe="/:@!$&'()*+,;=-._~") + ("?" + query if query else "")
 
     def query(self, *names: str, strict: bool = False) -> dict[str, str]:
@@ -107,11 +91,13 @@ class Request:
 
         Raises Invalid when one is repeated and, if `strict`, for parameters of other names; otherwise these are ignored.
         """
-        if not self._scope["query_string"]:
+        if not self._query_string:
             return {}
         found: dict[str, str] = {}
         faults = []
-        for name, value in parse_qsl(self.query_string, keep_blank_values=True, errors="replace"):
+        for name, value in parse_qsl(
+            self._query_string.decode("latin-1"), keep_blank_values=True, errors="replace"
+        ):
             if name in names and name in found:
                 faults.append(Fault(name, "repeated", "must be given once"))
             elif name in names:
@@ -157,39 +143,34 @@ class Request:
 
     async def body(self, *, limit_bytes: int = BODY_LIMIT_BYTES) -> bytes:
         """The whole body. Raises HttpError `too_large` above the limit, `timeout` after 10 s, and Disconnected."""
-        self._check_declared_size(limit_bytes, "body")
-        return await self._in_time(self._read_body(limit_bytes))
 
-    async def _read_body(self, limit_bytes: int) -> bytes:
-        pieces: list[bytes] = []
-        size = 0
-        while True:
-            piece, is_last = await self._next_piece()
-            size += len(piece)
-            if size > limit_bytes:
-                raise _too_large(limit_bytes, "body")
-            if is_last:
-                return b"".join([*pieces, piece]) if pieces else piece
-            pieces.append(piece)
+        async def read() -> bytes:
+            return b"".join([piece async for piece in self._pieces(limit_bytes, "body")])
+
+        return await self._in_time(read())
 
     async def body_pieces(self, limit_bytes: int) -> AsyncIterator[bytes]:
         """The body of an upload, piece by piece as it arrives. Each piece has 10 s. Raises as `body` does."""
-        self._check_declared_size(limit_bytes, "file")
+        pieces = self._pieces(limit_bytes, "file")
+        while piece := await self._in_time(anext(pieces, b"")):
+            yield piece
+
+    async def _pieces(self, limit_bytes: int, noun: str) -> AsyncIterator[bytes]:
+        declared = self.header(b"content-length")
+        too_large = HttpError("too_large", f"The {noun} may have {limit_bytes} bytes at most.", CLOSE)
+        if declared is not None and declared.isdigit() and int(declared) > limit_bytes:
+            raise too_large
         size, is_last = 0, False
         while not is_last:
-            piece, is_last = await self._in_time(self._next_piece())
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise Disconnected
+            piece, is_last = bytes(message.get("body", b"")), not message.get("more_body", False)
             size += len(piece)
             if size > limit_bytes:
-                raise _too_large(limit_bytes, "file")
+                raise too_large
             if piece:
                 yield piece
-
-    async def _next_piece(self) -> tuple[bytes, bool]:
-        """The next piece of the body, and whether it is the last."""
-        message = await self._receive()
-        if message["type"] == "http.disconnect":
-            raise Disconnected
-        return bytes(message.get("body", b"")), not message.get("more_body", False)
 
     async def _in_time(self, reading: Awaitable[Result]) -> Result:
         try:
@@ -197,17 +178,8 @@ class Request:
         except TimeoutError:
             raise HttpError("timeout", "The body did not arrive in time.", CLOSE) from None
 
-    def _check_declared_size(self, limit_bytes: int, noun: str) -> None:
-        declared = self.header(b"content-length")
-        if declared is not None and declared.isdigit() and int(declared) > limit_bytes:
-            raise _too_large(limit_bytes, noun)
-
     def _request_id(self) -> str:
         for key, value in self._headers:
             if key == b"x-request-id" and _SANE_ID.fullmatch(value):
                 return value.decode("ascii")
         return f"{_PROCESS}{next(_numbers):08x}"
-
-
-def _too_large(limit_bytes: int, noun: str) -> HttpError:
-    return HttpError("too_large", f"The {noun} may have {limit_bytes} bytes at most.", CLOSE)

@@ -1,0 +1,86 @@
+"""Metrics that are read from the database: the accuracy of wait estimates, the states of invitations, hourly windows."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+from frontdesk.clock import Clock
+from frontdesk.db import Database, Tx
+from frontdesk.errors import Unavailable
+from frontdesk.invitations import delivery
+from frontdesk.invitations.model import InvitationState
+from frontdesk.queues import list_outcomes, measure_accuracy
+
+RECENT = timedelta(hours=1)
+
+Read = Callable[[Tx, datetime], list[Metric]]
+
+
+class StoredMetrics:
+    """A Prometheus collector that reads at most every `fresh_seconds`. It yields nothing while the database can't answer."""
+
+    def __init__(self, db: Database, clock: Clock, read: Read, *, fresh_seconds: float = 0.0) -> None:
+        self._db = db
+        self._clock = clock
+        self._read = read
+        self._fresh_seconds = fresh_seconds
+        self._read_at = float("-inf")
+        self._metrics: list[Metric] = []
+
+    def describe(self) -> Iterable[Metric]:
+        """Empty: registering must not read the database."""
+        return ()
+
+    def collect(self) -> Iterator[Metric]:
+        if time.monotonic() - self._read_at > self._fresh_seconds:
+            try:
+                self._metrics = self._db.ask(lambda tx: self._read(tx, self._clock()))
+            except Unavailable:
+                return
+            self._read_at = time.monotonic()
+        yield from self._metrics
+
+
+def delivery_metrics(tx: Tx, now: datetime) -> list[Metric]:
+    """States of invitations, hourly windows, and the age of the oldest due invitation."""
+    found = delivery.read_statistics(tx, now=now)
+    states = {state.value: found.by_state.get(state.value, 0) for state in InvitationState}
+    window = "Batched invitations in the account's current hourly window."
+    oldest = "Age of the oldest due invitation, in seconds."
+    held = "1 while delivery is held (`frontdesk invitations release`)."
+    return [
+        _gauges("frontdesk_invitations", "Invitations, by state.", "state", states),
+        _gauges("frontdesk_invitations_window_used", window, "account_id", found.window_used),
+        GaugeMetricFamily("frontdesk_invitations_oldest_due_seconds", oldest, value=found.oldest_due_seconds),
+        GaugeMetricFamily("frontdesk_invitations_held", held, value=found.held),
+    ]
+
+
+def accuracy_metrics(tx: Tx, now: datetime) -> list[Metric]:
+    """The accuracy of the last hour's wait estimates, by plan."""
+    found = measure_accuracy(list_outcomes(tx, now - RECENT))
+    sentences = {
+        "matched": "Estimates of the last hour that could be compared with a patient's wait.",
+        "mean_error_seconds": "Mean absolute error of the last hour's wait estimates.",
+        "bias_seconds": "Mean of estimate minus wait over the last hour.",
+        "p90_error_seconds": "Absolute error that 90 % of the last hour's estimates stay below.",
+    }
+    return [
+        _gauges(
+            f"frontdesk_queue_estimate_{name}",
+            sentence,
+            "plan",
+            {accuracy.plan_id: getattr(accuracy, name) for accuracy in found},
+        )
+        for name, sentence in sentences.items()
+    ]
+
+
+def _gauges(name: str, sentence: str, label: str, values: Mapping[Any, float]) -> Metric:
+    family = GaugeMetricFamily(name, sentence, labels=[label])
+    for key, value in values.items():
+        family.add_metric([str(key)], value)
+    return family
