@@ -6,18 +6,17 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable
+from dataclasses import dataclass
 from typing import TypeVar
 
 Result = TypeVar("Result")
 
 
+@dataclass(slots=True, eq=False)
 class _Wait:
-    __slots__ = ("ends_at", "is_over", "task")
-
-    def __init__(self, task: "asyncio.Task[object] | None", ends_at: float) -> None:
-        self.task = task
-        self.ends_at = ends_at
-        self.is_over = False
+    task: "asyncio.Task[object] | None"
+    ends_at: float
+    is_over: bool = False
 
 
 class Deadlines:

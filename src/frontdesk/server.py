@@ -34,16 +34,13 @@ def main() -> None:
     stop_with_parent(_end)
     address, port, processes = sys.argv[1:]
     try:
+        config = read_config(os.environ)
+        app = App(config, open_database(config.database_url))
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_serve(_make_app(), address, int(port), int(processes)))
+            runner.run(_serve(app, address, int(port), int(processes)))
     except Exception as error:  # noqa: BLE001  # the log is all that the operator sees of it
         Telemetry().failed_to_start(error)
         raise SystemExit(1) from None
-
-
-def _make_app() -> App:
-    config = read_config(os.environ)
-    return App(config, open_database(config.database_url))
 
 
 async def _serve(app: App, address: str, port: int, processes: int) -> None:

@@ -36,7 +36,7 @@ class Tokens:
         self.seconds = 1000.0
         self.clock = SetClock(NOW)
         self.during: Callable[[], None] = lambda: None
-        self.check = TokenCheck(self._look_up, self.clock, timer=lambda: self.seconds)
+        self.check = TokenCheck(self._look_up, self.clock)
 
     def passes(self, token: str = "token") -> bool:
         try:
@@ -53,8 +53,10 @@ class Tokens:
 
 
 @pytest.fixture
-def tokens() -> Tokens:
-    return Tokens()
+def tokens(monkeypatch: pytest.MonkeyPatch) -> Tokens:
+    tokens = Tokens()
+    monkeypatch.setattr("frontdesk.access.tokens.monotonic", lambda: tokens.seconds)
+    return tokens
 
 
 def test_a_token_seen_in_the_last_five_seconds_is_not_looked_up_again(tokens: Tokens) -> None:
@@ -132,7 +134,7 @@ def test_no_more_than_ten_thousand_tokens_are_remembered(tokens: Tokens) -> None
             await tokens.check.check(f"token-{n}")
 
     tokens.known = {f"token-{n}": CALLER for n in range(3)}
-    everything = TokenCheck(lambda _: _found(), tokens.clock, timer=lambda: tokens.seconds)
+    everything = TokenCheck(lambda _: _found(), tokens.clock)
     tokens.check = everything
     asyncio.run(check_many())
     assert len(everything._seen) == CACHE_SIZE

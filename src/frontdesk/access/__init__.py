@@ -1,7 +1,6 @@
 """Accounts, API clients, their secrets and tokens, and how many requests a client may make."""
 
 from frontdesk.access.accounts import (
-    create_account,
     create_client,
     get_account,
     get_client,
@@ -9,7 +8,7 @@ from frontdesk.access.accounts import (
     rotate_secret,
 )
 from frontdesk.access.authentication import authenticate_client, refuse_if_limited
-from frontdesk.access.store import find_caller, list_accounts, list_clients
+from frontdesk.access.store import create_account, find_caller, list_accounts, list_clients
 from frontdesk.access.tokens import LIFETIME_SECONDS, issue_token, revoke_token
 
 __all__ = [

@@ -16,10 +16,6 @@ LIVE_SECRETS = 2
 _CLIENT_ID = re.compile(r"[!-~]{1,64}")
 
 
-def create_account(tx: Tx, *, name: str, now: datetime) -> Account:
-    return Account(store.insert_account(tx, name, now=now), name, now)
-
-
 def get_account(tx: Tx, account_id: int) -> Account:
     """Raises NotFound."""
     for account in store.list_accounts(tx, account_id):

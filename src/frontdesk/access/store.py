@@ -1,10 +1,10 @@
 """The SQL of accounts, API clients, secrets and tokens."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import RowMapping, delete, func, insert, select, update
 
 from frontdesk.access.model import Account, ApiClient, Caller, granted, parse_scopes
 from frontdesk.access.tables import (
@@ -20,8 +20,8 @@ from frontdesk.db import Tx
 _FAILURES_LOCK = 0x6C6F6769  # "logi": the first key of PostgreSQL's advisory locks on failed attempts
 
 
-def insert_account(tx: Tx, name: str, *, now: datetime) -> int:
-    return _new_id(tx.execute(insert(accounts).values(name=name, created_at=now)))
+def create_account(tx: Tx, *, name: str, now: datetime) -> Account:
+    return Account(*tx.execute(insert(accounts).values(name=name, created_at=now).returning(accounts)).one())
 
 
 def list_accounts(tx: Tx, account_id: int | None = None) -> list[Account]:
@@ -31,7 +31,7 @@ def list_accounts(tx: Tx, account_id: int | None = None) -> list[Account]:
 
 
 def insert_client(tx: Tx, **row: Any) -> ApiClient:
-    return _client({"id": _new_id(tx.execute(insert(api_clients).values(**row))), **row})
+    return _client(tx.execute(insert(api_clients).values(**row).returning(api_clients)).mappings().one())
 
 
 def list_clients(tx: Tx, account_id: int | None = None, *, client_id: str | None = None) -> list[ApiClient]:
@@ -40,10 +40,10 @@ def list_clients(tx: Tx, account_id: int | None = None, *, client_id: str | None
         query = query.where(api_clients.c.account_id == account_id)
     if client_id is not None:
         query = query.where(api_clients.c.client_id == client_id)
-    return [_client(dict(row)) for row in tx.execute(query).mappings()]
+    return [_client(row) for row in tx.execute(query).mappings()]
 
 
-def _client(row: Mapping[str, Any]) -> ApiClient:
+def _client(row: RowMapping) -> ApiClient:
     return ApiClient(**{**row, "scopes": parse_scopes(row["scopes"]) or frozenset()})
 
 
@@ -170,7 +170,3 @@ def take_allowance(
     tx.execute(delete(request_allowances).where(past))
     tx.execute(insert(request_allowances).values(api_client_id=client, minute=minute, taken=got))
     return got, left - got
-
-
-def _new_id(result: Any) -> int:
-    return int(result.inserted_primary_key[0])

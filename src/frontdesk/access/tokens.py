@@ -40,27 +40,20 @@ def revoke_token(tx: Tx, client: ApiClient, token: str) -> None:
 class TokenCheck:
     """`await check(token)` returns the caller behind a bearer token, for 5 s from memory.
 
-    The 5 s count from the call of `look_up`, which must begin its read after that. `timer` measures them, since the
-    machine's clock may be set.
+    The 5 s count from the call of `look_up`, which must begin its read after that. They are measured by the monotonic clock,
+    since the machine's may be set.
     """
 
-    def __init__(
-        self,
-        look_up: Callable[[bytes], Awaitable[Caller | None]],
-        clock: Clock,
-        *,
-        timer: Callable[[], float] = monotonic,
-    ) -> None:
+    def __init__(self, look_up: Callable[[bytes], Awaitable[Caller | None]], clock: Clock) -> None:
         self._look_up = look_up
         self._clock = clock
-        self._timer = timer
         self._seen: OrderedDict[bytes, tuple[Caller, float]] = OrderedDict()
         self._revocations = 0
 
     async def check(self, token: str) -> Caller:
         """Raises Unauthorized for a token that is unknown, expired or revoked."""
         token_hash = digest(token)
-        seen, asked_at = self._seen.get(token_hash), self._timer()
+        seen, asked_at = self._seen.get(token_hash), monotonic()
         if seen is None or seen[1] <= asked_at:
             caller = await self._look_up_and_remember(token_hash, asked_at)
         else:

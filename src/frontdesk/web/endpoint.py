@@ -104,24 +104,18 @@ def _limit_headers(allowance: RequestAllowance | None) -> tuple[Header, ...]:
     )
 
 
-def _content_headers(response: Response) -> tuple[Header, ...]:
-    """An empty body has no type; 204 and 304 have no length either (RFC 9110, section 8.6)."""
-    if response.pieces is not None:
-        return ((b"content-type", response.content_type),)
-    if response.body:
-        length = b"%d" % len(response.body)
-        return (b"content-type", response.content_type), (b"content-length", length)
-    return () if response.status in (204, 304) else ((b"content-length", b"0"),)
-
-
 async def _send(response: Response, request: Request, send: Send) -> None:
+    """An empty body has no type; 204 and 304 have no length either (RFC 9110, section 8.6)."""
     headers = [
-        *_content_headers(response),
         (b"x-request-id", request.request_id.encode("ascii")),
         *COMMON_HEADERS,
         *request.extra_headers,
         *response.headers,
     ]
+    if response.body or response.pieces is not None:
+        headers.append((b"content-type", response.content_type))
+    if response.pieces is None and response.status not in (204, 304):
+        headers.append((b"content-length", b"%d" % len(response.body)))
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
     if response.pieces is not None and request.method != "HEAD":
         async for piece in response.pieces:

@@ -8,7 +8,6 @@ import asyncio
 import json
 import os
 import sys
-import time
 import traceback
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ from prometheus_client import Counter, Histogram, disable_created_metrics, value
 from prometheus_client.core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from frontdesk.clock import stored_time, system_clock
 from frontdesk.log_output import LogOutput
 from frontdesk.web.request import Request
 
@@ -42,7 +42,6 @@ class Telemetry:
             _reserve_metrics_space(Path(os.environ[METRICS_FOLDER]))
         self._output = LogOutput(output)
         self._lines: list[str] = []
-        self._second = (0, "")
         self._requests = Counter("frontdesk_requests", "Answered requests.", _LABELS, registry=None)
         self._seconds = Histogram(
             "frontdesk_request_seconds",
@@ -70,7 +69,7 @@ class Telemetry:
         client = f'"{caller.client_id}"' if caller is not None else "null"
         # Every part is an id, a number or a constant of ours, so nothing needs escaping.
         self._write(
-            f'{{"at":"{self._time()}","event":"request","request_id":"{request.request_id}","client":{client},'
+            f'{{"at":"{stored_time(system_clock())}","event":"request","request_id":"{request.request_id}","client":{client},'
             f'"method":"{method}","route":"{route}","status":{status},"ms":{seconds * 1000:.2f}}}\n'
         )
 
@@ -118,15 +117,8 @@ class Telemetry:
     def _error_line(self, error: Exception, **values: object) -> str:
         frames = traceback.extract_tb(error.__traceback__)[-12:]
         where = [f"{frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in frames]
-        line = {"at": self._time(), **values, "error": type(error).__name__, "where": where}
+        line = {"at": stored_time(system_clock()), **values, "error": type(error).__name__, "where": where}
         return json.dumps(line) + "\n"
-
-    def _time(self) -> str:
-        now = time.time()
-        second = int(now)
-        if second != self._second[0]:
-            self._second = (second, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second)))
-        return f"{self._second[1]}.{int((now - second) * 1e6):06d}Z"
 
 
 def _reserve_metrics_space(folder: Path) -> None:
