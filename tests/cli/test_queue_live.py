@@ -1,6 +1,5 @@
 """The commands that look at live queues and keep their events."""
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -56,7 +55,7 @@ def test_old_events_are_forgotten_by_age(cli: CommandLine, demo: dict[str, Any])
         event("1", JOINED, 0, plan_id=plan, visit="old"),
         event("2", STARTED, 0, plan_id=plan, visit="old", doctor="x"),
     ]
-    late = [replace(one, at=then) for one in old]
+    late = [one._replace(at=then) for one in old]
     write_together(db, late, lambda tx, events: ingest(tx, events, now=now))
     db.close()
     assert cli.json("queue", "prune", "--older-than", "29d") == {"events": 2, "encounters": 1, "estimates": 0}
@@ -83,7 +82,7 @@ def test_estimates_are_compared_with_the_waits_that_came(cli: CommandLine, demo:
         ]
         seconds = (0, wait, 3, 2000)
         made = [
-            replace(one, at=joined + timedelta(seconds=at)) for one, at in zip(made, seconds, strict=True)
+            one._replace(at=joined + timedelta(seconds=at)) for one, at in zip(made, seconds, strict=True)
         ]
         with db.write() as tx:
             tx.execute(estimate_log.insert(), [row | {"expires_at": joined + timedelta(seconds=10)}])

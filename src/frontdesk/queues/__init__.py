@@ -3,14 +3,14 @@
 The nouns are in `model`, the estimate in `estimate`.
 """
 
-from frontdesk.queues.commands import (
+from frontdesk.queues.events import parse_event
+from frontdesk.queues.ingest import (
     doctor_off_duty,
     doctor_on_duty,
+    ingest,
     patient_joins,
     patient_leaves,
 )
-from frontdesk.queues.events import parse_event
-from frontdesk.queues.ingest import ingest
 from frontdesk.queues.queue_state import measure_accuracy, queue_rules, queue_state
 from frontdesk.queues.snapshot import QueueSnapshots
 from frontdesk.queues.store.events import list_in_visit, list_on_duty, list_waiting

@@ -51,6 +51,8 @@ OPTIONAL: dict[EventType, tuple[str, ...]] = {
     EventType.VISIT_STARTED: ("provider_group_id",),
     EventType.VISIT_ENDED: ("provider_group_id", "doctor"),
 }
+_IN_THE_FUTURE = Fault("at", "in_the_future", "must not be more than 5 minutes ahead of the service's clock")
+_TOO_OLD = Fault("at", "too_old", "must not be more than 7 days ago")
 _NOT_A_TIME = Rejected("not_a_time", "must be an ISO 8601 time with Z or an offset")
 _TIME = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})"
@@ -67,12 +69,13 @@ def parse_event(sent: object, *, now: datetime, strict: bool = False) -> ParsedE
         _read_field(sent, name, read, faults, required=True)
     type_: EventType | None = read.get("type")
     if type_ is not None:
-        for name in REQUIRED[type_]:
-            _read_field(sent, name, read, faults, required=True)
-        for name in OPTIONAL.get(type_, ()):
-            _read_field(sent, name, read, faults, required=False)
-    if "at" in read:
-        faults += _time_faults(read["at"], now)
+        for name in REQUIRED[type_] + OPTIONAL.get(type_, ()):
+            _read_field(sent, name, read, faults, required=name in REQUIRED[type_])
+    at = read.get("at", now)
+    if at > now + SKEW:
+        faults.append(_IN_THE_FUTURE)
+    elif at < now - LATEST:
+        faults.append(_TOO_OLD)
     unknown = tuple(str(name) for name in sent if name not in _READERS)
     if strict:
         faults += unknown_faults(unknown)
@@ -95,14 +98,6 @@ def _read_field(
         read[name] = _READERS[name](value)
     except Rejected as rejected:
         faults.append(Fault(name, rejected.code, rejected.message))
-
-
-def _time_faults(at: datetime, now: datetime) -> list[Fault]:
-    if at > now + SKEW:
-        return [Fault("at", "in_the_future", "must not be more than 5 minutes ahead of the service's clock")]
-    if at < now - LATEST:
-        return [Fault("at", "too_old", "must not be more than 7 days ago")]
-    return []
 
 
 def _reference(value: object) -> str:

@@ -12,9 +12,8 @@ from frontdesk.queues.estimate.model import DEFAULT_VISIT_SECONDS
 
 STALE_TTLS = 4  # while no newer snapshot can be had, an expired one is served for this many ttls more
 
-Reference = tuple[
-    str, int
-]  # a visit or a doctor, with the provider group: references are unique in a group only
+# A visit or a doctor, with the provider group: references are unique in a group only.
+Reference = tuple[str, int]
 
 
 class EventType(StrEnum):
@@ -28,8 +27,7 @@ class EventType(StrEnum):
     VISIT_ENDED = "visit.ended"
 
 
-@dataclass(frozen=True, slots=True)
-class QueueEvent:
+class QueueEvent(NamedTuple):
     """One event. Without a `visit` it is about a doctor. `provider_group_id` None: that of the plan.
 
     `plan_ids` None: the doctor serves all plans of the group; `capacity`: how many visits at a time.
@@ -51,8 +49,7 @@ class QueueEvent:
         return (self.visit if self.visit is not None else self.doctor) or "", self.provider_group_id or 0
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedEvent:
+class ParsedEvent(NamedTuple):
     """An event as sent: the event or its faults, its `id` if it could be read, and the fields that were ignored."""
 
     id: str | None

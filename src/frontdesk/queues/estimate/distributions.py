@@ -86,14 +86,11 @@ def lengths_by_plan(
     ongoing: defaultdict[int, list[float]] = defaultdict(list)
     for now in in_progress:
         ongoing[now.plan_id].append(now.elapsed_seconds)
-    return {
-        plan_id: VisitLengths(
-            _with_ongoing(
-                _mixed(points.get(plan_id, []), group, weight, mean), ongoing[plan_id], len(own[plan_id])
-            )
-        )
-        for plan_id in plan_ids
-    }
+    lengths = {}
+    for plan_id in plan_ids:
+        mixed = _mixed(points.get(plan_id, []), group, weight, mean)
+        lengths[plan_id] = VisitLengths(_with_ongoing(mixed, ongoing[plan_id], len(own[plan_id])))
+    return lengths
 
 
 def _mixed(own: list[Point], group: list[float], group_weight: float, mean_seconds: float) -> list[Point]:

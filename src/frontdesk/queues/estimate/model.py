@@ -8,8 +8,7 @@ NOBODY_ON_DUTY = -1  # the estimate of a plan that no doctor on duty serves
 DEFAULT_VISIT_SECONDS = 900.0
 
 
-@dataclass(frozen=True, slots=True)
-class OngoingVisit:
+class OngoingVisit(NamedTuple):
     """A visit in progress."""
 
     plan_id: int
@@ -28,8 +27,7 @@ class Doctor:
         return self.plan_ids is None or plan_id in self.plan_ids
 
 
-@dataclass(frozen=True, slots=True)
-class PastVisit:
+class PastVisit(NamedTuple):
     """A visit that has ended."""
 
     plan_id: int

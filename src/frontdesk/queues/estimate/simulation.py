@@ -10,6 +10,7 @@ from functools import cache
 from heapq import heapify, heapreplace
 from itertools import cycle
 from math import ceil, exp, log
+from operator import itemgetter
 from random import Random
 
 from frontdesk.queues.estimate.distributions import AbandonmentModel, lengths_by_plan
@@ -21,9 +22,7 @@ SLOTS_SIMULATED = 640  # the more doctors, the fewer runs: many doctors even eac
 MAX_TURNS = 4000  # turns at a doctor that are simulated over all runs
 TEAMS_PER_COST = 4  # a turn with this many teams to choose from counts double
 BLOCKS = 32
-TRIMMED_PART = (
-    8  # one eighth of the runs is left out at either end: a value between mean and median fits best
-)
+TRIMMED_PART = 8  # an eighth of the runs is left out at either end: a value between mean and median fits best
 DRAWS = 256  # places in the line before the draws repeat
 
 Team = list[float]  # a heap: when each slot of the team's doctors is free
@@ -93,7 +92,7 @@ class QueueSimulation:
         # Backwards, so that the draws of the line differ from those of the visits in progress.
         for (plan_id, waited), part, draw in zip(line, cycle(reversed(order)), draws, strict=False):
             choice = serving[plan_id]
-            team = choice[0] if len(choice) == 1 else min(choice, key=_first)
+            team = choice[0] if len(choice) == 1 else min(choice, key=itemgetter(0))
             at = team[0]
             if not leaves or spent_at(waited + at) - spent_at(waited) <= patience[draw]:
                 heapreplace(team, at + self._parts[plan_id][part])
@@ -111,13 +110,8 @@ class QueueSimulation:
                 teams = self._teams_of[plan_id]
                 at = min(levels[i] for i in teams)
                 staying = exp(spent_at(waited) - spent_at(waited + at))
-                _raise_lowest(
-                    levels, [(i, self._sizes[i]) for i in teams], patients * mean[plan_id] * staying
-                )
-
-
-def _first(team: Team) -> float:
-    return team[0]
+                work = patients * mean[plan_id] * staying
+                _raise_lowest(levels, [(i, self._sizes[i]) for i in teams], work)
 
 
 def _trimmed_mean(waits: list[float]) -> float:

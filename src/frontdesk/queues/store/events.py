@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import fields
 from datetime import datetime
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
@@ -201,7 +200,7 @@ class _Fields(NamedTuple):
 
 
 def _fields(kind: type[Any]) -> _Fields:
-    names = [field.name for field in fields(kind)]
+    names = tuple(kind.__annotations__)
     conversions = [(place, *_CONVERSIONS[name]) for place, name in enumerate(names) if name in _CONVERSIONS]
     columns = tuple("event_id" if name == "id" else name for name in names)
     return _Fields(columns, attrgetter(*names), conversions)

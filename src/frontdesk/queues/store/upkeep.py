@@ -1,11 +1,10 @@
 """The SQL of rebuilding encounters and duties from their events, and of deleting old rows."""
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, delete, or_, select
+from sqlalchemy import Select, and_, delete, or_, select, tuple_
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
@@ -72,49 +71,32 @@ def delete_duties(tx: Tx, ids: Collection[int]) -> None:
 
 def prune_encounters(tx: Tx, before: datetime) -> tuple[int, int]:
     """Delete up to a page of the encounters with an older last event, and of their events; how many of each."""
-    columns = encounters.c
-    old = select(columns.id, columns.visit, columns.provider_group_id).where(columns.last_event_at < before)
-    rows = list(tx.execute(old.order_by(columns.last_event_at).limit(PAGE)))
-    if not rows:
-        return 0, 0
-    events = _delete_events(tx, queue_events.c.visit, ((row.provider_group_id, row.visit) for row in rows))
-    tx.execute(delete(encounters).where(columns.id.in_([row.id for row in rows])))
-    return len(rows), events
+    old = encounters.alias("old").c
+    page = select(old.id).where(old.last_event_at < before).order_by(old.last_event_at, old.id).limit(PAGE)
+    visits = page.with_only_columns(old.visit, old.provider_group_id)
+    own = tuple_(queue_events.c.visit, queue_events.c.provider_group_id).in_(visits)
+    events = tx.execute(delete(queue_events).where(own)).rowcount
+    return tx.execute(delete(encounters).where(encounters.c.id.in_(page))).rowcount, events
 
 
 def prune_duties(tx: Tx, before: datetime) -> int:
     """Delete up to a page of the doctors' events that are older and no longer the latest of their type; how many."""
-    event, duty = queue_events.c, duties.c
-    same_doctor = (duty.doctor == event.doctor) & (duty.provider_group_id == event.provider_group_id)
+    event, duty = queue_events.alias("old").c, duties.c
     still_counts = or_(
         and_(event.type == EventType.DOCTOR_ON_DUTY.value, duty.on_event == event.event_id),
         and_(event.type == EventType.DOCTOR_OFF_DUTY.value, duty.off_at == event.at),
     )
+    same_doctor = (duty.doctor == event.doctor) & (duty.provider_group_id == event.provider_group_id)
     counts = select(duty.id).where(same_doctor, still_counts).exists()
-    old = select(event.provider_group_id, event.event_id).where(
+    old = select(event.event_id, event.provider_group_id).where(
         event.at < before, event.visit.is_(None), ~counts
     )
-    return _delete_events(tx, event.event_id, ((group, id_) for group, id_ in tx.execute(old.limit(PAGE))))
-
-
-def _delete_events(tx: Tx, column: ColumnElement[str], keys: Iterable[tuple[int, str]]) -> int:
-    """Delete events by provider group and value of `column`; how many."""
-    by_group: defaultdict[int, list[str]] = defaultdict(list)
-    for group, value in keys:
-        by_group[group].append(value)
-    return sum(
-        tx.execute(
-            delete(queue_events).where(queue_events.c.provider_group_id == group, column.in_(values))
-        ).rowcount
-        for group, values in by_group.items()
-    )
+    keys = tuple_(*queue_events.c["event_id", "provider_group_id"])
+    return tx.execute(delete(queue_events).where(keys.in_(old.limit(PAGE)))).rowcount
 
 
 def prune_estimates(tx: Tx, before: datetime) -> int:
     """Delete up to a page of the estimates that are older; how many."""
-    log = estimate_log.c
-    old = select(log.id).where(log.taken_at < before).order_by(log.taken_at).limit(PAGE)
-    ids = list(tx.execute(old).scalars())
-    if ids:
-        tx.execute(delete(estimate_log).where(log.id.in_(ids)))
-    return len(ids)
+    old = estimate_log.alias("old").c
+    page = select(old.id).where(old.taken_at < before).order_by(old.taken_at).limit(PAGE)
+    return tx.execute(delete(estimate_log).where(estimate_log.c.id.in_(page))).rowcount
