@@ -11,7 +11,7 @@ from datetime import datetime
 from frontdesk.db import Tx
 from frontdesk.invitations import store
 from frontdesk.invitations.delivery.changes import apply_changes
-from frontdesk.invitations.delivery.model import InvitationEvent, InvitationVersion, StateChange
+from frontdesk.invitations.delivery.model import InvitationEvent, StateChange
 from frontdesk.invitations.delivery.store import insert_event
 from frontdesk.invitations.model import (
     DeliveryReport,
@@ -82,7 +82,7 @@ def _settle(tx: Tx, invitation: Invitation, report: DeliveryReport, now: datetim
         return state
     settled = InvitationState.FAILED if bounced else InvitationState.SENT
     change = StateChange(state, settled, InvitationStep.BY_REPORT, closes=True)
-    apply_changes(tx, [(change, [InvitationVersion(invitation.id, invitation.epoch)])], now=now)
+    apply_changes(tx, [(change, invitation)], now=now)
     return settled
 
 

@@ -22,7 +22,6 @@ from frontdesk.errors import Invalid, Unavailable
 from frontdesk.invitations.delivery.change_store import has_lapsed
 from frontdesk.invitations.delivery.changes import DeliveryContext, offer_and_settle, renew_leases
 from frontdesk.invitations.delivery.claim import claim, expire_leases, work_waits
-from frontdesk.invitations.delivery.hold import DeliveryMark
 from frontdesk.invitations.delivery.hourly_window import HourlyWindows
 from frontdesk.invitations.delivery.model import (
     AttemptOutcome,
@@ -159,7 +158,7 @@ class DeliveryWorker:
         if room <= 0 or not (even_if_idle or self._db.ask(self._work_waits)):
             return 0
         claimed, context = write_alone(self._db, lambda tx: self._claim_in(tx, room))
-        self._log.write_hold(self._context.cursor.hold)
+        self._log.write_hold(self._context.hold)
         for invitation in claimed:
             self._submit(invitation, context)
         return len(claimed)
@@ -275,7 +274,7 @@ class DeliveryWorker:
         until = time.monotonic() + self._context.policy.offer_lease_seconds * BEGIN_WITHIN
         granted, mark = write_alone(self._db, self._commit_in)
         if mark is not None and self._ready:
-            mark.write()
+            mark()
         ready, outcomes = self._ready, self._outcomes
         self._ready, self._outcomes = [], []
         for outcome in outcomes:
@@ -285,7 +284,7 @@ class DeliveryWorker:
             job.go_ahead.put(until if job.granted else None)
         self._log.count(outcomes)
 
-    def _commit_in(self, tx: Tx) -> tuple[set[int], DeliveryMark | None]:
+    def _commit_in(self, tx: Tx) -> tuple[set[int], Callable[[], None] | None]:
         now = self._options.read_time(tx)
         offered = [job.invitation for job in self._ready]
         result = offer_and_settle(tx, self._context, offered, self._outcomes, now=now)

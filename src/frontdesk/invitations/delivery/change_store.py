@@ -126,14 +126,12 @@ _CHANGE_COLUMNS = {
     "change": "integer",
     "from_state": "text",
     "state": "text",
-    "closes": "integer",
+    "reason": "text",
     "due_at": "timestamptz",
+    "code": "integer",
+    "closes": "integer",
     "attempts": "integer",
     "losses": "integer",
-    "offered_at": "timestamptz",
-    "settled_at": "timestamptz",
-    "reason": "text",
-    "relay_code": "integer",
     "updated_at": "timestamptz",
 }
 # `i` is the invitation, `r` its change.
@@ -141,8 +139,9 @@ _IS_UNCHANGED = "i.id = r.id AND i.epoch = r.epoch AND i.state = r.from_state"
 _BECOMES = """
     UPDATE invitations AS i SET state = r.state, epoch = i.epoch + r.closes, due_at = r.due_at,
         attempts = coalesce(r.attempts, i.attempts), losses = coalesce(r.losses, i.losses),
-        offered_at = coalesce(r.offered_at, i.offered_at), settled_at = r.settled_at,
-        reason = r.reason, relay_code = r.relay_code, updated_at = r.updated_at
+        offered_at = CASE r.state WHEN 'offered' THEN r.updated_at ELSE i.offered_at END,
+        settled_at = CASE WHEN r.state IN ('sent', 'failed', 'cancelled') THEN r.updated_at END,
+        reason = r.reason, relay_code = r.code, updated_at = r.updated_at
 """
 
 # The ids stand in an array, so that the rows are reached by them, whatever the planner thinks of the states.
@@ -167,7 +166,7 @@ _ROWS_SQLITE = f"""
 """  # noqa: S608
 _CHANGED_SQLITE = f"{_BECOMES} FROM {_ROWS_SQLITE} WHERE {_IS_UNCHANGED} RETURNING id, account_id, delivery"
 _EVENTS_SQLITE = f"""
-    {_INTO_TIMELINE} SELECT r.id, r.updated_at, r.from_state, r.state, r.reason, r.relay_code
+    {_INTO_TIMELINE} SELECT r.id, r.updated_at, r.from_state, r.state, r.reason, r.code
     FROM {_ROWS_SQLITE} CROSS JOIN invitations AS i ON {_IS_UNCHANGED}
 """  # noqa: S608
 

@@ -12,23 +12,10 @@ from itertools import groupby
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.invitations.delivery import change_store, store
-from frontdesk.invitations.delivery.changes import (
-    DeliveryContext,
-    apply_changes,
-    change_after_lapse,
-    group_by_change,
-)
+from frontdesk.invitations.delivery.changes import DeliveryContext, apply_changes, change_after_lapse
 from frontdesk.invitations.delivery.hold import find_hold
 from frontdesk.invitations.delivery.hourly_window import allowance
-from frontdesk.invitations.delivery.model import (
-    ClaimCursor,
-    ClaimedInvitation,
-    ClaimedRow,
-    InvitationVersion,
-    Lane,
-    SenderProfile,
-    StateChange,
-)
+from frontdesk.invitations.delivery.model import ClaimedInvitation, ClaimedRow, Lane, StateChange
 from frontdesk.invitations.model import Delivery, InvitationMessage, InvitationState, InvitationStep
 from frontdesk.invitations.store import find_suppressed, get_deliverability
 from frontdesk.text import fold_email
@@ -47,35 +34,23 @@ def claim(
 
     Each account gets an equal share of the count; what accounts leave over goes to the accounts after them.
     """
-    context.cursor.hold = find_hold(tx, now=now)
-    if context.cursor.hold is not None:
+    context.hold = find_hold(tx, now=now)
+    if context.hold is not None:
         return []
-    context.windows.observe(tx)
     rows: list[ClaimedRow] = []
-    accounts = _in_turn(due_lanes(tx, now), context.cursor, context.windows.monotonic())
+    accounts = _due_accounts(tx, context, now)
     for index, (account_id, lanes) in enumerate(accounts):
         share = math.ceil((count - len(rows)) / (len(accounts) - index))
         if share <= 0:
             break
-        context.cursor.last_account = account_id
+        context.last_account = account_id
         rows += _claim_of_account(tx, context, lanes, share, now)
     return _without_stopped(tx, rows, find_expired, now) if rows else []
 
 
-def due_lanes(tx: Tx, now: datetime) -> list[Lane]:
-    """Lanes that could be claimed if no limit stood in the way. A plan that accepts no patients holds back its batches."""
-    return [
-        lane
-        for lane in change_store.find_lanes(tx)
-        if lane.first_due_at <= now
-        and (lane.delivery is Delivery.IMMEDIATE or (lane.accepting_patients and lane.batches_enabled))
-    ]
-
-
 def work_waits(tx: Tx, context: DeliveryContext, *, now: datetime) -> bool:
     """Whether a claim could find something. It writes nothing and is cheap, so it may be called often."""
-    context.windows.observe(tx)
-    return bool(_in_turn(due_lanes(tx, now), context.cursor, context.windows.monotonic()))
+    return bool(_due_accounts(tx, context, now))
 
 
 def expire_leases(tx: Tx, context: DeliveryContext, *, now: datetime, count: int = 500) -> set[str]:
@@ -85,11 +60,8 @@ def expire_leases(tx: Tx, context: DeliveryContext, *, now: datetime, count: int
     sent once more, if the policy says so, and never a third time. Apply early reports about the returned ones now.
     """
     rows = change_store.lock_lapsed(tx, now, count)
-    changes = [
-        (change_after_lapse(row, context.policy, now=now), InvitationVersion(row.id, row.epoch))
-        for row in rows
-    ]
-    written = apply_changes(tx, group_by_change(changes), now=now, windows=context.windows)
+    changes = [(change_after_lapse(row, context.policy, now=now), row) for row in rows]
+    written = apply_changes(tx, changes, now=now, windows=context.windows)
     return {
         row.message_id
         for row in rows
@@ -97,14 +69,27 @@ def expire_leases(tx: Tx, context: DeliveryContext, *, now: datetime, count: int
     }
 
 
-def _in_turn(lanes: Sequence[Lane], cursor: ClaimCursor, moment: float) -> list[tuple[int, list[Lane]]]:
-    """The lanes by account, from the account after the one that was served last."""
+def _due_accounts(tx: Tx, context: DeliveryContext, now: datetime) -> list[tuple[int, list[Lane]]]:
+    """Lanes in which something is due, by account, from the account after the one that was served last.
+
+    Batches wait while the account has switched them off or is at its limit, and while the plan accepts no patients.
+    """
+    context.windows.observe(tx)
+    moment = context.windows.monotonic()
     ready = [
         lane
-        for lane in lanes
-        if lane.delivery is Delivery.IMMEDIATE or cursor.not_before.get(lane.account_id, moment) <= moment
+        for lane in change_store.find_lanes(tx)
+        if lane.first_due_at <= now
+        and (
+            lane.delivery is Delivery.IMMEDIATE
+            or (
+                lane.accepting_patients
+                and lane.batches_enabled
+                and context.not_before.get(lane.account_id, moment) <= moment
+            )
+        )
     ]
-    ready.sort(key=lambda lane: (lane.account_id <= cursor.last_account, lane.account_id))
+    ready.sort(key=lambda lane: (lane.account_id <= context.last_account, lane.account_id))
     return [(account_id, list(own)) for account_id, own in groupby(ready, key=lambda lane: lane.account_id)]
 
 
@@ -129,7 +114,7 @@ def _claim_batched(
     allowed = allowance(window, get_deliverability(tx, account_id), used=windows.used(tx, window))
     if allowed.count == 0:
         wait = min(allowed.retry_seconds, _RECHECK_SECONDS)
-        context.cursor.not_before[account_id] = windows.monotonic() + wait
+        context.not_before[account_id] = windows.monotonic() + wait
         return []
     rows = _claim_lanes(tx, context, lanes, min(share, allowed.count), now)
     windows.save(tx, allowed.window._replace(batch_left=allowed.window.batch_left - len(rows)))
@@ -163,22 +148,21 @@ def _without_stopped(
     suppressed = {row["address_folded"] for row in find_suppressed(tx, set(folded.values())).rows}
     expired = find_expired(tx, {row.member_id for row in rows}, stored_time(now)[:10])
     senders = store.find_senders(tx, {row.plan_id for row in rows})
-    claimed, stopped = [], []
+    claimed: list[ClaimedInvitation] = []
+    stopped: list[tuple[StateChange, ClaimedRow]] = []
     for row in rows:
         if folded[row.id] in suppressed:
-            stopped.append((_cancel(InvitationStep.SUPPRESSED), InvitationVersion(row.id, row.epoch)))
+            stopped.append((_cancel(InvitationStep.SUPPRESSED), row))
         elif row.member_id in expired:
-            stopped.append((_cancel(InvitationStep.EXPIRED), InvitationVersion(row.id, row.epoch)))
+            stopped.append((_cancel(InvitationStep.EXPIRED), row))
         else:
-            claimed.append(_claimed(row, senders[row.plan_id]))
-    apply_changes(tx, group_by_change(stopped), now=now)
+            sender = senders[row.plan_id]
+            message = InvitationMessage(row.id, row.account_id, row.address, row.message_id, *sender)
+            held = (row.id, row.epoch, Delivery(row.delivery), row.attempts, row.losses)
+            claimed.append(ClaimedInvitation(*held, message))
+    apply_changes(tx, stopped, now=now)
     return claimed
 
 
 def _cancel(reason: InvitationStep) -> StateChange:
     return StateChange(InvitationState.CLAIMED, InvitationState.CANCELLED, reason, closes=True)
-
-
-def _claimed(row: ClaimedRow, sender: SenderProfile) -> ClaimedInvitation:
-    message = InvitationMessage(row.id, row.account_id, row.address, row.message_id, *sender)
-    return ClaimedInvitation(row.id, row.epoch, Delivery(row.delivery), row.attempts, row.losses, message)

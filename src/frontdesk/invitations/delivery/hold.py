@@ -4,9 +4,9 @@ What was sent after a backup was taken is pending again in it. So a database tha
 older than what it has delivered, delivers nothing until an operator has released it.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import datetime
-from pathlib import Path
+from functools import partial
 
 from frontdesk.db import Tx
 from frontdesk.db.database_identity import (
@@ -64,18 +64,10 @@ def release(tx: Tx) -> None:
     set_counter(tx, home.offers if home else 0)
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveryMark:
-    """What must be written outside the database before the messages that a commit allowed may leave."""
+def count_offer(tx: Tx) -> Callable[[], None] | None:
+    """Count a commit after which mail leaves. Call what it returns before any does: it notes the count outside the database.
 
-    path: Path
-    count: int
-
-    def write(self) -> None:
-        raise_counter(self.path, self.count)
-
-
-def count_offer(tx: Tx) -> DeliveryMark | None:
-    """Count a commit after which mail leaves. None on PostgreSQL, whose identity changes with every restore."""
+    None on PostgreSQL, whose identity changes with every restore.
+    """
     path = counter_path(tx)
-    return None if path is None else DeliveryMark(path, store.count_offers(tx))
+    return None if path is None else partial(raise_counter, path, store.count_offers(tx))

@@ -1,17 +1,11 @@
 """What delivery works with: the invitations that a worker holds, each change of state as a value, and the rules it follows."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from frontdesk.invitations.model import (
-    Delivery,
-    InvitationMessage,
-    InvitationState,
-    InvitationStep,
-)
+from frontdesk.invitations.model import Delivery, InvitationMessage, InvitationState, InvitationStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +46,6 @@ class DeliveryHome(NamedTuple):
     offers: int
     held_reason: str | None
     held_at: datetime | None
-
-
-@dataclass(slots=True)
-class ClaimCursor:
-    """What one worker remembers between claims.
-
-    `last_account`: the account that was served last. `not_before`: when the batches of an account at its limit are looked
-    at again, in seconds of the worker's monotonic clock. `hold`: why delivery was held at the last claim.
-    """
-
-    last_account: int = 0
-    not_before: dict[int, float] = field(default_factory=dict)
-    hold: Hold | None = None
 
 
 class Lane(NamedTuple):
@@ -122,11 +103,14 @@ class InvitationEvent(NamedTuple):
     code: int | None
 
 
-class InvitationVersion(NamedTuple):
-    """A change is written only while the invitation still has this epoch."""
+class Versioned(Protocol):
+    """An invitation at one epoch: a change of it is written only while the stored one still has this epoch."""
 
-    id: int
-    epoch: int
+    @property
+    def id(self) -> int: ...
+
+    @property
+    def epoch(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +125,7 @@ class ClaimedInvitation:
     message: InvitationMessage
 
 
-@dataclass(frozen=True, slots=True)
-class StateChange:
+class StateChange(NamedTuple):
     """From one state to another; many invitations can share it. `due_at`: when it must be looked at again, None for never.
 
     `closes` ends the claim: later writes of its worker are void. `attempts` and `losses` stay as they are when None.
@@ -156,9 +139,6 @@ class StateChange:
     closes: bool = False
     attempts: int | None = None
     losses: int | None = None
-
-
-StateChanges = Sequence[tuple[StateChange, Sequence[InvitationVersion | ClaimedInvitation]]]
 
 
 class AttemptResult(StrEnum):

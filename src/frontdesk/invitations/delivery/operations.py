@@ -1,15 +1,14 @@
 """What operators and files decide about invitations: cancel, resend, settle, and what follows when a backup was restored."""
 
 from collections.abc import Callable, Collection
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from frontdesk.db import Tx
 from frontdesk.errors import FrontdeskError, NotFound
 from frontdesk.invitations.delivery import store
-from frontdesk.invitations.delivery.changes import apply_changes, group_by_change
-from frontdesk.invitations.delivery.model import InvitationEvent, InvitationVersion, LeasedRow, StateChange
+from frontdesk.invitations.delivery.changes import apply_changes
+from frontdesk.invitations.delivery.model import InvitationEvent, LeasedRow, StateChange
 from frontdesk.invitations.model import Invitation, InvitationState, InvitationStep
 from frontdesk.invitations.store import find_of_members, find_suppressed
 from frontdesk.text import fold_email
@@ -46,20 +45,16 @@ def cancel_of_members(tx: Tx, member_ids: Collection[int], *, now: datetime) -> 
 
     One that a worker claims at this moment may leave; each later claim looks at the member.
     """
-    changes = [
-        (
-            StateChange(
-                InvitationState(row["state"]),
-                InvitationState.CANCELLED,
-                InvitationStep.WITHDRAWN,
-                closes=True,
-            ),
-            InvitationVersion(row["id"], row["epoch"]),
-        )
+    rows = [
+        LeasedRow(row["id"], InvitationState(row["state"]), row["epoch"], row["losses"], None)
         for row in find_of_members(tx, member_ids).rows
-        if row["state"] in CANCELLABLE
     ]
-    return len(apply_changes(tx, group_by_change(changes), now=now))
+    changes = [
+        (StateChange(row.state, InvitationState.CANCELLED, InvitationStep.WITHDRAWN, closes=True), row)
+        for row in rows
+        if row.state in CANCELLABLE
+    ]
+    return len(apply_changes(tx, changes, now=now))
 
 
 def settle_invitation(tx: Tx, invitation_id: int, state: InvitationState, *, now: datetime) -> None:
@@ -115,10 +110,10 @@ def _keep_back(tx: Tx, find: Callable[..., list[LeasedRow]], *, now: datetime) -
     """
     count, after = 0, 0
     while rows := find(tx, after=after, count=PAGE_ROWS):
-        changes = [(_kept_back(row, now), InvitationVersion(row.id, row.epoch)) for row in rows]
-        written = apply_changes(tx, group_by_change(changes), now=now)
+        changes = [(_kept_back(row, now), row) for row in rows]
+        written = apply_changes(tx, changes, now=now)
         count += sum(
-            change.state is InvitationState.AMBIGUOUS and version.id in written for change, version in changes
+            change.state is InvitationState.AMBIGUOUS and row.id in written for change, row in changes
         )
         after = rows[-1].id
     return count
@@ -127,8 +122,8 @@ def _keep_back(tx: Tx, find: Callable[..., list[LeasedRow]], *, now: datetime) -
 def _kept_back(row: LeasedRow, now: datetime) -> StateChange:
     change = StateChange(row.state, InvitationState.AMBIGUOUS, InvitationStep.RESTORED, closes=True)
     if row.state is InvitationState.CLAIMED:
-        return replace(change, state=InvitationState.PENDING, reason=InvitationStep.LEASE_LAPSED, due_at=now)
-    return change if row.state is InvitationState.AMBIGUOUS else replace(change, losses=row.losses + 1)
+        return change._replace(state=InvitationState.PENDING, reason=InvitationStep.LEASE_LAPSED, due_at=now)
+    return change if row.state is InvitationState.AMBIGUOUS else change._replace(losses=row.losses + 1)
 
 
 def _lock(tx: Tx, invitation_id: int, states: set[InvitationState], done: str) -> Invitation:
@@ -145,4 +140,4 @@ def _lock(tx: Tx, invitation_id: int, states: set[InvitationState], done: str) -
 
 def _change(tx: Tx, invitation: Invitation, state: InvitationState, *, now: datetime, **changes: Any) -> None:
     change = StateChange(invitation.state, state, InvitationStep.BY_OPERATOR, closes=True, **changes)
-    apply_changes(tx, [(change, [InvitationVersion(invitation.id, invitation.epoch)])], now=now)
+    apply_changes(tx, [(change, invitation)], now=now)
