@@ -14,6 +14,7 @@ from typing import Self
 
 from frontdesk.config import read_config
 from frontdesk.db import open_database
+from frontdesk.invitations.delivery.changes import DeliveryContext
 from frontdesk.mail.smtp import SmtpMailer, SmtpTimeouts
 from frontdesk.relay import parse_relay
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
@@ -88,7 +89,11 @@ def deliver(database_url: str, relay_port: int, lease_seconds: float, hold_secon
     mailer = SmtpMailer(parse_relay(f"smtp://127.0.0.1:{relay_port}"), timeouts=PATIENCE)
     with open(os.devnull, "w") as nowhere:  # noqa: PTH123
         options = WorkerOptions(
-            connections=CONNECTIONS, prefetch=2, poll_seconds=0.02, policy=policy, log=WorkerLog(nowhere)
+            connections=CONNECTIONS,
+            prefetch=2,
+            poll_seconds=0.02,
+            context=DeliveryContext(policy),
+            log=WorkerLog(nowhere),
         )
         DeliveryWorker(config, open_database(database_url), mailer, options).run()
 

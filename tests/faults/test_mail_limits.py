@@ -25,7 +25,7 @@ from frontdesk.invitations.delivery.model import (
     DeliveryPolicy,
 )
 from frontdesk.mail.model import MailMessage
-from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
+from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
 from tests.factories import NOW, Customer, make_customer, member_body
 from tests.faults.callers import LONG
 from tests.mail.memory import MemoryMailer
@@ -232,7 +232,9 @@ def test_four_real_workers_keep_to_a_small_window(db: Database, database_url: st
             db,
             mailer,
             WorkerOptions(
-                connections=2, poll_seconds=0.02, windows=HourlyWindows(window_seconds=REAL_WINDOW)
+                connections=2,
+                poll_seconds=0.02,
+                context=DeliveryContext(policy_of(config), HourlyWindows(window_seconds=REAL_WINDOW)),
             ),
         )
         for _ in range(4)

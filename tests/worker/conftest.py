@@ -1,6 +1,7 @@
 """A worker on the test's database, with a memory mailer and a set clock; members are enrolled as a customer would."""
 
 import io
+import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime
@@ -13,6 +14,7 @@ from frontdesk.config import Config, Uniqueness
 from frontdesk.db import Database, Tx
 from frontdesk.eligibility import enrol, parse_member
 from frontdesk.eligibility.model import Enrolled, Submission
+from frontdesk.invitations.delivery.changes import DeliveryContext
 from frontdesk.invitations.delivery.hourly_window import HourlyWindows
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
 from frontdesk.worker.log import WorkerLog
@@ -44,11 +46,13 @@ class Post:
             connections=connections,
             poll_seconds=0.02,
             stop_seconds=stop_seconds,
-            policy=replace(policy_of(self.config), **policy),
+            context=DeliveryContext(
+                replace(policy_of(self.config), **policy),
+                HourlyWindows(self.clock_seconds),
+                random.Random(1),
+            ),
             read_time=self._time,
-            windows=HourlyWindows(self.clock_seconds),
             log=WorkerLog(self.log),
-            seed=1,
         )
         worker = DeliveryWorker(self.config, self.db, self.mailer, options)
         self._workers.append(worker)

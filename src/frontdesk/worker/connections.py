@@ -4,6 +4,7 @@ import random
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import Empty, PriorityQueue, SimpleQueue
 
@@ -21,7 +22,7 @@ MAX_BROKEN = 5  # broken connections in a row, with no reply about any message b
 class SendJob:
     """One message to send. A smaller `rank` goes first. `until`: from then on (monotonic) another worker may claim it.
 
-    `go_ahead` brings a connection the permission for DATA, valid until a moment, or None: refused. `granted`: it was given.
+    `go_ahead` brings a connection the permission for DATA, valid until a moment, or None: refused; `granted` says which.
     `abandoned`: the invitation was given back while the connection still waits for the relay; its report is void.
     """
 
@@ -30,7 +31,7 @@ class SendJob:
     compose: Callable[[], MailMessage | None]  # None when it can't be written. Runs beside the commits
     until: float
     go_ahead: SimpleQueue[float | None] = field(default_factory=SimpleQueue)
-    granted: bool = False
+    granted: bool | None = None
     abandoned: bool = False
 
 
@@ -38,19 +39,15 @@ class SendJob:
 class SendReport:
     """The report of a connection: ready for DATA (`result` None), or done with the job.
 
-    `offered`: DATA had been allowed. `relay_down`: the failure was not about this message; `stage` and `cause` say where and
-    how the relay failed.
+    `relay_failure`: the relay as a whole is out of order, so it was not about this message. `error`: the kind of an unexpected
+    error of ours.
     """
 
     job: SendJob
     result: AttemptResult | None = None
     code: int | None = None
-    offered: bool = False
-    relay_down: bool = False
-    stage: str | None = None
-    cause: str | None = None
-    no_reply: bool = False  # refused without a reply: the connection broke
-    error: str | None = None  # the kind of an unexpected error of ours
+    relay_failure: RelayRefused | None = None
+    error: str | None = None
 
 
 class ConnectionPool:
@@ -77,13 +74,12 @@ class ConnectionPool:
     def withdraw(self) -> list[SendJob]:
         """Take back the jobs that no connection has begun."""
         jobs: list[SendJob] = []
-        while True:
-            try:
+        with suppress(Empty):
+            while True:
                 _, job = self._jobs.get_nowait()
-            except Empty:
-                return jobs
-            if job is not None:
-                jobs.append(job)
+                if job is not None:
+                    jobs.append(job)
+        return jobs
 
     def close(self, seconds: float) -> None:
         """Let every session end with QUIT. Those that don't in that time end with the process."""
@@ -120,44 +116,36 @@ class ConnectionPool:
                 return SendReport(job, AttemptResult.NOT_WRITABLE)
             session.offer(message)
         except RelayRefused as refused:
-            return _report_refusal(job, refused, offered=False)
+            return _report_refusal(job, refused)
         except Exception as error:  # noqa: BLE001 - must not end the connection's thread; nothing was sent
             session.close()
-            return SendReport(job, AttemptResult.REFUSED_FOR_NOW, no_reply=True, error=type(error).__name__)
+            return SendReport(job, AttemptResult.REFUSED_FOR_NOW, error=type(error).__name__)
         self.reports.put(SendReport(job))
         # The go-ahead comes after the commit of `offered`. A process that was stopped past its lease sends nothing.
         until = job.go_ahead.get()
         if until is None or time.monotonic() > until:
             session.abandon()
-            return SendReport(job, AttemptResult.NOT_TRIED, offered=True)
+            return SendReport(job, AttemptResult.NOT_TRIED)
         return _finish(session, job)
 
 
 def _finish(session: MailSession, job: SendJob) -> SendReport:
     try:
-        return SendReport(job, AttemptResult.ACCEPTED, session.finish(), offered=True)
+        return SendReport(job, AttemptResult.ACCEPTED, session.finish())
     except RelayRefused as refused:
-        return _report_refusal(job, refused, offered=True)
+        return _report_refusal(job, refused)
     except AnswerLost:
-        return SendReport(job, AttemptResult.LOST, offered=True)
+        return SendReport(job, AttemptResult.LOST)
     except Exception as error:  # noqa: BLE001 - whatever happened, the relay may have taken the message
-        return SendReport(job, AttemptResult.LOST, offered=True, error=type(error).__name__)
+        return SendReport(job, AttemptResult.LOST, error=type(error).__name__)
 
 
-def _report_refusal(job: SendJob, refused: RelayRefused, *, offered: bool) -> SendReport:
+def _report_refusal(job: SendJob, refused: RelayRefused) -> SendReport:
     if refused.is_about_message:
         result = AttemptResult.REFUSED if refused.permanent else AttemptResult.REFUSED_FOR_NOW
-        no_reply = refused.code is None and not refused.permanent
-        return SendReport(job, result, refused.code, offered, no_reply=no_reply)
-    return SendReport(
-        job,
-        AttemptResult.PUT_ASIDE if refused.recipient_was_sent else AttemptResult.NOT_TRIED,
-        refused.code,
-        offered,
-        relay_down=True,
-        stage=refused.stage,
-        cause=refused.cause,
-    )
+        return SendReport(job, result, refused.code)
+    result = AttemptResult.PUT_ASIDE if refused.recipient_was_sent else AttemptResult.NOT_TRIED
+    return SendReport(job, result, refused.code, relay_failure=refused)
 
 
 class CircuitBreaker:
@@ -183,9 +171,11 @@ class CircuitBreaker:
         return min(count, 1) if self.seconds_left == 0 else 0
 
     def record(self, report: SendReport) -> None:
-        if report.relay_down or report.no_reply:
+        is_down = report.relay_failure is not None
+        connection_broke = report.result is AttemptResult.REFUSED_FOR_NOW and report.code is None
+        if is_down or connection_broke:
             self._broken += 1
-            if (report.relay_down or self._broken >= MAX_BROKEN) and self.seconds_left == 0:
+            if (is_down or self._broken >= MAX_BROKEN) and self.seconds_left == 0:
                 self._failures += 1
                 pause = min(MAX_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2 ** min(self._failures - 1, 10))
                 self._until = time.monotonic() + pause * self._jitter.uniform(0.75, 1.0)

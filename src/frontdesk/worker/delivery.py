@@ -4,7 +4,6 @@ One thread commits (docs/decisions/0034). Each of its transactions settles what 
 they have ready. So a commit is shared by as many messages as there are connections, and a slow one holds up no other.
 """
 
-import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -22,7 +21,6 @@ from frontdesk.errors import Invalid, Unavailable
 from frontdesk.invitations.delivery.change_store import has_lapsed
 from frontdesk.invitations.delivery.changes import DeliveryContext, offer_and_settle, renew_leases
 from frontdesk.invitations.delivery.claim import claim, expire_leases, work_waits
-from frontdesk.invitations.delivery.hourly_window import HourlyWindows
 from frontdesk.invitations.delivery.model import (
     AttemptOutcome,
     AttemptResult,
@@ -58,11 +56,9 @@ class WorkerOptions:
     prefetch: int = 4
     stop_seconds: float = 10.0
     poll_seconds: float = 0.2
-    policy: DeliveryPolicy | None = None
     read_time: Callable[[Tx], datetime] = database_time
-    windows: HourlyWindows = field(default_factory=HourlyWindows)
+    context: DeliveryContext | None = None
     log: WorkerLog = field(default_factory=WorkerLog)
-    seed: int | None = None
     compose: Callable[..., MailMessage] = compose  # with the arguments of invitations.message.compose
 
 
@@ -76,13 +72,10 @@ class DeliveryWorker:
         self._config = config
         self._db = db
         self._log = self._options.log
-        jitter = random.Random(self._options.seed)  # noqa: S311 - no secret
-        self._context = DeliveryContext(
-            self._options.policy or policy_of(config), self._options.windows, jitter=jitter
-        )
+        self._context = self._options.context or DeliveryContext(policy_of(config))
         self._size = self._options.connections or config.smtp_connections
         self._connections = ConnectionPool(mailer, self._size)
-        self._breaker = CircuitBreaker(jitter)
+        self._breaker = CircuitBreaker(self._context.jitter)
         self._jobs: dict[int, SendJob] = {}  # of what this worker holds, by invitation id
         self._ready: list[SendJob] = []  # reported ready for DATA, not yet committed
         self._outcomes: list[AttemptOutcome] = []  # reported, not yet committed
@@ -210,15 +203,10 @@ class DeliveryWorker:
 
     def _reports(self) -> Iterator[SendReport]:
         timeout = 0.0 if self._ready or self._outcomes else self._options.poll_seconds
-        while True:
-            try:
-                report = self._connections.reports.get(timeout=timeout)
-            except Empty:
-                return
-            if report is None:
-                return
-            yield report
-            timeout = GATHER_SECONDS
+        with suppress(Empty):
+            while (report := self._connections.reports.get(timeout=timeout)) is not None:
+                yield report
+                timeout = GATHER_SECONDS
 
     def _handle(self, report: SendReport) -> None:
         job = report.job
@@ -228,18 +216,16 @@ class DeliveryWorker:
         self._breaker.record(report)
         if report.error is not None:
             self._log.write("unexpected_error", error=report.error, invitation_id=job.invitation.id)
-        if report.relay_down:
+        if (failure := report.relay_failure) is not None:
             pause = round(self._breaker.seconds_left, 1)
-            self._log.write(
-                "relay_down", stage=report.stage, code=report.code, cause=report.cause, pause_seconds=pause
-            )
+            known = {"stage": failure.stage, "code": failure.code, "cause": failure.cause}
+            self._log.write("relay_down", **known, pause_seconds=pause)
             self._withdraw()
         if report.result is None:
             self._ready.append(job)
         else:
-            self._outcomes.append(
-                AttemptOutcome(job.invitation, report.result, report.code, offered=report.offered)
-            )
+            is_offered = job.granted is not None
+            self._outcomes.append(AttemptOutcome(job.invitation, report.result, report.code, is_offered))
 
     def _renew(self) -> None:
         """Keep what the worker holds for as long as its connections work on it."""

@@ -9,7 +9,7 @@ from frontdesk.db import Tx
 from frontdesk.invitations.delivery import change_store, store, window_store
 from frontdesk.invitations.delivery.hold import find_hold_reason
 from frontdesk.invitations.delivery.hourly_window import HourlyWindows
-from frontdesk.invitations.delivery.model import DeliveryForecast, DeliveryStatistics
+from frontdesk.invitations.delivery.model import DeliveryForecast, DeliveryStatistics, HourlyWindow
 from frontdesk.invitations.model import DeliverabilitySettings
 from frontdesk.invitations.store import get_deliverability
 
@@ -36,7 +36,8 @@ def forecast(tx: Tx, account_id: int, *, now: datetime) -> DeliveryForecast:
     """What the account can expect, if nothing new comes and the relay takes every message from now on."""
     settings = get_deliverability(tx, account_id)
     due = store.count_due(tx, account_id, now=now)
-    window = _window_forecast(tx, account_id, now)
+    windows = window_store.find_windows(tx, [account_id])
+    window = _window_forecast(tx, windows[0], now) if windows else WindowForecast()
     held = find_hold_reason(tx)
     waiting = [(max(0.0, (at - now).total_seconds()), count) for at, count in due]
     goes = settings.enabled and held is None
@@ -59,8 +60,8 @@ def read_statistics(tx: Tx, *, now: datetime) -> DeliveryStatistics:
         by_state=store.count_by_state(tx),
         oldest_due_seconds=max(0.0, (now - oldest).total_seconds()),
         window_used={
-            account_id: _window_forecast(tx, account_id, now).used
-            for account_id in window_store.window_versions(tx)
+            window.account_id: _window_forecast(tx, window, now).used
+            for window in window_store.find_windows(tx)
         },
         held=find_hold_reason(tx) is not None,
     )
@@ -115,10 +116,7 @@ def seconds_until_last(
 _WINDOWS = HourlyWindows()  # for its slices only
 
 
-def _window_forecast(tx: Tx, account_id: int, now: datetime) -> WindowForecast:
-    window = window_store.find_window(tx, account_id)
-    if window is None:
-        return WindowForecast()
+def _window_forecast(tx: Tx, window: HourlyWindow, now: datetime) -> WindowForecast:
     # Between writes the window's time stands still in the database; for a forecast the wall clock is good enough.
     passed = max(0.0, (now - window.wall_at).total_seconds())
     measured_us = window.measured_us + int(passed * 1_000_000)
@@ -126,9 +124,9 @@ def _window_forecast(tx: Tx, account_id: int, now: datetime) -> WindowForecast:
     since_slice = _WINDOWS.oldest_slice(measured_us)
     frees = [
         (max(0.0, _WINDOWS.seconds_until_free(measured_us, slice_)), sent)
-        for slice_, sent in window_store.sent_by_slice(tx, account_id, since_slice=since_slice)
+        for slice_, sent in window_store.sent_by_slice(tx, window.account_id, since_slice=since_slice)
     ]
-    if held := window_store.count_held(tx, account_id):
+    if held := window_store.count_held(tx, window.account_id):
         frees.append((_free_after(measured_us, 0.0), held))  # as if they left now
     return WindowForecast(measured_us, age, window.batch_left, tuple(frees))
 

@@ -25,27 +25,23 @@ _TABLE = "delivery_home"
 def find_hold(tx: Tx, *, now: datetime) -> Hold | None:
     """Why nothing may be delivered now, None if it may. A suspicion is stored, and holds delivery from then on."""
     home = store.find_home(tx)
-    reason = _reason(tx, home)
+    reason = find_hold_reason(tx, home)
     if reason is None:
-        if home is None or home.home is None:
+        if home.home is None:
             release(tx)  # the first delivery of this database: its home is here
         return None
-    if home is not None and home.held_reason is not None:
-        return Hold(reason, home.held_at or now)
-    hold(tx, reason, now=now)
-    return Hold(reason, now)
+    if home.held_reason is None:
+        hold(tx, reason, now=now)
+    return Hold(reason, home.held_at or now)
 
 
-def find_hold_reason(tx: Tx) -> HoldReason | None:
+def find_hold_reason(tx: Tx, home: DeliveryHome | None = None) -> HoldReason | None:
     """Why nothing may be delivered, None if it may; changes nothing."""
-    return _reason(tx, store.find_home(tx))
-
-
-def _reason(tx: Tx, home: DeliveryHome | None) -> HoldReason | None:
-    if home is not None and home.held_reason is not None:
+    home = home or store.find_home(tx)
+    if home.held_reason is not None:
         return HoldReason(home.held_reason)
     counter = read_counter(tx)
-    if home is None or home.home is None:
+    if home.home is None:
         return HoldReason.OLDER if counter else None
     if home.home != database_identity(tx, _TABLE) or counter is None:
         return HoldReason.MOVED
@@ -59,9 +55,8 @@ def hold(tx: Tx, reason: HoldReason, *, now: datetime) -> None:
 
 def release(tx: Tx) -> None:
     """Deliver (again): this database's home is where it is now."""
-    home = store.find_home(tx)
     store.save_home(tx, home=database_identity(tx, _TABLE), held_reason=None, held_at=None)
-    set_counter(tx, home.offers if home else 0)
+    set_counter(tx, store.find_home(tx).offers)
 
 
 def count_offer(tx: Tx) -> Callable[[], None] | None:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
@@ -56,21 +57,21 @@ class HourlyWindows:
         if now - self._observed_at < OBSERVE_SECONDS:
             return
         self._observed_at = now
-        for account_id, version in store.window_versions(tx).items():
-            self._note(account_id, version, now)
+        for window in store.find_windows(tx):
+            self._note(window, now)
 
     def lock(self, tx: Tx, account_id: int, wall: datetime) -> HourlyWindow | None:
         """The account's window with its time advanced to now, locked. None when another worker has locked it."""
-        rows = store.lock_windows(tx, [account_id], skip_locked=True)
-        if not rows:
+        find = partial(store.find_windows, tx, [account_id], lock=True, skip_locked=True)
+        if not (rows := find()):
             store.make_window(tx, account_id, wall)
-            rows = store.lock_windows(tx, [account_id], skip_locked=True)
+            rows = find()
         return self._advance(rows[0], wall) if rows else None
 
     def save(self, tx: Tx, window: HourlyWindow) -> None:
         """Write the window that `lock` gave; from here on time is measured from it."""
         store.save_window(tx, window)
-        self._restart(window)
+        self._note(window, self.monotonic())
 
     def used(self, tx: Tx, window: HourlyWindow) -> int:
         """The places taken: invitations that workers hold, and those that left within the window."""
@@ -80,7 +81,7 @@ class HourlyWindows:
         """Count messages that left, or may have left, by their account id."""
         if not counts:
             return
-        windows = [self._advance(window, wall) for window in store.lock_windows(tx, counts)]
+        windows = [self._advance(window, wall) for window in store.find_windows(tx, counts, lock=True)]
         rows = [
             window._asdict()
             | {
@@ -93,7 +94,7 @@ class HourlyWindows:
         ]
         store.count_into_windows(tx, rows)
         for window in windows:
-            self._restart(window)
+            self._note(window, self.monotonic())
 
     def slice_at(self, measured_us: int) -> int:
         return measured_us // self._slice_us
@@ -109,13 +110,9 @@ class HourlyWindows:
     def _advance(self, window: HourlyWindow, wall: datetime) -> HourlyWindow:
         now = self.monotonic()
         passed = min((wall - window.wall_at).total_seconds(), self._seconds_seen(window, now))
-        self._note(window.account_id, window.version, now)
+        self._note(window, now)
         measured_us = window.measured_us + int(max(0.0, passed) * _US)
         return window._replace(measured_us=measured_us, wall_at=wall, version=window.version + 1)
-
-    def _restart(self, window: HourlyWindow) -> None:
-        now = self.monotonic()
-        self._observations[window.account_id] = _Observation(window.version, now, now)
 
     def _seconds_seen(self, window: HourlyWindow, now: float) -> float:
         """The most that can have passed since the window was written, by this process's own clock."""
@@ -127,10 +124,11 @@ class HourlyWindows:
         # Another worker wrote it since. An observation of too long ago (a stopped process) proves nothing.
         return now - seen.last if now - seen.last <= STALE_SECONDS else 0.0
 
-    def _note(self, account_id: int, version: int, now: float) -> None:
-        seen = self._observations.get(account_id)
-        if seen is None or seen.version != version:
-            self._observations[account_id] = _Observation(version, now, now)
+    def _note(self, window: HourlyWindow, now: float) -> None:
+        """From a version that is new to this worker, time is measured anew."""
+        seen = self._observations.get(window.account_id)
+        if seen is None or seen.version != window.version:
+            self._observations[window.account_id] = _Observation(window.version, now, now)
         else:
             seen.last = now
 

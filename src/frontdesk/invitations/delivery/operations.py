@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from frontdesk.db import Tx
-from frontdesk.errors import FrontdeskError, NotFound
+from frontdesk.errors import FrontdeskError
 from frontdesk.invitations.delivery import store
 from frontdesk.invitations.delivery.changes import apply_changes
 from frontdesk.invitations.delivery.model import InvitationEvent, LeasedRow, StateChange
@@ -28,16 +28,12 @@ SETTLEABLE = {InvitationState.AMBIGUOUS}
 
 def get_invitation(tx: Tx, invitation_id: int) -> tuple[Invitation, list[InvitationEvent]]:
     """The invitation and its timeline, oldest step first. Raises NotFound."""
-    invitation = store.find_invitation(tx, invitation_id)
-    if invitation is None:
-        raise NotFound("invitation")
-    return invitation, store.find_events(tx, invitation_id)
+    return store.find_invitation(tx, invitation_id), store.find_events(tx, invitation_id)
 
 
 def cancel_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
     """It will not be sent. Raises NotFound, and FrontdeskError when it has left, or may have left, already."""
-    invitation = _lock(tx, invitation_id, CANCELLABLE, "cancelled")
-    _change(tx, invitation, InvitationState.CANCELLED, now=now)
+    _change(tx, _lock(tx, invitation_id, CANCELLABLE, "cancelled"), InvitationState.CANCELLED, now=now)
 
 
 def cancel_of_members(tx: Tx, member_ids: Collection[int], *, now: datetime) -> int:
@@ -59,8 +55,7 @@ def cancel_of_members(tx: Tx, member_ids: Collection[int], *, now: datetime) -> 
 
 def settle_invitation(tx: Tx, invitation_id: int, state: InvitationState, *, now: datetime) -> None:
     """An operator looked up an ambiguous one: it was `sent`, or it `failed`. Raises NotFound, FrontdeskError."""
-    invitation = _lock(tx, invitation_id, SETTLEABLE, "settled")
-    _change(tx, invitation, state, now=now)
+    _change(tx, _lock(tx, invitation_id, SETTLEABLE, "settled"), state, now=now)
 
 
 def resend_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
@@ -128,8 +123,6 @@ def _kept_back(row: LeasedRow, now: datetime) -> StateChange:
 
 def _lock(tx: Tx, invitation_id: int, states: set[InvitationState], done: str) -> Invitation:
     invitation = store.find_invitation(tx, invitation_id, lock=True)
-    if invitation is None:
-        raise NotFound("invitation")
     if invitation.state not in states:
         names = ", ".join(sorted(states))
         raise FrontdeskError(

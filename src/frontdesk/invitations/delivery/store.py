@@ -8,6 +8,7 @@ from sqlalchemy import func, insert, select, text, update
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
+from frontdesk.errors import NotFound
 from frontdesk.invitations.delivery.change_store import as_time, leased_row
 from frontdesk.invitations.delivery.model import DeliveryHome, InvitationEvent, LeasedRow, SenderProfile
 from frontdesk.invitations.delivery.tables import delivery_home, invitation_events
@@ -32,11 +33,13 @@ def find_senders(tx: Tx, plan_ids: Collection[int]) -> dict[int, SenderProfile]:
     return {id_: SenderProfile(*profile) for id_, *profile in tx.execute(query)}
 
 
-def find_invitation(tx: Tx, invitation_id: int, *, lock: bool = False) -> Invitation | None:
-    """With `lock` no other transaction changes the invitation until this one ends."""
+def find_invitation(tx: Tx, invitation_id: int, *, lock: bool = False) -> Invitation:
+    """Raises NotFound. With `lock` no other transaction changes the invitation until this one ends."""
     query = select(invitations).where(invitations.c.id == invitation_id)
     row = tx.execute(query.with_for_update() if lock else query).first()
-    return to_invitation(row) if row else None
+    if row is None:
+        raise NotFound("invitation")
+    return to_invitation(row)
 
 
 def find_events(tx: Tx, invitation_id: int) -> list[InvitationEvent]:
@@ -133,11 +136,12 @@ def count_by_state(tx: Tx) -> dict[str, int]:
     return {str(state): int(count) for state, count in tx.execute(query)}
 
 
-def find_home(tx: Tx) -> DeliveryHome | None:
+def find_home(tx: Tx) -> DeliveryHome:
+    """The row; an empty one before the first delivery."""
     columns = delivery_home.c
     query = select(columns.home, columns.offers, columns.held_reason, columns.held_at).where(columns.id == 1)
     row = tx.execute(query).first()
-    return None if row is None else DeliveryHome._make(row)
+    return DeliveryHome._make(row) if row else DeliveryHome(None, 0, None, None)
 
 
 def save_home(tx: Tx, **changes: Any) -> None:

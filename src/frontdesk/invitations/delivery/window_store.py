@@ -8,45 +8,36 @@ from sqlalchemy import select, text, update
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.db.bulk import as_json
-from frontdesk.db.sets import Row
+from frontdesk.db.sets import Row, insert_missing
 from frontdesk.invitations.delivery.model import HourlyWindow
 from frontdesk.invitations.delivery.tables import delivery_counts, delivery_windows
 
 
-def find_window(tx: Tx, account_id: int) -> HourlyWindow | None:
-    query = select(delivery_windows).where(delivery_windows.c.account_id == account_id)
-    row = tx.execute(query).first()
-    return None if row is None else HourlyWindow._make(row)
+def find_windows(
+    tx: Tx, account_ids: Collection[int] | None = None, *, lock: bool = False, skip_locked: bool = False
+) -> list[HourlyWindow]:
+    """The accounts' windows (None: all), in the order of the accounts, so that two workers can't deadlock.
 
-
-def lock_windows(tx: Tx, account_ids: Collection[int], *, skip_locked: bool = False) -> list[HourlyWindow]:
-    """The accounts' windows, locked until the transaction ends, in the order of the accounts: two workers can't deadlock.
-
-    Waits for windows that another worker has locked, or leaves them out with `skip_locked`.
+    With `lock` they are locked until the transaction ends. Those that another worker has locked are waited for, or left out
+    with `skip_locked`.
     """
-    query = select(delivery_windows).where(delivery_windows.c.account_id.in_(sorted(account_ids)))
-    query = query.order_by(delivery_windows.c.account_id).with_for_update(skip_locked=skip_locked)
+    query = select(delivery_windows).order_by(delivery_windows.c.account_id)
+    if account_ids is not None:
+        query = query.where(delivery_windows.c.account_id.in_(account_ids))
+    if lock:
+        query = query.with_for_update(skip_locked=skip_locked)
     return [HourlyWindow._make(row) for row in tx.execute(query)]
 
 
 def make_window(tx: Tx, account_id: int, wall_at: datetime) -> None:
     """An empty window, unless there is one."""
-    sql = text(
-        "INSERT INTO delivery_windows (account_id, version, measured_us, wall_at, batch_us, batch_left) "
-        "VALUES (:account_id, 0, 0, :wall_at, NULL, 0) ON CONFLICT (account_id) DO NOTHING"
-    )
-    tx.execute(sql, {"account_id": account_id, "wall_at": stored_time(wall_at)})
+    window = HourlyWindow(account_id, 0, 0, wall_at, None, 0)
+    insert_missing(tx, delivery_windows, [window._asdict() | {"wall_at": stored_time(wall_at)}])
 
 
 def save_window(tx: Tx, window: HourlyWindow) -> None:
     mine = delivery_windows.c.account_id == window.account_id
     tx.execute(update(delivery_windows).where(mine).values(window._asdict()))
-
-
-def window_versions(tx: Tx) -> dict[int, int]:
-    """The version of each account's window, by account id."""
-    rows = tx.execute(select(delivery_windows.c.account_id, delivery_windows.c.version))
-    return {row[0]: row[1] for row in rows}
 
 
 _HELD = text(
@@ -116,9 +107,9 @@ _COUNTED_SQLITE = (
 def count_into_windows(tx: Tx, rows: Sequence[Row]) -> None:
     """Save the windows' time, add sent messages to their slices, and delete slices older than every window.
 
-    The keys of a row: `_COUNTED`.
+    The keys of a row: at least `_COUNTED`.
     """
-    payload = (as_json([{name: row[name] for name in _COUNTED} for row in rows]),)
+    payload = (as_json(rows),)
     if tx.dialect.name != "sqlite":
         tx.exec_driver_sql(_COUNT_POSTGRESQL, payload)
         return
