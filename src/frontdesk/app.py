@@ -14,9 +14,8 @@ from frontdesk.access.tokens import TokenCheck
 from frontdesk.clock import Clock, system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database
-from frontdesk.db.group_commit import overdue
+from frontdesk.db.group_commit import Writers, overdue
 from frontdesk.db.shared_reads import SharedReads
-from frontdesk.db.writers import Writers
 from frontdesk.deadlines import Deadlines
 from frontdesk.eligibility.enrolments import Enrolments
 from frontdesk.queues import QueueSnapshots, queue_rules

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from frontdesk.db import group_commit
 from frontdesk.db.group_commit import GroupCommit
 from frontdesk.deadlines import Deadlines
 from frontdesk.errors import NotFound, Unavailable
@@ -185,7 +186,9 @@ def test_who_is_not_in_a_group_when_the_time_is_over_is_refused_and_never_writte
     run(late())
 
 
-def test_who_has_waited_long_when_a_group_is_refused_is_refused_with_it_and_others_are_not() -> None:
+def test_who_has_waited_long_when_a_group_is_refused_is_refused_with_it_and_others_are_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def refused() -> None:
         groups: list[Sequence[int]] = []
         begun, go = asyncio.Event(), asyncio.Event()
@@ -199,10 +202,11 @@ def test_who_has_waited_long_when_a_group_is_refused_is_refused_with_it_and_othe
             return list(items)
 
         for long_seconds in (0.0, 60.0):
+            monkeypatch.setattr(group_commit, "LONG_SECONDS", long_seconds)
             groups.clear()
             begun.clear()
             go.clear()
-            commit = Committing(work, limit=1, long_seconds=long_seconds)
+            commit = Committing(work, limit=1)
             calls = [asyncio.create_task(commit.submit(n)) for n in (1, 2, 3)]
             await begun.wait()
             go.set()

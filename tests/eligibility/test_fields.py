@@ -7,14 +7,13 @@ import sys
 from pathlib import Path
 
 import frontdesk
-from frontdesk.eligibility.fields import FIELDS, REQUIRED, STORED_COLUMNS, UNIQUE
-from frontdesk.eligibility.kinds import Storage
+from frontdesk.eligibility.fields import FIELDS, REQUIRED, STORED_COLUMNS, UNIQUE, Storage
 from frontdesk.eligibility.tables import members
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = Path(frontdesk.__file__).parent
 LAST_FIELD = '        Field("metadata",'
-NEW_FIELD = '        Field("nickname", kinds.SHORT_TEXT, False, "Nickname.", "Robbie"),\n'
+NEW_FIELD = '        Field("nickname", SHORT_TEXT, False, "Nickname.", "Robbie"),\n'
 
 
 def test_a_field_that_is_added_to_the_table_is_parsed_stored_described_and_found_in_files(

@@ -3,14 +3,15 @@
 A `Tx` is one open transaction. Features take it and never commit: the door that opened it does.
 """
 
+import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
-from sqlalchemy import Connection, Engine, event, make_url
+from sqlalchemy import Connection, Engine, Table, event, make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -23,7 +24,7 @@ from frontdesk.db.postgresql import (
     create_postgresql_engine,
     milliseconds,
 )
-from frontdesk.db.sqlite import begin_writing, create_sqlite_engine, set_foreign_keys
+from frontdesk.db.sqlite import begin_writing, create_sqlite_engine, make_light, set_foreign_keys
 from frontdesk.errors import Unavailable
 
 Tx = Connection
@@ -153,6 +154,22 @@ def open_database(url: str, *, pool_size: int = POOL_SIZE, index_scans: bool = T
         path = str(parsed.database)
         return Database(create_sqlite_engine(url, path, pool_size=pool_size, wait_seconds=WAIT_SECONDS))
     return Database(create_postgresql_engine(url, pool_size=pool_size, index_scans=index_scans))
+
+
+@contextmanager
+def scratch_database(tables: Sequence[Table]) -> Iterator[Database]:
+    """An empty SQLite database with these tables, deleted at the end. No foreign keys, and writes do not wait for the disk."""
+    with tempfile.TemporaryDirectory(prefix="frontdesk-") as folder:
+        db = open_database(f"sqlite:///{Path(folder) / 'scratch.db'}", pool_size=1)
+        db.make_missing_file()
+        event.listen(db.engine, "connect", make_light)
+        try:
+            with db.write() as tx:
+                for table in tables:
+                    table.create(tx)
+            yield db
+        finally:
+            db.close()
 
 
 def database_time(tx: Tx) -> datetime:

@@ -1,4 +1,6 @@
-"""Group commit: items that wait at the same time are committed together.
+"""Writes beside the event loop: items of one kind by group commit, any other work in threads.
+
+Group commit: items that wait at the same time are committed together.
 
 A new group starts as soon as a lane is free, with everything that has come meanwhile; no timer holds it back. Each caller is
 answered after the commit of its own group, or when its time is over. With two lanes, one group is prepared while the
@@ -6,9 +8,11 @@ database writes the other.
 """
 
 import asyncio
+import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Generic, TypeVar
 
 from frontdesk.deadlines import Deadlines
@@ -17,7 +21,7 @@ from frontdesk.errors import Unavailable
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-# A caller that has waited so long when a group is refused is refused too: retrying the lock would cost it the same time again.
+# A caller that has waited so long when another is refused is refused too: retrying the lock would cost it the same time again.
 LONG_SECONDS = 2
 
 
@@ -44,9 +48,7 @@ class GroupCommit(ABC, Generic[Item, Result]):
         deadlines: Deadlines,
         lanes: int = 1,
         limit: int = 128,
-        long_seconds: float = LONG_SECONDS,
     ) -> None:
-        self._long_seconds = long_seconds
         self._deadlines = deadlines
         self._lanes_free = lanes
         self._limit = limit
@@ -103,9 +105,38 @@ class GroupCommit(ABC, Generic[Item, Result]):
         return group
 
     def _refuse_long_waits(self) -> None:
-        limit = asyncio.get_running_loop().time() - self._long_seconds
+        limit = asyncio.get_running_loop().time() - LONG_SECONDS
         while self._waiting and self._waiting[0].arrived_at <= limit:
             _answer(self._waiting.popleft().future, Unavailable("The database is busy."))
+
+
+class Writers(ThreadPoolExecutor):
+    """`await run(work)`: what `work()` returns or raises, for blocking work that may write.
+
+    Raises Unavailable when it takes longer than `deadlines` allow. Work that has not begun by then is never done; the
+    outcome of work that has begun is unknown.
+    """
+
+    def __init__(self, threads: int, deadlines: Deadlines) -> None:
+        super().__init__(threads, thread_name_prefix="write")
+        self._deadlines = deadlines
+        self._refused_at = float("-inf")
+
+    async def run(self, work: Callable[[], Result]) -> Result:
+        future = self.submit(self._unless_refused, work, time.monotonic())
+        try:
+            return await self._deadlines.within(asyncio.wrap_future(future))
+        except TimeoutError:
+            raise overdue(outcome_unknown=not future.cancel()) from None
+
+    def _unless_refused(self, work: Callable[[], Result], arrived_at: float) -> Result:
+        if self._refused_at > arrived_at + LONG_SECONDS:
+            raise Unavailable("The database is busy.")
+        try:
+            return work()
+        except Unavailable:
+            self._refused_at = time.monotonic()
+            raise
 
 
 def overdue(*, outcome_unknown: bool) -> Unavailable:

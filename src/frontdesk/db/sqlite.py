@@ -60,6 +60,12 @@ def set_foreign_keys(connection: Connection, *, on: bool) -> None:
     driver.execute(f"PRAGMA foreign_keys={'ON' if on else 'OFF'}")
 
 
+def make_light(connection: Any, _record: object) -> None:
+    """A listener to new connections: what is written is not meant to last."""
+    for pragma in ("foreign_keys=OFF", "synchronous=OFF", "journal_mode=MEMORY"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
 def _begins(driver: Any, begin: str) -> bool:
     """False while another transaction writes."""
     try:

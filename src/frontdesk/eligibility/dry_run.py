@@ -9,7 +9,7 @@ from datetime import datetime
 
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database, Tx
-from frontdesk.db.scratch import scratch_database
+from frontdesk.db.engine import scratch_database
 from frontdesk.db.sets import insert_set
 from frontdesk.eligibility import store
 from frontdesk.eligibility.decide import ChunkState

@@ -14,8 +14,7 @@ from sqlalchemy import (
 )
 
 from frontdesk.db.schema import Id, IsoDate, Json, UtcTime, metadata
-from frontdesk.eligibility.fields import FIELDS, UNIQUE, Field
-from frontdesk.eligibility.kinds import Storage
+from frontdesk.eligibility.fields import FIELDS, UNIQUE, Field, Storage
 from frontdesk.eligibility.values import EMAIL_LENGTH
 
 _TYPES: dict[Storage, Any] = {Storage.DATE: IsoDate, Storage.JSON: Json}

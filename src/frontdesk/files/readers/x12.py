@@ -6,7 +6,7 @@ Segments are split by the delimiters that each ISA declares, and counted from th
 from collections.abc import Iterator
 from datetime import date
 
-from frontdesk.eligibility.kinds import x12_date
+from frontdesk.eligibility.fields import x12_date
 from frontdesk.files.mapping import FileMapping
 from frontdesk.files.model import FileHeader, FileMode, Format, Row, Unreadable
 from frontdesk.files.readers.source import LONGEST_LINE, Source

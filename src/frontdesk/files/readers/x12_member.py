@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from frontdesk.eligibility.code_sets import HIPAA_RELATIONSHIPS, X12_SUBSCRIBER
-from frontdesk.eligibility.fields import FIELDS
-from frontdesk.eligibility.kinds import x12_date
+from frontdesk.eligibility.fields import FIELDS, x12_date
 from frontdesk.eligibility.model import Action
 from frontdesk.errors import Fault
 from frontdesk.files.mapping import PERSON_CODE, Alternatives, FileMapping
