@@ -1,7 +1,7 @@
 """What is wrong with a database for this version and these settings, and the remedy of each problem."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 from sqlalchemy import inspect
@@ -50,68 +50,56 @@ def revision_of(db: Database) -> str | None:
 def problems(db: Database, config: Config) -> list[CheckFailure]:
     """Every problem that keeps this program from serving on this database; empty when all is well."""
     try:
-        return _problems(db, config)
+        return list(_problems(db, config))
     except (Unavailable, DBAPIError) as error:
         return [_problem(error, "Start the database, or correct FRONTDESK_DATABASE_URL.")]
 
 
-def _problems(db: Database, config: Config) -> list[CheckFailure]:
+def _problems(db: Database, config: Config) -> Iterator[CheckFailure]:
     revision = revision_of(db)
-    found = _server_problems(db)
-    if revision != HEAD:
-        have = "has no tables yet" if revision is None else f"is at revision {revision}"
-        remedy = "Run: frontdesk migrate (or, if a newer frontdesk has migrated it, use that one)."
-        return [*found, CheckFailure(f"The database {have}; this program needs {HEAD}.", remedy)]
-    return [*found, *_setting_problems(db, config), *_write_problems(db)]
+    if not db.is_sqlite:
+        yield from _server_problems(db)
+    if revision == HEAD:
+        yield from _setting_problems(db, config)
+        yield from _write_problems(db)
+        return
+    have = "has no tables yet" if revision is None else f"is at revision {revision}"
+    remedy = "Run: frontdesk migrate (or, if a newer frontdesk has migrated it, use that one)."
+    yield CheckFailure(f"The database {have}; this program needs {HEAD}.", remedy)
 
 
-def _server_problems(db: Database) -> list[CheckFailure]:
-    if db.is_sqlite:
-        return []
-    found = []
-    version, encoding, now = db.ask(_about_postgresql)
+def _server_problems(db: Database) -> Iterator[CheckFailure]:
+    sql = "SELECT current_setting('server_version_num')::int, current_setting('server_encoding'), clock_timestamp()"
+    version, encoding, now = db.ask(lambda tx: tx.exec_driver_sql(sql).one())
     if version // 10_000 < OLDEST_POSTGRESQL:
         what = f"PostgreSQL {version // 10_000} is too old."
-        found.append(CheckFailure(what, f"Use PostgreSQL {OLDEST_POSTGRESQL} or newer."))
+        yield CheckFailure(what, f"Use PostgreSQL {OLDEST_POSTGRESQL} or newer.")
     if encoding != "UTF8":
-        found.append(
-            CheckFailure(f"The database's encoding is {encoding}.", "Create it with ENCODING 'UTF8'.")
-        )
+        yield CheckFailure(f"The database's encoding is {encoding}.", "Create it with ENCODING 'UTF8'.")
     if abs((now - system_clock()).total_seconds()) > SKEW_SECONDS:
         what = f"The database server's clock and this machine's differ by more than {SKEW_SECONDS} s."
-        found.append(CheckFailure(what, "Let both follow a time server."))
-    return found
+        yield CheckFailure(what, "Let both follow a time server.")
 
 
-def _about_postgresql(tx: Tx) -> tuple[int, str, datetime]:
-    sql = "SELECT current_setting('server_version_num')::int, current_setting('server_encoding'), clock_timestamp()"
-    version, encoding, now = tx.exec_driver_sql(sql).one()
-    return version, encoding, now
-
-
-def _setting_problems(db: Database, config: Config) -> list[CheckFailure]:
-    found = []
+def _setting_problems(db: Database, config: Config) -> Iterator[CheckFailure]:
     installed = db.ask(lambda tx: tx.exec_driver_sql("SELECT uniqueness FROM installation").scalar())
     if installed != config.uniqueness:
         what = f"FRONTDESK_UNIQUENESS is {config.uniqueness}, but this database was set up for {installed}."
-        remedy = f"Set FRONTDESK_UNIQUENESS={installed}; it can't be changed once there are records."
-        found.append(CheckFailure(what, remedy))
+        yield CheckFailure(
+            what, f"Set FRONTDESK_UNIQUENESS={installed}; it can't be changed once there are records."
+        )
     if config.environment is Environment.PRODUCTION and not config.link_secret:
         what = "FRONTDESK_LINK_SECRET is not set, so the links in invitations could be guessed."
-        remedy = (
-            f"Set it to {SECRET_LENGTH} or more random characters, such as those of: openssl rand -hex 32"
-        )
-        found.append(CheckFailure(what, remedy))
-    return found
+        random = f"{SECRET_LENGTH} or more random characters"
+        yield CheckFailure(what, f"Set it to {random}, such as those of: openssl rand -hex 32")
 
 
-def _write_problems(db: Database) -> list[CheckFailure]:
+def _write_problems(db: Database) -> Iterator[CheckFailure]:
     try:
         with db.write() as tx:
             tx.exec_driver_sql("UPDATE installation SET uniqueness = uniqueness")
     except (Unavailable, DBAPIError) as error:
-        return [_problem(error, "Look for a read-only or full disk, or missing rights.")]
-    return []
+        yield _problem(error, "Look for a read-only or full disk, or missing rights.")
 
 
 def _problem(error: Exception, remedy: str) -> CheckFailure:

@@ -53,9 +53,11 @@ class NoAnswer(psycopg.OperationalError):
     """The server has said nothing for longer than any statement may take, so the connection was closed."""
 
 
-def lost_race(error: DBAPIError) -> bool:
+def lost_race(error: Exception) -> bool:
     """Whether another transaction came first (unique violation, deadlock): running again may succeed."""
-    return unique_columns(error) is not None or _state(error) in _LOST_RACE_STATES
+    return isinstance(error, DBAPIError) and (
+        unique_columns(error) is not None or _state(error) in _LOST_RACE_STATES
+    )
 
 
 def is_deadlock(error: DBAPIError) -> bool:

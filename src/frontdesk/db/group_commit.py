@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from frontdesk.deadlines import Deadlines
@@ -25,14 +26,12 @@ Result = TypeVar("Result")
 LONG_SECONDS = 2
 
 
+@dataclass(slots=True, eq=False)
 class _Caller(Generic[Item, Result]):
-    __slots__ = ("arrived_at", "future", "is_in_group", "item")
-
-    def __init__(self, item: Item, loop: asyncio.AbstractEventLoop) -> None:
-        self.item = item
-        self.future: asyncio.Future[Result] = loop.create_future()
-        self.arrived_at = loop.time()
-        self.is_in_group = False
+    item: Item
+    future: asyncio.Future[Result]
+    arrived_at: float
+    is_in_group: bool = False
 
 
 class GroupCommit(ABC, Generic[Item, Result]):
@@ -63,7 +62,8 @@ class GroupCommit(ABC, Generic[Item, Result]):
     async def submit(self, item: Item) -> Result:
         if self._stopping:
             raise Unavailable("The server is stopping.")
-        caller: _Caller[Item, Result] = _Caller(item, asyncio.get_running_loop())
+        loop = asyncio.get_running_loop()
+        caller: _Caller[Item, Result] = _Caller(item, loop.create_future(), loop.time())
         self._waiting.append(caller)
         if self._lanes_free:
             self._lanes_free -= 1

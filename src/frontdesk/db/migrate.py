@@ -26,8 +26,8 @@ def upgrade(db: Database, *, uniqueness: str = "service", revision: str = "head"
     before = revision_of(db)
     with _connection(db) as connection:
         command.upgrade(_alembic(connection, uniqueness), revision)
-    after = revision_of(db)
-    return [id_ for id_ in _revisions_up_to(after) if id_ not in _revisions_up_to(before)]
+    applied = ScriptDirectory(str(FOLDER)).iterate_revisions(revision_of(db), before or "base")
+    return [step.revision for step in reversed(list(applied))]
 
 
 def downgrade(db: Database, revision: str) -> None:
@@ -50,10 +50,3 @@ def _alembic(connection: Connection, uniqueness: str) -> AlembicConfig:
     config.set_main_option("script_location", str(FOLDER).replace("%", "%%"))
     config.attributes.update(connection=connection, uniqueness=uniqueness)
     return config
-
-
-def _revisions_up_to(revision: str | None) -> list[str]:
-    if revision is None:
-        return []
-    script = ScriptDirectory(str(FOLDER))
-    return [step.revision for step in reversed(list(script.iterate_revisions(revision, "base")))]

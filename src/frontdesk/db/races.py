@@ -112,7 +112,7 @@ class WriteTogether(Generic[AnyTx, Item, Result]):
                 raise
             is_busy = True
         except Exception as error:  # noqa: BLE001  # one item may be the cause, and each gets its own answer
-            if is_alone and not (isinstance(error, DBAPIError) and lost_race(error)):
+            if is_alone and not lost_race(error):
                 self.results = [error]  # it would only fail again
                 return
             is_busy = False
@@ -126,24 +126,17 @@ class WriteTogether(Generic[AnyTx, Item, Result]):
         for position, item in enumerate(self._items):
             left = SHARED_SECONDS - (time.monotonic() - started)
             share = max(SHORTEST_WAIT_SECONDS, left / (len(self._items) - position))
-            result = yield from self._alone(item, wait_seconds=share if is_busy else None)
-            self.results.append(result)
-            is_away = isinstance(result, Unavailable) and not result.busy
-            if is_busy and (is_away or time.monotonic() - started > LAST_SECONDS):
+            try:
+                self.results += yield from _attempts(
+                    self._db, [item], ATTEMPTS_ALONE, wait_seconds=share if is_busy else None
+                )
+            except Exception as error:  # noqa: BLE001  # it is the item's answer
+                self.results.append(Unavailable(OTHERS_WRITE) if lost_race(error) else error)
+            is_late = time.monotonic() - started > LAST_SECONDS
+            if is_busy and (is_late or _is_away(self.results[-1])):
                 break
         refused = Unavailable("The database is busy.", busy=True)
         self.results += [refused] * (len(self._items) - len(self.results))
-
-    def _alone(
-        self, item: Item, *, wait_seconds: float | None
-    ) -> Generator[Attempt[AnyTx, Item, Result], None, Result | Exception]:
-        try:
-            [result] = yield from _attempts(self._db, [item], ATTEMPTS_ALONE, wait_seconds=wait_seconds)
-        except DBAPIError as error:
-            return Unavailable(OTHERS_WRITE) if lost_race(error) else error
-        except Exception as error:  # noqa: BLE001  # it is the item's answer
-            return error
-        return result
 
 
 class WriteInOne(Generic[Item, Result]):
@@ -213,14 +206,16 @@ def _attempts(
                 attempt: Attempt[AnyTx, Item, Result] = Attempt(tx, items, is_split=is_split)
                 yield attempt
                 attempt.raise_error()
-        except DBAPIError as error:
-            if limit == 0 or not lost_race(error):
-                raise
-        except Unavailable as error:
-            if limit == 0 or not error.stale_connection:
+        except (DBAPIError, Unavailable) as error:
+            is_stale = isinstance(error, Unavailable) and error.stale_connection
+            if limit == 0 or not (is_stale or lost_race(error)):
                 raise
         else:
             return attempt.results
+
+
+def _is_away(result: object) -> bool:
+    return isinstance(result, Unavailable) and not result.busy
 
 
 def _behind_savepoint(tx: Tx, item: Item) -> Generator[Attempt[Tx, Item, Result], None, Result | Exception]:

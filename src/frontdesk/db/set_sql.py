@@ -5,7 +5,6 @@ from functools import lru_cache
 from sqlalchemy import Table
 from sqlalchemy.dialects import postgresql
 
-FOR_UPDATE = " FOR NO KEY UPDATE"
 UNLESS_THERE = " ON CONFLICT DO NOTHING"  # after an insert_sql
 
 
@@ -54,7 +53,13 @@ def find_sql(dialect: str, table: Table, *, column: str, columns: tuple[str, ...
 
 @lru_cache(maxsize=64)
 def lock_sql(
-    dialect: str, table: Table, *, columns: tuple[str, ...], keys: tuple[str, ...], within: tuple[str, ...]
+    dialect: str,
+    table: Table,
+    *,
+    columns: tuple[str, ...],
+    keys: tuple[str, ...],
+    within: tuple[str, ...],
+    lock: bool,
 ) -> str:
     sqlite = dialect == "sqlite"
     mark = "?" if sqlite else "%s"
@@ -65,8 +70,8 @@ def lock_sql(
         f"SELECT id FROM {table.name} WHERE {_among(dialect, table, key)}{bounds}" for key in keys
     )
     ids = f"IN ({found})" if sqlite else f"= ANY(ARRAY({found}))"
-    lock = "" if sqlite else FOR_UPDATE
-    return f"SELECT {', '.join(columns)} FROM {table.name} WHERE id {ids} ORDER BY id{lock}"
+    ending = " FOR NO KEY UPDATE" if lock and not sqlite else ""
+    return f"SELECT {', '.join(columns)} FROM {table.name} WHERE id {ids} ORDER BY id{ending}"
 
 
 def _recordset(table: Table, columns: tuple[str, ...]) -> str:

@@ -9,23 +9,22 @@ import threading
 from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import orjson
 from sqlalchemy import Table
 
-from frontdesk.db.bulk import FEWEST_ROWS, as_json, copy_and_update, copy_rows, values_of_rows
-from frontdesk.db.set_sql import (
-    FOR_UPDATE,
-    UNLESS_THERE,
-    combined_sql,
-    find_sql,
-    insert_sql,
-    lock_sql,
-    update_sql,
+from frontdesk.db.set_sql import UNLESS_THERE, combined_sql, find_sql, insert_sql, lock_sql, update_sql
+from frontdesk.db.set_transaction import (
+    COPY_CONNECTION,
+    FEWEST_ROWS,
+    SetTransaction,
+    copy_and_update,
+    copy_rows,
+    values_of_rows,
 )
-from frontdesk.db.set_transaction import COPY_CONNECTION, SetTransaction
 
 Row = Mapping[str, Any]
 
@@ -45,13 +44,13 @@ class Found:
         self.rows: list[dict[str, Any]] = []
 
 
-@dataclass(slots=True)
-class _Trip:
-    """Statements that wait to be sent together, with their parameters."""
+# Statements that wait to be sent together, with their parameters; the third says where a read's rows go.
+_Trip = list[tuple[str, Sequence[Any], Found | None]]
 
-    statements: list[str] = field(default_factory=list)
-    parameters: list[Any] = field(default_factory=list)
-    found: list[Found | None] = field(default_factory=list)
+
+def as_json(value: Any) -> str:
+    """The text of a JSON value, as both databases take it."""
+    return orjson.dumps(value).decode()
 
 
 @contextmanager
@@ -64,7 +63,8 @@ def one_round_trip(tx: SetTransaction) -> Iterator[None]:
     if tx.dialect.name == "sqlite":
         yield
         return
-    trip = tx.info[_TRIP] = _Trip()
+    trip: _Trip = []
+    tx.info[_TRIP] = trip
     try:
         yield
     finally:
@@ -74,16 +74,16 @@ def one_round_trip(tx: SetTransaction) -> Iterator[None]:
 
 def _send(tx: SetTransaction, trip: _Trip) -> None:
     """Send the waiting statements in their order, and begin a new trip."""
-    if not trip.statements:
+    if not trip:
         return
-    sql = combined_sql(tuple(trip.statements), tuple(found is not None for found in trip.found))
-    answer = tx.exec_driver_sql(sql, tuple(trip.parameters))
-    if any(trip.found):  # without a read nothing needs the answer now
-        for found, rows in zip(trip.found, answer.one(), strict=True):
+    statements, parameters, reads = zip(*trip, strict=True)
+    trip.clear()
+    sql = combined_sql(statements, tuple(map(bool, reads)))
+    answer = tx.exec_driver_sql(sql, tuple(chain.from_iterable(parameters)))
+    if any(reads):  # without a read nothing needs the answer now
+        for found, rows in zip(reads, answer.one(), strict=True):
             if found is not None:
                 found.rows = rows
-    for waiting in (trip.statements, trip.parameters, trip.found):
-        waiting.clear()
 
 
 def next_ids(tx: SetTransaction, table: Table, count: int) -> list[int]:
@@ -152,12 +152,9 @@ def lock_set(
 ) -> Found:
     """The rows where any column of `keys` holds one of its values and every column of `within` its one value, in id order,
     locked until the transaction ends (unless only read)."""
-    sql = lock_sql(tx.dialect.name, table, columns=tuple(columns), keys=tuple(keys), within=tuple(within))
-    if not lock:
-        sql = sql.removesuffix(FOR_UPDATE)
-    parameters: list[Any] = []
-    for values in keys.values():
-        parameters += [as_json(list(values)), *within.values()]
+    names = {"columns": tuple(columns), "keys": tuple(keys), "within": tuple(within)}
+    sql = lock_sql(tx.dialect.name, table, **names, lock=lock)
+    parameters = [given for values in keys.values() for given in (as_json(list(values)), *within.values())]
     return _read(tx, sql, parameters=tuple(parameters), columns=columns)
 
 
@@ -167,18 +164,14 @@ def _read(tx: SetTransaction, sql: str, *, parameters: tuple[Any, ...], columns:
     if trip is None:
         found.rows = [dict(zip(columns, row, strict=True)) for row in tx.exec_driver_sql(sql, parameters)]
     else:
-        trip.statements.append(sql)
-        trip.parameters.extend(parameters)
-        trip.found.append(found)
+        trip.append((sql, parameters, found))
     return found
 
 
 def _write(tx: SetTransaction, sql: str, table: Table, rows: Sequence[Row], columns: tuple[str, ...]) -> None:
     trip = tx.info.get(_TRIP)
     if trip is not None:
-        trip.statements.append(sql)
-        trip.parameters.append(as_json(rows))
-        trip.found.append(None)
+        trip.append((sql, (as_json(rows),), None))
     elif tx.dialect.name != "sqlite":
         tx.exec_driver_sql(sql, (as_json(rows),))
     else:

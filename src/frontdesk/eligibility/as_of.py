@@ -13,7 +13,7 @@ from frontdesk.errors import FrontdeskError, NotFound
 def find_member(tx: Tx, external_id: str, account_id: int | None) -> dict[str, Any]:
     """The member's record by column. Raises NotFound, and FrontdeskError `several_accounts`."""
     found = store.find_members(tx, external_id, account_id)
-    _require_one_account(row["account_id"] for row in found)
+    _require_one_account(found)
     return found[0]
 
 
@@ -24,17 +24,17 @@ def find_eligibility(
 
     Raises NotFound for an identifier that never was, and FrontdeskError `several_accounts`.
     """
-    found = store.find_ever(tx, external_id, account_id)
-    _require_one_account(account for _, account in found)
-    for id_, _ in reversed(found):
-        answer = _answer(store.list_history(tx, id_), on, known_at)
+    found = store.find_members(tx, external_id, account_id, withdrawn=True)
+    _require_one_account(found)
+    for member in reversed(found):
+        answer = _answer(store.list_history(tx, member["id"]), on, known_at)
         if answer is not None:
             return answer
     return EligibilityAnswer(False, EligibilityReason.NOT_ENROLLED)
 
 
-def _require_one_account(accounts: Iterable[int]) -> None:
-    found = sorted(set(accounts))
+def _require_one_account(members: Iterable[dict[str, Any]]) -> None:
+    found = sorted({member["account_id"] for member in members})
     if not found:
         detail = "There is no such eligible member. The external_id counts upper and lower case too."
         raise NotFound("eligible member", detail)

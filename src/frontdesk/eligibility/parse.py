@@ -24,16 +24,9 @@ class ValueCache:
     def __init__(self) -> None:
         self.by_field: dict[str, dict[object, Any]] = {name: {} for name in FIELDS if name not in _OWN}
 
-    def keep(self, name: str, value: object, read: Any) -> None:
-        kept = self.by_field.get(name)
-        if kept is not None and len(kept) < self.LARGEST:
-            kept[value] = read
-
 
 # Fields with a value of its own for each member, or without text.
 _OWN = {"external_id", "member_id", "email", "phone", "metadata"}
-_NOTHING: dict[object, Any] = {}
-_NO_CACHE: dict[str, dict[object, Any]] = {}
 
 
 def parse_member(
@@ -53,10 +46,9 @@ def parse_member(
     given: dict[str, Any] = {}
     faults: list[Fault] = []
     ignored: list[str] = []
-    cached = _NO_CACHE if cache is None else cache.by_field
     for name, value in body.items():
-        is_text = type(value) is str
-        if cached and is_text and (read := cached.get(name, _NOTHING).get(value)) is not None:
+        kept = cache.by_field.get(name) if cache is not None and type(value) is str else None
+        if kept and (read := kept.get(value)) is not None:
             given[name] = read
             continue
         field = FIELDS.get(name)
@@ -65,8 +57,13 @@ def parse_member(
             continue
         try:
             read = given[name] = _read(field, value, context)
-            if cache is not None and is_text and read is not None and not context.warnings:
-                cache.keep(name, value, read)
+            if (
+                kept is not None
+                and len(kept) < ValueCache.LARGEST
+                and read is not None
+                and not context.warnings
+            ):
+                kept[value] = read
         except (Rejected, RejectedParts) as rejected:
             faults += _faults(name, rejected)
     if "external_id" not in body:

@@ -78,20 +78,16 @@ def find_expired(tx: Tx, member_ids: Collection[int], today: str) -> set[int]:
     }
 
 
-def find_members(tx: Tx, external_id: str, account_id: int | None) -> list[dict[str, Any]]:
-    named = (members.c.external_id == external_id) & (members.c.uniqueness_scope >= 0)
-    query = select(members).where(named).order_by(members.c.id)
+def find_members(
+    tx: Tx, external_id: str, account_id: int | None, *, withdrawn: bool = False
+) -> list[dict[str, Any]]:
+    """The members with the identifier, by column, in id order; with `withdrawn`, those that an undo took back too."""
+    query = select(members).where(members.c.external_id == external_id).order_by(members.c.id)
     if account_id is not None:
         query = query.where(members.c.account_id == account_id)
+    if not withdrawn:
+        query = query.where(members.c.uniqueness_scope >= 0)
     return [dict(row) for row in tx.execute(query).mappings()]
-
-
-def find_ever(tx: Tx, external_id: str, account_id: int | None) -> list[tuple[int, int]]:
-    """Id and account of each member that ever carried the identifier, the withdrawn ones included."""
-    query = select(members.c.id, members.c.account_id).where(members.c.external_id == external_id)
-    if account_id is not None:
-        query = query.where(members.c.account_id == account_id)
-    return [(row.id, row.account_id) for row in tx.execute(query.order_by(members.c.id))]
 
 
 def list_history(tx: Tx, member_id: int) -> list[HistoryEntry]:

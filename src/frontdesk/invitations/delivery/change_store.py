@@ -12,8 +12,7 @@ from sqlalchemy import text
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
-from frontdesk.db.bulk import as_json
-from frontdesk.db.sets import Row
+from frontdesk.db.sets import Row, as_json
 from frontdesk.invitations.delivery.model import ClaimedRow, Lane, LeasedRow
 from frontdesk.invitations.model import Delivery, InvitationState
 

@@ -7,8 +7,7 @@ from sqlalchemy import select, text, update
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
-from frontdesk.db.bulk import as_json
-from frontdesk.db.sets import Row, insert_missing
+from frontdesk.db.sets import Row, as_json, insert_missing
 from frontdesk.invitations.delivery.model import HourlyWindow
 from frontdesk.invitations.delivery.tables import delivery_counts, delivery_windows
 

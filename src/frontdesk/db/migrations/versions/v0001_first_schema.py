@@ -20,13 +20,11 @@ TABLES = (
 
 def upgrade() -> None:
     _create_access()
-    _create_tokens()
     _create_plans()
     create_queues()
     _create_members()
-    _create_history()
+    _create_history_and_audit()
     _create_invitations()
-    _create_audit()
     for table in APPEND_ONLY:
         _refuse_changes(table)
     uniqueness = context.config.attributes["uniqueness"]
@@ -113,9 +111,6 @@ def _create_access() -> None:
         *optional(UtcTime(), "revoked_at"),
         sa.Index(None, "api_client_id"),
     )
-
-
-def _create_tokens() -> None:
     op.create_table(
         "access_tokens",
         *key(sa.LargeBinary(32), "token_hash"),
@@ -209,7 +204,7 @@ def _create_members() -> None:
     )
 
 
-def _create_history() -> None:
+def _create_history_and_audit() -> None:
     op.create_table(
         "member_history",
         *key(Id, "id"),
@@ -225,6 +220,17 @@ def _create_history() -> None:
         "installation",
         *key(sa.Integer(), "id"),
         *required(sa.String(7), "uniqueness"),
+    )
+    op.create_table(
+        "audit_entries",
+        *key(Id, "id"),
+        *required(UtcTime(), "at"),
+        *optional(Id, "account_id"),
+        *required(sa.String(64), "actor"),
+        *required(sa.String(40), "action"),
+        *optional(Id, "subject_id"),
+        *required(sa.String(64), "request_id"),
+        *optional(Json, "detail"),
     )
 
 
@@ -256,18 +262,4 @@ def _create_invitations() -> None:
         sa.ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
         sa.UniqueConstraint("member_id", "kind"),
         sa.Index(None, "state", "account_id", "id"),
-    )
-
-
-def _create_audit() -> None:
-    op.create_table(
-        "audit_entries",
-        *key(Id, "id"),
-        *required(UtcTime(), "at"),
-        *optional(Id, "account_id"),
-        *required(sa.String(64), "actor"),
-        *required(sa.String(40), "action"),
-        *optional(Id, "subject_id"),
-        *required(sa.String(64), "request_id"),
-        *optional(Json, "detail"),
     )

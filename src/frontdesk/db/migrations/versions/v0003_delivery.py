@@ -41,7 +41,20 @@ def upgrade() -> None:
         *optional(sa.Integer(), "code"),
         sa.Index(None, "invitation_id", "id"),
     )
-    _create_windows()
+    op.create_table(
+        "delivery_windows",
+        *key(Id, "account_id", to="accounts.id"),
+        *required(sa.BigInteger(), "version", "measured_us"),
+        *required(UtcTime(), "wall_at"),
+        *optional(sa.BigInteger(), "batch_us"),
+        *required(sa.Integer(), "batch_left"),
+    )
+    op.create_table(
+        "delivery_counts",
+        *key(Id, "account_id", to="accounts.id"),
+        *key(sa.BigInteger(), "slice"),
+        *required(sa.Integer(), "sent"),
+    )
     op.create_table(
         "delivery_home",
         *key(sa.Integer(), "id"),
@@ -75,20 +88,3 @@ def _added_columns() -> list[sa.Column[Any]]:
         *optional(sa.String(32), "reason"),
         *optional(sa.Integer(), "relay_code"),
     ]
-
-
-def _create_windows() -> None:
-    op.create_table(
-        "delivery_windows",
-        *key(Id, "account_id", to="accounts.id"),
-        *required(sa.BigInteger(), "version", "measured_us"),
-        *required(UtcTime(), "wall_at"),
-        *optional(sa.BigInteger(), "batch_us"),
-        *required(sa.Integer(), "batch_left"),
-    )
-    op.create_table(
-        "delivery_counts",
-        *key(Id, "account_id", to="accounts.id"),
-        *key(sa.BigInteger(), "slice"),
-        *required(sa.Integer(), "sent"),
-    )
