@@ -32,13 +32,11 @@ def one_of(codes: Mapping[str, str]) -> dict[str, Any]:
 _TIME, _DAY, _COUNT = {"format": "date-time"}, {"format": "date"}, {"minimum": 0}
 Time = Annotated[str, _TIME]
 Count = Annotated[int, _COUNT]
-RowCounts = Annotated[
-    dict[str, int],
-    {
-        "properties": {name: {"type": "integer", "minimum": 0} for name in COUNTS},
-        "additionalProperties": False,
-    },
-]
+_COUNTS = {
+    "properties": {name: {"type": "integer"} | _COUNT for name in COUNTS},
+    "additionalProperties": False,
+}
+RowCounts = Annotated[dict[str, int], _COUNTS]
 PlanName = Annotated[str, {"maxLength": NAME_LENGTH, "pattern": r"\S"}]
 
 
@@ -129,9 +127,7 @@ class FileBody(TypedDict):
         FileStep,
         "What is done now or was done last: check the file, apply its rows, end the members that a full file omits.",
     ]
-    mode: Annotated[
-        FileMode, "An 834 states its own. `compare`: differences are reported, nothing is written."
-    ]
+    mode: Annotated[FileMode, "An 834 states its own. `compare` reports differences and writes nothing."]
     dry_run: Annotated[bool, "Whether nothing is written."]
     format: Annotated[Format | None, "null until it is known."]
     file_date: Annotated[str | None, _DAY, "The date that the file states, else the day it came."]
@@ -139,9 +135,7 @@ class FileBody(TypedDict):
     sha256: Annotated[str | None, {"pattern": "^[0-9a-f]{64}$"}, "SHA-256 of the body as it was sent."]
     rows_total: Annotated[int | None, _COUNT, "null until the check has ended."]
     rows_done: Count
-    counts: Annotated[
-        RowCounts, "Rows by outcome, where there are any. `warned` counts rows among the others."
-    ]
+    counts: Annotated[RowCounts, "Rows by outcome, where there are any. A row that is `warned` counts twice."]
     members_before: Annotated[int | None, _COUNT, "Full file: the plan's members with access before it."]
     members_missing: Annotated[int | None, _COUNT, "Full file: the members that it omits."]
     ignored_columns: Annotated[
@@ -167,38 +161,30 @@ class EligibilityFileBody(TypedDict):
     data: FileBody
 
 
-class FormCredentials(TypedDict, total=False):
-    """The credentials of a client in a form; HTTP Basic takes their place."""
+class TokenParameters(TypedDict):
+    """A token request"""
 
-    client_id: str
-    client_secret: str
-
-
-class JsonCredentials(TypedDict, total=False):
-    """The credentials of a client in JSON; null is the same as absent."""
-
-    client_id: str | None
-    client_secret: str | None
-
-
-class TokenFormBody(FormCredentials):
-    """A token request as a urlencoded form. Leave `client_id` and `client_secret` out with HTTP Basic."""
-
+    client_id: NotRequired[str]
+    client_secret: NotRequired[str]
     grant_type: Literal["client_credentials"]
-    scope: NotRequired[
-        Annotated[str, "Some of the client's scopes, separated by spaces; without it, all of them."]
-    ]
+    scope: NotRequired[Annotated[str, "Scopes of the client, separated by spaces; without it, all of them."]]
 
 
-class TokenMultipartBody(TokenFormBody):
-    """A token request as a multipart form: each part is text in UTF-8, and none is a file."""
+class RevocationParameters(TypedDict):
+    """A revocation"""
+
+    client_id: NotRequired[str]
+    client_secret: NotRequired[str]
+    token: Annotated[str, {"minLength": 1}]
+    token_type_hint: NotRequired[Annotated[str, "Changes nothing."]]
 
 
-class TokenRequestBody(JsonCredentials):
-    """A token request as JSON, where null is the same as absent."""
-
-    grant_type: Literal["client_credentials"]
-    scope: NotRequired[Annotated[str | None, "As in a form."]]
+# The ways to send the parameters of a request to /oauth: the name of each body ends so, and its description.
+OAUTH_BODIES = {
+    "Form": "as a urlencoded form. Leave `client_id` and `client_secret` out with HTTP Basic.",
+    "Multipart": "as a multipart form: each part is text in UTF-8, and none is a file.",
+    "Request": "as JSON, where null is the same as absent.",
+}
 
 
 class TokenBody(TypedDict):
@@ -209,24 +195,6 @@ class TokenBody(TypedDict):
     expires_in: Annotated[int, "Lifetime in seconds."]
     scope: str
     created_at: Annotated[int, "Seconds since 1970."]
-
-
-class RevocationFormBody(FormCredentials):
-    """A revocation as a urlencoded form. Leave `client_id` and `client_secret` out with HTTP Basic."""
-
-    token: Annotated[str, {"minLength": 1}]
-    token_type_hint: NotRequired[Annotated[str, "Changes nothing."]]
-
-
-class RevocationMultipartBody(RevocationFormBody):
-    """A revocation as a multipart form: each part is text in UTF-8, and none is a file."""
-
-
-class RevocationRequestBody(JsonCredentials):
-    """A revocation as JSON, where null is the same as absent."""
-
-    token: Annotated[str, {"minLength": 1}]
-    token_type_hint: NotRequired[Annotated[str | None, "Changes nothing."]]
 
 
 class FaultBody(TypedDict):

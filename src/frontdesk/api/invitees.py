@@ -58,25 +58,21 @@ async def unsubscribe(app: App, request: Request) -> Response:
     await request.body()
     token = request.path_parameters["token"]
 
+    def record(tx: Tx) -> None:
+        target, now = find_link_target(tx, "unsubscribe", token), app.clock()
+        if target is not None and suppress(tx, target.address, SuppressionReason.UNSUBSCRIBE, now=now):
+            entry = AuditEntry(
+                action="suppression.added",
+                actor="unsubscribe-link",
+                request_id=request.request_id,
+                account_id=target.account_id,
+                subject_id=target.invitation_id,
+            )
+            audit.record(tx, [entry], now=now)
+
     def run() -> None:
-        if app.db.ask(lambda tx: find_link_target(tx, "unsubscribe", token)) is None:
-            return  # a guessed token must not take a writer
-        write_alone(app.db, lambda tx: _unsubscribe(app, request, tx, token))
+        if app.db.ask(lambda tx: find_link_target(tx, "unsubscribe", token)) is not None:
+            write_alone(app.db, record)  # a guessed token must not take a writer
 
     await app.in_thread(run)
     return page_response("You will get no more invitations", _DONE)
-
-
-def _unsubscribe(app: App, request: Request, tx: Tx, token: str) -> bool:
-    target, now = find_link_target(tx, "unsubscribe", token), app.clock()
-    if target is None or not suppress(tx, target.address, SuppressionReason.UNSUBSCRIBE, now=now):
-        return False
-    entry = AuditEntry(
-        action="suppression.added",
-        actor="unsubscribe-link",
-        request_id=request.request_id,
-        account_id=target.account_id,
-        subject_id=target.invitation_id,
-    )
-    audit.record(tx, [entry], now=now)
-    return True

@@ -7,7 +7,7 @@ from typing import TypeVar
 from frontdesk import access
 from frontdesk.access.model import ApiClient, Scope, parse_scopes, scope_text
 from frontdesk.api.bodies import OAUTH_ERRORS
-from frontdesk.api.oauth_form import CHALLENGE, OAuthError, read_credentials, read_form
+from frontdesk.api.oauth_form import OAuthError, read_credentials, read_form
 from frontdesk.app import App
 from frontdesk.db import Tx
 from frontdesk.db.races import write_alone
@@ -16,8 +16,10 @@ from frontdesk.web.request import Request
 from frontdesk.web.response import Header, Response
 
 NO_STORE: tuple[Header, ...] = ((b"cache-control", b"no-store"), (b"pragma", b"no-cache"))
+# Every 401 names a way to authenticate (RFC 9110).
+CHALLENGE: Header = (b"www-authenticate", b'Basic realm="frontdesk"')
 
-Action = Callable[[App, ApiClient, dict[str, str]], Awaitable[Response]]
+Action = Callable[[App, Request, dict[str, str]], Awaitable[Response]]
 Result = TypeVar("Result")
 
 
@@ -34,20 +36,19 @@ async def revoke_token(app: App, request: Request) -> Response:
 
 
 async def _answer(app: App, request: Request, action: Action) -> Response:
-    """The action's answer to an authenticated client, or an error of RFC 6749."""
+    """What the action answers, or an error of RFC 6749."""
     request.extra_headers = NO_STORE  # also on problem details
-
-    async def act(form: dict[str, str]) -> Response:
-        return await action(app, await _authenticate(app, request, form), form)
-
     try:
-        return await app.in_time(act(await read_form(request)))
+        form = await read_form(request)
+        return await app.in_time(action(app, request, form))
     except OAuthError as error:
-        body = {"error": error.code, "error_description": error.description}
-        return Response(OAUTH_ERRORS[error.code][0], json.dumps(body).encode(), error.headers)
+        status, _ = OAUTH_ERRORS[error.kind]
+        body = {"error": error.kind, "error_description": error.detail}
+        return Response(status, json.dumps(body).encode(), (CHALLENGE,) if status == 401 else error.headers)
 
 
-async def _issue(app: App, client: ApiClient, form: dict[str, str]) -> Response:
+async def _issue(app: App, request: Request, form: dict[str, str]) -> Response:
+    client = await _authenticate(app, request, form)
     grant = form.get("grant_type")
     if grant is None:
         raise OAuthError("invalid_request", "grant_type is missing.")
@@ -65,8 +66,9 @@ async def _issue(app: App, client: ApiClient, form: dict[str, str]) -> Response:
     return Response(200, json.dumps(body).encode())
 
 
-async def _revoke(app: App, client: ApiClient, form: dict[str, str]) -> Response:
+async def _revoke(app: App, request: Request, form: dict[str, str]) -> Response:
     """Ignores token_type_hint, as RFC 7009 permits: there is one type of token."""
+    client = await _authenticate(app, request, form)
     token = form.get("token")
     if token is None:
         raise OAuthError("invalid_request", "token is missing.")
@@ -105,7 +107,7 @@ async def _authenticate(app: App, request: Request, form: dict[str, str]) -> Api
         after = str(error.retry_after_seconds).encode()
         raise OAuthError("rate_limited", error.detail, (b"retry-after", after)) from None
     if client is None:
-        raise OAuthError("invalid_client", "The client is unknown or its secret is wrong.", CHALLENGE)
+        raise OAuthError("invalid_client", "The client is unknown or its secret is wrong.")
     return client
 
 

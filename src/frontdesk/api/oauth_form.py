@@ -12,7 +12,7 @@ from frontdesk.errors import Malformed
 from frontdesk.text import Rejected, refuse_control_characters
 from frontdesk.web.json_body import parse_json_object
 from frontdesk.web.request import Request
-from frontdesk.web.response import Header, HttpError
+from frontdesk.web.response import HttpError
 
 URLENCODED, MULTIPART, JSON = "application/x-www-form-urlencoded", "multipart/form-data", "application/json"
 LARGEST_FIELD_COUNT = 100
@@ -20,20 +20,11 @@ LARGEST_FIELD_COUNT = 100
 # All others are ignored (RFC 6749, section 3.2).
 PARAMETERS = ("grant_type", "client_id", "client_secret", "scope", "token", "token_type_hint")
 
-# Every 401 names a way to authenticate (RFC 9110).
-CHALLENGE: Header = (b"www-authenticate", b'Basic realm="frontdesk"')
-
 Pairs = list[tuple[str, str]]
 
 
-class OAuthError(Exception):
-    """An error of RFC 6749, section 5.2. `code` is the word of the response's `error`."""
-
-    def __init__(self, code: str, description: str, *headers: Header) -> None:
-        super().__init__(code)
-        self.code = code
-        self.description = description
-        self.headers = headers
+class OAuthError(HttpError):
+    """An error of RFC 6749, section 5.2. `kind` is the word of the response's `error`, a key of `bodies.OAUTH_ERRORS`."""
 
 
 async def read_form(request: Request) -> dict[str, str]:
@@ -53,7 +44,17 @@ async def read_form(request: Request) -> dict[str, str]:
         pairs = await _multipart_pairs(declared, raw) if media == MULTIPART else _pairs(media, raw)
     except (Malformed, MultiPartException, ValueError):
         raise OAuthError("invalid_request", "The body can't be read.") from None
-    return _unambiguous([(name, value) for name, value in pairs if name in PARAMETERS])
+    form: dict[str, str] = {}
+    for name, value in pairs:
+        if name in form:
+            raise OAuthError("invalid_request", f"{name} is given twice.")
+        if name in PARAMETERS:
+            try:
+                refuse_control_characters(value)
+            except Rejected as error:
+                raise OAuthError("invalid_request", f"{name} {error.message}.") from None
+            form[name] = value
+    return {name: value for name, value in form.items() if value}
 
 
 def read_credentials(request: Request, form: dict[str, str]) -> tuple[str, str]:
@@ -64,8 +65,9 @@ def read_credentials(request: Request, form: dict[str, str]) -> tuple[str, str]:
         raise OAuthError("invalid_request", error.detail) from None
     if scheme != "basic":
         if "client_id" not in form or "client_secret" not in form:
-            needed = "Send client_id and client_secret, in the body or by HTTP Basic."
-            raise OAuthError("invalid_client", needed, CHALLENGE)
+            raise OAuthError(
+                "invalid_client", "Send client_id and client_secret, in the body or by HTTP Basic."
+            )
         return form["client_id"], form["client_secret"]
     if "client_secret" in form:
         raise OAuthError("invalid_request", "The client authenticates in two ways at once.")
@@ -82,22 +84,8 @@ def _basic_pair(encoded: str) -> tuple[str, str]:
         client_id, secret = (unquote_plus(half, errors="strict") for half in text.split(":", 1))
         refuse_control_characters(client_id + secret)
     except (ValueError, Rejected):
-        unreadable = "The HTTP Basic credentials can't be read."
-        raise OAuthError("invalid_client", unreadable, CHALLENGE) from None
+        raise OAuthError("invalid_client", "The HTTP Basic credentials can't be read.") from None
     return client_id, secret
-
-
-def _unambiguous(pairs: Pairs) -> dict[str, str]:
-    form: dict[str, str] = {}
-    for name, value in pairs:
-        if name in form:
-            raise OAuthError("invalid_request", f"{name} is given twice.")
-        try:
-            refuse_control_characters(value)
-        except Rejected as error:
-            raise OAuthError("invalid_request", f"{name} {error.message}.") from None
-        form[name] = value
-    return {name: value for name, value in form.items() if value}
 
 
 def _pairs(media: str, raw: bytes) -> Pairs:

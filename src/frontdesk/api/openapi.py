@@ -3,19 +3,14 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
 from inspect import cleandoc
 from typing import Any
 
 from frontdesk import __version__
-from frontdesk.api.openapi_components import (
-    HEADERS,
-    OF_LIMITED_CLIENTS,
-    header_refs,
-    security_schemes,
-)
-from frontdesk.api.openapi_operations import FILE_TYPES, OPERATIONS, Operation, operation_id
+from frontdesk.api.openapi_components import HEADERS, OF_LIMITED_CLIENTS, header_refs, security_schemes
+from frontdesk.api.openapi_operations import FILE_TYPES, JSON, OPERATIONS, Content, Operation, operation_id
 from frontdesk.api.openapi_problems import ErrorResponses
 from frontdesk.api.openapi_schemas import ref, schemas
 from frontdesk.api.parameters import PARAMETERS
@@ -34,12 +29,13 @@ problem, fault code, warning and reason.
 - The server answers what is not HTTP with an empty 400.
 """
 
+# The tag of the operations of each module of handlers, with its description.
 _TAGS = {
-    "Plans": "Plans and their queues.",
-    "Eligibility": "Members who are eligible under a plan, one by one and by file.",
-    "Access": "Access tokens: 2 hours, sent as `Authorization: Bearer …`.",
-    "Reference": "This reference.",
-    "Operation": "For operators of the service.",
+    "plans": ("Plans", "Plans and their queues."),
+    "eligibility": ("Eligibility", "Members who are eligible under a plan, one by one and by file."),
+    "oauth": ("Access", "Access tokens: 2 hours, sent as `Authorization: Bearer …`."),
+    "reference": ("Reference", "This reference."),
+    "health": ("Operation", "For operators of the service."),
 }
 
 
@@ -47,19 +43,12 @@ def openapi_document(base_url: str, endpoints: Sequence[Endpoint]) -> Json:
     """The whole document for the service at `base_url`, as JSON values."""
     examples = read_examples(base_url)
     errors = ErrorResponses(examples, base_url)
-    tags = {name: tag for tag, table in OPERATIONS.items() for name in table}
     paths: defaultdict[str, Json] = defaultdict(dict)
     for endpoint in endpoints:
-        name = operation_id(endpoint)
-        operation = OPERATIONS[tags[name]][name]
+        operation = OPERATIONS[operation_id(endpoint)]
         responses = _answers(endpoint, operation, examples) | errors.of(endpoint, operation)
-        paths[endpoint.path][endpoint.method.lower()] = {
-            "tags": [tags[name]],
-            "operationId": name,
-            **_description(endpoint, operation),
-            **_request_body(operation, examples["requests"].get(name, {})),
-            "responses": dict(sorted(responses.items())),
-        }
+        described = _operation(endpoint, operation, examples) | {"responses": dict(sorted(responses.items()))}
+        paths[endpoint.path][endpoint.method.lower()] = described
     return {
         "openapi": "3.1.0",
         "info": {
@@ -70,7 +59,7 @@ def openapi_document(base_url: str, endpoints: Sequence[Endpoint]) -> Json:
             "license": {"name": "All rights reserved", "identifier": "LicenseRef-All-Rights-Reserved"},
         },
         "servers": [{"url": base_url}],
-        "tags": [{"name": name, "description": text} for name, text in _TAGS.items()],
+        "tags": [{"name": name, "description": text} for name, text in _TAGS.values()],
         "paths": dict(paths),
         "components": {
             "schemas": schemas(),
@@ -92,22 +81,22 @@ def read_examples(base_url: str) -> Json:
     return examples
 
 
-def _description(endpoint: Endpoint, operation: Operation) -> Json:
-    """The handler's docstring: its first sentence is the summary, the others are the description."""
+def _operation(endpoint: Endpoint, operation: Operation, examples: Json) -> Json:
+    """The operation without its answers. The first sentence of the handler's docstring is the summary."""
     summary, _, description = cleandoc(endpoint.handler.__doc__ or "").replace("\n", " ").partition(". ")
     names = (*re.findall(r"{(\w+)}", endpoint.path), *operation.parameters, "request_id")
-    return {
+    described: Json = {
+        "tags": [_TAGS[endpoint.handler.__module__.rpartition(".")[2]][0]],
+        "operationId": operation_id(endpoint),
         "summary": summary,
         "description": description,
         "security": _security(endpoint),
         "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in names],
     }
-
-
-def _request_body(operation: Operation, shown: Json) -> Json:
-    if not operation.body:
-        return {}
-    return {"requestBody": {"required": True, "content": _content(operation.body, shown)}}
+    if operation.body:
+        content = _content(operation.body, examples["requests"].get(operation_id(endpoint), {}))
+        described["requestBody"] = {"required": True, "content": content}
+    return described
 
 
 def _answers(endpoint: Endpoint, operation: Operation, examples: Json) -> Json:
@@ -126,10 +115,10 @@ def _answers(endpoint: Endpoint, operation: Operation, examples: Json) -> Json:
     return answers
 
 
-def _content(content: Mapping[str, str | Json], shown: Json) -> Json:
+def _content(content: Content, shown: Json) -> Json:
     """Schema and examples of each media type; examples of files belong to the media type of their format."""
     described: Json = {}
-    for media_type, schema in content.items():
+    for media_type, schema in ({JSON: content} if isinstance(content, str) else content).items():
         format_ = FILE_TYPES.get(media_type)
         examples = {name: shown[name] for name in shown if name == format_ or name not in FILE_TYPES.values()}
         described[media_type] = {"schema": ref(schema) if isinstance(schema, str) else schema}

@@ -14,6 +14,7 @@ from frontdesk.files.report import COLUMNS
 from frontdesk.web.endpoint import Endpoint
 
 Json = dict[str, Any]
+Content = str | Mapping[str, str | Json]
 
 JSON = "application/json"
 # Media types of eligibility files and reports; the ones of a format have the format's example.
@@ -30,10 +31,11 @@ _NOT_OF_A_MEMBER = ("read_only", "repeated", "unknown_parameter", "wrong_state")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A good answer. `content` is the schema of each media type, by name or in full; `links` lead to operations."""
+    """A good answer. `content` is the name of the schema of JSON, or the schema of each media type, by name or in full.
+    `links` lead to operations."""
 
     text: str
-    content: Mapping[str, str | Json] = field(default_factory=dict)
+    content: Content = field(default_factory=dict)
     headers: tuple[str, ...] = ("Cache-Control",)
     links: Json = field(default_factory=dict)
 
@@ -48,7 +50,7 @@ class Operation:
 
     answers: Mapping[str, Answer]
     parameters: tuple[str, ...] = ()
-    body: Mapping[str, str | Json] = field(default_factory=dict)
+    body: Content = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     faults: tuple[str, ...] = ()
     oauth_errors: tuple[str, ...] = ()
@@ -71,7 +73,7 @@ def _file_links(file_id: str, *targets: str) -> Json:
 def _new_file(text: str) -> Mapping[str, Answer]:
     """202: a file that a worker will take, and its address."""
     links = _file_links("$response.body#/data/id", "showEligibilityFile", "reportEligibilityFile")
-    return {"202": Answer(text, {JSON: "EligibilityFile"}, ("Cache-Control", "Location"), links)}
+    return {"202": Answer(text, "EligibilityFile", ("Cache-Control", "Location"), links)}
 
 
 def _oauth(noun: str, answer: Answer, *oauth_errors: str) -> Operation:
@@ -98,118 +100,95 @@ _REPORT = (
     f"fault, and each warning is a line of its own (`warned`). Codes are those of a POST, and:\n\n{explained(REPORT_CODES)}"
 )
 
-# Every operation by the tag and by the id, which is its handler's name.
-OPERATIONS: dict[str, dict[str, Operation]] = {
-    "Plans": {
-        "listPlans": Operation(
-            {
-                "200": Answer("The plans, by id.", {JSON: "Plans"}, _READ, _OF_FIRST_PLAN),
-                "304": _NOT_MODIFIED,
-            },
-            parameters=("external_id", "page_size", "page_after", "if_none_match"),
-            faults=("not_allowed", "repeated"),
+# Every operation by its id.
+OPERATIONS: dict[str, Operation] = {
+    "listPlans": Operation(
+        {"200": Answer("The plans, by id.", "Plans", _READ, _OF_FIRST_PLAN), "304": _NOT_MODIFIED},
+        parameters=("external_id", "page_size", "page_after", "if_none_match"),
+        faults=("not_allowed", "repeated"),
+    ),
+    "showPlan": Operation(
+        {"200": Answer("The plan.", "Plans", _READ, _OF_THIS_VERSION), "304": _NOT_MODIFIED},
+        parameters=("if_none_match",),
+    ),
+    "changePlan": Operation(
+        {"200": Answer("The plan as it is now, without `queue_info`.", "Plans", ("ETag", "Ignored-Fields"))},
+        parameters=("if_match", "prefer"),
+        body="PlanPatch",
+        problems=("conflict", "precondition_failed"),
+        faults=(
+            *("required", "wrong_type", "too_long", "control_character"),
+            *("not_unique", "read_only", "unknown_field"),
         ),
-        "showPlan": Operation(
-            {"200": Answer("The plan.", {JSON: "Plans"}, _READ, _OF_THIS_VERSION), "304": _NOT_MODIFIED},
-            parameters=("if_none_match",),
-        ),
-        "changePlan": Operation(
-            {
-                "200": Answer(
-                    "The plan as it is now, without `queue_info`.",
-                    {JSON: "Plans"},
-                    ("ETag", "Ignored-Fields"),
-                )
-            },
-            parameters=("if_match", "prefer"),
-            body={JSON: "PlanPatch"},
-            problems=("conflict", "precondition_failed"),
-            faults=(
-                *("required", "wrong_type", "too_long", "control_character"),
-                *("not_unique", "read_only", "unknown_field"),
+    ),
+    "enrolMember": Operation(
+        {
+            "200": Answer(
+                "The record with the `external_id` was updated, or had these values already.",
+                "Eligibility",
+                (*_MEMBER, "Eligibility-Changed"),
+                _SEND_AGAIN,
             ),
-        ),
-    },
-    "Eligibility": {
-        "enrolMember": Operation(
-            {
-                "200": Answer(
-                    "The record with the `external_id` was updated, or had these values already.",
-                    {JSON: "Eligibility"},
-                    (*_MEMBER, "Eligibility-Changed"),
-                    _SEND_AGAIN,
-                ),
-                "201": Answer(
-                    "No record had the `external_id`; a new one was created.",
-                    {JSON: "Eligibility"},
-                    _MEMBER,
-                    _SEND_AGAIN,
-                ),
-            },
-            parameters=("prefer",),
-            body={JSON: "EligibleMember"},
-            faults=tuple(code for code in FAULT_CODES if code not in _NOT_OF_A_MEMBER),
-        ),
-        "uploadEligibilityFile": Operation(
-            _new_file("The file is stored and waits for a worker."),
-            parameters=("file_format", "file_mode", "file_dry_run", "file_encoding"),
-            body=dict.fromkeys(UPLOAD_TYPES, _TEXT | {"format": "binary"}),
-            problems=("timeout", "too_large", "unsupported_media_type"),
-            faults=("not_allowed", "repeated", "unknown_parameter"),
-        ),
-        "showEligibilityFile": Operation(
-            {
-                "200": Answer(
-                    "The file.",
-                    {JSON: "EligibilityFile"},
-                    links=_file_links("$request.path.file_id", "reportEligibilityFile"),
-                )
-            }
-        ),
-        "reportEligibilityFile": Operation(
-            {
-                "200": Answer(
-                    _REPORT,
-                    {"application/x-ndjson": _TEXT, "text/csv": _TEXT},
-                    ("Cache-Control", "Content-Disposition"),
-                )
-            },
-            parameters=("report_format",),
-            faults=("not_allowed", "repeated"),
-        ),
-        "approveEligibilityFile": Operation(
-            {"200": Answer("The file waits for a worker, which continues it.", {JSON: "EligibilityFile"})},
-            faults=("wrong_state",),
-        ),
-        "cancelEligibilityFile": Operation(
-            {"200": Answer("The file is cancelled.", {JSON: "EligibilityFile"})}, faults=("wrong_state",)
-        ),
-        "undoEligibilityFile": Operation(
-            _new_file("The undo, a file without content, waits for a worker."), faults=("wrong_state",)
-        ),
-    },
-    "Access": {
-        "issueToken": _oauth("Token", Answer("The token.", {JSON: "Token"}, _OAUTH), *OAUTH_ERRORS),
-        "revokeToken": _oauth(
-            "Revocation",
-            Answer("The token is not valid now; the answer is the same for an unknown one.", headers=_OAUTH),
-            *("invalid_request", "invalid_client", "rate_limited"),
-        ),
-    },
-    "Reference": {
-        "document": Operation({"200": Answer("OpenAPI 3.1.", {JSON: {"type": "object"}})}),
-        "referencePage": _PAGE,
-        "referenceFile": Operation(
-            {"200": Answer("The file.", dict.fromkeys(("text/javascript", "text/css", "image/png"), _TEXT))}
-        ),
-        "listProblems": _PAGE,
-    },
-    "Operation": {
-        "isAlive": Operation({"200": Answer("The process runs.", {JSON: "Health"})}),
-        "isReady": Operation(
-            {"200": Answer("The database answers and is up to date.", {JSON: "Health"})},
-            problems=("unavailable",),
-        ),
-        "metrics": Operation({"200": Answer("Prometheus text.", {"text/plain": _TEXT})}),
-    },
+            "201": Answer(
+                "No record had the `external_id`; a new one was created.", "Eligibility", _MEMBER, _SEND_AGAIN
+            ),
+        },
+        parameters=("prefer",),
+        body="EligibleMember",
+        faults=tuple(code for code in FAULT_CODES if code not in _NOT_OF_A_MEMBER),
+    ),
+    "uploadEligibilityFile": Operation(
+        _new_file("The file is stored and waits for a worker."),
+        parameters=("file_format", "file_mode", "file_dry_run", "file_encoding"),
+        body=dict.fromkeys(UPLOAD_TYPES, _TEXT | {"format": "binary"}),
+        problems=("timeout", "too_large", "unsupported_media_type"),
+        faults=("not_allowed", "repeated", "unknown_parameter"),
+    ),
+    "showEligibilityFile": Operation(
+        {
+            "200": Answer(
+                "The file.",
+                "EligibilityFile",
+                links=_file_links("$request.path.file_id", "reportEligibilityFile"),
+            )
+        }
+    ),
+    "reportEligibilityFile": Operation(
+        {
+            "200": Answer(
+                _REPORT,
+                {"application/x-ndjson": _TEXT, "text/csv": _TEXT},
+                ("Cache-Control", "Content-Disposition"),
+            )
+        },
+        parameters=("report_format",),
+        faults=("not_allowed", "repeated"),
+    ),
+    "approveEligibilityFile": Operation(
+        {"200": Answer("The file waits for a worker, which continues it.", "EligibilityFile")},
+        faults=("wrong_state",),
+    ),
+    "cancelEligibilityFile": Operation(
+        {"200": Answer("The file is cancelled.", "EligibilityFile")}, faults=("wrong_state",)
+    ),
+    "undoEligibilityFile": Operation(
+        _new_file("The undo, a file without content, waits for a worker."), faults=("wrong_state",)
+    ),
+    "issueToken": _oauth("Token", Answer("The token.", "Token", _OAUTH), *OAUTH_ERRORS),
+    "revokeToken": _oauth(
+        "Revocation",
+        Answer("The token is not valid now; the answer is the same for an unknown one.", headers=_OAUTH),
+        *("invalid_request", "invalid_client", "rate_limited"),
+    ),
+    "document": Operation({"200": Answer("OpenAPI 3.1.", {JSON: {"type": "object"}})}),
+    "referencePage": _PAGE,
+    "referenceFile": Operation(
+        {"200": Answer("The file.", dict.fromkeys(("text/javascript", "text/css", "image/png"), _TEXT))}
+    ),
+    "listProblems": _PAGE,
+    "isAlive": Operation({"200": Answer("The process runs.", "Health")}),
+    "isReady": Operation(
+        {"200": Answer("The database answers and is up to date.", "Health")}, problems=("unavailable",)
+    ),
+    "metrics": Operation({"200": Answer("Prometheus text.", {"text/plain": _TEXT})}),
 }

@@ -1,17 +1,8 @@
 """The schemas of the OpenAPI document, made from the types of the bodies and from the table of the member's fields."""
 
-from enum import StrEnum
 from inspect import cleandoc
 from types import NoneType, UnionType
-from typing import (
-    Any,
-    Literal,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-    is_typeddict,
-)
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from frontdesk.api import bodies
 from frontdesk.eligibility.code_sets import GENDERS
@@ -21,14 +12,14 @@ from frontdesk.eligibility.model import ANSWERED
 Schema = dict[str, Any]
 
 _JSON_TYPES = {str: "string", int: "integer", bool: "boolean"}
-_BLANK = r"^\s*$"
-_NOT_BLANK = r"\S"
 
 
 def schemas() -> dict[str, Schema]:
     """Every named schema of the document. Bodies stay open to unknown fields, because the service ignores them."""
     types = [body for name, body in vars(bodies).items() if name.endswith("Body") and is_typeddict(body)]
-    return {_name(body): _object(body) for body in types} | _member_schemas()
+    schemas = {_name(body): _object(body) for body in types} | _member_schemas()
+    schemas |= _oauth_schemas("Token", bodies.TokenParameters)
+    return schemas | _oauth_schemas("Revocation", bodies.RevocationParameters)
 
 
 def ref(name: str) -> Schema:
@@ -52,11 +43,32 @@ def _object(body: type) -> Schema:
     return schema | {"required": required} if required else schema
 
 
+def _oauth_schemas(noun: str, parameters: type) -> dict[str, Schema]:
+    """A schema for each way to send the parameters. In JSON those that may be absent may be null."""
+    form = _object(parameters)
+    properties = {
+        name: schema if name in form["required"] else _or_null(schema)
+        for name, schema in form["properties"].items()
+    }
+    return {
+        noun + kind: form
+        | {"description": f"{form['description']} {text}"}
+        | ({"properties": properties} if kind == "Request" else {})
+        for kind, text in bodies.OAUTH_BODIES.items()
+    }
+
+
 def _schema(hint: Any) -> Schema:
     """The schema of a value: text, number, enum or another body; `| None`, notes and the like around one of these."""
     origin, arguments = get_origin(hint), get_args(hint)
+    if is_typeddict(hint):
+        return ref(_name(hint))
     if origin is None:
-        return ref(_name(hint)) if is_typeddict(hint) else _plain(hint)
+        return (
+            {"type": _JSON_TYPES[hint]}
+            if hint in _JSON_TYPES
+            else {"type": "string", "enum": [*map(str, hint)]}
+        )
     if origin is Literal:
         return {"type": "string"} | (
             {"const": arguments[0]} if len(arguments) == 1 else {"enum": list(arguments)}
@@ -71,12 +83,6 @@ def _schema(hint: Any) -> Schema:
     for note in arguments[1:]:
         schema |= {"description": note} if isinstance(note, str) else note
     return schema
-
-
-def _plain(type_: type) -> Schema:
-    if issubclass(type_, StrEnum):
-        return {"type": "string", "enum": [str(member) for member in type_]}
-    return {"type": _JSON_TYPES[type_]}
 
 
 def _or_null(schema: Schema) -> Schema:
@@ -120,9 +126,9 @@ def _member_property(field: Field) -> Schema:
         again = "" if field.required else "?"
         schema["pattern"] = rf"^\s*(?:{schema['pattern'][1:-1]}){again}\s*$"
     elif field.required:
-        schema["pattern"] = _NOT_BLANK
+        schema["pattern"] = r"\S"  # not blank
     elif "string" not in types:
-        schema["pattern"] = _BLANK
+        schema["pattern"] = r"^\s*$"  # blank
     if not field.required:
         schema["type"] = [*types, "null"] if "string" in types else [*types, "string", "null"]
     note = "Required for a new member; never null or blank." if field.required else "null or blank clears it."

@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from frontdesk.errors import Fault, Invalid
-from frontdesk.files.model import FileMode, Format
+from frontdesk.files.model import Format
 
 Schema = dict[str, Any]
 
-LARGEST_PAGE, LARGEST_ID = 1000, 10**18 - 1
 _NUMBER = re.compile(r"[0-9]{1,18}")
 
 
@@ -41,11 +40,7 @@ PARAMETERS: dict[str, Schema] = {
         "Format of the file. Without it `Content-Type` decides, then the content.",
         enum=[*map(str, Format)],
     ),
-    "file_mode": _query(
-        "mode",
-        "`full` ends the members that the file omits.",
-        enum=[str(FileMode.CHANGE), str(FileMode.FULL)],
-    ),
+    "file_mode": _query("mode", "`full` ends the members that the file omits.", enum=["change", "full"]),
     "file_dry_run": _query(
         "dry_run", "`true`: the report and the counts, without a change.", enum=["true", "false"]
     ),
@@ -59,14 +54,14 @@ PARAMETERS: dict[str, Schema] = {
         "Plans per page; without it the answer holds every plan.",
         type="integer",
         minimum=1,
-        maximum=LARGEST_PAGE,
+        maximum=1000,
     ),
     "page_after": _query(
         "page[after]",
         "The `id` after which the page starts; `links.next` has it.",
         type="integer",
         minimum=0,
-        maximum=LARGEST_ID,
+        maximum=10**18 - 1,
     ),
     "if_none_match": _header(
         "If-None-Match",

@@ -28,7 +28,7 @@ class Page(NamedTuple):
 
     data: bytes
     tag: bytes
-    next_after: int | None = None
+    next_after: int | None
 
 
 async def list_plans(app: App, request: Request) -> Response:
@@ -54,10 +54,7 @@ async def list_plans(app: App, request: Request) -> Response:
         return _render(found, snapshot, next_after=found[-1].id if more else None)
 
     page = await app.shared_reads.get(("plans", account_id, external_id, size, after), read)
-    links = {"self": app.config.base_url + request.target}
-    if page.next_after is not None:
-        links["next"] = f"{app.config.base_url}/v2/plans?page[size]={size}&page[after]={page.next_after}"
-    return _page_response(request, page, links=links)
+    return _page_response(app, request, page, size=size)
 
 
 async def show_plan(app: App, request: Request) -> Response:
@@ -70,7 +67,7 @@ async def show_plan(app: App, request: Request) -> Response:
         return _render_one(plan, app.queues.read(app.db, account_id, [plan.id]))
 
     page = await app.shared_reads.get(("plan", account_id, plan_id), read)
-    return _page_response(request, page, links={"self": app.config.base_url + request.target})
+    return _page_response(app, request, page)
 
 
 async def change_plan(app: App, request: Request) -> Response:
@@ -114,12 +111,12 @@ def _matches(if_match: str, version: int) -> bool:
     return any(tag is not None and int(tag.group(1)) == version for tag in tags)
 
 
-def _render(plans: Sequence[Plan], snapshot: QueueSnapshot | None, *, next_after: int | None = None) -> Page:
+def _render(found: Sequence[Plan], snapshot: QueueSnapshot | None, *, next_after: int | None = None) -> Page:
     """A plan has no queue_info while there is no snapshot to read, or when it is newer than the snapshot."""
     bodies = [
         plan.serialize()
         | ({"queue_info": snapshot.serialize(plan.id)} if snapshot and plan.id in snapshot.queues else {})
-        for plan in plans
+        for plan in found
     ]
     data = _encode(bodies).encode()
     # links.next depends on plans that are not on the page, so it is a part of what the tag stands for.
@@ -129,13 +126,16 @@ def _render(plans: Sequence[Plan], snapshot: QueueSnapshot | None, *, next_after
 
 def _render_one(plan: Plan, snapshot: QueueSnapshot | None) -> Page:
     """One plan, found by either of its identifiers. Its tag begins with the version, which If-Match compares."""
-    page = _render([plan], snapshot)
-    return Page(page.data, b'"v%d.' % plan.version + page.tag[1:])
+    data, tag, _ = _render([plan], snapshot)
+    return Page(data, b'"v%d.' % plan.version + tag[1:], None)
 
 
-def _page_response(request: Request, page: Page, *, links: dict[str, str]) -> Response:
+def _page_response(app: App, request: Request, page: Page, *, size: int | None = None) -> Response:
     headers = ((b"etag", page.tag), (b"cache-control", b"private, no-cache"))
     known = request.header(b"if-none-match")
     if known is not None and (known.strip() == "*" or page.tag.decode() in known):
         return Response(304, b"", headers)
+    links = {"self": app.config.base_url + request.target}
+    if page.next_after is not None:
+        links["next"] = f"{app.config.base_url}/v2/plans?page[size]={size}&page[after]={page.next_after}"
     return Response(200, b'{"links":%s,"data":%s}' % (json.dumps(links).encode(), page.data), headers)

@@ -36,21 +36,19 @@ def parse_plan_patch(body: Mapping[str, object], *, strict: bool = False) -> Pla
     for name, (limit, clearable) in CHANGEABLE.items():
         if name in body:
             try:
-                changes[name] = _parse_text(body[name], limit, clearable)
+                text = None if body[name] is None else parse_text(body[name], limit=limit) or None
             except Rejected as rejected:
                 faults.append(Fault(name, rejected.code, rejected.message))
+                continue
+            if text is None and not clearable:
+                faults.append(Fault(name, "required", "must not be null or blank"))
+            else:
+                changes[name] = text
     unknown = tuple(name for name in body if name not in (*CHANGEABLE, *ECHOED, *WITHOUT_EFFECT))
     if strict:
         faults += unknown_faults(unknown)
     echoed = {name: body[name] for name in ECHOED if name in body}
     return PlanPatch(changes, echoed, tuple(faults), ignored=() if strict else unknown)
-
-
-def _parse_text(value: object, limit: int, clearable: bool) -> str | None:
-    text = None if value is None else parse_text(value, limit=limit) or None
-    if text is None and not clearable:
-        raise Rejected("required", "must not be null or blank")
-    return text
 
 
 def patch_plan(tx: Tx, plan: Plan, patch: PlanPatch) -> tuple[Plan, list[str]]:

@@ -1,6 +1,7 @@
 """The SQL of plans and provider groups."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import fields
 from typing import Any
 
 from sqlalchemy import Select, Table, insert, select, update
@@ -12,13 +13,9 @@ from frontdesk.errors import NotFound
 from frontdesk.plans.model import Plan, ProviderGroup
 from frontdesk.plans.tables import plans, provider_groups
 
-_PLAN_COLUMNS = (
-    *("id", "account_id", "external_id", "name", "description"),
-    *("accepting_patients", "version", "created_at"),
-)
-_GROUP_COLUMNS = ("id", "name", "external_id", "created_at")
+_PLAN_COLUMNS = tuple(field.name for field in fields(Plan) if field.name != "provider_group")
 _PLANS = (
-    select(*plans.c[_PLAN_COLUMNS], *provider_groups.c[_GROUP_COLUMNS])
+    select(*plans.c[_PLAN_COLUMNS], *provider_groups.c[ProviderGroup._fields])
     .join(provider_groups, plans.c.provider_group_id == provider_groups.c.id)
     .order_by(plans.c.id)
 )
@@ -78,7 +75,7 @@ def update_plan(tx: Tx, plan: Plan, changes: Mapping[str, object]) -> bool:
 
 def list_provider_groups(tx: Tx, group_id: int | None = None) -> list[ProviderGroup]:
     """All provider groups by id, or the one with `group_id` if it exists."""
-    query = select(*provider_groups.c[_GROUP_COLUMNS]).order_by(provider_groups.c.id)
+    query = select(*provider_groups.c[ProviderGroup._fields]).order_by(provider_groups.c.id)
     if group_id is not None:
         query = query.where(provider_groups.c.id == group_id)
     return [ProviderGroup(*row) for row in tx.execute(query)]
