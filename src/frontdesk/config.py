@@ -183,9 +183,7 @@ class Config:
         "The address that callers use; every link in an answer starts with it (the Host header never does).",
     )
     environment: Environment = setting(
-        "sandbox",
-        _one_of(Environment),
-        "`sandbox` never mails real people; `production` does.",
+        "sandbox", _one_of(Environment), "`sandbox` never mails real people; `production` does."
     )
     uniqueness: Uniqueness = setting(
         "service",
@@ -227,9 +225,7 @@ class Config:
         "sandbox without one catches every mail; production without one delivers nothing.",
     )
     smtp_connections: int = setting(
-        "8",
-        _whole(1, 200),
-        "How many connections to the relay one worker opens at most.",
+        "8", _whole(1, 200), "How many connections to the relay one worker opens at most."
     )
     mail_from: str = setting(
         "invitations@localhost.localdomain",

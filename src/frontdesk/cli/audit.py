@@ -2,15 +2,11 @@
 
 from typing import Annotated
 
-import typer
-
 from frontdesk.audit import list_entries
 from frontdesk.cli.command_group import CommandGroup
-from frontdesk.cli.options import OnlyAccount
+from frontdesk.cli.options import OnlyAccount, limit_option
 from frontdesk.cli.output import Output, listing
 from frontdesk.db import Tx
-
-LARGEST_LIMIT = 1_000_000
 
 commands = CommandGroup()
 
@@ -19,9 +15,7 @@ commands = CommandGroup()
 def list_(
     tx: Tx,
     account: OnlyAccount = None,
-    limit: Annotated[
-        int, typer.Option(min=1, max=LARGEST_LIMIT, help="The largest number of entries.")
-    ] = 100,
+    limit: Annotated[int, limit_option(1_000_000, "The largest number of entries.")] = 100,
 ) -> Output:
     """List the audit entries, newest first: time, action, actor, subject and request.
 

@@ -11,8 +11,8 @@ from typing import Annotated, BinaryIO
 
 import typer
 
-from frontdesk.cli.command_group import CommandGroup
-from frontdesk.cli.installation import CommandContext, change_in, migrated_database
+from frontdesk.cli.command_group import CommandContext, CommandGroup, change_in
+from frontdesk.cli.installation import migrated_database
 from frontdesk.cli.output import Output, fail, settings
 from frontdesk.invitations.bounces import parse_report, split_mailbox
 from frontdesk.invitations.model import ReportEffect

@@ -6,8 +6,7 @@ import typer
 
 from frontdesk.access import create_client, get_client, list_clients, revoke_client, rotate_secret
 from frontdesk.access.model import ApiClient, Scope
-from frontdesk.cli.command_group import CommandGroup
-from frontdesk.cli.installation import CommandContext
+from frontdesk.cli.command_group import CommandContext, CommandGroup
 from frontdesk.cli.options import AccountId, OnlyAccount, read_text
 from frontdesk.cli.output import Output, describe, listing
 from frontdesk.db import Tx

@@ -1,16 +1,72 @@
 """Commands as functions that return what they print. Each gets --json, and the transaction that it asks for."""
 
+import getpass
+import os
+import secrets
 from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
 from inspect import Parameter, signature
-from typing import Any
+from typing import Any, TypeVar
 
 import typer
 
-from frontdesk.cli.installation import ask, change
+from frontdesk import audit
+from frontdesk.access import get_account
+from frontdesk.audit.model import AuditEntry
+from frontdesk.cli.installation import migrated_database
 from frontdesk.cli.options import Json
-from frontdesk.cli.output import MISUSED, Output, fail
+from frontdesk.cli.output import MISUSED, Output, fail, settings
+from frontdesk.clock import system_clock
+from frontdesk.db import Database, Tx
+from frontdesk.db.races import write_alone
 
+ACTOR_LENGTH = 64  # the audit trail's column
+
+Answer = TypeVar("Answer")
 Function = Callable[..., Output]
+
+
+@dataclass(frozen=True, slots=True)
+class CommandContext:
+    """What a command that changes something works with: a transaction, its time, and the person responsible for it."""
+
+    tx: Tx
+    now: datetime
+    actor: str
+    request_id: str
+
+    def record(
+        self, action: str, *, account_id: int | None = None, subject_id: int | None = None, **detail: Any
+    ) -> None:
+        """Add an audit entry to the transaction. `detail` may hold names and ids only."""
+        entry = AuditEntry(
+            action=action,
+            actor=self.actor,
+            request_id=self.request_id,
+            account_id=account_id,
+            subject_id=subject_id,
+            detail=detail or None,
+        )
+        audit.record(self.tx, [entry], now=self.now)
+
+
+def ask(question: Callable[[Tx], Answer]) -> Answer:
+    """`question(tx)` in a transaction that only reads. Raises FrontdeskError."""
+    with migrated_database(settings()) as db:
+        return db.ask(question)
+
+
+def change(work: Callable[[CommandContext], Answer]) -> Answer:
+    """`work(context)` in one transaction, run again when it loses a race. Raises FrontdeskError."""
+    with migrated_database(settings()) as db:
+        return change_in(db, work)
+
+
+def change_in(db: Database, work: Callable[[CommandContext], Answer]) -> Answer:
+    """`change` on a database that is open already."""
+    now, actor, request_id = system_clock(), _actor(), f"cli-{secrets.token_hex(8)}"
+    return write_alone(db, lambda tx: work(CommandContext(tx, now, actor, request_id)))
 
 
 class CommandGroup(typer.Typer):
@@ -47,16 +103,18 @@ def printing(
     if transaction is not None:
         del parameters[0]
 
+    def run(first: Tx | CommandContext, options: dict[str, Any]) -> Output:
+        if (account := options.get("account")) is not None:
+            get_account(first.tx if isinstance(first, CommandContext) else first, account)
+        return function(first, **options)
+
     def command(*, call: typer.Context, as_json: bool, **options: Any) -> None:
         if wants_option and all(
             options[each.name] == each.default for each in parameters if each.default is not Parameter.empty
         ):
             usage = f"{call.command_path} --help"
             fail(f"Nothing to set: give at least one option (see {usage}).", status=MISUSED)
-        if transaction is None:
-            output = function(**options)
-        else:
-            output = transaction(lambda first: function(first, **options), account=options.get("account"))
+        output = transaction(lambda first: run(first, options)) if transaction else function(**options)
         output.print(as_json=as_json)
 
     declared = [
@@ -68,3 +126,13 @@ def printing(
     command.__annotations__ = {each.name: each.annotation for each in declared}
     vars(command)["__signature__"] = signature(command).replace(parameters=declared)
     return command
+
+
+def _actor() -> str:
+    """`cli:` and the login name; in a container the user may have none."""
+    try:
+        name = getpass.getuser()
+    except (OSError, KeyError):
+        name = str(os.getuid())
+    printable = "".join(character for character in name if character.isprintable())
+    return f"cli:{printable}"[:ACTOR_LENGTH]

@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
 
-from frontdesk.cli.command_group import CommandGroup
-from frontdesk.cli.installation import CommandContext
+from frontdesk.cli.command_group import CommandContext, CommandGroup
 from frontdesk.cli.options import TEXT_LENGTH, AccountId
 from frontdesk.cli.output import Output, describe
 from frontdesk.db import Tx
@@ -22,21 +21,9 @@ URL_LENGTH = 2000
 
 commands = CommandGroup()
 
-Enabled = Annotated[
-    bool | None, typer.Option("--enabled/--disabled", help="Whether batched invitations go out.")
-]
-BatchSize = Annotated[int | None, typer.Option(min=1, max=LARGEST_NUMBER, help="Messages in one batch.")]
-BatchInterval = Annotated[
-    int | None, typer.Option(min=1, max=LARGEST_NUMBER, help="Seconds from one batch to the next.")
-]
-HourlyLimit = Annotated[
-    int | None, typer.Option(min=1, max=LARGEST_NUMBER, help="Most messages in any 60 minutes.")
-]
-SenderName = Annotated[str | None, typer.Option(help="Name in From; empty text clears it.")]
-SenderAddress = Annotated[str | None, typer.Option(help="Address in From; empty text clears it.")]
-RegistrationUrl = Annotated[
-    str | None, typer.Option(help="Where the invitation leads; empty text clears it.")
-]
+
+def _number(sentence: str) -> Any:
+    return typer.Option(min=1, max=LARGEST_NUMBER, help=sentence)
 
 
 @commands.change("set", wants_option=True)
@@ -44,13 +31,17 @@ def set_(  # noqa: PLR0913 - one parameter per option
     context: CommandContext,
     account: AccountId,
     *,
-    enabled: Enabled = None,
-    batch_size: BatchSize = None,
-    batch_interval_seconds: BatchInterval = None,
-    hourly_limit: HourlyLimit = None,
-    sender_name: SenderName = None,
-    sender_address: SenderAddress = None,
-    registration_url: RegistrationUrl = None,
+    enabled: Annotated[
+        bool | None, typer.Option("--enabled/--disabled", help="Whether batched invitations go out.")
+    ] = None,
+    batch_size: Annotated[int | None, _number("Messages in one batch.")] = None,
+    batch_interval_seconds: Annotated[int | None, _number("Seconds from one batch to the next.")] = None,
+    hourly_limit: Annotated[int | None, _number("Most messages in any 60 minutes.")] = None,
+    sender_name: Annotated[str | None, typer.Option(help="Name in From; empty text clears it.")] = None,
+    sender_address: Annotated[str | None, typer.Option(help="Address in From; empty text clears it.")] = None,
+    registration_url: Annotated[
+        str | None, typer.Option(help="Where the invitation leads; empty text clears it.")
+    ] = None,
 ) -> Output:
     """Change an account's deliverability settings. An option that is left out keeps its value.
 
@@ -108,15 +99,12 @@ def _address(text: str) -> str | None:
 
 def _url(text: str) -> str | None:
     url = parse_text(text, limit=URL_LENGTH)
-    if url and not _is_web_address(url):
+    try:
+        parts = urlsplit(url)
+        is_web_address = parts.scheme in ("http", "https") and bool(parts.hostname) and " " not in url
+    except ValueError:  # such as an unclosed [ around an IPv6 address
+        is_web_address = False
+    if url and not is_web_address:
         message = "must be an absolute http(s) address, such as https://join.example.com"
         raise Rejected("malformed_url", message)
     return url or None
-
-
-def _is_web_address(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-    except ValueError:  # such as an unclosed [ around an IPv6 address
-        return False
-    return parts.scheme in ("http", "https") and bool(parts.hostname) and " " not in url

@@ -13,10 +13,11 @@ from typing import Annotated, Any, BinaryIO, Literal, cast
 
 import typer
 
-from frontdesk.cli.command_group import CommandGroup
+from frontdesk.access import get_account
+from frontdesk.cli.command_group import CommandContext, CommandGroup, change, change_in
 from frontdesk.cli.file_progress import work_on
-from frontdesk.cli.installation import CommandContext, change, change_in, migrated_database
-from frontdesk.cli.options import AccountId, Json, OnlyAccount, PlanId, checked_id
+from frontdesk.cli.installation import migrated_database
+from frontdesk.cli.options import AccountId, Json, OnlyAccount, PlanId, id_argument, limit_option
 from frontdesk.cli.output import FAILED, MISUSED, Output, describe, fail, json_text, listing, settings
 from frontdesk.db import Database, Tx
 from frontdesk.errors import FrontdeskError, Invalid
@@ -41,11 +42,8 @@ from frontdesk.files.model import REFUSED, EligibilityFile, FileMode, FileState,
 from frontdesk.plans import get_plan
 
 SOME_REFUSED, IS_HELD = 3, 4
-LARGEST_LIMIT = 1000
 
-FileId = Annotated[
-    int, typer.Argument(metavar="ID", callback=checked_id, help="Id of the file (see `file list`).")
-]
+FileId = Annotated[int, id_argument("ID", "Id of the file (see `file list`).")]
 
 commands = CommandGroup()
 
@@ -107,9 +105,7 @@ def resume(file_id: FileId) -> Output:
 def list_(
     tx: Tx,
     account: OnlyAccount = None,
-    limit: Annotated[
-        int, typer.Option(min=1, max=LARGEST_LIMIT, help="The most to list, the newest first.")
-    ] = 50,
+    limit: Annotated[int, limit_option(1000, "The most to list, the newest first.")] = 50,
 ) -> Output:
     """List eligibility files, newest first.
 
@@ -201,12 +197,13 @@ def mapping_(
     named = None if set_ is None else _read_mapping(set_)
 
     def work(context: CommandContext) -> dict[str, Any] | None:
+        get_account(context.tx, account)
         if named is not None or clear:
             set_mapping(context.tx, account, named, now=context.now)
             context.record("file.mapping_set", account_id=account)
         return get_mapping(context.tx, account)
 
-    found = change(work, account=account)
+    found = change(work)
     none = "The account has no mapping: its files use the names of the interface."
     return Output(found, [none if found is None else json_text(found)])
 

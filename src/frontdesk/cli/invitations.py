@@ -5,9 +5,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from frontdesk.cli.command_group import CommandGroup
-from frontdesk.cli.installation import CommandContext
-from frontdesk.cli.options import AccountId, OnlyAccount, checked_id
+from frontdesk.cli.command_group import CommandContext, CommandGroup
+from frontdesk.cli.options import AccountId, OnlyAccount, id_argument, limit_option
 from frontdesk.cli.output import Output, describe, field_table, listing, table
 from frontdesk.clock import system_clock
 from frontdesk.db import Tx
@@ -15,13 +14,7 @@ from frontdesk.invitations import delivery, list_invitations
 from frontdesk.invitations.delivery.model import HoldReason, InvitationEvent
 from frontdesk.invitations.model import Invitation, InvitationState
 
-LARGEST_LIMIT = 10_000
-
-
-InvitationId = Annotated[
-    int,
-    typer.Argument(metavar="ID", callback=checked_id, help="Id of the invitation (see `invitations list`)."),
-]
+InvitationId = Annotated[int, id_argument("ID", "Id of the invitation (see `invitations list`).")]
 
 commands = CommandGroup()
 
@@ -31,9 +24,7 @@ def list_(
     tx: Tx,
     account: OnlyAccount = None,
     state: Annotated[InvitationState | None, typer.Option(help="Only those in this state.")] = None,
-    limit: Annotated[
-        int, typer.Option(min=1, max=LARGEST_LIMIT, help="Most invitations to list, the newest first.")
-    ] = 100,
+    limit: Annotated[int, limit_option(10_000, "Most invitations to list, the newest first.")] = 100,
 ) -> Output:
     """List invitations, newest first.
 

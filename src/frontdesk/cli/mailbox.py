@@ -6,18 +6,15 @@ from typing import Annotated, Any
 
 import typer
 
-from frontdesk.cli.command_group import CommandGroup
-from frontdesk.cli.installation import CommandContext
-from frontdesk.cli.options import checked_id
+from frontdesk.cli.command_group import CommandContext, CommandGroup
+from frontdesk.cli.options import id_argument, limit_option
 from frontdesk.cli.output import Output, fail, field_table, listing, settings, write_file
 from frontdesk.config import Environment
 from frontdesk.db import Tx
 from frontdesk.mailbox import delete_messages, get_message, list_messages
 from frontdesk.mailbox.model import CaughtMessage, decode_message
 
-MessageId = Annotated[
-    int, typer.Argument(metavar="ID", callback=checked_id, help="Id of the message (see `mailbox list`).")
-]
+MessageId = Annotated[int, id_argument("ID", "Id of the message (see `mailbox list`).")]
 
 commands = CommandGroup()
 
@@ -31,9 +28,7 @@ def group() -> None:
 @commands.query("list")
 def list_(
     tx: Tx,
-    limit: Annotated[
-        int, typer.Option(min=1, max=10_000, help="Most mails to list, the newest first.")
-    ] = 100,
+    limit: Annotated[int, limit_option(10_000, "Most mails to list, the newest first.")] = 100,
 ) -> Output:
     """List the caught mails, newest first.
 

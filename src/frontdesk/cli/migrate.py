@@ -1,7 +1,7 @@
 """`frontdesk migrate`: brings the database's tables to what this program needs."""
 
-from frontdesk.cli.command_group import printing
-from frontdesk.cli.installation import change_in, opened_database
+from frontdesk.cli.command_group import change_in, printing
+from frontdesk.cli.installation import opened_database
 from frontdesk.cli.output import Output, settings
 from frontdesk.config import Config
 from frontdesk.db import Database

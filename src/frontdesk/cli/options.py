@@ -1,6 +1,6 @@
 """Options that several commands share, and how typed text is read."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,29 +18,25 @@ def checked_id(value: int | None) -> int | None:
     return value
 
 
+def id_option(name: str, sentence: str) -> Any:
+    return typer.Option(name, metavar="ID", callback=checked_id, help=sentence)
+
+
+def id_argument(noun: str, sentence: str) -> Any:
+    return typer.Argument(metavar=noun, callback=checked_id, help=sentence)
+
+
+def limit_option(largest: int, sentence: str) -> Any:
+    return typer.Option(min=1, max=largest, help=sentence)
+
+
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs, instead of text for people.")]
-AccountId = Annotated[
-    int,
-    typer.Option(
-        "--account", metavar="ID", callback=checked_id, help="Id of the account (see `account list`)."
-    ),
-]
-OnlyAccount = Annotated[
-    int | None,
-    typer.Option("--account", metavar="ID", callback=checked_id, help="Only what belongs to this account."),
-]
+AccountId = Annotated[int, id_option("--account", "Id of the account (see `account list`).")]
+OnlyAccount = Annotated[int | None, id_option("--account", "Only what belongs to this account.")]
 ProviderGroupId = Annotated[
-    int,
-    typer.Option(
-        "--provider-group",
-        metavar="ID",
-        callback=checked_id,
-        help="Id of the provider group (see `provider-group list`).",
-    ),
+    int, id_option("--provider-group", "Id of the provider group (see `provider-group list`).")
 ]
-PlanId = Annotated[
-    int, typer.Option("--plan", metavar="ID", callback=checked_id, help="Id of the plan (see `plan list`).")
-]
+PlanId = Annotated[int, id_option("--plan", "Id of the plan (see `plan list`).")]
 
 
 def read_text(field: str, value: str, *, limit: int = TEXT_LENGTH) -> str:

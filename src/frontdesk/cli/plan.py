@@ -5,9 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from frontdesk.cli.command_group import CommandGroup
-from frontdesk.cli.installation import CommandContext
-from frontdesk.cli.options import AccountId, OnlyAccount, ProviderGroupId, checked_id
+from frontdesk.cli.command_group import CommandContext, CommandGroup
+from frontdesk.cli.options import AccountId, OnlyAccount, ProviderGroupId, id_argument
 from frontdesk.cli.output import Output, describe, listing, settings
 from frontdesk.clock import system_clock
 from frontdesk.db import Tx
@@ -16,7 +15,7 @@ from frontdesk.plans import change_plan, create_plan, get_plan, list_plans, pars
 from frontdesk.plans.model import NewPlan, Plan
 from frontdesk.queues import queue_rules, queue_state
 
-PlanArgument = Annotated[int, typer.Argument(metavar="PLAN_ID", callback=checked_id, help="Id of the plan.")]
+PlanArgument = Annotated[int, id_argument("PLAN_ID", "Id of the plan.")]
 
 commands = CommandGroup()
 

@@ -4,8 +4,7 @@ from typing import Annotated
 
 import typer
 
-from frontdesk.cli.command_group import CommandGroup
-from frontdesk.cli.installation import CommandContext
+from frontdesk.cli.command_group import CommandContext, CommandGroup
 from frontdesk.cli.options import read_optional_text, read_text
 from frontdesk.cli.output import Output, describe, listing
 from frontdesk.db import Tx

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from frontdesk.cli.command_group import CommandGroup
-from frontdesk.cli.installation import CommandContext, change
+from frontdesk.cli.command_group import CommandContext, CommandGroup, change
 from frontdesk.cli.invitations import masked
+from frontdesk.cli.options import limit_option
 from frontdesk.cli.output import Output, listing
 from frontdesk.db import Tx
 from frontdesk.eligibility.values import parse_email
@@ -16,9 +16,6 @@ from frontdesk.errors import Fault, Invalid
 from frontdesk.invitations import list_suppressions, suppress, unsuppress
 from frontdesk.invitations.model import SuppressionReason
 from frontdesk.text import Rejected
-
-LARGEST_LIMIT = 1_000_000
-
 
 Address = Annotated[
     str, typer.Argument(metavar="ADDRESS", help="The address; - reads addresses from stdin, one a line.")
@@ -58,9 +55,7 @@ def list_(
     tx: Tx,
     *,
     full: Annotated[bool, typer.Option("--full", help="Show whole addresses, not masked ones.")] = False,
-    limit: Annotated[
-        int, typer.Option(min=1, max=LARGEST_LIMIT, help="Most addresses to list, in their order.")
-    ] = 100,
+    limit: Annotated[int, limit_option(1_000_000, "Most addresses to list, in their order.")] = 100,
 ) -> Output:
     """List the suppressed addresses, each with its reason.
 

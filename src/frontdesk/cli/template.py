@@ -8,8 +8,7 @@ from typing import Annotated
 
 import typer
 
-from frontdesk.cli.command_group import CommandGroup
-from frontdesk.cli.installation import CommandContext
+from frontdesk.cli.command_group import CommandContext, CommandGroup
 from frontdesk.cli.options import AccountId, PlanId
 from frontdesk.cli.output import MISUSED, Output, Part, fail, heading, settings, write_file
 from frontdesk.db import Tx

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from frontdesk.access import create_account, create_client, list_accounts, list_clients, rotate_secret
 from frontdesk.access.model import Account, ApiClient, Scope
-from frontdesk.cli.installation import CommandContext
+from frontdesk.cli.command_group import CommandContext
 from frontdesk.plans import create_plan, create_provider_group, list_plans, list_provider_groups
 from frontdesk.plans.model import NewPlan, Plan, ProviderGroup
 from frontdesk.queues import doctor_on_duty, ingest, patient_joins
