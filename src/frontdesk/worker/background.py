@@ -46,7 +46,10 @@ class BackgroundTask(threading.Thread, ABC):
 
     def stop(self) -> None:
         """Stop after the chunks or the page in work. From any thread or a signal handler."""
-        self._stopping.set()
+        if (
+            not self._stopping.is_set()
+        ):  # a signal between two lines of `set` would wait for its lock for good
+            self._stopping.set()
 
     @abstractmethod
     def step(self) -> bool:

@@ -22,8 +22,9 @@ MAX_BROKEN = 5  # broken connections in a row, with no reply about any message b
 class SendJob:
     """One message to send. A smaller `rank` goes first. `until`: from then on (monotonic) another worker may claim it.
 
-    `go_ahead` brings a connection the permission for DATA, valid until a moment, or None: refused; `granted` says which.
-    `abandoned`: the invitation was given back while the connection still waits for the relay; its report is void.
+    `go_ahead` brings a connection the permission for DATA, valid until a moment, or None: refused. `granted`: which of the
+    two was sent, None before. `abandoned`: the invitation was given back while the connection still waits for the relay; its
+    report is void.
     """
 
     rank: tuple[int, int]

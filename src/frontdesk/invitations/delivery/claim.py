@@ -151,10 +151,11 @@ def _without_stopped(
     claimed: list[ClaimedInvitation] = []
     stopped: list[tuple[StateChange, ClaimedRow]] = []
     for row in rows:
-        if folded[row.id] in suppressed:
-            stopped.append((_cancel(InvitationStep.SUPPRESSED), row))
-        elif row.member_id in expired:
-            stopped.append((_cancel(InvitationStep.EXPIRED), row))
+        is_suppressed = folded[row.id] in suppressed
+        if is_suppressed or row.member_id in expired:
+            reason = InvitationStep.SUPPRESSED if is_suppressed else InvitationStep.EXPIRED
+            cancelled = StateChange(InvitationState.CLAIMED, InvitationState.CANCELLED, reason, closes=True)
+            stopped.append((cancelled, row))
         else:
             sender = senders[row.plan_id]
             message = InvitationMessage(row.id, row.account_id, row.address, row.message_id, *sender)
@@ -162,7 +163,3 @@ def _without_stopped(
             claimed.append(ClaimedInvitation(*held, message))
     apply_changes(tx, stopped, now=now)
     return claimed
-
-
-def _cancel(reason: InvitationStep) -> StateChange:
-    return StateChange(InvitationState.CLAIMED, InvitationState.CANCELLED, reason, closes=True)

@@ -35,7 +35,7 @@ class WindowForecast(NamedTuple):
 def forecast(tx: Tx, account_id: int, *, now: datetime) -> DeliveryForecast:
     """What the account can expect, if nothing new comes and the relay takes every message from now on."""
     settings = get_deliverability(tx, account_id)
-    due = store.count_due(tx, account_id, now=now)
+    due, held_back = store.count_batched(tx, account_id, now=now)
     windows = window_store.find_windows(tx, [account_id])
     window = _window_forecast(tx, windows[0], now) if windows else WindowForecast()
     held = find_hold_reason(tx)
@@ -45,7 +45,7 @@ def forecast(tx: Tx, account_id: int, *, now: datetime) -> DeliveryForecast:
     return DeliveryForecast(
         enabled=settings.enabled,
         backlog=sum(count for _, count in due),
-        held_back=store.count_held_back(tx, account_id),
+        held_back=held_back,
         sent_this_hour=window.used,
         hourly_limit=settings.hourly_limit,
         held=held,

@@ -149,9 +149,7 @@ class AttemptResult(StrEnum):
     REFUSED_FOR_NOW = "refused_for_now"
     LOST = "lost"
     NOT_TRIED = "not_tried"
-    PUT_ASIDE = (
-        "put_aside"  # not tried; others go first, because this message may be what breaks the connection
-    )
+    PUT_ASIDE = "put_aside"  # not tried; others go first: this message may be what breaks the connection
     NOT_WRITABLE = "not_writable"
 
 

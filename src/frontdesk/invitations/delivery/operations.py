@@ -1,6 +1,6 @@
 """What operators and files decide about invitations: cancel, resend, settle, and what follows when a backup was restored."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -76,9 +76,7 @@ def resend_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
     # that leaves between the two reads is then among those that were offered.
     if store.is_queued(tx, address):
         raise FrontdeskError("Another invitation to the address is in line already.", code="already_pending")
-    since = now - timedelta(hours=COOL_DOWN_HOURS)
-    offered = [invitation.offered_at, *store.find_offered(tx, address)]
-    if any(offered_at is not None and offered_at > since for offered_at in offered):
+    if store.was_offered(tx, address, since=now - timedelta(hours=COOL_DOWN_HOURS)):
         raise FrontdeskError(
             f"The address was mailed less than {COOL_DOWN_HOURS} hours ago; wait until then.",
             code="mailed_recently",
@@ -95,22 +93,16 @@ def keep_back(tx: Tx, *, now: datetime) -> int:
     They stay so until an operator settles or resends each. No worker holds what the backup says is claimed or offered, and
     what it says is ambiguous may have been sent once more.
     """
-    return _keep_back(tx, store.find_leased, now=now) + _keep_back(tx, store.find_pending, now=now)
-
-
-def _keep_back(tx: Tx, find: Callable[..., list[LeasedRow]], *, now: datetime) -> int:
-    """Reads page by page with `find` (`store.find_leased`, `find_pending`), so each row once.
-
-    Skips what a worker has settled since its page was read.
-    """
-    count, after = 0, 0
-    while rows := find(tx, after=after, count=PAGE_ROWS):
-        changes = [(_kept_back(row, now), row) for row in rows]
-        written = apply_changes(tx, changes, now=now)
-        count += sum(
-            change.state is InvitationState.AMBIGUOUS and row.id in written for change, row in changes
-        )
-        after = rows[-1].id
+    count = 0
+    for find in (store.find_leased, store.find_pending):
+        after = 0
+        while rows := find(tx, after=after, count=PAGE_ROWS):  # by id, so each row is read once
+            changes = [(_kept_back(row, now), row) for row in rows]
+            written = apply_changes(tx, changes, now=now)
+            count += sum(
+                change.state is InvitationState.AMBIGUOUS and row.id in written for change, row in changes
+            )
+            after = rows[-1].id
     return count
 
 

@@ -61,12 +61,9 @@ def delete_message_id(tx: Tx, invitation_id: int) -> None:
     tx.execute(update(invitations).where(invitations.c.id == invitation_id).values(message_id=None))
 
 
-_BY_ID = f"SELECT {', '.join(LeasedRow._fields)} FROM invitations WHERE "  # noqa: S608 - constants only
-_PENDING_BY_ID = text(_BY_ID + "state = 'pending' AND id > :after ORDER BY id LIMIT :count")
-_LEASED_BY_ID = text(
-    _BY_ID + "state IN ('claimed', 'offered', 'ambiguous') AND due_at IS NOT NULL "
-    "AND id > :after ORDER BY id LIMIT :count"
-)
+_BY_ID = f"SELECT {', '.join(LeasedRow._fields)} FROM invitations WHERE {{}} AND id > :after ORDER BY id LIMIT :count"  # noqa: S608
+_PENDING_BY_ID = text(_BY_ID.format("state = 'pending'"))
+_LEASED_BY_ID = text(_BY_ID.format("state IN ('claimed', 'offered', 'ambiguous') AND due_at IS NOT NULL"))
 
 
 def find_pending(tx: Tx, *, after: int, count: int) -> list[LeasedRow]:
@@ -100,35 +97,31 @@ def is_queued(tx: Tx, address_folded: str) -> bool:
 
 
 _OFFERED = text(
-    "SELECT offered_at FROM invitations WHERE address_folded = :address AND offered_at IS NOT NULL"
+    "SELECT 1 FROM invitations WHERE address_folded = :address AND offered_at IS NOT NULL "
+    "AND offered_at > :since LIMIT 1"
 )
 
 
-def find_offered(tx: Tx, address_folded: str) -> list[datetime]:
-    """When invitations to the address were offered to the relay, of all accounts."""
-    return [as_time(offered_at) for (offered_at,) in tx.execute(_OFFERED, {"address": address_folded})]
+def was_offered(tx: Tx, address_folded: str, *, since: datetime) -> bool:
+    """Whether an invitation to the address, of any account, was offered to the relay after `since`."""
+    return tx.execute(_OFFERED, {"address": address_folded, "since": stored_time(since)}).first() is not None
 
 
-_BATCHED = (
+# Those that are due count as one moment, and so do those of plans that accept no patients, so that the result is as short as
+# the list of those that are tried again later.
+_BATCHED = text(
+    "SELECT p.accepting_patients, CASE WHEN p.accepting_patients AND due_at > :now THEN due_at END, count(*) "
     "FROM invitations i JOIN plans p ON p.id = i.plan_id "
-    "WHERE state = 'pending' AND i.delivery = 'batched' AND i.account_id = :account_id"
+    "WHERE state = 'pending' AND i.delivery = 'batched' AND i.account_id = :account_id GROUP BY 1, 2"
 )
-# Those that are due count as one moment, so that the result is as short as the list of those that are tried again later.
-_DUE = text(
-    f"SELECT CASE WHEN due_at > :now THEN due_at END, count(*) {_BATCHED} AND p.accepting_patients GROUP BY 1"
-)
-_HELD_BACK = text(f"SELECT count(*) {_BATCHED} AND NOT p.accepting_patients")
 
 
-def count_due(tx: Tx, account_id: int, *, now: datetime) -> list[tuple[datetime, int]]:
-    """When how many of the account's pending batched invitations are due (`now` or later) of plans that accept patients."""
-    found = tx.execute(_DUE, {"account_id": account_id, "now": stored_time(now)})
-    return [(now if due_at is None else as_time(due_at), int(count)) for due_at, count in found]
-
-
-def count_held_back(tx: Tx, account_id: int) -> int:
-    """The account's pending batched invitations of plans that accept no patients."""
-    return int(tx.execute(_HELD_BACK, {"account_id": account_id}).scalar_one())
+def count_batched(tx: Tx, account_id: int, *, now: datetime) -> tuple[list[tuple[datetime, int]], int]:
+    """When how many of the account's pending batched invitations are due (`now` or later) of plans that accept patients;
+    and the number of all of other plans."""
+    found = tx.execute(_BATCHED, {"account_id": account_id, "now": stored_time(now)}).all()
+    due = [(as_time(due_at) if due_at else now, int(count)) for accepts, due_at, count in found if accepts]
+    return due, sum(int(count) for accepts, _, count in found if not accepts)
 
 
 def count_by_state(tx: Tx) -> dict[str, int]:
