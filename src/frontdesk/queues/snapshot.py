@@ -33,16 +33,13 @@ THREADS = 2
 
 @dataclass(slots=True)
 class _Renewal:
-    """A renewal in progress. `fresh` is set once the values are read, `result` once they are stored for all."""
+    """A renewal in progress: the values that were read, with the time, and the snapshot that all processes then have."""
 
     db: Database
     account_id: int
     started: float = field(default_factory=time.monotonic)
-    was_read: threading.Event = field(default_factory=threading.Event)
-    read_at: float = 0.0
-    shared: QueueSnapshot | None = None
-    fresh: QueueSnapshot | None = None
-    result: "Future[QueueSnapshot]" = field(default_factory=Future)
+    read: "Future[tuple[QueueSnapshot, float]]" = field(default_factory=Future)
+    stored: "Future[QueueSnapshot]" = field(default_factory=Future)
 
 
 class QueueSnapshots:
@@ -91,19 +88,19 @@ class QueueSnapshots:
         """Compute the values and have them stored, unless another process has done so."""
         with self._answering(renewal):
             shared, fresh = renewal.db.ask(lambda tx: self._compute(tx, renewal.account_id))
-            renewal.shared, renewal.fresh, renewal.read_at = shared, fresh, time.monotonic()
+            renewal.read.set_result((fresh, time.monotonic()))
             if fresh is shared:
                 self._succeed(renewal, fresh)
             else:
-                self._storing.submit(self._store, renewal, fresh)
+                self._storing.submit(self._store, renewal, shared)
 
-    def _store(self, renewal: _Renewal, fresh: QueueSnapshot) -> None:
+    def _store(self, renewal: _Renewal, shared: QueueSnapshot | None) -> None:
         """Serve what could be stored for all processes; else the last shared snapshot, which all of them have."""
         with self._answering(renewal):
-            shared = renewal.shared
+            fresh, read_at = renewal.read.result()
             snapshot = shared if shared is not None and shared.is_usable(self._clock()) else fresh
             # A renewal that had to wait longer is not tried: others before it could not be stored.
-            if time.monotonic() - renewal.read_at <= LOCK_SECONDS:
+            if time.monotonic() - read_at <= LOCK_SECONDS:
                 with suppress(Unavailable):
                     snapshot = write_alone(
                         renewal.db,
@@ -119,15 +116,12 @@ class QueueSnapshots:
             yield
         except BaseException as error:  # noqa: BLE001  # it is the readers' answer
             self._finish(renewal, failed=True)
-            renewal.result.set_exception(error)
-        finally:
-            renewal.read_at = renewal.read_at or time.monotonic()
-            renewal.was_read.set()
+            (renewal.stored if renewal.read.done() else renewal.read).set_exception(error)
 
     def _succeed(self, renewal: _Renewal, snapshot: QueueSnapshot) -> None:
         self._cached[renewal.account_id] = snapshot
         self._finish(renewal, failed=not snapshot.in_time(self._clock()))
-        renewal.result.set_result(snapshot)
+        renewal.stored.set_result(snapshot)
 
     def _finish(self, renewal: _Renewal, *, failed: bool) -> None:
         with self._lock:
@@ -164,10 +158,9 @@ class QueueSnapshots:
 
 def _await(renewal: _Renewal, last: QueueSnapshot | None) -> QueueSnapshot | None:
     """The renewed values; else the last usable ones, else those that were read and not stored, else none."""
-    limit = renewal.started + (FIRST_READ_SECONDS if last is None else READ_SECONDS)
-    if not renewal.was_read.wait(max(0.0, limit - time.monotonic())):
-        return last
+    limit, fresh = renewal.started + (FIRST_READ_SECONDS if last is None else READ_SECONDS), None
     try:
-        return renewal.result.result(max(0.0, renewal.read_at + SAVE_SECONDS - time.monotonic()))
+        fresh, read_at = renewal.read.result(max(0.0, limit - time.monotonic()))
+        return renewal.stored.result(max(0.0, read_at + SAVE_SECONDS - time.monotonic()))
     except (TimeoutError, Unavailable):
-        return last or renewal.fresh
+        return last or fresh

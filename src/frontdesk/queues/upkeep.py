@@ -37,11 +37,11 @@ def rebuild(tx: Tx) -> RebuildReport:
 
 def _wrong(settled: Mapping[Reference, Encounter | Duty], stored: Mapping[Reference, Row]) -> list[Row]:
     """The rows that are missing in the database or differ there."""
-    rows = {
-        reference: event_store.settled_row(reference, state, stored.get(reference, {}).get("id"))
+    rows = (
+        (reference, event_store.settled_row(reference, state, stored.get(reference, {}).get("id")))
         for reference, state in settled.items()
-    }
-    return [row for reference, row in rows.items() if row != stored.get(reference)]
+    )
+    return [row for reference, row in rows if row != stored.get(reference)]
 
 
 def prune(tx: Tx, *, now: datetime, age: timedelta) -> PruneReport:
