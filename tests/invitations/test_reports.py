@@ -6,11 +6,12 @@ import pytest
 from sqlalchemy import update
 
 from frontdesk.db import Database
+from frontdesk.db.sets import insert_missing
 from frontdesk.invitations.delivery.operations import get_invitation
 from frontdesk.invitations.model import DeliveryReport, InvitationState, ReportEffect, ReportEvent
 from frontdesk.invitations.reports import apply_early_reports, is_hard_bounce, receive_report
-from frontdesk.invitations.store import insert_links, lock_by_message_id
-from frontdesk.invitations.tables import invitations
+from frontdesk.invitations.store import lock_by_message_id
+from frontdesk.invitations.tables import invitation_links, invitations
 from tests.conftest import Api
 from tests.factories import NOW, Customer
 from tests.invitations.mails import MailedInvitation, mailed, state_of, suppressed
@@ -140,4 +141,4 @@ def test_a_report_in_hand_holds_up_nobody_who_refers_to_its_invitation(
         if db.is_sqlite:
             first.close()
         with db.write(wait_seconds=0.5) as other:
-            insert_links(other, [row])
+            insert_missing(other, invitation_links, [row])

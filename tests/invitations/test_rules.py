@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from frontdesk.invitations import decide_invitation
+from frontdesk.invitations.enqueue import decide_invitation
 from frontdesk.invitations.model import Delivery, NotInvitedReason
 
 EXPECTED = {

@@ -15,7 +15,7 @@ from frontdesk.eligibility.model import ANSWERED, Action, Enrolled, Outcome, Sto
 from frontdesk.eligibility.parse import check_dates, in_field_order, missing_on_create
 from frontdesk.eligibility.unique_keys import KeyHolders, not_unique, scope_of
 from frontdesk.errors import Fault, FrontdeskError, Invalid, NotFound
-from frontdesk.invitations import decide_invitation
+from frontdesk.invitations.enqueue import decide_invitation
 from frontdesk.invitations.model import InvitationContext
 
 NOT_ENROLLED = Fault("external_id", "not_enrolled", "is not that of a member under this plan")

@@ -20,7 +20,7 @@ from frontdesk.eligibility.model import Action, Enrolled, Outcome, StoredMember,
 from frontdesk.eligibility.tables import member_history, members
 from frontdesk.eligibility.unique_keys import keys_by_scope, scope_of
 from frontdesk.errors import FrontdeskError
-from frontdesk.invitations import (
+from frontdesk.invitations.enqueue import (
     enqueue_invitations,
     find_invitation_context,
     move_invitations,

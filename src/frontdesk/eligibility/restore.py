@@ -17,8 +17,8 @@ from frontdesk.eligibility.tables import member_history
 from frontdesk.eligibility.tables import members as members_table
 from frontdesk.eligibility.unique_keys import KeyHolders, keys_by_scope, not_unique, scope_of
 from frontdesk.errors import Fault
-from frontdesk.invitations import move_invitations
 from frontdesk.invitations.delivery import cancel_of_members
+from frontdesk.invitations.enqueue import move_invitations
 from frontdesk.text import fold_email
 
 CHANGED_SINCE = Fault("external_id", "changed_since", "was changed again since; it was left as it is")

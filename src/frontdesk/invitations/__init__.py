@@ -1,11 +1,5 @@
 """Invitations: the four rules, the message, what comes back of it. The types are in `model`."""
 
-from frontdesk.invitations.enqueue import (
-    decide_invitation,
-    enqueue_invitations,
-    find_invitation_context,
-    move_invitations,
-)
 from frontdesk.invitations.store import (
     get_deliverability,
     list_invitations,
@@ -16,13 +10,9 @@ from frontdesk.invitations.store import (
 )
 
 __all__ = [
-    "decide_invitation",
-    "enqueue_invitations",
-    "find_invitation_context",
     "get_deliverability",
     "list_invitations",
     "list_suppressions",
-    "move_invitations",
     "set_deliverability",
     "suppress",
     "unsuppress",

@@ -16,6 +16,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
+from frontdesk.db.sets import insert_missing
 from frontdesk.errors import Fault, Invalid
 from frontdesk.invitations import store
 from frontdesk.invitations.mime import mail_bytes, mailable, mailbox, unstructured
@@ -27,6 +28,7 @@ from frontdesk.invitations.model import (
     MessageContext,
     MessageTemplate,
 )
+from frontdesk.invitations.tables import invitation_links
 from frontdesk.invitations.template import TemplateValues, render
 from frontdesk.mail.model import MailMessage
 
@@ -83,11 +85,11 @@ def compose(
 def derive_tokens(link_secret: str, message_id: str) -> LinkTokens:
     """The tokens of the message with this Message-ID; the same each time."""
     # No purpose holds a space, so no two pairs of purpose and Message-ID are the same text.
-    registration, unsubscribe = (
+    digests = (
         hmac.digest(link_secret.encode(), f"{purpose} {message_id}".encode(), "sha256")
         for purpose in ("registration", "unsubscribe")
     )
-    return LinkTokens(_base64url(registration), _base64url(unsubscribe))
+    return LinkTokens(*(base64.urlsafe_b64encode(raw).rstrip(b"=").decode() for raw in digests))
 
 
 def issue_tokens(
@@ -95,8 +97,7 @@ def issue_tokens(
 ) -> dict[int, LinkTokens]:
     """The tokens of these messages (Message-IDs by invitation id), with their hashes stored so that the links work.
 
-    Runs in the transaction that claims the invitations, before anything leaves. Issuing the same tokens again changes
-    nothing.
+    Runs in the transaction that claims the invitations, before anything leaves. Stored tokens stay as they are.
     """
     tokens = {id_: derive_tokens(link_secret, message_id) for id_, message_id in message_ids.items()}
     at = stored_time(now)
@@ -110,7 +111,7 @@ def issue_tokens(
         }
         for id_, pair in tokens.items()
     ]
-    store.insert_links(tx, rows)
+    insert_missing(tx, invitation_links, rows)
     return tokens
 
 
@@ -132,7 +133,3 @@ def registration_link(*, base_url: str, registration_url: str | None, token: str
 def digest(token: str) -> str:
     """The hash by which a token is stored."""
     return hashlib.sha256(token.encode()).hexdigest()
-
-
-def _base64url(raw: bytes) -> str:
-    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()

@@ -69,10 +69,8 @@ def _body(text: str, html: str | None, seed: str) -> bytes:
 def _part(content_type: str, content: str) -> bytes:
     lines = content.strip("\r\n").replace("\r\n", "\n").replace("\r", "\n")
     encoded = binascii.b2a_qp(lines.encode("utf-8", "replace"), istext=True).replace(b"\n", b"\r\n")
-    head = (
-        f"Content-Type: {content_type}; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n"
-    )
-    return head.encode() + encoded + b"\r\n"
+    head = f"Content-Type: {content_type}; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable"
+    return head.encode() + b"\r\n\r\n" + encoded + b"\r\n"
 
 
 def _is_plain(text: str) -> bool:

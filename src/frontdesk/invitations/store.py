@@ -9,7 +9,7 @@ from sqlalchemy import delete, insert, select
 
 from frontdesk.db import Tx
 from frontdesk.db.set_transaction import SetTransaction
-from frontdesk.db.sets import Found, Row, find_set, insert_missing
+from frontdesk.db.sets import Found, find_set
 from frontdesk.errors import Fault, Invalid
 from frontdesk.invitations.model import (
     DeliverabilitySettings,
@@ -89,11 +89,6 @@ def to_invitation(row: Sequence[Any]) -> Invitation:
         state=InvitationState(stored.state),
         reason=None if stored.reason is None else InvitationStep(stored.reason),
     )
-
-
-def insert_links(tx: Tx, rows: Sequence[Row]) -> None:
-    """Links that are stored already stay as they are."""
-    insert_missing(tx, invitation_links, rows)
 
 
 def find_link_target(tx: Tx, purpose: LinkPurpose, token_hash: str) -> LinkTarget | None:
