@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontdesk.text import Rejected, is_blank, parse_text, shown_name
+from frontdesk.text import Rejected, parse_text, shown_name, trimmed
 
 THREE_MARKS = "\u03b1\u0313\u0300\u0345"  # one character when composed: the longest decomposition there is
 
@@ -50,12 +50,12 @@ def test_control_characters_are_refused_at_the_ends_too_though_python_calls_some
     edge: str,
 ) -> None:
     assert [code_of(edge), code_of(f"a{edge}"), code_of(f"{edge}é")] == ["control_character"] * 3
-    assert not is_blank(f" {edge} ")
+    assert trimmed(f" {edge} ")
 
 
 @pytest.mark.parametrize("value", ["", " ", "\t\r\n", "\u3000", "\u200b", "\ufeff \u2060"])
 def test_text_with_nothing_to_see_is_blank(value: str) -> None:
-    assert is_blank(value)
+    assert not trimmed(value)
 
 
 @pytest.mark.parametrize("value", [None, True, 1, 1.5, [], {}, ["text"], b"text"])

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from itertools import chain
 from typing import Any
 
 # Python's own bound depends on the depth of the caller's stack; this one is the same everywhere.
@@ -10,7 +11,6 @@ LARGEST_DEPTH = 100
 
 _TOO_DEEP = "is nested too deeply"
 # Only such an escape can be half of a surrogate pair: UTF-8 has none.
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -24,35 +24,29 @@ def parse_strictly(text: str) -> Any:
     at any depth, half of a surrogate pair, and more than 100 levels."""
     try:
         value = _DECODER.decode(text)
+        # Only texts with so many brackets can be too deep; all others skip the walk.
+        if text.count("{") + text.count("[") > LARGEST_DEPTH and _is_too_deep(value):
+            raise NotStrict(_TOO_DEEP)
+        if "\\u" in text and _SURROGATE_ESCAPE.search(text) is not None:
+            json.dumps(value, ensure_ascii=False).encode()
     except RecursionError:
         raise NotStrict(_TOO_DEEP) from None
+    except UnicodeEncodeError:
+        raise NotStrict("has half of a surrogate pair") from None
     except ValueError:
         raise NotStrict("is not valid JSON") from None
-    # Only such texts can be too deep or hold half a pair; all others skip the walk.
-    if text.count("{") + text.count("[") > LARGEST_DEPTH or (
-        "\\u" in text and _SURROGATE_ESCAPE.search(text) is not None
-    ):
-        _refuse_hostile_parts(value)
     return value
 
 
-def _refuse_hostile_parts(value: object) -> None:
-    """Walks level by level: a hostile text could exhaust a recursion. Raises NotStrict."""
-    level, depth = [value], 0
-    while level:
-        below: list[Any] = []
-        for item in level:
-            if type(item) is dict:
-                below += item
-                below += item.values()
-            elif type(item) is list:
-                below += item
-            elif type(item) is str and _SURROGATE.search(item):
-                raise NotStrict("has half of a surrogate pair")
-        depth += any(type(item) in (dict, list) for item in level)
-        if depth > LARGEST_DEPTH:
-            raise NotStrict(_TOO_DEEP)
-        level = below
+def _is_too_deep(value: object) -> bool:
+    """Opens level by level: a hostile text could exhaust a recursion."""
+    level: list[Any] = [value]
+    for _ in range(LARGEST_DEPTH):
+        opened = [
+            item.values() if type(item) is dict else item for item in level if type(item) in (dict, list)
+        ]
+        level = list(chain.from_iterable(opened))
+    return any(type(item) in (dict, list) for item in level)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

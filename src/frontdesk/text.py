@@ -71,11 +71,6 @@ def trimmed(value: str) -> str:
     return value[first:end]
 
 
-def is_blank(value: str) -> bool:
-    """Whether the text has no visible and no refused character."""
-    return not trimmed(value)
-
-
 def _is_trimmed(character: str) -> bool:
     return (
         character in _ASCII_SPACE

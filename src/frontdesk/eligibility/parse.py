@@ -7,7 +7,7 @@ from frontdesk.eligibility.fields import FIELDS, REQUIRED, Field
 from frontdesk.eligibility.model import MemberRecord
 from frontdesk.eligibility.values import FieldContext
 from frontdesk.errors import Fault, unknown_faults
-from frontdesk.text import Rejected, RejectedParts, fold_email, is_blank, parse_text
+from frontdesk.text import Rejected, RejectedParts, fold_email, parse_text, trimmed
 
 _REQUIRED = frozenset(REQUIRED)
 _ORDER = {name: position for position, name in enumerate(FIELDS)}
@@ -76,7 +76,7 @@ def parse_member(
 
 def _read(field: Field, value: Any, context: FieldContext) -> Any:
     """The stored form of a field; None clears it. Raises Rejected, RejectedParts."""
-    if value is None or (type(value) is str and not value[:1].isalnum() and is_blank(value)):
+    if value is None or (type(value) is str and not value[:1].isalnum() and not trimmed(value)):
         if field.required:
             raise Rejected("required", "must not be null or blank")
         return None

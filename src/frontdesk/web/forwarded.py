@@ -21,14 +21,11 @@ def caller_address(peer: str, forwarded: Iterable[str], trusted: Sequence[Networ
     counts as the caller.
     """
     address = peer
-    entries = ",".join(forwarded).split(",") if trusted and _is_trusted(peer, trusted) else []
-    for entry in reversed(entries):
-        found = _address(entry)
+    for entry in reversed(",".join(forwarded).split(",")):
+        found = _address(entry) if _is_trusted(address, trusted) else None
         if found is None:
             break
         address = found
-        if not _is_trusted(found, trusted):
-            break
     return address
 
 
