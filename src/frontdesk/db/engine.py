@@ -30,6 +30,7 @@ from frontdesk.errors import Unavailable
 Tx = Connection
 Answer = TypeVar("Answer")
 
+MIGRATION_LOCK = 0x66726F6E74  # "front", an advisory lock of PostgreSQL
 POOL_SIZE = 16  # more than there are threads, so that none waits for a connection
 
 
@@ -101,8 +102,8 @@ class Database:
 
     @contextmanager
     def write_schema(self) -> Iterator[Tx]:
-        """A transaction for a migration. SQLite does not enforce foreign keys in it (tables are rebuilt); PostgreSQL may
-        read whole tables."""
+        """A transaction for a migration, one at a time. SQLite does not enforce foreign keys in it, because tables are
+        rebuilt; PostgreSQL may read whole tables."""
         with self.translated_errors(), self._writer.connect() as connection:
             if self.is_sqlite:
                 set_foreign_keys(connection, on=False)
@@ -110,6 +111,7 @@ class Database:
                 with connection.begin():
                     if not self.is_sqlite:
                         connection.exec_driver_sql(ANY_SCAN)
+                        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
                     yield connection
             finally:
                 if self.is_sqlite:
@@ -151,8 +153,7 @@ def open_database(url: str, *, pool_size: int = POOL_SIZE, index_scans: bool = T
     """
     parsed = make_url(url)
     if parsed.get_backend_name() == "sqlite":
-        path = str(parsed.database)
-        return Database(create_sqlite_engine(url, path, pool_size=pool_size, wait_seconds=WAIT_SECONDS))
+        return Database(create_sqlite_engine(parsed, pool_size=pool_size, wait_seconds=WAIT_SECONDS))
     return Database(create_postgresql_engine(url, pool_size=pool_size, index_scans=index_scans))
 
 

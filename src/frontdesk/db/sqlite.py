@@ -1,13 +1,12 @@
 """SQLite: its engine, its settings, and how a writer waits for the file."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pysqlite3
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
 
 from frontdesk.db.failures import DatabaseState, unavailable
@@ -19,7 +18,7 @@ POLL_MILLISECONDS = 2  # how often a writer tries whether the file is free
 BUSY_MILLISECONDS = 250  # how long any other statement waits, which is rare
 
 
-def create_sqlite_engine(url: str, path: str, *, pool_size: int, wait_seconds: float) -> Engine:
+def create_sqlite_engine(url: URL, *, pool_size: int, wait_seconds: float) -> Engine:
     """Raises Unavailable when the library is too old. A connection to a missing file raises it too."""
     if pysqlite3.sqlite_version_info < OLDEST_SAFE_VERSION:
         raise Unavailable(
@@ -35,7 +34,7 @@ def create_sqlite_engine(url: str, path: str, *, pool_size: int, wait_seconds: f
         hide_parameters=True,  # they hold health information
         connect_args={"timeout": wait_seconds, "check_same_thread": False, "cached_statements": 256},
     )
-    event.listen(engine, "do_connect", partial(_refuse_missing, Path(path)))
+    event.listen(engine, "do_connect", partial(_refuse_missing, Path(str(url.database))))
     event.listen(engine, "connect", _configure)
     return engine
 
@@ -47,11 +46,14 @@ def begin_writing(connection: Connection, begin: str, *, has_time: Callable[[], 
     waiting one out for ever.
     """
     driver: Any = connection.connection.driver_connection
-    with _short_waits(driver):
+    driver.execute(f"PRAGMA busy_timeout={POLL_MILLISECONDS}")
+    try:
         while not _begins(driver, begin):
             if not has_time():
                 connection.exec_driver_sql(begin)  # the last attempt raises the error
                 return
+    finally:
+        driver.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
 
 
 def set_foreign_keys(connection: Connection, *, on: bool) -> None:
@@ -75,15 +77,6 @@ def _begins(driver: Any, begin: str) -> bool:
             raise DBAPIError.instance(begin, None, error, pysqlite3.Error, hide_parameters=True) from None
         return False
     return True
-
-
-@contextmanager
-def _short_waits(driver: Any) -> Iterator[None]:
-    driver.execute(f"PRAGMA busy_timeout={POLL_MILLISECONDS}")
-    try:
-        yield
-    finally:
-        driver.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
 
 
 def _refuse_missing(path: Path, *_: object) -> None:
