@@ -15,6 +15,7 @@ transaction commits when the loop goes on, so `return` and `break` inside the lo
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 from sqlalchemy.exc import DBAPIError
@@ -44,17 +45,15 @@ class Writable(Protocol[OpenTx_co]):
     def write(self, *, wait_seconds: float | None = None) -> AbstractContextManager[OpenTx_co]: ...
 
 
+@dataclass(slots=True, eq=False)
 class Attempt(Generic[AnyTx, Item, Result]):
     """One transaction that writes `items`. The block sets `results`: one result, or the item's own error, per item."""
 
-    __slots__ = ("error", "is_split", "items", "results", "tx")
-
-    def __init__(self, tx: AnyTx, items: Sequence[Item], *, is_split: bool = False) -> None:
-        self.tx = tx
-        self.items = items
-        self.is_split = is_split
-        self.results: Sequence[Result | Exception] = ()
-        self.error: BaseException | None = None
+    tx: AnyTx
+    items: Sequence[Item]
+    is_split: bool = False
+    results: Sequence[Result | Exception] = ()
+    error: BaseException | None = None
 
     def __enter__(self) -> None:
         pass
@@ -86,6 +85,7 @@ class Attempt(Generic[AnyTx, Item, Result]):
             self.results = part.results
 
 
+@dataclass(eq=False)
 class WriteTogether(Generic[AnyTx, Item, Result]):
     """Attempts to write the items. After the loop, `results` holds one result, or the item's own error, per item.
 
@@ -94,18 +94,15 @@ class WriteTogether(Generic[AnyTx, Item, Result]):
     Unavailable when none of the items can be written.
     """
 
-    def __init__(
-        self, db: Writable[AnyTx], items: Sequence[Item], *, wait_seconds: float | None = None
-    ) -> None:
-        self._db = db
-        self._items = items
-        self._wait_seconds = wait_seconds
-        self.results: list[Result | Exception] = []
+    db: Writable[AnyTx]
+    items: Sequence[Item]
+    wait_seconds: float | None = None
+    results: list[Result | Exception] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[Attempt[AnyTx, Item, Result]]:
-        is_alone, wait = len(self._items) == 1, self._wait_seconds
+        is_alone, wait = len(self.items) == 1, self.wait_seconds
         try:
-            results = yield from _attempts(self._db, self._items, ATTEMPTS_TOGETHER, wait_seconds=wait)
+            results = yield from _attempts(self.db, self.items, ATTEMPTS_TOGETHER, wait_seconds=wait)
             self.results = list(results)
         except Unavailable as error:
             if is_alone or not error.busy:
@@ -123,12 +120,12 @@ class WriteTogether(Generic[AnyTx, Item, Result]):
     def _one_by_one(self, *, is_busy: bool) -> Iterator[Attempt[AnyTx, Item, Result]]:
         """When others hold rows, each item waits no longer than its share of the time: free items are soon written."""
         started = time.monotonic()
-        for position, item in enumerate(self._items):
+        for position, item in enumerate(self.items):
             left = SHARED_SECONDS - (time.monotonic() - started)
-            share = max(SHORTEST_WAIT_SECONDS, left / (len(self._items) - position))
+            share = max(SHORTEST_WAIT_SECONDS, left / (len(self.items) - position))
             try:
                 self.results += yield from _attempts(
-                    self._db, [item], ATTEMPTS_ALONE, wait_seconds=share if is_busy else None
+                    self.db, [item], ATTEMPTS_ALONE, wait_seconds=share if is_busy else None
                 )
             except Exception as error:  # noqa: BLE001  # it is the item's answer
                 self.results.append(Unavailable(OTHERS_WRITE) if lost_race(error) else error)
@@ -136,9 +133,10 @@ class WriteTogether(Generic[AnyTx, Item, Result]):
             if is_busy and (is_late or _is_away(self.results[-1])):
                 break
         refused = Unavailable("The database is busy.", busy=True)
-        self.results += [refused] * (len(self._items) - len(self.results))
+        self.results += [refused] * (len(self.items) - len(self.results))
 
 
+@dataclass(eq=False)
 class WriteInOne(Generic[Item, Result]):
     """Attempts to write the items in ONE transaction, together with what notes down what was done.
 
@@ -154,15 +152,14 @@ class WriteInOne(Generic[Item, Result]):
     The loop raises Unavailable, and what noting raises.
     """
 
-    def __init__(self, db: Writable[Tx], items: Sequence[Item]) -> None:
-        self._db = db
-        self._items = items
+    db: Writable[Tx]
+    items: Sequence[Item]
 
     def __iter__(self) -> Iterator[Attempt[Tx, Item, Result]]:
         try:
-            yield from _attempts(self._db, self._items, ATTEMPTS_TOGETHER)
+            yield from _attempts(self.db, self.items, ATTEMPTS_TOGETHER)
         except DBAPIError:
-            yield from _attempts(self._db, self._items, ATTEMPTS_ALONE, is_split=True)
+            yield from _attempts(self.db, self.items, ATTEMPTS_ALONE, is_split=True)
 
 
 def write_together(

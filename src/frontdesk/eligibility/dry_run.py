@@ -5,6 +5,7 @@ The scratch database holds what earlier chunks would have done, so that later re
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime
 
 from frontdesk.config import Uniqueness
@@ -21,13 +22,13 @@ from frontdesk.errors import FrontdeskError
 FIRST_ID = 2**62  # of members that exist in the dry run only; no database gets there
 
 
+@dataclass(slots=True)
 class DryRun:
     """Members as they would be after the chunks so far."""
 
-    def __init__(self, scratch: Database, uniqueness: Uniqueness) -> None:
-        self._scratch = scratch
-        self._uniqueness = uniqueness
-        self._next_id = FIRST_ID
+    _scratch: Database
+    _uniqueness: Uniqueness
+    _next_id: int = FIRST_ID
 
     def enrol(
         self, tx: Tx, submissions: Sequence[Submission], *, now: datetime
