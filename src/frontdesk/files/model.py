@@ -277,8 +277,8 @@ WARNED_FIELDS = {
     "ends_on_first_day": "expiry_date",
 }
 
-NOT_NOW, NOT_STORED, REPEATED = (
-    Fault("external_id", code, REPORT_CODES[code])
-    for code in ("not_now", "not_stored", "repeated_differently")
-)
-UNKNOWN_PLAN, NO_PLAN = (Fault("plan", code, REPORT_CODES[code]) for code in ("unknown_plan", "not_found"))
+NOT_NOW = Fault("external_id", "not_now", REPORT_CODES["not_now"])
+NOT_STORED = Fault("external_id", "not_stored", REPORT_CODES["not_stored"])
+REPEATED = Fault("external_id", "repeated_differently", REPORT_CODES["repeated_differently"])
+UNKNOWN_PLAN = Fault("plan", "unknown_plan", REPORT_CODES["unknown_plan"])
+NO_PLAN = Fault("plan", "not_found", REPORT_CODES["not_found"])
