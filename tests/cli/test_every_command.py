@@ -87,6 +87,27 @@ def test_an_account_that_is_not_there_is_told_wherever_one_is_asked_about(
     assert "There is no such account." in cli.refused(*path, "--account", "77")
 
 
+SETS = [
+    ("plan", "set", "1"),
+    ("deliverability", "set", "--account", "1"),
+    ("template", "set", "--account", "1"),
+]
+
+
+@pytest.mark.parametrize("words", SETS, ids=" ".join)
+def test_a_set_without_anything_to_set_is_misuse(bare_cli: CommandLine, words: tuple[str, ...]) -> None:
+    usage = f"{words[0]} set --help"
+    assert f"{usage})" in bare_cli.refused(*words, status=2)
+
+
+@pytest.mark.parametrize(
+    "words", [("deliverability", "set", "--enabled"), ("template", "set", "--default")], ids=" ".join
+)
+def test_a_change_of_an_account_that_is_not_there_is_told(cli: CommandLine, words: tuple[str, ...]) -> None:
+    assert "There is no such account." in cli.refused(*words, "--account", "77")
+    assert cli.audit_trail() == []
+
+
 def test_the_version_is_told(bare_cli: CommandLine) -> None:
     assert bare_cli.text("--version").startswith("frontdesk ")
 
