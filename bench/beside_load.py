@@ -74,7 +74,7 @@ def _show(database: str, quiet: Measured, beside: Measured) -> None:
     ratio = beside.p99 / quiet.p99
     print(
         f"{database:<10} POST p50 {quiet.p50 * 1000:.1f} ms, p99 {quiet.p99 * 1000:.1f} ms; beside a load "
-        f"p50 {beside.p50 * 1000:.1f} ms, p99 {beside.p99 * 1000:.1f} ms ({beside.answered} POSTs, {beside.statuses}): "
+        f"p50 {beside.p50 * 1000:.1f} ms, p99 {beside.p99 * 1000:.1f} ms ({beside.answered} POSTs): "
         f"{ratio:.1f} x, wanted {WANTED:.0f} x",
         flush=True,
     )

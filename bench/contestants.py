@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psycopg
 
-from bench.load import Load, Measured, http_request, run_load
+from bench.load import Load, Measured, Traffic, http_request, measure, run_load
 from tests.postgres import PostgresServer
 
 PEERS = Path(__file__).parent / "peers"
@@ -24,25 +24,19 @@ KNOWN = 1000  # members that are there before the measured run; half of its POST
 
 @dataclass
 class Service:
-    """A running HTTP service: where it is, how it is called, and which processes serve it."""
+    """A running HTTP service: how it is called, and the process that all of its processes descend from."""
 
-    port: int
-    token: str
+    traffic: Traffic
     process: subprocess.Popen[bytes]
-    fresh: int = KNOWN
 
     def measure(self, what: str, connections: int, seconds: float) -> Measured:
-        if what == "GET":
-            request = http_request("GET", "/v2/plans", token=self.token)
-            return run_load(Load(self.port, connections, seconds, [request], repeat=True))
-        return run_load(
-            Load(self.port, connections, seconds, self.posts(int(seconds * 12_000) + connections))
-        )
+        return measure(self.traffic, what, connections, seconds)
 
     def prepare(self) -> None:
-        """The members that half of the POSTs will change."""
-        requests = [self._post(number, "First") for number in range(KNOWN)]
-        run_load(Load(self.port, 16, 60, requests))
+        """Store the members that half of the POSTs will change."""
+        requests = [self.traffic.post(number, "First") for number in range(KNOWN)]
+        if run_load(Load(self.traffic.port, 16, 60, requests)).failed:
+            raise RuntimeError("the service did not store its first members")
 
     def memory_mib(self, kind: str = "VmHWM") -> float:
         """The largest resident set of any serving process: its peak, or (`VmRSS`) as it is now."""
@@ -55,27 +49,6 @@ class Service:
             except (OSError, KeyError):
                 continue
         return max(peaks, default=0.0)
-
-    def posts(self, count: int) -> list[bytes]:
-        posts = []
-        for n in range(count):
-            if n % 2:
-                posts.append(self._post(n * 7919 % KNOWN, f"Name{time.monotonic_ns()}"))
-            else:
-                posts.append(self._post(self.fresh, "Sample"))
-                self.fresh += 1
-        return posts
-
-    def _post(self, number: int, last_name: str) -> bytes:
-        body = {
-            "external_id": f"AB {number:08d}", "member_id": f"M-{number:08d}", "first_name": "Robin",
-            "last_name": last_name, "dob": "1977-01-11", "gender": "female", "email": f"robin.{number}@example.com",
-            "phone": "6175550100", "zipcode": "02134", "city": "Boston", "state": "MA",
-            "effective_date": "2026-01-01", "expiry_date": "2027-12-31", "metadata": {"department": "north"},
-        }  # fmt: skip
-        return http_request(
-            "POST", "/v2/plans/1/eligibility", token=self.token, body=json.dumps(body).encode()
-        )
 
 
 @contextmanager
@@ -96,20 +69,11 @@ def frontdesk(database_url: str, workers: int, folder: Path) -> Iterator[Service
     client = json.loads(run("client", "create", "--account", str(account), "--name", "bench", "--json"))
     run("duty", "on", "--provider-group", str(group), "--doctor", "doctor-1")
     port = free_port()
-    command = [
-        sys.executable,
-        "-m",
-        "frontdesk",
-        "serve",
-        "--no-worker",
-        "--port",
-        str(port),
-        "--workers",
-        str(workers),
-    ]
+    command = [sys.executable, "-m", "frontdesk", "serve", "--no-worker", "--port", str(port)]
+    command += ["--workers", str(workers)]
     with _serving(command, environment, port, folder / "frontdesk.log") as process:
         token = _token(port, client["client_id"], client["client_secret"])
-        service = Service(port, token, process)
+        service = Service(Traffic(port, token, KNOWN, KNOWN), process)
         service.prepare()
         yield service
 
@@ -124,7 +88,7 @@ def fastapi(database_url: str, workers: int, folder: Path) -> Iterator[Service]:
     command = [sys.executable, "-m", "uvicorn", "bench.peers.fastapi_orm:app", "--port", str(port)]
     command += ["--workers", str(workers), "--log-level", "error", "--no-access-log"]
     with _serving(command, environment, port, folder / "fastapi.log") as process:
-        service = Service(port, "bench", process)
+        service = Service(Traffic(port, "bench", KNOWN, KNOWN), process)
         service.prepare()
         yield service
 
@@ -142,7 +106,7 @@ def fastify(database_url: str, workers: int, folder: Path) -> Iterator[Service]:
         "PEER_WORKERS": str(workers),
     }
     with _serving(["node", str(home / "server.js")], environment, port, folder / "fastify.log") as process:
-        service = Service(port, "bench", process)
+        service = Service(Traffic(port, "bench", KNOWN, KNOWN), process)
         service.prepare()
         yield service
 
@@ -153,43 +117,29 @@ def has_fastify() -> bool:
 
 @dataclass
 class PgBench:
-    """pgbench with prepared statements on the peers' tables: what the database itself can do."""
+    """pgbench with prepared statements on the peers' tables: what the database itself can do.
+
+    `post` is the script that stands for a POST. pgbench tells its mean latency, which stands for p50 and p99.
+    """
 
     server: PostgresServer
     database: str
+    post: str
 
     def measure(self, what: str, connections: int, seconds: float) -> Measured:
-        script = PEERS / ("read.sql" if what == "GET" else "upsert.sql")
-        command = [
-            str(self.server.bin_dir / "pgbench"),
-            "-h",
-            "127.0.0.1",
-            "-p",
-            str(self.server.port),
-            "-U",
-            "postgres",
-        ]
-        command += [
-            "-n",
-            "-M",
-            "prepared",
-            "-f",
-            str(script),
-            "-c",
-            str(connections),
-            "-j",
-            str(min(2, connections)),
-        ]
-        command += ["-T", str(max(1, round(seconds))), self.database]
-        text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        numbers = {
-            line.split("=")[0].strip(): line.split("=")[1].split()[0]
-            for line in text.splitlines()
-            if "=" in line
-        }
-        latency = float(numbers["latency average"]) / 1000
-        per_second = float(numbers["tps"])
-        return Measured(round(per_second * seconds), seconds, latency, latency, {})
+        script = PEERS / ("read.sql" if what == "GET" else self.post)
+        command = f"pgbench -h 127.0.0.1 -p {self.server.port} -U postgres -n -M prepared -f {script} -c {connections}"
+        command += f" -j {min(2, connections)} -T {max(1, round(seconds))} {self.database}"
+        program, *arguments = command.split()
+        done = subprocess.run(
+            [str(self.server.bin_dir / program), *arguments], check=True, capture_output=True, text=True
+        )
+        numbers = dict(line.split(" = ", 1) for line in done.stdout.splitlines() if " = " in line)
+        latency, per_second = (
+            float(numbers["latency average"].split()[0]) / 1000,
+            float(numbers["tps"].split()[0]),
+        )
+        return Measured(round(per_second * seconds), seconds, latency, latency)
 
 
 def make_peer_database(server: PostgresServer, name: str) -> str:

@@ -1,18 +1,34 @@
-"""The load: N keep-alive connections, each sending its next request when the last one is answered; it knows no service.
+"""The load: N keep-alive connections, each sending its next request when the last one is answered.
 
-One process, one thread, epoll and raw sockets with requests that are made ahead, so that the load itself takes as little
-as it can of a small machine. Run in a process of its own: `run_load` does so.
+`measure` drives it by wrk where that is installed (`GENERATOR` says so), because a load written in Python takes a good part of
+a small machine from what it measures. Without wrk, and for a fixed list of requests, it is a process of ours: one thread,
+epoll, and requests that are made ahead.
 """
 
+import json
 import multiprocessing
 import select
+import shutil
 import socket
+import subprocess
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 _HEAD_END = b"\r\n\r\n"
+_SCRIPT = Path(__file__).with_name("wrk.lua")
+# More than any service here answers in a second, so that a list of requests never runs out.
+_MOST_PER_SECOND = 12_000
+
+GENERATOR = "wrk" if shutil.which("wrk") else "python"
+_BODY = json.dumps(
+    {
+        "external_id": "AB %08d", "member_id": "M-%08d", "first_name": "Robin", "last_name": "%s", "dob": "1977-01-11",
+        "gender": "female", "email": "robin.%d@example.com", "phone": "6175550100", "zipcode": "02134", "city": "Boston",
+        "state": "MA", "effective_date": "2026-01-01", "expiry_date": "2027-12-31", "metadata": {"department": "north"},
+    }
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,19 +42,76 @@ class Load:
     repeat: bool = False
 
 
+@dataclass(slots=True)
+class Traffic:
+    """The requests to one service. `known`: members 0 to `known` are stored. `fresh`: the number of the next new one."""
+
+    port: int
+    token: str
+    known: int
+    fresh: int
+
+    def get(self) -> bytes:
+        return http_request("GET", "/v2/plans", token=self.token)
+
+    def post(self, number: int, last_name: str) -> bytes:
+        body = (_BODY % (number, number, last_name, number)).encode()
+        return http_request("POST", "/v2/plans/1/eligibility", token=self.token, body=body)
+
+    def posts(self, count: int) -> Iterator[bytes]:
+        """Every other one is a new member; the others change a known one."""
+        for n in range(count):
+            if n % 2:
+                yield self.post(n * 7919 % self.known, f"Name{time.monotonic_ns()}")
+            else:
+                yield self.post(self.fresh, "Sample")
+                self.fresh += 1
+
+
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Times in seconds. `statuses` counts the answers by status."""
+    """Times in seconds. `failed` counts the requests without an answer of success."""
 
     answered: int
     elapsed: float
     p50: float
     p99: float
-    statuses: dict[int, int]
+    failed: int = 0
 
     @property
     def per_second(self) -> float:
         return self.answered / self.elapsed
+
+
+def measure(traffic: Traffic, what: str, connections: int, seconds: float) -> Measured:
+    """GETs of the plans or POSTs of members, for so many seconds. Raises RuntimeError when a request failed."""
+    drive_it = _by_wrk if GENERATOR == "wrk" else _by_us
+    measured = drive_it(traffic, what, connections, seconds)
+    if measured.failed:
+        raise RuntimeError(f"{measured.failed} of {measured.answered} requests failed")
+    return measured
+
+
+def _by_wrk(traffic: Traffic, what: str, connections: int, seconds: float) -> Measured:
+    arguments = [traffic.token]
+    target = "/v2/plans"
+    if what == "POST":
+        target = "/v2/plans/1/eligibility"
+        arguments += [_BODY, str(traffic.known), str(traffic.fresh), f"Name{time.monotonic_ns()}x"]
+    command = ["wrk", "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", "-s", str(_SCRIPT)]
+    command += [f"http://127.0.0.1:{traffic.port}{target}", "--", *arguments]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    measured = Measured(**json.loads(text.splitlines()[-1]))
+    if what == "POST":
+        traffic.fresh += measured.answered + connections  # some were sent and not waited for
+    return measured
+
+
+def _by_us(traffic: Traffic, what: str, connections: int, seconds: float) -> Measured:
+    if what == "POST":
+        requests = list(traffic.posts(int(seconds * _MOST_PER_SECOND) + connections))
+        return run_load(Load(traffic.port, connections, seconds, requests))
+    return run_load(Load(traffic.port, connections, seconds, [traffic.get()], repeat=True))
 
 
 def run_load(load: Load) -> Measured:
@@ -69,7 +142,7 @@ def _exchange(
     end: float,
 ) -> Measured:
     waits: list[float] = []
-    statuses: Counter[int] = Counter()
+    failed = 0
     clock: Callable[[], float] = time.perf_counter
     busy = sum(connection.send_next(source, clock()) for connection in connections.values())
     now = started
@@ -81,16 +154,15 @@ def _exchange(
                 continue
             now = clock()
             waits.append(now - connection.sent_at)
-            statuses[status] += 1
+            failed += status not in (200, 201)
             if now >= end or not connection.send_next(source, now):
                 busy -= 1
     for connection in connections.values():
         connection.close()
     waits.sort()
     count = len(waits)
-    return Measured(
-        count, now - started, waits[count // 2], waits[min(count - 1, count * 99 // 100)], dict(statuses)
-    )
+    slowest_in_99 = waits[min(count - 1, count * 99 // 100)]
+    return Measured(count, now - started, waits[count // 2], slowest_in_99, failed)
 
 
 def _source(load: Load) -> Iterator[bytes]:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from bench import contestants
-from bench.load import Load, http_request, run_load
+from bench.load import Load, run_load
 from tests.postgres import PostgresServer
 
 CONNECTIONS = 64
@@ -44,15 +44,14 @@ def main() -> None:
 
 def _measure(service: contestants.Service, per_step: int) -> list[dict[str, float]]:
     rows = []
-    get = http_request("GET", "/v2/plans", token=service.token)
+    get = service.traffic.get()
     with Progress(console=Console(stderr=True)) as progress:
         task = progress.add_task("a million requests", total=STEPS)
         for step in range(1, STEPS + 1):
-            posts = service.posts(per_step // 2)
-            mixed = [request for post in posts for request in (post, get)]
-            measured = run_load(Load(service.port, CONNECTIONS, 600, mixed))
-            if set(measured.statuses) - {200, 201} or measured.answered != len(mixed):
-                raise RuntimeError(f"not every request was answered: {measured.statuses}")
+            mixed = [request for post in service.traffic.posts(per_step // 2) for request in (post, get)]
+            measured = run_load(Load(service.traffic.port, CONNECTIONS, 600, mixed))
+            if measured.failed or measured.answered != len(mixed):
+                raise RuntimeError(f"not every request was answered: {measured}")
             rows.append({"requests": step * len(mixed), "mib": service.memory_mib("VmRSS")})
             progress.advance(task)
     return rows

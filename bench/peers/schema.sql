@@ -18,4 +18,4 @@ INSERT INTO provider_groups (name) VALUES ('Doctors');
 INSERT INTO plans (account_id, provider_group_id, external_id, name) SELECT 1, 1, 'plan-' || n, 'Plan ' || n FROM generate_series(1, 10) n;
 INSERT INTO tokens VALUES (sha256('bench'), 1);
 INSERT INTO members (account_id, plan_id, external_id, member_id, first_name, last_name, dob, gender, email, zipcode, effective_date, metadata)
-SELECT 1, 1, 'AB ' || n, 'M-' || n, 'Robin', 'First', '1977-01-11', 'female', 'robin.' || n || '@example.com', '02134', '2026-01-01', '{}' FROM generate_series(1, 1000) n;
+SELECT 1, 1, 'AB ' || to_char(n, 'FM00000000'), 'M-' || to_char(n, 'FM00000000'), 'Robin', 'First', '1977-01-11', 'female', 'robin.' || n || '@example.com', '02134', '2026-01-01', '{}' FROM generate_series(0, 999) n;
