@@ -25,7 +25,7 @@ from rich.table import Table
 from frontdesk import invitations
 from frontdesk.clock import stored_time, system_clock
 from frontdesk.config import Config, Uniqueness, read_config
-from frontdesk.db import Database, Tx, open_database
+from frontdesk.db import Database, open_database
 from frontdesk.db.migrate import upgrade
 from frontdesk.eligibility import enrol, find_expired, parse_member
 from frontdesk.eligibility.model import Submission
@@ -36,6 +36,7 @@ from frontdesk.mail.model import MailMessage, MailSession
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
 from frontdesk.worker.log import WorkerLog
 from tests.factories import Customer, make_customer, member_body
+from tests.population import analyze, copy_members
 from tests.postgres import PostgresServer
 
 RESULTS = Path(__file__).parent / "delivery.md"
@@ -161,56 +162,32 @@ def enrol_one(db: Database, customer: Customer) -> int:
     """The member that all others are copied from; its id."""
     record = parse_member(member_body(1), today="2026-11-20")
     submission = Submission(customer.account_id, customer.plan_ids[0], record, "bench", "bench")
+    allow_batches(db, customer.account_id)
     with db.write() as tx:
-        invitations.set_deliverability(
-            tx,
-            customer.account_id,
-            enabled=True,
-            batch_size=1_000_000,
-            batch_interval_seconds=1,
-            hourly_limit=10_000_000,
-        )
         [enrolled] = enrol(tx, [submission], now=system_clock(), uniqueness=Uniqueness.SERVICE)
         tx.exec_driver_sql("DELETE FROM invitations")
     return int(enrolled.answer["id"])  # type: ignore[union-attr]
 
 
-STEP = 50_000  # rows in one transaction, well within what a writer may take
+def allow_batches(db: Database, account: int) -> None:
+    """Let batched invitations of the account go out as fast as they can."""
+    with db.write() as tx:
+        invitations.set_deliverability(
+            tx,
+            account,
+            enabled=True,
+            batch_size=1_000_000,
+            batch_interval_seconds=1,
+            hourly_limit=10_000_000,
+        )
 
 
 def queue(db: Database, template: int, count: int) -> None:
-    """Copies of the member, each with a batched invitation, by the database itself. More are added, none is replaced."""
-    for done in range(0, count, STEP):
-        with db.write() as tx:
-            queue_step(tx, template, min(STEP, count - done))
-    if not db.is_sqlite:
-        with db.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-            connection.exec_driver_sql("SET statement_timeout = 0")
-            connection.exec_driver_sql("ANALYZE")
-
-
-def queue_step(tx: Tx, template: int, count: int) -> None:
-    columns = (
-        "account_id, plan_id, uniqueness_scope, first_name, last_name, dob, gender, zipcode, effective_date, metadata, "
-        "created_at, updated_at"
-    )
-    series = (
-        f"WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < {count}) "
-        if tx.dialect.name == "sqlite"
-        else f"WITH s(n) AS (SELECT generate_series(1, {count})) "
-    )
-    at = stored_time(system_clock())
-    first = tx.exec_driver_sql("SELECT coalesce(max(id), 0) FROM members").scalar_one()
-    tx.exec_driver_sql(
-        f"INSERT INTO members (id, external_id, member_id, email, email_folded, {columns}) {series}"
-        f"SELECT {first} + n, 'E' || ({first} + n), 'M' || ({first} + n), 'm' || ({first} + n) || '@example.com', "
-        f"'m' || ({first} + n) || '@example.com', {columns} FROM s, members WHERE members.id = {template}"
-    )
-    tx.exec_driver_sql(
-        "INSERT INTO invitations (account_id, plan_id, member_id, kind, delivery, state, address, address_folded, "
-        "created_at, updated_at, due_at) SELECT account_id, plan_id, id, 'enrolment', 'batched', 'pending', email, "
-        f"email_folded, '{at}', '{at}', '{at}' FROM members WHERE id > {first}"
-    )
+    """More members with a batched invitation each."""
+    with db.read() as tx:
+        start = int(tx.exec_driver_sql("SELECT count(*) FROM members").scalar_one()) + 1
+    copy_members(db, template, numbers=range(start, start + count), invited=True)
+    analyze(db)
 
 
 def empty(db: Database) -> None:

@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument("--load", nargs=3, metavar=("URL", "PLAN", "PATH"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.load:
-        print(json.dumps(_load(options.load[0], options.load[1], options.load[2], options.chunk)))
+        print(json.dumps(load(options.load[0], int(options.load[1]), Path(options.load[2]), options.chunk)))
         return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -125,7 +125,7 @@ def _in_a_child(url: str, plan: int, path: Path, chunk: int | None) -> dict[str,
     return found
 
 
-def _load(url: str, plan: str, path: str, chunk: int | None) -> dict[str, Any]:
+def load(url: str, plan: int, path: Path, chunk: int | None) -> dict[str, Any]:
     """What `frontdesk file load` does, timed from the first byte to the last commit."""
     db = open_database(url)
     requester = Requester("bench", "bench", system_clock())
@@ -137,10 +137,10 @@ def _load(url: str, plan: str, path: str, chunk: int | None) -> dict[str, Any]:
 
     started = time.perf_counter()
     with db.write() as tx:
-        account = int(tx.exec_driver_sql(f"SELECT account_id FROM plans WHERE id = {int(plan)}").scalar_one())
-        file = begin_file(tx, NewFile(account, int(plan)), requester)
+        account = int(tx.exec_driver_sql(f"SELECT account_id FROM plans WHERE id = {plan}").scalar_one())
+        file = begin_file(tx, NewFile(account, plan), requester)
     upload = Upload(db, file)
-    with Path(path).open("rb") as stream:
+    with path.open("rb") as stream:
         while piece := stream.read(PART_BYTES):
             upload.write(piece)
             upload.flush()

@@ -1,0 +1,76 @@
+"""Members by the hundred thousand, written by the database itself within seconds: for tests of query plans and for benchmarks."""
+
+from sqlalchemy import Table
+
+from frontdesk.clock import stored_time, system_clock
+from frontdesk.db import Database, Tx
+from frontdesk.eligibility.tables import member_history, members
+
+STEP = 50_000  # rows in one transaction, well within what a statement may take
+
+
+def copy_members(db: Database, template: int, *, numbers: range, invited: bool = False) -> None:
+    """Copies of a member with its first history row: `AB 00000007`, `M-00000007`, `robin.7@example.com` for the number 7.
+
+    `invited`: each copy has a batched invitation, due now. The statistics of the tables stay as they are.
+    """
+    for start in range(numbers.start, numbers.stop, STEP):
+        with db.write() as tx:
+            _copy(tx, template, range(start, min(start + STEP, numbers.stop)), invited=invited)
+
+
+def analyze(db: Database) -> None:
+    """Give the planner statistics of every table, however long it takes."""
+    with db.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        if not db.is_sqlite:
+            connection.exec_driver_sql("SET statement_timeout = 0")
+        connection.exec_driver_sql("ANALYZE")
+
+
+def _copy(tx: Tx, template: int, numbers: range, *, invited: bool) -> None:
+    last_member, last_history = _last_id(tx, members), _last_id(tx, member_history)
+    padded = f"substr(CAST({10**8} + n AS text), 2)"
+    offset = last_member + 1 - numbers.start
+    email = "'robin.' || n || '@example.com'"
+    member = {
+        "id": f"{offset} + n",
+        "external_id": f"'AB ' || {padded}",
+        "member_id": f"'M-' || {padded}",
+        "email": email,
+        "email_folded": email,
+    }
+    history = {"id": f"{last_history + 1 - numbers.start} + n", "member_id": f"{offset} + n"}
+    _insert(tx, members, member, numbers, f"t.id = {template}")
+    first = f"t.id = (SELECT min(id) FROM member_history WHERE member_id = {template})"
+    _insert(tx, member_history, history, numbers, first)
+    if invited:
+        at = stored_time(system_clock())
+        tx.exec_driver_sql(
+            "INSERT INTO invitations (account_id, plan_id, member_id, kind, delivery, state, address, address_folded, "
+            "created_at, updated_at, due_at) SELECT account_id, plan_id, id, 'enrolment', 'batched', 'pending', email, "
+            f"email_folded, '{at}', '{at}', '{at}' FROM members WHERE id > {last_member}"
+        )
+
+
+def _last_id(tx: Tx, table: Table) -> int:
+    """No id after it has been given: a service reserves ids of PostgreSQL ahead."""
+    query = f"SELECT coalesce(max(id), 0) FROM {table.name}"
+    if tx.dialect.name != "sqlite":
+        query = f"SELECT last_value FROM {table.name}_id_seq"
+    return int(tx.exec_driver_sql(query).scalar_one())
+
+
+def _insert(tx: Tx, table: Table, changed: dict[str, str], numbers: range, template: str) -> None:
+    """A row of the template's values for each number `n`, but for the columns that are `changed`."""
+    series = (
+        f"WITH RECURSIVE s(n) AS (SELECT {numbers.start} UNION ALL SELECT n + 1 FROM s WHERE n < {numbers.stop - 1})"
+        if tx.dialect.name == "sqlite"
+        else f"WITH s(n) AS (SELECT generate_series({numbers.start}, {numbers.stop - 1}))"
+    )
+    names = [column.name for column in table.columns]
+    values = ", ".join(changed.get(name, f"t.{name}") for name in names)
+    tx.exec_driver_sql(
+        f"INSERT INTO {table.name} ({', '.join(names)}) {series} SELECT {values} FROM s, {table.name} t WHERE {template}"
+    )
+    if tx.dialect.name != "sqlite":
+        tx.exec_driver_sql(f"SELECT setval('{table.name}_id_seq', (SELECT max(id) FROM {table.name}))")
