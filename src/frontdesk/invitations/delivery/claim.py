@@ -111,13 +111,13 @@ def _claim_batched(
     window = windows.lock(tx, account_id, now)
     if window is None:
         return []
-    allowed = allowance(window, get_deliverability(tx, account_id), used=windows.used(tx, window))
-    if allowed.count == 0:
-        wait = min(allowed.retry_seconds, _RECHECK_SECONDS)
-        context.not_before[account_id] = windows.monotonic() + wait
+    used = windows.used(tx, window)
+    count, window, seconds = allowance(window, get_deliverability(tx, account_id), used=used)
+    if count == 0:
+        context.not_before[account_id] = windows.monotonic() + min(seconds, _RECHECK_SECONDS)
         return []
-    rows = _claim_lanes(tx, context, lanes, min(share, allowed.count), now)
-    windows.save(tx, allowed.window._replace(batch_left=allowed.window.batch_left - len(rows)))
+    rows = _claim_lanes(tx, context, lanes, min(share, count), now)
+    windows.save(tx, window._replace(batch_left=window.batch_left - len(rows)))
     return rows
 
 

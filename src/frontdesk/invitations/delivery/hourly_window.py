@@ -133,23 +133,19 @@ class HourlyWindows:
             seen.last = now
 
 
-@dataclass(frozen=True, slots=True)
-class MailAllowance:
-    """How many may be claimed now, and the window with the batch they belong to. If none, ask again in `retry_seconds`."""
+def allowance(
+    window: HourlyWindow, settings: DeliverabilitySettings, *, used: int
+) -> tuple[int, HourlyWindow, float]:
+    """How many may be claimed now, the window with the batch they belong to, and if none, seconds until there may be some.
 
-    count: int
-    window: HourlyWindow
-    retry_seconds: float = 0.0
-
-
-def allowance(window: HourlyWindow, settings: DeliverabilitySettings, *, used: int) -> MailAllowance:
-    """Pure: the open batch (a new one when the interval has passed), within what the window leaves."""
+    Pure: the open batch (a new one when the interval has passed), within what the window leaves.
+    """
     interval_us = int(settings.batch_interval_seconds * _US)
     if window.batch_us is None or window.measured_us - window.batch_us >= interval_us:
         window = window._replace(batch_us=window.measured_us, batch_left=settings.batch_size)
     left = min(window.batch_left, settings.batch_size)
     count = max(0, min(left, settings.hourly_limit - used))
     if count or left > 0:
-        return MailAllowance(count, window, 0.0 if count else 1.0)
+        return count, window, 1.0
     until_batch = (interval_us - (window.measured_us - (window.batch_us or 0))) / _US
-    return MailAllowance(0, window, max(0.05, until_batch))
+    return 0, window, max(0.05, until_batch)
