@@ -93,19 +93,15 @@ def ordered_commit(
             write(item, CommitTurn())
         return
 
-    def run(item: Item, turn: CommitTurn, *, shares: bool) -> None:
-        if shares:
-            turn.wait()
-        write(item, turn)
-
     with ThreadPoolExecutor(threads, thread_name_prefix="commit", initializer=lower_priority) as pool:
         begun: deque[tuple[Future[None], set[str]]] = deque()
         try:
             for item in items:
                 keys = keys_of(item)
-                shares = any(not keys.isdisjoint(others) for _, others in begun)
                 turn = CommitTurn(begun[-1][0] if begun else None)
-                begun.append((pool.submit(run, item, turn, shares=shares), keys))
+                if any(not keys.isdisjoint(others) for _, others in begun):
+                    turn.wait()
+                begun.append((pool.submit(write, item, turn), keys))
                 if len(begun) > threads:  # one more is read, and waits for a thread
                     begun[0][0].result()
                     begun.popleft()

@@ -58,22 +58,22 @@ class RunOptions:
         return database_time(tx) + timedelta(seconds=self.lease_seconds)
 
 
+@dataclass(slots=True)
 class FileClaim:
     """A file that this worker alone works on. `file` is as it was last saved."""
 
-    def __init__(self, db: Database, clock: Clock, options: RunOptions, file: EligibilityFile) -> None:
-        self.db = db
-        self.clock = clock
-        self.options = options
-        self.file = file
+    db: Database
+    clock: Clock
+    options: RunOptions
+    file: EligibilityFile
 
     def save(self, tx: Tx, **changes: Any) -> None:
         """Change the file and renew the lease, in the caller's transaction. Raises LostClaim.
 
         After the commit, `refresh` brings the changes into `file`.
         """
-        changes["lease_until"] = self.options.lease_until(tx)
-        if not store.save(tx, self.file.id, self.file.epoch, changes):
+        lease_until = self.options.lease_until(tx)
+        if not store.save(tx, self.file.id, self.file.epoch, lease_until=lease_until, **changes):
             raise LostClaim
 
     def save_chunk(self, tx: Tx, outcomes: Sequence[RowOutcome], *, rows_done: int) -> None:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from frontdesk.db import Database
 from frontdesk.files import store
-from frontdesk.files.jobs import get_file, record_audit
+from frontdesk.files.jobs import record_audit
 from frontdesk.files.model import EligibilityFile, FileState, Requester
 
 PART_BYTES = 1024 * 1024
@@ -50,15 +50,12 @@ class Upload:
         """Complete the content; the file then waits for a worker."""
         if self._buffer:
             self.flush()
-        changes = {
-            "state": FileState.WAITING,
-            "size_bytes": self.size_bytes,
-            "sha256": self._digest.hexdigest(),
-        }
+        size, sha256 = self.size_bytes, self._digest.hexdigest()
         with self._db.write() as tx:
-            store.change_state(tx, self._file.id, (FileState.RECEIVING,), changes)
-            record_audit(tx, "file.received", self._file, requester, size_bytes=self.size_bytes)
-            return get_file(tx, self._file.id, account_id=None)
+            record_audit(tx, "file.received", self._file, requester, size_bytes=size)
+            return store.change_file(
+                tx, self._file.id, state=FileState.WAITING, size_bytes=size, sha256=sha256
+            )
 
     def discard(self) -> None:
         """Delete the file: its content will never be complete."""

@@ -9,41 +9,37 @@ from frontdesk.db import Tx
 from frontdesk.errors import NotFound
 from frontdesk.files import store
 from frontdesk.files.mapping import parse_mapping
-from frontdesk.files.model import (
-    EligibilityFile,
-    FileMode,
-    FileState,
-    FileStep,
-    NewFile,
-    Requester,
-    WrongState,
-)
+from frontdesk.files.model import EligibilityFile, FileState, FileStep, NewFile, Requester, WrongState
 from frontdesk.plans import get_plan
-
-_UNDOABLE = (FileState.DONE, FileState.FAILED, FileState.CANCELLED)
 
 
 def begin_file(tx: Tx, new: NewFile, requester: Requester) -> EligibilityFile:
     """A file that receives its content; `Upload.finish` lets it wait for a worker. Raises NotFound."""
     get_plan(tx, new.account_id, new.plan_id)
-    mapping = store.find_mapping(tx, new.account_id) if new.mapping is None else new.mapping
-    return _insert(
+    return store.insert_file(
         tx,
-        new.account_id,
-        new.plan_id,
-        requester,
+        account_id=new.account_id,
+        plan_id=new.plan_id,
         state=FileState.RECEIVING,
         format=new.format,
         encoding=new.encoding,
-        mapping=mapping,
+        mapping=store.find_mapping(tx, new.account_id) if new.mapping is None else new.mapping,
         mode=new.mode,
         dry_run=new.dry_run,
+        client=requester.client,
+        request_id=requester.request_id,
+        created_at=requester.now,
     )
 
 
-def get_file(tx: Tx, file_id: int, *, account_id: int | None, plan_id: int | None = None) -> EligibilityFile:
-    """The file. Raises NotFound, also for a file of another account or plan than those that are given."""
-    file = store.find_file(tx, file_id)
+def get_file(
+    tx: Tx, file_id: int, *, account_id: int | None, plan_id: int | None = None, lock: bool = False
+) -> EligibilityFile:
+    """The file; with `lock` it is locked until the transaction ends.
+
+    Raises NotFound, also for a file of another account or plan than those that are given.
+    """
+    file = store.find_file(tx, file_id, lock=lock)
     if file is None or account_id not in (None, file.account_id) or plan_id not in (None, file.plan_id):
         raise NotFound("eligibility file")
     return file
@@ -73,29 +69,27 @@ def approve_file(
 
     Raises NotFound; WrongState when it is not held, or a newer full file has come, which may list those members.
     """
-    file = _locked(tx, file_id, account_id=account_id, plan_id=plan_id)
-    if file.state is FileState.HELD and (newer := newer_full_file(tx, file)) is not None:
+    file = get_file(tx, file_id, account_id=account_id, plan_id=plan_id, lock=True)
+    if file.state is not FileState.HELD:
+        raise WrongState(f"The file is {file.state}; only one that is held can be approved.")
+    if (newer := newer_full_file(tx, file)) is not None:
         raise WrongState(
             f"A newer full file of the plan, file {newer}, has come since. Cancel this one: frontdesk file cancel {file_id}"
         )
-    changes = {"state": FileState.WAITING, "approved": True, "problem": None}
-    if not store.change_state(tx, file_id, (FileState.HELD,), changes):
-        raise WrongState(f"The file is {file.state}; only one that is held can be approved.")
     record_audit(tx, "file.approved", file, requester)
-    return get_file(tx, file_id, account_id=account_id)
+    return store.change_file(tx, file_id, state=FileState.WAITING, approved=True, problem=None)
 
 
 def cancel_file(
     tx: Tx, file_id: int, requester: Requester, *, account_id: int | None, plan_id: int | None = None
 ) -> EligibilityFile:
     """Give up a file that waits or is held; what it has applied stays until it is undone. Raises as `approve_file`."""
-    file = _locked(tx, file_id, account_id=account_id, plan_id=plan_id)
-    changes = {"state": FileState.CANCELLED, "finished_at": requester.now}
-    if not store.change_state(tx, file_id, (FileState.WAITING, FileState.HELD), changes):
+    file = get_file(tx, file_id, account_id=account_id, plan_id=plan_id, lock=True)
+    if file.state not in (FileState.WAITING, FileState.HELD):
         raise WrongState(f"The file is {file.state}; only one that waits or is held can be cancelled.")
     store.delete_parts(tx, file_id)
     record_audit(tx, "file.cancelled", file, requester)
-    return get_file(tx, file_id, account_id=account_id)
+    return store.change_file(tx, file_id, state=FileState.CANCELLED, finished_at=requester.now)
 
 
 def undo_file(
@@ -105,20 +99,29 @@ def undo_file(
 
     Raises NotFound; WrongState when there is nothing to take back.
     """
-    file = _locked(tx, file_id, account_id=account_id, plan_id=plan_id)
+    file = get_file(tx, file_id, account_id=account_id, plan_id=plan_id, lock=True)
     if file.dry_run:
         raise WrongState("The file was a dry run: it has changed nothing.")
-    if file.state not in _UNDOABLE:
+    if file.state not in (FileState.DONE, FileState.FAILED, FileState.CANCELLED):
         raise WrongState(f"The file is {file.state}. Let it end, or cancel it, before it is undone.")
-    _check_not_undone(tx, file_id)
-    undo = _insert(
+    undos = _undos(tx, file_id)
+    if len(undos) % 2:
+        raise WrongState(f"The file is undone already, by file {undos[-1]}.")
+    if undos:
+        raise WrongState(
+            f"File {undos[-1]} brought back what the undo of this file, file {undos[-2]}, took back. "
+            f"Undo file {undos[-1]} instead."
+        )
+    undo = store.insert_file(
         tx,
-        file.account_id,
-        file.plan_id,
-        requester,
+        account_id=file.account_id,
+        plan_id=file.plan_id,
+        undoes_id=file_id,
         state=FileState.WAITING,
         step=FileStep.APPLY,
-        undoes_id=file_id,
+        client=requester.client,
+        request_id=requester.request_id,
+        created_at=requester.now,
     )
     record_audit(tx, "file.undo_asked", undo, requester, undoes=file_id)
     return undo
@@ -146,48 +149,10 @@ def record_audit(tx: Tx, action: str, file: EligibilityFile, requester: Requeste
     audit.record(tx, [entry], now=requester.now)
 
 
-def _check_not_undone(tx: Tx, file_id: int) -> None:
-    """The last of a file's undos says what holds. Raises WrongState."""
-    undos = _undos(tx, file_id)
-    if len(undos) % 2:
-        raise WrongState(f"The file is undone already, by file {undos[-1]}.")
-    if undos:
-        raise WrongState(
-            f"File {undos[-1]} brought back what the undo of this file, file {undos[-2]}, took back. "
-            f"Undo file {undos[-1]} instead."
-        )
-
-
 def _undos(tx: Tx, file_id: int) -> list[int]:
-    """The undo of the file, the undo of that, and so on. With an odd number of them, the file is undone."""
+    """The undo of the file, the undo of that, and so on. The last of them says what holds: after an odd number of them the
+    file is undone."""
     undos: list[int] = []
     while (undo := store.find_undo(tx, undos[-1] if undos else file_id)) is not None:
         undos.append(undo)
     return undos
-
-
-def _locked(tx: Tx, file_id: int, *, account_id: int | None, plan_id: int | None) -> EligibilityFile:
-    """`get_file`, locked until the transaction ends."""
-    store.lock_file(tx, file_id)
-    return get_file(tx, file_id, account_id=account_id, plan_id=plan_id)
-
-
-def _insert(tx: Tx, account_id: int, plan_id: int, requester: Requester, **values: Any) -> EligibilityFile:
-    defaults: dict[str, Any] = {
-        "account_id": account_id,
-        "plan_id": plan_id,
-        "mode": FileMode.CHANGE,
-        "dry_run": False,
-        "step": FileStep.CHECK,
-        "approved": False,
-        "size_bytes": 0,
-        "rows_done": 0,
-        "chunks_done": 0,
-        "counts": {},
-        "ignored": [],
-        "client": requester.client,
-        "request_id": requester.request_id,
-        "created_at": requester.now,
-        "epoch": 0,
-    }
-    return get_file(tx, store.insert_file(tx, defaults | values), account_id=account_id)

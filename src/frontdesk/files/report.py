@@ -6,9 +6,10 @@ line of its own (`warned`).
 
 import csv
 import io
-import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
+
+import orjson
 
 from frontdesk.clock import wire_time
 from frontdesk.db import Database
@@ -60,11 +61,10 @@ def read_outcomes(
 
 def report_json_lines(db: Database, file_id: int) -> Iterator[bytes]:
     """The report as JSON lines, by the chunk."""
-    encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
     for outcomes in read_outcomes(db, file_id):
-        lines = [encode(line._asdict()) for outcome in outcomes for line in report_lines(outcome)]
-        if lines:
-            yield ("\n".join(lines) + "\n").encode()
+        lines = (line._asdict() for outcome in outcomes for line in report_lines(outcome))
+        if page := b"".join(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE) for line in lines):
+            yield page
 
 
 def report_csv(db: Database, file_id: int) -> Iterator[bytes]:

@@ -3,7 +3,7 @@ again; the command line calls it for its own file."""
 
 import gc
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from frontdesk.clock import Clock
@@ -22,7 +22,6 @@ from frontdesk.files.model import (
     FILE_PROBLEMS,
     NEEDS_APPROVAL,
     NOT_STORED,
-    EligibilityFile,
     FileState,
     FileStep,
     Requester,
@@ -96,11 +95,10 @@ def _end(
     """Store the file's last state (a held one may go on) and its problem, with one audit entry of the counts."""
     file, now = claim.file, claim.clock()
     problem = None if code is None else {"code": code, "message": message, "place": place}
+    finished_at = None if state is FileState.HELD else now
     with claim.db.write() as tx:
-        if state is FileState.HELD:
-            claim.save(tx, state=state, problem=problem)
-        else:
-            claim.save(tx, state=state, problem=problem, finished_at=now)
+        claim.save(tx, state=state, problem=problem, finished_at=finished_at)
+        if finished_at is not None:
             store.delete_parts(tx, file.id)
         requester = Requester(file.client, file.request_id, now)
         record_audit(tx, f"file.{state.value}", file, requester, counts=file.counts)
@@ -113,30 +111,23 @@ def _undo(claim: FileClaim, undone_id: int) -> None:
     if claim.file.started_at is None:
         rows = sum(undone.counts.values())
         claim.update(started_at=claim.clock(), rows_total=rows, file_date=undone.file_date)
-    last = undone.chunks_done - 1 - claim.file.chunks_done
-    for outcomes in read_outcomes(claim.db, undone.id, backwards_from=last):
+    file, options = claim.file, claim.options
+    last = undone.chunks_done - 1 - file.chunks_done
+    for chunk in read_outcomes(claim.db, undone.id, backwards_from=last):
         claim.checkpoint(FileStep.APPLY, claim.file.rows_done)
-        changed = [outcome for outcome in reversed(outcomes) if outcome.member_id]
-        _undo_chunk(claim, undone, changed, rows_done=len(outcomes))
-
-
-def _undo_chunk(
-    claim: FileClaim, undone: EligibilityFile, changed: Sequence[RowOutcome], *, rows_done: int
-) -> None:
-    """Write one chunk, its outcomes and the position in one transaction."""
-    file = claim.file
-    request = UndoRequest(
-        undone.history_key, file.client, file.history_key, claim.clock(), claim.options.uniqueness
-    )
-
-    for attempt in WriteInOne[RowOutcome, RestoredMember](claim.db, changed):
-        with attempt:
-            for part in attempt.parts():
-                with part:
-                    part.results = restore(part.tx, [outcome.member_id for outcome in part.items], request)
-            outcomes = [_restored(*pair) for pair in zip(changed, attempt.results, strict=True)]
-            claim.save_chunk(attempt.tx, outcomes, rows_done=rows_done)
-    claim.refresh()
+        changed = [outcome for outcome in reversed(chunk) if outcome.member_id]
+        request = UndoRequest(
+            undone.history_key, file.client, file.history_key, claim.clock(), options.uniqueness
+        )
+        for attempt in WriteInOne[RowOutcome, RestoredMember](claim.db, changed):
+            with attempt:
+                for part in attempt.parts():
+                    with part:
+                        ids = [outcome.member_id for outcome in part.items]
+                        part.results = restore(part.tx, ids, request)
+                outcomes = [_restored(*pair) for pair in zip(changed, attempt.results, strict=True)]
+                claim.save_chunk(attempt.tx, outcomes, rows_done=len(chunk))
+        claim.refresh()
 
 
 def _restored(outcome: RowOutcome, result: RestoredMember | Exception) -> RowOutcome:

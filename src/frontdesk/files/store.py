@@ -1,17 +1,16 @@
 """The SQL of eligibility files: the files, their content in parts, the outcomes of their rows, the accounts' mappings."""
 
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
 import orjson
-from sqlalchemy import RowMapping, Select, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Select, delete, func, insert, select, update
 
 from frontdesk.db import Tx
 from frontdesk.db.failures import violation_as
-from frontdesk.files.model import EligibilityFile, FileMode, FileState, FileStep, Format, RowOutcome
+from frontdesk.files.model import EligibilityFile, FileMode, FileState, FileStep, RowOutcome
 from frontdesk.files.tables import eligibility_files, file_mappings, file_outcomes, file_parts
 
 _columns = eligibility_files.c
@@ -21,44 +20,40 @@ class AccountBusy(Exception):
     """A worker has another file of the account in hand."""
 
 
-def insert_file(tx: Tx, values: Mapping[str, Any]) -> int:
-    key: Any = tx.execute(insert(eligibility_files).values(**_stored(values))).inserted_primary_key
-    return int(key[0])
+def insert_file(tx: Tx, **values: Any) -> EligibilityFile:
+    query = insert(eligibility_files).values(**values).returning(eligibility_files)
+    return EligibilityFile(**tx.execute(query).mappings().one())
 
 
-def find_file(tx: Tx, file_id: int) -> EligibilityFile | None:
-    return _first(tx, select(eligibility_files).where(_columns.id == file_id))
-
-
-def lock_file(tx: Tx, file_id: int) -> None:
-    """Let no other transaction decide about the file until this one ends."""
-    tx.execute(select(_columns.id).where(_columns.id == file_id).with_for_update())
+def find_file(tx: Tx, file_id: int, *, lock: bool = False) -> EligibilityFile | None:
+    """With `lock`, no other transaction decides about the file until this one ends."""
+    query = select(eligibility_files).where(_columns.id == file_id)
+    return _first(tx, query.with_for_update() if lock else query)
 
 
 def newest_files(tx: Tx, account_id: int | None, limit: int) -> list[EligibilityFile]:
     query = select(eligibility_files).order_by(_columns.id.desc()).limit(limit)
     if account_id is not None:
         query = query.where(_columns.account_id == account_id)
-    return [_file(row) for row in tx.execute(query).mappings()]
+    return [EligibilityFile(**row) for row in tx.execute(query).mappings()]
 
 
-def change_state(tx: Tx, file_id: int, states: Collection[FileState], changes: Mapping[str, Any]) -> bool:
-    """Change the file if it is in one of the states; False if it is not."""
-    found = (_columns.id == file_id) & _columns.state.in_([state.value for state in states])
-    return tx.execute(update(eligibility_files).where(found).values(**_stored(changes))).rowcount == 1
+def change_file(tx: Tx, file_id: int, **changes: Any) -> EligibilityFile:
+    query = update(eligibility_files).where(_columns.id == file_id).values(**changes)
+    return EligibilityFile(**tx.execute(query.returning(eligibility_files)).mappings().one())
 
 
 def find_undo(tx: Tx, file_id: int) -> int | None:
     """The newest undo of the file that has neither failed nor been cancelled."""
-    void = (FileState.FAILED.value, FileState.CANCELLED.value)
+    void = (FileState.FAILED, FileState.CANCELLED)
     query = select(func.max(_columns.id)).where(_columns.undoes_id == file_id, _columns.state.not_in(void))
     return tx.execute(query).scalar()
 
 
 def find_claimable(tx: Tx, now: datetime, *, only: int | None) -> EligibilityFile | None:
     """The oldest running file with a lapsed lease, else the oldest that waits while no other of its account runs."""
-    running = select(_columns.account_id).where(_columns.state == FileState.RUNNING.value)
-    waits = (_columns.state == FileState.WAITING.value) & _columns.account_id.not_in(running)
+    running = select(_columns.account_id).where(_columns.state == FileState.RUNNING)
+    waits = (_columns.state == FileState.WAITING) & _columns.account_id.not_in(running)
     for condition in (_has_lapsed(now), waits):
         query = select(eligibility_files).where(condition).order_by(_columns.id).limit(1)
         if only is not None:
@@ -73,40 +68,34 @@ def claim(tx: Tx, file_id: int, epoch: int, *, now: datetime, lease_until: datet
 
     Raises AccountBusy.
     """
-    is_free = (_columns.state == FileState.WAITING.value) | _has_lapsed(now)
-    changes = {"state": FileState.RUNNING.value, "epoch": epoch + 1, "lease_until": lease_until}
+    is_free = (_columns.state == FileState.WAITING) | _has_lapsed(now)
+    query = update(eligibility_files).where(_columns.id == file_id, _columns.epoch == epoch, is_free)
+    changes = {"state": FileState.RUNNING, "epoch": epoch + 1, "lease_until": lease_until}
     with violation_as(AccountBusy(), eligibility_files, "account_id"):
-        query = update(eligibility_files).where(_columns.id == file_id, _columns.epoch == epoch, is_free)
         return tx.execute(query.values(**changes)).rowcount == 1
 
 
-def save(tx: Tx, file_id: int, epoch: int, changes: Mapping[str, Any]) -> bool:
+def save(tx: Tx, file_id: int, epoch: int, **changes: Any) -> bool:
     """Change the file if it still runs in this epoch; False if it does not."""
-    found = (_columns.id == file_id) & (_columns.epoch == epoch) & (_columns.state == FileState.RUNNING.value)
-    return tx.execute(update(eligibility_files).where(found).values(**_stored(changes))).rowcount == 1
+    mine = (_columns.id == file_id) & (_columns.epoch == epoch) & (_columns.state == FileState.RUNNING)
+    return tx.execute(update(eligibility_files).where(mine).values(**changes)).rowcount == 1
 
 
 def last_full_rows(tx: Tx, plan_id: int, before_id: int) -> int | None:
     """How many rows the plan's last applied full file had."""
-    query = (
-        select(_columns.rows_total)
-        .where(_is_full_of(plan_id), _columns.id < before_id, _columns.state == FileState.DONE.value)
-        .order_by(_columns.id.desc())
-        .limit(1)
-    )
-    return tx.execute(query).scalar()
+    applied = _is_full_of(plan_id) & (_columns.id < before_id) & (_columns.state == FileState.DONE)
+    return tx.execute(
+        select(_columns.rows_total).where(applied).order_by(_columns.id.desc()).limit(1)
+    ).scalar()
 
 
 def newer_full_files(tx: Tx, plan_id: int, after_id: int, *, started: bool) -> list[int]:
     """The plan's full files after this one that have begun to apply their rows, the newest first; unless `started`, also
     those that wait."""
-    applied = _columns.started_at.is_not(None)
-    open_states = (FileState.WAITING.value, FileState.RUNNING.value)
-    query = select(_columns.id).where(
-        _is_full_of(plan_id),
-        _columns.id > after_id,
-        applied if started else applied | _columns.state.in_(open_states),
-    )
+    counts: ColumnElement[bool] = _columns.started_at.is_not(None)
+    if not started:
+        counts |= _columns.state.in_((FileState.WAITING, FileState.RUNNING))
+    query = select(_columns.id).where(_is_full_of(plan_id), _columns.id > after_id, counts)
     return list(tx.execute(query.order_by(_columns.id.desc())).scalars())
 
 
@@ -119,8 +108,7 @@ def save_mapping(tx: Tx, account_id: int, mapping: dict[str, Any] | None, now: d
     """None removes the mapping."""
     tx.execute(delete(file_mappings).where(file_mappings.c.account_id == account_id))
     if mapping is not None:
-        row = {"account_id": account_id, "mapping": mapping, "changed_at": now}
-        tx.execute(insert(file_mappings).values(**row))
+        tx.execute(insert(file_mappings).values(account_id=account_id, mapping=mapping, changed_at=now))
 
 
 def insert_part(tx: Tx, file_id: int, number: int, content: bytes) -> None:
@@ -142,25 +130,20 @@ def delete_file(tx: Tx, file_id: int) -> None:
 
 
 def unfinished_uploads(tx: Tx, before: datetime) -> list[int]:
-    query = select(_columns.id).where(
-        _columns.state == FileState.RECEIVING.value, _columns.created_at < before
-    )
-    return list(tx.execute(query).scalars())
+    broken_off = (_columns.state == FileState.RECEIVING) & (_columns.created_at < before)
+    return list(tx.execute(select(_columns.id).where(broken_off)).scalars())
 
 
 def insert_outcomes(
     tx: Tx, file_id: int, number: int, step: FileStep, outcomes: Sequence[RowOutcome]
 ) -> None:
     content = zlib.compress(orjson.dumps([tuple(outcome) for outcome in outcomes]), 1)
-    row = {"file_id": file_id, "number": number, "step": step.value, "content": content}
-    tx.execute(insert(file_outcomes).values(**row))
+    tx.execute(insert(file_outcomes).values(file_id=file_id, number=number, step=step, content=content))
 
 
 def find_outcomes(tx: Tx, file_id: int, number: int) -> list[RowOutcome] | None:
-    query = select(file_outcomes.c.content).where(
-        file_outcomes.c.file_id == file_id, file_outcomes.c.number == number
-    )
-    content = tx.execute(query).scalar()
+    chunk = (file_outcomes.c.file_id == file_id) & (file_outcomes.c.number == number)
+    content = tx.execute(select(file_outcomes.c.content).where(chunk)).scalar()
     return None if content is None else [RowOutcome(*row) for row in orjson.loads(zlib.decompress(content))]
 
 
@@ -168,30 +151,14 @@ def delete_outcomes(tx: Tx, file_id: int) -> None:
     tx.execute(delete(file_outcomes).where(file_outcomes.c.file_id == file_id))
 
 
-def _has_lapsed(now: datetime) -> Any:
-    return (_columns.state == FileState.RUNNING.value) & (_columns.lease_until < now)
+def _has_lapsed(now: datetime) -> ColumnElement[bool]:
+    return (_columns.state == FileState.RUNNING) & (_columns.lease_until < now)
 
 
-def _is_full_of(plan_id: int) -> Any:
-    return (
-        (_columns.plan_id == plan_id) & (_columns.mode == FileMode.FULL.value) & _columns.dry_run.is_(False)
-    )
+def _is_full_of(plan_id: int) -> ColumnElement[bool]:
+    return (_columns.plan_id == plan_id) & (_columns.mode == FileMode.FULL) & _columns.dry_run.is_(False)
 
 
 def _first(tx: Tx, query: Select[Any]) -> EligibilityFile | None:
     row = tx.execute(query).mappings().first()
-    return None if row is None else _file(row)
-
-
-def _file(row: RowMapping) -> EligibilityFile:
-    enums = {
-        "format": None if row["format"] is None else Format(row["format"]),
-        "mode": FileMode(row["mode"]),
-        "state": FileState(row["state"]),
-        "step": FileStep(row["step"]),
-    }
-    return EligibilityFile(**{**row, **enums})
-
-
-def _stored(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value.value if isinstance(value, StrEnum) else value for name, value in values.items()}
+    return None if row is None else EligibilityFile(**row)

@@ -1,8 +1,11 @@
 """The tables of eligibility files: the files, their content in parts, the outcomes of their rows, mappings."""
 
+from enum import StrEnum
+
 from sqlalchemy import (
     Boolean,
     Column,
+    Enum,
     ForeignKey,
     ForeignKeyConstraint,
     Index,
@@ -14,8 +17,17 @@ from sqlalchemy import (
 )
 
 from frontdesk.db.schema import Id, IsoDate, Json, UtcTime, metadata
+from frontdesk.files.model import FileMode, FileState, FileStep, Format
 
 _RUNNING = text("state = 'running'")
+
+
+def _words(kind: type[StrEnum], length: int) -> Enum:
+    """A text column that holds the values of the enumeration."""
+    return Enum(
+        kind, native_enum=False, length=length, values_callable=lambda kind: [member.value for member in kind]
+    )
+
 
 eligibility_files = Table(
     "eligibility_files",
@@ -25,25 +37,25 @@ eligibility_files = Table(
     Column("plan_id", Id, nullable=False),
     # An undo is a file without content that takes back what another one did.
     Column("undoes_id", Id, ForeignKey("eligibility_files.id"), nullable=True),
-    Column("format", String(8), nullable=True),
+    Column("format", _words(Format, 8), nullable=True),
     Column("encoding", String(32), nullable=True),
     Column("mapping", Json, nullable=True),
-    Column("mode", String(7), nullable=False),
-    Column("dry_run", Boolean, nullable=False),
-    Column("state", String(9), nullable=False),
-    Column("step", String(5), nullable=False),
-    Column("approved", Boolean, nullable=False),
-    Column("size_bytes", Id, nullable=False),
+    Column("mode", _words(FileMode, 7), nullable=False, default=FileMode.CHANGE),
+    Column("dry_run", Boolean, nullable=False, default=False),
+    Column("state", _words(FileState, 9), nullable=False),
+    Column("step", _words(FileStep, 5), nullable=False, default=FileStep.CHECK),
+    Column("approved", Boolean, nullable=False, default=False),
+    Column("size_bytes", Id, nullable=False, default=0),
     Column("sha256", String(64), nullable=True),
     Column("file_date", IsoDate, nullable=True),
     Column("rows_total", Integer, nullable=True),
-    Column("rows_done", Integer, nullable=False),
-    Column("chunks_done", Integer, nullable=False),
+    Column("rows_done", Integer, nullable=False, default=0),
+    Column("chunks_done", Integer, nullable=False, default=0),
     # The plan's members before a full file was applied, and how many of them it omits.
     Column("members_before", Integer, nullable=True),
     Column("members_missing", Integer, nullable=True),
-    Column("counts", Json, nullable=False),
-    Column("ignored", Json, nullable=False),
+    Column("counts", Json, nullable=False, default=dict),
+    Column("ignored", Json, nullable=False, default=list),
     Column("problem", Json, nullable=True),
     Column("client", String(64), nullable=False),
     Column("request_id", String(64), nullable=False),
@@ -51,7 +63,7 @@ eligibility_files = Table(
     Column("started_at", UtcTime, nullable=True),
     Column("finished_at", UtcTime, nullable=True),
     # The claim of a worker counts the epoch up, and every later write is `WHERE epoch = mine`.
-    Column("epoch", Integer, nullable=False),
+    Column("epoch", Integer, nullable=False, default=0),
     Column("lease_until", UtcTime, nullable=True),
     ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
     Index("ix_eligibility_files_state_id", "state", "id"),
@@ -92,6 +104,6 @@ file_outcomes = Table(
     metadata,
     Column("file_id", Id, ForeignKey("eligibility_files.id"), primary_key=True),
     Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("step", String(5), nullable=False),
+    Column("step", _words(FileStep, 5), nullable=False),
     Column("content", LargeBinary, nullable=False),
 )

@@ -109,13 +109,20 @@ def _buffered(raw: io.RawIOBase) -> io.BufferedReader:
     return io.BufferedReader(raw, _BLOCK)
 
 
-class _FullReads(io.RawIOBase):
-    """Fills the buffer as far as there is data, so that the first block is enough to find the format."""
+class _Bounded(io.RawIOBase):
+    """The caller's stream, up to LARGEST_CONTENT bytes. Closing this reader leaves that stream open."""
+
+    what_is_large = "is larger"
+
+    def __init__(self, stream: "SupportsRead[bytes]") -> None:
+        self._stream = stream
+        self.size = 0
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: "WriteableBuffer") -> int:
+        """Fill the buffer as far as there is data, so that the first block is enough to find the format."""
         view = memoryview(buffer).cast("B")
         filled = 0
         while filled < len(view) and (data := self.some(len(view) - filled)):
@@ -125,43 +132,30 @@ class _FullReads(io.RawIOBase):
 
     def some(self, size: int) -> bytes:
         """At most `size` bytes, none at the end."""
-        raise NotImplementedError
-
-
-class _Bounded(_FullReads):
-    """The caller's stream, up to LARGEST_CONTENT bytes. Closing this reader leaves that stream open."""
-
-    def __init__(self, stream: "SupportsRead[bytes]") -> None:
-        self._stream = stream
-        self.size = 0
-
-    def some(self, size: int) -> bytes:
         data = self._stream.read(size)
         self.size += len(data)
         if self.size > LARGEST_CONTENT:
-            raise Unreadable("too_large", f"The file is larger than {LARGEST_CONTENT:,} bytes.")
+            raise Unreadable("too_large", f"The file {self.what_is_large} than {LARGEST_CONTENT:,} bytes.")
         return data
 
 
-class _Gunzip(_FullReads):
+class _Gunzip(_Bounded):
     """Unpacks gzip as it is read, a block at a time at most."""
 
-    def __init__(self, packed: io.BufferedReader, bounded: "_Bounded") -> None:
-        self._bounded = bounded
-        self._gzip = gzip.GzipFile(fileobj=packed)
-        self._out = 0
+    what_is_large = "unpacks to more"
+
+    def __init__(self, packed: io.BufferedReader, bounded: _Bounded) -> None:
+        super().__init__(gzip.GzipFile(fileobj=packed))
+        self._packed = bounded
 
     def some(self, size: int) -> bytes:
         try:
-            data = self._gzip.read(size)
+            data = super().some(size)
         except EOFError:
             raise Unreadable("cut_off", "The compressed file ends in the middle.") from None
         except (gzip.BadGzipFile, zlib.error):
             raise Unreadable("not_gzip", "The compressed data of the file is damaged.") from None
-        self._out += len(data)
-        if self._out > LARGEST_CONTENT:
-            raise Unreadable("too_large", f"The file unpacks to more than {LARGEST_CONTENT:,} bytes.")
-        if self._out > RATIO_COUNTS_FROM and self._out > LARGEST_RATIO * self._bounded.size:
+        if self.size > RATIO_COUNTS_FROM and self.size > LARGEST_RATIO * self._packed.size:
             message = (
                 f"The file unpacks to more than {LARGEST_RATIO} times its size: no list of members does."
             )

@@ -10,7 +10,7 @@ from frontdesk.eligibility.fields import x12_date
 from frontdesk.files.mapping import FileMapping
 from frontdesk.files.model import FileHeader, FileMode, Format, Row, Unreadable
 from frontdesk.files.readers.source import LONGEST_LINE, Source
-from frontdesk.files.readers.x12_member import MemberReader, Segment, Transaction, element
+from frontdesk.files.readers.x12_member import Segment, Transaction, element, read_member
 
 MODES = {"2": FileMode.CHANGE, "4": FileMode.COMPARE, "RX": FileMode.FULL}
 MEMBER_SEGMENTS_LIMIT = 10_000
@@ -41,7 +41,7 @@ class _X12Reader:
     def __init__(self, source: Source, mapping: FileMapping) -> None:
         self._segments = read_segments(source)
         self._envelope = Envelope()
-        self._reader = MemberReader(mapping)
+        self._mapping = mapping
         self._transaction: Transaction | None = None
         self._mode: FileMode | None = None
 
@@ -54,17 +54,17 @@ class _X12Reader:
 
     def rows(self) -> Iterator[Row]:
         member: list[Segment] = []
-        place, found, read = 0, False, self._reader.read
+        place, found = 0, False
         for number, segment in self._segments:
             tag = segment[0]
             if member and tag not in _ENDS_A_MEMBER:
                 member.append(segment)
                 if len(member) > MEMBER_SEGMENTS_LIMIT:
                     message = f"a member of more than {MEMBER_SEGMENTS_LIMIT:,} segments begins here"
-                    raise Unreadable("line_too_long", message, place=place, unit="Segment")
+                    raise _at(place, "line_too_long", message)
                 continue
             if member and self._transaction is not None:
-                yield read(place, member, self._transaction)
+                yield read_member(place, member, self._transaction, self._mapping)
             member = []
             if tag == "INS" and self._transaction is not None:
                 self._envelope.check_in_transaction(number)
@@ -85,7 +85,7 @@ class _X12Reader:
             return
         self._envelope.check_in_transaction(number)
         if tag == "INS":
-            raise Unreadable("wrong_order", "INS stands before BGN", place=number, unit="Segment")
+            raise _at(number, "wrong_order", "INS stands before BGN")
         if tag == "BGN":
             self._transaction = self._begin(number, segment)
         elif self._transaction is not None:
@@ -97,17 +97,15 @@ class _X12Reader:
     def _begin(self, number: int, segment: Segment) -> Transaction:
         mode = MODES.get(element(segment, 8))
         if mode is None:
-            message = "BGN08 must be 2 (change), 4 (compare) or RX (full)"
-            raise Unreadable("unknown_purpose", message, place=number, unit="Segment")
+            raise _at(number, "unknown_purpose", "BGN08 must be 2 (change), 4 (compare) or RX (full)")
         if self._mode not in (None, mode):
             message = "BGN08 differs from that of the first transaction; send them as files of their own"
-            raise Unreadable("mixed_purposes", message, place=number, unit="Segment")
+            raise _at(number, "mixed_purposes", message)
         self._mode = mode
         day = x12_date(element(segment, 3))
         if not _is_date(day):
             # Members that are ended without a date of their own end on this day.
-            message = "BGN03, the date of the file, must be a real date, CCYYMMDD"
-            raise Unreadable("wrong_date", message, place=number, unit="Segment")
+            raise _at(number, "wrong_date", "BGN03, the date of the file, must be a real date, CCYYMMDD")
         return Transaction(mode, day)
 
 
@@ -116,6 +114,10 @@ def _is_date(text: str) -> bool:
         return date.fromisoformat(text).isoformat() == text
     except ValueError:
         return False
+
+
+def _at(number: int, code: str, message: str) -> Unreadable:
+    return Unreadable(code, message, place=number, unit="Segment")
 
 
 def read_segments(source: Source) -> Iterator[tuple[int, Segment]]:
@@ -149,8 +151,7 @@ def _following(source: Source, rest: str, number: int) -> str:
     _bound(rest, number)
     block = source.block()
     if not block:
-        message = "the file ends here, before its IEA"
-        raise Unreadable("cut_off", message, place=number, unit="Segment")
+        raise _at(number, "cut_off", "the file ends here, before its IEA")
     return rest + block
 
 
@@ -164,22 +165,20 @@ def _more(source: Source, rest: str, number: int) -> str:
 
 def _bound(rest: str, number: int) -> None:
     if len(rest) > LONGEST_LINE:
-        message = f"longer than {LONGEST_LINE:,} characters, which no segment needs"
-        raise Unreadable("line_too_long", message, place=number, unit="Segment")
+        raise _at(number, "line_too_long", f"longer than {LONGEST_LINE:,} characters, which no segment needs")
 
 
 def _delimiters(text: str, number: int) -> tuple[str, str]:
     """The element separator and the segment terminator, at fixed places of the ISA."""
     if not text.startswith("ISA"):
-        message = "an ISA segment is expected here"
-        raise Unreadable("not_x12", message, place=number, unit="Segment")
+        raise _at(number, "not_x12", "an ISA segment is expected here")
     if len(text) < ISA_LENGTH:
-        raise Unreadable("cut_off", "the file ends within the ISA", place=number, unit="Segment")
+        raise _at(number, "cut_off", "the file ends within the ISA")
     separator, terminator = text[3], text[ISA_LENGTH - 1]
     widths = [len(element) for element in text[: ISA_LENGTH - 1].split(separator)]
     if widths != _ISA_WIDTHS or terminator == separator or terminator.isalnum() or separator.isalnum():
         message = "the ISA is damaged: it must have 16 elements of fixed length and a terminator"
-        raise Unreadable("not_x12", message, place=number, unit="Segment")
+        raise _at(number, "not_x12", message)
     return separator, terminator
 
 
@@ -197,7 +196,7 @@ class Envelope:
         tag = segment[0]
         level, next_level = _LEVELS[tag]
         if level != self._level:
-            raise Unreadable("wrong_order", f"{tag} has no place here", place=number, unit="Segment")
+            raise _at(number, "wrong_order", f"{tag} has no place here")
         if tag in _OPENS:
             self._open(number, segment, next_level)
         else:
@@ -206,8 +205,7 @@ class Envelope:
 
     def check_in_transaction(self, number: int) -> None:
         if self._level != _TRANSACTION:
-            message = "stands outside of any transaction (ST to SE)"
-            raise Unreadable("wrong_order", message, place=number, unit="Segment")
+            raise _at(number, "wrong_order", "stands outside of any transaction (ST to SE)")
 
     def check_closed(self) -> None:
         if self._level:
@@ -219,28 +217,24 @@ class Envelope:
         self._count[level] = 0
         self._count[level - 1] += 1
         self._began_at = number
-        is_ours = (
-            tag == "ISA"
-            or (tag == "GS" and element(segment, 8).startswith(GUIDE))
-            or (tag == "ST" and element(segment, 1) == "834" and _is_guide(element(segment, 3)))
-        )
+        if tag == "ST":
+            is_ours = element(segment, 1) == "834" and (element(segment, 3) or GUIDE).startswith(GUIDE)
+        else:
+            is_ours = tag == "ISA" or element(segment, 8).startswith(GUIDE)
         if not is_ours:
-            message = "not an 834 of version 005010X220A1"
-            raise Unreadable("wrong_version", message, place=number, unit="Segment")
+            raise _at(number, "wrong_version", "not an 834 of version 005010X220A1")
 
     def _close(self, number: int, segment: Segment) -> None:
         tag = segment[0]
         counted = number - self._began_at + 1 if tag == "SE" else self._count[self._level]
         if _whole_number(element(segment, 1)) != counted:
-            message = f"{tag}01 is not the number of {_WHAT_IS_COUNTED[tag]}, which is {counted}"
-            raise Unreadable("wrong_count", message, place=number, unit="Segment")
+            raise _at(
+                number,
+                "wrong_count",
+                f"{tag}01 is not the number of {_WHAT_IS_COUNTED[tag]}, which is {counted}",
+            )
         if element(segment, 2).lstrip("0") != self._control[self._level].lstrip("0"):
-            message = f"{tag}02 is not the control number that was opened"
-            raise Unreadable("wrong_count", message, place=number, unit="Segment")
-
-
-def _is_guide(version: str) -> bool:
-    return not version or version.startswith(GUIDE)
+            raise _at(number, "wrong_count", f"{tag}02 is not the control number that was opened")
 
 
 def _whole_number(text: str) -> int | None:

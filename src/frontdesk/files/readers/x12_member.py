@@ -29,6 +29,9 @@ _LONGEST_PERSON_CODE = 3  # a REF*17 that is longer says something about a group
 # These begin providers, other payors, reporting categories, disabilities: their references and dates are not the member's.
 _OTHER_LOOPS = {"LX", "COB", "LS", "DSB"}
 
+# A segment may be shorter than the element that is read.
+_PADDING = ("",) * 10
+
 
 @dataclass(slots=True)
 class Transaction:
@@ -56,114 +59,105 @@ class _Qualified:
 
 
 _NO_COVERAGE = _Qualified({})
-# A segment may be shorter than the element that is read.
-_PADDING = ("",) * 10
 
 
 @dataclass(slots=True)
 class _MemberParts:
-    """The segments of one member, by what they belong to."""
+    """The segments of one member, by what they belong to; `person` has those about the member itself, by their tag."""
 
     own: _Qualified
     coverages: list[_Qualified] = field(default_factory=list)
     contacts: dict[str, str] = field(default_factory=dict)
-    name: Sequence[str] = _PADDING
-    place: Sequence[str] = _PADDING
-    birth: Sequence[str] = _PADDING
+    person: dict[str, Sequence[str]] = field(default_factory=dict)
 
 
-class MemberReader:
-    """Reads members by an account's mapping."""
+def read_member(place: int, segments: list[Segment], transaction: Transaction, mapping: FileMapping) -> Row:
+    """The row of one member; `segments` begin with its INS."""
+    parts = _sort(segments, _MemberParts(_Qualified(dict(transaction.references))))
+    # The medical coverage that lasts longest; any coverage where none is medical.
+    medical = [coverage for coverage in parts.coverages if coverage.line in mapping.lines]
+    coverage = max(medical or parts.coverages, key=lambda each: each.duration, default=_NO_COVERAGE)
+    ins = (*segments[0], *_PADDING)
+    code = ins[3].strip()
+    action = _action(code, transaction.mode)
+    key = _first(mapping.external_id, parts, mapping)
+    faults = _faults(action, ins, key)
+    # A reference of the coverage goes before the member's own.
+    plan: str | None = _first(mapping.plan, parts, mapping, coverage) or None
+    if plan is not None and mapping.plans:
+        plan = mapping.plans.get(plan)
+        if not plan:
+            faults.insert(0, UNKNOWN_PLAN)
+    end = coverage.dates.get("349") or parts.own.dates.get("357")
+    if action is Action.END:
+        values: dict[str, object] = {"external_id": key, "expiry_date": end or transaction.file_date}
+    else:
+        values = _values(ins, parts, coverage, key, mapping)
+        if transaction.payor_name:
+            values["payor_name"] = transaction.payor_name
+        if end or code == _REINSTATE:
+            values["expiry_date"] = end
+    return Row(place, values, action or Action.COMPARE, plan, tuple(faults))
 
-    def __init__(self, mapping: FileMapping) -> None:
-        self._mapping = mapping
 
-    def read(self, place: int, segments: list[Segment], transaction: Transaction) -> Row:
-        """The row of one member; `segments` begin with its INS."""
-        parts = _sort(segments, _MemberParts(_Qualified(dict(transaction.references))))
-        ins = (*segments[0], *_PADDING)
-        code = ins[3].strip()
-        action = _action(code, transaction.mode)
-        key = self._first(self._mapping.external_id, parts)
-        coverage = self._coverage(parts.coverages)
-        plan, faults = self._plan(parts, coverage)
-        faults += _faults(action, ins, key)
-        end = coverage.dates.get("349") or parts.own.dates.get("357")
-        if action is Action.END:
-            values: dict[str, object] = {"external_id": key, "expiry_date": end or transaction.file_date}
-        else:
-            values = self._values(ins, parts, key) | _covered(coverage, parts)
-            if transaction.payor_name:
-                values["payor_name"] = transaction.payor_name
-            if end or code == _REINSTATE:
-                values["expiry_date"] = end
-        return Row(place, values, action or Action.COMPARE, plan, tuple(faults))
+def _values(
+    ins: Sequence[str], parts: _MemberParts, coverage: _Qualified, key: str, mapping: FileMapping
+) -> dict[str, object]:
+    """The fields that the member has. A date of the coverage goes before the member's own."""
+    name, place, birth = (parts.person.get(tag, _PADDING) for tag in ("NM1", "N4", "DMG"))
+    contacts = parts.contacts
+    code, subscriber = ins[2].strip(), ins[1].strip()
+    has_one_key = mapping.member_id == mapping.external_id
+    found = {
+        "external_id": key,
+        "member_id": key if has_one_key else _first(mapping.member_id, parts, mapping),
+        "first_name": name[4].strip(),
+        "last_name": name[3].strip(),
+        "middle_name": name[5].strip(),
+        "dob": birth[2].strip(),
+        "gender": birth[3].strip(),
+        "email": contacts.get("EM"),
+        "phone": next((contacts[kind] for kind in _PHONES if kind in contacts), None),
+        "zipcode": place[3].strip(),
+        "city": place[1].strip(),
+        "county": place[6].strip() if place[5].strip() == "CY" else None,
+        "state": place[2].strip(),
+        "relationship_code": HIPAA_RELATIONSHIPS.get(code),
+        "relationship_code_hipaa": code,
+        "subscriber_relationship": subscriber if subscriber in X12_SUBSCRIBER else None,
+        "effective_date": coverage.dates.get("348") or parts.own.dates.get("356"),
+        "medical_plan_description": coverage.description or coverage.line,
+    }
+    return {
+        name: convert(value) if (convert := _FROM_X12.get(name)) else value
+        for name, value in found.items()
+        if value
+    }
 
-    def _values(self, ins: Sequence[str], parts: _MemberParts, key: str) -> dict[str, object]:
-        name, place, contacts = parts.name, parts.place, parts.contacts
-        code, subscriber = ins[2].strip(), ins[1].strip()
-        has_one_key = self._mapping.member_id == self._mapping.external_id
-        found = {
-            "external_id": key,
-            "member_id": key if has_one_key else self._first(self._mapping.member_id, parts),
-            "first_name": name[4].strip(),
-            "last_name": name[3].strip(),
-            "middle_name": name[5].strip(),
-            "dob": parts.birth[2].strip(),
-            "gender": parts.birth[3].strip(),
-            "email": contacts.get("EM"),
-            "phone": next((contacts[kind] for kind in _PHONES if kind in contacts), None),
-            "zipcode": place[3].strip(),
-            "city": place[1].strip(),
-            "county": place[6].strip() if place[5].strip() == "CY" else None,
-            "state": place[2].strip(),
-            "relationship_code": HIPAA_RELATIONSHIPS.get(code),
-            "relationship_code_hipaa": code,
-            "subscriber_relationship": subscriber if subscriber in X12_SUBSCRIBER else None,
-        }
-        values: dict[str, object] = {name: value for name, value in found.items() if value}
-        for name, convert in _FROM_X12.items():
-            if name in values:
-                values[name] = convert(str(values[name]))
-        return values
 
-    def _coverage(self, coverages: list[_Qualified]) -> _Qualified:
-        """The medical coverage that lasts longest; any coverage where none is medical."""
-        if len(coverages) < 2:
-            return coverages[0] if coverages else _NO_COVERAGE
-        medical = [coverage for coverage in coverages if coverage.line in self._mapping.lines]
-        return max(medical or coverages, key=lambda coverage: coverage.duration)
+def _first(
+    alternatives: Alternatives, parts: _MemberParts, mapping: FileMapping, coverage: _Qualified = _NO_COVERAGE
+) -> str:
+    """The joined parts of the first alternative that is complete, else ""."""
+    for sources in alternatives:
+        found = [_source(source, parts, mapping, coverage) for source in sources]
+        if all(found):
+            return "-".join(found)
+    return ""
 
-    def _plan(self, parts: _MemberParts, coverage: _Qualified) -> tuple[str | None, list[Fault]]:
-        """The plan that the member names. A reference of the coverage goes before the member's own."""
-        named = self._first(self._mapping.plan, parts, coverage)
-        if not named or not self._mapping.plans:
-            return named or None, []
-        plan = self._mapping.plans.get(named)
-        return plan, [] if plan else [UNKNOWN_PLAN]
 
-    def _first(
-        self, alternatives: Alternatives, parts: _MemberParts, coverage: _Qualified = _NO_COVERAGE
-    ) -> str:
-        """The joined parts of the first alternative that is complete, else ""."""
-        for sources in alternatives:
-            found = [self._source(source, parts, coverage) for source in sources]
-            if all(found):
-                return "-".join(found)
-        return ""
-
-    def _source(self, source: str, parts: _MemberParts, coverage: _Qualified) -> str:
-        if source == PERSON_CODE:
-            code = parts.own.references.get(self._mapping.person_code[4:], "")
-            return code if len(code) <= _LONGEST_PERSON_CODE else ""
-        if source == "NM109":
-            return parts.name[9].strip()
-        if source == "HD03":
-            return coverage.line
-        if source == "HD04":
-            return coverage.description
-        qualifier = source[4:]
-        return coverage.references.get(qualifier) or parts.own.references.get(qualifier, "")
+def _source(source: str, parts: _MemberParts, mapping: FileMapping, coverage: _Qualified) -> str:
+    if source == PERSON_CODE:
+        code = parts.own.references.get(mapping.person_code[4:], "")
+        return code if len(code) <= _LONGEST_PERSON_CODE else ""
+    if source == "NM109":
+        return parts.person.get("NM1", _PADDING)[9].strip()
+    if source == "HD03":
+        return coverage.line
+    if source == "HD04":
+        return coverage.description
+    qualifier = source[4:]
+    return coverage.references.get(qualifier) or parts.own.references.get(qualifier, "")
 
 
 def _faults(action: Action | None, ins: Sequence[str], key: str) -> list[Fault]:
@@ -173,19 +167,9 @@ def _faults(action: Action | None, ins: Sequence[str], key: str) -> list[Fault]:
     if ins[1].strip() not in X12_SUBSCRIBER:
         faults.append(Fault("INS01", "unknown_code", "must be Y or N"))
     if not key:
-        faults.append(
-            Fault("external_id", "no_match_key", "the member has none of the parts that the mapping names")
-        )
+        message = "the member has none of the parts that the mapping names"
+        faults.append(Fault("external_id", "no_match_key", message))
     return faults
-
-
-def _covered(coverage: _Qualified, parts: _MemberParts) -> dict[str, object]:
-    """A date of the coverage goes before the member's own."""
-    found = {
-        "effective_date": coverage.dates.get("348") or parts.own.dates.get("356"),
-        "medical_plan_description": coverage.description or coverage.line,
-    }
-    return {name: value for name, value in found.items() if value}
 
 
 def _action(code: str, mode: FileMode) -> Action | None:
@@ -202,38 +186,23 @@ def _sort(segments: list[Segment], parts: _MemberParts) -> _MemberParts:
     is_person = False
     for segment in segments:
         tag = segment[0]
-        if level is not None:
-            if len(segment) > 2 and tag == "REF":
-                level.references[segment[1]] = segment[2].strip()
-                continue
-            if len(segment) > 3 and tag == "DTP":
-                level.dates[segment[1]] = x12_date(segment[3].strip())
-                continue
         if tag == "NM1":
-            level = None
-            is_person = element(segment, 1) in _PEOPLE and not parts.coverages
-            if is_person:
-                parts.name = (*segment, *_PADDING)
+            level, is_person = None, element(segment, 1) in _PEOPLE and not parts.coverages
+        if level is not None and len(segment) > 2 and tag == "REF":
+            level.references[segment[1]] = segment[2].strip()
+        elif level is not None and len(segment) > 3 and tag == "DTP":
+            level.dates[segment[1]] = x12_date(segment[3].strip())
         elif tag == "HD":
             level = _Qualified({}, element(segment, 3), element(segment, 4))
             parts.coverages.append(level)
         elif tag in _OTHER_LOOPS:
             level, is_person = None, False
+        elif is_person and tag == "PER":
+            for at in range(3, len(segment) - 1, 2):
+                parts.contacts.setdefault(segment[at].strip(), segment[at + 1].strip())
         elif is_person:
-            _describe(segment, parts)
+            parts.person[tag] = (*segment, *_PADDING)
     return parts
-
-
-def _describe(segment: Segment, parts: _MemberParts) -> None:
-    """Keep the segments that follow the member's own NM1."""
-    tag = segment[0]
-    if tag == "N4":
-        parts.place = (*segment, *_PADDING)
-    elif tag == "DMG":
-        parts.birth = (*segment, *_PADDING)
-    elif tag == "PER":
-        for at in range(3, len(segment) - 1, 2):
-            parts.contacts.setdefault(segment[at].strip(), segment[at + 1].strip())
 
 
 def element(segment: Segment, position: int) -> str:
