@@ -7,13 +7,12 @@ from frontdesk.files.jobs import (
     begin_file,
     cancel_file,
     get_file,
-    get_mapping,
-    list_files,
     set_mapping,
     undo_file,
 )
 from frontdesk.files.report import report_csv, report_json_lines, serialize_file, summary
 from frontdesk.files.run import run_next
+from frontdesk.files.store import get_mapping, list_files
 
 __all__ = [
     "RunOptions",

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
+from functools import partial
 from typing import Final, TypeVar
 
 from frontdesk.db.races import WriteInOne
@@ -121,7 +122,8 @@ class ChunkWriter:
 
     def __init__(self, claim: FileClaim, dry_run: DryRun | None) -> None:
         self._claim = claim
-        self._dry_run = dry_run
+        uniqueness = claim.options.uniqueness
+        self._enrol = dry_run.enrol if dry_run else partial(enrol, uniqueness=uniqueness, audited=False)
 
     def write(self, rows: Sequence[ChunkRow], turn: CommitTurn) -> None:
         """Write the rows, move the file's position, and commit when it is the chunk's turn.
@@ -136,20 +138,13 @@ class ChunkWriter:
         self._claim.refresh()
 
     def _write(self, rows: Sequence[ChunkRow], turn: CommitTurn) -> None:
-        claim, dry_run = self._claim, self._dry_run
+        claim = self._claim
         submissions = [row.submission for row in rows if row.submission is not None]
         for attempt in WriteInOne[Submission, Enrolled](claim.db, submissions):
             with attempt:
                 for part in attempt.parts():
                     with part:
-                        now = claim.clock()
-                        if dry_run is not None:
-                            part.results = dry_run.enrol(part.tx, part.items, now=now)
-                        else:
-                            uniqueness = claim.options.uniqueness
-                            part.results = enrol(
-                                part.tx, part.items, now=now, uniqueness=uniqueness, audited=False
-                            )
+                        part.results = self._enrol(part.tx, part.items, now=claim.clock())
                 results = iter(attempt.results)
                 outcomes = [
                     RowOutcome.refused(row.place, row.external_id, row.faults)

@@ -18,17 +18,15 @@ def begin_file(tx: Tx, new: NewFile, requester: Requester) -> EligibilityFile:
     get_plan(tx, new.account_id, new.plan_id)
     return store.insert_file(
         tx,
+        requester,
         account_id=new.account_id,
         plan_id=new.plan_id,
         state=FileState.RECEIVING,
         format=new.format,
         encoding=new.encoding,
-        mapping=store.find_mapping(tx, new.account_id) if new.mapping is None else new.mapping,
+        mapping=store.get_mapping(tx, new.account_id) if new.mapping is None else new.mapping,
         mode=new.mode,
         dry_run=new.dry_run,
-        client=requester.client,
-        request_id=requester.request_id,
-        created_at=requester.now,
     )
 
 
@@ -43,16 +41,6 @@ def get_file(
     if file is None or account_id not in (None, file.account_id) or plan_id not in (None, file.plan_id):
         raise NotFound("eligibility file")
     return file
-
-
-def list_files(tx: Tx, *, account_id: int | None, limit: int) -> list[EligibilityFile]:
-    """The newest first."""
-    return store.newest_files(tx, account_id, limit)
-
-
-def get_mapping(tx: Tx, account_id: int) -> dict[str, Any] | None:
-    """The mapping of the account's files, as it was set."""
-    return store.find_mapping(tx, account_id)
 
 
 def set_mapping(tx: Tx, account_id: int, mapping: dict[str, Any] | None, *, now: datetime) -> None:
@@ -114,14 +102,12 @@ def undo_file(
         )
     undo = store.insert_file(
         tx,
+        requester,
         account_id=file.account_id,
         plan_id=file.plan_id,
         undoes_id=file_id,
         state=FileState.WAITING,
         step=FileStep.APPLY,
-        client=requester.client,
-        request_id=requester.request_id,
-        created_at=requester.now,
     )
     record_audit(tx, "file.undo_asked", undo, requester, undoes=file_id)
     return undo
@@ -138,14 +124,8 @@ def newer_full_file(tx: Tx, file: EligibilityFile, *, started: bool = False) -> 
 
 def record_audit(tx: Tx, action: str, file: EligibilityFile, requester: Requester, **detail: Any) -> None:
     """Add one audit entry about the file."""
-    entry = AuditEntry(
-        action=action,
-        actor=requester.client,
-        request_id=requester.request_id,
-        account_id=file.account_id,
-        subject_id=file.id,
-        detail=detail or None,
-    )
+    client, request_id = requester.client, requester.request_id
+    entry = AuditEntry(action, client, request_id, file.account_id, file.id, detail or None)
     audit.record(tx, [entry], now=requester.now)
 
 

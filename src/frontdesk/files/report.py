@@ -128,14 +128,12 @@ def serialize_file(file: EligibilityFile) -> dict[str, Any]:
 
 def summary(file: EligibilityFile) -> list[str]:
     """The result of the file in sentences, with the commands that come next."""
-    kind = "Dry run: nothing was written. File" if file.dry_run else "File"
-    if file.undoes_id is not None:
-        kind = "Undo"
+    kind = "Undo" if file.undoes_id else "Dry run: nothing was written. File" if file.dry_run else "File"
     counted = ", ".join(f"{file.counts[name]:,} {name}" for name in COUNTS if file.counts.get(name))
+    became = f"is {file.state}: {counted or 'no rows'}"
     if file.state is FileState.FAILED:
-        lines = [f"{kind} {file.id} has failed: {counted or 'nothing was applied'}."]
-    else:
-        lines = [f"{kind} {file.id} is {file.state}: {counted or 'no rows'}."]
+        became = f"has failed: {counted or 'nothing was applied'}"
+    lines = [f"{kind} {file.id} {became}."]
     if file.state is FileState.WAITING:
         lines.append(f"A worker goes on where it stopped. To go on here: frontdesk file resume {file.id}")
     if file.problem is not None:

@@ -24,7 +24,7 @@ from frontdesk.files.chunks import lower_priority
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.content import StoredContent
 from frontdesk.files.jobs import get_file
-from frontdesk.files.mapping import NO_MAPPING, parse_mapping
+from frontdesk.files.mapping import parse_mapping
 from frontdesk.files.model import (
     UNKNOWN_PLAN,
     ChunkRow,
@@ -124,7 +124,7 @@ def _open_rows(db: Database, file: EligibilityFile) -> tuple[FileHeader, Iterato
         StoredContent(db, file.id),
         format=file.format,
         encoding=file.encoding or "utf-8",
-        mapping=NO_MAPPING if file.mapping is None else parse_mapping(file.mapping),
+        mapping=parse_mapping(file.mapping or {}),
     )
 
 

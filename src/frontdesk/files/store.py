@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Select, delete, func, insert, select, upda
 
 from frontdesk.db import Tx
 from frontdesk.db.failures import violation_as
-from frontdesk.files.model import EligibilityFile, FileMode, FileState, FileStep, RowOutcome
+from frontdesk.files.model import EligibilityFile, FileMode, FileState, FileStep, Requester, RowOutcome
 from frontdesk.files.tables import eligibility_files, file_mappings, file_outcomes, file_parts
 
 _columns = eligibility_files.c
@@ -20,9 +20,11 @@ class AccountBusy(Exception):
     """A worker has another file of the account in hand."""
 
 
-def insert_file(tx: Tx, **values: Any) -> EligibilityFile:
-    query = insert(eligibility_files).values(**values).returning(eligibility_files)
-    return EligibilityFile(**tx.execute(query).mappings().one())
+def insert_file(tx: Tx, requester: Requester, **values: Any) -> EligibilityFile:
+    query = insert(eligibility_files).values(
+        client=requester.client, request_id=requester.request_id, created_at=requester.now, **values
+    )
+    return EligibilityFile(**tx.execute(query.returning(eligibility_files)).mappings().one())
 
 
 def find_file(tx: Tx, file_id: int, *, lock: bool = False) -> EligibilityFile | None:
@@ -31,7 +33,8 @@ def find_file(tx: Tx, file_id: int, *, lock: bool = False) -> EligibilityFile | 
     return _first(tx, query.with_for_update() if lock else query)
 
 
-def newest_files(tx: Tx, account_id: int | None, limit: int) -> list[EligibilityFile]:
+def list_files(tx: Tx, *, account_id: int | None, limit: int) -> list[EligibilityFile]:
+    """The newest first."""
     query = select(eligibility_files).order_by(_columns.id.desc()).limit(limit)
     if account_id is not None:
         query = query.where(_columns.account_id == account_id)
@@ -99,7 +102,8 @@ def newer_full_files(tx: Tx, plan_id: int, after_id: int, *, started: bool) -> l
     return list(tx.execute(query.order_by(_columns.id.desc())).scalars())
 
 
-def find_mapping(tx: Tx, account_id: int) -> dict[str, Any] | None:
+def get_mapping(tx: Tx, account_id: int) -> dict[str, Any] | None:
+    """The mapping of the account's files, as it was set."""
     query = select(file_mappings.c.mapping).where(file_mappings.c.account_id == account_id)
     return tx.execute(query).scalar()
 

@@ -44,9 +44,8 @@ def _format_of(source: Source) -> Format:
     if start.startswith("ISA"):
         return Format.X12
     if start.startswith("["):
-        raise Unreadable(
-            "json_array", "a JSON array; write each member on a line of its own", place=1, unit="Line"
-        )
+        message = "a JSON array; write each member on a line of its own"
+        raise Unreadable("json_array", message, place=1, unit="Line")
     return Format.JSON_LINES if start.startswith("{") else Format.CSV
 
 
@@ -55,24 +54,21 @@ def _json_rows(source: Source, ignored: list[str]) -> Iterator[Row]:
     found = False
     unknown: set[str] = set()
     for place, line in enumerate(source.lines(), 1):
-        if not line.isspace():
-            found = True
-            row = _json_row(place, line)
-            if not row.values.keys() <= FIELDS.keys() and len(ignored) < SHOWN_NAMES:
-                new = [name for name in row.values if name not in FIELDS and name not in unknown]
-                unknown.update(new)
-                ignored += map(shown_name, new[: SHOWN_NAMES - len(ignored)])
-            yield row
+        if line.isspace():
+            continue
+        found = True
+        message = "must be a JSON object"
+        try:
+            values = parse_strictly(line)
+        except NotStrict as error:
+            values, message = None, str(error)
+        if type(values) is not dict:
+            yield Row(place, {}, faults=(Fault("row", "not_json", message),))
+            continue
+        if not values.keys() <= FIELDS.keys() and len(ignored) < SHOWN_NAMES:
+            new = [name for name in values if name not in FIELDS and name not in unknown]
+            unknown.update(new)
+            ignored += map(shown_name, new[: SHOWN_NAMES - len(ignored)])
+        yield Row(place, values)
     if not found:
         raise Unreadable("no_rows", "The file has blank lines only.")
-
-
-def _json_row(place: int, line: str) -> Row:
-    try:
-        value = parse_strictly(line)
-        message = "must be a JSON object"
-    except NotStrict as error:
-        value, message = None, str(error)
-    if type(value) is dict:
-        return Row(place, value)
-    return Row(place, {}, faults=(Fault("row", "not_json", message),))

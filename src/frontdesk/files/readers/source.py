@@ -19,18 +19,18 @@ LARGEST_CONTENT = 16 * 1024**3
 LARGEST_RATIO, RATIO_COUNTS_FROM = 200, 16 * 1024**2
 
 # Encodings are declared, never guessed: guesses are wrong for short names, and the error stays unseen.
-ENCODINGS = {
-    "utf-8": "utf-8-sig",
-    "utf-8-sig": "utf-8-sig",
-    "utf-16": "utf-16",
-    "ascii": "ascii",
-    "cp1252": "cp1252",
-    "iso8859-1": "iso8859-1",
-    "iso8859-15": "iso8859-15",
-    "cp437": "cp437",
-    "cp850": "cp850",
-    "mac-roman": "mac-roman",
-}
+_AS_NAMED = (
+    "utf-8-sig",
+    "utf-16",
+    "ascii",
+    "cp1252",
+    "iso8859-1",
+    "iso8859-15",
+    "cp437",
+    "cp850",
+    "mac-roman",
+)
+ENCODINGS = {"utf-8": "utf-8-sig"} | {name: name for name in _AS_NAMED}
 
 _BLOCK = 64 * 1024
 _GZIP_MAGIC, _ZIP_MAGIC = b"\x1f\x8b", b"PK\x03\x04"
