@@ -7,6 +7,7 @@ decides about it.
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
 
 import orjson
 
@@ -163,7 +164,7 @@ def _requester(app: App, request: Request) -> Requester:
     return Requester(request.caller.client_id, request.request_id, app.clock())
 
 
-def _of_path(request: Request) -> dict[str, int]:
+def _of_path(request: Request) -> dict[str, Any]:
     """The file that the path names, as the functions of `files` take it. Raises NotFound."""
     plan_id, file_id = request.path_id("plan_id"), request.path_id("file_id", of="eligibility file")
     return {"file_id": file_id, "account_id": request.caller.account_id, "plan_id": plan_id}
