@@ -1,5 +1,6 @@
 """What every test can ask for: a set clock, a migrated empty database (SQLite and PostgreSQL in turn), the service itself."""
 
+import compileall
 import io
 import os
 import secrets
@@ -21,6 +22,15 @@ from frontdesk.db.schema import metadata
 from frontdesk.web.telemetry import Telemetry
 from tests.factories import NOW, Customer, make_customer
 from tests.postgres import Databases, server_for_tests
+
+SOURCE = Path(__file__).parents[1] / "src"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile what has changed, once. Otherwise, with PYTHONDONTWRITEBYTECODE set, each started process would compile the
+    package: hundreds are started."""
+    if not hasattr(config, "workerinput"):  # the processes of xdist find it done
+        compileall.compile_dir(SOURCE, quiet=1)
 
 
 class SetClock:
