@@ -16,7 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from frontdesk import __version__
 
-# Each command, or group of commands, with its help in the list. `load` finds its module by its name.
+# Each command, or group of commands, with its help in the list.
 COMMANDS: Mapping[str, str] = MappingProxyType(
     {
         "serve": "Serve the interface until Ctrl-C or SIGTERM; requests under way are finished first.",
@@ -42,8 +42,18 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "audit": "The audit trail: who did what.",
     }
 )
-# The sandbox's commands. They are loaded by name, because no module of the product imports the sandbox.
-SANDBOX = ("demo", "sample")
+# The modules of those that have none of their own name in `cli`. They are loaded by name, because no module of the product
+# imports the sandbox.
+MODULES: Mapping[str, str] = MappingProxyType(
+    {
+        "demo": "sandbox.demo",
+        "sample": "sandbox.sample",
+        **dict.fromkeys(("account", "client"), "cli.access"),
+        **dict.fromkeys(("provider-group", "duty"), "cli.providers"),
+        **dict.fromkeys(("check", "migrate", "audit"), "cli.installation"),
+        "bounces": "cli.suppression",
+    }
+)
 
 
 class Commands(TyperGroup):
@@ -67,12 +77,13 @@ class Commands(TyperGroup):
 
 
 def load(name: str) -> Any:
-    """The command or group of this name, as typer runs it: the function of that name in its module, or the `commands`."""
-    package, attribute = "sandbox" if name in SANDBOX else "cli", name.replace("-", "_")
-    module = importlib.import_module(f"frontdesk.{package}.{attribute}")
-    if not hasattr(module, "commands"):
-        return _single(name, getattr(module, attribute))
-    group: Any = typer.main.get_command(module.commands)
+    """The command or group as typer runs it: what has its name in its module, or the `commands` of the module."""
+    attribute = name.replace("-", "_")
+    module = importlib.import_module("frontdesk." + MODULES.get(name, f"cli.{attribute}"))
+    found = getattr(module, "commands", None) or getattr(module, attribute)
+    if not isinstance(found, typer.Typer):
+        return _single(name, found)
+    group: Any = typer.main.get_command(found)
     group.name, group.help = name, COMMANDS[name]
     if name == "queue":
         group.add_command(_single("simulate", importlib.import_module("frontdesk.sandbox.simulate").simulate))

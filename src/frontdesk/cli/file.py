@@ -5,20 +5,26 @@ could not be read, or was stopped.
 """
 
 import json
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Literal, cast
+from typing import Annotated, Any, Literal
 
 import typer
 
-from frontdesk.access import get_account
-from frontdesk.cli.command_group import CommandContext, CommandGroup, change, change_in
+from frontdesk.cli.command_group import CommandContext, CommandGroup, change_in, migrated_database
 from frontdesk.cli.file_progress import work_on
-from frontdesk.cli.installation import migrated_database
 from frontdesk.cli.options import AccountId, Json, OnlyAccount, PlanId, id_argument, limit_option
-from frontdesk.cli.output import FAILED, MISUSED, Output, describe, fail, json_text, listing, settings
+from frontdesk.cli.output import (
+    FAILED,
+    MISUSED,
+    Output,
+    describe,
+    fail,
+    json_text,
+    listing,
+    opened_file,
+    settings,
+)
 from frontdesk.db import Database, Tx
 from frontdesk.errors import FrontdeskError, Invalid
 from frontdesk.files import (
@@ -133,8 +139,8 @@ def report(
         Literal["csv", "jsonl"], typer.Option("--format", help="The format of the report.")
     ] = "csv",
     out: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="The file to write; by default stdout.")
-    ] = None,
+        str, typer.Option(metavar="PATH", help="The file to write; by default stdout.", show_default=False)
+    ] = "-",
     as_json: Json = False,
 ) -> None:
     """Write the outcome of each row: row, external_id, outcome, code, field, hint. `--json` is `--format jsonl`.
@@ -144,9 +150,8 @@ def report(
     write_pieces = report_json_lines if as_json or format_ == "jsonl" else report_csv
     with migrated_database(settings()) as db:
         db.ask(lambda tx: get_file(tx, file_id, account_id=None))
-        with _output(out) as stream:
-            for piece in write_pieces(db, file_id):
-                stream.write(piece)
+        with opened_file(out, "wb", "The report can't be written: {}. Give another --out.") as stream:
+            stream.writelines(write_pieces(db, file_id))
 
 
 @commands.standalone("approve")
@@ -176,8 +181,9 @@ def undo(file_id: FileId) -> Output:
     return _act_and_finish(undo_file, file_id)
 
 
-@commands.standalone("mapping")
+@commands.change("mapping")
 def mapping_(
+    context: CommandContext,
     account: AccountId,
     set_: Annotated[
         Path | None,
@@ -194,16 +200,10 @@ def mapping_(
     """
     if set_ is not None and clear:
         fail("--set gives the account a mapping and --clear removes it: give one of the two.", status=MISUSED)
-    named = None if set_ is None else _read_mapping(set_)
-
-    def work(context: CommandContext) -> dict[str, Any] | None:
-        get_account(context.tx, account)
-        if named is not None or clear:
-            set_mapping(context.tx, account, named, now=context.now)
-            context.record("file.mapping_set", account_id=account)
-        return get_mapping(context.tx, account)
-
-    found = change(work)
+    if set_ is not None or clear:
+        set_mapping(context.tx, account, None if set_ is None else _read_mapping(set_), now=context.now)
+        context.record("file.mapping_set", account_id=account)
+    found = get_mapping(context.tx, account)
     none = "The account has no mapping: its files use the names of the interface."
     return Output(found, [none if found is None else json_text(found)])
 
@@ -257,16 +257,3 @@ def _read_mapping(path: Path) -> dict[str, Any]:
 
 def _requester(context: CommandContext) -> Requester:
     return Requester(context.actor, context.request_id, context.now)
-
-
-@contextmanager
-def _output(path: Path | None) -> Iterator[BinaryIO]:
-    if path is None:
-        yield cast(BinaryIO, sys.stdout.buffer)
-        sys.stdout.flush()
-        return
-    try:
-        with path.open("wb") as stream:
-            yield stream
-    except OSError as error:
-        fail(f"The report can't be written: {error.strerror}. Give another --out.")

@@ -7,11 +7,11 @@ import typer
 
 from frontdesk.cli.command_group import CommandContext, CommandGroup
 from frontdesk.cli.options import AccountId, OnlyAccount, id_argument, limit_option
-from frontdesk.cli.output import Output, describe, field_table, listing, table
+from frontdesk.cli.output import Output, describe, field_table, listing, picked, table
 from frontdesk.clock import system_clock
 from frontdesk.db import Tx
 from frontdesk.invitations import delivery, list_invitations
-from frontdesk.invitations.delivery.model import HoldReason, InvitationEvent
+from frontdesk.invitations.delivery.model import HoldReason
 from frontdesk.invitations.model import Invitation, InvitationState
 
 InvitationId = Annotated[int, id_argument("ID", "Id of the invitation (see `invitations list`).")]
@@ -42,11 +42,11 @@ def show(tx: Tx, invitation_id: InvitationId) -> Output:
     Example: frontdesk invitations show 1
     """
     invitation, events = delivery.get_invitation(tx, invitation_id)
-    item, timeline = _details(invitation), [_event(event) for event in events]
-    created = (item["created_at"], None, InvitationState.PENDING, None, "A new member.")
-    steps = [
-        (step["at"], step["from"], step["to"], step["code"], step["reason"].description) for step in timeline
-    ]
+    item = _details(invitation)
+    names = ("at", "from", "to", "reason", "code")
+    timeline = [dict(zip(names, event, strict=True)) for event in events]
+    created = (invitation.created_at, None, InvitationState.PENDING, None, "A new member.")
+    steps = [(at, before, after, code, reason.description) for at, before, after, reason, code in events]
     history = table(("at", "from", "to", "code", "why"), [created, *steps])
     return Output(item | {"timeline": timeline}, [field_table(item), history])
 
@@ -135,26 +135,15 @@ def _recorded(context: CommandContext, action: str, invitation_id: int) -> Outpu
 
 
 def _details(invitation: Invitation) -> dict[str, Any]:
-    names = ("attempts", "losses", "reason", "relay_code", "message_id", "due_at", "offered_at", "settled_at")
-    return _item(invitation) | {name: getattr(invitation, name) for name in names}
-
-
-def _event(event: InvitationEvent) -> dict[str, Any]:
-    return {
-        "at": event.at,
-        "from": event.from_state,
-        "to": event.to_state,
-        "reason": event.reason,
-        "code": event.code,
-    }
+    names = "attempts losses reason relay_code message_id due_at offered_at settled_at"
+    return _item(invitation) | picked(invitation, names)
 
 
 def _item(invitation: Invitation) -> dict[str, Any]:
-    names = ("id", "account_id", "plan_id", "member_id", "kind", "delivery", "state")
-    return {name: getattr(invitation, name) for name in names} | {
+    return {
+        **picked(invitation, "id account_id plan_id member_id kind delivery state"),
         "address_masked": masked(invitation.address),
-        "created_at": invitation.created_at,
-        "updated_at": invitation.updated_at,
+        **picked(invitation, "created_at updated_at"),
     }
 
 

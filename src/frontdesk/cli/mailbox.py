@@ -2,19 +2,21 @@
 
 import tempfile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from frontdesk.cli.command_group import CommandContext, CommandGroup
 from frontdesk.cli.options import id_argument, limit_option
-from frontdesk.cli.output import Output, fail, field_table, listing, settings, write_file
+from frontdesk.cli.output import Output, fail, field_table, listing, opened_file, picked, settings
 from frontdesk.config import Environment
 from frontdesk.db import Tx
 from frontdesk.mailbox import delete_messages, get_message, list_messages
-from frontdesk.mailbox.model import CaughtMessage, decode_message
+from frontdesk.mailbox.model import decode_message
 
 MessageId = Annotated[int, id_argument("ID", "Id of the message (see `mailbox list`).")]
+
+FIELDS = "id sender recipient subject message_id outcome caught_at"
 
 commands = CommandGroup()
 
@@ -34,7 +36,7 @@ def list_(
 
     Example: frontdesk mailbox list --limit 20
     """
-    items = [_item(message) for message in list_messages(tx, limit=limit)]
+    items = [picked(message, FIELDS) for message in list_messages(tx, limit=limit)]
     return listing(items, "id recipient subject outcome caught_at", nothing="Nothing has been caught yet.")
 
 
@@ -47,7 +49,7 @@ def show(tx: Tx, message_id: MessageId) -> Output:
     message = get_message(tx, message_id)
     decoded = decode_message(message.content)
     headers = dict(decoded.headers)
-    item = _item(message) | {"headers": headers, "text": decoded.text, "html": decoded.html}
+    item = picked(message, FIELDS) | {"headers": headers, "text": decoded.text, "html": decoded.html}
     return Output(item, [field_table(headers), "", decoded.text])
 
 
@@ -66,7 +68,8 @@ def open_(
     decoded = decode_message(get_message(tx, message_id).content)
     ending = "html" if decoded.html else "txt"
     path = output or Path(tempfile.mkdtemp(prefix="frontdesk-mail-")) / f"{message_id}.{ending}"
-    write_file(path, (decoded.html or decoded.text).encode())
+    with opened_file(path, "wb", f"{path} can't be written: {{}}.") as file:
+        file.write((decoded.html or decoded.text).encode())
     opened = output is None and typer.launch(str(path)) == 0
     outcome = {"id": message_id, "path": str(path), "opened": opened}
     return Output(outcome, [f"Message {message_id} is in {path}."])
@@ -81,15 +84,3 @@ def clear(context: CommandContext) -> Output:
     count = delete_messages(context.tx)
     context.record("mailbox.cleared", count=count)
     return Output({"deleted": count}, [f"{count} messages were deleted."])
-
-
-def _item(message: CaughtMessage) -> dict[str, Any]:
-    return {
-        "id": message.id,
-        "sender": message.sender,
-        "recipient": message.recipient,
-        "subject": decode_message(message.content).subject,
-        "message_id": message.message_id,
-        "outcome": message.outcome,
-        "caught_at": message.caught_at,
-    }

@@ -2,17 +2,16 @@
 
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from frontdesk.cli.command_group import CommandGroup
 from frontdesk.cli.options import OnlyAccount, read_text
-from frontdesk.cli.output import Output, Part, describe, field_table, heading, table
+from frontdesk.cli.output import Output, Part, describe, field_table, heading, picked, table
 from frontdesk.clock import wire_time
 from frontdesk.db import Tx
 from frontdesk.eligibility import find_eligibility, find_member, list_history
-from frontdesk.eligibility.model import HistoryEntry
 
 _INTERNAL = ("uniqueness_scope", "email_folded")  # columns that serve the database only
 
@@ -53,7 +52,8 @@ def show(tx: Tx, external_id: ExternalId, account: OnlyAccount = None) -> Output
             f"client {entry.client}, request {entry.request_id}",
             table(("field", "from", "to"), [[name, *values] for name, values in entry.changes.items()]),
         ]
-    return Output(record | {"history": [_change(entry) for entry in history]}, parts)
+    names = "outcome plan_id changes client request_id changed_at"
+    return Output(record | {"history": [picked(entry, names) for entry in history]}, parts)
 
 
 @commands.query("eligible")
@@ -80,8 +80,3 @@ def eligible(
     """
     name, day = read_text("EXTERNAL_ID", external_id), on.date().isoformat()
     return describe(asdict(find_eligibility(tx, name, account_id=account, on=day, known_at=as_known_on)))
-
-
-def _change(entry: HistoryEntry) -> dict[str, Any]:
-    names = ("outcome", "plan_id", "changes", "client", "request_id", "changed_at")
-    return {name: getattr(entry, name) for name in names}

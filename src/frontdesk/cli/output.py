@@ -7,11 +7,11 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, Literal, NoReturn, cast
 
 import typer
 from rich import box
@@ -123,6 +123,11 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
     return rows_under_heads
 
 
+def picked(thing: object, names: str) -> dict[str, Any]:
+    """Some fields of an object, by their names."""
+    return {name: getattr(thing, name) for name in names.split()}
+
+
 def heading(text: str) -> Text:
     return Text(text, style="bold")
 
@@ -140,12 +145,18 @@ def say(part: Part) -> None:
     console().print(Text(part) if isinstance(part, str) else part, soft_wrap=not isinstance(part, Table))
 
 
-def write_file(path: Path, content: bytes) -> None:
-    """Write a file that the command was asked for. Ends the command when it can't be written."""
+@contextmanager
+def opened_file(path: str | Path, mode: Literal["rb", "wb"], failure: str) -> Iterator[BinaryIO]:
+    """The file; stdin or stdout for `-`. Ends the command with `failure`, its {} filled with the reason, on an OSError."""
+    standard = sys.stdin if mode == "rb" else sys.stdout
     try:
-        path.write_bytes(content)
+        with nullcontext(standard.buffer) if path == "-" else Path(path).open(mode) as stream:
+            yield cast(BinaryIO, stream)
+            stream.flush()
+    except BrokenPipeError:  # the reader has enough
+        raise
     except OSError as error:
-        fail(f"{path} can't be written: {error.strerror}.")
+        fail(failure.format(error.strerror))
 
 
 def console(*, stderr: bool = False) -> Console:

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from frontdesk.cli.command_group import CommandContext, CommandGroup, change_in
-from frontdesk.cli.installation import migrated_database
+from frontdesk.cli.command_group import CommandContext, CommandGroup, change_in, migrated_database
 from frontdesk.cli.options import PlanId, read_text
 from frontdesk.cli.output import Output, listing, settings
 from frontdesk.cli.queue_live import accuracy, watch

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from frontdesk.access import get_account
-from frontdesk.cli.installation import migrated_database
+from frontdesk.cli.command_group import migrated_database
 from frontdesk.cli.options import Json, OnlyAccount
 from frontdesk.cli.output import Output, console, heading, settings, table
 from frontdesk.clock import system_clock, wire_time

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from frontdesk.cli.installation import opened_database
+from frontdesk.cli.command_group import opened_database
 from frontdesk.cli.output import fail, settings
 from frontdesk.db.checks import problems
 from frontdesk.log_output import LogOutput

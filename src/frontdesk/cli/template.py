@@ -10,7 +10,7 @@ import typer
 
 from frontdesk.cli.command_group import CommandContext, CommandGroup
 from frontdesk.cli.options import AccountId, PlanId
-from frontdesk.cli.output import MISUSED, Output, Part, fail, heading, settings, write_file
+from frontdesk.cli.output import MISUSED, Output, Part, fail, heading, opened_file, settings
 from frontdesk.db import Tx
 from frontdesk.invitations import get_deliverability
 from frontdesk.invitations.message import compose, derive_tokens
@@ -80,7 +80,8 @@ def preview(
     part = parts[output.suffix]
     if part is None:
         fail("These invitations have no HTML part. Use a file that ends in .txt or .eml.")
-    write_file(output, part if isinstance(part, bytes) else part.encode())
+    with opened_file(output, "wb", f"{output} can't be written: {{}}.") as file:
+        file.write(part if isinstance(part, bytes) else part.encode())
     outcome = {"path": str(output), "subject": decoded.subject}
     return Output(outcome, [f"“{decoded.subject}” is in {output}."])
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from frontdesk.cli.installation import migrated_database
+from frontdesk.cli.command_group import migrated_database
 from frontdesk.cli.output import settings
 from frontdesk.config import Config, Environment
 from frontdesk.processes import stop_with_parent

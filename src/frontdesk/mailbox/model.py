@@ -30,6 +30,10 @@ class CaughtMessage(NamedTuple):
     content: bytes
     caught_at: datetime
 
+    @property
+    def subject(self) -> str:
+        return decode_message(self.content).subject
+
 
 @dataclass(frozen=True, slots=True)
 class DecodedMessage:

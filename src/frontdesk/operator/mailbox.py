@@ -39,7 +39,7 @@ async def list_(app: App, request: Request) -> Response:
         lambda: app.db.ask(lambda tx: list_messages(tx, before_id=before, limit=PAGE_SIZE))
     )
     content = _LIST.render(
-        messages=[(message, decode_message(message.content).subject) for message in messages],
+        messages=messages,
         older=messages[-1].id if len(messages) == PAGE_SIZE else None,
         older_than=before,
         wire_time=wire_time,

@@ -11,9 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from frontdesk.cli.command_group import change_in
-from frontdesk.cli.installation import opened_database
-from frontdesk.cli.migrate import bring_up_to_date
+from frontdesk.cli.command_group import change_in, opened_database
+from frontdesk.cli.installation import bring_up_to_date
 from frontdesk.cli.options import Json
 from frontdesk.cli.output import Output, Part, fail, field_table, heading, settings
 from frontdesk.cli.serve import listening_address, serve

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from frontdesk.access import get_account
-from frontdesk.cli.installation import migrated_database
+from frontdesk.cli.command_group import migrated_database
 from frontdesk.cli.options import Json, OnlyAccount
 from frontdesk.cli.output import fail, print_json, say, settings
 from frontdesk.clock import Clock, system_clock

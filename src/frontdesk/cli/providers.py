@@ -1,23 +1,61 @@
-"""`frontdesk duty`: the doctors on duty. Doctors are opaque references; no name is stored."""
+"""`frontdesk provider-group` and `frontdesk duty`: the groups of doctors that serve the plans, and the doctors on duty.
+
+Doctors are opaque references; no name is stored.
+"""
 
 from typing import Annotated
 
 import typer
 
 from frontdesk.cli.command_group import CommandContext, CommandGroup
-from frontdesk.cli.options import ProviderGroupId, read_text
-from frontdesk.cli.output import Output, listing
+from frontdesk.cli.options import ProviderGroupId, read_optional_text, read_text
+from frontdesk.cli.output import Output, describe, listing
 from frontdesk.db import Tx
+from frontdesk.plans import create_provider_group, list_provider_groups
 from frontdesk.queues import doctor_off_duty, doctor_on_duty, list_on_duty
 
 DoctorReference = Annotated[
     str, typer.Option(metavar="REF", help="Reference of the doctor, such as a staff number.")
 ]
 
-commands = CommandGroup()
+provider_group = CommandGroup()
+duty = CommandGroup()
 
 
-@commands.change("on")
+@provider_group.change("create")
+def create_group(
+    context: CommandContext,
+    name: Annotated[str, typer.Option(help="Name of the group.")],
+    external_id: Annotated[
+        str | None, typer.Option(help="Its identifier outside the service; unique.")
+    ] = None,
+) -> Output:
+    """Create a provider group and print it with its id.
+
+    Example: frontdesk provider-group create --name "Example Doctors" --external-id doctors-1
+    """
+    group = create_provider_group(
+        context.tx,
+        name=read_text("name", name),
+        external_id=read_optional_text("external_id", external_id),
+        now=context.now,
+    )
+    context.record("provider_group.created", subject_id=group.id)
+    return describe(group.serialize())
+
+
+@provider_group.query("list")
+def list_groups(tx: Tx) -> Output:
+    """List all provider groups.
+
+    Example: frontdesk provider-group list
+    """
+    items = [group.serialize() for group in list_provider_groups(tx)]
+    nothing = "There is no provider group yet. Make one: frontdesk provider-group create --name NAME"
+    return listing(items, "id name external_id created_at", nothing=nothing)
+
+
+@duty.change("on")
 def on(context: CommandContext, provider_group: ProviderGroupId, doctor: DoctorReference) -> Output:
     """Put a doctor on duty; a doctor that is on duty already stays so.
 
@@ -26,7 +64,7 @@ def on(context: CommandContext, provider_group: ProviderGroupId, doctor: DoctorR
     return _set(context, provider_group, doctor, on_duty=True)
 
 
-@commands.change("off")
+@duty.change("off")
 def off(context: CommandContext, provider_group: ProviderGroupId, doctor: DoctorReference) -> Output:
     """Take a doctor off duty.
 
@@ -35,13 +73,13 @@ def off(context: CommandContext, provider_group: ProviderGroupId, doctor: Doctor
     return _set(context, provider_group, doctor, on_duty=False)
 
 
-@commands.query("list")
-def list_(tx: Tx) -> Output:
+@duty.query("list")
+def list_duties(tx: Tx) -> Output:
     """List the doctors on duty.
 
     Example: frontdesk duty list
     """
-    items = [duty._asdict() for duty in list_on_duty(tx)]
+    items = [each._asdict() for each in list_on_duty(tx)]
     return listing(items, "provider_group_id doctor since_at", nothing="No doctor is on duty.")
 
 
