@@ -23,6 +23,7 @@ _ACTIONS = {
     _AUDIT: Action.COMPARE,
 }
 _PEOPLE = {"IL", "74"}  # NM1*70 is the old, wrong value
+_ABOUT_PERSON = {"NM1", "N4", "DMG"}  # the name, the place, the birth
 _PHONES = ("CP", "HP", "TE")
 _LONGEST_PERSON_CODE = 3  # a REF*17 that is longer says something about a group of people
 
@@ -128,11 +129,11 @@ def _values(
         "effective_date": coverage.dates.get("348") or parts.own.dates.get("356"),
         "medical_plan_description": coverage.description or coverage.line,
     }
-    return {
-        name: convert(value) if (convert := _FROM_X12.get(name)) else value
-        for name, value in found.items()
-        if value
-    }
+    values: dict[str, object] = {name: value for name, value in found.items() if value}
+    for name, convert in _FROM_X12.items():
+        if name in values:
+            values[name] = convert(str(values[name]))
+    return values
 
 
 def _first(
@@ -200,7 +201,7 @@ def _sort(segments: list[Segment], parts: _MemberParts) -> _MemberParts:
         elif is_person and tag == "PER":
             for at in range(3, len(segment) - 1, 2):
                 parts.contacts.setdefault(segment[at].strip(), segment[at + 1].strip())
-        elif is_person:
+        elif is_person and tag in _ABOUT_PERSON:
             parts.person[tag] = (*segment, *_PADDING)
     return parts
 
