@@ -18,8 +18,9 @@ from time import perf_counter
 from frontdesk.config import read_config
 from frontdesk.db import Database, open_database
 from frontdesk.db.migrate import upgrade
-from frontdesk.queues import ingest, queue_state
+from frontdesk.queues.ingest import ingest
 from frontdesk.queues.model import EventType, QueueEvent
+from frontdesk.queues.queue_state import queue_state
 from tests.factories import Customer, make_customer
 from tests.faults.server import Server
 from tests.postgres import PostgresServer

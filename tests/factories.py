@@ -4,10 +4,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from frontdesk import access, plans, queues
+from frontdesk import access, plans
+from frontdesk.access.accounts import create_client
 from frontdesk.access.model import Scope
+from frontdesk.access.tokens import issue_token
 from frontdesk.db import Database
 from frontdesk.plans.model import NewPlan
+from frontdesk.queues.ingest import set_duty
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -46,8 +49,8 @@ def make_customer(
             )
             for n in range(plan_count)
         ]
-        queues.doctor_on_duty(tx, group.id, "doctor-1", now=now)
-        client, secret = access.create_client(
+        set_duty(tx, group.id, "doctor-1", on_duty=True, now=now)
+        client, secret = create_client(
             tx,
             account_id=account.id,
             name="Benefits feed",
@@ -55,7 +58,7 @@ def make_customer(
             requests_per_minute=requests_per_minute,
             now=now,
         )
-        token = access.issue_token(tx, client, scopes, now=now)
+        token = issue_token(tx, client, scopes, now=now)
     return Customer(account.id, [plan.id for plan in made], client.client_id, secret, token)
 
 

@@ -6,7 +6,8 @@ from datetime import datetime
 import pytest
 from sqlalchemy import func, select
 
-from frontdesk import access
+from frontdesk.access.accounts import create_client, get_client, revoke_client, rotate_secret
+from frontdesk.access.authentication import authenticate_client
 from frontdesk.access.model import Scope
 from frontdesk.access.tables import client_secrets
 from frontdesk.db import Database
@@ -17,7 +18,7 @@ from tests.factories import Customer
 
 def let_in(db: Database, client_id: str, secret: str, now: datetime) -> bool:
     with db.write() as tx:
-        found = access.authenticate_client(
+        found = authenticate_client(
             tx, client_id=client_id, client_secret=secret, address="192.0.2.1", now=now
         )
     return found is not None
@@ -25,7 +26,7 @@ def let_in(db: Database, client_id: str, secret: str, now: datetime) -> bool:
 
 def rotate(db: Database, client_id: str, now: datetime) -> str:
     with db.write() as tx:
-        return access.rotate_secret(tx, client_id, now=now)
+        return rotate_secret(tx, client_id, now=now)
 
 
 def test_during_a_rotation_the_two_newest_secrets_work_and_no_third(
@@ -51,7 +52,7 @@ def test_a_secret_made_for_one_client_is_another_clients_wrong_one(
     db: Database, customer: Customer, clock: SetClock
 ) -> None:
     with db.write() as tx:
-        sibling, secret = access.create_client(
+        sibling, secret = create_client(
             tx,
             account_id=customer.account_id,
             name="Sibling",
@@ -76,10 +77,10 @@ def test_a_revoked_client_gets_no_new_secret_and_stays_revoked_since_the_first_t
     db: Database, customer: Customer, clock: SetClock
 ) -> None:
     with db.write() as tx:
-        first = access.revoke_client(tx, customer.client_id, now=clock())
+        first = revoke_client(tx, customer.client_id, now=clock())
     clock.advance(60)
     with db.write() as tx:
-        assert access.revoke_client(tx, customer.client_id, now=clock()) == first
+        assert revoke_client(tx, customer.client_id, now=clock()) == first
     with pytest.raises(NotFound):
         rotate(db, customer.client_id, clock())
 
@@ -87,6 +88,6 @@ def test_a_revoked_client_gets_no_new_secret_and_stays_revoked_since_the_first_t
 @pytest.mark.parametrize("client_id", ["", "nobody", "a\0b", "\udcff", "x" * 65])
 def test_what_is_no_client_is_not_found(db: Database, clock: SetClock, client_id: str) -> None:
     with pytest.raises(NotFound), db.read() as tx:
-        access.get_client(tx, client_id)
+        get_client(tx, client_id)
     with pytest.raises(NotFound):
         rotate(db, client_id, clock())

@@ -5,11 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import func, insert, select
 
-from frontdesk import access
+from frontdesk.access.accounts import revoke_client
 from frontdesk.access.authentication import (
     FAILURES_PER_ADDRESS,
     FAILURES_PER_CLIENT_AND_ADDRESS,
     WINDOW_SECONDS,
+    authenticate_client,
 )
 from frontdesk.access.tables import failed_attempts
 from frontdesk.db import Database
@@ -29,7 +30,7 @@ class Caller:
 
     def let_in(self, client_id: str, secret: str, address: str = HERE) -> bool:
         with self.db.write() as tx:
-            client = access.authenticate_client(
+            client = authenticate_client(
                 tx, client_id=client_id, client_secret=secret, address=address, now=self.clock()
             )
         return client is not None
@@ -57,7 +58,7 @@ def test_the_right_secret_lets_the_client_in_and_is_no_failure(
     caller: Caller, customer: Customer, db: Database
 ) -> None:
     with db.write() as tx:
-        client = access.authenticate_client(
+        client = authenticate_client(
             tx,
             client_id=customer.client_id,
             client_secret=customer.client_secret,
@@ -91,7 +92,7 @@ def test_another_clients_secret_is_refused(caller: Caller, customer: Customer, d
 
 def test_a_revoked_client_is_refused(caller: Caller, customer: Customer, db: Database) -> None:
     with db.write() as tx:
-        access.revoke_client(tx, customer.client_id, now=caller.clock())
+        revoke_client(tx, customer.client_id, now=caller.clock())
     assert not caller.let_in(customer.client_id, customer.client_secret)
 
 

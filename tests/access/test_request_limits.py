@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import event, select
 
-from frontdesk import access
+from frontdesk.access.accounts import create_client
 from frontdesk.access.model import Caller, RequestAllowance, Scope, digest
 from frontdesk.access.request_limits import RequestLimits
 from frontdesk.access.store import find_caller
@@ -139,7 +139,7 @@ def test_clients_are_counted_apart(
     process: Process, clock: SetClock, db: Database, customer: Customer
 ) -> None:
     with db.write() as tx:
-        client, _ = access.create_client(
+        client, _ = create_client(
             tx,
             account_id=customer.account_id,
             name="Another",

@@ -7,11 +7,11 @@ from datetime import timedelta
 
 import pytest
 
-from frontdesk import access
+from frontdesk.access.accounts import get_client, revoke_client
 from frontdesk.access.model import Caller, Scope, digest
 from frontdesk.access.store import find_caller
 from frontdesk.access.tables import access_tokens
-from frontdesk.access.tokens import CACHE_SIZE, LIFETIME_SECONDS, TokenCheck
+from frontdesk.access.tokens import CACHE_SIZE, LIFETIME_SECONDS, TokenCheck, issue_token
 from frontdesk.db import Database
 from frontdesk.errors import Unauthorized
 from tests.conftest import SetClock
@@ -171,7 +171,7 @@ def test_only_a_tokens_hash_is_stored(db: Database, customer: Customer) -> None:
 
 def test_a_revoked_clients_tokens_are_gone(db: Database, customer: Customer, clock: SetClock) -> None:
     with db.write() as tx:
-        access.revoke_client(tx, customer.client_id, now=clock())
+        revoke_client(tx, customer.client_id, now=clock())
     assert db.ask(lambda tx: find_caller(tx, digest(customer.token))) is None
 
 
@@ -179,9 +179,9 @@ def test_a_token_issued_while_its_client_is_revoked_is_worth_nothing(
     db: Database, customer: Customer, clock: SetClock
 ) -> None:
     with db.write() as tx:
-        client = access.get_client(tx, customer.client_id)
-        access.revoke_client(tx, customer.client_id, now=clock())
-        token = access.issue_token(tx, client, client.scopes, now=clock())
+        client = get_client(tx, customer.client_id)
+        revoke_client(tx, customer.client_id, now=clock())
+        token = issue_token(tx, client, client.scopes, now=clock())
     assert db.ask(lambda tx: find_caller(tx, digest(token))) is None
 
 
@@ -190,7 +190,7 @@ def test_a_client_that_gets_a_token_loses_its_expired_ones(
 ) -> None:
     clock.advance(LIFETIME_SECONDS + 1)
     with db.write() as tx:
-        client = access.get_client(tx, customer.client_id)
-        access.issue_token(tx, client, client.scopes, now=clock())
+        client = get_client(tx, customer.client_id)
+        issue_token(tx, client, client.scopes, now=clock())
     with db.read() as tx:
         assert len(tx.execute(access_tokens.select()).all()) == 1

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from frontdesk import access
+from frontdesk.access.accounts import get_client
+from frontdesk.access.tokens import issue_token
 from frontdesk.app import App
 from frontdesk.asgi import build_asgi
 from frontdesk.config import Config
@@ -82,8 +83,8 @@ def test_another_clients_token_is_answered_like_an_unknown_one_and_lives_on(
 
 def test_the_clients_other_tokens_live_on(stranger: Api, customer: Customer, db: Database) -> None:
     with db.write() as tx:
-        client = access.get_client(tx, customer.client_id)
-        kept = access.issue_token(tx, client, client.scopes, now=NOW)
+        client = get_client(tx, customer.client_id)
+        kept = issue_token(tx, client, client.scopes, now=NOW)
     revoke(stranger, customer, customer.token)
     assert stranger.as_(kept).get("/v2/plans").status_code == 200
 
@@ -117,8 +118,8 @@ def test_json_multipart_and_http_basic_revoke_as_well(
     stranger: Api, customer: Customer, db: Database
 ) -> None:
     with db.write() as tx:
-        client = access.get_client(tx, customer.client_id)
-        tokens = [access.issue_token(tx, client, client.scopes, now=NOW) for _ in range(3)]
+        client = get_client(tx, customer.client_id)
+        tokens = [issue_token(tx, client, client.scopes, now=NOW) for _ in range(3)]
     pair = customer.client_id, customer.client_secret
     form = {"client_id": pair[0], "client_secret": pair[1]}
     answers = [

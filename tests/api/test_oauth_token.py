@@ -8,7 +8,7 @@ from urllib.parse import quote_plus, urlencode
 
 import pytest
 
-from frontdesk import access
+from frontdesk.access.accounts import revoke_client, rotate_secret
 from frontdesk.access.model import Scope
 from frontdesk.db import Database
 from tests.conftest import Api, SetClock
@@ -201,13 +201,13 @@ def test_credentials_in_the_address_are_not_taken(stranger: Api, form: dict[str,
 
 def test_a_revoked_client_gets_no_token(stranger: Api, form: dict[str, str], db: Database) -> None:
     with db.write() as tx:
-        access.revoke_client(tx, form["client_id"], now=NOW)
+        revoke_client(tx, form["client_id"], now=NOW)
     refused(stranger.post(PATH, **urlencoded(form)), 401, "invalid_client")
 
 
 def test_both_secrets_of_a_rotation_get_tokens(stranger: Api, form: dict[str, str], db: Database) -> None:
     with db.write() as tx:
-        second = access.rotate_secret(tx, form["client_id"], now=NOW)
+        second = rotate_secret(tx, form["client_id"], now=NOW)
     for secret in (form["client_secret"], second):
         assert stranger.post(PATH, **urlencoded(form | {"client_secret": secret})).status_code == 200
 

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from frontdesk import audit, plans, queues
+from frontdesk import audit, plans
 from frontdesk.access.model import Scope
 from frontdesk.db import Database
 from frontdesk.plans.model import NewPlan
+from frontdesk.queues.ingest import set_waiting
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer, make_customer
 
@@ -136,7 +137,7 @@ def test_if_match_refuses_a_stale_copy_and_a_changing_queue_does_not_matter(
     path = f"/v2/plans/{customer.plan_ids[0]}"
     tag = api.get(path).headers["ETag"]
     with db.write() as tx:
-        queues.patient_joins(tx, customer.plan_ids[0], "patient-1", now=NOW)
+        set_waiting(tx, customer.plan_ids[0], "patient-1", waiting=True, now=NOW)
     clock.advance(16)
     assert api.get(path).headers["ETag"] != tag
     assert api.patch(path, {"name": "First"}, headers={"If-Match": tag}).status_code == 200
@@ -191,7 +192,7 @@ def test_queue_values_are_kept_for_their_ttl_and_then_taken_anew(
 
     assert length() == 0
     with db.write() as tx:
-        queues.patient_joins(tx, customer.plan_ids[0], "patient-1", now=NOW)
+        set_waiting(tx, customer.plan_ids[0], "patient-1", waiting=True, now=NOW)
     clock.advance(14)
     assert length() == 0
     clock.advance(1)

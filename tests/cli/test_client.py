@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from frontdesk.access import authenticate_client
+from frontdesk.access.authentication import authenticate_client
 from tests.cli.conftest import CommandLine
 
 

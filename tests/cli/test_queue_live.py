@@ -9,7 +9,7 @@ from sqlalchemy import update
 from frontdesk.cli.queue_live import chart
 from frontdesk.clock import system_clock
 from frontdesk.db.races import write_together
-from frontdesk.queues import ingest
+from frontdesk.queues.ingest import ingest
 from frontdesk.queues.tables import encounters, estimate_log
 from tests.cli.conftest import CommandLine
 from tests.queues.feed import JOINED, STARTED, event

@@ -9,7 +9,9 @@ from frontdesk.db import Database, migrate
 from frontdesk.db.checks import HEAD
 from frontdesk.db.schema import UtcTime
 from frontdesk.plans.tables import plans
-from frontdesk.queues import list_in_visit, list_on_duty, list_waiting, queue_state, rebuild
+from frontdesk.queues import list_in_visit, list_on_duty, list_waiting
+from frontdesk.queues.queue_state import queue_state
+from frontdesk.queues.upkeep import rebuild
 from tests.factories import NOW, Customer
 
 OLD = "0001"

@@ -10,8 +10,8 @@ from typing import Any, Self
 from frontdesk.access.model import Scope
 from frontdesk.clock import system_clock
 from frontdesk.db import Database
-from frontdesk.queues import rebuild
 from frontdesk.queues.tables import encounters, queue_events
+from frontdesk.queues.upkeep import rebuild
 from tests.factories import Customer, make_customer
 from tests.faults.callers import LONG, call
 from tests.faults.server import Server, wait_until

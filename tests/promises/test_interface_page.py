@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from frontdesk import plans, queues
+from frontdesk import plans
 from frontdesk.access.model import Scope
 from frontdesk.api.bodies import OAUTH_ERRORS, FileBody, PlanBody, PlanQueueInfoBody
 from frontdesk.api.openapi_components import HEADERS
@@ -22,6 +22,7 @@ from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import FAULT_CODES, WARNINGS
 from frontdesk.invitations.model import NotInvitedReason
 from frontdesk.plans.model import NewPlan
+from frontdesk.queues.ingest import set_duty
 from frontdesk.web.problems import PROBLEMS
 from frontdesk.web.telemetry import Telemetry
 from tests.conftest import Api
@@ -48,7 +49,7 @@ def caller(app: App, db: Database) -> Iterator[tuple[Api, Customer]]:
     with db.write() as tx:
         group = plans.create_provider_group(tx, name="Primary Care", external_id=None, now=NOW)
         plans.create_plan(tx, NewPlan(customer.account_id, group.id, "gold-2027", "Gold", None), now=NOW)
-        queues.doctor_on_duty(tx, group.id, "doctor-1", now=NOW)
+        set_duty(tx, group.id, "doctor-1", on_duty=True, now=NOW)
     log = io.StringIO()
     with TestClient(build_asgi(app, Telemetry(log))) as http:
         yield Api(http, customer.token, log), customer

@@ -8,7 +8,7 @@ from typing import Any
 from frontdesk import access, plans
 from frontdesk.db import Database, Tx
 from frontdesk.plans.model import NewPlan
-from frontdesk.queues import ingest
+from frontdesk.queues.ingest import ingest
 from frontdesk.queues.model import EventResult, EventType, QueueEvent
 from frontdesk.queues.tables import duties, encounters
 from tests.factories import NOW

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from frontdesk.clock import wire_time
-from frontdesk.queues import parse_event
-from frontdesk.queues.events import FAULT_CODES
+from frontdesk.queues.events import FAULT_CODES, parse_event
 from tests.factories import NOW
 
 

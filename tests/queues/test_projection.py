@@ -10,9 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from frontdesk.db import Database
-from frontdesk.queues import ingest, prune, queue_state, rebuild
+from frontdesk.queues.ingest import ingest
 from frontdesk.queues.model import EventOutcome, EventType, PlanQueue
+from frontdesk.queues.queue_state import queue_state
 from frontdesk.queues.tables import encounters, queue_events
+from frontdesk.queues.upkeep import prune, rebuild
 from tests.factories import NOW
 from tests.faults.callers import LONG
 from tests.queues.feed import (

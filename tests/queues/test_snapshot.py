@@ -15,7 +15,8 @@ from frontdesk.db import Database, open_database
 from frontdesk.errors import Unavailable
 from frontdesk.plans import create_plan
 from frontdesk.plans.model import NewPlan
-from frontdesk.queues import QueueSnapshots, patient_joins
+from frontdesk.queues import QueueSnapshots
+from frontdesk.queues.ingest import set_waiting
 from frontdesk.queues.model import QueueSnapshot
 from frontdesk.queues.tables import estimate_log, queue_snapshots
 from tests.conftest import Api, SetClock
@@ -262,6 +263,6 @@ def test_a_snapshot_of_a_future_that_was_set_back_is_taken_anew(
     process = start()
     process.read(clinic)
     with db.write() as tx:
-        patient_joins(tx, clinic.plan_ids[0], "visit-1", now=NOW)
+        set_waiting(tx, clinic.plan_ids[0], "visit-1", waiting=True, now=NOW)
     clock.advance(-3600)
     assert length(process.read(clinic), clinic) == 1

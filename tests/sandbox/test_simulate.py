@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from frontdesk.clock import system_clock
-from frontdesk.queues import list_in_visit, list_on_duty, list_waiting, rebuild
+from frontdesk.queues import list_in_visit, list_on_duty, list_waiting
+from frontdesk.queues.upkeep import rebuild
 from frontdesk.sandbox.practice import Practice
 from frontdesk.sandbox.simulate import EventFeeder, open_practices
 from tests.cli.conftest import CommandLine

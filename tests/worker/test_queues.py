@@ -4,11 +4,11 @@ from datetime import timedelta
 from functools import partial
 
 from frontdesk.db import Database
-from frontdesk.queues import ingest, prune
+from frontdesk.queues.ingest import ingest
 from frontdesk.queues.model import PruneReport
 from frontdesk.queues.store.upkeep import PAGE
 from frontdesk.queues.tables import estimate_log, queue_events
-from frontdesk.queues.upkeep import MIN_AGE
+from frontdesk.queues.upkeep import MIN_AGE, prune
 from frontdesk.worker.background import QueuePruner
 from tests.conftest import SetClock
 from tests.factories import NOW

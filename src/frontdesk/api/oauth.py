@@ -4,7 +4,8 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from frontdesk import access
+from frontdesk.access import tokens
+from frontdesk.access.authentication import authenticate_client, refuse_if_limited
 from frontdesk.access.model import ApiClient, Scope, parse_scopes, scope_text
 from frontdesk.api.bodies import OAUTH_ERRORS
 from frontdesk.api.oauth_form import OAuthError, read_credentials, read_form
@@ -57,9 +58,9 @@ async def _issue(app: App, request: Request, form: dict[str, str]) -> Response:
     scopes = _requested_scopes(form, client)
     now = app.clock()
     body = {
-        "access_token": await _write(app, lambda tx: access.issue_token(tx, client, scopes, now=now)),
+        "access_token": await _write(app, lambda tx: tokens.issue_token(tx, client, scopes, now=now)),
         "token_type": "bearer",
-        "expires_in": access.LIFETIME_SECONDS,
+        "expires_in": tokens.LIFETIME_SECONDS,
         "scope": scope_text(scopes),
         "created_at": int(now.timestamp()),
     }
@@ -72,7 +73,7 @@ async def _revoke(app: App, request: Request, form: dict[str, str]) -> Response:
     token = form.get("token")
     if token is None:
         raise OAuthError("invalid_request", "token is missing.")
-    await _write(app, lambda tx: access.revoke_token(tx, client, token))
+    await _write(app, lambda tx: tokens.revoke_token(tx, client, token))
     app.tokens.forget(token)
     return Response(200)
 
@@ -92,12 +93,10 @@ async def _authenticate(app: App, request: Request, form: dict[str, str]) -> Api
     address, now = request.address(app.config.trusted_proxies), app.clock()
 
     def refuse(tx: Tx) -> None:
-        access.refuse_if_limited(tx, client_id=client_id, address=address, now=now)
+        refuse_if_limited(tx, client_id=client_id, address=address, now=now)
 
     def prove(tx: Tx) -> ApiClient | None:
-        return access.authenticate_client(
-            tx, client_id=client_id, client_secret=secret, address=address, now=now
-        )
+        return authenticate_client(tx, client_id=client_id, client_secret=secret, address=address, now=now)
 
     try:
         # A read refuses callers that are over the limit, so that they never occupy the writer.

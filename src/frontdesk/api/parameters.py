@@ -81,6 +81,8 @@ PARAMETERS: dict[str, Schema] = {
 
 def check_query(query: Mapping[str, str], *parameters: str) -> None:
     """Raises Invalid with a fault for every value that is not as the table has it."""
+    if not query:
+        return
     schemas = {PARAMETERS[key]["name"]: PARAMETERS[key]["schema"] for key in parameters}
     rules = {name: _broken_rule(query[name], schema) for name, schema in schemas.items() if name in query}
     faults = [Fault(name, "not_allowed", rule) for name, rule in rules.items() if rule]

@@ -5,15 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from frontdesk.access import (
-    create_account,
-    create_client,
-    get_client,
-    list_accounts,
-    list_clients,
-    revoke_client,
-    rotate_secret,
-)
+from frontdesk.access import create_account, list_accounts, list_clients
+from frontdesk.access.accounts import create_client, get_client, revoke_client, rotate_secret
 from frontdesk.access.model import ApiClient, Scope
 from frontdesk.cli.command_group import CommandContext, CommandGroup
 from frontdesk.cli.options import AccountId, OnlyAccount, read_text

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import typer
 
 from frontdesk import audit
-from frontdesk.access import get_account
+from frontdesk.access.accounts import get_account
 from frontdesk.audit.model import AuditEntry
 from frontdesk.cli.options import Json
 from frontdesk.cli.output import MISUSED, Output, fail, settings

@@ -13,7 +13,7 @@ from frontdesk.db import Tx
 from frontdesk.errors import Invalid
 from frontdesk.plans import change_plan, create_plan, get_plan, list_plans, parse_plan_patch
 from frontdesk.plans.model import NewPlan, Plan
-from frontdesk.queues import queue_rules, queue_state
+from frontdesk.queues.queue_state import queue_rules, queue_state
 
 PlanArgument = Annotated[int, id_argument("PLAN_ID", "Id of the plan.")]
 

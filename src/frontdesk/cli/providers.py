@@ -12,7 +12,8 @@ from frontdesk.cli.options import ProviderGroupId, read_optional_text, read_text
 from frontdesk.cli.output import Output, describe, listing
 from frontdesk.db import Tx
 from frontdesk.plans import create_provider_group, list_provider_groups
-from frontdesk.queues import doctor_off_duty, doctor_on_duty, list_on_duty
+from frontdesk.queues import list_on_duty
+from frontdesk.queues.ingest import set_duty
 
 DoctorReference = Annotated[
     str, typer.Option(metavar="REF", help="Reference of the doctor, such as a staff number.")
@@ -85,8 +86,7 @@ def list_duties(tx: Tx) -> Output:
 
 def _set(context: CommandContext, group: int, doctor: str, *, on_duty: bool) -> Output:
     reference = read_text("doctor", doctor)
-    set_duty = doctor_on_duty if on_duty else doctor_off_duty
-    changed = set_duty(context.tx, group, reference, now=context.now)
+    changed = set_duty(context.tx, group, reference, on_duty=on_duty, now=context.now)
     state = "on duty" if on_duty else "off duty"
     if changed:
         context.record("doctor.on_duty" if on_duty else "doctor.off_duty", subject_id=group, doctor=reference)

@@ -12,11 +12,12 @@ from frontdesk.cli.output import Output, listing, settings
 from frontdesk.cli.queue_live import accuracy, watch
 from frontdesk.db import Tx
 from frontdesk.plans import get_plan
-from frontdesk.queues import list_waiting, patient_joins, patient_leaves
-from frontdesk.queues import prune as prune_page
-from frontdesk.queues import rebuild as rebuild_all
+from frontdesk.queues import list_waiting
+from frontdesk.queues.ingest import set_waiting
 from frontdesk.queues.model import PruneReport
 from frontdesk.queues.upkeep import DEFAULT_AGE, MIN_AGE
+from frontdesk.queues.upkeep import prune as prune_page
+from frontdesk.queues.upkeep import rebuild as rebuild_all
 
 Patient = Annotated[
     str,
@@ -64,8 +65,7 @@ def leave(context: CommandContext, plan: PlanId, patient: Patient) -> Output:
 def _move(context: CommandContext, plan: int, patient: str, *, waiting: bool) -> Output:
     reference = read_text("patient", patient)
     account_id = get_plan(context.tx, None, plan).account_id
-    move = patient_joins if waiting else patient_leaves
-    changed = move(context.tx, plan, reference, now=context.now)
+    changed = set_waiting(context.tx, plan, reference, waiting=waiting, now=context.now)
     if changed:
         action = "queue.joined" if waiting else "queue.left"
         context.record(action, account_id=account_id, subject_id=plan, patient=reference)

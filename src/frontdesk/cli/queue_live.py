@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from frontdesk.access import get_account
+from frontdesk.access.accounts import get_account
 from frontdesk.cli.command_group import migrated_database
 from frontdesk.cli.options import Json, OnlyAccount
 from frontdesk.cli.output import Output, console, heading, settings, table
@@ -21,8 +21,9 @@ from frontdesk.clock import system_clock, wire_time
 from frontdesk.db import Tx
 from frontdesk.errors import Unavailable
 from frontdesk.plans import list_plans
-from frontdesk.queues import list_outcomes, measure_accuracy, queue_rules, queue_state
+from frontdesk.queues import list_outcomes
 from frontdesk.queues.model import QueueRules, WaitOutcome
+from frontdesk.queues.queue_state import measure_accuracy, queue_rules, queue_state
 
 RECENT = timedelta(hours=1)
 BOARD_COLUMNS = ("plan", "name", "doctors", "with patients", "waiting", "wait", "error in the last hour")

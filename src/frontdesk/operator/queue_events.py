@@ -8,7 +8,8 @@ import orjson
 from frontdesk.app import App
 from frontdesk.db.races import write_together
 from frontdesk.errors import Fault, Invalid
-from frontdesk.queues import ingest, parse_event
+from frontdesk.queues.events import parse_event
+from frontdesk.queues.ingest import ingest
 from frontdesk.queues.model import EventOutcome, EventResult, ParsedEvent
 from frontdesk.web.json_body import parse_json
 from frontdesk.web.request import Request

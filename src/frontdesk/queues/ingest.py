@@ -10,11 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from frontdesk.db import Tx
-from frontdesk.errors import Fault, Invalid, NotFound
+from frontdesk.errors import Fault, NotFound
 from frontdesk.queues.encounters import settle_duty, settle_encounter
 from frontdesk.queues.model import (
     Duty,
-    Encounter,
     EncounterState,
     EventOutcome,
     EventResult,
@@ -119,53 +118,34 @@ def by_reference(events: Iterable[QueueEvent]) -> dict[Reference, list[QueueEven
 # Single changes by hand: each is an event like those of a clinical system.
 
 
-def doctor_on_duty(tx: Tx, provider_group_id: int, doctor: str, *, now: datetime) -> bool:
-    """False if the doctor was on duty already; the earlier start time is kept. Raises NotFound for an unknown group."""
-    return _change_duty(tx, EventType.DOCTOR_ON_DUTY, provider_group_id, doctor, now)
-
-
-def doctor_off_duty(tx: Tx, provider_group_id: int, doctor: str, *, now: datetime) -> bool:
-    """False if the doctor was not on duty. Raises NotFound for an unknown group."""
-    return _change_duty(tx, EventType.DOCTOR_OFF_DUTY, provider_group_id, doctor, now)
-
-
-def patient_joins(tx: Tx, plan_id: int, patient: str, *, now: datetime) -> bool:
-    """False if the patient waits there already, or is with a doctor. Raises NotFound for an unknown plan."""
-    return _move(tx, EventType.PATIENT_JOINED, plan_id, patient, now)
-
-
-def patient_leaves(tx: Tx, plan_id: int, patient: str, *, now: datetime) -> bool:
-    """False if the patient was not waiting there. Raises NotFound for an unknown plan."""
-    return _move(tx, EventType.PATIENT_LEFT, plan_id, patient, now)
-
-
-def _change_duty(tx: Tx, type_: EventType, group: int, doctor: str, now: datetime) -> bool:
-    if not store.lock_groups(tx, [group]):
+def set_duty(tx: Tx, provider_group_id: int, doctor: str, *, on_duty: bool, now: datetime) -> bool:
+    """False if it was so already; the earlier start time is kept. Raises NotFound for an unknown group."""
+    if not store.lock_groups(tx, [provider_group_id]):
         raise NotFound("provider group")
-    duty = store.find_settled(tx, Duty, (doctor, group)) or Duty()
-    if duty.on_duty is (type_ is EventType.DOCTOR_ON_DUTY):
+    type_ = EventType.DOCTOR_ON_DUTY if on_duty else EventType.DOCTOR_OFF_DUTY
+    event = QueueEvent(_new_id(), type_, now, provider_group_id, doctor=doctor)
+    _, duty = store.find_known(tx, [event]).duties.get(event.reference, (None, Duty()))
+    if duty.on_duty is on_duty:
         return False
     at = _after(now, duty.on_at, duty.off_at)
-    return _ingest(tx, QueueEvent(_new_id(), type_, at, group, doctor=doctor))
+    ingest(tx, [event._replace(at=at)], now=at)
+    return True
 
 
-def _move(tx: Tx, type_: EventType, plan_id: int, patient: str, now: datetime) -> bool:
+def set_waiting(tx: Tx, plan_id: int, patient: str, *, waiting: bool, now: datetime) -> bool:
+    """The patient joins the plan's queue or leaves it. False if it waits there already, is with a doctor and can't join, or
+    does not wait there and can't leave. Raises NotFound for an unknown plan."""
     group = store.groups_of_plans(tx, [plan_id]).get(plan_id)
     if group is None:
         raise NotFound("plan")
-    known = store.find_settled(tx, Encounter, (patient, group))
+    known = store.find_encounter(tx, (patient, group))
     waits = known is not None and known.waits_for(plan_id)
     in_visit = known is not None and known.state is EncounterState.IN_VISIT
-    if (waits or in_visit) if type_ is EventType.PATIENT_JOINED else not waits:
+    if waits is waiting or (waiting and in_visit):
         return False
+    type_ = EventType.PATIENT_JOINED if waiting else EventType.PATIENT_LEFT
     at = _after(now, known.last_event_at if known else None)
-    return _ingest(tx, QueueEvent(_new_id(), type_, at, group, plan_id, visit=patient))
-
-
-def _ingest(tx: Tx, event: QueueEvent) -> bool:
-    [result] = ingest(tx, [event], now=event.at)
-    if result.faults:
-        raise Invalid(result.faults)
+    ingest(tx, [QueueEvent(_new_id(), type_, at, group, plan_id, visit=patient)], now=at)
     return True
 
 

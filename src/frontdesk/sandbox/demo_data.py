@@ -4,12 +4,13 @@ import secrets
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from frontdesk.access import create_account, create_client, list_accounts, list_clients, rotate_secret
+from frontdesk.access import create_account, list_accounts, list_clients
+from frontdesk.access.accounts import create_client, rotate_secret
 from frontdesk.access.model import Account, ApiClient, Scope
 from frontdesk.cli.command_group import CommandContext
 from frontdesk.plans import create_plan, create_provider_group, list_plans, list_provider_groups
 from frontdesk.plans.model import NewPlan, Plan, ProviderGroup
-from frontdesk.queues import doctor_on_duty, ingest, patient_joins
+from frontdesk.queues.ingest import ingest, set_duty, set_waiting
 from frontdesk.queues.model import EventType, QueueEvent
 
 ACCOUNT, CLIENT = "Demo Health", "Demo client"
@@ -76,7 +77,9 @@ def _fill(context: CommandContext, account: Account) -> None:
     groups = {True: primary_care, False: urgent_care}
     for is_primary, doctors in _DOCTORS.items():
         for doctor in doctors:
-            doctor_on_duty(context.tx, groups[is_primary].id, doctor, now=context.now - timedelta(hours=3))
+            set_duty(
+                context.tx, groups[is_primary].id, doctor, on_duty=True, now=context.now - timedelta(hours=3)
+            )
     for external_id, name, description, accepting, is_primary in _PLANS:
         group_id = groups[is_primary].id
         new = NewPlan(account.id, group_id, external_id, name, description, accepting_patients=accepting)
@@ -97,7 +100,7 @@ def _visits_and_patients(context: CommandContext, plan: Plan, doctors: tuple[str
     waiting = _WAITING_MINUTES.get(plan.external_id, ())
     for number, minutes in enumerate(waiting, 1):
         joined_at = context.now - timedelta(minutes=minutes)
-        patient_joins(context.tx, plan.id, f"{plan.external_id}-patient-{number}", now=joined_at)
+        set_waiting(context.tx, plan.id, f"{plan.external_id}-patient-{number}", waiting=True, now=joined_at)
     for number, minutes in enumerate(_VISIT_MINUTES if waiting else (), 1):
         began = context.now - timedelta(minutes=30 * number)
         doctor = doctors[number % len(doctors)]

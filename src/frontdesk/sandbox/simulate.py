@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from frontdesk.access import get_account
+from frontdesk.access.accounts import get_account
 from frontdesk.cli.command_group import migrated_database
 from frontdesk.cli.options import Json, OnlyAccount
 from frontdesk.cli.output import fail, print_json, say, settings
@@ -21,7 +21,9 @@ from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_together
 from frontdesk.errors import Unavailable
 from frontdesk.plans import list_plans
-from frontdesk.queues import ingest, list_in_visit, list_on_duty, list_waiting, parse_event
+from frontdesk.queues import list_in_visit, list_on_duty, list_waiting
+from frontdesk.queues.events import parse_event
+from frontdesk.queues.ingest import ingest
 from frontdesk.sandbox.practice import Practice
 
 STEP_SECONDS = 0.5

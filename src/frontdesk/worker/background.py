@@ -10,9 +10,8 @@ from frontdesk.db import Database
 from frontdesk.db.races import write_alone
 from frontdesk.errors import Unavailable
 from frontdesk.files import RunOptions, run_next
-from frontdesk.queues import prune
 from frontdesk.queues.model import PruneReport
-from frontdesk.queues.upkeep import DEFAULT_AGE
+from frontdesk.queues.upkeep import DEFAULT_AGE, prune
 from frontdesk.worker.log import WorkerLog
 
 UNAVAILABLE_SECONDS = 60.0  # until the next step after the database was unavailable, at most

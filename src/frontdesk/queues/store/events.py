@@ -25,11 +25,7 @@ from frontdesk.queues.model import (
 )
 from frontdesk.queues.tables import duties, encounters, queue_events
 
-Settled = TypeVar("Settled", Encounter, Duty)
 Record = TypeVar("Record", QueueEvent, Encounter, Duty)
-
-# The table of each kind, and the column that a reference names.
-_TABLES: dict[type[Any], tuple[Table, str]] = {Encounter: (encounters, "visit"), Duty: (duties, "doctor")}
 
 
 class KnownReferences(NamedTuple):
@@ -112,12 +108,11 @@ def _divided(tx: Tx, table: Table, rows: Sequence[Row]) -> tuple[list[Row], list
     return numbered, [row for row in rows if row["id"] is not None]
 
 
-def find_settled(tx: Tx, kind: type[Settled], reference: Reference) -> Settled | None:
-    """The stored encounter or duty of a reference."""
-    table, name = _TABLES[kind]
-    own = (table.c[name] == reference[0]) & (table.c.provider_group_id == reference[1])
-    row = tx.execute(select(table).where(own)).mappings().first()
-    return None if row is None else record_of_row(kind, row)
+def find_encounter(tx: Tx, reference: Reference) -> Encounter | None:
+    """The stored encounter of a visit."""
+    own = (encounters.c.visit == reference[0]) & (encounters.c.provider_group_id == reference[1])
+    row = tx.execute(select(encounters).where(own)).mappings().first()
+    return None if row is None else record_of_row(Encounter, row)
 
 
 def list_on_duty(tx: Tx) -> list[DoctorOnDuty]:
