@@ -34,32 +34,29 @@ class FrontdeskError(Exception):
     kind: ClassVar[str] = "internal"
     code = ""
 
+    def __init_subclass__(cls, *, kind: str = "") -> None:
+        cls.kind = kind or cls.kind
+
     def __init__(self, detail: str = "", *, code: str = "") -> None:
         super().__init__(detail)
         self.detail = detail
         self.code = code or self.code or self.kind
 
 
-class Malformed(FrontdeskError):
+class Malformed(FrontdeskError, kind="malformed"):
     """The input could not be read at all: not JSON, duplicate keys, bad framing."""
 
-    kind = "malformed"
 
-
-class Invalid(FrontdeskError):
+class Invalid(FrontdeskError, kind="invalid"):
     """The input was read, and some fields break a rule. `faults` names all of them."""
-
-    kind = "invalid"
 
     def __init__(self, faults: Sequence[Fault]) -> None:
         super().__init__("Some fields are not valid.")
         self.faults = tuple(faults)
 
 
-class NotFound(FrontdeskError):
+class NotFound(FrontdeskError, kind="not_found"):
     """The thing does not exist, or it is another account's: the two look the same. The code is `no_such_` and the noun."""
-
-    kind = "not_found"
 
     def __init__(self, noun: str, detail: str = "") -> None:
         super().__init__(
@@ -67,46 +64,36 @@ class NotFound(FrontdeskError):
         )
 
 
-class Conflict(FrontdeskError):
+class Conflict(FrontdeskError, kind="conflict"):
     """The caller's copy is stale (optimistic concurrency)."""
 
-    kind = "conflict"
 
-
-class Unauthorized(FrontdeskError):
+class Unauthorized(FrontdeskError, kind="unauthorized"):
     """The token is missing, unknown, expired or revoked."""
 
-    kind = "unauthorized"
 
-
-class Forbidden(FrontdeskError):
+class Forbidden(FrontdeskError, kind="forbidden"):
     """The token lacks the scope that this needs."""
-
-    kind = "forbidden"
 
     def __init__(self, scope: str) -> None:
         super().__init__(f"The token lacks the scope {scope}.")
         self.scope = scope
 
 
-class RateLimited(FrontdeskError):
+class RateLimited(FrontdeskError, kind="rate_limited"):
     """The caller sends too many requests. It may send the next one after `retry_after_seconds`."""
-
-    kind = "rate_limited"
 
     def __init__(self, detail: str, *, retry_after_seconds: int) -> None:
         super().__init__(detail)
         self.retry_after_seconds = retry_after_seconds
 
 
-class Unavailable(FrontdeskError):
+class Unavailable(FrontdeskError, kind="unavailable"):
     """The database can't answer now. Nothing was written unless `outcome_unknown`; sending the request again is safe.
 
     `stale_connection`: only this connection was dead, so an immediate retry on another one may work. `busy`: the database
     answers, but another transaction holds the rows, so neighbouring rows may be free.
     """
-
-    kind = "unavailable"
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ _LONGEST_DECOMPOSITION = 4
 # Trimmed at the ends: white space as Unicode has it (Python counts four control characters more) and invisible characters.
 # Inside a name, joiners tell letters apart.
 _ASCII_SPACE = " \t\n\v\f\r"
-_EDGE_CATEGORIES = {"Zs", "Zl", "Zp", "Cf"}
+_PYTHONS_SPACE = "\x1c\x1d\x1e\x1f"
 _REFUSED_CATEGORIES = {"Cc", "Cs", "Zl", "Zp"}  # controls, lone surrogates, line and paragraph separators
 
 # The start of an encoded word (RFC 2047). A mail program decodes it, line ends and all, so it may not stand in a header: in
@@ -72,11 +72,9 @@ def trimmed(value: str) -> str:
 
 
 def _is_trimmed(character: str) -> bool:
-    return (
-        character in _ASCII_SPACE
-        or character == "\x85"
-        or unicodedata.category(character) in _EDGE_CATEGORIES
-    )
+    return (character.isspace() and character not in _PYTHONS_SPACE) or unicodedata.category(
+        character
+    ) == "Cf"
 
 
 def _stays_too_long(value: str, limit: int) -> bool:

@@ -85,8 +85,8 @@ class Caller:
     account_id: int
     client_id: str
     client: int
-    scopes: frozenset[Scope]
     requests_per_minute: int | None
+    scopes: frozenset[Scope]
     expires_at: datetime
 
 

@@ -1,6 +1,7 @@
 """The SQL of accounts, API clients, secrets and tokens."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -76,23 +77,17 @@ def revoke_client(tx: Tx, client: int, *, now: datetime) -> None:
     tx.execute(update(access_tokens).where(access_tokens.c.api_client_id == client).values(revoked=True))
 
 
-def insert_token(tx: Tx, **row: object) -> None:
-    tx.execute(insert(access_tokens).values(**row))
-
-
-def delete_expired_tokens(tx: Tx, client: int, *, now: datetime) -> None:
+def replace_tokens(tx: Tx, client: int, *, now: datetime, **row: object) -> None:
+    """Delete the client's expired tokens, and insert the new one."""
     old = (access_tokens.c.api_client_id == client) & (access_tokens.c.expires_at < now)
     tx.execute(delete(access_tokens).where(old))
+    tx.execute(insert(access_tokens).values(api_client_id=client, created_at=now, revoked=False, **row))
 
 
 _CALLER = (
     select(
-        api_clients.c.account_id,
-        api_clients.c.client_id,
-        api_clients.c.id,
-        access_tokens.c.scopes,
-        api_clients.c.requests_per_minute,
-        access_tokens.c.expires_at,
+        *api_clients.c["account_id", "client_id", "id", "requests_per_minute"],
+        *access_tokens.c["scopes", "expires_at"],
     )
     .join(api_clients, access_tokens.c.api_client_id == api_clients.c.id)
     .where(access_tokens.c.revoked.is_(False), api_clients.c.revoked_at.is_(None))
@@ -104,9 +99,7 @@ def find_caller(tx: Tx, token_hash: bytes) -> Caller | None:
     row = tx.execute(_CALLER.where(access_tokens.c.token_hash == token_hash)).first()
     if row is None:
         return None
-    account_id, client_id, client, scopes, requests_per_minute, expires_at = row
-    allowed = granted(parse_scopes(scopes) or frozenset())
-    return Caller(account_id, client_id, client, allowed, requests_per_minute, expires_at)
+    return replace(Caller(*row), scopes=granted(parse_scopes(row.scopes) or frozenset()))
 
 
 def revoke_token(tx: Tx, client: int, token_hash: bytes) -> None:

@@ -19,16 +19,9 @@ CACHE_SIZE = 10_000
 def issue_token(tx: Tx, client: ApiClient, scopes: frozenset[Scope], *, now: datetime) -> str:
     """A new token of the client, valid for 7200 s. Deletes the client's expired tokens."""
     token = new_secret()
-    store.delete_expired_tokens(tx, client.id, now=now)
-    store.insert_token(
-        tx,
-        token_hash=digest(token),
-        api_client_id=client.id,
-        scopes=scope_text(scopes),
-        created_at=now,
-        expires_at=now + timedelta(seconds=LIFETIME_SECONDS),
-        revoked=False,
-    )
+    expires_at = now + timedelta(seconds=LIFETIME_SECONDS)
+    row = {"token_hash": digest(token), "scopes": scope_text(scopes), "expires_at": expires_at}
+    store.replace_tokens(tx, client.id, now=now, **row)
     return token
 
 

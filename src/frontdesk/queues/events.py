@@ -6,6 +6,7 @@ Whether its plan and provider group exist is checked later, by `ingest`. docs/qu
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from frontdesk.errors import Fault, unknown_faults
@@ -53,6 +54,7 @@ OPTIONAL: dict[EventType, tuple[str, ...]] = {
 }
 _IN_THE_FUTURE = Fault("at", "in_the_future", "must not be more than 5 minutes ahead of the service's clock")
 _TOO_OLD = Fault("at", "too_old", "must not be more than 7 days ago")
+_NO_CAPACITY = Rejected("not_allowed", f"must be 1 to {MAX_CAPACITY}")
 _NOT_A_TIME = Rejected("not_a_time", "must be an ISO 8601 time with Z or an offset")
 _TIME = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})"
@@ -128,16 +130,15 @@ def _time(value: object) -> datetime:
         raise _NOT_A_TIME from None
 
 
-def _whole(value: object, most: int, *outside: str) -> int:
+def _whole(value: object, *, most: int, outside: Rejected) -> int:
     if type(value) is not int:
         raise Rejected("wrong_type", "must be a whole number")
     if not 1 <= value <= most:
-        raise Rejected(*outside)
+        raise outside
     return value
 
 
-def _id(value: object) -> int:
-    return _whole(value, MAX_ID, "not_found", "does not exist")
+_id = partial(_whole, most=MAX_ID, outside=Rejected("not_found", "does not exist"))
 
 
 def _ids(value: object) -> tuple[int, ...]:
@@ -146,10 +147,6 @@ def _ids(value: object) -> tuple[int, ...]:
     if not 1 <= len(value) <= MAX_PLANS:
         raise Rejected("not_allowed", f"must name 1 to {MAX_PLANS} plans; leave it out for all")
     return tuple(sorted({_id(one) for one in value}))
-
-
-def _capacity(value: object) -> int:
-    return _whole(value, MAX_CAPACITY, "not_allowed", f"must be 1 to {MAX_CAPACITY}")
 
 
 _READERS: dict[str, Callable[[object], Any]] = {
@@ -161,5 +158,5 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "doctor": _reference,
     "visit": _reference,
     "plan_ids": _ids,
-    "capacity": _capacity,
+    "capacity": partial(_whole, most=MAX_CAPACITY, outside=_NO_CAPACITY),
 }

@@ -1,9 +1,10 @@
 """The nouns of the encounter queue. Doctors, patients and visits are opaque references; times are aware UTC datetimes."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from operator import add
 from typing import Any, NamedTuple
 
 from frontdesk.clock import wire_time
@@ -229,9 +230,7 @@ class PruneReport:
     estimates: int = 0
 
     def __bool__(self) -> bool:
-        return self != PruneReport()
+        return any(astuple(self))
 
     def __add__(self, more: "PruneReport") -> "PruneReport":
-        return PruneReport(
-            self.events + more.events, self.encounters + more.encounters, self.estimates + more.estimates
-        )
+        return PruneReport(*map(add, astuple(self), astuple(more)))

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from operator import attrgetter
+from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Table, select
@@ -61,22 +61,17 @@ def find_known(tx: Tx, events: Iterable[QueueEvent]) -> KnownReferences:
     doctors = {event.doctor for event in events if event.visit is None and event.doctor is not None}
     with one_round_trip(tx):
         same_id = find_set(tx, queue_events, "event_id", ids, columns=("event_id", "provider_group_id"))
-        same_visit = find_set(tx, queue_events, "visit", visits, columns=EVENT_COLUMNS)
+        same_visit = find_set(tx, queue_events, "visit", visits, columns=tuple(_COLUMNS[QueueEvent].values()))
         rows = find_set(tx, encounters, "visit", visits, columns=("id", "visit", "provider_group_id"))
-        duty_rows = find_set(
-            tx,
-            duties,
-            "doctor",
-            doctors,
-            columns=("id", "provider_group_id", "doctor", *_FIELDS[Duty].columns),
-        )
+        duty_columns = ("id", "provider_group_id", "doctor", *_COLUMNS[Duty])
+        same_doctor = find_set(tx, duties, "doctor", doctors, columns=duty_columns)
     return KnownReferences(
         {(row["event_id"], row["provider_group_id"]) for row in same_id.rows},
         [record_of_row(QueueEvent, row) for row in same_visit.rows],
         {(row["visit"], row["provider_group_id"]): row["id"] for row in rows.rows},
         {
             (row["doctor"], row["provider_group_id"]): (row["id"], record_of_row(Duty, row))
-            for row in duty_rows.rows
+            for row in same_doctor.rows
         },
     )
 
@@ -148,22 +143,30 @@ def settled_row(reference: Reference, settled: Encounter | Duty, id_: int | None
 
 
 def _stored_fields(record: QueueEvent | Encounter | Duty, **others: Any) -> dict[str, Any]:
-    columns, values_of, conversions = _FIELDS[type(record)]
-    values = list(values_of(record))
-    for place, _, write in conversions:
-        if values[place] is not None:
-            values[place] = write(values[place])
-    return dict(zip(columns, values, strict=True), **others)
+    fields = _COLUMNS[type(record)].items()
+    return {column: _stored_value(getattr(record, name)) for name, column in fields} | others
+
+
+def _stored_value(value: Any) -> Any:
+    match value:
+        case datetime():
+            return stored_time(value)
+        case StrEnum():
+            return value.value
+        case tuple():
+            return list(value)
+    return value
 
 
 def record_of_row(kind: type[Record], row: Mapping[Any, Any]) -> Record:
     """The record of a stored row. A set read gives times and JSON as text on SQLite and inside a shared round trip."""
-    columns, _, conversions = _FIELDS[kind]
-    values = [row[column] for column in columns]
-    for place, read, _ in conversions:
-        if values[place] is not None:
-            values[place] = read(values[place])
-    return kind(*values)
+    values = ((name, row[column]) for name, column in _COLUMNS[kind].items())
+    return kind(
+        **{
+            name: _READERS[name](value) if name in _READERS and value is not None else value
+            for name, value in values
+        }
+    )
 
 
 def _time(value: Any) -> Any:
@@ -174,32 +177,15 @@ def _ids(value: Any) -> tuple[int, ...]:
     return tuple(json.loads(value) if isinstance(value, str) else value)
 
 
-_Conversion = Callable[[Any], Any]
+# The fields that are read from a stored value of another type.
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "type": EventType,
+    "state": EncounterState,
+    "plan_ids": _ids,
+} | dict.fromkeys(("at", "last_event_at", "joined_at", "started_at", "ended_at", "on_at", "off_at"), _time)
 
-# How a field is read from a stored value, and written as one; the others are stored as they are.
-_CONVERSIONS: dict[str, tuple[_Conversion, _Conversion]] = {
-    "type": (EventType, str),
-    "state": (EncounterState, str),
-    "plan_ids": (_ids, list),
-} | dict.fromkeys(
-    ("at", "last_event_at", "joined_at", "started_at", "ended_at", "on_at", "off_at"), (_time, stored_time)
-)
-
-
-class _Fields(NamedTuple):
-    """The columns of a record's fields, in order, and the places of those that are converted."""
-
-    columns: tuple[str, ...]
-    values_of: Callable[[Any], tuple[Any, ...]]
-    conversions: list[tuple[int, _Conversion, _Conversion]]
-
-
-def _fields(kind: type[Any]) -> _Fields:
-    names = tuple(kind.__annotations__)
-    conversions = [(place, *_CONVERSIONS[name]) for place, name in enumerate(names) if name in _CONVERSIONS]
-    columns = tuple("event_id" if name == "id" else name for name in names)
-    return _Fields(columns, attrgetter(*names), conversions)
-
-
-_FIELDS = {kind: _fields(kind) for kind in (QueueEvent, Encounter, Duty)}
-EVENT_COLUMNS = _FIELDS[QueueEvent].columns
+# The column of each field, in order.
+_COLUMNS: dict[type[Any], dict[str, str]] = {
+    kind: {name: "event_id" if name == "id" else name for name in kind.__annotations__}
+    for kind in (QueueEvent, Encounter, Duty)
+}

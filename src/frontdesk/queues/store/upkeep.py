@@ -8,9 +8,9 @@ from sqlalchemy import Select, and_, delete, or_, select, tuple_
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
-from frontdesk.db.sets import Row, find_set
+from frontdesk.db.sets import Row
 from frontdesk.queues.model import EventType, QueueEvent, Reference
-from frontdesk.queues.store.events import EVENT_COLUMNS, record_of_row
+from frontdesk.queues.store.events import record_of_row
 from frontdesk.queues.tables import duties, encounters, estimate_log, queue_events
 
 PAGE = 1000
@@ -28,13 +28,10 @@ def pages_of_visits(tx: Tx) -> Iterator[list[str]]:
         last = page[-1]
 
 
-def events_of_visits(tx: Tx, visits: Collection[str]) -> list[QueueEvent]:
-    rows = find_set(tx, queue_events, "visit", visits, columns=EVENT_COLUMNS).rows
-    return [record_of_row(QueueEvent, row) for row in rows]
-
-
-def events_of_doctors(tx: Tx) -> list[QueueEvent]:
-    query = select(queue_events).where(queue_events.c.visit.is_(None))
+def select_events(tx: Tx, visits: Collection[str] | None) -> list[QueueEvent]:
+    """The events of the visits; None: those of all doctors."""
+    visit = queue_events.c.visit
+    query = select(queue_events).where(visit.is_(None) if visits is None else visit.in_(visits))
     return [record_of_row(QueueEvent, row) for row in tx.execute(query).mappings()]
 
 
