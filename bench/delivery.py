@@ -31,7 +31,7 @@ from frontdesk.eligibility import enrol, find_expired, parse_member
 from frontdesk.eligibility.model import Submission
 from frontdesk.invitations.delivery.changes import DeliveryContext
 from frontdesk.invitations.delivery.claim import claim
-from frontdesk.invitations.model import InvitationMessage, MessageContext
+from frontdesk.invitations.model import ClaimedInvitation, MessageContext
 from frontdesk.mail.model import MailMessage, MailSession
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
 from frontdesk.worker.log import WorkerLog
@@ -210,9 +210,9 @@ def choosing_ms(db: Database, config: Config) -> float:
 
 
 def ready_made(
-    message: InvitationMessage, _context: MessageContext, /, *, base_url: str, mail_from: str
+    invitation: ClaimedInvitation, _context: MessageContext, /, *, base_url: str, mail_from: str
 ) -> MailMessage:
-    return MailMessage(mail_from, message.address, message.message_id, base_url.encode())
+    return MailMessage(mail_from, invitation.address, invitation.message_id, base_url.encode())
 
 
 def deliver(db: Database, config: Config, messages: int, connections: int, options: WorkerOptions) -> Run:

@@ -21,9 +21,9 @@ from frontdesk.invitations.delivery.hourly_window import HourlyWindows
 from frontdesk.invitations.delivery.model import (
     AttemptOutcome,
     AttemptResult,
-    ClaimedInvitation,
     DeliveryPolicy,
 )
+from frontdesk.invitations.model import ClaimedInvitation
 from frontdesk.mail.model import MailMessage
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
 from tests.factories import NOW, Customer, make_customer, member_body

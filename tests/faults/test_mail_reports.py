@@ -7,7 +7,8 @@ from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_alone, write_together
 from frontdesk.invitations import suppress
 from frontdesk.invitations.delivery.changes import apply_changes
-from frontdesk.invitations.delivery.model import LeasedRow, StateChange
+from frontdesk.invitations.delivery.model import StateChange
+from frontdesk.invitations.delivery.store import find_invitation
 from frontdesk.invitations.message import find_link_target
 from frontdesk.invitations.model import (
     DeliveryReport,
@@ -82,9 +83,7 @@ def answered(db: Database, mail: MailedInvitation) -> None:
 
     def work(tx: Tx) -> None:
         change = StateChange(InvitationState.OFFERED, InvitationState.SENT, InvitationStep.ACCEPTED, code=250)
-        apply_changes(
-            tx, [(change, LeasedRow(mail.id, InvitationState.OFFERED, 0, 0, mail.message_id))], now=NOW
-        )
+        apply_changes(tx, [(change, find_invitation(tx, mail.id))], now=NOW)
         apply_early_reports(tx, {mail.message_id}, now=NOW)
 
     write_alone(db, work)

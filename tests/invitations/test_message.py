@@ -2,6 +2,7 @@
 
 import email
 import email.policy
+from dataclasses import replace
 from email.message import EmailMessage
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from frontdesk.db import Database
 from frontdesk.errors import Invalid
 from frontdesk.invitations.message import compose, load_message_context
-from frontdesk.invitations.model import InvitationMessage
+from frontdesk.invitations.model import ClaimedInvitation, SenderProfile
 from frontdesk.invitations.template import set_template
 from frontdesk.mail.model import MailMessage
 from tests.conftest import Api
@@ -17,11 +18,13 @@ from tests.factories import NOW, Customer, member_body
 from tests.invitations.mails import mailed
 
 SECRET = "s" * 32
+SENDER = SenderProfile("Gold", "Example Health", "care@example.com", "https://join.example.com/start")
 
 
-def written(db: Database, invitation: InvitationMessage) -> MailMessage:
+def written(db: Database, invitation: ClaimedInvitation, sender: SenderProfile = SENDER) -> MailMessage:
     with db.write() as tx:
         context = load_message_context(tx, [invitation], link_secret=SECRET, now=NOW)
+    context = replace(context, senders={invitation.plan_id: sender})
     return compose(invitation, context, base_url="https://api.example.com", mail_from="mail@example.com")
 
 
@@ -32,22 +35,14 @@ def read(sent: MailMessage) -> EmailMessage:
 
 
 @pytest.fixture
-def invitation(api: Api, db: Database, customer: Customer) -> InvitationMessage:
+def invitation(api: Api, db: Database, customer: Customer) -> ClaimedInvitation:
     mail = mailed(api, db, customer)
-    return InvitationMessage(
-        invitation_id=mail.id,
-        account_id=customer.account_id,
-        address=mail.address,
-        message_id=mail.message_id,
-        plan_name="Gold",
-        sender_name="Example Health",
-        sender_address="care@example.com",
-        registration_url="https://join.example.com/start",
-    )
+    ids = (mail.id, customer.account_id, customer.plan_ids[0], 1)
+    return ClaimedInvitation(*ids, "immediate", mail.address, mail.message_id)
 
 
 def test_an_invitation_has_the_headers_of_a_mail_that_programs_send(
-    db: Database, invitation: InvitationMessage
+    db: Database, invitation: ClaimedInvitation
 ) -> None:
     sent = written(db, invitation)
     message = read(sent)
@@ -69,7 +64,7 @@ def test_an_invitation_has_the_headers_of_a_mail_that_programs_send(
     }
 
 
-def test_both_parts_hold_both_links(db: Database, invitation: InvitationMessage) -> None:
+def test_both_parts_hold_both_links(db: Database, invitation: ClaimedInvitation) -> None:
     message = read(written(db, invitation))
     unsubscribe = str(message["List-Unsubscribe"]).strip("<>")
     for kind in ("plain", "html"):
@@ -80,7 +75,7 @@ def test_both_parts_hold_both_links(db: Database, invitation: InvitationMessage)
 
 
 def test_nothing_of_the_member_but_the_address_is_in_the_mail(
-    db: Database, invitation: InvitationMessage
+    db: Database, invitation: ClaimedInvitation
 ) -> None:
     message = read(written(db, invitation))
     parts = [part.get_content() for part in message.walk() if not part.is_multipart()]
@@ -92,29 +87,21 @@ def test_nothing_of_the_member_but_the_address_is_in_the_mail(
         assert word not in content
 
 
-def test_a_second_copy_has_the_same_message_id_and_links(db: Database, invitation: InvitationMessage) -> None:
+def test_a_second_copy_has_the_same_message_id_and_links(db: Database, invitation: ClaimedInvitation) -> None:
     assert written(db, invitation) == written(db, invitation)
 
 
-def test_names_that_look_like_headers_stay_names(db: Database, invitation: InvitationMessage) -> None:
+def test_names_that_look_like_headers_stay_names(db: Database, invitation: ClaimedInvitation) -> None:
     evil = "=?utf-8?q?x=0d=0aBcc:_victim=40example.com?="
-    hostile = InvitationMessage(
-        invitation.invitation_id, invitation.account_id, invitation.address, invitation.message_id,
-        evil, evil, invitation.sender_address, invitation.registration_url,
-    )  # fmt: skip
-    message = read(written(db, hostile))
+    message = read(written(db, invitation, SENDER._replace(plan_name=evil, sender_name=evil)))
     assert message["Bcc"] is None
     assert message["Subject"] == f"{evil} invites you to {evil}"
     rewritten = email.message_from_bytes(message.as_bytes(policy=email.policy.SMTP))
     assert rewritten["Bcc"] is None
 
 
-def test_without_a_sender_the_installation_writes(db: Database, invitation: InvitationMessage) -> None:
-    plain = InvitationMessage(
-        invitation.invitation_id, invitation.account_id, invitation.address, invitation.message_id,
-        invitation.plan_name, None, None, None,
-    )  # fmt: skip
-    message = read(written(db, plain))
+def test_without_a_sender_the_installation_writes(db: Database, invitation: ClaimedInvitation) -> None:
+    message = read(written(db, invitation, SenderProfile("Gold", None, None, None)))
     assert message["From"] == "mail@example.com"
     assert message["Subject"] == "You are invited to Gold"
     part = message.get_body(("plain",))
@@ -122,7 +109,7 @@ def test_without_a_sender_the_installation_writes(db: Database, invitation: Invi
     assert "https://api.example.com/register/" in part.get_content()
 
 
-def test_an_accounts_own_templates_are_used(db: Database, invitation: InvitationMessage) -> None:
+def test_an_accounts_own_templates_are_used(db: Database, invitation: ClaimedInvitation) -> None:
     with db.write() as tx:
         set_template(
             tx,
@@ -138,12 +125,9 @@ def test_an_accounts_own_templates_are_used(db: Database, invitation: Invitation
 
 @pytest.mark.parametrize("address", ["a b@example.com", "nobody", "x@y\n.example", "ä@@example.com"])
 def test_an_address_that_no_mail_can_carry_is_refused_and_not_repeated(
-    db: Database, invitation: InvitationMessage, address: str
+    db: Database, invitation: ClaimedInvitation, address: str
 ) -> None:
-    wrong = InvitationMessage(
-        invitation.invitation_id, invitation.account_id, address, invitation.message_id,
-        invitation.plan_name, None, None, None,
-    )  # fmt: skip
+    wrong = invitation._replace(address=address)
     with pytest.raises(Invalid) as caught:
         written(db, wrong)
     assert address not in str(caught.value.faults)

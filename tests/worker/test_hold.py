@@ -17,7 +17,8 @@ from frontdesk.db.migrate import downgrade, upgrade
 from frontdesk.invitations import delivery
 from frontdesk.invitations.delivery import operations, store
 from frontdesk.invitations.delivery.hold import find_hold
-from frontdesk.invitations.delivery.model import HoldReason, LeasedRow
+from frontdesk.invitations.delivery.model import HoldReason
+from frontdesk.invitations.model import Invitation
 from frontdesk.invitations.tables import invitations
 from tests.conftest import SetClock
 from tests.factories import make_customer
@@ -118,7 +119,7 @@ def test_only_what_was_really_kept_back_is_counted(post: Post, monkeypatch: pyte
     post.enrol(3)
     find = store.find_pending
 
-    def overtaken(tx: Tx, *, after: int, count: int) -> list[LeasedRow]:
+    def overtaken(tx: Tx, *, after: int, count: int) -> list[Invitation]:
         rows = find(tx, after=after, count=count)
         if rows:
             mine = invitations.c.id == rows[0].id

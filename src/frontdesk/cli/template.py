@@ -14,7 +14,13 @@ from frontdesk.cli.output import MISUSED, Output, Part, fail, heading, opened_fi
 from frontdesk.db import Tx
 from frontdesk.invitations import get_deliverability
 from frontdesk.invitations.message import compose, derive_tokens
-from frontdesk.invitations.model import InvitationMessage, MessageContext, MessageTemplate
+from frontdesk.invitations.model import (
+    ClaimedInvitation,
+    Delivery,
+    MessageContext,
+    MessageTemplate,
+    SenderProfile,
+)
 from frontdesk.invitations.template import NAMES, default_part, get_template, set_template
 from frontdesk.mailbox.model import decode_message
 from frontdesk.plans import get_plan
@@ -88,23 +94,23 @@ def preview(
 
 def _sample(tx: Tx, plan_id: int, base_url: str) -> bytes:
     plan = get_plan(tx, None, plan_id)
-    sender = get_deliverability(tx, plan.account_id)
-    message = InvitationMessage(
-        invitation_id=0,
+    own = get_deliverability(tx, plan.account_id)
+    invitation = ClaimedInvitation(
+        id=0,
         account_id=plan.account_id,
+        plan_id=plan_id,
+        member_id=0,
+        delivery=Delivery.IMMEDIATE,
         address="somebody@example.com",
         message_id="preview@example.com",
-        plan_name=plan.name,
-        sender_name=sender.sender_name,
-        sender_address=sender.sender_address,
-        registration_url=sender.registration_url,
     )
     context = MessageContext(
-        {0: derive_tokens("", message.message_id)},
+        {0: derive_tokens("", invitation.message_id)},
+        {plan_id: SenderProfile(plan.name, own.sender_name, own.sender_address, own.registration_url)},
         {plan.account_id: get_template(tx, plan.account_id)},
         format_datetime(datetime(2026, 1, 1, tzinfo=UTC)),
     )
-    return compose(message, context, base_url=base_url, mail_from="invitations@example.com").content
+    return compose(invitation, context, base_url=base_url, mail_from="invitations@example.com").content
 
 
 def _content(path: Path | None) -> str | None:

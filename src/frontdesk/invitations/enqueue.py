@@ -14,7 +14,7 @@ from frontdesk.invitations.model import (
     NewInvitation,
     NotInvitedReason,
 )
-from frontdesk.invitations.store import find_of_members, find_suppressed
+from frontdesk.invitations.store import find_suppressed
 from frontdesk.invitations.tables import deliverability, invitations
 from frontdesk.text import fold_email
 
@@ -94,7 +94,7 @@ def move_invitations(tx: SetTransaction, plan_ids: Mapping[int, int]) -> None:
     if not plan_ids:
         return
     with one_round_trip(tx):
-        found = find_of_members(tx, plan_ids)
+        found = find_set(tx, invitations, "member_id", plan_ids, columns=("id", "member_id"))
     rows = [{"id": row["id"], "plan_id": plan_ids[row["member_id"]]} for row in found.rows]
     with one_round_trip(tx):
         update_set(tx, invitations, sorted(rows, key=lambda row: int(row["id"])))

@@ -163,18 +163,27 @@ class DeliverabilitySettings:
     registration_url: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class InvitationMessage:
-    """All that is known of one invitation when its message is written: of the member only the address.
+class ClaimedInvitation(NamedTuple):
+    """An invitation that a worker holds by the claim with this epoch; of the member it has only the address.
 
-    `sender_name`, `sender_address` and `registration_url` are the account's, None where it has set none. `message_id` (no
-    <>) and the links stay the same over every attempt.
+    `message_id` (no <>) and the links stay the same over every attempt.
     """
 
-    invitation_id: int
+    id: int
     account_id: int
+    plan_id: int
+    member_id: int
+    delivery: str
     address: str
     message_id: str
+    epoch: int = 0
+    attempts: int = 0
+    losses: int = 0
+
+
+class SenderProfile(NamedTuple):
+    """The plan's name, and what the account has set for its messages; None where it has set nothing."""
+
     plan_name: str
     sender_name: str | None
     sender_address: str | None
@@ -213,9 +222,10 @@ class MessageTemplate:
 
 @dataclass(frozen=True, slots=True)
 class MessageContext:
-    """What a set of messages is written with: tokens by invitation id, own templates by account id, and its Date."""
+    """What messages are written with: tokens by invitation id, senders by plan id, own templates by account id, their Date."""
 
     tokens: Mapping[int, LinkTokens]
+    senders: Mapping[int, SenderProfile]
     templates: Mapping[int, MessageTemplate]
     date: str
 

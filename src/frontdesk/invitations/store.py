@@ -1,4 +1,4 @@
-"""The SQL of invitations: settings, what is enqueued, links, templates, delivery reports, suppressed addresses."""
+"""The SQL of invitations: settings, what is enqueued, links, senders, templates, delivery reports, suppressed addresses."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, replace
@@ -22,6 +22,7 @@ from frontdesk.invitations.model import (
     LinkTarget,
     MessageTemplate,
     ReportEvent,
+    SenderProfile,
     Suppression,
     SuppressionReason,
 )
@@ -61,12 +62,6 @@ def set_deliverability(tx: Tx, account_id: int, **changes: object) -> Deliverabi
 def find_suppressed(tx: SetTransaction, addresses: Collection[str]) -> Found:
     """Rows (address) of those of the folded addresses that must not be mailed."""
     return find_set(tx, suppressions, "address_folded", addresses, columns=("address_folded",))
-
-
-def find_of_members(tx: SetTransaction, member_ids: Collection[int]) -> Found:
-    """The invitations of the members."""
-    columns = ("id", "member_id", "epoch", "state", "attempts", "losses")
-    return find_set(tx, invitations, "member_id", member_ids, columns=columns)
 
 
 def list_invitations(
@@ -115,6 +110,21 @@ def lock_by_message_id(tx: Tx, message_id: str) -> Invitation | None:
     )
     row = tx.execute(query).first()
     return to_invitation(row) if row else None
+
+
+def find_senders(tx: Tx, plan_ids: Collection[int]) -> dict[int, SenderProfile]:
+    """The plans' names and their accounts' senders, by plan id."""
+    columns = (
+        deliverability.c.sender_name,
+        deliverability.c.sender_address,
+        deliverability.c.registration_url,
+    )
+    query = (
+        select(plans.c.id, plans.c.name, *columns)
+        .outerjoin(deliverability, deliverability.c.account_id == plans.c.account_id)
+        .where(plans.c.id.in_(sorted(plan_ids)))
+    )
+    return {id_: SenderProfile(*profile) for id_, *profile in tx.execute(query)}
 
 
 def find_templates(tx: Tx, account_ids: Collection[int]) -> dict[int, MessageTemplate]:

@@ -24,11 +24,10 @@ from frontdesk.invitations.delivery.claim import claim, expire_leases, work_wait
 from frontdesk.invitations.delivery.model import (
     AttemptOutcome,
     AttemptResult,
-    ClaimedInvitation,
     DeliveryPolicy,
 )
 from frontdesk.invitations.message import compose, load_message_context
-from frontdesk.invitations.model import Delivery, MessageContext
+from frontdesk.invitations.model import ClaimedInvitation, Delivery, MessageContext
 from frontdesk.invitations.reports import apply_early_reports
 from frontdesk.mail.model import Mailer, MailMessage
 from frontdesk.worker.connections import CircuitBreaker, ConnectionPool, SendJob, SendReport
@@ -168,12 +167,11 @@ class DeliveryWorker:
             apply_early_reports(tx, unclear, now=now)
         self._lapsed_at = time.monotonic()
         claimed = claim(tx, self._context, now=now, count=room, find_expired=find_expired)
-        messages = [invitation.message for invitation in claimed]
-        return claimed, load_message_context(tx, messages, link_secret=self._config.link_secret, now=now)
+        return claimed, load_message_context(tx, claimed, link_secret=self._config.link_secret, now=now)
 
     def _submit(self, invitation: ClaimedInvitation, context: MessageContext) -> None:
         self._count += 1
-        rank = (0 if invitation.delivery is Delivery.IMMEDIATE else 1, self._count)
+        rank = (0 if invitation.delivery == Delivery.IMMEDIATE else 1, self._count)
         until = time.monotonic() + self._context.policy.lease_seconds
         job = SendJob(rank, invitation, partial(self._compose, invitation, context), until)
         self._jobs[invitation.id] = job
@@ -182,7 +180,7 @@ class DeliveryWorker:
     def _compose(self, invitation: ClaimedInvitation, context: MessageContext) -> MailMessage | None:
         base_url, mail_from = self._config.base_url, self._config.mail_from
         try:
-            return self._options.compose(invitation.message, context, base_url=base_url, mail_from=mail_from)
+            return self._options.compose(invitation, context, base_url=base_url, mail_from=mail_from)
         except Invalid:
             self._log.write("letter_not_writable", invitation_id=invitation.id)
             return None
@@ -276,7 +274,7 @@ class DeliveryWorker:
         result = offer_and_settle(tx, self._context, offered, self._outcomes, now=now)
         # A report can have come while this attempt, or one before it whose answer was lost, was under way.
         left = {
-            outcome.invitation.message.message_id
+            outcome.invitation.message_id
             for outcome in self._outcomes
             if outcome.result in (AttemptResult.ACCEPTED, AttemptResult.LOST) or outcome.invitation.losses > 0
         }

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import text
+from sqlalchemy import select, text
 
-from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.db.sets import Row, as_json
-from frontdesk.invitations.delivery.model import ClaimedRow, Lane, LeasedRow
-from frontdesk.invitations.model import Delivery, InvitationState
+from frontdesk.invitations.delivery.model import Lane
+from frontdesk.invitations.model import ClaimedInvitation, Delivery, Invitation
+from frontdesk.invitations.store import to_invitation
+from frontdesk.invitations.tables import LAPSES, invitations
 
 # The accounts and plans with pending invitations, by hopping from one to the next in the index: the cost grows with their
 # number and not with that of the invitations.
@@ -57,7 +58,7 @@ def as_time(value: datetime | str) -> datetime:
     return datetime.fromisoformat(value) if isinstance(value, str) else value
 
 
-_CLAIMED_COLUMNS = ", ".join(ClaimedRow._fields)
+_CLAIMED_COLUMNS = ", ".join(ClaimedInvitation._fields)
 _INTO_TIMELINE = "INSERT INTO invitation_events (invitation_id, at, from_state, to_state, reason, code)"
 
 _PENDING_DUE = (
@@ -85,39 +86,28 @@ _CLAIM_SQLITE = text(_CLAIM.format(among=f"IN ({_PENDING_DUE})", fresh="lower(he
 _CLAIM_EVENTS_SQLITE = f"{_CLAIM_EVENTS} FROM invitations WHERE id IN (SELECT value FROM json_each(?))"  # noqa: S608
 
 
-def claim_pending(tx: Tx, **wanted: Any) -> list[ClaimedRow]:
+def claim_pending(tx: Tx, **wanted: Any) -> list[ClaimedInvitation]:
     """Claim the `count` invitations of a lane that are due longest, with their timeline.
 
     The other parameters: account_id, plan_id, delivery, domain, and the times `now` and `lease_until`.
     """
     if tx.dialect.name != "sqlite":
-        return [ClaimedRow._make(row) for row in tx.execute(_CLAIM_POSTGRESQL, wanted)]
-    rows = [ClaimedRow._make(row[:-1]) for row in tx.execute(_CLAIM_SQLITE, wanted)]
-    tx.exec_driver_sql(_CLAIM_EVENTS_SQLITE, (as_json([row.id for row in rows]),))
-    return rows
+        return [ClaimedInvitation._make(row) for row in tx.execute(_CLAIM_POSTGRESQL, wanted)]
+    claimed = [ClaimedInvitation._make(row[:-1]) for row in tx.execute(_CLAIM_SQLITE, wanted)]
+    tx.exec_driver_sql(_CLAIM_EVENTS_SQLITE, (as_json([invitation.id for invitation in claimed]),))
+    return claimed
 
 
-_LEASED = "FROM invitations WHERE state IN ('claimed', 'offered', 'ambiguous') AND due_at IS NOT NULL AND due_at <= :now "
-_LAPSED = text(f"SELECT {', '.join(LeasedRow._fields)} {_LEASED}ORDER BY due_at LIMIT :count")
-_LAPSED_LOCKED = text(_LAPSED.text + " FOR UPDATE SKIP LOCKED")
-_HAS_LAPSED = text(f"SELECT 1 {_LEASED}LIMIT 1")
-
-
-def lock_lapsed(tx: Tx, now: datetime, count: int) -> list[LeasedRow]:
+def lock_lapsed(tx: Tx, now: datetime, count: int) -> list[Invitation]:
     """Invitations with a lease or hold that has run out, the longest ago first; without those that another worker has locked."""
-    query = _LAPSED if tx.dialect.name == "sqlite" else _LAPSED_LOCKED
-    return [leased_row(row) for row in tx.execute(query, {"now": stored_time(now), "count": count})]
-
-
-def leased_row(row: Sequence[Any]) -> LeasedRow:
-    """A row of the columns of LeasedRow, with its state as an InvitationState."""
-    id_, state, *rest = row
-    return LeasedRow(id_, InvitationState(state), *rest)
+    query = select(invitations).where(LAPSES, invitations.c.due_at <= now).order_by(invitations.c.due_at)
+    return [to_invitation(row) for row in tx.execute(query.limit(count).with_for_update(skip_locked=True))]
 
 
 def has_lapsed(tx: Tx, now: datetime) -> bool:
     """Whether the lease or the hold of any invitation has run out."""
-    return tx.execute(_HAS_LAPSED, {"now": stored_time(now)}).first() is not None
+    query = select(invitations.c.id).where(LAPSES, invitations.c.due_at <= now).limit(1)
+    return tx.execute(query).first() is not None
 
 
 # What a change carries for all of its invitations, with the types on PostgreSQL.

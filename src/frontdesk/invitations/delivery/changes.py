@@ -14,14 +14,18 @@ from frontdesk.invitations.delivery.hourly_window import HourlyWindows
 from frontdesk.invitations.delivery.model import (
     AttemptOutcome,
     AttemptResult,
-    ClaimedInvitation,
     DeliveryPolicy,
     Hold,
-    LeasedRow,
     StateChange,
-    Versioned,
 )
-from frontdesk.invitations.model import TRANSITIONS, Delivery, InvitationState, InvitationStep
+from frontdesk.invitations.model import (
+    TRANSITIONS,
+    ClaimedInvitation,
+    Delivery,
+    Invitation,
+    InvitationState,
+    InvitationStep,
+)
 
 # From these states a message may have left by now: its place in the hourly window is counted.
 MAY_HAVE_LEFT = {InvitationState.SENT, InvitationState.AMBIGUOUS}
@@ -59,7 +63,9 @@ def offer_and_settle(
     """
     due_at = now + timedelta(seconds=context.policy.offer_lease_seconds)
     offer = StateChange(InvitationState.CLAIMED, InvitationState.OFFERED, InvitationStep.RELAY_ASKED, due_at)
-    changes: list[tuple[StateChange, Versioned]] = [(offer, invitation) for invitation in claimed]
+    changes: list[tuple[StateChange, Invitation | ClaimedInvitation]] = [
+        (offer, invitation) for invitation in claimed
+    ]
     changes += [(_change_after(outcome, context, now), outcome.invitation) for outcome in outcomes]
     written = apply_changes(tx, changes, now=now, windows=context.windows)
     granted = {invitation.id for invitation in claimed} & written
@@ -77,7 +83,7 @@ def renew_leases(
 
 def apply_changes(
     tx: Tx,
-    changes: Sequence[tuple[StateChange, Versioned]],
+    changes: Sequence[tuple[StateChange, Invitation | ClaimedInvitation]],
     *,
     now: datetime,
     windows: HourlyWindows | None = None,
@@ -119,14 +125,14 @@ def _stored(change: StateChange, number: int, now: datetime) -> dict[str, object
     }
 
 
-def change_after_lapse(row: LeasedRow, policy: DeliveryPolicy, *, now: datetime) -> StateChange:
+def change_after_lapse(invitation: Invitation, policy: DeliveryPolicy, *, now: datetime) -> StateChange:
     """Steps 6 and 7: what follows when a lease or a hold runs out."""
-    change = StateChange(row.state, row.state, InvitationStep.LEASE_LAPSED, closes=True)
-    if row.state is InvitationState.CLAIMED:
+    change = StateChange(invitation.state, invitation.state, InvitationStep.LEASE_LAPSED, closes=True)
+    if invitation.state is InvitationState.CLAIMED:
         return change._replace(state=InvitationState.PENDING, due_at=now)
-    if row.state is InvitationState.OFFERED:
-        return _ambiguous(change, row.losses, policy, now)
-    if policy.resend_ambiguous and row.losses <= 1:
+    if invitation.state is InvitationState.OFFERED:
+        return _ambiguous(change, invitation.losses, policy, now)
+    if policy.resend_ambiguous and invitation.losses <= 1:
         return change._replace(state=InvitationState.PENDING, reason=InvitationStep.ONCE_MORE, due_at=now)
     return change._replace(reason=InvitationStep.ANSWER_LOST)  # stays ambiguous until an operator settles it
 

@@ -11,12 +11,12 @@ from itertools import groupby
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
-from frontdesk.invitations.delivery import change_store, store
+from frontdesk.invitations.delivery import change_store
 from frontdesk.invitations.delivery.changes import DeliveryContext, apply_changes, change_after_lapse
 from frontdesk.invitations.delivery.hold import find_hold
 from frontdesk.invitations.delivery.hourly_window import allowance
-from frontdesk.invitations.delivery.model import ClaimedInvitation, ClaimedRow, Lane, StateChange
-from frontdesk.invitations.model import Delivery, InvitationMessage, InvitationState, InvitationStep
+from frontdesk.invitations.delivery.model import Lane, StateChange
+from frontdesk.invitations.model import ClaimedInvitation, Delivery, InvitationState, InvitationStep
 from frontdesk.invitations.store import find_suppressed, get_deliverability
 from frontdesk.text import fold_email
 
@@ -30,14 +30,14 @@ _RECHECK_SECONDS = 5.0
 def claim(
     tx: Tx, context: DeliveryContext, *, now: datetime, count: int, find_expired: FindExpired
 ) -> list[ClaimedInvitation]:
-    """Claim up to `count` invitations, with what their messages are written from. Empty while delivery is held.
+    """Claim up to `count` invitations. Empty while delivery is held.
 
     Each account gets an equal share of the count; what accounts leave over goes to the accounts after them.
     """
     context.hold = find_hold(tx, now=now)
     if context.hold is not None:
         return []
-    rows: list[ClaimedRow] = []
+    rows: list[ClaimedInvitation] = []
     accounts = _due_accounts(tx, context, now)
     for index, (account_id, lanes) in enumerate(accounts):
         share = math.ceil((count - len(rows)) / (len(accounts) - index))
@@ -59,13 +59,13 @@ def expire_leases(tx: Tx, context: DeliveryContext, *, now: datetime, count: int
     A claimed invitation is pending again. An offered one may have left: ambiguous. An ambiguous one that nobody settled is
     sent once more, if the policy says so, and never a third time. Apply early reports about the returned ones now.
     """
-    rows = change_store.lock_lapsed(tx, now, count)
-    changes = [(change_after_lapse(row, context.policy, now=now), row) for row in rows]
+    lapsed = change_store.lock_lapsed(tx, now, count)
+    changes = [(change_after_lapse(held, context.policy, now=now), held) for held in lapsed]
     written = apply_changes(tx, changes, now=now, windows=context.windows)
     return {
-        row.message_id
-        for row in rows
-        if row.id in written and row.state is not InvitationState.CLAIMED and row.message_id is not None
+        held.message_id
+        for held in lapsed
+        if held.id in written and held.state is not InvitationState.CLAIMED and held.message_id is not None
     }
 
 
@@ -95,7 +95,7 @@ def _due_accounts(tx: Tx, context: DeliveryContext, now: datetime) -> list[tuple
 
 def _claim_of_account(
     tx: Tx, context: DeliveryContext, lanes: Sequence[Lane], share: int, now: datetime
-) -> list[ClaimedRow]:
+) -> list[ClaimedInvitation]:
     immediate = [lane for lane in lanes if lane.delivery is Delivery.IMMEDIATE]
     rows = _claim_lanes(tx, context, immediate, share, now)
     batched = [lane for lane in lanes if lane.delivery is Delivery.BATCHED]
@@ -106,7 +106,7 @@ def _claim_of_account(
 
 def _claim_batched(
     tx: Tx, context: DeliveryContext, lanes: Sequence[Lane], share: int, now: datetime
-) -> list[ClaimedRow]:
+) -> list[ClaimedInvitation]:
     account_id, windows = lanes[0].account_id, context.windows
     window = windows.lock(tx, account_id, now)
     if window is None:
@@ -123,8 +123,8 @@ def _claim_batched(
 
 def _claim_lanes(
     tx: Tx, context: DeliveryContext, lanes: Sequence[Lane], count: int, now: datetime
-) -> list[ClaimedRow]:
-    rows: list[ClaimedRow] = []
+) -> list[ClaimedInvitation]:
+    rows: list[ClaimedInvitation] = []
     for lane in lanes:
         if len(rows) < count:
             rows += change_store.claim_pending(
@@ -141,15 +141,14 @@ def _claim_lanes(
 
 
 def _without_stopped(
-    tx: Tx, rows: Sequence[ClaimedRow], find_expired: FindExpired, now: datetime
+    tx: Tx, rows: Sequence[ClaimedInvitation], find_expired: FindExpired, now: datetime
 ) -> list[ClaimedInvitation]:
     """Cancel what must not be sent any more: suppressed addresses, expired members."""
     folded = {row.id: fold_email(row.address) for row in rows}
     suppressed = {row["address_folded"] for row in find_suppressed(tx, set(folded.values())).rows}
     expired = find_expired(tx, {row.member_id for row in rows}, stored_time(now)[:10])
-    senders = store.find_senders(tx, {row.plan_id for row in rows})
     claimed: list[ClaimedInvitation] = []
-    stopped: list[tuple[StateChange, ClaimedRow]] = []
+    stopped: list[tuple[StateChange, ClaimedInvitation]] = []
     for row in rows:
         is_suppressed = folded[row.id] in suppressed
         if is_suppressed or row.member_id in expired:
@@ -157,9 +156,6 @@ def _without_stopped(
             cancelled = StateChange(InvitationState.CLAIMED, InvitationState.CANCELLED, reason, closes=True)
             stopped.append((cancelled, row))
         else:
-            sender = senders[row.plan_id]
-            message = InvitationMessage(row.id, row.account_id, row.address, row.message_id, *sender)
-            held = (row.id, row.epoch, Delivery(row.delivery), row.attempts, row.losses)
-            claimed.append(ClaimedInvitation(*held, message))
+            claimed.append(row)
     apply_changes(tx, stopped, now=now)
     return claimed

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from frontdesk.invitations.model import Delivery, InvitationMessage, InvitationState, InvitationStep
+from frontdesk.invitations.model import ClaimedInvitation, Delivery, InvitationState, InvitationStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,40 +59,6 @@ class Lane(NamedTuple):
     batches_enabled: bool
 
 
-class ClaimedRow(NamedTuple):
-    """The columns of an invitation that a claim returns."""
-
-    id: int
-    account_id: int
-    plan_id: int
-    member_id: int
-    delivery: str
-    epoch: int
-    attempts: int
-    losses: int
-    address: str
-    message_id: str
-
-
-class SenderProfile(NamedTuple):
-    """The plan's name, and what the account has set for its messages; None where it has set nothing."""
-
-    plan_name: str
-    sender_name: str | None
-    sender_address: str | None
-    registration_url: str | None
-
-
-class LeasedRow(NamedTuple):
-    """An invitation with a lease or a hold, as stored."""
-
-    id: int
-    state: InvitationState
-    epoch: int
-    losses: int
-    message_id: str | None
-
-
 class InvitationEvent(NamedTuple):
     """A step of an invitation's timeline. `code`: the relay's reply code, if there was one."""
 
@@ -101,28 +67,6 @@ class InvitationEvent(NamedTuple):
     to_state: InvitationState
     reason: InvitationStep
     code: int | None
-
-
-class Versioned(Protocol):
-    """An invitation at one epoch: a change of it is written only while the stored one still has this epoch."""
-
-    @property
-    def id(self) -> int: ...
-
-    @property
-    def epoch(self) -> int: ...
-
-
-@dataclass(frozen=True, slots=True)
-class ClaimedInvitation:
-    """An invitation that a worker holds by the claim with this epoch, and what its message is written from."""
-
-    id: int
-    epoch: int
-    delivery: Delivery
-    attempts: int
-    losses: int
-    message: InvitationMessage
 
 
 class StateChange(NamedTuple):

@@ -8,9 +8,9 @@ from frontdesk.db import Tx
 from frontdesk.errors import FrontdeskError
 from frontdesk.invitations.delivery import store
 from frontdesk.invitations.delivery.changes import apply_changes
-from frontdesk.invitations.delivery.model import InvitationEvent, LeasedRow, StateChange
+from frontdesk.invitations.delivery.model import InvitationEvent, StateChange
 from frontdesk.invitations.model import Invitation, InvitationState, InvitationStep
-from frontdesk.invitations.store import find_of_members, find_suppressed
+from frontdesk.invitations.store import find_suppressed
 from frontdesk.text import fold_email
 
 PAGE_ROWS = 1000
@@ -41,14 +41,10 @@ def cancel_of_members(tx: Tx, member_ids: Collection[int], *, now: datetime) -> 
 
     One that a worker claims at this moment may leave; each later claim looks at the member.
     """
-    rows = [
-        LeasedRow(row["id"], InvitationState(row["state"]), row["epoch"], row["losses"], None)
-        for row in find_of_members(tx, member_ids).rows
-    ]
     changes = [
-        (StateChange(row.state, InvitationState.CANCELLED, InvitationStep.WITHDRAWN, closes=True), row)
-        for row in rows
-        if row.state in CANCELLABLE
+        (StateChange(found.state, InvitationState.CANCELLED, InvitationStep.WITHDRAWN, closes=True), found)
+        for found in store.find_of_members(tx, member_ids)
+        if found.state in CANCELLABLE
     ]
     return len(apply_changes(tx, changes, now=now))
 
@@ -106,11 +102,12 @@ def keep_back(tx: Tx, *, now: datetime) -> int:
     return count
 
 
-def _kept_back(row: LeasedRow, now: datetime) -> StateChange:
-    change = StateChange(row.state, InvitationState.AMBIGUOUS, InvitationStep.RESTORED, closes=True)
-    if row.state is InvitationState.CLAIMED:
+def _kept_back(invitation: Invitation, now: datetime) -> StateChange:
+    change = StateChange(invitation.state, InvitationState.AMBIGUOUS, InvitationStep.RESTORED, closes=True)
+    if invitation.state is InvitationState.CLAIMED:
         return change._replace(state=InvitationState.PENDING, reason=InvitationStep.LEASE_LAPSED, due_at=now)
-    return change if row.state is InvitationState.AMBIGUOUS else change._replace(losses=row.losses + 1)
+    is_ambiguous = invitation.state is InvitationState.AMBIGUOUS
+    return change if is_ambiguous else change._replace(losses=invitation.losses + 1)
 
 
 def _lock(tx: Tx, invitation_id: int, states: set[InvitationState], done: str) -> Invitation:

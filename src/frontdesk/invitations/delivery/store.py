@@ -1,36 +1,20 @@
-"""The SQL of delivery beside the protocol: senders, single invitations, counts, and whether delivery is held."""
+"""The SQL of delivery beside the protocol: single invitations, counts, and whether delivery is held."""
 
 from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, insert, select, text, update
+from sqlalchemy import TextClause, func, insert, select, text, update
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.errors import NotFound
-from frontdesk.invitations.delivery.change_store import as_time, leased_row
-from frontdesk.invitations.delivery.model import DeliveryHome, InvitationEvent, LeasedRow, SenderProfile
+from frontdesk.invitations.delivery.change_store import as_time
+from frontdesk.invitations.delivery.model import DeliveryHome, InvitationEvent
 from frontdesk.invitations.delivery.tables import delivery_home, invitation_events
 from frontdesk.invitations.model import Invitation, InvitationState, InvitationStep
 from frontdesk.invitations.store import to_invitation
-from frontdesk.invitations.tables import deliverability, invitations
-from frontdesk.plans.tables import plans
-
-
-def find_senders(tx: Tx, plan_ids: Collection[int]) -> dict[int, SenderProfile]:
-    """The plans' names and their accounts' senders, by plan id."""
-    columns = (
-        deliverability.c.sender_name,
-        deliverability.c.sender_address,
-        deliverability.c.registration_url,
-    )
-    query = (
-        select(plans.c.id, plans.c.name, *columns)
-        .outerjoin(deliverability, deliverability.c.account_id == plans.c.account_id)
-        .where(plans.c.id.in_(sorted(plan_ids)))
-    )
-    return {id_: SenderProfile(*profile) for id_, *profile in tx.execute(query)}
+from frontdesk.invitations.tables import IS_PENDING, LAPSES, invitations
 
 
 def find_invitation(tx: Tx, invitation_id: int, *, lock: bool = False) -> Invitation:
@@ -40,6 +24,12 @@ def find_invitation(tx: Tx, invitation_id: int, *, lock: bool = False) -> Invita
     if row is None:
         raise NotFound("invitation")
     return to_invitation(row)
+
+
+def find_of_members(tx: Tx, member_ids: Collection[int]) -> list[Invitation]:
+    """The invitations of the members."""
+    query = select(invitations).where(invitations.c.member_id.in_(member_ids))
+    return [to_invitation(row) for row in tx.execute(query)]
 
 
 def find_events(tx: Tx, invitation_id: int) -> list[InvitationEvent]:
@@ -61,19 +51,19 @@ def delete_message_id(tx: Tx, invitation_id: int) -> None:
     tx.execute(update(invitations).where(invitations.c.id == invitation_id).values(message_id=None))
 
 
-_BY_ID = f"SELECT {', '.join(LeasedRow._fields)} FROM invitations WHERE {{}} AND id > :after ORDER BY id LIMIT :count"  # noqa: S608
-_PENDING_BY_ID = text(_BY_ID.format("state = 'pending'"))
-_LEASED_BY_ID = text(_BY_ID.format("state IN ('claimed', 'offered', 'ambiguous') AND due_at IS NOT NULL"))
-
-
-def find_pending(tx: Tx, *, after: int, count: int) -> list[LeasedRow]:
+def find_pending(tx: Tx, *, after: int, count: int) -> list[Invitation]:
     """Pending invitations in the order of their ids, from the one after `after`."""
-    return [leased_row(row) for row in tx.execute(_PENDING_BY_ID, {"after": after, "count": count})]
+    return _find_by_id(tx, IS_PENDING, after, count)
 
 
-def find_leased(tx: Tx, *, after: int, count: int) -> list[LeasedRow]:
+def find_leased(tx: Tx, *, after: int, count: int) -> list[Invitation]:
     """Invitations with a lease or a hold, claimed, offered or ambiguous, by id as above."""
-    return [leased_row(row) for row in tx.execute(_LEASED_BY_ID, {"after": after, "count": count})]
+    return _find_by_id(tx, LAPSES, after, count)
+
+
+def _find_by_id(tx: Tx, condition: TextClause, after: int, count: int) -> list[Invitation]:
+    query = select(invitations).where(condition, invitations.c.id > after)
+    return [to_invitation(row) for row in tx.execute(query.order_by(invitations.c.id).limit(count))]
 
 
 def lock_address(tx: Tx, address_folded: str) -> None:
