@@ -6,11 +6,12 @@ import pytest
 
 from frontdesk.db import Database
 from frontdesk.invitations import delivery
-from frontdesk.invitations.delivery.forecast import WindowForecast, seconds_until_last
-from frontdesk.invitations.delivery.hourly_window import HOUR_SECONDS, SLICES, HourlyWindows
-from frontdesk.invitations.delivery.model import HoldReason
+from frontdesk.invitations.delivery.forecast import seconds_until_last
+from frontdesk.invitations.delivery.hourly_window import HOUR_SECONDS, SECOND_US, SLICES, HourlyWindows
+from frontdesk.invitations.delivery.model import HoldReason, HourlyWindow
 from frontdesk.invitations.model import DeliverabilitySettings
 from frontdesk.mail.model import MailMessage, RelayRefused
+from tests.factories import NOW
 from tests.worker.conftest import Post
 
 SLICE = HOUR_SECONDS / SLICES
@@ -24,39 +25,48 @@ def limits(batch_size: int, batch_interval_seconds: int, hourly_limit: int) -> D
     return DeliverabilitySettings(1, True, batch_size, batch_interval_seconds, hourly_limit)
 
 
+def window(batch_age: int | None = None, batch_left: int = 0) -> HourlyWindow:
+    """A window at the beginning of a slice, with a batch that began so many seconds ago."""
+    now = HOUR_SECONDS * SECOND_US
+    batch = None if batch_age is None else now - batch_age * SECOND_US
+    return HourlyWindow(1, 1, now, NOW, batch, batch_left)
+
+
 @pytest.mark.parametrize(
-    ("waiting", "settings", "window", "seconds"),
+    ("waiting", "settings", "window", "frees", "seconds"),
     [
-        ([], limits(10, 60, 100), WindowForecast(), None),
-        ([(0, 10)], limits(10, 60, 100), WindowForecast(), 0.0),
-        ([(0, 11)], limits(10, 60, 100), WindowForecast(), 60.0),
-        ([(0, 100)], limits(10, 60, 100), WindowForecast(), 540.0),
-        ([(0, 101)], limits(10, 60, 100), WindowForecast(), WINDOW),
-        ([(0, 30)], limits(100, 60, 20), WindowForecast(), WINDOW),
-        ([(0, 5)], limits(100, 60, 20), WindowForecast(frees=((100.0, 20),)), 100.0),
+        ([], limits(10, 60, 100), window(), [], None),
+        ([(0, 10)], limits(10, 60, 100), window(), [], 0.0),
+        ([(0, 11)], limits(10, 60, 100), window(), [], 60.0),
+        ([(0, 100)], limits(10, 60, 100), window(), [], 540.0),
+        ([(0, 101)], limits(10, 60, 100), window(), [], WINDOW),
+        ([(0, 30)], limits(100, 60, 20), window(), [], WINDOW),
+        ([(0, 5)], limits(100, 60, 20), window(), [(100, 20)], 100.0),
         # The rest of a batch goes when the window lets it, not only with the next batch.
-        ([(0, 5)], limits(100, 60, 20), WindowForecast(frees=((100.0, 18), (130.0, 2))), 100.0),
-        ([(0, 15)], limits(100, DAY, 10), WindowForecast(), WINDOW),
+        ([(0, 5)], limits(100, 60, 20), window(), [(100, 18), (130, 2)], 100.0),
+        ([(0, 15)], limits(100, DAY, 10), window(), [], WINDOW),
         # The batch that is open is used up first, and the next one begins in its time.
-        ([(0, 5)], limits(10, 60, 100), WindowForecast(batch_age_seconds=20.0, batch_left=5), 0.0),
-        ([(0, 6)], limits(10, 60, 100), WindowForecast(batch_age_seconds=20.0, batch_left=5), 40.0),
-        ([(0, 6)], limits(10, 60, 100), WindowForecast(batch_age_seconds=90.0, batch_left=0), 0.0),
+        ([(0, 5)], limits(10, 60, 100), window(20, 5), [], 0.0),
+        ([(0, 6)], limits(10, 60, 100), window(20, 5), [], 40.0),
+        ([(0, 6)], limits(10, 60, 100), window(90, 0), [], 0.0),
         # What is tried again later goes later, and a batch begins with the first that leaves.
-        ([(0, 1), (1000.0, 1)], limits(10, 60, 100), WindowForecast(), 1000.0),
-        ([(1000.0, 11)], limits(10, 60, 100), WindowForecast(), 1060.0),
+        ([(0, 1), (1000.0, 1)], limits(10, 60, 100), window(), [], 1000.0),
+        ([(1000.0, 11)], limits(10, 60, 100), window(), [], 1060.0),
     ],
 )
 def test_the_last_one_goes_when_everything_lets_it(
     waiting: list[tuple[float, int]],
     settings: DeliverabilitySettings,
-    window: WindowForecast,
+    window: HourlyWindow,
+    frees: list[tuple[int, int]],
     seconds: float | None,
 ) -> None:
-    assert seconds_until_last(waiting, settings, window) == seconds
+    places = [(window.measured_us + after * SECOND_US, count) for after, count in frees]
+    assert seconds_until_last(waiting, settings, window, places) == seconds
 
 
 def test_a_million_is_forecast_at_once() -> None:
-    found = seconds_until_last([(0, 1_000_000)], limits(500, 60, 20_000))
+    found = seconds_until_last([(0, 1_000_000)], limits(500, 60, 20_000), window())
     assert found is not None
     assert 48 * WINDOW < found < 51 * WINDOW
 

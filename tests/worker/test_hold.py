@@ -104,14 +104,14 @@ def test_a_long_line_is_kept_back_page_by_page_each_row_read_once(
     found: list[Any] = []
 
     def note(_connection: Any, _cursor: Any, sql: str, parameters: Any, *_: Any) -> None:
-        if "ORDER BY id LIMIT" in sql and "state = 'pending'" in sql:
+        if "ORDER BY invitations.id" in sql and "state = 'pending'" in sql:
             given = parameters.values() if isinstance(parameters, dict) else parameters
-            found.append(sorted(given))
+            found.append(list(given)[:2])
 
     event.listen(post.db.engine, "before_cursor_execute", note)
     with post.db.write() as tx:
         assert delivery.keep_back(tx, now=post.clock()) == 7
-    assert [sorted([2, after]) for after in (0, first + 1, first + 3, first + 5, last)] == found
+    assert [[after, 2] for after in (0, first + 1, first + 3, first + 5, last)] == found
 
 
 def test_only_what_was_really_kept_back_is_counted(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ OBSERVE_SECONDS = 2.0
 STALE_SECONDS = 6.0
 SLACK_SECONDS = 12
 
-_US = 1_000_000  # a second
+SECOND_US = 1_000_000
 
 
 @dataclass(slots=True)
@@ -46,8 +46,8 @@ class HourlyWindows:
     ) -> None:
         self.monotonic = monotonic
         self.window_seconds = window_seconds + min(SLACK_SECONDS, window_seconds / 10)
-        self._slice_us = int(window_seconds * _US / SLICES)
-        self._window_us = int(self.window_seconds * _US)
+        self._slice_us = int(window_seconds * SECOND_US / SLICES)
+        self._window_us = int(self.window_seconds * SECOND_US)
         self._observations: dict[int, _Observation] = {}
         self._observed_at = float("-inf")
 
@@ -103,15 +103,15 @@ class HourlyWindows:
         """The first slice of which any part is still inside the window."""
         return (measured_us - self._window_us) // self._slice_us
 
-    def seconds_until_free(self, measured_us: int, slice_: int) -> float:
-        """How long until a slice no longer counts."""
-        return ((slice_ + 1) * self._slice_us + self._window_us - measured_us) / _US
+    def free_at(self, slice_: int) -> int:
+        """The measured time at which a slice no longer counts; until then all of it does."""
+        return (slice_ + 1) * self._slice_us + self._window_us
 
     def _advance(self, window: HourlyWindow, wall: datetime) -> HourlyWindow:
         now = self.monotonic()
         passed = min((wall - window.wall_at).total_seconds(), self._seconds_seen(window, now))
         self._note(window, now)
-        measured_us = window.measured_us + int(max(0.0, passed) * _US)
+        measured_us = window.measured_us + int(max(0.0, passed) * SECOND_US)
         return window._replace(measured_us=measured_us, wall_at=wall, version=window.version + 1)
 
     def _seconds_seen(self, window: HourlyWindow, now: float) -> float:
@@ -140,12 +140,12 @@ def allowance(
 
     Pure: the open batch (a new one when the interval has passed), within what the window leaves.
     """
-    interval_us = int(settings.batch_interval_seconds * _US)
+    interval_us = int(settings.batch_interval_seconds * SECOND_US)
     if window.batch_us is None or window.measured_us - window.batch_us >= interval_us:
         window = window._replace(batch_us=window.measured_us, batch_left=settings.batch_size)
     left = min(window.batch_left, settings.batch_size)
     count = max(0, min(left, settings.hourly_limit - used))
     if count or left > 0:
         return count, window, 1.0
-    until_batch = (interval_us - (window.measured_us - (window.batch_us or 0))) / _US
+    until_batch = (interval_us - (window.measured_us - (window.batch_us or 0))) / SECOND_US
     return 0, window, max(0.05, until_batch)

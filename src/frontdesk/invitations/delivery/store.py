@@ -11,10 +11,9 @@ from frontdesk.db import Tx
 from frontdesk.errors import NotFound
 from frontdesk.invitations.delivery.change_store import as_time
 from frontdesk.invitations.delivery.model import DeliveryHome, InvitationEvent
-from frontdesk.invitations.delivery.tables import delivery_home, invitation_events
 from frontdesk.invitations.model import Invitation, InvitationState, InvitationStep
 from frontdesk.invitations.store import to_invitation
-from frontdesk.invitations.tables import IS_PENDING, LAPSES, invitations
+from frontdesk.invitations.tables import IS_PENDING, LAPSES, delivery_home, invitation_events, invitations
 
 
 def find_invitation(tx: Tx, invitation_id: int, *, lock: bool = False) -> Invitation:

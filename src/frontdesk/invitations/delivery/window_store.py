@@ -9,7 +9,7 @@ from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.db.sets import Row, as_json, insert_missing
 from frontdesk.invitations.delivery.model import HourlyWindow
-from frontdesk.invitations.delivery.tables import delivery_counts, delivery_windows
+from frontdesk.invitations.tables import IN_HAND, delivery_counts, delivery_windows
 
 
 def find_windows(
@@ -39,26 +39,21 @@ def save_window(tx: Tx, window: HourlyWindow) -> None:
     tx.execute(update(delivery_windows).where(mine).values(window._asdict()))
 
 
-_HELD = text(
-    "SELECT count(*) FROM invitations WHERE state IN ('claimed', 'offered') AND delivery = 'batched' "
-    "AND account_id = :account_id"
-)
+_HELD = f"SELECT count(*) FROM invitations WHERE {IN_HAND.text} AND account_id = :account_id"  # noqa: S608
+_USED = f"""
+    SELECT ({_HELD})
+        + (SELECT coalesce(sum(sent), 0) FROM delivery_counts WHERE account_id = :account_id AND slice >= :since_slice)
+"""  # noqa: S608
 
 
 def count_held(tx: Tx, account_id: int) -> int:
     """The account's batched invitations that workers hold."""
-    return int(tx.execute(_HELD, {"account_id": account_id}).scalar_one())
-
-
-_USED = text(
-    f"SELECT ({_HELD.text}) + (SELECT coalesce(sum(sent), 0) FROM delivery_counts "  # noqa: S608
-    "WHERE account_id = :account_id AND slice >= :since_slice)"
-)
+    return int(tx.execute(text(_HELD), {"account_id": account_id}).scalar_one())
 
 
 def count_used(tx: Tx, account_id: int, *, since_slice: int) -> int:
     """The places taken: invitations that workers hold, and those that were counted into the slices."""
-    return int(tx.execute(_USED, {"account_id": account_id, "since_slice": since_slice}).scalar_one())
+    return int(tx.execute(text(_USED), {"account_id": account_id, "since_slice": since_slice}).scalar_one())
 
 
 def sent_by_slice(tx: Tx, account_id: int, *, since_slice: int) -> list[tuple[int, int]]:
@@ -79,28 +74,28 @@ _COUNTED = {
     "sent": "integer",
     "oldest": "bigint",
 }
-_MEASURED = (
-    "UPDATE delivery_windows AS w SET version = r.version, measured_us = r.measured_us, wall_at = r.wall_at"
-)
+# Each takes its rows from `r`.
+_MEASURED = """
+    UPDATE delivery_windows AS w SET version = r.version, measured_us = r.measured_us, wall_at = r.wall_at
+    FROM {r} WHERE w.account_id = r.account_id
+"""
+_FORGOTTEN = """
+    DELETE FROM delivery_counts WHERE (account_id, slice) IN (
+        SELECT c.account_id, c.slice FROM {r} JOIN delivery_counts c ON c.account_id = r.account_id AND c.slice < r.oldest
+    )
+"""
 _ADDED = """
-    INSERT INTO delivery_counts (account_id, slice, sent) SELECT account_id, slice, sent FROM {rows} WHERE true
+    INSERT INTO delivery_counts (account_id, slice, sent) SELECT account_id, slice, sent FROM {r} WHERE true
     ON CONFLICT (account_id, slice) DO UPDATE SET sent = delivery_counts.sent + excluded.sent
 """
-_FORGOTTEN = "DELETE FROM delivery_counts WHERE account_id = ? AND slice < ?"
-
+_TYPED = ", ".join(f"{name} {kind}" for name, kind in _COUNTED.items())
+_NAMED = ", ".join(f"value->>'{name}' AS {name}" for name in _COUNTED)
+_ROWS_SQLITE = f"(SELECT {_NAMED} FROM json_each(?)) AS r"  # noqa: S608
 _COUNT_POSTGRESQL = f"""
-    WITH r AS (
-        SELECT * FROM json_to_recordset(%s::json) AS r({", ".join(f"{name} {kind}" for name, kind in _COUNTED.items())})
-    ), measured AS (
-        {_MEASURED} FROM r WHERE w.account_id = r.account_id
-    ), forgotten AS (
-        DELETE FROM delivery_counts c USING r WHERE c.account_id = r.account_id AND c.slice < r.oldest
-    )
-    {_ADDED.format(rows="r")}
-"""  # noqa: S608
-_COUNTED_SQLITE = (
-    "(SELECT " + ", ".join(f"value->>'{name}' AS {name}" for name in _COUNTED) + " FROM json_each(?)) AS r"  # noqa: S608
-)
+    WITH r AS (SELECT * FROM json_to_recordset(%s::json) AS r({_TYPED})),
+        measured AS ({_MEASURED}), forgotten AS ({_FORGOTTEN})
+    {_ADDED}
+""".format(r="r")  # noqa: S608
 
 
 def count_into_windows(tx: Tx, rows: Sequence[Row]) -> None:
@@ -112,6 +107,5 @@ def count_into_windows(tx: Tx, rows: Sequence[Row]) -> None:
     if tx.dialect.name != "sqlite":
         tx.exec_driver_sql(_COUNT_POSTGRESQL, payload)
         return
-    tx.exec_driver_sql(f"{_MEASURED} FROM {_COUNTED_SQLITE} WHERE w.account_id = r.account_id", payload)
-    tx.exec_driver_sql(_ADDED.format(rows=_COUNTED_SQLITE), payload)
-    tx.exec_driver_sql(_FORGOTTEN, [(row["account_id"], row["oldest"]) for row in rows])
+    for statement in (_MEASURED, _FORGOTTEN, _ADDED):
+        tx.exec_driver_sql(statement.format(r=_ROWS_SQLITE), payload)
