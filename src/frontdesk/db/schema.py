@@ -1,9 +1,10 @@
 """The column types and constraint names that every table shares. Each feature defines its own tables."""
 
 from datetime import UTC, datetime
+from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import TIMESTAMP, BigInteger, Date, Integer, MetaData, String
+from sqlalchemy import TIMESTAMP, BigInteger, Date, Enum, Integer, MetaData, String
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import Dialect
 from sqlalchemy.types import JSON, TypeDecorator, TypeEngine
@@ -25,6 +26,13 @@ Id = BigInteger().with_variant(Integer(), "sqlite")
 
 # JSON keeps the order of keys, which JSONB would not: metadata is echoed as it was sent.
 Json = JSON(none_as_null=True).with_variant(postgresql.JSON(none_as_null=True), "postgresql")
+
+
+def words(kind: type[StrEnum], length: int) -> Enum:
+    """A text column that holds the values of the enumeration."""
+    return Enum(
+        kind, native_enum=False, length=length, values_callable=lambda kind: [member.value for member in kind]
+    )
 
 
 class UtcTime(TypeDecorator[datetime]):

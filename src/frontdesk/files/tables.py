@@ -1,11 +1,8 @@
 """The tables of eligibility files: the files, their content in parts, the outcomes of their rows, mappings."""
 
-from enum import StrEnum
-
 from sqlalchemy import (
     Boolean,
     Column,
-    Enum,
     ForeignKey,
     ForeignKeyConstraint,
     Index,
@@ -16,17 +13,10 @@ from sqlalchemy import (
     text,
 )
 
-from frontdesk.db.schema import Id, IsoDate, Json, UtcTime, metadata
+from frontdesk.db.schema import Id, IsoDate, Json, UtcTime, metadata, words
 from frontdesk.files.model import FileMode, FileState, FileStep, Format
 
 _RUNNING = text("state = 'running'")
-
-
-def _words(kind: type[StrEnum], length: int) -> Enum:
-    """A text column that holds the values of the enumeration."""
-    return Enum(
-        kind, native_enum=False, length=length, values_callable=lambda kind: [member.value for member in kind]
-    )
 
 
 eligibility_files = Table(
@@ -37,13 +27,13 @@ eligibility_files = Table(
     Column("plan_id", Id, nullable=False),
     # An undo is a file without content that takes back what another one did.
     Column("undoes_id", Id, ForeignKey("eligibility_files.id"), nullable=True),
-    Column("format", _words(Format, 8), nullable=True),
+    Column("format", words(Format, 8), nullable=True),
     Column("encoding", String(32), nullable=True),
     Column("mapping", Json, nullable=True),
-    Column("mode", _words(FileMode, 7), nullable=False, default=FileMode.CHANGE),
+    Column("mode", words(FileMode, 7), nullable=False, default=FileMode.CHANGE),
     Column("dry_run", Boolean, nullable=False, default=False),
-    Column("state", _words(FileState, 9), nullable=False),
-    Column("step", _words(FileStep, 5), nullable=False, default=FileStep.CHECK),
+    Column("state", words(FileState, 9), nullable=False),
+    Column("step", words(FileStep, 5), nullable=False, default=FileStep.CHECK),
     Column("approved", Boolean, nullable=False, default=False),
     Column("size_bytes", Id, nullable=False, default=0),
     Column("sha256", String(64), nullable=True),
@@ -104,6 +94,6 @@ file_outcomes = Table(
     metadata,
     Column("file_id", Id, ForeignKey("eligibility_files.id"), primary_key=True),
     Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("step", _words(FileStep, 5), nullable=False),
+    Column("step", words(FileStep, 5), nullable=False),
     Column("content", LargeBinary, nullable=False),
 )

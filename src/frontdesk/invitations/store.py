@@ -1,9 +1,8 @@
 """The SQL of invitations: settings, what is enqueued, links, senders, templates, delivery reports, suppressed addresses."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import asdict, replace
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import delete, insert, select
 
@@ -13,11 +12,9 @@ from frontdesk.db.sets import Found, find_set
 from frontdesk.errors import Fault, Invalid
 from frontdesk.invitations.model import (
     DeliverabilitySettings,
-    Delivery,
     DeliveryReport,
     Invitation,
     InvitationState,
-    InvitationStep,
     LinkPurpose,
     LinkTarget,
     MessageTemplate,
@@ -73,17 +70,7 @@ def list_invitations(
         query = query.where(invitations.c.account_id == account_id)
     if state is not None:
         query = query.where(invitations.c.state == state)
-    return [to_invitation(row) for row in tx.execute(query)]
-
-
-def to_invitation(row: Sequence[Any]) -> Invitation:
-    """`row` holds every column of the table, in order."""
-    stored = Invitation(*row)
-    return stored._replace(
-        delivery=Delivery(stored.delivery),
-        state=InvitationState(stored.state),
-        reason=None if stored.reason is None else InvitationStep(stored.reason),
-    )
+    return [Invitation._make(row) for row in tx.execute(query)]
 
 
 def find_link_target(tx: Tx, purpose: LinkPurpose, token_hash: str) -> LinkTarget | None:
@@ -109,7 +96,7 @@ def lock_by_message_id(tx: Tx, message_id: str) -> Invitation | None:
         .with_for_update(of=invitations, key_share=True)
     )
     row = tx.execute(query).first()
-    return to_invitation(row) if row else None
+    return Invitation._make(row) if row else None
 
 
 def find_senders(tx: Tx, plan_ids: Collection[int]) -> dict[int, SenderProfile]:
@@ -146,7 +133,7 @@ def insert_report(tx: Tx, report: DeliveryReport, *, invitation_id: int, now: da
     """False if a report of this kind about the message is stored already."""
     if any(known.event is report.event for known in find_reports(tx, [report.message_id])):
         return False
-    row = (report.message_id, report.event.value, invitation_id, report.status, now)
+    row = (report.message_id, report.event, invitation_id, report.status, now)
     tx.execute(insert(delivery_reports).values(row))
     return True
 
@@ -163,7 +150,7 @@ def suppress(tx: Tx, address: str, reason: SuppressionReason, *, now: datetime) 
     folded = fold_email(address)
     if find_suppressed(tx, {folded}).rows:
         return False
-    row = {"address_folded": folded, "reason": reason.value, "created_at": now}
+    row = {"address_folded": folded, "reason": reason, "created_at": now}
     tx.execute(insert(suppressions).values(row))
     return True
 
@@ -177,7 +164,4 @@ def unsuppress(tx: Tx, address: str) -> bool:
 def list_suppressions(tx: Tx, *, limit: int) -> list[Suppression]:
     """The first `limit` in order of the addresses."""
     query = select(suppressions).order_by(suppressions.c.address_folded).limit(limit)
-    return [
-        Suppression(address, SuppressionReason(reason), created_at)
-        for address, reason, created_at in tx.execute(query)
-    ]
+    return [Suppression._make(row) for row in tx.execute(query)]

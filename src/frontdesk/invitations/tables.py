@@ -15,7 +15,14 @@ from sqlalchemy import (
     text,
 )
 
-from frontdesk.db.schema import Id, UtcTime, metadata
+from frontdesk.db.schema import Id, UtcTime, metadata, words
+from frontdesk.invitations.model import (
+    Delivery,
+    InvitationState,
+    InvitationStep,
+    ReportEvent,
+    SuppressionReason,
+)
 
 deliverability = Table(
     "deliverability",
@@ -34,7 +41,7 @@ suppressions = Table(
     "suppressions",
     metadata,
     Column("address_folded", String(508), primary_key=True),
-    Column("reason", String(32), nullable=False),
+    Column("reason", words(SuppressionReason, 32), nullable=False),
     Column("created_at", UtcTime, nullable=False),
 )
 
@@ -52,8 +59,8 @@ invitations = Table(
     Column("plan_id", Id, nullable=False),
     Column("member_id", Id, ForeignKey("members.id"), nullable=False),
     Column("kind", String(16), nullable=False),
-    Column("delivery", String(9), nullable=False),
-    Column("state", String(9), nullable=False),
+    Column("delivery", words(Delivery, 9), nullable=False),
+    Column("state", words(InvitationState, 9), nullable=False),
     Column("address", String(254), nullable=False),
     Column("created_at", UtcTime, nullable=False),
     Column("updated_at", UtcTime, nullable=False),
@@ -67,7 +74,7 @@ invitations = Table(
     Column("message_id", String(255), nullable=True),
     Column("offered_at", UtcTime, nullable=True),
     Column("settled_at", UtcTime, nullable=True),
-    Column("reason", String(32), nullable=True),
+    Column("reason", words(InvitationStep, 32), nullable=True),
     Column("relay_code", Integer, nullable=True),
     Column("address_folded", String(508), nullable=True),  # never NULL: migration 0008 filled what 0007 left
     ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
@@ -110,7 +117,7 @@ delivery_reports = Table(
     "delivery_reports",
     metadata,
     Column("message_id", String(255), primary_key=True),
-    Column("kind", String(16), primary_key=True),
+    Column("kind", words(ReportEvent, 16), primary_key=True),
     Column("invitation_id", Id, ForeignKey("invitations.id"), nullable=False),
     Column("status", String(11), nullable=True),
     Column("received_at", UtcTime, nullable=False),
@@ -123,9 +130,9 @@ invitation_events = Table(
     Column("id", Id, primary_key=True),
     Column("invitation_id", Id, nullable=False),
     Column("at", UtcTime, nullable=False),
-    Column("from_state", String(9), nullable=False),
-    Column("to_state", String(9), nullable=False),
-    Column("reason", String(32), nullable=False),
+    Column("from_state", words(InvitationState, 9), nullable=False),
+    Column("to_state", words(InvitationState, 9), nullable=False),
+    Column("reason", words(InvitationStep, 32), nullable=False),
     Column("code", Integer, nullable=True),
     Index("ix_invitation_events_invitation_id_id", "invitation_id", "id"),
 )

@@ -14,7 +14,6 @@ from frontdesk.db import Tx
 from frontdesk.db.sets import Row, as_json
 from frontdesk.invitations.delivery.model import Lane
 from frontdesk.invitations.model import ClaimedInvitation, Delivery, Invitation
-from frontdesk.invitations.store import to_invitation
 from frontdesk.invitations.tables import LAPSES, invitations
 
 # The accounts and plans with pending invitations, by hopping from one to the next in the index: the cost grows with their
@@ -101,7 +100,7 @@ def claim_pending(tx: Tx, **wanted: Any) -> list[ClaimedInvitation]:
 def lock_lapsed(tx: Tx, now: datetime, count: int) -> list[Invitation]:
     """Invitations with a lease or hold that has run out, the longest ago first; without those that another worker has locked."""
     query = select(invitations).where(LAPSES, invitations.c.due_at <= now).order_by(invitations.c.due_at)
-    return [to_invitation(row) for row in tx.execute(query.limit(count).with_for_update(skip_locked=True))]
+    return [Invitation._make(row) for row in tx.execute(query.limit(count).with_for_update(skip_locked=True))]
 
 
 def has_lapsed(tx: Tx, now: datetime) -> bool:

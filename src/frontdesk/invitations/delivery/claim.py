@@ -147,15 +147,12 @@ def _without_stopped(
     folded = {row.id: fold_email(row.address) for row in rows}
     suppressed = {row["address_folded"] for row in find_suppressed(tx, set(folded.values())).rows}
     expired = find_expired(tx, {row.member_id for row in rows}, stored_time(now)[:10])
-    claimed: list[ClaimedInvitation] = []
-    stopped: list[tuple[StateChange, ClaimedInvitation]] = []
+    stopped: dict[int, tuple[StateChange, ClaimedInvitation]] = {}
     for row in rows:
         is_suppressed = folded[row.id] in suppressed
         if is_suppressed or row.member_id in expired:
             reason = InvitationStep.SUPPRESSED if is_suppressed else InvitationStep.EXPIRED
             cancelled = StateChange(InvitationState.CLAIMED, InvitationState.CANCELLED, reason, closes=True)
-            stopped.append((cancelled, row))
-        else:
-            claimed.append(row)
-    apply_changes(tx, stopped, now=now)
-    return claimed
+            stopped[row.id] = cancelled, row
+    apply_changes(tx, list(stopped.values()), now=now)
+    return [row for row in rows if row.id not in stopped]

@@ -11,8 +11,7 @@ from frontdesk.db import Tx
 from frontdesk.errors import NotFound
 from frontdesk.invitations.delivery.change_store import as_time
 from frontdesk.invitations.delivery.model import DeliveryHome, InvitationEvent
-from frontdesk.invitations.model import Invitation, InvitationState, InvitationStep
-from frontdesk.invitations.store import to_invitation
+from frontdesk.invitations.model import Invitation
 from frontdesk.invitations.tables import IS_PENDING, LAPSES, delivery_home, invitation_events, invitations
 
 
@@ -22,23 +21,20 @@ def find_invitation(tx: Tx, invitation_id: int, *, lock: bool = False) -> Invita
     row = tx.execute(query.with_for_update() if lock else query).first()
     if row is None:
         raise NotFound("invitation")
-    return to_invitation(row)
+    return Invitation._make(row)
 
 
 def find_of_members(tx: Tx, member_ids: Collection[int]) -> list[Invitation]:
     """The invitations of the members."""
     query = select(invitations).where(invitations.c.member_id.in_(member_ids))
-    return [to_invitation(row) for row in tx.execute(query)]
+    return [Invitation._make(row) for row in tx.execute(query)]
 
 
 def find_events(tx: Tx, invitation_id: int) -> list[InvitationEvent]:
     columns = invitation_events.c
     query = select(columns.at, columns.from_state, columns.to_state, columns.reason, columns.code)
     rows = tx.execute(query.where(columns.invitation_id == invitation_id).order_by(columns.id))
-    return [
-        InvitationEvent(at, InvitationState(start), InvitationState(end), InvitationStep(reason), code)
-        for at, start, end, reason, code in rows
-    ]
+    return [InvitationEvent._make(row) for row in rows]
 
 
 def insert_event(tx: Tx, invitation_id: int, event: InvitationEvent) -> None:
@@ -62,7 +58,7 @@ def find_leased(tx: Tx, *, after: int, count: int) -> list[Invitation]:
 
 def _find_by_id(tx: Tx, condition: TextClause, after: int, count: int) -> list[Invitation]:
     query = select(invitations).where(condition, invitations.c.id > after)
-    return [to_invitation(row) for row in tx.execute(query.order_by(invitations.c.id).limit(count))]
+    return [Invitation._make(row) for row in tx.execute(query.order_by(invitations.c.id).limit(count))]
 
 
 def lock_address(tx: Tx, address_folded: str) -> None:
