@@ -74,15 +74,11 @@ _COUNTED = {
     "sent": "integer",
     "oldest": "bigint",
 }
-# Each takes its rows from `r`.
+_FORGOTTEN = "DELETE FROM delivery_counts WHERE account_id = ? AND slice < ?"
+# Both take their rows from `r`.
 _MEASURED = """
     UPDATE delivery_windows AS w SET version = r.version, measured_us = r.measured_us, wall_at = r.wall_at
     FROM {r} WHERE w.account_id = r.account_id
-"""
-_FORGOTTEN = """
-    DELETE FROM delivery_counts WHERE (account_id, slice) IN (
-        SELECT c.account_id, c.slice FROM {r} JOIN delivery_counts c ON c.account_id = r.account_id AND c.slice < r.oldest
-    )
 """
 _ADDED = """
     INSERT INTO delivery_counts (account_id, slice, sent) SELECT account_id, slice, sent FROM {r} WHERE true
@@ -93,7 +89,8 @@ _NAMED = ", ".join(f"value->>'{name}' AS {name}" for name in _COUNTED)
 _ROWS_SQLITE = f"(SELECT {_NAMED} FROM json_each(?)) AS r"  # noqa: S608
 _COUNT_POSTGRESQL = f"""
     WITH r AS (SELECT * FROM json_to_recordset(%s::json) AS r({_TYPED})),
-        measured AS ({_MEASURED}), forgotten AS ({_FORGOTTEN})
+        measured AS ({_MEASURED}),
+        forgotten AS (DELETE FROM delivery_counts c USING r WHERE c.account_id = r.account_id AND c.slice < r.oldest)
     {_ADDED}
 """.format(r="r")  # noqa: S608
 
@@ -107,5 +104,6 @@ def count_into_windows(tx: Tx, rows: Sequence[Row]) -> None:
     if tx.dialect.name != "sqlite":
         tx.exec_driver_sql(_COUNT_POSTGRESQL, payload)
         return
-    for statement in (_MEASURED, _FORGOTTEN, _ADDED):
+    for statement in (_MEASURED, _ADDED):
         tx.exec_driver_sql(statement.format(r=_ROWS_SQLITE), payload)
+    tx.exec_driver_sql(_FORGOTTEN, [(row["account_id"], row["oldest"]) for row in rows])
