@@ -42,7 +42,9 @@ class LogOutput:
             self._waiting += lines[:room]
             self._dropped += max(0, len(lines) - room)
             if self._thread is None:  # not earlier: a thread does not survive a fork
-                self._thread = threading.Thread(target=self._write_queued, name="log", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._write_queued, args=(self._descriptor,), name="log", daemon=True
+                )
                 self._thread.start()
                 atexit.register(self.finish)
             self._changed.notify_all()
@@ -52,14 +54,14 @@ class LogOutput:
         with self._changed:
             self._changed.wait_for(lambda: not self._waiting and not self._being_written, seconds)
 
-    def _write_queued(self) -> None:
+    def _write_queued(self, descriptor: int) -> None:
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: bool(self._waiting))
                 lines, self._waiting = self._waiting, []
                 self._being_written = len(lines)
             try:
-                self._write("".join(lines).encode(errors="backslashreplace"))
+                _write(descriptor, "".join(lines).encode(errors="backslashreplace"))
                 lost = 0
             except OSError:  # the reader is gone, or the disk is full
                 lost = len(lines)
@@ -68,16 +70,14 @@ class LogOutput:
                 self._being_written = 0
                 self._changed.notify_all()
 
-    def _write(self, left: bytes) -> None:
-        """Write without Python's buffer: its lock would be held while nobody reads, and the process could not end."""
-        descriptor = self._descriptor
-        if descriptor is None:
-            return
-        while left:
-            try:
-                left = left[os.write(descriptor, left) :]
-            except BlockingIOError:  # another process made the shared pipe non-blocking
-                select.select([], [descriptor], [])
+
+def _write(descriptor: int, left: bytes) -> None:
+    """Write without Python's buffer: its lock would be held while nobody reads, and the process could not end."""
+    while left:
+        try:
+            left = left[os.write(descriptor, left) :]
+        except BlockingIOError:  # another process made the shared pipe non-blocking
+            select.select([], [descriptor], [])
 
 
 def _descriptor(output: TextIO | None) -> int | None:

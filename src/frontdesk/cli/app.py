@@ -70,10 +70,13 @@ class Commands(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def invoke(self, *arguments: Any, **options: Any) -> Any:
-        from frontdesk.cli.output import errors_as_sentences
+        from frontdesk.cli.output import fail, sentence
+        from frontdesk.errors import FrontdeskError
 
-        with errors_as_sentences():
+        try:
             return super().invoke(*arguments, **options)
+        except FrontdeskError as error:
+            fail(sentence(error))
 
 
 def load(name: str) -> Any:

@@ -90,10 +90,7 @@ def load(  # noqa: PLR0913 - one parameter per option
         new = NewFile(account_id, plan, format_, encoding, named, FileMode(mode), dry_run)
         return begin_file(context.tx, new, _requester(context))
 
-    with migrated_database(settings(), index_scans=True) as db:
-        file = change_in(db, begin)
-        _upload(db, file, path)
-        return _finish(db, file.id)
+    return _work_on(begin, path)
 
 
 @commands.standalone("resume")
@@ -102,9 +99,7 @@ def resume(file_id: FileId) -> Output:
 
     Example: frontdesk file resume 7
     """
-    with migrated_database(settings(), index_scans=True) as db:
-        db.ask(lambda tx: get_file(tx, file_id, account_id=None))
-        return _finish(db, file_id)
+    return _work_on(lambda context: get_file(context.tx, file_id, account_id=None))
 
 
 @commands.query("list")
@@ -160,7 +155,7 @@ def approve(file_id: FileId) -> Output:
 
     Example: frontdesk file approve 7
     """
-    return _act_and_finish(approve_file, file_id)
+    return _work_on(lambda context: approve_file(context.tx, file_id, _requester(context), account_id=None))
 
 
 @commands.change("cancel")
@@ -178,7 +173,7 @@ def undo(file_id: FileId) -> Output:
 
     Example: frontdesk file undo 7
     """
-    return _act_and_finish(undo_file, file_id)
+    return _work_on(lambda context: undo_file(context.tx, file_id, _requester(context), account_id=None))
 
 
 @commands.change("mapping")
@@ -208,17 +203,13 @@ def mapping_(
     return Output(found, [none if found is None else json_text(found)])
 
 
-def _act_and_finish(action: Callable[..., EligibilityFile], file_id: int) -> Output:
+def _work_on(begin: Callable[[CommandContext], EligibilityFile], path: Path | None = None) -> Output:
+    """Work to its end on the file that `begin` gives, with the content at `path`. The result has its exit status."""
     with migrated_database(settings(), index_scans=True) as db:
-        file = change_in(
-            db, lambda context: action(context.tx, file_id, _requester(context), account_id=None)
-        )
-        return _finish(db, file.id)
-
-
-def _finish(db: Database, file_id: int) -> Output:
-    """Work on the file to its end. The result has its exit status."""
-    file = work_on(db, settings(), file_id)
+        file = change_in(db, begin)
+        if path is not None:
+            _upload(db, file, path)
+        file = work_on(db, settings(), file.id)
     if file.needs_approval:
         return _described(file, IS_HELD)
     if file.state != FileState.DONE:

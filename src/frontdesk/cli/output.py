@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NoReturn, cast
 
@@ -59,15 +61,6 @@ def fail(message: str, *, status: int = FAILED) -> NoReturn:
     raise typer.Exit(status)
 
 
-@contextmanager
-def errors_as_sentences() -> Iterator[None]:
-    """A refusal of the product, or a database that can't be used, ends the command with a sentence."""
-    try:
-        yield
-    except FrontdeskError as error:
-        fail(_sentence(error))
-
-
 @dataclass(frozen=True, slots=True)
 class Output:
     """What a command prints: `value` as JSON for programs, or `parts` under each other for people. Then its status."""
@@ -97,7 +90,11 @@ def listing(items: Sequence[Item], columns: str, *, nothing: str) -> Output:
     names = columns.split()
 
     def parts() -> Iterator[Part]:
-        yield table(names, [[_inside(item, name) for name in names] for item in items]) if items else nothing
+        yield (
+            table(names, [[reduce(getitem, name.split("."), item) for name in names] for item in items])
+            if items
+            else nothing
+        )
 
     return Output(items, parts())
 
@@ -181,14 +178,8 @@ def _cell(value: Any) -> Text:
     return Text(str(value))
 
 
-def _inside(item: Item, path: str) -> Any:
-    value: Any = item
-    for name in path.split("."):
-        value = value[name]
-    return value
-
-
-def _sentence(error: FrontdeskError) -> str:
+def sentence(error: FrontdeskError) -> str:
+    """A refusal of the product, or a database that can't be used, as people read it."""
     if isinstance(error, Invalid):
         return "\n".join(f"{_option(fault.field)} {fault.message}." for fault in error.faults)
     if isinstance(error, Unavailable):

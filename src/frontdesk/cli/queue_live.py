@@ -4,7 +4,7 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Annotated, Any
 
 import typer
@@ -22,7 +22,7 @@ from frontdesk.db import Tx
 from frontdesk.errors import Unavailable
 from frontdesk.plans import list_plans
 from frontdesk.queues import list_outcomes
-from frontdesk.queues.model import QueueRules, WaitOutcome
+from frontdesk.queues.model import WaitOutcome
 from frontdesk.queues.queue_state import measure_accuracy, queue_rules, queue_state
 
 RECENT = timedelta(hours=1)
@@ -42,12 +42,10 @@ def watch(
 
     Example: frontdesk queue watch --every 1
     """
-    config = settings()
-    rules = queue_rules(config)
-    with migrated_database(config) as db:
+    with migrated_database(settings()) as db:
         if account is not None:
             db.ask(lambda tx: get_account(tx, account))
-        items = db.ask(lambda tx: board(tx, account, system_clock(), rules))
+        items = db.ask(lambda tx: board(tx, account))
         if as_json or once or not sys.stdout.isatty():
             Output(items, _board_parts(items)).print(as_json=as_json)
             return
@@ -55,15 +53,16 @@ def watch(
             while True:
                 time.sleep(every)
                 try:
-                    items = db.ask(lambda tx: board(tx, account, system_clock(), rules))
+                    items = db.ask(lambda tx: board(tx, account))
                 except Unavailable:
                     continue  # the last board stays until the database answers again
                 live.update(Group(*_board_parts(items)), refresh=True)
 
 
-def board(tx: Tx, account_id: int | None, now: datetime, rules: QueueRules) -> list[dict[str, Any]]:
+def board(tx: Tx, account_id: int | None) -> list[dict[str, Any]]:
     """Each plan with its queue, and the accuracy of the last hour's estimates."""
-    queues = queue_state(tx, account_id, now, rules)
+    now = system_clock()
+    queues = queue_state(tx, account_id, now, queue_rules(settings()))
     measured = {of_plan.plan_id: of_plan for of_plan in measure_accuracy(list_outcomes(tx, now - RECENT))}
     items = []
     for plan in list_plans(tx, account_id):

@@ -65,14 +65,9 @@ def listening_address(host: str, port: int) -> str:
         with socket.socket(family, kind, protocol) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address)
-    except UnicodeError:
-        fail(
-            f"{host} port {port} can't be listened on: that is no host. Choose another with --host or --port."
-        )
-    except OSError as error:
-        fail(
-            f"{host} port {port} can't be listened on: {error.strerror}. Choose another with --host or --port."
-        )
+    except (OSError, UnicodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "that is no host"
+        fail(f"{host} port {port} can't be listened on: {reason}. Choose another with --host or --port.")
     ip = str(address[0])
     if "%" in ip:
         fail(

@@ -7,7 +7,7 @@ import typer
 
 from frontdesk.cli.command_group import migrated_database
 from frontdesk.cli.output import settings
-from frontdesk.config import Config, Environment
+from frontdesk.config import Environment
 from frontdesk.processes import stop_with_parent
 from frontdesk.worker.background import FileLoader, QueuePruner
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
@@ -32,7 +32,9 @@ def worker(
     with migrated_database(config, index_scans=True) as db:
         loader, pruner = FileLoader(config, db), QueuePruner(db)
         delivery = None
-        if _delivers(config):
+        if config.environment is Environment.PRODUCTION and config.smtp_url is None:
+            typer.echo("Invitations are not delivered: FRONTDESK_SMTP_URL names no relay.", err=True)
+        else:
             options = WorkerOptions(connections=connections)
             delivery = DeliveryWorker(config, db, make_mailer(config, db), options)
 
@@ -49,11 +51,3 @@ def worker(
                 loader.join()
             else:
                 delivery.run()
-
-
-def _delivers(config: Config) -> bool:
-    """False in production without a relay: such a worker only loads files. A line on stderr says so."""
-    if config.environment is Environment.PRODUCTION and config.smtp_url is None:
-        typer.echo("Invitations are not delivered: FRONTDESK_SMTP_URL names no relay.", err=True)
-        return False
-    return True
