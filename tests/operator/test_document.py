@@ -7,7 +7,7 @@ from pathlib import Path
 from frontdesk.access.model import Scope
 from frontdesk.db import Database
 from frontdesk.queues.encounters import TRANSITIONS
-from frontdesk.queues.events import FAULT_CODES, OPTIONAL, REQUIRED
+from frontdesk.queues.events import FAULT_CODES, FIELDS
 from frontdesk.queues.model import EncounterState, EventType
 from tests.conftest import Api
 from tests.factories import Customer, make_customer
@@ -33,8 +33,8 @@ def test_every_type_has_a_row_with_its_fields() -> None:
         [needs, may_have] = re.findall(
             rf"^\| {re.escape(type_)} \| (.*?) \| ?(.*?) ?\|$", PAGE, re.MULTILINE
         )[0]
-        assert needs.split(", ") == list(REQUIRED[type_])
-        assert all(name in may_have for name in OPTIONAL.get(type_, ()))
+        assert needs.split(", ") == list(FIELDS[type_][0])
+        assert all(name in may_have for name in FIELDS[type_][1])
 
 
 def test_every_code_has_a_row_with_its_meaning() -> None:

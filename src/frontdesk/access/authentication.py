@@ -45,8 +45,7 @@ def authenticate_client(
     matches = [hmac.compare_digest(offered, known) for known in [*hashes, _NO_SECRET]]
     if client is not None and any(matches[:-1]):
         return client
-    store.delete_oldest_failures(tx, outside=_counted(now))
-    store.insert_failures(tx, (client_at_address, at_address), now=now)
+    store.add_failures(tx, (client_at_address, at_address), now=now, window=_counted(now))
     return None
 
 

@@ -1,6 +1,6 @@
 """The SQL of accounts, API clients, secrets and tokens."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -129,21 +129,18 @@ def failures_within(
     return list(tx.execute(query).scalars())
 
 
-def insert_failures(tx: Tx, subject_hashes: Sequence[bytes], *, now: datetime) -> None:
-    tx.execute(
-        insert(failed_attempts), [{"subject_hash": subject, "failed_at": now} for subject in subject_hashes]
-    )
-
-
-def delete_oldest_failures(tx: Tx, *, outside: tuple[datetime, datetime], at_most: int = 20) -> None:
-    """Delete old failures, by the primary key, and more of them than one failure adds. So the table stays small, and the
-    cost of an attempt does not grow."""
-    after, until = outside
-    oldest = select(failed_attempts.c.id).order_by(failed_attempts.c.id).limit(at_most)
+def add_failures(
+    tx: Tx, subjects: Iterable[bytes], *, now: datetime, window: tuple[datetime, datetime]
+) -> None:
+    """Insert the failures, and delete up to 20 outside the window, by the primary key: more than one attempt adds. So the
+    table stays small, and the cost of an attempt does not grow."""
+    after, until = window
+    oldest = select(failed_attempts.c.id).order_by(failed_attempts.c.id).limit(20)
     # Another process is already deleting locked rows, and waiting for each other could be a deadlock.
     mine = failed_attempts.c.id.in_(oldest.with_for_update(skip_locked=True))
     over = (failed_attempts.c.failed_at <= after) | (failed_attempts.c.failed_at > until)
     tx.execute(delete(failed_attempts).where(mine & over))
+    tx.execute(insert(failed_attempts), [{"subject_hash": hash_, "failed_at": now} for hash_ in subjects])
 
 
 def take_allowance(

@@ -36,21 +36,14 @@ FAULT_CODES = {
 }
 
 
-REQUIRED: dict[EventType, tuple[str, ...]] = {
-    EventType.DOCTOR_ON_DUTY: ("provider_group_id", "doctor"),
-    EventType.DOCTOR_OFF_DUTY: ("provider_group_id", "doctor"),
-    EventType.PATIENT_JOINED: ("plan_id", "visit"),
-    EventType.PATIENT_LEFT: ("plan_id", "visit"),
-    EventType.VISIT_STARTED: ("plan_id", "visit", "doctor"),
-    EventType.VISIT_ENDED: ("plan_id", "visit"),
-}
-# Other fields that a type keeps; the rest of the known fields is ignored.
-OPTIONAL: dict[EventType, tuple[str, ...]] = {
-    EventType.DOCTOR_ON_DUTY: ("plan_ids", "capacity"),
-    EventType.PATIENT_JOINED: ("provider_group_id",),
-    EventType.PATIENT_LEFT: ("provider_group_id",),
-    EventType.VISIT_STARTED: ("provider_group_id",),
-    EventType.VISIT_ENDED: ("provider_group_id", "doctor"),
+# The fields that a type needs, and others that it keeps; the rest of the known fields is ignored.
+FIELDS: dict[EventType, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    EventType.DOCTOR_ON_DUTY: (("provider_group_id", "doctor"), ("plan_ids", "capacity")),
+    EventType.DOCTOR_OFF_DUTY: (("provider_group_id", "doctor"), ()),
+    EventType.PATIENT_JOINED: (("plan_id", "visit"), ("provider_group_id",)),
+    EventType.PATIENT_LEFT: (("plan_id", "visit"), ("provider_group_id",)),
+    EventType.VISIT_STARTED: (("plan_id", "visit", "doctor"), ("provider_group_id",)),
+    EventType.VISIT_ENDED: (("plan_id", "visit"), ("provider_group_id", "doctor")),
 }
 _IN_THE_FUTURE = Fault("at", "in_the_future", "must not be more than 5 minutes ahead of the service's clock")
 _TOO_OLD = Fault("at", "too_old", "must not be more than 7 days ago")
@@ -71,8 +64,9 @@ def parse_event(sent: object, *, now: datetime, strict: bool = False) -> ParsedE
         _read_field(sent, name, read, faults, required=True)
     type_: EventType | None = read.get("type")
     if type_ is not None:
-        for name in REQUIRED[type_] + OPTIONAL.get(type_, ()):
-            _read_field(sent, name, read, faults, required=name in REQUIRED[type_])
+        needed, kept = FIELDS[type_]
+        for name in needed + kept:
+            _read_field(sent, name, read, faults, required=name in needed)
     at = read.get("at", now)
     if at > now + SKEW:
         faults.append(_IN_THE_FUTURE)

@@ -23,12 +23,6 @@ from frontdesk.queues.model import (
 )
 from frontdesk.queues.store import events as store
 
-_NO_GROUP = Fault("provider_group_id", "not_found", "there is no such provider group")
-_NO_PLAN = Fault("plan_id", "not_found", "there is no such plan")
-_OTHER_GROUP = Fault("plan_id", "not_of_group", "is a plan of another provider group")
-_NO_PLANS = Fault("plan_ids", "not_found", "names a plan that does not exist")
-_OTHER_GROUPS = Fault("plan_ids", "not_of_group", "names a plan of another provider group")
-
 _STORED, _DUPLICATE = EventResult(EventOutcome.STORED), EventResult(EventOutcome.DUPLICATE)
 
 
@@ -67,20 +61,20 @@ def _resolve(
     faults = []
     group = event.provider_group_id
     if group is not None and group not in existing:
-        faults.append(_NO_GROUP)
+        faults.append(Fault("provider_group_id", "not_found", "there is no such provider group"))
     if event.plan_id is not None:
         own = groups_of.get(event.plan_id)
         if own is None:
-            faults.append(_NO_PLAN)
+            faults.append(Fault("plan_id", "not_found", "there is no such plan"))
         elif group is not None and group != own:
-            faults.append(_OTHER_GROUP)
+            faults.append(Fault("plan_id", "not_of_group", "is a plan of another provider group"))
         group = own
     if event.plan_ids is not None:
         owners = {groups_of.get(plan) for plan in event.plan_ids}
         if None in owners:
-            faults.append(_NO_PLANS)
+            faults.append(Fault("plan_ids", "not_found", "names a plan that does not exist"))
         elif owners != {group}:
-            faults.append(_OTHER_GROUPS)
+            faults.append(Fault("plan_ids", "not_of_group", "names a plan of another provider group"))
     if faults:
         return tuple(faults)
     return event if event.provider_group_id == group else event._replace(provider_group_id=group)

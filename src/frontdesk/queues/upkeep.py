@@ -22,12 +22,12 @@ def rebuild(tx: Tx) -> RebuildReport:
     event_store.lock_groups(tx, None)
     encounters, corrected = 0, store.delete_encounters_without_events(tx)
     for visits in store.pages_of_visits(tx):
-        stored = store.select_encounters(tx, visits)
+        stored = store.select_settled(tx, visits)
         by_visit = by_reference(store.select_events(tx, visits))
         wrong = _wrong({visit: settle_encounter(events) for visit, events in by_visit.items()}, stored)
         event_store.save(tx, encounter_rows=wrong)
         encounters, corrected = encounters + len(by_visit), corrected + len(wrong)
-    stored, by_doctor = store.select_duties(tx), by_reference(store.select_events(tx, None))
+    stored, by_doctor = store.select_settled(tx, None), by_reference(store.select_events(tx, None))
     without_events = [row["id"] for doctor, row in stored.items() if doctor not in by_doctor]
     store.delete_duties(tx, without_events)
     wrong = _wrong({doctor: settle_duty(Duty(), events) for doctor, events in by_doctor.items()}, stored)

@@ -2,9 +2,8 @@
 
 from collections.abc import Collection, Iterator
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import Select, and_, delete, or_, select, tuple_
+from sqlalchemy import and_, delete, or_, select, tuple_
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
@@ -35,16 +34,10 @@ def select_events(tx: Tx, visits: Collection[str] | None) -> list[QueueEvent]:
     return [record_of_row(QueueEvent, row) for row in tx.execute(query).mappings()]
 
 
-def select_encounters(tx: Tx, visits: Collection[str]) -> dict[Reference, Row]:
-    return _by_reference(tx, select(encounters).where(encounters.c.visit.in_(visits)), "visit")
-
-
-def select_duties(tx: Tx) -> dict[Reference, Row]:
-    return _by_reference(tx, select(duties), "doctor")
-
-
-def _by_reference(tx: Tx, query: Select[Any], name: str) -> dict[Reference, Row]:
-    """The rows by reference, in the form of `events.settled_row`."""
+def select_settled(tx: Tx, visits: Collection[str] | None) -> dict[Reference, Row]:
+    """The rows of the visits (None: of all doctors) by reference, in the form of `events.settled_row`."""
+    table, name = (duties, "doctor") if visits is None else (encounters, "visit")
+    query = select(table) if visits is None else select(table).where(table.c.visit.in_(visits))
     return {
         (row[name], row["provider_group_id"]): {
             column: stored_time(value) if isinstance(value, datetime) else value
