@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from frontdesk import access, plans
+from frontdesk import access
 from frontdesk.access.accounts import create_client
 from frontdesk.access.model import Scope
 from frontdesk.access.tokens import issue_token
 from frontdesk.db import Database
+from frontdesk.plans.changes import create_plan, create_provider_group
 from frontdesk.plans.model import NewPlan
 from frontdesk.queues.ingest import set_duty
 
@@ -38,9 +39,9 @@ def make_customer(
     """A new account with its own provider group (one doctor on duty) and `plan_count` plans."""
     with db.write() as tx:
         account = access.create_account(tx, name=name, now=now)
-        group = plans.create_provider_group(tx, name=f"{name} Doctors", external_id=None, now=now)
+        group = create_provider_group(tx, name=f"{name} Doctors", external_id=None, now=now)
         made = [
-            plans.create_plan(
+            create_plan(
                 tx,
                 NewPlan(
                     account.id, group.id, f"plan-{n}", f"{name} Plan {n}", None if n else "The first plan"

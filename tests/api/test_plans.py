@@ -7,6 +7,7 @@ import pytest
 from frontdesk import audit, plans
 from frontdesk.access.model import Scope
 from frontdesk.db import Database
+from frontdesk.plans.changes import create_plan
 from frontdesk.plans.model import NewPlan
 from frontdesk.queues.ingest import set_waiting
 from tests.conftest import Api, SetClock
@@ -169,7 +170,7 @@ def test_a_page_is_another_one_when_a_next_one_has_come(api: Api, db: Database, 
     with db.write() as tx:
         group = plans.list_provider_groups(tx)[0]
         new = NewPlan(customer.account_id, group.id, "plan-2", "Third")
-        plans.create_plan(tx, new, now=NOW)
+        create_plan(tx, new, now=NOW)
     after = api.get(path, headers={"If-None-Match": before.headers["ETag"]})
     assert (after.status_code, "next" in after.json()["links"]) == (200, True)
     assert after.json()["data"] == before.json()["data"]

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from frontdesk import plans
 from frontdesk.access.model import Scope
 from frontdesk.api.bodies import OAUTH_ERRORS, FileBody, PlanBody, PlanQueueInfoBody
 from frontdesk.api.openapi_components import HEADERS
@@ -21,6 +20,7 @@ from frontdesk.db import Database
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import FAULT_CODES, WARNINGS
 from frontdesk.invitations.model import NotInvitedReason
+from frontdesk.plans.changes import create_plan, create_provider_group
 from frontdesk.plans.model import NewPlan
 from frontdesk.queues.ingest import set_duty
 from frontdesk.web.problems import PROBLEMS
@@ -47,8 +47,8 @@ def caller(app: App, db: Database) -> Iterator[tuple[Api, Customer]]:
     """The caller of the page's examples, whose account has one plan."""
     customer = make_customer(db, plan_count=0)
     with db.write() as tx:
-        group = plans.create_provider_group(tx, name="Primary Care", external_id=None, now=NOW)
-        plans.create_plan(tx, NewPlan(customer.account_id, group.id, "gold-2027", "Gold", None), now=NOW)
+        group = create_provider_group(tx, name="Primary Care", external_id=None, now=NOW)
+        create_plan(tx, NewPlan(customer.account_id, group.id, "gold-2027", "Gold", None), now=NOW)
         set_duty(tx, group.id, "doctor-1", on_duty=True, now=NOW)
     log = io.StringIO()
     with TestClient(build_asgi(app, Telemetry(log))) as http:

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from frontdesk import access, plans
+from frontdesk import access
 from frontdesk.db import Database, Tx
+from frontdesk.plans.changes import create_plan, create_provider_group
 from frontdesk.plans.model import NewPlan
 from frontdesk.queues.ingest import ingest
 from frontdesk.queues.model import EventResult, EventType, QueueEvent
@@ -30,9 +31,9 @@ class Clinic:
 def make_clinic(db: Database, name: str = "Example", *, plan_count: int = 2) -> Clinic:
     with db.write() as tx:
         account = access.create_account(tx, name=name, now=NOW)
-        group = plans.create_provider_group(tx, name=f"{name} Doctors", external_id=None, now=NOW)
+        group = create_provider_group(tx, name=f"{name} Doctors", external_id=None, now=NOW)
         made = [
-            plans.create_plan(tx, NewPlan(account.id, group.id, f"plan-{n}", f"Plan {n}"), now=NOW)
+            create_plan(tx, NewPlan(account.id, group.id, f"plan-{n}", f"Plan {n}"), now=NOW)
             for n in range(plan_count)
         ]
     return Clinic(account.id, group.id, tuple(plan.id for plan in made))

@@ -13,7 +13,7 @@ from sqlalchemy import event as sqlalchemy_event
 
 from frontdesk.db import Database, open_database
 from frontdesk.errors import Unavailable
-from frontdesk.plans import create_plan
+from frontdesk.plans.changes import create_plan
 from frontdesk.plans.model import NewPlan
 from frontdesk.queues import QueueSnapshots
 from frontdesk.queues.ingest import set_waiting

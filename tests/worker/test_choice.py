@@ -5,6 +5,7 @@ from collections import Counter
 from frontdesk import plans
 from frontdesk.invitations import suppress
 from frontdesk.invitations.model import SuppressionReason
+from frontdesk.plans.changes import change_plan
 from tests.factories import make_customer
 from tests.worker.conftest import Post
 
@@ -51,7 +52,7 @@ def test_a_plan_that_accepts_no_patients_holds_its_batched_ones_back_and_no_imme
     post.enrol(1, immediate=True, plan=first)
     post.enrol(1, immediate=False, plan=second)
     with post.db.write() as tx:
-        plans.change_plan(tx, plans.get_plan(tx, None, first, lock=True), {"accepting_patients": False})
+        change_plan(tx, plans.get_plan(tx, None, first, lock=True), {"accepting_patients": False})
     post.worker().turn()
     assert post.states() == ["pending", "sent", "sent"]
 

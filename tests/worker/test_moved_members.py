@@ -4,7 +4,8 @@ from frontdesk.config import Uniqueness
 from frontdesk.eligibility import enrol, parse_member
 from frontdesk.eligibility.model import Submission, UndoRequest
 from frontdesk.eligibility.restore import restore
-from frontdesk.plans import change_plan, get_plan
+from frontdesk.plans import get_plan
+from frontdesk.plans.changes import change_plan
 from tests.conftest import Api
 from tests.factories import member_body
 from tests.worker.conftest import Post

@@ -11,7 +11,8 @@ from frontdesk.cli.output import Output, describe, listing, settings
 from frontdesk.clock import system_clock
 from frontdesk.db import Tx
 from frontdesk.errors import Invalid
-from frontdesk.plans import change_plan, create_plan, get_plan, list_plans, parse_plan_patch
+from frontdesk.plans import get_plan, list_plans, parse_plan_patch
+from frontdesk.plans.changes import change_plan, create_plan
 from frontdesk.plans.model import NewPlan, Plan
 from frontdesk.queues.queue_state import queue_rules, queue_state
 

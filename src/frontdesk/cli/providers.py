@@ -11,7 +11,8 @@ from frontdesk.cli.command_group import CommandContext, CommandGroup
 from frontdesk.cli.options import ProviderGroupId, read_optional_text, read_text
 from frontdesk.cli.output import Output, describe, listing
 from frontdesk.db import Tx
-from frontdesk.plans import create_provider_group, list_provider_groups
+from frontdesk.plans import list_provider_groups
+from frontdesk.plans.changes import create_provider_group
 from frontdesk.queues import list_on_duty
 from frontdesk.queues.ingest import set_duty
 

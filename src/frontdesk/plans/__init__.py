@@ -1,22 +1,6 @@
 """Plans and provider groups: reading, changing and owning them. The nouns are in `model`."""
 
-from frontdesk.plans.changes import (
-    change_plan,
-    create_plan,
-    create_provider_group,
-    parse_plan_patch,
-    patch_plan,
-)
+from frontdesk.plans.changes import parse_plan_patch, patch_plan
 from frontdesk.plans.store import find_owners, get_plan, list_plans, list_provider_groups
 
-__all__ = [
-    "change_plan",
-    "create_plan",
-    "create_provider_group",
-    "find_owners",
-    "get_plan",
-    "list_plans",
-    "list_provider_groups",
-    "parse_plan_patch",
-    "patch_plan",
-]
+__all__ = ["find_owners", "get_plan", "list_plans", "list_provider_groups", "parse_plan_patch", "patch_plan"]

@@ -8,7 +8,8 @@ from frontdesk.access import create_account, list_accounts, list_clients
 from frontdesk.access.accounts import create_client, rotate_secret
 from frontdesk.access.model import Account, ApiClient, Scope
 from frontdesk.cli.command_group import CommandContext
-from frontdesk.plans import create_plan, create_provider_group, list_plans, list_provider_groups
+from frontdesk.plans import list_plans, list_provider_groups
+from frontdesk.plans.changes import create_plan, create_provider_group
 from frontdesk.plans.model import NewPlan, Plan, ProviderGroup
 from frontdesk.queues.ingest import ingest, set_duty, set_waiting
 from frontdesk.queues.model import EventType, QueueEvent
