@@ -1,5 +1,7 @@
 """Reading one event: what is taken, and every way in which it can be at fault. No database has a say in it."""
 
+import gc
+import weakref
 from datetime import timedelta
 from typing import Any
 
@@ -121,3 +123,20 @@ def test_known_fields_that_a_type_does_not_use_are_not_kept() -> None:
     event = parse_event(joined(doctor="dr-1", capacity=5), now=NOW).event
     assert event is not None
     assert (event.doctor, event.capacity) == (None, None)
+
+
+@pytest.mark.parametrize("wrong", [{"at": "yesterday"}, {"at": "2016-02-30T00:00:00Z"}, {"plan_id": 0}])
+def test_a_refused_event_is_not_kept_in_memory(wrong: dict[str, object]) -> None:
+    """An error that is made once and raised again keeps the events of every time that it was raised."""
+
+    class Sent(dict[str, object]):
+        pass
+
+    sent = Sent(
+        {"id": "e-1", "type": "patient.joined", "at": NOW.isoformat(), "plan_id": 1, "visit": "v-1"} | wrong
+    )
+    kept = weakref.ref(sent)
+    assert parse_event(sent, now=NOW).faults
+    del sent
+    gc.collect()
+    assert kept() is None

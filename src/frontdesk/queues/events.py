@@ -5,6 +5,7 @@ Whether its plan and provider group exist is checked later, by `ingest`. docs/qu
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -47,8 +48,6 @@ FIELDS: dict[EventType, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 _IN_THE_FUTURE = Fault("at", "in_the_future", "must not be more than 5 minutes ahead of the service's clock")
 _TOO_OLD = Fault("at", "too_old", "must not be more than 7 days ago")
-_NO_CAPACITY = Rejected("not_allowed", f"must be 1 to {MAX_CAPACITY}")
-_NOT_A_TIME = Rejected("not_a_time", "must be an ISO 8601 time with Z or an offset")
 _TIME = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?(?:[Zz]|[+-][0-9]{2}:[0-9]{2})"
 )
@@ -116,23 +115,21 @@ def _time(value: object) -> datetime:
     """ISO 8601 with Z or an offset (docs/interface.md, Requests and answers): without one the time is ambiguous."""
     if type(value) is not str:
         raise Rejected("wrong_type", "must be a string")
-    if not _TIME.fullmatch(value):
-        raise _NOT_A_TIME
-    try:
-        return datetime.fromisoformat(value.upper()).astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise _NOT_A_TIME from None
+    with suppress(ValueError, OverflowError):
+        if _TIME.fullmatch(value):
+            return datetime.fromisoformat(value.upper()).astimezone(UTC)
+    raise Rejected("not_a_time", "must be an ISO 8601 time with Z or an offset")
 
 
-def _whole(value: object, *, most: int, outside: Rejected) -> int:
+def _whole(value: object, *, most: int, code: str, rule: str) -> int:
     if type(value) is not int:
         raise Rejected("wrong_type", "must be a whole number")
     if not 1 <= value <= most:
-        raise outside
+        raise Rejected(code, rule)
     return value
 
 
-_id = partial(_whole, most=MAX_ID, outside=Rejected("not_found", "does not exist"))
+_id = partial(_whole, most=MAX_ID, code="not_found", rule="does not exist")
 
 
 def _ids(value: object) -> tuple[int, ...]:
@@ -152,5 +149,5 @@ _READERS: dict[str, Callable[[object], Any]] = {
     "doctor": _reference,
     "visit": _reference,
     "plan_ids": _ids,
-    "capacity": partial(_whole, most=MAX_CAPACITY, outside=_NO_CAPACITY),
+    "capacity": partial(_whole, most=MAX_CAPACITY, code="not_allowed", rule=f"must be 1 to {MAX_CAPACITY}"),
 }
