@@ -23,7 +23,13 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.util import await_only, greenlet_spawn
 
 from frontdesk.db.failures import NoAnswer, as_unavailable, as_unknown_outcome
-from frontdesk.db.postgresql import SILENT_SECONDS, WAIT_FOR_LOCKS, connection_arguments, milliseconds
+from frontdesk.db.postgresql import (
+    SILENT_SECONDS,
+    WAIT_FOR_LOCKS,
+    connection_arguments,
+    milliseconds,
+    session_settings,
+)
 from frontdesk.deadlines import Deadlines
 
 Answer = TypeVar("Answer")
@@ -184,7 +190,7 @@ class _PipelineConnection:
     @classmethod
     async def open(cls, url: str, deadlines: Deadlines) -> "_PipelineConnection":
         plain = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
-        arguments = connection_arguments(lock_seconds=LOCK_SECONDS)
+        arguments = connection_arguments(session_settings(lock_seconds=LOCK_SECONDS))
         try:
             connection = await deadlines.within(psycopg.AsyncConnection.connect(plain, **arguments))
         except TimeoutError:

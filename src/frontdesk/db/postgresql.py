@@ -20,14 +20,29 @@ SILENT_SECONDS = 9  # a server that has said nothing even then hangs, or is gone
 
 WAIT_FOR_LOCKS = "SELECT set_config('lock_timeout', %s, true)"  # in this transaction
 
-# The statements that serve and load reach their rows by an index. A plan that was prepared while a table was small would
-# otherwise go on to read the whole table when a million members have come.
-INDEX_SCANS = " -c plan_cache_mode=force_generic_plan -c enable_seqscan=off"
-# The other way, for the rest of a transaction.
-ANY_SCAN = "SELECT set_config('enable_seqscan', 'on', true), set_config('plan_cache_mode', 'auto', true)"
+Settings = dict[str, str]
 
-# A transaction that waited for a row must then see the new row; a server, a database or a role may be set up otherwise.
-READ_COMMITTED = r"-c default_transaction_isolation=read\ committed"
+# What every connection has, whatever the server, the database or the role say.
+_SETTINGS: Settings = {
+    "statement_timeout": f"{STATEMENT_SECONDS}s",
+    "TimeZone": "UTC",
+    # A transaction that waited for a row must then see the new row.
+    "default_transaction_isolation": "read committed",
+    # Compiling takes longer than any statement of ours, and the costs that `enable_seqscan=off` adds always ask for it.
+    "jit": "off",
+}
+# The statements that serve and load reach their rows by an index, one by one. A plan that was prepared while a table was small,
+# or that believes old statistics, would otherwise read the whole table when a million members have come.
+_INDEX_SCANS: Settings = {
+    "plan_cache_mode": "force_generic_plan",
+    "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+}
+# The other way, for the rest of a transaction.
+ANY_SCAN = "SELECT " + ", ".join(
+    f"set_config('{name}', '{'auto' if name == 'plan_cache_mode' else 'on'}', true)" for name in _INDEX_SCANS
+)
 
 
 def create_postgresql_engine(url: str, *, pool_size: int, index_scans: bool) -> Engine:
@@ -39,19 +54,25 @@ def create_postgresql_engine(url: str, *, pool_size: int, index_scans: bool) -> 
         pool_timeout=WAIT_SECONDS,
         hide_parameters=True,  # they hold health information
         json_deserializer=orjson.loads,
-        connect_args=connection_arguments(index_scans=index_scans),
+        connect_args=connection_arguments(session_settings(index_scans=index_scans)),
     )
     event.listen(engine, "do_connect", _connect)
     event.listen(engine, "connect", _configure)
     return engine
 
 
-def connection_arguments(*, lock_seconds: float = WAIT_SECONDS, index_scans: bool = True) -> dict[str, Any]:
+def session_settings(*, lock_seconds: int = WAIT_SECONDS, index_scans: bool = True) -> Settings:
+    """The settings of a connection by name, as PostgreSQL shows them."""
+    return {"lock_timeout": f"{lock_seconds}s"} | _SETTINGS | (_INDEX_SCANS if index_scans else {})
+
+
+def connection_arguments(settings: Settings) -> dict[str, Any]:
     """What a connection to PostgreSQL is opened with.
 
     The system finds a peer that vanished (its machine, the network) after some 25 s, and after 10 s when the peer
     leaves sent data unacknowledged.
     """
+    escaped = ((name, value.replace(" ", r"\ ")) for name, value in settings.items())
     return {
         "connect_timeout": WAIT_SECONDS,
         "keepalives_idle": 10,
@@ -59,8 +80,7 @@ def connection_arguments(*, lock_seconds: float = WAIT_SECONDS, index_scans: boo
         "keepalives_count": 3,
         "tcp_user_timeout": 10_000,
         "application_name": "frontdesk",
-        "options": f"-c lock_timeout={milliseconds(lock_seconds)} -c statement_timeout={STATEMENT_SECONDS}s "
-        f"-c timezone=UTC {READ_COMMITTED}{INDEX_SCANS if index_scans else ''}",
+        "options": " ".join(f"-c {name}={value}" for name, value in escaped),
     }
 
 

@@ -29,6 +29,15 @@ def _among(dialect: str, table: Table, column: str) -> str:
     return f"{column} = ANY(ARRAY(SELECT {element} FROM json_array_elements_text(%s::json)))"
 
 
+def by_key(column: str, value: str) -> str:
+    """A condition that joins rows to a stored table by an indexed column: PostgreSQL can only look each row up.
+
+    A plain `=` can also be a hash or a merge join, for which the whole index is read, and misleading statistics are enough to
+    prefer that (docs/decisions/0067).
+    """
+    return f"{column} = ANY(ARRAY[{value}])"
+
+
 @lru_cache(maxsize=64)
 def insert_sql(dialect: str, table: Table, *, columns: tuple[str, ...]) -> str:
     names = ", ".join(columns)
@@ -43,7 +52,7 @@ def update_sql(dialect: str, table: Table, *, columns: tuple[str, ...]) -> str:
         changes = ", ".join(f"{name} = ?" for name in columns[:-1])
         return f"UPDATE {table.name} SET {changes} WHERE id = ?"
     changes = ", ".join(f"{name} = r.{name}" for name in columns[:-1])
-    return f"UPDATE {table.name} t SET {changes} FROM {_recordset(table, columns)} WHERE t.id = r.id"
+    return f"UPDATE {table.name} t SET {changes} FROM {_recordset(table, columns)} WHERE {by_key('t.id', 'r.id')}"
 
 
 @lru_cache(maxsize=64)

@@ -14,6 +14,8 @@ from sqlalchemy import JSON, Table
 from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import DBAPIError
 
+from frontdesk.db.set_sql import by_key
+
 # The key in `info` of the driver's connection, where the transaction can COPY rows into a table.
 COPY_CONNECTION = "copy_connection"
 # Smaller sets share a round trip with other statements, which is worth more to them.
@@ -77,7 +79,7 @@ def copy_and_update(
     )
     _copy(tx, f"COPY {staging} ({names}) FROM STDIN", table, rows, columns)
     changes = ", ".join(f"{name} = s.{name}" for name in columns if name != "id")
-    tx.exec_driver_sql(f"UPDATE {table.name} t SET {changes} FROM {staging} s WHERE t.id = s.id")
+    tx.exec_driver_sql(f"UPDATE {table.name} t SET {changes} FROM {staging} s WHERE {by_key('t.id', 's.id')}")
     tx.exec_driver_sql(f"DROP TABLE {staging}")
 
 

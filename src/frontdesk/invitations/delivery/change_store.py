@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import select, text
 
 from frontdesk.db import Tx
+from frontdesk.db.set_sql import by_key
 from frontdesk.db.sets import Row, as_json
 from frontdesk.invitations.delivery.model import Lane
 from frontdesk.invitations.model import ClaimedInvitation, Delivery, Invitation
@@ -123,7 +124,7 @@ _CHANGE_COLUMNS = {
     "updated_at": "timestamptz",
 }
 # `i` is the invitation, `r` its change.
-_IS_UNCHANGED = "i.id = r.id AND i.epoch = r.epoch AND i.state = r.from_state"
+_IS_UNCHANGED = "i.epoch = r.epoch AND i.state = r.from_state"
 _BECOMES = """
     UPDATE invitations AS i SET state = r.state, epoch = i.epoch + r.closes, due_at = r.due_at,
         attempts = coalesce(r.attempts, i.attempts), losses = coalesce(r.losses, i.losses),
@@ -132,14 +133,13 @@ _BECOMES = """
         reason = r.reason, relay_code = r.code, updated_at = r.updated_at
 """
 
-# The ids stand in an array, so that the rows are reached by them, whatever the planner thinks of the states.
 _CHANGED_POSTGRESQL = f"""
     WITH c AS (
         SELECT * FROM json_to_recordset(%s::json) AS c({", ".join(f"{name} {kind}" for name, kind in _CHANGE_COLUMNS.items())})
     ), r AS (
         SELECT * FROM json_to_recordset(%s::json) AS o(id bigint, epoch integer, change integer) JOIN c USING (change)
     ), changed AS (
-        {_BECOMES} FROM r WHERE i.id = ANY(ARRAY(SELECT id FROM r)) AND {_IS_UNCHANGED}
+        {_BECOMES} FROM r WHERE {by_key("i.id", "r.id")} AND {_IS_UNCHANGED}
         RETURNING i.id, i.account_id, i.delivery, i.updated_at, r.from_state, i.state, i.reason, i.relay_code
     ), events AS (
         {_INTO_TIMELINE} SELECT id, updated_at, from_state, state, reason, relay_code FROM changed WHERE %s::boolean
@@ -152,10 +152,12 @@ _ROWS_SQLITE = f"""
         {", ".join(f"c.value->>'{name}' AS {name}" for name in _CHANGE_COLUMNS)}
     FROM json_each(?) AS c JOIN json_each(?) AS o ON o.value->>'change' = c.key) AS r
 """  # noqa: S608
-_CHANGED_SQLITE = f"{_BECOMES} FROM {_ROWS_SQLITE} WHERE {_IS_UNCHANGED} RETURNING id, account_id, delivery"
+_CHANGED_SQLITE = (
+    f"{_BECOMES} FROM {_ROWS_SQLITE} WHERE i.id = r.id AND {_IS_UNCHANGED} RETURNING id, account_id, delivery"
+)
 _EVENTS_SQLITE = f"""
     {_INTO_TIMELINE} SELECT r.id, r.updated_at, r.from_state, r.state, r.reason, r.code
-    FROM {_ROWS_SQLITE} CROSS JOIN invitations AS i ON {_IS_UNCHANGED}
+    FROM {_ROWS_SQLITE} CROSS JOIN invitations AS i ON i.id = r.id AND {_IS_UNCHANGED}
 """  # noqa: S608
 
 

@@ -7,6 +7,7 @@ from sqlalchemy import select, text, update
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
+from frontdesk.db.set_sql import by_key
 from frontdesk.db.sets import Row, as_json, insert_missing
 from frontdesk.invitations.delivery.model import HourlyWindow
 from frontdesk.invitations.tables import IN_HAND, delivery_counts, delivery_windows
@@ -75,10 +76,10 @@ _COUNTED = {
     "oldest": "bigint",
 }
 _FORGOTTEN = "DELETE FROM delivery_counts WHERE account_id = ? AND slice < ?"
-# Both take their rows from `r`.
+# Both take their rows from `r`; `key` joins them to the windows.
 _MEASURED = """
     UPDATE delivery_windows AS w SET version = r.version, measured_us = r.measured_us, wall_at = r.wall_at
-    FROM {r} WHERE w.account_id = r.account_id
+    FROM {r} WHERE {key}
 """
 _ADDED = """
     INSERT INTO delivery_counts (account_id, slice, sent) SELECT account_id, slice, sent FROM {r} WHERE true
@@ -90,9 +91,9 @@ _ROWS_SQLITE = f"(SELECT {_NAMED} FROM json_each(?)) AS r"  # noqa: S608
 _COUNT_POSTGRESQL = f"""
     WITH r AS (SELECT * FROM json_to_recordset(%s::json) AS r({_TYPED})),
         measured AS ({_MEASURED}),
-        forgotten AS (DELETE FROM delivery_counts c USING r WHERE c.account_id = r.account_id AND c.slice < r.oldest)
+        forgotten AS (DELETE FROM delivery_counts c USING r WHERE {by_key("c.account_id", "r.account_id")} AND c.slice < r.oldest)
     {_ADDED}
-""".format(r="r")  # noqa: S608
+""".format(r="r", key=by_key("w.account_id", "r.account_id"))  # noqa: S608
 
 
 def count_into_windows(tx: Tx, rows: Sequence[Row]) -> None:
@@ -105,5 +106,5 @@ def count_into_windows(tx: Tx, rows: Sequence[Row]) -> None:
         tx.exec_driver_sql(_COUNT_POSTGRESQL, payload)
         return
     for statement in (_MEASURED, _ADDED):
-        tx.exec_driver_sql(statement.format(r=_ROWS_SQLITE), payload)
+        tx.exec_driver_sql(statement.format(r=_ROWS_SQLITE, key="w.account_id = r.account_id"), payload)
     tx.exec_driver_sql(_FORGOTTEN, [(row["account_id"], row["oldest"]) for row in rows])
