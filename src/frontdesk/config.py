@@ -19,7 +19,7 @@ SECRET_LENGTH = 32  # characters
 HOST_LENGTH = 253  # of a name in the DNS
 
 # Variables of our own programs that are no settings: of the serving processes, of the tests.
-_NOT_SETTINGS = {"FRONTDESK_PARENT", "FRONTDESK_FAULTS"}
+_NOT_SETTINGS = {"FRONTDESK_SUPERVISED", "FRONTDESK_FAULTS"}
 
 
 class ConfigError(FrontdeskError):

@@ -1,25 +1,34 @@
-"""Child processes: a supervisor that keeps them running, and the watch that ends a child with its parent."""
+"""Child processes: a supervisor that keeps them running, and what ties a child to it.
+
+The standard input of a child is a socket to its supervisor. It ends with the supervisor, however that ends, so nobody polls;
+and the first child says on it whether the installation can be used.
+"""
 
 import json
 import os
+import select
 import signal
+import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 
 from frontdesk.clock import stored_time, system_clock
+from frontdesk.errors import FrontdeskError
 from frontdesk.log_output import LogOutput
 
-PARENT = "FRONTDESK_PARENT"  # the process id of the supervisor, for its children
-TICK_SECONDS = 0.05
+SUPERVISED = "FRONTDESK_SUPERVISED"  # set for the children of a supervisor
 STOP_SECONDS = 3.0  # less than the 5 s in which `frontdesk serve` promises to stop
 
 EARLY_SECONDS = 5.0  # a child that ends sooner has not started well
 FIRST_PAUSE_SECONDS = 0.5
-WATCH_SECONDS = 0.5
+
+_READY = b"ready"
+_STANDARD_INPUT = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +37,16 @@ class Program:
 
     A child that ended is started again at once. After a second early end in a row it is started after a pause, which
     doubles up to `longest_pause_seconds`. After `most_early_ends` the supervisor gives up.
+
+    Early is within 5 s. A child of a program that `reports` is also early, on a slow machine for instance, when it ends
+    before it has reported that it is ready.
     """
 
     name: str
     command: Sequence[str]
     longest_pause_seconds: float
     most_early_ends: int | None = None
+    reports: bool = False
 
 
 class _Child:
@@ -42,20 +55,61 @@ class _Child:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.process: subprocess.Popen[bytes] | None = None
+        self.line: socket.socket | None = None  # to the process's standard input
         self.started_at = self.starts_at = 0.0
+        self.is_ready = False
 
-    def start(self) -> int:
-        environment = {**os.environ, PARENT: str(os.getpid())}
-        self.process = subprocess.Popen(self.program.command, env=environment)  # noqa: S603  # our own programs
+    def start(self, command: Sequence[str], environment: Mapping[str, str]) -> int:
+        self.hang_up()
+        self.is_ready = False
+        self.line, its_end = socket.socketpair()
+        with its_end:
+            self.process = subprocess.Popen(command, env=environment, stdin=its_end.fileno())  # noqa: S603  # our own programs
         self.started_at = time.monotonic()
         return self.process.pid
 
+    def listen(self) -> None:
+        """Take what the process has reported, if anything. Raises FrontdeskError when it has reported a refusal."""
+        if self.line is None or not select.select([self.line], [], [], 0)[0]:
+            return
+        reported = b""
+        with suppress(OSError):
+            reported = self.line.recv(65_536)
+        if not reported:  # it has ended; the next one gets a line of its own
+            self.hang_up()
+        elif reported != _READY:
+            raise FrontdeskError(reported.decode(), code="cant_serve")
+        self.is_ready = self.is_ready or reported == _READY
+
+    def has_ended_early(self) -> bool:
+        self.listen()
+        is_unready = self.program.reports and not self.is_ready
+        return is_unready or time.monotonic() - self.started_at < EARLY_SECONDS
+
+    def hang_up(self) -> None:
+        if self.line is not None:
+            self.line.close()
+            self.line = None
+
 
 class Supervisor:
-    """Keeps one child running for each program in `programs`, and says in the log when one was replaced."""
+    """Keeps one child running for each program in `programs`, and says in the log when one was replaced.
 
-    def __init__(self, programs: Sequence[Program], log: LogOutput) -> None:
+    With `first_command` the first child runs that instead, until one of its processes has reported that it is ready; only
+    then do the others start. `variables` are added to the children's environment.
+    """
+
+    def __init__(
+        self,
+        programs: Sequence[Program],
+        log: LogOutput,
+        *,
+        first_command: Sequence[str] | None = None,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
         self._children = [_Child(program) for program in programs]
+        self._first_command = first_command
+        self._environment = {**os.environ, **(variables or {}), SUPERVISED: "yes"}
         self._log = log
         self._early_ends: dict[str, int] = {}
         self._is_stopping = False
@@ -63,28 +117,51 @@ class Supervisor:
     def run(self) -> bool:
         """Return when SIGTERM, SIGINT or SIGHUP came and every child has ended; False when it gave up before.
 
-        Children have 3 s to stop, then they are killed.
+        Raises FrontdeskError with what the first child reported instead of being ready. Children have 3 s to stop, then
+        they are killed. Call it in the main thread.
         """
-        for sign in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            if sign != signal.SIGHUP or signal.getsignal(sign) != signal.SIG_IGN:  # `nohup` ignores it
-                signal.signal(sign, self._stop)
-        for child in self._children:
-            child.start()
-        has_given_up = False
-        while not self._is_stopping and not has_given_up:
-            time.sleep(TICK_SECONDS)
-            has_given_up = not all(self._keep(child) for child in self._children)
-        self._stop_children()
-        return not has_given_up
+        with _signals_as_bytes(self._stop) as signals:
+            try:
+                return self._supervise(signals)
+            finally:
+                self._stop_children()
+
+    def _supervise(self, signals: socket.socket) -> bool:
+        self._start(self._children[0])
+        while not self._is_stopping:
+            if self._first_command is not None:
+                self._children[0].listen()
+            if self._first_command is None or self._children[0].is_ready:
+                self._first_command = None
+                for child in self._children:
+                    if not child.started_at:
+                        self._start(child)
+            if not all(self._keep(child) for child in self._children if child.started_at):
+                return False
+            self._wait(signals)
+        return True
+
+    def _wait(self, signals: socket.socket) -> None:
+        """Until a signal comes (also for the end of a child), the first child reports, or a start is due."""
+        due = [child.starts_at for child in self._children if child.process is None and child.started_at]
+        seconds = max(0.0, min(due) - time.monotonic()) if due else None
+        first = self._children[0]
+        lines = [first.line] if self._first_command is not None and first.line is not None else []
+        select.select([signals, *lines], [], [], seconds)
+        with suppress(BlockingIOError):
+            signals.recv(4096)
 
     def _stop(self, _signal: int, _frame: FrameType | None) -> None:
         self._is_stopping = True
+
+    def _start(self, child: _Child) -> int:
+        return child.start(self._first_command or child.program.command, self._environment)
 
     def _keep(self, child: _Child) -> bool:
         """Start the child again when it has ended and is due; False when it has ended early too often."""
         if child.process is None:
             if time.monotonic() >= child.starts_at and not self._is_stopping:
-                self._say(f"{child.program.name}_process_started", pid=child.start())
+                self._say(f"{child.program.name}_process_started", pid=self._start(child))
             return True
         status = child.process.poll()
         if status is None or self._is_stopping:
@@ -95,8 +172,8 @@ class Supervisor:
 
     def _plan_restart(self, child: _Child) -> bool:
         program, now = child.program, time.monotonic()
-        is_early = now - child.started_at < EARLY_SECONDS
-        ends = self._early_ends[program.name] = self._early_ends.get(program.name, 0) + 1 if is_early else 0
+        before = self._early_ends.get(program.name, 0)
+        ends = self._early_ends[program.name] = before + 1 if child.has_ended_early() else 0
         if program.most_early_ends is not None and ends >= program.most_early_ends:
             self._say(f"{program.name}_gave_up", ended_early=ends)
             return False
@@ -116,6 +193,8 @@ class Supervisor:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        for child in self._children:
+            child.hang_up()
 
     def _say(self, event: str, **values: object) -> None:
         line = {"at": stored_time(system_clock()), "event": event, **values}
@@ -130,17 +209,56 @@ def _exit_of(status: int) -> dict[str, object]:
     return {"status": status, "signal": None}
 
 
+@contextmanager
+def _signals_as_bytes(stop: Callable[[int, FrameType | None], None]) -> Iterator[socket.socket]:
+    """A socket that can be read once a signal has come. `stop` handles those that end the program; SIGCHLD only wakes.
+
+    Not `signal.sigtimedwait`: the signals would have to be blocked, and children inherit that.
+    """
+    handlers = dict.fromkeys((signal.SIGTERM, signal.SIGINT, signal.SIGHUP), stop)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:  # `nohup` ignores it
+        del handlers[signal.SIGHUP]
+    reader, writer = socket.socketpair()
+    with reader, writer:
+        reader.setblocking(False)
+        writer.setblocking(False)
+        wakeup = signal.set_wakeup_fd(writer.fileno(), warn_on_full_buffer=False)
+        handlers[signal.SIGCHLD] = lambda *_: None
+        before = {one: signal.signal(one, handler) for one, handler in handlers.items()}
+        try:
+            yield reader
+        finally:
+            for one, handler in before.items():
+                signal.signal(one, handler)
+            signal.set_wakeup_fd(wakeup)
+
+
+def report_ready() -> None:
+    """Tell the supervisor, if there is one, that this process is about to work: the other children may start."""
+    _report(_READY)
+
+
+def report_refusal(reason: str) -> None:
+    """Tell the supervisor why the installation can't be used, in sentences for the operator."""
+    _report(reason.encode())
+
+
+def _report(what: bytes) -> None:
+    if SUPERVISED in os.environ:
+        os.write(_STANDARD_INPUT, what)
+
+
 def stop_with_parent(stop: Callable[[], None]) -> None:
     """Call `stop`, in a thread, once the supervisor of this process is gone. Does nothing in a process without one.
 
-    A thread watches, not an event loop: a process whose loop is blocked ends too.
+    A thread waits, not an event loop: a process whose loop is blocked ends too.
     """
-    parent = os.environ.get(PARENT)
-    if parent is not None:
-        threading.Thread(target=_watch, args=(int(parent), stop), name="parent", daemon=True).start()
+    if SUPERVISED in os.environ:
+        threading.Thread(target=_wait_for_end, args=(stop,), name="parent", daemon=True).start()
 
 
-def _watch(parent: int, stop: Callable[[], None]) -> None:
-    while os.getppid() == parent:
-        time.sleep(WATCH_SECONDS)
+def _wait_for_end(stop: Callable[[], None]) -> None:
+    with suppress(OSError):
+        while os.read(_STANDARD_INPUT, 1):
+            pass
     stop()

@@ -1,6 +1,7 @@
 """One serving process: `python -m frontdesk.server ADDRESS PORT PROCESSES` runs the application in granian's embedded server.
 
-`frontdesk serve --workers N` starts N of them. They share the port.
+`frontdesk serve --workers N` starts N of them. They share the port. The first one gets a further argument, `--check`: it
+looks whether the installation can be used before it serves. It has imported all that the look needs, and the command has not.
 """
 
 import asyncio
@@ -17,9 +18,11 @@ from granian.server.embed import Server
 
 from frontdesk.app import App
 from frontdesk.asgi import build_asgi
-from frontdesk.config import read_config
-from frontdesk.db import open_database
-from frontdesk.processes import stop_with_parent
+from frontdesk.config import Config, read_config
+from frontdesk.db import Database, open_database
+from frontdesk.db.checks import problems
+from frontdesk.errors import FrontdeskError
+from frontdesk.processes import report_ready, report_refusal, stop_with_parent
 from frontdesk.web.telemetry import Telemetry
 
 # Requests make few reference cycles; with the default thresholds a third of the time went into the search for them.
@@ -32,15 +35,30 @@ BACKLOG = 1024
 def main() -> None:
     """Serve until SIGTERM or SIGINT, or until the parent is gone."""
     stop_with_parent(_end)
-    address, port, processes = sys.argv[1:]
+    address, port, processes, *first = sys.argv[1:]
     try:
         config = read_config(os.environ)
-        app = App(config, open_database(config.database_url))
+        db = _checked_database(config) if first else open_database(config.database_url)
+        report_ready()
+        app = App(config, db)
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(_serve(app, address, int(port), int(processes)))
     except Exception as error:  # noqa: BLE001  # the log is all that the operator sees of it
         Telemetry().failed_to_start(error)
         raise SystemExit(1) from None
+
+
+def _checked_database(config: Config) -> Database:
+    """The database of an installation that can be used. Ends the process when it can't, and the supervisor says why."""
+    try:
+        db = open_database(config.database_url)
+    except FrontdeskError as error:
+        report_refusal(error.detail)
+        raise SystemExit(1) from None
+    if found := problems(db, config):
+        report_refusal("\n".join(f"{problem.what} {problem.remedy}" for problem in found))
+        raise SystemExit(1)
+    return db
 
 
 async def _serve(app: App, address: str, port: int, processes: int) -> None:

@@ -27,9 +27,10 @@ PATIENCE_SECONDS = 60
 # A server whose processes find out only when they start that they can't.
 CANT_START = """
 import sys
+from dataclasses import replace
 from frontdesk.cli import serve
 from frontdesk.log_output import LogOutput
-from frontdesk.processes import Program, Supervisor
+from frontdesk.processes import Supervisor
 
 fail = '''
 import sys
@@ -41,7 +42,7 @@ sys.argv[1:] = ["127.0.0.1", "1", "1"]
 server.main()
 '''
 wanted = serve.serving_program("127.0.0.1", int(sys.argv[1]), 1)
-program = Program("serving", (sys.executable, "-c", fail), wanted.longest_pause_seconds, wanted.most_early_ends)
+program = replace(wanted, command=(sys.executable, "-c", fail))
 sys.exit(0 if Supervisor([program], LogOutput(sys.stdout)).run() else 1)
 """
 

@@ -57,17 +57,8 @@ class CommandContext:
 
 @contextmanager
 def opened_database(config: Config, *, index_scans: bool = False) -> Iterator[Database]:
-    """The database, migrated or not; `index_scans` as `open_database` takes it.
-
-    Raises FrontdeskError when the address can't be read.
-    """
-    try:
-        db = open_database(config.database_url, index_scans=index_scans)
-    except ValueError:
-        raise FrontdeskError(
-            "The database of FRONTDESK_DATABASE_URL can't be opened: it is not a well-formed address.",
-            code="malformed_address",
-        ) from None
+    """The database, migrated or not; arguments and errors of `open_database`."""
+    db = open_database(config.database_url, index_scans=index_scans)
     try:
         yield db
     finally:

@@ -1,6 +1,5 @@
 """`frontdesk serve`: the HTTP server in the foreground."""
 
-import os
 import socket
 import sys
 import tempfile
@@ -8,9 +7,7 @@ from typing import Annotated
 
 import typer
 
-from frontdesk.cli.command_group import opened_database
 from frontdesk.cli.output import fail, settings
-from frontdesk.db.checks import problems
 from frontdesk.log_output import LogOutput
 from frontdesk.processes import Program, Supervisor
 
@@ -33,16 +30,18 @@ def serve(
 
     Example: frontdesk serve --port 8000 --workers 2
     """
-    config = settings()
+    settings()
     address = listening_address(host, port)
-    with opened_database(config) as db:
-        found = problems(db, config)
-    if found:
-        fail("\n".join(f"{problem.what} {problem.remedy}" for problem in found))
+    serving = serving_program(address, port, workers)
     with tempfile.TemporaryDirectory(prefix="frontdesk-metrics-") as folder:
-        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder  # where the serving processes add up their metrics
-        programs = [serving_program(address, port, workers)] * workers + [WORKER] * with_worker
-        is_stopped = Supervisor(programs, LogOutput(sys.stdout)).run()
+        is_stopped = Supervisor(
+            [serving] * workers + [WORKER] * with_worker,
+            LogOutput(sys.stdout),
+            first_command=(*serving.command, "--check"),
+            variables={
+                "PROMETHEUS_MULTIPROC_DIR": folder
+            },  # where the serving processes add up their metrics
+        ).run()
     if not is_stopped:
         fail("The serving processes ended soon after each start; the log says how. Run: frontdesk check")
 
@@ -50,7 +49,7 @@ def serve(
 def serving_program(address: str, port: int, workers: int) -> Program:
     """One of `workers` serving processes."""
     command = (sys.executable, "-m", "frontdesk.server", address, str(port), str(workers))
-    return Program("serving", command, SERVING_PAUSE_SECONDS, MOST_EARLY_ENDS * workers)
+    return Program("serving", command, SERVING_PAUSE_SECONDS, MOST_EARLY_ENDS * workers, reports=True)
 
 
 def listening_address(host: str, port: int) -> str:

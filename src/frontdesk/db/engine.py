@@ -25,7 +25,7 @@ from frontdesk.db.postgresql import (
     milliseconds,
 )
 from frontdesk.db.sqlite import begin_writing, create_sqlite_engine, make_light, set_foreign_keys
-from frontdesk.errors import Unavailable
+from frontdesk.errors import FrontdeskError, Unavailable
 
 Tx = Connection
 Answer = TypeVar("Answer")
@@ -150,8 +150,15 @@ def open_database(url: str, *, pool_size: int = POOL_SIZE, index_scans: bool = T
     """Open the database behind `url` (Config.database_url). Connects lazily; a missing SQLite file is not made.
 
     `index_scans`: PostgreSQL reaches rows by an index only, as statements must that serve or load while tables grow.
+    Raises FrontdeskError when the address can't be read.
     """
-    parsed = make_url(url)
+    try:
+        parsed = make_url(url)
+    except ValueError:
+        raise FrontdeskError(
+            "The database of FRONTDESK_DATABASE_URL can't be opened: it is not a well-formed address.",
+            code="malformed_address",
+        ) from None
     if parsed.get_backend_name() == "sqlite":
         return Database(create_sqlite_engine(parsed, pool_size=pool_size, wait_seconds=WAIT_SECONDS))
     return Database(create_postgresql_engine(url, pool_size=pool_size, index_scans=index_scans))
