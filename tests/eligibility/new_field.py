@@ -10,7 +10,7 @@ from frontdesk.db import open_database
 from frontdesk.db.schema import metadata
 from frontdesk.eligibility import enrol, find_members, list_history, parse_member
 from frontdesk.eligibility.model import Submission
-from frontdesk.files.mapping import field_named
+from frontdesk.files.column_names import field_named
 from tests.factories import make_customer, member_body
 
 

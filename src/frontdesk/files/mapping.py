@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from frontdesk.eligibility.fields import FIELDS
 from frontdesk.errors import Fault, Invalid, unknown_faults
+from frontdesk.files.column_names import field_named, fold_name
+from frontdesk.files.field_rules import FieldRule, SkipRule, parse_field_rules, parse_skip_rules
 from frontdesk.text import shown_name
 
 # The ways to make an identifier of an 834: the parts of a way are joined, the first way with all its parts is taken.
@@ -17,7 +18,6 @@ DEFAULT_KEY: Alternatives = (("REF*0F", PERSON_CODE), ("NM109",))
 MEDICAL_LINES = ("HLT", "HMO", "PPO", "POS", "EPO", "MM", "PRA", "HE")
 CLEAR_WORD = r"\N"
 
-METADATA_PREFIX = "metadata."
 DELIMITERS = (",", "\t", "|", ";")
 SHARED_REFERENCES = {"REF*0F", "REF*38"}  # the same for a whole family, for a whole file
 
@@ -28,12 +28,14 @@ _REFERENCE = re.compile(r"REF\*[0-9A-Z]{2,3}")
 @dataclass(frozen=True, slots=True)
 class FileMapping:
     """How a sender's files name things (docs/file-formats.md). `columns` maps a folded column name to a field, `plans` a
-    plan of the file to a plan's external_id.
+    plan of the file to a plan's external_id; `fields` are the rules that make values, by field.
 
     `lines` are the insurance lines (HD03) of medical coverage; `person_code` is the reference that holds it.
     """
 
     columns: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    fields: Mapping[str, FieldRule] = field(default_factory=lambda: MappingProxyType({}))
+    skip: tuple[SkipRule, ...] = ()
     delimiter: str | None = None
     clear: str = CLEAR_WORD
     plans: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -57,22 +59,6 @@ def parse_mapping(body: Mapping[str, Any]) -> FileMapping:
     if faults:
         raise Invalid(faults)
     return FileMapping(**parts)
-
-
-def fold_name(name: str) -> str:
-    """A column's name without letter case, spaces, underscores and hyphens, which senders vary."""
-    return re.sub(r"[\s_\-]+", "", name).lower()
-
-
-def field_named(name: str) -> str | None:
-    """The field (or `metadata.key`) that a column's name means; None if there is none."""
-    name = name.strip()
-    if name[: len(METADATA_PREFIX)].lower() == METADATA_PREFIX and len(name) > len(METADATA_PREFIX):
-        return METADATA_PREFIX + name[len(METADATA_PREFIX) :]
-    return _BY_FOLDED.get(fold_name(name))
-
-
-_BY_FOLDED = {fold_name(name): name for name in FIELDS}
 
 
 def _read_names(place: str, value: Any, faults: list[Fault]) -> dict[str, str]:
@@ -145,6 +131,8 @@ def _read_key(place: str, value: Any, faults: list[Fault]) -> Alternatives:
 
 _PARTS: dict[str, Callable[[str, Any, list[Fault]], Any]] = {
     "columns": _read_columns,
+    "fields": parse_field_rules,
+    "skip": parse_skip_rules,
     "delimiter": _read_delimiter,
     "clear": _read_word,
     "plans": _read_names,

@@ -226,6 +226,7 @@ FILE_FAULTS = {
     "no_header": "The first line of a CSV names no field of a member.",
     "no_key_column": "No column of a CSV holds the external_id.",
     "repeated_column": "Two columns hold the same field.",
+    "missing_column": "The mapping names a column that the file does not have.",
     "unknown_encoding": "The declared encoding is not one that is read.",
     "wrong_encoding": "The bytes are not in the declared encoding.",
     "not_text": "The file is a ZIP archive or a workbook (.xlsx), not a text.",

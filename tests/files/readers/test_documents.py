@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+from frontdesk.files.field_rules import RULE_PARTS
 from frontdesk.files.mapping import MEDICAL_LINES, FileMapping, parse_mapping
 from frontdesk.files.model import (
     FILE_FAULTS,
@@ -38,8 +39,11 @@ def test_every_encoding_and_limit_is_documented() -> None:
 
 def test_every_part_of_a_mapping_is_documented_and_the_example_can_be_used() -> None:
     assert [name for name in FileMapping.__slots__ if f"`{name}`" not in FORMATS] == []
-    [example] = re.findall(r"```json\n(.*?)```", FORMATS, re.DOTALL)
-    assert parse_mapping(json.loads(example)).plans == {"123456001": "gold-2026"}
+    examples = re.findall(r"```json\n(.*?)```", FORMATS, re.DOTALL)
+    mappings = [parse_mapping(json.loads(example)) for example in examples]
+    assert mappings[0].plans == {"123456001": "gold-2026"}
+    used = {word for example in examples for word in re.findall(r'"(\w+)":', example)}
+    assert [word for word in RULE_PARTS if f"`{word}`" not in FORMATS or word not in used] == []
 
 
 def test_the_medical_lines_are_documented() -> None:

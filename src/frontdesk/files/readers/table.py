@@ -1,0 +1,163 @@
+"""The columns of a table (CSV) and what its cells mean: values as a request body carries them (docs/file-formats.md)."""
+
+from collections.abc import Callable, Sequence
+from itertools import compress
+
+from frontdesk.eligibility.fields import FIELDS
+from frontdesk.files.column_names import METADATA_PREFIX, field_named, fold_name
+from frontdesk.files.field_rules import PLAN, FieldRule
+from frontdesk.files.mapping import FileMapping
+from frontdesk.files.model import UNKNOWN_PLAN, Row, Unreadable
+from frontdesk.text import SHOWN_NAMES, shown_name
+
+KEY = "external_id"
+
+
+def names_something(name: str, mapping: FileMapping) -> bool:
+    """True if a column of this name is one that is read."""
+    folded = fold_name(name)
+    in_rule = any(folded in rule.columns for rule in mapping.fields.values())
+    return in_rule or _target(name, mapping) is not None
+
+
+class TableColumns:
+    """The header of a table: which fields its columns hold, and how a row's cells become its values.
+
+    `ignored` names the columns that are not read. Raises Unreadable for a header without fields or a key.
+    """
+
+    def __init__(self, names: Sequence[str], mapping: FileMapping, *, place: int) -> None:
+        self._mapping, self._place = mapping, place
+        self._folded = [fold_name(name) for name in names]
+        self.width = len(names)
+        own = [_target(name, mapping) for name in names]
+        # A rule goes before the column that has its field's name.
+        self._plain = [None if name in mapping.fields else name for name in own]
+        self._rules = [
+            (target, rule, positions)
+            for target, rule in mapping.fields.items()
+            if (positions := self._positions(target, rule, own)) is not None
+        ]
+        self._skips = [(self._position(rule.column, "skip"), rule) for rule in mapping.skip]
+        self._check([*filter(None, self._plain), *(target for target, _, _ in self._rules)])
+        used = {position for _, _, positions in self._rules for position in positions}
+        used |= {position for position, _ in self._skips}
+        self.ignored = tuple(
+            shown_name(name) if name.strip() else f"(column {number + 1})"
+            for number, name in enumerate(names)
+            if self._plain[number] is None and number not in used
+        )[:SHOWN_NAMES]
+        self._values_of = self._plain_values()
+        self._makers = [(target, rule.maker(target, at, mapping.clear)) for target, rule, at in self._rules]
+        self._has_metadata = [name for name in self._targets() if name.startswith(METADATA_PREFIX)]
+
+    def skips(self, cells: Sequence[str]) -> bool:
+        """True for a row that the mapping leaves out."""
+        return any(place < len(cells) and skip.applies(cells[place]) for place, skip in self._skips)
+
+    def row(self, place: int, cells: Sequence[str]) -> Row:
+        """The row of these cells, as many as there are columns."""
+        values = self._values_of(cells)
+        return self._made(place, cells, values) if self._makers else Row(place, values)
+
+    def key_of(self, cells: Sequence[str]) -> dict[str, object]:
+        """The key of a row that is refused for its cells: for the report, and so that the member does not count as missing."""
+        for target, rule, positions in self._rules:
+            if target == KEY and max(positions) < len(cells):
+                key = rule.maker(KEY, positions, self._mapping.clear)(cells)
+                return {KEY: key} if key else {}
+        position = self._plain.index(KEY) if KEY in self._plain else len(cells)
+        return {KEY: cells[position]} if position < len(cells) and cells[position] else {}
+
+    def _made(self, place: int, cells: Sequence[str], values: dict[str, object]) -> Row:
+        """The row with the values that rules make."""
+        for target, make in self._makers:
+            value = make(cells)
+            if value != "":
+                convert = FIELDS[target].kind.from_text if target in FIELDS else None
+                values[target] = convert(value) if convert is not None and value is not None else value
+        if self._has_metadata:
+            _gather(values, self._has_metadata)
+        plan = values.pop(PLAN, None)
+        if isinstance(plan, str) and self._mapping.plans:
+            plan = self._mapping.plans.get(plan)
+            if not plan:
+                key = values.get(KEY)
+                return Row(place, {KEY: key} if key else {}, faults=(UNKNOWN_PLAN,))
+        return Row(place, values, plan=plan if isinstance(plan, str) else None)
+
+    def _targets(self) -> list[str]:
+        return [*filter(None, self._plain), *(target for target, _, _ in self._rules)]
+
+    def _positions(self, target: str, rule: FieldRule, own: list[str | None]) -> list[int] | None:
+        """The places of the rule's columns; None if it is for a column that the file need not have."""
+        if rule.constant is not None:
+            return []
+        if rule.columns:
+            return [self._position(name, f"fields.{shown_name(target)}") for name in rule.columns]
+        places = [number for number, name in enumerate(own) if name == target]
+        if len(places) > 1:
+            raise self._repeated(target)
+        return places or None
+
+    def _position(self, folded: str, part: str) -> int:
+        found = self._folded.count(folded)
+        if found == 1:
+            return self._folded.index(folded)
+        if found:
+            raise self._repeated(folded)
+        message = f"the mapping's {part} names a column that the file does not have"
+        raise Unreadable("missing_column", message, place=self._place)
+
+    def _check(self, known: list[str]) -> None:
+        if not known:
+            message = (
+                "the first row names no field of a member; a header such as external_id,member_id,… is needed"
+            )
+            raise Unreadable("no_header", message, place=self._place)
+        twice = sorted({target for target in known if known.count(target) > 1})
+        if "metadata" in known and any(target.startswith(METADATA_PREFIX) for target in known):
+            twice.append("metadata")
+        if twice:
+            raise self._repeated(twice[0])
+        if KEY not in known:
+            raise Unreadable("no_key_column", "no column holds external_id, the match key", place=self._place)
+
+    def _repeated(self, name: str) -> Unreadable:
+        return Unreadable("repeated_column", f"two columns hold {shown_name(name)}", place=self._place)
+
+    def _plain_values(self) -> Callable[[Sequence[str]], dict[str, object]]:
+        """Turns the cells of the plain columns into values: a blank cell is absent, the clearing word is null."""
+        names = [name or "" for name in self._plain]
+        has_ignored = "" in names
+        kinds = {name: FIELDS[name].kind for name in names if name in FIELDS}
+        converters = [(name, kind.from_text) for name, kind in kinds.items() if kind.from_text is not None]
+        # With rules, the metadata of both are gathered together.
+        metadata = [] if self._rules else [name for name in names if name.startswith(METADATA_PREFIX)]
+        clear = self._mapping.clear
+
+        def values_of(cells: Sequence[str]) -> dict[str, object]:
+            values: dict[str, object] = dict(compress(zip(names, cells, strict=True), map(str.strip, cells)))
+            if has_ignored:
+                values.pop("", None)
+            if clear in cells:
+                values = {name: None if value == clear else value for name, value in values.items()}
+            for name, convert in converters:
+                if isinstance(text := values.get(name), str):
+                    values[name] = convert(text.strip())
+            if metadata:
+                _gather(values, metadata)
+            return values
+
+        return values_of
+
+
+def _gather(values: dict[str, object], names: list[str]) -> None:
+    """Make one object of the `metadata.key` columns: absent without any value, empty if they are all cleared."""
+    given = {name[len(METADATA_PREFIX) :]: values.pop(name) for name in names if name in values}
+    if given:
+        values["metadata"] = {key: value for key, value in given.items() if value is not None}
+
+
+def _target(name: str, mapping: FileMapping) -> str | None:
+    return mapping.columns.get(fold_name(name)) or field_named(name)
