@@ -1,13 +1,13 @@
 """Puts the parts of the service together. An HTTP handler gets an App and finds everything on it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 from prometheus_client import CollectorRegistry
 
-from frontdesk.access import find_caller
+from frontdesk.access import caller_of
 from frontdesk.access.model import Caller
 from frontdesk.access.request_limits import RequestLimits
 from frontdesk.access.tokens import TokenCheck
@@ -15,10 +15,12 @@ from frontdesk.clock import Clock, system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database
 from frontdesk.db.group_commit import Writers, overdue
+from frontdesk.db.lookups import Lookups, PostgresqlLookups, SqliteLookups
 from frontdesk.db.shared_reads import SharedReads
 from frontdesk.deadlines import Deadlines
 from frontdesk.eligibility.enrolments import Enrolments
 from frontdesk.queues import QueueSnapshots, queue_rules
+from frontdesk.queues.model import QueueSnapshot
 
 # Writers wait for each other and for locks, so readers have threads of their own.
 READING_THREADS = WRITING_THREADS = 4
@@ -45,9 +47,12 @@ class App:
         self._reading = ThreadPoolExecutor(READING_THREADS, thread_name_prefix="read")
         self._writing = Writers(WRITING_THREADS, self.deadlines)
         self._probing = ThreadPoolExecutor(1, thread_name_prefix="probe")
-        self.shared_reads: SharedReads[Any] = SharedReads(self._reading, self.deadlines)
-        self.probes: SharedReads[Any] = SharedReads(self._probing, Deadlines(READY_SECONDS))
-        self._callers: SharedReads[Caller | None] = SharedReads(self._reading, Deadlines(LOOK_UP_SECONDS))
+        self.lookups: Lookups = (
+            SqliteLookups(db, self._reading) if db.is_sqlite else PostgresqlLookups(config.database_url)
+        )
+        self.shared_reads: SharedReads[Any] = SharedReads(self.deadlines)
+        self._probes: SharedReads[Any] = SharedReads(Deadlines(READY_SECONDS))
+        self._callers: SharedReads[Caller | None] = SharedReads(Deadlines(LOOK_UP_SECONDS))
         self.tokens = TokenCheck(self._find_caller, clock)
         self.limits = RequestLimits(db, clock)
         self.queues = QueueSnapshots(clock, config.queue_ttl_seconds, queue_rules(config))
@@ -60,6 +65,19 @@ class App:
     async def read_in_thread(self, work: Callable[[], Result]) -> Result:
         """Run blocking work that only reads. Raises Unavailable when it takes too long."""
         return await self.in_time(asyncio.get_running_loop().run_in_executor(self._reading, work))
+
+    async def probe(self, work: Callable[[], Result]) -> Result:
+        """Run blocking work in a thread of its own that all probes of the moment share. Raises Unavailable after 2 s."""
+        loop = asyncio.get_running_loop()
+        answer: Result = await self._probes.get("probe", lambda: loop.run_in_executor(self._probing, work))
+        return answer
+
+    async def queue_snapshot(self, account_id: int, plan_ids: Collection[int]) -> QueueSnapshot | None:
+        """What `queues.read` answers, without a thread while the snapshot in memory is in time."""
+        snapshot = self.queues.in_memory(account_id, plan_ids)
+        if snapshot is not None:
+            return snapshot
+        return await self.read_in_thread(lambda: self.queues.read(self.db, account_id, plan_ids))
 
     async def in_time(self, work: Awaitable[Result]) -> Result:
         """Raises Unavailable when the work takes too long; it is then cut off."""
@@ -74,6 +92,7 @@ class App:
         self.db.shorten_waits(LOCK_SECONDS_LEFT)
         self.deadlines.shorten(STOP_SECONDS)
         self.enrolments.shorten_waits(STOP_SECONDS)
+        self.lookups.shorten_waits(STOP_SECONDS)
 
     async def close(self) -> None:
         """Finish the requests under way and close the database; after `shorten_waits`, drop work that has no
@@ -82,9 +101,8 @@ class App:
         for executor in (self._reading, self._writing, self._probing):
             executor.shutdown(wait=not self._is_stopping, cancel_futures=self._is_stopping)
         self.queues.close()
+        self.lookups.close()
         self.db.close()
 
     async def _find_caller(self, token_hash: bytes) -> Caller | None:
-        return await self._callers.get(
-            token_hash, lambda: self.db.ask(lambda tx: find_caller(tx, token_hash))
-        )
+        return await self._callers.get(token_hash, lambda: self.lookups.ask(caller_of(token_hash)))

@@ -10,7 +10,7 @@ from sqlalchemy import event, select
 from frontdesk.access.accounts import create_client
 from frontdesk.access.model import Caller, RequestAllowance, Scope, digest
 from frontdesk.access.request_limits import RequestLimits
-from frontdesk.access.store import find_caller
+from frontdesk.access.store import caller_of
 from frontdesk.access.tables import request_allowances
 from frontdesk.db import Database, open_database
 from frontdesk.errors import RateLimited
@@ -45,7 +45,7 @@ class Process:
 
 @pytest.fixture
 def caller(db: Database, customer: Customer) -> Caller:
-    found = db.ask(lambda tx: find_caller(tx, digest(customer.token)))
+    found = db.ask(caller_of(digest(customer.token)).read)
     assert found is not None
     return replace(found, requests_per_minute=600)
 

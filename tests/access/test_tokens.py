@@ -9,7 +9,7 @@ import pytest
 
 from frontdesk.access.accounts import get_client, revoke_client
 from frontdesk.access.model import Caller, Scope, digest
-from frontdesk.access.store import find_caller
+from frontdesk.access.store import caller_of
 from frontdesk.access.tables import access_tokens
 from frontdesk.access.tokens import CACHE_SIZE, LIFETIME_SECONDS, TokenCheck, issue_token
 from frontdesk.db import Database
@@ -149,13 +149,13 @@ async def _found() -> Caller:
 def test_whatever_a_header_holds_is_merely_an_unknown_token(
     db: Database, clock: SetClock, token: str
 ) -> None:
-    assert db.ask(lambda tx: find_caller(tx, digest(token))) is None
+    assert db.ask(caller_of(digest(token)).read) is None
 
 
 def test_an_issued_token_names_its_account_client_and_scopes_for_two_hours(
     db: Database, customer: Customer
 ) -> None:
-    caller = db.ask(lambda tx: find_caller(tx, digest(customer.token)))
+    caller = db.ask(caller_of(digest(customer.token)).read)
     assert caller is not None
     assert (caller.account_id, caller.client_id) == (customer.account_id, customer.client_id)
     assert caller.scopes == set(Scope) - {Scope.OPERATOR}
@@ -172,7 +172,7 @@ def test_only_a_tokens_hash_is_stored(db: Database, customer: Customer) -> None:
 def test_a_revoked_clients_tokens_are_gone(db: Database, customer: Customer, clock: SetClock) -> None:
     with db.write() as tx:
         revoke_client(tx, customer.client_id, now=clock())
-    assert db.ask(lambda tx: find_caller(tx, digest(customer.token))) is None
+    assert db.ask(caller_of(digest(customer.token)).read) is None
 
 
 def test_a_token_issued_while_its_client_is_revoked_is_worth_nothing(
@@ -182,7 +182,7 @@ def test_a_token_issued_while_its_client_is_revoked_is_worth_nothing(
         client = get_client(tx, customer.client_id)
         revoke_client(tx, customer.client_id, now=clock())
         token = issue_token(tx, client, client.scopes, now=clock())
-    assert db.ask(lambda tx: find_caller(tx, digest(token))) is None
+    assert db.ask(caller_of(digest(token)).read) is None
 
 
 def test_a_client_that_gets_a_token_loses_its_expired_ones(

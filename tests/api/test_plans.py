@@ -1,13 +1,16 @@
 """Reading and changing plans, as a customer sees it."""
 
+import json
 from typing import Any
 
 import pytest
 
 from frontdesk import audit, plans
 from frontdesk.access.model import Scope
+from frontdesk.api import plans as api_plans
+from frontdesk.app import App
 from frontdesk.db import Database
-from frontdesk.plans.changes import create_plan
+from frontdesk.plans.changes import change_plan, create_plan
 from frontdesk.plans.model import NewPlan
 from frontdesk.queues.ingest import set_waiting
 from tests.conftest import Api, SetClock
@@ -61,6 +64,37 @@ def test_pages_cover_all_plans_once(api: Api, db: Database) -> None:
         seen += [plan["id"] for plan in body["data"]]
         path = body["links"].get("next", "").removeprefix("https://api.example.com")
     assert seen == customer.plan_ids
+
+
+def test_a_long_list_is_read_in_a_thread_and_is_the_same(
+    api: Api, app: App, customer: Customer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = ("/v2/plans", "/v2/plans?page[size]=2", f"/v2/plans?page[after]={customer.plan_ids[0]}")
+    short = [api.get(path).content for path in paths]
+    in_thread, works = app.read_in_thread, []
+
+    def noting(work: Any) -> Any:
+        works.append(work)
+        return in_thread(work)
+
+    monkeypatch.setattr(app, "read_in_thread", noting)
+    monkeypatch.setattr(api_plans, "FEW_PLANS", 1)
+    assert [api.get(path).content for path in paths] == short
+    assert len(works) == len(customer.plan_ids)
+
+
+def test_the_bytes_of_an_answer_are_those_of_the_standard_encoder(
+    api: Api, db: Database, customer: Customer
+) -> None:
+    odd = '\x7f\u2028\u00e9\U0001f600</script>"\\\\/ \ufeff'
+    with db.write() as tx:
+        plan = plans.get_plan(tx, None, customer.plan_ids[0], lock=True)
+        change_plan(tx, plan, {"name": odd, "description": "a\tb\nc\x1f\b\f"})
+    for path in ("/v2/plans", f"/v2/plans/{customer.plan_ids[0]}"):
+        body = api.get(path).content
+        data = json.dumps(json.loads(body)["data"], ensure_ascii=False, separators=(",", ":"))
+        assert odd in json.loads(data)[0]["name"]
+        assert body.endswith(b',"data":' + data.encode() + b"}")
 
 
 @pytest.mark.parametrize("query", ["page[size]=0", "page[size]=1001", "page[size]=x", "page[after]=-1"])

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Semaphore
 
 import pytest
@@ -27,7 +26,10 @@ class Shelf:
         for _ in range(reads):
             assert await asyncio.to_thread(self._begun.acquire, timeout=WAIT_SECONDS)
 
-    def read(self) -> int:
+    async def read(self) -> int:
+        return await asyncio.to_thread(self._read)
+
+    def _read(self) -> int:
         seen = self.value
         self.begun += 1
         self._begun.release()
@@ -36,15 +38,14 @@ class Shelf:
 
 
 def run(test: Callable[[SharedReads[int], Shelf], Awaitable[None]]) -> None:
-    async def bounded(executor: ThreadPoolExecutor) -> None:
-        await asyncio.wait_for(test(SharedReads(executor, Deadlines(60)), shelf), WAIT_SECONDS)
+    async def bounded() -> None:
+        await asyncio.wait_for(test(SharedReads(Deadlines(60)), shelf), WAIT_SECONDS)
 
     shelf = Shelf()
-    with ThreadPoolExecutor(4) as executor:
-        try:
-            asyncio.run(bounded(executor))
-        finally:
-            shelf.let_go.set()
+    try:
+        asyncio.run(bounded())
+    finally:
+        shelf.let_go.set()
 
 
 def test_those_who_wait_for_the_same_share_one_read_that_starts_after_they_came() -> None:
@@ -74,7 +75,7 @@ def test_reads_of_different_things_do_not_wait_for_each_other() -> None:
 
 def test_a_read_that_fails_tells_all_who_shared_it_and_the_next_one_works() -> None:
     async def failing(reads: SharedReads[int], shelf: Shelf) -> None:
-        def fail() -> int:
+        async def fail() -> int:
             raise LookupError
 
         answers = await asyncio.gather(*(reads.get("k", fail) for _ in range(3)), return_exceptions=True)

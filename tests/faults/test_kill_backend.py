@@ -12,7 +12,7 @@ from frontdesk.config import read_config
 from frontdesk.db import Database, open_database
 from frontdesk.db.migrate import upgrade
 from tests.factories import make_customer
-from tests.faults.callers import Callers, times
+from tests.faults.callers import Callers, call, times
 from tests.faults.server import Server
 from tests.postgres import PostgresServer
 
@@ -52,6 +52,8 @@ def test_a_crashed_backend_loses_nothing_and_the_server_goes_on_by_itself(
                     serving = [row[0] for row in connection.execute(SERVING)]
                 durable.kill_backend(chance.choice(serving))
                 durable.wait_until_ready()
+                status, _ = call(server.port, "GET", "/v2/plans", None, customer.token)
+                assert status == 200  # every connection was cut: the read is asked again
             callers.wait_for(50)
         assert server.pid == process
     assert callers.statuses <= {200, 201, 503}

@@ -131,13 +131,13 @@ def test_a_silent_database_is_answered_503_by_every_endpoint_and_all_is_well_whe
     customer = make_customer(silent, now=system_clock())
     silent.close()
     with Server(postgres_of_its_own.url("silent"), tmp_path / "log") as server:
-        assert statuses_of_all(server, customer, 1) == [201, 200, 200, 200, 200]
+        assert statuses_of_all(server, customer, 1) == [201, 200, 200, 200, 200, 200]
         with fallen_silent(postgres_of_its_own):
-            assert statuses_of_all(server, customer, 2) == [503, 503, 503, 503, 200]
+            assert statuses_of_all(server, customer, 2) == [503, 503, 503, 503, 503, 200]
         postgres_of_its_own.wait_until_ready()
         after = statuses_of_all(server, customer, 2)
         assert after[0] in (200, 201)  # whether it was stored was not known
-        assert after[1:] == [200, 200, 200, 200]
+        assert after[1:] == [200, 200, 200, 200, 200]
 
 
 def test_a_silent_database_does_not_hold_up_the_stop(clock: SetClock) -> None:
@@ -160,7 +160,7 @@ def test_a_silent_database_does_not_hold_up_the_stop(clock: SetClock) -> None:
 
 
 def statuses_of_all(server: Server, customer: Customer, number: int) -> list[int]:
-    """A member, a plan, a token, the probe that asks the database and the one that does not, all at once."""
+    """A member, a plan, all plans, a token, the probe that asks the database and the one that does not, all at once."""
     credentials = {
         "grant_type": "client_credentials",
         "client_id": customer.client_id,
@@ -170,6 +170,7 @@ def statuses_of_all(server: Server, customer: Customer, number: int) -> list[int
     calls: list[tuple[Any, ...]] = [
         ("POST", f"{plan}/eligibility", member_body(number), customer.token),
         ("GET", plan, None, customer.token),
+        ("GET", "/v2/plans", None, customer.token),
         ("POST", "/oauth/token", credentials),
         ("GET", "/readyz"),
         ("GET", "/healthz"),

@@ -235,8 +235,8 @@ def test_a_database_that_is_away_is_bridged_up_to_a_hard_limit_and_then_nothing_
 def test_a_plan_is_shown_without_queue_info_rather_than_with_an_invented_one(
     api: Api, app: Any, customer: Customer
 ) -> None:
-    real = app.queues
-    app.queues = type("Nothing", (), {"read": lambda *_: None, "close": real.close})()
+    nothing = {"in_memory": lambda *_: None, "read": lambda *_: None, "close": app.queues.close}
+    app.queues = type("Nothing", (), nothing)()
     for path in ("/v2/plans", f"/v2/plans/{customer.plan_ids[0]}"):
         answer = api.get(path)
         assert answer.status_code == 200

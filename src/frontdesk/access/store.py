@@ -1,11 +1,11 @@
 """The SQL of accounts, API clients, secrets and tokens."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import RowMapping, delete, func, insert, select, update
+from sqlalchemy import RowMapping, bindparam, delete, func, insert, select, update
 
 from frontdesk.access.model import Account, ApiClient, Caller, granted, parse_scopes
 from frontdesk.access.tables import (
@@ -17,6 +17,7 @@ from frontdesk.access.tables import (
     request_allowances,
 )
 from frontdesk.db import Tx
+from frontdesk.db.lookups import Lookup
 
 _FAILURES_LOCK = 0x6C6F6769  # "logi": the first key of PostgreSQL's advisory locks on failed attempts
 
@@ -91,15 +92,20 @@ _CALLER = (
     )
     .join(api_clients, access_tokens.c.api_client_id == api_clients.c.id)
     .where(access_tokens.c.revoked.is_(False), api_clients.c.revoked_at.is_(None))
+    .where(access_tokens.c.token_hash == bindparam("token_hash"))
 )
 
 
-def find_caller(tx: Tx, token_hash: bytes) -> Caller | None:
+def caller_of(token_hash: bytes) -> Lookup[Caller | None]:
     """The caller behind a token that is not revoked; it may have expired."""
-    row = tx.execute(_CALLER.where(access_tokens.c.token_hash == token_hash)).first()
-    if row is None:
+    return Lookup(_CALLER, {"token_hash": token_hash}, _caller)
+
+
+def _caller(rows: Sequence[Sequence[Any]]) -> Caller | None:
+    if not rows:
         return None
-    return replace(Caller(*row), scopes=granted(parse_scopes(row.scopes) or frozenset()))
+    caller = Caller(*rows[0])
+    return replace(caller, scopes=granted(parse_scopes(str(caller.scopes)) or frozenset()))
 
 
 def revoke_token(tx: Tx, client: int, token_hash: bytes) -> None:

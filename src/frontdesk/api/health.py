@@ -20,7 +20,7 @@ async def is_alive(_app: App, _request: Request) -> Response:
 
 async def is_ready(app: App, _request: Request) -> Response:
     """Check that the service can serve. Asks the database whether it answers and has this version's schema."""
-    revision = await app.probes.get("revision", lambda: revision_of(app.db))
+    revision = await app.probe(lambda: revision_of(app.db))
     if revision != HEAD:
         raise Unavailable("The database needs migrating: run frontdesk migrate.")
     return Response(200, json.dumps({"status": "ready", "revision": revision}).encode(), _NO_STORE)

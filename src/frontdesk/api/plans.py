@@ -4,7 +4,9 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import orjson
 
 from frontdesk import audit, plans
 from frontdesk.api.parameters import check_query
@@ -20,7 +22,8 @@ from frontdesk.web.response import Header, HttpError, Response, name_list
 
 _TAG = re.compile(r'"v([0-9]{1,9})(?:\.[0-9a-f]+)?"')
 
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+# More are read and rendered in a thread: in the event loop they would hold up other callers.
+FEW_PLANS = 200
 
 
 class Page(NamedTuple):
@@ -38,20 +41,28 @@ async def list_plans(app: App, request: Request) -> Response:
     size = int(query["page[size]"]) if "page[size]" in query else None
     after, external_id = int(query.get("page[after]", 0)), query.get("external_id")
     account_id = request.caller.account_id
+    filters: Any = {"external_id": external_id, "after_id": after}
 
-    def read() -> Page:
-        if external_id is not None and (not external_id or "\0" in external_id):
-            return _render([], None)
-        limit = None if size is None else size + 1
-        found = app.db.ask(
-            lambda tx: plans.list_plans(tx, account_id, external_id=external_id, after_id=after, limit=limit)
-        )
-        more = size is not None and len(found) > size
-        found = found[:size]
-        snapshot = app.queues.read(app.db, account_id, [plan.id for plan in found])
+    def render(found: Sequence[Plan], snapshot: QueueSnapshot | None) -> Page:
+        next_after = found[size - 1].id if size is not None and len(found) > size else None
         if external_id is not None and found:
             return _render_one(found[0], snapshot)
-        return _render(found, snapshot, next_after=found[-1].id if more else None)
+        return _render(found[:size], snapshot, next_after=next_after)
+
+    def read_many() -> Page:
+        limit = None if size is None else size + 1
+        found = app.db.ask(plans.find_plans(account_id, **filters, limit=limit).read)
+        return render(found, app.queues.read(app.db, account_id, [plan.id for plan in found[:size]]))
+
+    async def read() -> Page:
+        if external_id is not None and (not external_id or "\0" in external_id):
+            return _render([], None)
+        limit = FEW_PLANS + 1 if size is None else size + 1
+        if limit <= FEW_PLANS + 1:
+            found = await app.lookups.ask(plans.find_plans(account_id, **filters, limit=limit))
+            if len(found) <= FEW_PLANS or size is not None:
+                return render(found, await app.queue_snapshot(account_id, [plan.id for plan in found[:size]]))
+        return await app.read_in_thread(read_many)
 
     page = await app.shared_reads.get(("plans", account_id, external_id, size, after), read)
     return _page_response(app, request, page, size=size)
@@ -62,9 +73,9 @@ async def show_plan(app: App, request: Request) -> Response:
     plan_id = request.path_id("plan_id")
     account_id = request.caller.account_id
 
-    def read() -> Page:
-        plan = app.db.ask(lambda tx: plans.get_plan(tx, account_id, plan_id))
-        return _render_one(plan, app.queues.read(app.db, account_id, [plan.id]))
+    async def read() -> Page:
+        plan = await app.lookups.ask(plans.find_plan(account_id, plan_id))
+        return _render_one(plan, await app.queue_snapshot(account_id, [plan.id]))
 
     page = await app.shared_reads.get(("plan", account_id, plan_id), read)
     return _page_response(app, request, page)
@@ -100,7 +111,7 @@ async def change_plan(app: App, request: Request) -> Response:
     headers: tuple[Header, ...] = ((b"etag", b'"v%d"' % plan.version),)
     if patch.ignored:
         headers += ((b"ignored-fields", name_list(patch.ignored)),)
-    return Response(200, _encode(body).encode(), headers)
+    return Response(200, orjson.dumps(body), headers)
 
 
 def _matches(if_match: str, version: int) -> bool:
@@ -118,7 +129,7 @@ def _render(found: Sequence[Plan], snapshot: QueueSnapshot | None, *, next_after
         | ({"queue_info": snapshot.serialize(plan.id)} if snapshot and plan.id in snapshot.queues else {})
         for plan in found
     ]
-    data = _encode(bodies).encode()
+    data = orjson.dumps(bodies)
     # links.next depends on plans that are not on the page, so it is a part of what the tag stands for.
     hashed = hashlib.sha256(data if next_after is None else data + b"%d" % next_after)
     return Page(data, b'"%s"' % hashed.hexdigest()[:16].encode(), next_after)

@@ -31,6 +31,7 @@ from frontdesk.db.postgresql import (
     session_settings,
 )
 from frontdesk.deadlines import Deadlines
+from frontdesk.errors import Unavailable
 
 Answer = TypeVar("Answer")
 Arguments = TypeVarTuple("Arguments")
@@ -66,7 +67,7 @@ class PipelineDatabase:
 
         Raises Unavailable, and DBAPIError for a violation or a lost race.
         """
-        connection = self._connect()
+        connection = self._idle_connection() or await_only(self._open())
         tx = PipelineTransaction(self, connection)
         if wait_seconds is not None:
             tx.exec_driver_sql(WAIT_FOR_LOCKS, (milliseconds(wait_seconds),))
@@ -78,6 +79,17 @@ class PipelineDatabase:
             if connection.is_alive:
                 self._idle.append(connection)
 
+    async def ask(self, statement: str, parameters: Parameters) -> "PipelineAnswer":
+        """The answer of ONE statement that only reads, which needs no BEGIN. It is asked again when the connection turns out
+        to be dead. Raises Unavailable."""
+        try:
+            return await self._ask_once(statement, parameters)
+        except Unavailable as error:
+            if not error.stale_connection:
+                raise
+        self.close()  # the others may be as dead
+        return await self._ask_once(statement, parameters)
+
     def shorten_waits(self, seconds: float) -> None:
         """The process is to stop: a server that says nothing for so long counts as lost. Call it in the event loop."""
         self._deadlines.shorten(seconds)
@@ -86,24 +98,39 @@ class PipelineDatabase:
         while self._idle:
             self._idle.pop().close()
 
-    def _connect(self) -> "_PipelineConnection":
+    def _idle_connection(self) -> "_PipelineConnection | None":
         while self._idle:
             connection = self._idle.pop()
             if connection.is_alive:
                 return connection
+        return None
+
+    async def _open(self) -> "_PipelineConnection":
         try:
-            return await_only(_PipelineConnection.open(self._url, self._deadlines))
+            return await _PipelineConnection.open(self._url, self._deadlines)
         except psycopg.Error as error:
             raise _translated(error, is_lost=False, is_committing=False) from None
+
+    async def _ask_once(self, statement: str, parameters: Parameters) -> "PipelineAnswer":
+        connection = self._idle_connection() or await self._open()
+        answer = PipelineAnswer(statement, parameters)
+        try:
+            await connection.execute([answer])
+        except psycopg.Error as error:
+            raise _translated(error, is_lost=not connection.is_alive, is_committing=False) from None
+        finally:
+            if connection.is_alive:
+                self._idle.append(connection)
+        return answer
 
 
 @dataclass(slots=True, eq=False)
 class PipelineAnswer:
     """A statement and, once it was sent, the rows of its answer; each column is JSON. Reading them sends the statement."""
 
-    send: Callable[[], None]
     sql: str
     parameters: Parameters = ()
+    send: Callable[[], None] | None = None
     rows: list[list[bytes | None]] | None = None
 
     def one(self) -> list[Any]:
@@ -111,7 +138,7 @@ class PipelineAnswer:
         return row
 
     def __iter__(self) -> Iterator[list[Any]]:
-        if self.rows is None:
+        if self.rows is None and self.send is not None:
             self.send()
         for row in self.rows or ():
             yield [None if value is None else orjson.loads(value) for value in row]
@@ -131,7 +158,7 @@ class PipelineTransaction:
         self._is_open = False
 
     def exec_driver_sql(self, statement: str, parameters: Any = (), /) -> PipelineAnswer:
-        answer = PipelineAnswer(self._send, statement, parameters)
+        answer = PipelineAnswer(statement, parameters, self._send)
         self._waiting.append(answer)
         return answer
 
@@ -146,12 +173,12 @@ class PipelineTransaction:
         self._waiting.clear()
         if self._is_open and self._connection.is_alive:
             try:
-                await_only(self._connection.execute([PipelineAnswer(self._send, "ROLLBACK")]))
+                await_only(self._connection.execute([PipelineAnswer("ROLLBACK")]))
             except psycopg.Error:
                 self._connection.close()
 
     def _send(self, *, is_committing: bool = False) -> None:
-        begin = [] if self._is_open else [PipelineAnswer(self._send, "BEGIN")]
+        begin = [] if self._is_open else [PipelineAnswer("BEGIN")]
         statements, self._waiting = [*begin, *self._waiting], []
         self._is_open = True
         try:

@@ -4,8 +4,7 @@ So every caller sees each write that was acknowledged before it asked.
 """
 
 import asyncio
-from collections.abc import Callable, Hashable
-from concurrent.futures import Executor
+from collections.abc import Awaitable, Callable, Hashable
 from typing import Generic, TypeVar
 
 from frontdesk.deadlines import Deadlines
@@ -15,30 +14,29 @@ Answer = TypeVar("Answer")
 
 
 class SharedReads(Generic[Answer]):
-    """`await get(key, read)`: the answer of `read()`, run on `executor` and shared by all callers that wait for the same key.
+    """`await get(key, read)`: the answer of `await read()`, shared by all callers that wait for the same key.
 
     Raises Unavailable when the answer takes longer than `deadlines` allow, counted from the first caller.
     """
 
-    def __init__(self, executor: Executor, deadlines: Deadlines) -> None:
-        self._executor = executor
+    def __init__(self, deadlines: Deadlines) -> None:
         self._deadlines = deadlines
         self._running: dict[Hashable, asyncio.Task[Answer]] = {}
         self._next: dict[Hashable, asyncio.Task[Answer]] = {}
 
-    async def get(self, key: Hashable, read: Callable[[], Answer]) -> Answer:
+    async def get(self, key: Hashable, read: Callable[[], Awaitable[Answer]]) -> Answer:
         task = self._next.get(key)
         if task is None:
             task = self._next[key] = asyncio.create_task(self._in_time(key, read))
         return await asyncio.shield(task)
 
-    async def _in_time(self, key: Hashable, read: Callable[[], Answer]) -> Answer:
+    async def _in_time(self, key: Hashable, read: Callable[[], Awaitable[Answer]]) -> Answer:
         try:
             return await self._deadlines.within(self._read(key, read))
         except TimeoutError:
             raise Unavailable("The database did not answer in time.") from None
 
-    async def _read(self, key: Hashable, read: Callable[[], Answer]) -> Answer:
+    async def _read(self, key: Hashable, read: Callable[[], Awaitable[Answer]]) -> Answer:
         before = self._running.get(key)
         try:
             if before is not None:
@@ -47,6 +45,6 @@ class SharedReads(Generic[Answer]):
             task = self._next.pop(key)
         self._running[key] = task
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._executor, read)
+            return await read()
         finally:
             del self._running[key]

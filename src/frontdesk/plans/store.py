@@ -1,12 +1,13 @@
 """The SQL of plans and provider groups."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from sqlalchemy import Select, Table, insert, select, update
+from sqlalchemy import Select, Table, bindparam, insert, select, update
 
 from frontdesk.db import Tx
+from frontdesk.db.lookups import Lookup
 from frontdesk.db.set_transaction import SetTransaction
 from frontdesk.db.sets import Found, find_set
 from frontdesk.errors import NotFound
@@ -19,23 +20,34 @@ _PLANS = (
     .join(provider_groups, plans.c.provider_group_id == provider_groups.c.id)
     .order_by(plans.c.id)
 )
+_OF_ACCOUNT = _PLANS.where(plans.c.account_id == bindparam("account_id"))
+_BY_ID = _OF_ACCOUNT.where(plans.c.id == bindparam("plan_id"))
+_PAGE = _OF_ACCOUNT.where(plans.c.id > bindparam("after_id")).limit(bindparam("limit"))
+_PAGE_BY_EXTERNAL_ID = _PAGE.where(plans.c.external_id == bindparam("external_id"))
+_NO_LIMIT = 2**62
 
 
-def list_plans(
-    tx: Tx,
-    account_id: int | None,
-    *,
-    external_id: str | None = None,
-    after_id: int = 0,
-    limit: int | None = None,
-) -> list[Plan]:
-    """The account's plans (None: of all accounts) by id; `external_id` filters exactly, `after_id` pages."""
-    query = _of(account_id).limit(limit)
+def find_plan(account_id: int, plan_id: int) -> Lookup[Plan]:
+    """One plan of the account. Its answer raises NotFound, also for another account's plan."""
+    return Lookup(_BY_ID, {"account_id": account_id, "plan_id": plan_id}, _one_plan)
+
+
+def find_plans(
+    account_id: int, *, external_id: str | None, after_id: int, limit: int | None
+) -> Lookup[list[Plan]]:
+    """The account's plans by id; `external_id` filters exactly, `after_id` and `limit` page."""
+    values = {"account_id": account_id, "after_id": after_id, "limit": _NO_LIMIT if limit is None else limit}
+    if external_id is None:
+        return Lookup(_PAGE, values, _plans)
+    return Lookup(_PAGE_BY_EXTERNAL_ID, values | {"external_id": external_id}, _plans)
+
+
+def list_plans(tx: Tx, account_id: int | None, *, external_id: str | None = None) -> list[Plan]:
+    """The account's plans (None: of all accounts) by id; `external_id` filters exactly."""
+    query = _of(account_id)
     if external_id is not None:
         query = query.where(plans.c.external_id == external_id)
-    if after_id:
-        query = query.where(plans.c.id > after_id)
-    return [_plan(row) for row in tx.execute(query)]
+    return _plans(tx.execute(query).all())
 
 
 def get_plan(tx: Tx, account_id: int | None, plan_id: int, *, lock: bool = False) -> Plan:
@@ -46,19 +58,22 @@ def get_plan(tx: Tx, account_id: int | None, plan_id: int, *, lock: bool = False
     query = _of(account_id).where(plans.c.id == plan_id)
     if lock:
         query = query.with_for_update(of=plans, key_share=True)
-    row = tx.execute(query).first()
-    if row is None:
-        raise NotFound("plan")
-    return _plan(row)
+    return _one_plan(tx.execute(query).all())
 
 
 def _of(account_id: int | None) -> Select[Any]:
     return _PLANS if account_id is None else _PLANS.where(plans.c.account_id == account_id)
 
 
-def _plan(row: Any) -> Plan:
+def _plans(rows: Sequence[Sequence[Any]]) -> list[Plan]:
     own = len(_PLAN_COLUMNS)
-    return Plan(*(*row[:own], ProviderGroup(*row[own:])))
+    return [Plan(*(*row[:own], ProviderGroup(*row[own:]))) for row in rows]
+
+
+def _one_plan(rows: Sequence[Sequence[Any]]) -> Plan:
+    if not rows:
+        raise NotFound("plan")
+    return _plans(rows)[0]
 
 
 def find_owners(tx: SetTransaction, plan_ids: Collection[int]) -> Found:

@@ -57,10 +57,15 @@ class QueueSnapshots:
         # Threads of its own, so that an account that waits to be stored does not hold up the reads of others.
         self._storing = ThreadPoolExecutor(THREADS, thread_name_prefix="snapshots")
 
+    def in_memory(self, account_id: int, plan_ids: Collection[int]) -> QueueSnapshot | None:
+        """The snapshot that is in memory, if it is in time and holds the plans. Never waits."""
+        cached = self._cached.get(account_id)
+        return cached if cached is not None and cached.covers(plan_ids, self._clock()) else None
+
     def read(self, db: Database, account_id: int, plan_ids: Collection[int]) -> QueueSnapshot | None:
         """The account's snapshot; None if none may be served. It may lack a plan that is newer than it."""
-        cached = self._cached.get(account_id)
-        if cached is not None and cached.covers(plan_ids, self._clock()):
+        cached = self.in_memory(account_id, plan_ids)
+        if cached is not None:
             return cached
         snapshot = self._renewed(db, account_id, plan_ids)
         if snapshot is not None and not all(plan_id in snapshot.queues for plan_id in plan_ids):

@@ -1,0 +1,165 @@
+"""One SELECT inside the event loop: no thread, no BEGIN, one round trip (docs/decisions/0069).
+
+A thread costs a lone caller more than its query: each of its waits takes the interpreter's lock from the event loop.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import cache
+from time import monotonic, perf_counter
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+import pysqlite3
+from sqlalchemy import Select, func
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import Dialect
+
+from frontdesk.db.engine import Database, Tx
+from frontdesk.db.pipeline import PipelineDatabase
+
+Answer = TypeVar("Answer")
+Row = Sequence[Any]
+
+POSTGRESQL_LOOKUPS = 4  # at a time; further ones wait for a connection
+
+# SQLite reads the file inside the event loop. On a disk that stalls, threads do it for a while, and only they are held up.
+SLOW_SECONDS, IN_THREADS_SECONDS = 0.02, 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup(Generic[Answer]):
+    """A SELECT with its values, and what its rows mean. The query is made once: each new one is compiled."""
+
+    query: Select[Any]
+    values: Mapping[str, Any]
+    answer: Callable[[Sequence[Row]], Answer]
+
+    def read(self, tx: Tx) -> Answer:
+        """The answer in an open transaction."""
+        return self.answer(tx.execute(self.query, self.values).all())
+
+
+class Lookups(Protocol):
+    """`await ask(lookup)`: its answer as of now, or what its `answer` raises. Raises Unavailable."""
+
+    async def ask(self, lookup: Lookup[Answer]) -> Answer: ...
+
+    def shorten_waits(self, seconds: float) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class PostgresqlLookups:
+    """Asks on connections in pipeline mode, and asks again when the first connection turns out to be dead."""
+
+    def __init__(self, url: str) -> None:
+        self._db = PipelineDatabase(url)
+        self._free = asyncio.Semaphore(POSTGRESQL_LOOKUPS)
+
+    async def ask(self, lookup: Lookup[Answer]) -> Answer:
+        statement = _compiled(lookup.query, "postgresql")
+        parameters = tuple(map(_as_text, statement.parameters(lookup.values)))
+        async with self._free:
+            found = await self._db.ask(statement.sql, parameters)
+        return lookup.answer(statement.converted(row for (row,) in found))
+
+    def shorten_waits(self, seconds: float) -> None:
+        self._db.shorten_waits(seconds)
+
+    def close(self) -> None:
+        self._db.close()
+
+
+class SqliteLookups:
+    """Asks in the event loop: in WAL mode a reader waits for no writer. In a thread of `executor` when the file is locked
+    (recovery after a crash), can't be read, or was slow a moment ago."""
+
+    def __init__(self, db: Database, executor: Executor) -> None:
+        self._db = db
+        self._executor = executor
+        self._connection: Any = None
+        self._opening = threading.Lock()
+        self._threads_until = 0.0
+
+    async def ask(self, lookup: Lookup[Answer]) -> Answer:
+        if self._connection is not None and monotonic() >= self._threads_until:
+            try:
+                rows = self._read(lookup)
+            except pysqlite3.Error:
+                self._threads_until = monotonic() + IN_THREADS_SECONDS
+            else:
+                return lookup.answer(rows)
+        return await asyncio.get_running_loop().run_in_executor(self._executor, self._ask_in_thread, lookup)
+
+    def shorten_waits(self, seconds: float) -> None:
+        """Nothing in the event loop waits."""
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.invalidate()  # it is not as the pool's others are
+
+    def _read(self, lookup: Lookup[Any]) -> Sequence[Row]:
+        started = perf_counter()
+        statement = _compiled(lookup.query, "sqlite")
+        rows = self._connection.execute(statement.sql, statement.parameters(lookup.values)).fetchall()
+        if perf_counter() - started > SLOW_SECONDS:
+            self._threads_until = monotonic() + IN_THREADS_SECONDS
+        return statement.converted(rows)
+
+    def _ask_in_thread(self, lookup: Lookup[Answer]) -> Answer:
+        answer = self._db.ask(lookup.read)
+        with self._opening:  # beside the event loop, since a file that recovers is locked
+            if self._connection is None:
+                opened: Any = self._db.engine.raw_connection()
+                opened.execute("PRAGMA busy_timeout=0")
+                self._connection = opened
+        return answer
+
+
+class _Statement(NamedTuple):
+    """A compiled query: its text, its parameters in order, those that have a value already, and what to convert."""
+
+    sql: str
+    names: tuple[str, ...]
+    known: Mapping[str, Any]
+    converters: tuple[tuple[int, Callable[[Any], Any]], ...]
+
+    def parameters(self, values: Mapping[str, Any]) -> list[Any]:
+        return [values[name] if name in values else self.known[name] for name in self.names]
+
+    def converted(self, rows: Iterable[Row]) -> list[list[Any]]:
+        """The rows with times and booleans as SQLAlchemy would give them."""
+        found = [list(row) for row in rows]
+        for place, convert in self.converters:
+            for row in found:
+                row[place] = convert(row[place])
+        return found
+
+
+@cache
+def _compiled(query: Select[Any], dialect: str) -> _Statement:
+    """The query for a driver. On PostgreSQL each row is ONE column, a JSON array."""
+    columns, driver = query.selected_columns, _DIALECTS[dialect]
+    converters = tuple(
+        (place, convert)
+        for place, column in enumerate(columns)
+        if (convert := column.type.dialect_impl(driver).result_processor(driver, None)) is not None
+    )
+    if dialect == "postgresql":
+        query = query.with_only_columns(func.json_build_array(*columns), maintain_column_froms=True)
+    made: Any = query.compile(dialect=driver)
+    return _Statement(str(made), tuple(made.positiontup), made.params, converters)
+
+
+def _as_text(value: Any) -> str:
+    """A parameter as the server reads it."""
+    return f"\\x{value.hex()}" if isinstance(value, bytes) else str(value)
+
+
+_DIALECTS: dict[str, Dialect] = {
+    "postgresql": postgresql.dialect(paramstyle="format"),  # type: ignore[no-untyped-call]
+    "sqlite": sqlite.dialect(paramstyle="qmark"),
+}
