@@ -4,7 +4,7 @@ Records are decided in order: each sees what the records before it did, as if it
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from operator import itemgetter
 from typing import Any
@@ -61,7 +61,11 @@ class ChunkState:
         return self._update(submission, stored, scope)
 
     def _create(self, submission: Submission, scope: int) -> Enrolled | FrontdeskError:
-        given = submission.record.given
+        record = submission.record
+        if record.given_of_new:
+            record = replace(record, given={**record.given_of_new, **record.given})
+            submission = submission._replace(record=record)
+        given = record.given
         faults = self._faults_of_new(submission, scope)
         if faults:
             return Invalid(in_field_order(faults))

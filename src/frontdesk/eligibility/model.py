@@ -1,5 +1,6 @@
 """Eligible members: the records that callers hand in, what enrolment answers, and what the history keeps."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -46,7 +47,8 @@ class EligibilityReason(StrEnum):
 class MemberRecord:
     """One record as sent. `given` holds the stored form of each good field by column; None clears the field.
 
-    `faults` are those that the record has by itself; a record with a fault is never written.
+    `faults` are those that the record has by itself; a record with a fault is never written. A member that is not stored
+    yet also takes `given_of_new`. `causes` say why a required field is absent: each stands for the `required` of its field.
     """
 
     external_id: str | None
@@ -55,6 +57,8 @@ class MemberRecord:
     faults: tuple[Fault, ...]
     warnings: tuple[str, ...]
     ignored: tuple[str, ...]
+    given_of_new: Mapping[str, Any] | None = None
+    causes: tuple[Fault, ...] = ()
 
 
 class Submission(NamedTuple):

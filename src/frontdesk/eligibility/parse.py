@@ -97,8 +97,9 @@ def missing_on_create(record: MemberRecord) -> list[Fault]:
     if record.given.keys() >= _REQUIRED:
         return []
     at_fault = {fault.field for fault in record.faults}
+    causes = {cause.field: cause for cause in record.causes}
     return [
-        Fault(name, "required", "is required for a new member")
+        causes.get(name) or Fault(name, "required", "is required for a new member")
         for name in REQUIRED
         if name not in record.given and name not in at_fault
     ]

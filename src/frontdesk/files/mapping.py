@@ -15,7 +15,8 @@ from frontdesk.text import shown_name
 Alternatives = tuple[tuple[str, ...], ...]
 PERSON_CODE = "person_code"
 DEFAULT_KEY: Alternatives = (("REF*0F", PERSON_CODE), ("NM109",))
-MEDICAL_LINES = ("HLT", "HMO", "PPO", "POS", "EPO", "MM", "PRA", "HE")
+MEDICAL_LINES = ("HLT", "HMO", "PPO", "POS", "EPO", "MM", "IND", "PRA")
+EVERY_LINE = "all"
 CLEAR_WORD = r"\N"
 
 DELIMITERS = (",", "\t", "|", ";")
@@ -30,7 +31,8 @@ class FileMapping:
     """How a sender's files name things (docs/file-formats.md). `columns` maps a folded column name to a field, `plans` a
     plan of the file to a plan's external_id; `fields` are the rules that make values, by field.
 
-    `lines` are the insurance lines (HD03) of medical coverage; `person_code` is the reference that holds it.
+    `lines` are the insurance lines (HD03) of the coverages that count, None if all do; `person_code` is the reference that
+    holds it.
     """
 
     columns: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -43,7 +45,7 @@ class FileMapping:
     member_id: Alternatives = DEFAULT_KEY
     person_code: str = "REF*17"
     plan: Alternatives = ()
-    lines: tuple[str, ...] = MEDICAL_LINES
+    lines: frozenset[str] | None = frozenset(MEDICAL_LINES)
 
 
 NO_MAPPING = FileMapping()
@@ -51,14 +53,30 @@ NO_MAPPING = FileMapping()
 
 def parse_mapping(body: Mapping[str, Any]) -> FileMapping:
     """The mapping that the JSON object describes. Raises Invalid with every fault, named by place."""
-    faults = unknown_faults(name for name in body if name not in _PARTS)
+    faults = unknown_faults(name for name in body if name not in _PARTS and name != "834")
     parts: dict[str, Any] = {}
     for name, read in _PARTS.items():
         if body.get(name) is not None:
             parts[name] = read(name, body[name], faults)
+    parts |= _read_834(body.get("834"), faults)
     if faults:
         raise Invalid(faults)
     return FileMapping(**parts)
+
+
+def _read_834(body: Any, faults: list[Fault]) -> dict[str, Any]:
+    """What the account says of its 834s, by the name that it has in FileMapping."""
+    if body is None:
+        return {}
+    if not isinstance(body, dict):
+        faults.append(Fault("834", "wrong_type", "must be an object"))
+        return {}
+    faults += unknown_faults(f"834.{name}" for name in body if name not in _PARTS_834)
+    return {
+        known: read(f"834.{name}", body[name], faults)
+        for name, (known, read) in _PARTS_834.items()
+        if body.get(name) is not None
+    }
 
 
 def _read_names(place: str, value: Any, faults: list[Fault]) -> dict[str, str]:
@@ -99,11 +117,13 @@ def _read_reference(place: str, value: Any, faults: list[Fault]) -> str:
     return word
 
 
-def _read_lines(place: str, value: Any, faults: list[Fault]) -> tuple[str, ...]:
-    if isinstance(value, list) and value and all(type(item) is str for item in value):
-        return tuple(value)
-    faults.append(Fault(place, "wrong_type", "must be an array of insurance line codes"))
-    return ()
+def _read_lines(place: str, value: Any, faults: list[Fault]) -> frozenset[str] | None:
+    if value == EVERY_LINE:
+        return None
+    if isinstance(value, list) and value and all(type(item) is str and item.strip() for item in value):
+        return frozenset(item.strip().upper() for item in value)
+    faults.append(Fault(place, "wrong_type", 'must be "all" or an array of insurance line codes'))
+    return None
 
 
 def _read_alternatives(place: str, value: Any, faults: list[Fault]) -> Alternatives:
@@ -141,4 +161,7 @@ _PARTS: dict[str, Callable[[str, Any, list[Fault]], Any]] = {
     "person_code": _read_reference,
     "plan": _read_alternatives,
     "lines": _read_lines,
+}
+_PARTS_834: dict[str, tuple[str, Callable[[str, Any, list[Fault]], Any]]] = {
+    "coverages": ("lines", _read_lines),
 }

@@ -1,7 +1,7 @@
 """The types of eligibility files: a file, its states, its rows and what became of them; every code with its one wording
 (docs/files.md, docs/file-formats.md)."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -136,6 +136,9 @@ class Row:
     `values` are the interface's fields, as a JSON body carries them; a row that ends a member has `external_id` and
     `expiry_date` only. `plan` is the external_id of the plan that the row names, None for the plan of the file. A row
     with `faults` of the reader is refused; its values hold the external_id at most, for the report.
+
+    A member that is not stored yet also takes `values_of_new`. `causes` say why a field that it needs is absent: each stands
+    for the `required` of its field.
     """
 
     place: int
@@ -144,6 +147,8 @@ class Row:
     plan: str | None = None
     faults: tuple[Fault, ...] = ()
     warnings: tuple[str, ...] = ()
+    causes: tuple[Fault, ...] = ()
+    values_of_new: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +262,7 @@ FILE_PROBLEMS = FILE_FAULTS | {
 # Every code of a report besides those of a POST: of refused rows, of warnings, of members that a full file omits.
 REPORT_CODES = ROW_FAULTS | {
     "repeated_differently": "The same external_id stands in the file with other values.",
+    "no_medical_coverage": "The 834 carries no coverage that counts: the member's access stays, and a new one is refused.",
     "not_found": "The plan is not one of the account.",
     "not_now": "Others keep writing the same record; hand the row in again.",
     "not_stored": "A fault of the service; hand the row in again.",
@@ -274,6 +280,7 @@ WARNED_FIELDS = {
     "state_not_recognised": "state",
     "relationship_code_hipaa_unknown": "relationship_code_hipaa",
     "email_dropped": "email",
+    "no_medical_coverage": "effective_date",
     "still_ended": "expiry_date",
     "ends_on_first_day": "expiry_date",
 }
@@ -282,4 +289,5 @@ NOT_NOW = Fault("external_id", "not_now", REPORT_CODES["not_now"])
 NOT_STORED = Fault("external_id", "not_stored", REPORT_CODES["not_stored"])
 REPEATED = Fault("external_id", "repeated_differently", REPORT_CODES["repeated_differently"])
 UNKNOWN_PLAN = Fault("plan", "unknown_plan", REPORT_CODES["unknown_plan"])
+NO_MEDICAL_COVERAGE = Fault("effective_date", "no_medical_coverage", REPORT_CODES["no_medical_coverage"])
 NO_PLAN = Fault("plan", "not_found", REPORT_CODES["not_found"])

@@ -157,7 +157,13 @@ def _parse(
     values = row.values
     if row.action is Action.END and not values.get("expiry_date"):
         values = values | {"expiry_date": file.file_date}
-    record = parse_member(values, today=today, lenient_email=True, cache=cache)
+    of_new = row.values_of_new
+    record = parse_member(
+        {**values, **of_new} if of_new else values, today=today, lenient_email=True, cache=cache
+    )
+    if of_new:
+        record.given_of_new = {name: record.given.pop(name) for name in of_new if name in record.given}
+    record.causes = row.causes
     faults = list(row.faults)
     if faults:  # they explain a missing identifier
         faults += [fault for fault in record.faults if fault[:2] != ("external_id", "required")]
@@ -215,16 +221,28 @@ def _to_wire(row: ChunkRow) -> tuple[Any, ...]:
     record = submission.record
     faults = [*map(tuple, record.faults)]
     given = (record.given, record.invite_immediately, faults, record.warnings, record.ignored)
-    return (row.place, row.external_id, row.warnings, (submission.plan_id, submission.action.value, given))
+    of_new = (record.given_of_new, [*map(tuple, record.causes)])
+    return (
+        row.place,
+        row.external_id,
+        row.warnings,
+        (submission.plan_id, submission.action.value, given, of_new),
+    )
 
 
 def _from_wire(file: EligibilityFile, place: int, key: str | None, notes: Any, submitted: Any) -> ChunkRow:
     if submitted is None:
-        return ChunkRow(place, key, None, [Fault(*fault) for fault in notes])
-    plan_id, action, (given, invite, faults, warnings, ignored) = submitted
-    record = MemberRecord(key, given, invite, tuple(Fault(*fault) for fault in faults), warnings, ignored)
+        return ChunkRow(place, key, None, _faults(notes))
+    plan_id, action, (given, invite, faults, warnings, ignored), (given_of_new, causes) = submitted
+    record = MemberRecord(
+        key, given, invite, _faults(faults), warnings, ignored, given_of_new, _faults(causes)
+    )
     submission = Submission(file.account_id, plan_id, record, file.client, file.history_key, Action(action))
     return ChunkRow(place, key, submission, (), notes)
+
+
+def _faults(told: Any) -> tuple[Fault, ...]:
+    return tuple(Fault(*fault) for fault in told)
 
 
 def _main() -> None:

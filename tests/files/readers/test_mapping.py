@@ -40,7 +40,7 @@ def test_a_whole_mapping() -> None:
         member_id=(("REF*ZZ",),),
         person_code="REF*23",
         plan=(("REF*1L",), ("HD03", "HD04")),
-        lines=("HLT",),
+        lines=frozenset({"HLT"}),
     )
 
 
@@ -81,4 +81,14 @@ def test_every_fault_is_told_at_once() -> None:
         ("colour", "unknown_field"),
         ("columns.Secret%20%C3%A9", "not_allowed"),
         ("clear", "wrong_type"),
+    ]
+
+
+def test_what_an_account_says_of_its_834s_is_checked_by_place() -> None:
+    assert parse_mapping({"834": {"coverages": [" hlt ", "DEN"]}}).lines == {"HLT", "DEN"}
+    assert parse_mapping({"834": {"coverages": "all"}}).lines is None
+    assert faults({"834": []}) == [("834", "wrong_type")]
+    assert faults({"834": {"coverages": [], "lines": ["HLT"]}}) == [
+        ("834.lines", "unknown_field"),
+        ("834.coverages", "wrong_type"),
     ]

@@ -23,6 +23,7 @@ FULL_ROW: dict[str, object] = {
     "county": "Suffolk",
     "state": "MA",
     "effective_date": "2026-01-01",
+    "expiry_date": None,
     "medical_plan_description": "PPO 500",
     "payor_name": "Example Mutual",
     "relationship_code": "Self",
@@ -68,7 +69,10 @@ RULES: list[tuple[str, str, dict[str, Any]]] = [
     ("*18*021", "*77*021", {"relationship_code_hipaa": "77", "relationship_code": ...}),
     ("*18*021", "**021", {"relationship_code_hipaa": ..., "relationship_code": ...}),
     # Names
-    (NM1, "NM1*74*1*Sample*Robyn~", {"first_name": "Robyn", "middle_name": ...}),
+    # A correction clears a middle name that the right name does not have.
+    (NM1, "NM1*74*1*Sample*Robyn~", {"first_name": "Robyn", "middle_name": None}),
+    (NM1, "NM1*70*1*Wrong*Name~NM1*IL*1*Sample*Robyn~", {"first_name": "Robyn", "middle_name": None}),
+    (NM1, "NM1*IL*1*Sample*Robyn~", {"first_name": "Robyn", "middle_name": ...}),
     (DMG, DMG + OLD, {}),
     (NM1, OLD + NM1, {}),
     (NM1, "NM1*IL*1* Sample * Robin *Lee~", {}),
@@ -88,14 +92,10 @@ RULES: list[tuple[str, str, dict[str, Any]]] = [
     ("*F~HD", "*X~HD", {"gender": "X"}),
     ("*19770111*", "*19770230*", {"dob": "1977-02-30"}),
     ("*19770111*", "*1977*", {"dob": "1977"}),
-    # Coverage: HD04, else HD03; of several the medical one that lasts longest
+    # Coverage: HD04, else HD03
     ("HLT*PPO 500", "HLT", {"medical_plan_description": "HLT"}),
-    (HD, "", {"medical_plan_description": ..., "effective_date": ...}),
     (HD, f"HD*021**DEN*Teeth~DTP*348*D8*20200101~{HD}", {}),
     (HD, f"{HD}HD*021**DEN*Teeth~DTP*348*D8*20200101~", {}),
-    (HD, f"HD*024**HLT*Old~DTP*348*D8*20200101~DTP*349*D8*20251231~{HD}", {}),
-    (HD, f"{HD}HD*024**HLT*Old~DTP*348*D8*20200101~DTP*349*D8*20251231~", {}),
-    (HD, "HD*021**VIS*Eyes~DTP*348*D8*20260201~", {"medical_plan_description": "Eyes", "effective_date": "2026-02-01"}),
     # Dates: the coverage's go before the member's
     ("NM1*IL", "DTP*356*D8*20250601~NM1*IL", {}),
     ("DTP*348*D8*20260101~", "", {"effective_date": ...}),
@@ -116,11 +116,6 @@ RULES: list[tuple[str, str, dict[str, Any]]] = [
 def test_a_rule_of_the_mapping(old: str, new: str, difference: dict[str, Any]) -> None:
     expected = {name: value for name, value in (FULL_ROW | difference).items() if value is not ...}
     assert one(member((old, new))) == Row(8, expected)
-
-
-def test_member_level_dates_count_where_the_coverage_has_none() -> None:
-    row = one(member((HD, ""), ("NM1*IL", "DTP*356*D8*20250601~DTP*357*D8*20270630~NM1*IL")))
-    assert (row.values["effective_date"], row.values["expiry_date"]) == ("2025-06-01", "2027-06-30")
 
 
 @pytest.mark.parametrize(
@@ -144,33 +139,6 @@ def test_ins03_and_bgn08_say_what_is_asked_for(purpose: str, code: str, intent: 
 )
 def test_bgn08_says_what_the_file_is(bgn08: str, purpose: FileMode) -> None:
     assert read(file_834(purpose=bgn08))[0].mode is purpose
-
-
-def test_reinstating_clears_the_expiry_unless_one_is_sent() -> None:
-    assert one(member(("*021*28", "*025*28"))).values == FULL_ROW | {"expiry_date": None}
-    sent = one(member(("*021*28", "*025*28"), ("DTP*348", "DTP*349*D8*20271231~DTP*348")))
-    assert sent.values == FULL_ROW | {"expiry_date": "2027-12-31"}
-
-
-@pytest.mark.parametrize(
-    ("dates", "expiry"),
-    [
-        ("", "2026-11-20"),
-        ("DTP*357*D8*20261031~", "2026-10-31"),
-        (
-            "DTP*349*D8*20260930~",
-            "2026-11-20",
-        ),  # a coverage's date means nothing before HD: the file's is taken
-    ],
-)
-def test_ending_carries_the_last_day_only(dates: str, expiry: str) -> None:
-    row = one(member(("*021*28", "*024*28"), ("NM1*IL", f"{dates}NM1*IL")))
-    assert row.values == {"external_id": "FAMILY1-01", "expiry_date": expiry}
-
-
-def test_ending_takes_the_coverages_end_before_the_members() -> None:
-    ends = ("NM1*IL", "DTP*357*D8*20261031~NM1*IL"), ("DTP*348", "DTP*349*D8*20260930~DTP*348")
-    assert one(member(("*021*28", "*024*28"), *ends)).values["expiry_date"] == "2026-09-30"
 
 
 @pytest.mark.parametrize(
@@ -235,7 +203,8 @@ def test_the_mapping_translates_plans_and_one_it_does_not_know_is_refused() -> N
 
 def test_chosen_insurance_lines_count_as_medical() -> None:
     text = MEMBER.replace(HD, HD + "HD*021**VIS*Eyes~DTP*348*D8*20200101~")
-    assert one(text, mapping={"lines": ["VIS"]}).values["medical_plan_description"] == "Eyes"
+    for mapping in ({"lines": ["VIS"]}, {"834": {"coverages": ["vis"]}}):
+        assert one(text, mapping=mapping).values["medical_plan_description"] == "Eyes"
 
 
 def test_each_transaction_has_its_own_date_and_payor() -> None:

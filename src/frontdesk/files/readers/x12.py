@@ -10,7 +10,7 @@ from frontdesk.eligibility.fields import x12_date
 from frontdesk.files.mapping import FileMapping
 from frontdesk.files.model import FileHeader, FileMode, Format, Row, Unreadable
 from frontdesk.files.readers.source import LONGEST_LINE, Source
-from frontdesk.files.readers.x12_member import Segment, Transaction, element, read_member
+from frontdesk.files.readers.x12_member import Segment, Transaction, element, read_loop, read_member
 
 MODES = {"2": FileMode.CHANGE, "4": FileMode.COMPARE, "RX": FileMode.FULL}
 MEMBER_SEGMENTS_LIMIT = 10_000
@@ -64,7 +64,8 @@ class _X12Reader:
                     raise _at(place, "line_too_long", message)
                 continue
             if member and self._transaction is not None:
-                yield read_member(place, member, self._transaction, self._mapping)
+                loop = read_loop(member, self._transaction, self._mapping)
+                yield read_member(place, [loop], self._mapping)
             member = []
             if tag == "INS" and self._transaction is not None:
                 self._envelope.check_in_transaction(number)

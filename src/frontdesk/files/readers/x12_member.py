@@ -1,4 +1,4 @@
-"""One member of an 834, from its INS to the next: its elements become the fields of a record (docs/834.md)."""
+"""One member of an 834: the elements of its INS loops become the fields of a record (docs/834.md)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,27 +8,33 @@ from frontdesk.eligibility.fields import FIELDS, x12_date
 from frontdesk.eligibility.model import Action
 from frontdesk.errors import Fault
 from frontdesk.files.mapping import PERSON_CODE, Alternatives, FileMapping
-from frontdesk.files.model import UNKNOWN_PLAN, FileMode, Row
+from frontdesk.files.model import NO_MEDICAL_COVERAGE, REPEATED, UNKNOWN_PLAN, FileMode, Row
+from frontdesk.files.readers.x12_access import NO_COVERAGE, Coverage, access_of
 
 # The elements of a segment, the tag first.
 Segment = list[str]
 
 _FROM_X12 = {name: field.kind.from_x12 for name, field in FIELDS.items() if field.kind.from_x12 is not None}
-_REINSTATE, _AUDIT = "025", "030"
+_NEVER_EFFECTIVE, _END, _REINSTATE, _AUDIT = "002", "024", "025", "030"
 _ACTIONS = {
     "001": Action.ENROL,
     "021": Action.ENROL,
     _REINSTATE: Action.ENROL,
-    "024": Action.END,
+    _END: Action.END,
     _AUDIT: Action.COMPARE,
 }
-_PEOPLE = {"IL", "74"}  # NM1*70 is the old, wrong value
+_CORRECTED, _WRONG = "74", "70"
+_PEOPLE = {"IL", _CORRECTED}  # NM1*70 is the old, wrong value
 _ABOUT_PERSON = {"NM1", "N4", "DMG"}  # the name, the place, the birth
 _PHONES = ("CP", "HP", "TE")
 _LONGEST_PERSON_CODE = 3  # a REF*17 that is longer says something about a group of people
 
 # These begin providers, other payors, reporting categories, disabilities: their references and dates are not the member's.
 _OTHER_LOOPS = {"LX", "COB", "LS", "DSB"}
+
+# The begin of a coverage and of the member's eligibility, each with its end; a range of days (RD8) says both.
+_END_OF = {"348": "349", "356": "357"}
+_RANGE_LENGTH = len("20260101-20261231")
 
 # A segment may be shorter than the element that is read.
 _PADDING = ("",) * 10
@@ -45,73 +51,170 @@ class Transaction:
 
 
 @dataclass(slots=True)
-class _Qualified:
-    """References and dates by their qualifiers: those of the member, or of one coverage."""
+class _Level:
+    """References and dates by their qualifiers: those of the member, or of one coverage, which begins with its HD."""
 
     references: dict[str, str]
-    line: str = ""
-    description: str = ""
+    hd: Sequence[str] = _PADDING
     dates: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def duration(self) -> tuple[str, str]:
-        """Orders coverages by their end and begin; one without an end lasts longest."""
-        return self.dates.get("349", "9999-12-31"), self.dates.get("348", "")
-
-
-_NO_COVERAGE = _Qualified({})
 
 
 @dataclass(slots=True)
-class _MemberParts:
-    """The segments of one member, by what they belong to; `person` has those about the member itself, by their tag."""
+class MemberLoop:
+    """What one INS loop says of a member; `person` has the segments about the member itself, by their tag."""
 
-    own: _Qualified
-    coverages: list[_Qualified] = field(default_factory=list)
+    transaction: Transaction
+    ins: Sequence[str]
+    own: _Level
+    coverages: list[_Level] = field(default_factory=list)
     contacts: dict[str, str] = field(default_factory=dict)
     person: dict[str, Sequence[str]] = field(default_factory=dict)
+    is_corrected: bool = False
+    key: str = ""
+
+    @property
+    def code(self) -> str:
+        return self.ins[3].strip()
+
+    @property
+    def action(self) -> Action | None:
+        """A file for comparing changes nothing; an audit (030) enrols in a full file. None for an unknown code."""
+        action, mode = _ACTIONS.get(self.code), self.transaction.mode
+        if action is None or mode is FileMode.COMPARE:
+            return action and Action.COMPARE
+        return Action.ENROL if self.code == _AUDIT and mode is FileMode.FULL else action
 
 
-def read_member(place: int, segments: list[Segment], transaction: Transaction, mapping: FileMapping) -> Row:
-    """The row of one member; `segments` begin with its INS."""
-    parts = _sort(segments, _MemberParts(_Qualified(dict(transaction.references))))
-    # The medical coverage that lasts longest; any coverage where none is medical.
-    medical = [coverage for coverage in parts.coverages if coverage.line in mapping.lines]
-    coverage = max(medical or parts.coverages, key=lambda each: each.duration, default=_NO_COVERAGE)
-    ins = (*segments[0], *_PADDING)
-    code = ins[3].strip()
-    action = _action(code, transaction.mode)
-    key = _first(mapping.external_id, parts, mapping)
-    faults = _faults(action, ins, key)
+def read_loop(segments: list[Segment], transaction: Transaction, mapping: FileMapping) -> MemberLoop:
+    """One INS loop; `segments` begin with its INS."""
+    loop = MemberLoop(transaction, (*segments[0], *_PADDING), _Level(dict(transaction.references)))
+    _sort(segments, loop)
+    loop.key = _first(mapping.external_id, loop, mapping)
+    return loop
+
+
+def read_member(place: int, loops: Sequence[MemberLoop], mapping: FileMapping) -> Row:
+    """The row of one member by all its loops, in the order of the file."""
+    last = loops[-1]
+    faults = [fault for loop in loops for fault in _faults(loop)]
+    coverages = [coverage for loop in loops for coverage in _coverages(loop, mapping)]
+    counted = [coverage for coverage in coverages if coverage.line]
+    has_others = not counted and any(loop.coverages for loop in loops)
+    action = _action(loops, coverages)
+    dates, dates_of_new = _dates(loops, coverages, mapping)
     # A reference of the coverage goes before the member's own.
-    plan: str | None = _first(mapping.plan, parts, mapping, coverage) or None
+    lasting = max(counted, key=lambda each: each.duration, default=NO_COVERAGE)
+    plan: str | None = _first(mapping.plan, last, mapping, lasting) or None
     if plan is not None and mapping.plans:
         plan = mapping.plans.get(plan)
         if not plan:
             faults.insert(0, UNKNOWN_PLAN)
-    end = coverage.dates.get("349") or parts.own.dates.get("357")
     if action is Action.END:
-        values: dict[str, object] = {"external_id": key, "expiry_date": end or transaction.file_date}
-    else:
-        values = _values(ins, parts, coverage, key, mapping)
-        if transaction.payor_name:
-            values["payor_name"] = transaction.payor_name
-        if end or code == _REINSTATE:
-            values["expiry_date"] = end
-    return Row(place, values, action or Action.COMPARE, plan, tuple(faults))
+        values = {"external_id": last.key, "expiry_date": dates["expiry_date"]}
+        return Row(place, values, action, plan, tuple(faults))
+    values, is_contradictory = _told(loops, mapping)
+    if is_contradictory:
+        faults.append(REPEATED)
+    if counted:
+        values["medical_plan_description"] = lasting.description or lasting.line
+    needs_coverage = not counted and mapping.lines is not None
+    return Row(
+        place,
+        values | dates,
+        action or Action.COMPARE,
+        plan,
+        tuple(faults),
+        (NO_MEDICAL_COVERAGE.code,) if has_others else (),
+        causes=(NO_MEDICAL_COVERAGE,) if needs_coverage else (),
+        values_of_new=dates_of_new,
+    )
 
 
-def _values(
-    ins: Sequence[str], parts: _MemberParts, coverage: _Qualified, key: str, mapping: FileMapping
-) -> dict[str, object]:
-    """The fields that the member has. A date of the coverage goes before the member's own."""
-    name, place, birth = (parts.person.get(tag, _PADDING) for tag in ("NM1", "N4", "DMG"))
-    contacts = parts.contacts
-    code, subscriber = ins[2].strip(), ins[1].strip()
+def _action(loops: Sequence[MemberLoop], coverages: Sequence[Coverage]) -> Action | None:
+    """What all loops ask for together: to end the member only if none of them enrols it."""
+    actions = [loop.action for loop in loops]
+    if any(action is not Action.END for action in actions):
+        return next(action for action in actions if action is not Action.END)
+    # The end of coverages that don't count is no end of the member.
+    return Action.END if coverages else Action.ENROL
+
+
+def _coverages(loop: MemberLoop, mapping: FileMapping) -> list[Coverage]:
+    """The coverages that count, and the end of the member if the loop says one."""
+    file_date, first_day, last_day = loop.transaction.file_date, *map(loop.own.dates.get, ("356", "357"))
+    counted = [
+        level
+        for level in loop.coverages
+        if level.hd[1].strip() != _NEVER_EFFECTIVE
+        and (mapping.lines is None or level.hd[3].strip() in mapping.lines)
+    ]
+    ends_member = loop.code == _END
+    end_of_all = last_day or (
+        ends_member and max((level.dates.get("349", "") for level in counted), default="")
+    )
+    found = []
+    for level in counted:
+        is_end = ends_member or level.hd[1].strip() == _END
+        end = level.dates.get("349", "")
+        if ends_member:
+            end = last_day or end or end_of_all or file_date
+        elif is_end:
+            end = end or last_day or file_date
+        end = min(filter(None, (end, last_day)), default="")
+        line, description = level.hd[3].strip(), level.hd[4].strip()
+        begin = level.dates.get("348") or first_day or ""
+        found.append(Coverage(line or "?", description, begin, end, is_end, level.references))
+    if not found and (last_day or (ends_member and not loop.coverages)):
+        begin = (first_day or "") if mapping.lines is None else ""
+        found.append(Coverage("", "", begin, last_day or file_date, is_end=True))
+    return found
+
+
+def _dates(
+    loops: Sequence[MemberLoop], coverages: Sequence[Coverage], mapping: FileMapping
+) -> tuple[dict[str, object], dict[str, object] | None]:
+    """The dates of the access, and those that only a member that is not stored yet takes."""
+    if coverages:
+        access = access_of(coverages, loops[-1].transaction.file_date)
+        dates: dict[str, object] = {"expiry_date": access.end or None}
+        if access.begin:
+            return dates | {"effective_date": access.begin}, None
+        return dates, {"effective_date": access.begin_of_new} if access.begin_of_new else None
+    dates = {}
+    if not any(loop.coverages for loop in loops):
+        if any(loop.code == _REINSTATE for loop in loops):
+            dates["expiry_date"] = None
+        if mapping.lines is None and (begin := loops[-1].own.dates.get("356")):
+            dates["effective_date"] = begin
+    return dates, None
+
+
+def _told(loops: Sequence[MemberLoop], mapping: FileMapping) -> tuple[dict[str, object], bool]:
+    """The fields about the person, and whether two loops contradict each other: two values of a field for the same day.
+
+    A loop of a later day (DTP*303, else the date of the file) is news. An end says nothing of the person.
+    """
+    told: dict[str, object] = {}
+    days: dict[str, str] = {}
+    is_contradictory = False
+    enrolling = [loop for loop in loops if loop.action is not Action.END] or loops
+    for loop in enrolling:
+        day = loop.own.dates.get("303") or loop.transaction.file_date
+        for name, value in _values(loop, mapping).items():
+            is_contradictory |= told.get(name, value) != value and days[name] == day
+            told[name], days[name] = value, day
+    return told, is_contradictory
+
+
+def _values(loop: MemberLoop, mapping: FileMapping) -> dict[str, object]:
+    """The fields about the person that the loop carries."""
+    name, place, birth = (loop.person.get(tag, _PADDING) for tag in ("NM1", "N4", "DMG"))
+    contacts = loop.contacts
+    code, subscriber = loop.ins[2].strip(), loop.ins[1].strip()
     has_one_key = mapping.member_id == mapping.external_id
     found = {
-        "external_id": key,
-        "member_id": key if has_one_key else _first(mapping.member_id, parts, mapping),
+        "external_id": loop.key,
+        "member_id": loop.key if has_one_key else _first(mapping.member_id, loop, mapping),
         "first_name": name[4].strip(),
         "last_name": name[3].strip(),
         "middle_name": name[5].strip(),
@@ -123,87 +226,90 @@ def _values(
         "city": place[1].strip(),
         "county": place[6].strip() if place[5].strip() == "CY" else None,
         "state": place[2].strip(),
+        "payor_name": loop.transaction.payor_name,
         "relationship_code": HIPAA_RELATIONSHIPS.get(code),
         "relationship_code_hipaa": code,
         "subscriber_relationship": subscriber if subscriber in X12_SUBSCRIBER else None,
-        "effective_date": coverage.dates.get("348") or parts.own.dates.get("356"),
-        "medical_plan_description": coverage.description or coverage.line,
     }
     values: dict[str, object] = {name: value for name, value in found.items() if value}
-    for name, convert in _FROM_X12.items():
-        if name in values:
-            values[name] = convert(str(values[name]))
+    for field_name, convert in _FROM_X12.items():
+        if field_name in values:
+            values[field_name] = convert(str(values[field_name]))
+    if loop.is_corrected and "last_name" in values:
+        values.setdefault("middle_name", None)
     return values
 
 
 def _first(
-    alternatives: Alternatives, parts: _MemberParts, mapping: FileMapping, coverage: _Qualified = _NO_COVERAGE
+    alternatives: Alternatives, loop: MemberLoop, mapping: FileMapping, coverage: Coverage = NO_COVERAGE
 ) -> str:
     """The joined parts of the first alternative that is complete, else ""."""
     for sources in alternatives:
-        found = [_source(source, parts, mapping, coverage) for source in sources]
+        found = [_source(source, loop, mapping, coverage) for source in sources]
         if all(found):
             return "-".join(found)
     return ""
 
 
-def _source(source: str, parts: _MemberParts, mapping: FileMapping, coverage: _Qualified) -> str:
+def _source(source: str, loop: MemberLoop, mapping: FileMapping, coverage: Coverage) -> str:
     if source == PERSON_CODE:
-        code = parts.own.references.get(mapping.person_code[4:], "")
+        code = loop.own.references.get(mapping.person_code[4:], "")
         return code if len(code) <= _LONGEST_PERSON_CODE else ""
     if source == "NM109":
-        return parts.person.get("NM1", _PADDING)[9].strip()
+        return loop.person.get("NM1", _PADDING)[9].strip()
     if source == "HD03":
         return coverage.line
     if source == "HD04":
         return coverage.description
     qualifier = source[4:]
-    return coverage.references.get(qualifier) or parts.own.references.get(qualifier, "")
+    return coverage.references.get(qualifier) or loop.own.references.get(qualifier, "")
 
 
-def _faults(action: Action | None, ins: Sequence[str], key: str) -> list[Fault]:
+def _faults(loop: MemberLoop) -> list[Fault]:
     faults = []
-    if action is None:
+    if loop.action is None:
         faults.append(Fault("INS03", "unknown_code", "must be 001, 021, 024, 025 or 030"))
-    if ins[1].strip() not in X12_SUBSCRIBER:
+    if loop.ins[1].strip() not in X12_SUBSCRIBER:
         faults.append(Fault("INS01", "unknown_code", "must be Y or N"))
-    if not key:
+    if not loop.key:
         message = "the member has none of the parts that the mapping names"
         faults.append(Fault("external_id", "no_match_key", message))
     return faults
 
 
-def _action(code: str, mode: FileMode) -> Action | None:
-    """A file for comparing changes nothing; an audit (030) enrols in a full file. None for an unknown code."""
-    action = _ACTIONS.get(code)
-    if action is None or mode is FileMode.COMPARE:
-        return action and Action.COMPARE
-    return Action.ENROL if code == _AUDIT and mode is FileMode.FULL else action
-
-
-def _sort(segments: list[Segment], parts: _MemberParts) -> _MemberParts:
+def _sort(segments: list[Segment], loop: MemberLoop) -> None:
     """A REF or DTP belongs to the member until the first NM1, to a coverage after HD, and is ignored elsewhere."""
-    level: _Qualified | None = parts.own
+    level: _Level | None = loop.own
     is_person = False
     for segment in segments:
         tag = segment[0]
         if tag == "NM1":
-            level, is_person = None, element(segment, 1) in _PEOPLE and not parts.coverages
+            who = element(segment, 1)
+            level, is_person = None, who in _PEOPLE and not loop.coverages
+            loop.is_corrected |= who in (_CORRECTED, _WRONG) and not loop.coverages
         if level is not None and len(segment) > 2 and tag == "REF":
             level.references[segment[1]] = segment[2].strip()
         elif level is not None and len(segment) > 3 and tag == "DTP":
-            level.dates[segment[1]] = x12_date(segment[3].strip())
+            _take_date(segment, level.dates)
         elif tag == "HD":
-            level = _Qualified({}, element(segment, 3), element(segment, 4))
-            parts.coverages.append(level)
+            level = _Level({}, (*segment, *_PADDING))
+            loop.coverages.append(level)
         elif tag in _OTHER_LOOPS:
             level, is_person = None, False
         elif is_person and tag == "PER":
             for at in range(3, len(segment) - 1, 2):
-                parts.contacts.setdefault(segment[at].strip(), segment[at + 1].strip())
+                loop.contacts.setdefault(segment[at].strip(), segment[at + 1].strip())
         elif is_person and tag in _ABOUT_PERSON:
-            parts.person[tag] = (*segment, *_PADDING)
-    return parts
+            loop.person[tag] = (*segment, *_PADDING)
+
+
+def _take_date(segment: Segment, dates: dict[str, str]) -> None:
+    """A day (D8), or a range (RD8): its first day is a begin, its last day the end that belongs to it."""
+    qualifier, text = segment[1].strip(), segment[3].strip()
+    first, _, last = text.partition("-") if len(text) == _RANGE_LENGTH else (text, "", "")
+    if qualifier in _END_OF and last:
+        dates.setdefault(_END_OF[qualifier], x12_date(last))
+    dates[qualifier] = x12_date(last if last and qualifier in _END_OF.values() else first)
 
 
 def element(segment: Segment, position: int) -> str:
