@@ -1,12 +1,10 @@
 """What 834s do to members, from the file to the stored record: who has access from when until when (docs/834.md)."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from frontdesk.files.model import EligibilityFile
-from tests.conftest import SetClock
 from tests.files.loading import Desk
 from tests.files.readers.reading import file_834
 
@@ -14,11 +12,6 @@ PERSON = (
     "PER*IP**TE*6175550100*EM*robin@example.com~N3*1 Example Street~N4*Boston*MA*02134~DMG*D8*19770111*F~"
 )
 ADD = "HD*021**HLT*Gold~DTP*348*D8*20260101~"
-
-
-@pytest.fixture(autouse=True)
-def _today(clock: SetClock) -> None:
-    clock.moment = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 def member(

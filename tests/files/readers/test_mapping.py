@@ -85,7 +85,7 @@ def test_every_fault_is_told_at_once() -> None:
 
 
 def test_what_an_account_says_of_its_834s_is_checked_by_place() -> None:
-    assert parse_mapping({"834": {"coverages": [" hlt ", "DEN"]}}).lines == {"HLT", "DEN"}
+    assert parse_mapping({"834": {"coverages": [" hlt ", "DEN"]}}).lines == frozenset({"HLT", "DEN"})
     assert parse_mapping({"834": {"coverages": "all"}}).lines is None
     assert faults({"834": []}) == [("834", "wrong_type")]
     assert faults({"834": {"coverages": [], "lines": ["HLT"]}}) == [
