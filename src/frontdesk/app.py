@@ -15,7 +15,7 @@ from frontdesk.clock import Clock, system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database
 from frontdesk.db.group_commit import Writers, overdue
-from frontdesk.db.lookups import Lookups, PostgresqlLookups, SqliteLookups
+from frontdesk.db.lookups import Lookups, PostgresqlLookups, Remembered, SqliteLookups
 from frontdesk.db.shared_reads import SharedReads
 from frontdesk.deadlines import Deadlines
 from frontdesk.eligibility.enrolments import Enrolments
@@ -50,6 +50,7 @@ class App:
         self.lookups: Lookups = (
             SqliteLookups(db, self._reading) if db.is_sqlite else PostgresqlLookups(config.database_url)
         )
+        self.pages: Remembered[Any] = Remembered()  # of plans, as they are rendered
         self.shared_reads: SharedReads[Any] = SharedReads(self.deadlines)
         self._probes: SharedReads[Any] = SharedReads(Deadlines(READY_SECONDS))
         self._callers: SharedReads[Caller | None] = SharedReads(Deadlines(LOOK_UP_SECONDS))

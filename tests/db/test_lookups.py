@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -97,6 +98,40 @@ def test_every_answer_has_the_writes_before_it(db: Database, customer: Customer)
         return seen
 
     assert run(db, scene) == [f"Plan {n}" for n in range(5)]
+
+
+def test_what_follows_from_rows_is_worked_out_again_when_they_change(
+    db: Database, customer: Customer
+) -> None:
+    async def scene(lookups: Lookups, _: Threads) -> list[Plan]:
+        await lookups.ask(first_plan(customer))
+        found = [await lookups.ask(first_plan(customer)) for _n in range(2)]
+        rename(db, "Changed")
+        return [*found, await lookups.ask(first_plan(customer))]
+
+    first, second, changed = run(db, scene)
+    assert first is second
+    assert changed == replace(first, name="Changed")
+
+
+def test_as_much_is_remembered_as_there_is_room_for() -> None:
+    made: list[int] = []
+    remembered: lookups.Remembered[int] = lookups.Remembered()
+
+    def get(key: int, source: int) -> int:
+        def make() -> int:
+            made.append(key)
+            return source
+
+        return remembered.get(key, source, make)
+
+    assert [get(0, 1), get(0, 1), get(0, 2)] == [1, 1, 2]
+    assert made == [0, 0]
+    for key in range(1, lookups.REMEMBERED + 1):
+        get(key, key)
+    made.clear()
+    assert [get(lookups.REMEMBERED, lookups.REMEMBERED), get(0, 2)] == [lookups.REMEMBERED, 2]
+    assert made == [0]
 
 
 @SQLITE

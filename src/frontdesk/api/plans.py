@@ -23,7 +23,7 @@ from frontdesk.web.response import Header, HttpError, Response, name_list
 _TAG = re.compile(r'"v([0-9]{1,9})(?:\.[0-9a-f]+)?"')
 
 # More are read and rendered in a thread: in the event loop they would hold up other callers.
-FEW_PLANS = 200
+FEW_PLANS = 50
 
 
 class Page(NamedTuple):
@@ -41,6 +41,7 @@ async def list_plans(app: App, request: Request) -> Response:
     size = int(query["page[size]"]) if "page[size]" in query else None
     after, external_id = int(query.get("page[after]", 0)), query.get("external_id")
     account_id = request.caller.account_id
+    key = ("plans", account_id, external_id, size, after)
     filters: Any = {"external_id": external_id, "after_id": after}
 
     def render(found: Sequence[Plan], snapshot: QueueSnapshot | None) -> Page:
@@ -61,10 +62,12 @@ async def list_plans(app: App, request: Request) -> Response:
         if limit <= FEW_PLANS + 1:
             found = await app.lookups.ask(plans.find_plans(account_id, **filters, limit=limit))
             if len(found) <= FEW_PLANS or size is not None:
-                return render(found, await app.queue_snapshot(account_id, [plan.id for plan in found[:size]]))
+                snapshot = await app.queue_snapshot(account_id, [plan.id for plan in found[:size]])
+                page: Page = app.pages.get(key, (found, snapshot), lambda: render(found, snapshot))
+                return page
         return await app.read_in_thread(read_many)
 
-    page = await app.shared_reads.get(("plans", account_id, external_id, size, after), read)
+    page = await app.shared_reads.get(key, read)
     return _page_response(app, request, page, size=size)
 
 
@@ -72,12 +75,15 @@ async def show_plan(app: App, request: Request) -> Response:
     """Read one plan. Answers the envelope of the list, with one plan."""
     plan_id = request.path_id("plan_id")
     account_id = request.caller.account_id
+    key = ("plan", account_id, plan_id)
 
     async def read() -> Page:
         plan = await app.lookups.ask(plans.find_plan(account_id, plan_id))
-        return _render_one(plan, await app.queue_snapshot(account_id, [plan.id]))
+        snapshot = await app.queue_snapshot(account_id, [plan_id])
+        page: Page = app.pages.get(key, (plan, snapshot), lambda: _render_one(plan, snapshot))
+        return page
 
-    page = await app.shared_reads.get(("plan", account_id, plan_id), read)
+    page = await app.shared_reads.get(key, read)
     return _page_response(app, request, page)
 
 

@@ -5,13 +5,15 @@ A thread costs a lone caller more than its query: each of its waits takes the in
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cache
 from time import monotonic, perf_counter
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
+import orjson
 import pysqlite3
 from sqlalchemy import Select, func
 from sqlalchemy.dialects import postgresql, sqlite
@@ -22,8 +24,11 @@ from frontdesk.db.pipeline import PipelineDatabase
 
 Answer = TypeVar("Answer")
 Row = Sequence[Any]
+Parameters = tuple[Any, ...]
 
 POSTGRESQL_LOOKUPS = 4  # at a time; further ones wait for a connection
+
+REMEMBERED = 64
 
 # SQLite reads the file inside the event loop. On a disk that stalls, threads do it for a while, and only they are held up.
 SLOW_SECONDS, IN_THREADS_SECONDS = 0.02, 10.0
@@ -31,7 +36,10 @@ SLOW_SECONDS, IN_THREADS_SECONDS = 0.02, 10.0
 
 @dataclass(frozen=True, slots=True)
 class Lookup(Generic[Answer]):
-    """A SELECT with its values, and what its rows mean. The query is made once: each new one is compiled."""
+    """A SELECT with its values, and what its rows mean. The query is made once: each new one is compiled.
+
+    The answer is shared by all who ask for the same while the rows are the same, so nobody changes it.
+    """
 
     query: Select[Any]
     values: Mapping[str, Any]
@@ -40,6 +48,26 @@ class Lookup(Generic[Answer]):
     def read(self, tx: Tx) -> Answer:
         """The answer in an open transaction."""
         return self.answer(tx.execute(self.query, self.values).all())
+
+
+class Remembered(Generic[Answer]):
+    """The value that was last made for each of 64 keys; it is made again when what it is made from has changed.
+
+    A read asks the database every time. What follows from its rows is worked out only when they are other rows.
+    """
+
+    def __init__(self) -> None:
+        self._made: OrderedDict[Hashable, tuple[object, Answer]] = OrderedDict()
+
+    def get(self, key: Hashable, source: object, make: Callable[[], Answer]) -> Answer:
+        known = self._made.get(key)
+        if known is not None and known[0] == source:
+            return known[1]
+        made = make()
+        self._made[key] = (source, made)
+        if len(self._made) > REMEMBERED:
+            self._made.popitem(last=False)
+        return made
 
 
 class Lookups(Protocol):
@@ -57,14 +85,17 @@ class PostgresqlLookups:
 
     def __init__(self, url: str) -> None:
         self._db = PipelineDatabase(url)
+        self._answers: Remembered[Any] = Remembered()
         self._free = asyncio.Semaphore(POSTGRESQL_LOOKUPS)
 
     async def ask(self, lookup: Lookup[Answer]) -> Answer:
         statement = _compiled(lookup.query, "postgresql")
         parameters = tuple(map(_as_text, statement.parameters(lookup.values)))
         async with self._free:
-            found = await self._db.ask(statement.sql, parameters)
-        return lookup.answer(statement.converted(row for (row,) in found))
+            rows = await self._db.ask(statement.sql, parameters)
+        key = (statement.sql, parameters)
+        answer: Answer = self._answers.get(key, rows, lambda: lookup.answer(statement.from_json(rows)))
+        return answer
 
     def shorten_waits(self, seconds: float) -> None:
         self._db.shorten_waits(seconds)
@@ -81,17 +112,24 @@ class SqliteLookups:
         self._db = db
         self._executor = executor
         self._connection: Any = None
+        self._answers: Remembered[Any] = Remembered()
         self._opening = threading.Lock()
         self._threads_until = 0.0
 
     async def ask(self, lookup: Lookup[Answer]) -> Answer:
         if self._connection is not None and monotonic() >= self._threads_until:
+            statement = _compiled(lookup.query, "sqlite")
+            parameters = statement.parameters(lookup.values)
             try:
-                rows = self._read(lookup)
+                rows = self._read(statement.sql, parameters)
             except pysqlite3.Error:
                 self._threads_until = monotonic() + IN_THREADS_SECONDS
             else:
-                return lookup.answer(rows)
+                key = (statement.sql, parameters)
+                answer: Answer = self._answers.get(
+                    key, rows, lambda: lookup.answer(statement.converted(rows))
+                )
+                return answer
         return await asyncio.get_running_loop().run_in_executor(self._executor, self._ask_in_thread, lookup)
 
     def shorten_waits(self, seconds: float) -> None:
@@ -101,13 +139,12 @@ class SqliteLookups:
         if self._connection is not None:
             self._connection.invalidate()  # it is not as the pool's others are
 
-    def _read(self, lookup: Lookup[Any]) -> Sequence[Row]:
+    def _read(self, sql: str, parameters: Parameters) -> list[Row]:
         started = perf_counter()
-        statement = _compiled(lookup.query, "sqlite")
-        rows = self._connection.execute(statement.sql, statement.parameters(lookup.values)).fetchall()
+        rows: list[Row] = self._connection.execute(sql, parameters).fetchall()
         if perf_counter() - started > SLOW_SECONDS:
             self._threads_until = monotonic() + IN_THREADS_SECONDS
-        return statement.converted(rows)
+        return rows
 
     def _ask_in_thread(self, lookup: Lookup[Answer]) -> Answer:
         answer = self._db.ask(lookup.read)
@@ -127,8 +164,11 @@ class _Statement(NamedTuple):
     known: Mapping[str, Any]
     converters: tuple[tuple[int, Callable[[Any], Any]], ...]
 
-    def parameters(self, values: Mapping[str, Any]) -> list[Any]:
-        return [values[name] if name in values else self.known[name] for name in self.names]
+    def parameters(self, values: Mapping[str, Any]) -> Parameters:
+        return tuple(values[name] if name in values else self.known[name] for name in self.names)
+
+    def from_json(self, rows: Iterable[Sequence[bytes | None]]) -> list[list[Any]]:
+        return self.converted(orjson.loads(row or b"[]") for (row,) in rows)
 
     def converted(self, rows: Iterable[Row]) -> list[list[Any]]:
         """The rows with times and booleans as SQLAlchemy would give them."""

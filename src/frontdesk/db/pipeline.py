@@ -36,6 +36,7 @@ from frontdesk.errors import Unavailable
 Answer = TypeVar("Answer")
 Arguments = TypeVarTuple("Arguments")
 Parameters = tuple[Any, ...]
+PipelineRows = list[list[bytes | None]]
 
 # A record that another transaction locks must not hold up its neighbours: `db.races` then writes them without it.
 LOCK_SECONDS = 1
@@ -79,9 +80,9 @@ class PipelineDatabase:
             if connection.is_alive:
                 self._idle.append(connection)
 
-    async def ask(self, statement: str, parameters: Parameters) -> "PipelineAnswer":
-        """The answer of ONE statement that only reads, which needs no BEGIN. It is asked again when the connection turns out
-        to be dead. Raises Unavailable."""
+    async def ask(self, statement: str, parameters: Parameters) -> PipelineRows:
+        """The rows of ONE statement that only reads, which needs no BEGIN; each value as the server sends it. The statement
+        is sent again when the connection turns out to be dead. Raises Unavailable."""
         try:
             return await self._ask_once(statement, parameters)
         except Unavailable as error:
@@ -111,7 +112,7 @@ class PipelineDatabase:
         except psycopg.Error as error:
             raise _translated(error, is_lost=False, is_committing=False) from None
 
-    async def _ask_once(self, statement: str, parameters: Parameters) -> "PipelineAnswer":
+    async def _ask_once(self, statement: str, parameters: Parameters) -> PipelineRows:
         connection = self._idle_connection() or await self._open()
         answer = PipelineAnswer(statement, parameters)
         try:
@@ -121,7 +122,7 @@ class PipelineDatabase:
         finally:
             if connection.is_alive:
                 self._idle.append(connection)
-        return answer
+        return answer.rows or []
 
 
 @dataclass(slots=True, eq=False)
@@ -131,7 +132,7 @@ class PipelineAnswer:
     sql: str
     parameters: Parameters = ()
     send: Callable[[], None] | None = None
-    rows: list[list[bytes | None]] | None = None
+    rows: PipelineRows | None = None
 
     def one(self) -> list[Any]:
         [row] = self
