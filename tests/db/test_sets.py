@@ -13,6 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from frontdesk.db import Database, Tx
 from frontdesk.db.schema import Id, IsoDate, Json
 from frontdesk.db.sets import (
+    delete_set,
     find_set,
     insert_missing,
     insert_set,
@@ -178,6 +179,14 @@ def test_a_row_found_by_several_keys_is_found_once(tx: Tx) -> None:
     insert_set(tx, things, [thing(1, name="a", nickname="a")])
     found = lock_set(tx, things, {"name": ["a"], "nickname": ["a"]}, columns=("id",), within={"scope": 0})
     assert found.rows == [{"id": 1}]
+
+
+def test_a_deletion_takes_the_rows_that_hold_all_the_values_and_tells_how_many(tx: Tx) -> None:
+    insert_set(tx, things, [thing(1), thing(2), thing(3), thing(4, scope=7, name="n1")])
+    wanted = [{"name": "n1", "scope": 0}, {"name": "n3", "scope": 0}, {"name": "n9", "scope": 0}]
+    assert delete_set(tx, things, wanted) == 2
+    assert delete_set(tx, things, []) == 0
+    assert [row["id"] for row in stored(tx)] == [2, 4]
 
 
 def test_fresh_ids_ascend_and_are_never_given_twice(tx: Tx) -> None:

@@ -18,6 +18,7 @@ from frontdesk.access.tables import (
 )
 from frontdesk.db import Tx
 from frontdesk.db.lookups import Lookup
+from frontdesk.db.set_sql import SameKey
 
 _FAILURES_LOCK = 0x6C6F6769  # "logi": the first key of PostgreSQL's advisory locks on failed attempts
 
@@ -90,7 +91,7 @@ _CALLER = (
         *api_clients.c["account_id", "client_id", "id", "requests_per_minute"],
         *access_tokens.c["scopes", "expires_at"],
     )
-    .join(api_clients, access_tokens.c.api_client_id == api_clients.c.id)
+    .join(api_clients, SameKey(api_clients.c.id, access_tokens.c.api_client_id))
     .where(access_tokens.c.revoked.is_(False), api_clients.c.revoked_at.is_(None))
     .where(access_tokens.c.token_hash == bindparam("token_hash"))
 )

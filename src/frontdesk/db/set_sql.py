@@ -1,9 +1,13 @@
 """The text of the statements over whole sets, built once from the Table objects, never from values."""
 
 from functools import lru_cache
+from typing import Any
 
 from sqlalchemy import Table
 from sqlalchemy.dialects import postgresql
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.types import NULLTYPE
 
 UNLESS_THERE = " ON CONFLICT DO NOTHING"  # after an insert_sql
 
@@ -38,6 +42,20 @@ def by_key(column: str, value: str) -> str:
     return f"{column} = ANY(ARRAY[{value}])"
 
 
+class SameKey(FunctionElement[Any]):
+    """`SameKey(column, value)`: the condition of `by_key` for a query of SQLAlchemy, on both databases."""
+
+    type = NULLTYPE  # of a boolean SQLAlchemy would ask SQLite whether it `= 1`, which uses no index
+    inherit_cache = True
+
+
+@compiles(SameKey)
+def _compile(element: SameKey, compiler: Any, **options: Any) -> str:
+    column, value = (compiler.process(clause, **options) for clause in element.clauses)
+    # SQLite's `+` keeps it from looking `value` up by `column`.
+    return f"{column} = +{value}" if compiler.dialect.name == "sqlite" else by_key(column, value)
+
+
 @lru_cache(maxsize=64)
 def insert_sql(dialect: str, table: Table, *, columns: tuple[str, ...]) -> str:
     names = ", ".join(columns)
@@ -53,6 +71,14 @@ def update_sql(dialect: str, table: Table, *, columns: tuple[str, ...]) -> str:
         return f"UPDATE {table.name} SET {changes} WHERE id = ?"
     changes = ", ".join(f"{name} = r.{name}" for name in columns[:-1])
     return f"UPDATE {table.name} t SET {changes} FROM {_recordset(table, columns)} WHERE {by_key('t.id', 'r.id')}"
+
+
+@lru_cache(maxsize=64)
+def delete_sql(dialect: str, table: Table, *, columns: tuple[str, ...]) -> str:
+    if dialect == "sqlite":
+        return f"DELETE FROM {table.name} WHERE {' AND '.join(f'{name} = ?' for name in columns)}"
+    same = " AND ".join(by_key(f"t.{name}", f"r.{name}") for name in columns)
+    return f"DELETE FROM {table.name} t USING {_recordset(table, columns)} WHERE {same}"
 
 
 @lru_cache(maxsize=64)

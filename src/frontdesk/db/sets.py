@@ -16,7 +16,16 @@ from weakref import WeakKeyDictionary
 import orjson
 from sqlalchemy import Table
 
-from frontdesk.db.set_sql import UNLESS_THERE, combined_sql, find_sql, insert_sql, lock_sql, update_sql
+from frontdesk.db.engine import Tx
+from frontdesk.db.set_sql import (
+    UNLESS_THERE,
+    combined_sql,
+    delete_sql,
+    find_sql,
+    insert_sql,
+    lock_sql,
+    update_sql,
+)
 from frontdesk.db.set_transaction import (
     COPY_CONNECTION,
     FEWEST_ROWS,
@@ -131,6 +140,16 @@ def update_set(
             copy_and_update(tx, table, rows, columns)
             return
         _write(tx, update_sql(tx.dialect.name, table, columns=columns), table, rows, columns)
+
+
+def delete_set(tx: Tx, table: Table, rows: Sequence[Row]) -> int:
+    """Delete the rows of the table that hold the values of any of `rows`, of which each has the same columns; how many."""
+    if not rows:
+        return 0
+    columns = tuple(rows[0])
+    is_sqlite = tx.dialect.name == "sqlite"
+    given = [tuple(row[name] for name in columns) for row in rows] if is_sqlite else (as_json(rows),)
+    return tx.exec_driver_sql(delete_sql(tx.dialect.name, table, columns=columns), given).rowcount
 
 
 def find_set(

@@ -7,6 +7,7 @@ from datetime import datetime
 from sqlalchemy import delete, insert, select
 
 from frontdesk.db import Tx
+from frontdesk.db.set_sql import SameKey
 from frontdesk.db.set_transaction import SetTransaction
 from frontdesk.db.sets import Found, find_set
 from frontdesk.errors import Fault, Invalid
@@ -77,9 +78,9 @@ def find_link_target(tx: Tx, purpose: LinkPurpose, token_hash: str) -> LinkTarge
     columns = (invitations.c.id, invitations.c.account_id, invitations.c.address)
     query = (
         select(*columns, plans.c.name, deliverability.c.registration_url)
-        .join(invitation_links, invitations.c.id == invitation_links.c.invitation_id)
-        .join(plans, plans.c.id == invitations.c.plan_id)
-        .outerjoin(deliverability, deliverability.c.account_id == invitations.c.account_id)
+        .join(invitation_links, SameKey(invitations.c.id, invitation_links.c.invitation_id))
+        .join(plans, SameKey(plans.c.id, invitations.c.plan_id))
+        .outerjoin(deliverability, SameKey(deliverability.c.account_id, invitations.c.account_id))
         .where(invitation_links.c[f"{purpose}_hash"] == token_hash)
     )
     row = tx.execute(query).first()
@@ -90,7 +91,7 @@ def lock_by_message_id(tx: Tx, message_id: str) -> Invitation | None:
     """The invitation of the message that has, or ever had, this Message-ID; locked against its worker and other reports."""
     query = (
         select(invitations)
-        .join(invitation_links, invitations.c.id == invitation_links.c.invitation_id)
+        .join(invitation_links, SameKey(invitations.c.id, invitation_links.c.invitation_id))
         .where(invitation_links.c.message_id == message_id)
         .limit(1)
         .with_for_update(of=invitations, key_share=True)
@@ -108,7 +109,7 @@ def find_senders(tx: Tx, plan_ids: Collection[int]) -> dict[int, SenderProfile]:
     )
     query = (
         select(plans.c.id, plans.c.name, *columns)
-        .outerjoin(deliverability, deliverability.c.account_id == plans.c.account_id)
+        .outerjoin(deliverability, SameKey(deliverability.c.account_id, plans.c.account_id))
         .where(plans.c.id.in_(sorted(plan_ids)))
     )
     return {id_: SenderProfile(*profile) for id_, *profile in tx.execute(query)}

@@ -8,6 +8,7 @@ from sqlalchemy import Select, Table, bindparam, insert, select, update
 
 from frontdesk.db import Tx
 from frontdesk.db.lookups import Lookup
+from frontdesk.db.set_sql import SameKey
 from frontdesk.db.set_transaction import SetTransaction
 from frontdesk.db.sets import Found, find_set
 from frontdesk.errors import NotFound
@@ -17,7 +18,7 @@ from frontdesk.plans.tables import plans, provider_groups
 _PLAN_COLUMNS = tuple(field.name for field in fields(Plan) if field.name != "provider_group")
 _PLANS = (
     select(*plans.c[_PLAN_COLUMNS], *provider_groups.c[ProviderGroup._fields])
-    .join(provider_groups, plans.c.provider_group_id == provider_groups.c.id)
+    .join(provider_groups, SameKey(provider_groups.c.id, plans.c.provider_group_id))
     .order_by(plans.c.id)
 )
 _OF_ACCOUNT = _PLANS.where(plans.c.account_id == bindparam("account_id"))

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from sqlalchemy import ColumnElement, String, and_, cast, func, literal, select
 
 from frontdesk.db import Tx
+from frontdesk.db.set_sql import SameKey
 from frontdesk.plans.tables import plans
 from frontdesk.queues.estimate.model import Doctor, DoctorPool, DutySpan, OngoingVisit, PastVisit, PastWait
 from frontdesk.queues.model import EncounterState, EventType
@@ -122,7 +123,7 @@ def _past_visits(tx: Tx, groups: Collection[int], now: datetime) -> ByGroup[Past
     )
     query = (
         select(*columns["provider_group_id", "plan_id", "started_at", "ended_at"])
-        .join(since, and_(columns.plan_id == since.c.id, columns.ended_at >= since.c.at))
+        .join(since, and_(SameKey(columns.plan_id, since.c.id), columns.ended_at >= since.c.at))
         .where(*_is_visit(columns))
     )
     visits: ByGroup[PastVisit] = defaultdict(list)

@@ -6,6 +6,7 @@ from datetime import datetime
 from sqlalchemy import insert, select, update
 
 from frontdesk.db import Tx
+from frontdesk.db.set_sql import SameKey
 from frontdesk.plans.tables import plans
 from frontdesk.queues.model import QueueInfo, QueueSnapshot, WaitOutcome
 from frontdesk.queues.tables import encounters, estimate_log, queue_snapshots
@@ -59,7 +60,9 @@ def list_outcomes(tx: Tx, since: datetime) -> list[WaitOutcome]:
         .correlate(encounters)
         .scalar_subquery()
     )
-    of_plans = plans.join(encounters, columns.plan_id == plans.c.id).join(estimate_log, log.id == latest)
+    of_plans = plans.join(encounters, SameKey(columns.plan_id, plans.c.id)).join(
+        estimate_log, SameKey(log.id, latest)
+    )
     query = (
         select(columns.plan_id, columns.joined_at, columns.started_at, log.id, log.estimate_seconds)
         .select_from(of_plans)

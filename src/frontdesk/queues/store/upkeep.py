@@ -2,12 +2,13 @@
 
 from collections.abc import Collection, Iterator
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import and_, delete, or_, select, tuple_
+from sqlalchemy import Select, and_, delete, or_, select
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
-from frontdesk.db.sets import Row
+from frontdesk.db.sets import Row, delete_set
 from frontdesk.queues.model import EventType, QueueEvent, Reference
 from frontdesk.queues.store.events import record_of_row
 from frontdesk.queues.tables import duties, encounters, estimate_log, queue_events
@@ -61,32 +62,36 @@ def delete_duties(tx: Tx, ids: Collection[int]) -> None:
 
 def prune_encounters(tx: Tx, before: datetime) -> tuple[int, int]:
     """Delete up to a page of the encounters with an older last event, and of their events; how many of each."""
-    old = encounters.alias("old").c
-    page = select(old.id).where(old.last_event_at < before).order_by(old.last_event_at, old.id).limit(PAGE)
-    visits = page.with_only_columns(old.visit, old.provider_group_id)
-    own = tuple_(queue_events.c.visit, queue_events.c.provider_group_id).in_(visits)
-    events = tx.execute(delete(queue_events).where(own)).rowcount
-    return tx.execute(delete(encounters).where(encounters.c.id.in_(page))).rowcount, events
+    columns = encounters.c
+    old = select(*columns["visit", "provider_group_id"]).where(columns.last_event_at < before)
+    page = _page(tx, old.order_by(columns.last_event_at, columns.id))
+    events = delete_set(tx, queue_events, page)
+    return delete_set(tx, encounters, page), events
 
 
 def prune_duties(tx: Tx, before: datetime) -> int:
     """Delete up to a page of the doctors' events that are older and no longer the latest of their type; how many."""
-    event, duty = queue_events.alias("old").c, duties.c
+    event, duty = queue_events.c, duties.c
     still_counts = or_(
         and_(event.type == EventType.DOCTOR_ON_DUTY.value, duty.on_event == event.event_id),
         and_(event.type == EventType.DOCTOR_OFF_DUTY.value, duty.off_at == event.at),
     )
     same_doctor = (duty.doctor == event.doctor) & (duty.provider_group_id == event.provider_group_id)
     counts = select(duty.id).where(same_doctor, still_counts).exists()
-    old = select(event.event_id, event.provider_group_id).where(
+    old = select(*event["event_id", "provider_group_id"]).where(
         event.at < before, event.visit.is_(None), ~counts
     )
-    keys = tuple_(*queue_events.c["event_id", "provider_group_id"])
-    return tx.execute(delete(queue_events).where(keys.in_(old.limit(PAGE)))).rowcount
+    return delete_set(tx, queue_events, _page(tx, old))
 
 
 def prune_estimates(tx: Tx, before: datetime) -> int:
     """Delete up to a page of the estimates that are older; how many."""
-    old = estimate_log.alias("old").c
-    page = select(old.id).where(old.taken_at < before).order_by(old.taken_at).limit(PAGE)
-    return tx.execute(delete(estimate_log).where(estimate_log.c.id.in_(page))).rowcount
+    columns = estimate_log.c
+    old = select(columns.id).where(columns.taken_at < before).order_by(columns.taken_at)
+    return delete_set(tx, estimate_log, _page(tx, old))
+
+
+def _page(tx: Tx, query: Select[Any]) -> list[Row]:
+    return [
+        {str(name): value for name, value in row.items()} for row in tx.execute(query.limit(PAGE)).mappings()
+    ]

@@ -1,0 +1,156 @@
+"""The plan of every statement that runs on a connection, as the connection itself would execute it, with the rows that it reads.
+
+Statements are recorded where they are sent, so that one that is written tomorrow is looked at too.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import psycopg
+import pytest
+from sqlalchemy import event
+
+from frontdesk.db import Database
+from frontdesk.db.pipeline import PipelineAnswer, _PipelineConnection
+from frontdesk.db.schema import metadata
+
+# What one of ours begins with; others (SAVEPOINT, COPY, SET, DROP) have no plan.
+_PLANNED = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b")
+_PLACEHOLDER = re.compile(r"%\((\w+)\)s|%s|%%")
+
+_TABLE = re.compile(rf"\b({'|'.join(metadata.tables)})\b(?: AS (\w+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A part of a plan that reads a table. `rows` counts those that it looked at, also the ones that a filter then dropped.
+
+    `by_key`: it names the values that it looks for in the index. Otherwise it reads the table, or all of an index.
+    """
+
+    table: str
+    rows: int
+    by_key: bool
+    text: str
+
+
+@dataclass(slots=True)
+class Explained:
+    """A statement's plan: its scans, the kinds of its other parts, and whether it would be compiled."""
+
+    statement: str
+    scans: list[Scan] = field(default_factory=list)
+    kinds: set[str] = field(default_factory=set)
+    is_compiled: bool = False
+
+
+class Recorder:
+    """Explains what is sent while `recording` lasts: on SQLAlchemy's connections just before it runs, what goes through the
+    pipeline afterwards, because its connections are in the hands of the event loop."""
+
+    def __init__(self, db: Database) -> None:
+        self.explained: list[Explained] = []
+        self._db = db
+        self._sent: list[tuple[str, Sequence[Any]]] = []
+
+    @contextmanager
+    def recording(self, patch: pytest.MonkeyPatch, *databases: Database) -> Iterator[None]:
+        for db in databases:
+            event.listen(db.engine, "before_cursor_execute", self._before)
+        execute = _PipelineConnection.execute
+
+        async def recorded(connection: _PipelineConnection, statements: Sequence[PipelineAnswer]) -> None:
+            self._sent += [(statement.sql, statement.parameters) for statement in statements]
+            await execute(connection, statements)
+
+        with patch.context() as patched:
+            patched.setattr(_PipelineConnection, "execute", recorded)
+            yield
+        for db in databases:
+            event.remove(db.engine, "before_cursor_execute", self._before)
+        with self._db.engine.connect() as connection:
+            for statement, parameters in self._sent:
+                if _PLANNED.match(statement):
+                    self.explained.append(
+                        _explain_postgresql(connection.connection.driver_connection, statement, parameters)
+                    )
+            self._sent.clear()
+            connection.rollback()
+
+    def _before(
+        self, _connection: Any, cursor: Any, statement: str, parameters: Any, _context: Any, many: bool
+    ) -> None:
+        if not _PLANNED.match(statement):
+            return
+        first = parameters[0] if many else parameters
+        if isinstance(cursor, psycopg.Cursor):
+            self.explained.append(_explain_postgresql(cursor.connection, statement, first))
+        else:
+            self.explained.append(_explain_sqlite(cursor, statement, first))
+
+
+def _explain_postgresql(connection: Any, statement: str, parameters: Any) -> Explained:
+    """By a prepared statement, whose plan is the generic one. What it does is undone."""
+    cursor = psycopg.ClientCursor(connection)
+    text, values = _numbered(statement, parameters)
+    cursor.execute("SAVEPOINT explained")
+    found = Explained(statement)
+    try:
+        cursor.execute(f"PREPARE explained AS {text}".replace("%", "%%"), ())
+        marks = f"({', '.join(['%s'] * len(values))})" if values else ""
+        cursor.execute(f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) EXECUTE explained{marks}", values)
+        [[[plan]]] = cursor.fetchall()
+        found.is_compiled = "JIT" in plan
+        _walk(plan["Plan"], found)
+    except psycopg.errors.IntegrityError:  # one of the races that the caller handles
+        pass
+    finally:
+        # Behind the driver's back: after its own ROLLBACK it would forget what it has prepared.
+        connection.pgconn.exec_(b"ROLLBACK TO SAVEPOINT explained; DEALLOCATE explained")
+    return found
+
+
+def _numbered(statement: str, parameters: Any) -> tuple[str, list[Any]]:
+    """The statement with `$1`, `$2`, … and its values in that order."""
+    values: list[Any] = []
+    given = iter(parameters if not isinstance(parameters, dict) else ())
+
+    def number(match: re.Match[str]) -> str:
+        if match.group() == "%%":
+            return "%"
+        values.append(parameters[match.group(1)] if match.group(1) else next(given))
+        return f"${len(values)}"
+
+    return _PLACEHOLDER.sub(number, statement), values
+
+
+def _walk(node: dict[str, Any], found: Explained) -> None:
+    kind = node["Node Type"]
+    children = node.get("Plans", ())
+    found.kinds.add(kind)
+    if "Relation Name" in node and kind != "ModifyTable":
+        reading = next((child for child in children if child["Node Type"] == "Bitmap Index Scan"), node)
+        dropped = node.get("Rows Removed by Filter", 0) + node.get("Rows Removed by Index Recheck", 0)
+        rows = round((node["Actual Rows"] + dropped) * node["Actual Loops"])
+        key = reading.get("Index Cond")
+        text = f"{kind} {reading.get('Index Name')} of {node['Relation Name']}: {key}, filter {node.get('Filter')}, {rows} rows"
+        found.scans.append(Scan(node["Relation Name"], rows, by_key=key is not None, text=text))
+    for child in children:
+        _walk(child, found)
+
+
+def _explain_sqlite(cursor: Any, statement: str, parameters: Any) -> Explained:
+    """Without rows: SQLite tells only how it looks for them. A plan names a table by its alias."""
+    found = Explained(statement)
+    tables = {alias or name: name for name, alias in _TABLE.findall(statement)} | {
+        name: name for name in metadata.tables
+    }
+    for *_, detail in cursor.connection.execute(f"EXPLAIN QUERY PLAN {statement}", parameters):
+        what, _, rest = detail.partition(" ")
+        table = tables.get(rest.partition(" ")[0])
+        if what in ("SCAN", "SEARCH") and table is not None:
+            found.scans.append(Scan(table, 0, by_key=what == "SEARCH", text=detail))
+    return found
