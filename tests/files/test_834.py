@@ -90,3 +90,98 @@ def test_rows_parsed_in_a_process_of_their_own_say_the_same(desk: Desk) -> None:
     )
     assert desk.outcomes(file) == [(8, "created", ""), (20, "refused", "no_medical_coverage")]
     assert access(desk) == ("2026-12-01", None, "Next")
+
+
+HOME = "N3*1 Example Street~N4*Boston*MA*02134~"
+SUBSCRIBER = (
+    f"INS*Y*18*021*28*A***FT~REF*0F*FAMILY1~REF*17*01~NM1*IL*1*Sample*Robin~{HOME}DMG*D8*19770111*F~{ADD}"
+)
+
+
+def child(name: str = "Kim", number: str = "02", code: str = "021") -> str:
+    reference = f"REF*17*{number}~" if number else ""
+    return f"INS*N*19*{code}*28*A~REF*0F*FAMILY1~{reference}NM1*IL*1*Sample*{name}~DMG*D8*20150203*F~{ADD}"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        [[SUBSCRIBER, child()]],
+        [[child(), SUBSCRIBER]],
+        [[SUBSCRIBER], [child()]],
+        [[SUBSCRIBER.replace("REF*17*01~", "")], [child()]],
+    ],
+    ids=["after", "before", "stored", "stored-alone"],
+)
+def test_a_dependent_without_an_address_takes_that_of_its_subscriber(
+    desk: Desk, files: list[list[str]]
+) -> None:
+    report: list[Any] = []
+    for members in files:
+        report = desk.report(load(desk, *members))
+    [warned] = [line for line in report if line["outcome"] == "warned"]
+    assert (warned["code"], warned["field"]) == ("address_of_subscriber", "zipcode")
+    stored = desk.members()["FAMILY1-02"]
+    assert (stored["zipcode"], stored["city"], stored["state"]) == ("02134", "Boston", "MA")
+
+
+def test_a_dependent_keeps_its_own_address_and_one_without_a_family_is_refused(desk: Desk) -> None:
+    own = child().replace("DMG*", "N4*Salem*MA*01970~DMG*")
+    load(desk, SUBSCRIBER, own)
+    file = load(desk, child(code="001"), child().replace("FAMILY1", "FAMILY2"))
+    assert desk.outcomes(file) == [(8, "unchanged", ""), (15, "refused", "required")]
+    assert desk.members()["FAMILY1-02"]["zipcode"] == "01970"
+
+
+def test_a_process_of_its_own_tells_the_subscribers_keys_and_weak_keys(desk: Desk) -> None:
+    load(desk, SUBSCRIBER, child("Kim", ""))
+    desk.options = desk.options.__class__(desk.options.uniqueness, subprocess_from_rows=1)
+    file = load(desk, child("Toni", ""), child("Ulli"))
+    assert [line["code"] for line in desk.report(file)] == ["identity_ambiguous", "", "address_of_subscriber"]
+
+
+HMO_ENDS = SUBSCRIBER.replace(ADD, "HD*024**HLT*Gold~DTP*349*D8*20261031~").replace("*021*28", "*024*28")
+PPO_BEGINS = SUBSCRIBER.replace(ADD, "HD*021**PPO*Next~DTP*348*D8*20261101~")
+DENTAL = SUBSCRIBER.replace(ADD, "HD*021**DEN*Teeth~DTP*348*D8*20200101~")
+
+
+@pytest.mark.parametrize(
+    ("loops", "found"),
+    [
+        ([HMO_ENDS, PPO_BEGINS], ("2026-11-01", None, "Next")),
+        ([PPO_BEGINS, HMO_ENDS], ("2026-11-01", None, "Next")),
+        ([DENTAL, SUBSCRIBER], ("2026-01-01", None, "Gold")),
+        ([SUBSCRIBER, DENTAL], ("2026-01-01", None, "Gold")),
+        ([SUBSCRIBER, HMO_ENDS], ("2026-01-01", "2026-10-31", "Gold")),
+        ([SUBSCRIBER, HMO_ENDS.replace("HD*024**HLT*Gold~DTP*349*D8*20261031~", "")],
+         ("2026-01-01", "2026-11-20", "Gold")),
+    ],
+)  # fmt: skip
+def test_several_loops_of_a_member_are_one_outcome(
+    desk: Desk, loops: list[str], found: tuple[str, str | None, str]
+) -> None:
+    load(desk, SUBSCRIBER)
+    file = load(desk, *loops)
+    assert [line["row"] for line in desk.report(file)] == [8]
+    assert access(desk) == found
+
+
+def test_two_values_for_the_same_day_contradict_each_other_and_those_of_a_later_day_do_not(
+    desk: Desk,
+) -> None:
+    load(desk, SUBSCRIBER)
+    moved = DENTAL.replace("Boston", "Salem")
+    assert desk.outcomes(load(desk, SUBSCRIBER, moved)) == [(8, "refused", "repeated_differently")]
+    later = moved.replace("REF*0F", "DTP*303*D8*20261121~REF*0F")
+    assert desk.outcomes(load(desk, SUBSCRIBER, later)) == [(8, "updated", "")]
+    assert desk.members()["FAMILY1-01"]["city"] == "Salem"
+
+
+def test_the_relationship_alone_never_makes_one_person_of_two(desk: Desk) -> None:
+    load(desk, SUBSCRIBER, child("Kim", ""))
+    twin = load(desk, child("Toni", ""))
+    assert desk.outcomes(twin) == [(8, "refused", "identity_ambiguous")]
+    assert desk.members()["FAMILY1-R19"]["first_name"] == "Kim"
+    both = load(desk, child("Toni", "").replace("FAMILY1", "F2"), child("Ulli", "").replace("FAMILY1", "F2"))
+    assert {line["code"] for line in desk.report(both)} >= {"repeated_differently"}
+    assert desk.members().keys() == {"FAMILY1-01", "FAMILY1-R19"}

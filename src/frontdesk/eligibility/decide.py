@@ -11,13 +11,23 @@ from typing import Any
 
 from frontdesk.config import Uniqueness
 from frontdesk.eligibility.fields import STORED_COLUMNS
-from frontdesk.eligibility.model import ANSWERED, Action, Enrolled, Outcome, StoredMember, Submission
+from frontdesk.eligibility.model import (
+    ADDRESS,
+    ANSWERED,
+    Action,
+    Enrolled,
+    MemberRecord,
+    Outcome,
+    StoredMember,
+    Submission,
+)
 from frontdesk.eligibility.parse import check_dates, in_field_order, missing_on_create
 from frontdesk.eligibility.unique_keys import KeyHolders, not_unique, scope_of
 from frontdesk.errors import Fault, FrontdeskError, Invalid, NotFound
 from frontdesk.invitations.enqueue import decide_invitation
 from frontdesk.invitations.model import InvitationContext
 
+IDENTITY_AMBIGUOUS = Fault("external_id", "identity_ambiguous", "is that of another person of the family")
 NOT_ENROLLED = Fault("external_id", "not_enrolled", "is not that of a member under this plan")
 
 _EMPTY: dict[str, Any] = dict.fromkeys(STORED_COLUMNS) | {"metadata": {}}
@@ -64,7 +74,9 @@ class ChunkState:
         record = submission.record
         if record.given_of_new:
             record = replace(record, given={**record.given_of_new, **record.given})
-            submission = submission._replace(record=record)
+        if record.subscriber_keys and "zipcode" not in record.given:
+            record = self._at_subscribers(record, submission.account_id, scope)
+        submission = submission._replace(record=record)
         given = record.given
         faults = self._faults_of_new(submission, scope)
         if faults:
@@ -89,6 +101,17 @@ class ChunkState:
         self._holders.hold(stored)
         return self._enrolled(Outcome.CREATED, submission, stored=stored, changes=changes)
 
+    def _at_subscribers(self, record: MemberRecord, account_id: int, scope: int) -> MemberRecord:
+        """The record with the address of its stored subscriber, if there is one."""
+        for key in record.subscriber_keys:
+            stored = self._holders.find(key, scope)
+            values = {} if stored is None else stored.values
+            if values.get("account_id") == account_id and values["subscriber_relationship"] == "Primary":
+                address = {name: values[name] for name in ADDRESS if values[name] is not None}
+                warnings = (*record.warnings, "address_of_subscriber")
+                return replace(record, given={**address, **record.given}, warnings=warnings)
+        return record
+
     def _update(self, submission: Submission, stored: StoredMember, scope: int) -> Enrolled | FrontdeskError:
         values, given = stored.values, submission.record.given
         if values["account_id"] != submission.account_id:
@@ -97,6 +120,8 @@ class ChunkState:
             return Invalid(in_field_order([taken, *self._faults_of_new(submission, scope)]))
         changed = {name: value for name, value in given.items() if values[name] != value}
         moved = values["plan_id"] != submission.plan_id
+        if submission.record.is_weak_key and not changed.keys().isdisjoint(("first_name", "dob")):
+            return Invalid([IDENTITY_AMBIGUOUS])
         if changed or submission.record.faults:
             faults = self._faults(submission, {**values, **changed}, scope, own=stored)
             if faults:

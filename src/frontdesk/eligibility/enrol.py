@@ -82,10 +82,14 @@ def read_chunk(
 def submitted_keys(
     submissions: Sequence[Submission], uniqueness: Uniqueness
 ) -> dict[int, dict[str, set[str]]]:
-    """The unique keys that the records carry, by uniqueness scope and column."""
-    return keys_by_scope(
+    """The unique keys that the records carry, and those of their subscribers, by uniqueness scope and column."""
+    keys = keys_by_scope(
         (scope_of(submission.account_id, uniqueness), submission.record.given) for submission in submissions
     )
+    for submission in submissions:
+        if subscribers := submission.record.subscriber_keys:
+            keys[scope_of(submission.account_id, uniqueness)]["external_id"].update(subscribers)
+    return keys
 
 
 def _write(

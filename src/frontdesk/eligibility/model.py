@@ -13,6 +13,8 @@ from frontdesk.invitations.model import InvitationDecision
 # The nine fields of the answer's body, in the order of docs/interface.md.
 ANSWERED = ("id", "external_id", "dob", "first_name", "last_name", "gender", "member_id", "zipcode", "metadata")  # fmt: skip
 
+ADDRESS = ("zipcode", "city", "county", "state")
+
 
 class Outcome(StrEnum):
     """What an accepted record did: the `Eligibility-Outcome` of an answer. The last three come from files only."""
@@ -49,6 +51,8 @@ class MemberRecord:
 
     `faults` are those that the record has by itself; a record with a fault is never written. A member that is not stored
     yet also takes `given_of_new`. `causes` say why a required field is absent: each stands for the `required` of its field.
+    A new member without a zip code takes the address of the subscriber that has one of `subscriber_keys`. With
+    `is_weak_key`, a stored member of another first name or date of birth is another person.
     """
 
     external_id: str | None
@@ -59,6 +63,8 @@ class MemberRecord:
     ignored: tuple[str, ...]
     given_of_new: Mapping[str, Any] | None = None
     causes: tuple[Fault, ...] = ()
+    subscriber_keys: tuple[str, ...] = ()
+    is_weak_key: bool = False
 
 
 class Submission(NamedTuple):

@@ -113,8 +113,14 @@ def ordered_commit(
 
 def keys_of(rows: Sequence[ChunkRow]) -> set[str]:
     """Every value by which the rows can find a member. Chunks without a common one do not affect one another."""
-    given = [row.submission.record.given for row in rows if row.submission is not None]
-    return {key for column in UNIQUE.values() for values in given if (key := values.get(column)) is not None}
+    records = [row.submission.record for row in rows if row.submission is not None]
+    keys = {
+        key
+        for column in UNIQUE.values()
+        for record in records
+        if (key := record.given.get(column)) is not None
+    }
+    return keys.union(*(record.subscriber_keys for record in records))
 
 
 class ChunkWriter:

@@ -14,13 +14,25 @@ from frontdesk.text import shown_name
 # The ways to make an identifier of an 834: the parts of a way are joined, the first way with all its parts is taken.
 Alternatives = tuple[tuple[str, ...], ...]
 PERSON_CODE = "person_code"
-DEFAULT_KEY: Alternatives = (("REF*0F", PERSON_CODE), ("NM109",))
+OWN, BIRTH_SEQUENCE, RELATIONSHIP, SUBSCRIBER = (
+    "own_reference",
+    "birth_sequence",
+    "relationship",
+    "subscriber",
+)
+DEFAULT_KEY: Alternatives = (
+    (OWN,),
+    ("REF*0F", PERSON_CODE),
+    ("REF*0F", BIRTH_SEQUENCE),
+    (SUBSCRIBER,),
+    ("REF*0F", RELATIONSHIP),
+)
 MEDICAL_LINES = ("HLT", "HMO", "PPO", "POS", "EPO", "MM", "IND", "PRA")
 EVERY_LINE = "all"
 CLEAR_WORD = r"\N"
 
 DELIMITERS = (",", "\t", "|", ";")
-SHARED_REFERENCES = {"REF*0F", "REF*38"}  # the same for a whole family, for a whole file
+SHARED_REFERENCES = {"REF*0F", "REF*1L", "REF*38"}  # the same for a family, for a group, for a whole file
 
 _SOURCE = re.compile(r"REF\*[0-9A-Z]{2,3}|NM109|HD03|HD04|person_code")
 _REFERENCE = re.compile(r"REF\*[0-9A-Z]{2,3}")
@@ -32,7 +44,7 @@ class FileMapping:
     plan of the file to a plan's external_id; `fields` are the rules that make values, by field.
 
     `lines` are the insurance lines (HD03) of the coverages that count, None if all do; `person_code` is the reference that
-    holds it.
+    holds it. With `ssn`, NM109 may be a social security number.
     """
 
     columns: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -46,6 +58,7 @@ class FileMapping:
     person_code: str = "REF*17"
     plan: Alternatives = ()
     lines: frozenset[str] | None = frozenset(MEDICAL_LINES)
+    ssn: bool = False
 
 
 NO_MAPPING = FileMapping()
@@ -126,6 +139,12 @@ def _read_lines(place: str, value: Any, faults: list[Fault]) -> frozenset[str] |
     return None
 
 
+def _read_ssn(place: str, value: Any, faults: list[Fault]) -> bool:
+    if value != "plain":
+        faults.append(Fault(place, "not_allowed", 'must be "plain", or be left out'))
+    return True
+
+
 def _read_alternatives(place: str, value: Any, faults: list[Fault]) -> Alternatives:
     given = [value] if type(value) is str else value
     if not isinstance(given, list) or not given or not all(type(item) is str for item in given):
@@ -144,7 +163,7 @@ def _read_key(place: str, value: Any, faults: list[Fault]) -> Alternatives:
     if any("HD" in part for parts in alternatives for part in parts):
         faults.append(Fault(place, "not_allowed", "must not be made from a coverage (HD)"))
     if any(set(parts) <= SHARED_REFERENCES for parts in alternatives):
-        message = "must not be REF*0F or REF*38 alone: they are the same for several members"
+        message = "must not be REF*0F, REF*1L or REF*38 alone: they are the same for several members"
         faults.append(Fault(place, "not_allowed", message))
     return alternatives
 
@@ -164,4 +183,5 @@ _PARTS: dict[str, Callable[[str, Any, list[Fault]], Any]] = {
 }
 _PARTS_834: dict[str, tuple[str, Callable[[str, Any, list[Fault]], Any]]] = {
     "coverages": ("lines", _read_lines),
+    "ssn": ("ssn", _read_ssn),
 }

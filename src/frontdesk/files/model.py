@@ -138,7 +138,8 @@ class Row:
     with `faults` of the reader is refused; its values hold the external_id at most, for the report.
 
     A member that is not stored yet also takes `values_of_new`. `causes` say why a field that it needs is absent: each stands
-    for the `required` of its field.
+    for the `required` of its field. `subscriber_keys` may be the external_id of the stored subscriber, whose address a new
+    dependent without one takes.
     """
 
     place: int
@@ -149,6 +150,8 @@ class Row:
     warnings: tuple[str, ...] = ()
     causes: tuple[Fault, ...] = ()
     values_of_new: Mapping[str, object] | None = None
+    subscriber_keys: tuple[str, ...] = ()
+    is_weak_key: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +266,8 @@ FILE_PROBLEMS = FILE_FAULTS | {
 REPORT_CODES = ROW_FAULTS | {
     "repeated_differently": "The same external_id stands in the file with other values.",
     "no_medical_coverage": "The 834 carries no coverage that counts: the member's access stays, and a new one is refused.",
+    "address_of_subscriber": "The dependent of an 834 has no address; that of its subscriber was taken.",
+    "identity_ambiguous": "The 834 tells the members of the family apart by their relationship only, and this is another person.",
     "not_found": "The plan is not one of the account.",
     "not_now": "Others keep writing the same record; hand the row in again.",
     "not_stored": "A fault of the service; hand the row in again.",
@@ -281,6 +286,7 @@ WARNED_FIELDS = {
     "relationship_code_hipaa_unknown": "relationship_code_hipaa",
     "email_dropped": "email",
     "no_medical_coverage": "effective_date",
+    "address_of_subscriber": "zipcode",
     "still_ended": "expiry_date",
     "ends_on_first_day": "expiry_date",
 }

@@ -163,7 +163,11 @@ def _parse(
     )
     if of_new:
         record.given_of_new = {name: record.given.pop(name) for name in of_new if name in record.given}
-    record.causes = row.causes
+    record.causes, record.subscriber_keys, record.is_weak_key = (
+        row.causes,
+        row.subscriber_keys,
+        row.is_weak_key,
+    )
     faults = list(row.faults)
     if faults:  # they explain a missing identifier
         faults += [fault for fault in record.faults if fault[:2] != ("external_id", "required")]
@@ -221,7 +225,7 @@ def _to_wire(row: ChunkRow) -> tuple[Any, ...]:
     record = submission.record
     faults = [*map(tuple, record.faults)]
     given = (record.given, record.invite_immediately, faults, record.warnings, record.ignored)
-    of_new = (record.given_of_new, [*map(tuple, record.causes)])
+    of_new = (record.given_of_new, [*map(tuple, record.causes)], record.subscriber_keys, record.is_weak_key)
     return (
         row.place,
         row.external_id,
@@ -233,9 +237,9 @@ def _to_wire(row: ChunkRow) -> tuple[Any, ...]:
 def _from_wire(file: EligibilityFile, place: int, key: str | None, notes: Any, submitted: Any) -> ChunkRow:
     if submitted is None:
         return ChunkRow(place, key, None, _faults(notes))
-    plan_id, action, (given, invite, faults, warnings, ignored), (given_of_new, causes) = submitted
+    plan_id, action, (given, invite, faults, warnings, ignored), (given_of_new, causes, *rest) = submitted
     record = MemberRecord(
-        key, given, invite, _faults(faults), warnings, ignored, given_of_new, _faults(causes)
+        key, given, invite, _faults(faults), warnings, ignored, given_of_new, _faults(causes), *rest
     )
     submission = Submission(file.account_id, plan_id, record, file.client, file.history_key, Action(action))
     return ChunkRow(place, key, submission, (), notes)

@@ -151,32 +151,57 @@ def test_bgn08_says_what_the_file_is(bgn08: str, purpose: FileMode) -> None:
     ],
 )
 def test_a_code_without_meaning_refuses_the_member_alone(old: str, new: str, fault: tuple[str, str]) -> None:
-    no_id = ("***34*900000001", "")
-    bad, good = rows_of(file_834(member((old, new), no_id), MEMBER))
+    dependent = () if "INS*Y" in old else (("INS*Y", "INS*N"),)
+    bad, good = rows_of(file_834(member((old, new), *dependent), MEMBER.replace("REF*17*01", "REF*17*02")))
     assert (codes(bad), codes(good)) == ([fault], [])
     assert bad.place == 8
 
 
+DEPENDENT = MEMBER.replace("INS*Y*18", "INS*N*19").replace("REF*17*01~", "")
+
 KEYS: list[tuple[Any, str, str]] = [
     (None, MEMBER, "FAMILY1-01"),
-    (None, MEMBER.replace("REF*17*01~", ""), "900000001"),
-    # A longer REF*17 is a group of people and no person.
-    (None, MEMBER.replace("REF*17*01~", "REF*17*DIVISION~"), "900000001"),
-    ("REF*1L", MEMBER.replace("REF*17", "REF*1L*POL9~REF*17"), "POL9"),
+    # A number of the member's own goes first; a social security number is none, a category and the family's number neither.
+    (None, MEMBER.replace("REF*17*01~", "REF*23*C-2345~"), "C-2345"),
+    (None, MEMBER.replace("REF*17*01~", "REF*ZZ*Z-2345~"), "Z-2345"),
+    (None, MEMBER.replace("REF*17*01~", "REF*17*P-2345~"), "P-2345"),
+    (None, MEMBER.replace("***34*900000001", "***MI*W900000001"), "W900000001"),
+    (None, MEMBER.replace("***34*900000001", "***II*W900000001"), "W900000001"),
+    (None, MEMBER.replace("***34*900000001", "***MI*FAMILY1"), "FAMILY1-01"),
+    (None, MEMBER.replace("REF*17*01~", "REF*17*DIVISION~"), "FAMILY1"),
+    # Then the family's number with what tells its members apart; alone for the subscriber.
+    (None, MEMBER.replace("REF*17*01~", ""), "FAMILY1"),
+    (None, DEPENDENT, "FAMILY1-R19"),
+    (None, DEPENDENT.replace("***FT~", "***FT*********2~"), "FAMILY1-B2"),
+    (None, DEPENDENT.replace("REF*0F*FAMILY1~", "REF*1L*GROUP~"), ""),
     ("REF*23", MEMBER.replace("REF*17", "REF*23*C-23~REF*17"), "C-23"),
     ("REF*ZZ", MEMBER.replace("REF*17", "REF*ZZ*Z-1~REF*17"), "Z-1"),
-    ("NM109", MEMBER, "900000001"),
+    ("NM109", MEMBER, ""),
+    ("NM109", MEMBER.replace("***34*", "***MI*"), "900000001"),
     ("REF*0F + REF*17", MEMBER, "FAMILY1-01"),
-    (["REF*23", "REF*38+NM109"], MEMBER, "POLICY-900000001"),
+    (["REF*23", "REF*38+NM109"], MEMBER.replace("***34*", "***MI*"), "POLICY-900000001"),
     # A reference of the coverage is not the member's.
-    (["REF*1L", "NM109"], MEMBER.replace("DTP*348", "REF*1L*GROUP~DTP*348"), "900000001"),
+    (
+        ["REF*1L+REF*17", "NM109"],
+        MEMBER.replace("DTP*348", "REF*1L*GROUP~DTP*348").replace("*34*", "*MI*"),
+        "900000001",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("rule", "text", "key"), KEYS)
 def test_the_key_is_made_as_the_mapping_says(rule: Any, text: str, key: str) -> None:
     mapping = {} if rule is None else {"external_id": rule, "member_id": "NM109"}
-    assert one(text, mapping=mapping).values["external_id"] == key
+    row = one(text, mapping=mapping)
+    assert row.values.get("external_id", "") == key
+    assert codes(row) == ([] if key else [("external_id", "no_match_key")])
+    assert row.is_weak_key is (key == "FAMILY1-R19")
+
+
+def test_a_social_security_number_identifies_only_where_the_mapping_says_so_in_words() -> None:
+    assert "900000001" not in repr(one(MEMBER.replace("REF*0F*FAMILY1~REF*17*01~", "")))
+    taken = one(MEMBER.replace("REF*0F*FAMILY1~REF*17*01~", ""), mapping={"834": {"ssn": "plain"}})
+    assert taken.values["external_id"] == "900000001"
 
 
 def test_another_reference_can_carry_the_person_code() -> None:
@@ -196,7 +221,9 @@ def test_a_reference_or_the_coverage_names_the_plan(rule: str, plan: str | None)
 
 def test_the_mapping_translates_plans_and_one_it_does_not_know_is_refused() -> None:
     mapping = {"plan": "HD04", "plans": {"PPO 500": "gold"}}
-    known, unknown = rows_of(file_834(MEMBER, MEMBER.replace("PPO 500", "HMO")), mapping=mapping)
+    known, unknown = rows_of(
+        file_834(MEMBER, MEMBER.replace("PPO 500", "HMO").replace("*17*01", "*17*02")), mapping=mapping
+    )
     assert (known.plan, codes(known)) == ("gold", [])
     assert (unknown.plan, codes(unknown)) == (None, [("plan", "unknown_plan")])
 
@@ -208,6 +235,7 @@ def test_chosen_insurance_lines_count_as_medical() -> None:
 
 
 def test_each_transaction_has_its_own_date_and_payor() -> None:
-    end = MEMBER.replace("*021*28", "*024*28")
-    content = interchange(transaction(end), transaction(end, control="0002", day="20261201"))
+    end = MEMBER.replace("*021*28", "*024*28").replace("HD*021", "HD*024")
+    other = end.replace("REF*17*01", "REF*17*02")
+    content = interchange(transaction(end), transaction(other, control="0002", day="20261201"))
     assert [row.values["expiry_date"] for row in rows_of(content)] == ["2026-11-20", "2026-12-01"]

@@ -10,10 +10,19 @@ from frontdesk.eligibility.fields import x12_date
 from frontdesk.files.mapping import FileMapping
 from frontdesk.files.model import FileHeader, FileMode, Format, Row, Unreadable
 from frontdesk.files.readers.source import LONGEST_LINE, Source
-from frontdesk.files.readers.x12_member import Segment, Transaction, element, read_loop, read_member
+from frontdesk.files.readers.x12_family import FamilyAddresses
+from frontdesk.files.readers.x12_member import (
+    MemberLoop,
+    Segment,
+    Transaction,
+    element,
+    read_loop,
+    read_member,
+)
 
 MODES = {"2": FileMode.CHANGE, "4": FileMode.COMPARE, "RX": FileMode.FULL}
 MEMBER_SEGMENTS_LIMIT = 10_000
+MEMBER_LOOPS_LIMIT = 100
 ISA_LENGTH = 106
 _FILLER = " \t\r\n\x1a\0"  # what old systems put around an interchange
 _ISA_WIDTHS = [3, 2, 10, 2, 10, 2, 15, 2, 15, 6, 4, 1, 5, 9, 1, 1, 1]
@@ -44,6 +53,9 @@ class _X12Reader:
         self._mapping = mapping
         self._transaction: Transaction | None = None
         self._mode: FileMode | None = None
+        self._addresses = FamilyAddresses()
+        self._loops: list[MemberLoop] = []
+        self._place = 0
 
     def header(self) -> FileHeader:
         for number, segment in self._segments:
@@ -64,8 +76,7 @@ class _X12Reader:
                     raise _at(place, "line_too_long", message)
                 continue
             if member and self._transaction is not None:
-                loop = read_loop(member, self._transaction, self._mapping)
-                yield read_member(place, [loop], self._mapping)
+                yield from self._loop(place, read_loop(member, self._transaction, self._mapping))
             member = []
             if tag == "INS" and self._transaction is not None:
                 self._envelope.check_in_transaction(number)
@@ -75,6 +86,22 @@ class _X12Reader:
         self._envelope.check_closed()
         if not found:
             raise Unreadable("no_rows", "The file has no member (INS).")
+        yield from self._flush()
+        yield from self._addresses.rest()
+
+    def _loop(self, place: int, loop: MemberLoop) -> Iterator[Row]:
+        """Fold the loop with those of the same member just before it, unless it repeats one letter by letter."""
+        loops = self._loops
+        is_same = loops and loop.key and loop.key == loops[-1].key and loop.action and loops[-1].action
+        if not is_same or loop == loops[-1] or len(loops) == MEMBER_LOOPS_LIMIT:
+            yield from self._flush()
+            self._place = place
+        self._loops.append(loop)
+
+    def _flush(self) -> Iterator[Row]:
+        if loops := self._loops:
+            self._loops = []
+            yield from self._addresses.take(read_member(self._place, loops, self._mapping), loops[-1].family)
 
     def _outside(self, number: int, segment: Segment) -> None:
         """Take a segment that stands outside of members."""

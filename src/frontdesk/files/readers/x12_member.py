@@ -1,13 +1,22 @@
 """One member of an 834: the elements of its INS loops become the fields of a record (docs/834.md)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from frontdesk.eligibility.code_sets import HIPAA_RELATIONSHIPS, X12_SUBSCRIBER
 from frontdesk.eligibility.fields import FIELDS, x12_date
 from frontdesk.eligibility.model import Action
 from frontdesk.errors import Fault
-from frontdesk.files.mapping import PERSON_CODE, Alternatives, FileMapping
+from frontdesk.files.mapping import (
+    BIRTH_SEQUENCE,
+    DEFAULT_KEY,
+    OWN,
+    PERSON_CODE,
+    RELATIONSHIP,
+    SUBSCRIBER,
+    Alternatives,
+    FileMapping,
+)
 from frontdesk.files.model import NO_MEDICAL_COVERAGE, REPEATED, UNKNOWN_PLAN, FileMode, Row
 from frontdesk.files.readers.x12_access import NO_COVERAGE, Coverage, access_of
 
@@ -29,6 +38,9 @@ _ABOUT_PERSON = {"NM1", "N4", "DMG"}  # the name, the place, the birth
 _PHONES = ("CP", "HP", "TE")
 _LONGEST_PERSON_CODE = 3  # a REF*17 that is longer says something about a group of people
 
+_SSN = "34"
+_OWN_NAMES = {"MI", "ZZ", "II", _SSN}
+
 # These begin providers, other payors, reporting categories, disabilities: their references and dates are not the member's.
 _OTHER_LOOPS = {"LX", "COB", "LS", "DSB"}
 
@@ -37,7 +49,7 @@ _END_OF = {"348": "349", "356": "357"}
 _RANGE_LENGTH = len("20260101-20261231")
 
 # A segment may be shorter than the element that is read.
-_PADDING = ("",) * 10
+_PADDING = ("",) * 18
 
 
 @dataclass(slots=True)
@@ -71,6 +83,11 @@ class MemberLoop:
     person: dict[str, Sequence[str]] = field(default_factory=dict)
     is_corrected: bool = False
     key: str = ""
+
+    @property
+    def family(self) -> str:
+        """The subscriber's number, which repeats on the dependents."""
+        return self.own.references.get("0F", "")
 
     @property
     def code(self) -> str:
@@ -127,6 +144,8 @@ def read_member(place: int, loops: Sequence[MemberLoop], mapping: FileMapping) -
         (NO_MEDICAL_COVERAGE.code,) if has_others else (),
         causes=(NO_MEDICAL_COVERAGE,) if needs_coverage else (),
         values_of_new=dates_of_new,
+        is_weak_key=mapping.external_id is DEFAULT_KEY
+        and last.key == f"{last.family}-R{last.ins[2].strip()}",
     )
 
 
@@ -252,17 +271,58 @@ def _first(
 
 
 def _source(source: str, loop: MemberLoop, mapping: FileMapping, coverage: Coverage) -> str:
-    if source == PERSON_CODE:
-        code = loop.own.references.get(mapping.person_code[4:], "")
-        return code if len(code) <= _LONGEST_PERSON_CODE else ""
-    if source == "NM109":
-        return loop.person.get("NM1", _PADDING)[9].strip()
     if source == "HD03":
         return coverage.line
     if source == "HD04":
         return coverage.description
+    if own := _OF_MEMBER.get(source):
+        return own(loop, mapping)
     qualifier = source[4:]
     return coverage.references.get(qualifier) or loop.own.references.get(qualifier, "")
+
+
+def _person_code(loop: MemberLoop, mapping: FileMapping) -> str:
+    code = loop.own.references.get(mapping.person_code[4:], "")
+    return code if len(code) <= _LONGEST_PERSON_CODE else ""
+
+
+def _birth_sequence(loop: MemberLoop, _mapping: FileMapping) -> str:
+    return "B" + number if (number := loop.ins[17].strip()) else ""
+
+
+def _relationship(loop: MemberLoop, _mapping: FileMapping) -> str:
+    return "R" + code if (code := loop.ins[2].strip()) else ""
+
+
+def _subscriber(loop: MemberLoop, _mapping: FileMapping) -> str:
+    return loop.family if loop.ins[1].strip() == "Y" else ""
+
+
+def _name_reference(loop: MemberLoop, mapping: FileMapping) -> str:
+    """NM109; a social security number only where the mapping says so."""
+    name = loop.person.get("NM1", _PADDING)
+    return name[9].strip() if mapping.ssn or name[8].strip() != _SSN else ""
+
+
+def _own_reference(loop: MemberLoop, mapping: FileMapping) -> str:
+    """The member's own number. A short one is a person code, one without a digit a category, REF*0F is the family's."""
+    kind = loop.person.get("NM1", _PADDING)[8].strip()
+    name = _name_reference(loop, mapping) if kind in _OWN_NAMES else ""
+    references = loop.own.references
+    for found in (references.get("23", ""), name, references.get("ZZ", ""), references.get("17", "")):
+        if len(found) > _LONGEST_PERSON_CODE and found != loop.family and any(map(str.isdigit, found)):
+            return found
+    return ""
+
+
+_OF_MEMBER: dict[str, Callable[[MemberLoop, FileMapping], str]] = {
+    "NM109": _name_reference,
+    OWN: _own_reference,
+    PERSON_CODE: _person_code,
+    BIRTH_SEQUENCE: _birth_sequence,
+    RELATIONSHIP: _relationship,
+    SUBSCRIBER: _subscriber,
+}
 
 
 def _faults(loop: MemberLoop) -> list[Fault]:

@@ -1,0 +1,64 @@
+"""Dependents of an 834 without an address: they live with the subscriber of their family (docs/834.md, Dependents).
+
+The reference REF*0F names the family. A dependent that stands before its subscriber waits for the end of the file.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from frontdesk.eligibility.model import ADDRESS, Action
+from frontdesk.files.model import Row
+
+# What is kept in memory. Other dependents get the address of the stored subscriber, whose row was applied before theirs.
+FAMILIES_LIMIT, WAITING_LIMIT = 10_000, 20_000
+
+_WARNING = ("address_of_subscriber",)
+
+
+class FamilyAddresses:
+    """The addresses of the subscribers that the file has named, and the dependents that wait for one."""
+
+    def __init__(self) -> None:
+        self._addresses: dict[str, dict[str, object]] = {}
+        self._waiting: list[tuple[Row, str]] = []
+
+    def take(self, row: Row, family: str) -> Iterator[Row]:
+        """The row, with the address of its subscriber if it needs one; nothing if it has to wait."""
+        values = row.values
+        relationship = values.get("subscriber_relationship")
+        if not family or row.action is Action.END or relationship is None:
+            yield row
+        elif "zipcode" in values:
+            if relationship == "Primary":
+                self._remember(family, {name: values[name] for name in ADDRESS if name in values})
+            yield row
+        elif relationship == "Primary":
+            yield row
+        elif family in self._addresses:
+            yield self._at_home(row, family)
+        elif len(self._waiting) < WAITING_LIMIT:
+            self._waiting.append((row, family))
+        else:
+            yield _of_stored(row, family)
+
+    def rest(self) -> Iterator[Row]:
+        """The dependents that have waited, in the order of the file. Call it at its end."""
+        for row, family in self._waiting:
+            yield self._at_home(row, family) if family in self._addresses else _of_stored(row, family)
+        self._waiting.clear()
+
+    def _remember(self, family: str, address: dict[str, object]) -> None:
+        if len(self._addresses) >= FAMILIES_LIMIT and family not in self._addresses:
+            del self._addresses[next(iter(self._addresses))]
+        self._addresses[family] = address
+
+    def _at_home(self, row: Row, family: str) -> Row:
+        values = {**self._addresses[family], **row.values}
+        return replace(row, values=values, warnings=row.warnings + _WARNING)
+
+
+def _of_stored(row: Row, family: str) -> Row:
+    """The row with the identifiers that the default keys give the subscriber of its family."""
+    return replace(
+        row, subscriber_keys=(family, *(f"{family}-{code}" for code in ("01", "1", "00", "0", "001")))
+    )
