@@ -23,6 +23,7 @@ class DatabaseState(StrEnum):
     FULL = "database_full"
     DAMAGED = "database_damaged"
     MISSING = "database_missing"
+    SETTINGS = "database_settings"
 
 
 _DETAILS = {

@@ -26,9 +26,13 @@ from frontdesk.db.failures import NoAnswer, as_unavailable, as_unknown_outcome
 from frontdesk.db.postgresql import (
     SILENT_SECONDS,
     WAIT_FOR_LOCKS,
+    Settings,
     connection_arguments,
     milliseconds,
+    refusal_named,
     session_settings,
+    settings_query,
+    verify_settings,
 )
 from frontdesk.deadlines import Deadlines
 from frontdesk.errors import Unavailable
@@ -218,9 +222,8 @@ class _PipelineConnection:
     @classmethod
     async def open(cls, url: str, deadlines: Deadlines) -> "_PipelineConnection":
         plain = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
-        arguments = connection_arguments(session_settings(lock_seconds=LOCK_SECONDS))
         try:
-            connection = await deadlines.within(psycopg.AsyncConnection.connect(plain, **arguments))
+            connection = await deadlines.within(_connect(plain, session_settings(lock_seconds=LOCK_SECONDS)))
         except TimeoutError:
             raise NoAnswer from None
         return cls(connection, asyncio.get_running_loop(), deadlines)
@@ -312,6 +315,20 @@ class _PipelineConnection:
                 self.close()
                 return True
         return False
+
+
+async def _connect(url: str, settings: Settings) -> "psycopg.AsyncConnection[Any]":
+    """Raises Unavailable when the settings do not hold."""
+    with refusal_named():
+        arguments = connection_arguments(settings)
+        connection = await psycopg.AsyncConnection.connect(url, **arguments, autocommit=True)
+    try:
+        answer = await connection.execute(settings_query(settings))
+        verify_settings(settings, await answer.fetchone())
+    except BaseException:
+        await connection.close()
+        raise
+    return connection
 
 
 def _settle(future: "asyncio.Future[None]") -> None:

@@ -1,6 +1,9 @@
 """PostgreSQL: its engine, the options of every connection, and the end of a connection whose server hangs."""
 
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 import orjson
@@ -9,8 +12,9 @@ from psycopg.abc import PQGen
 from psycopg.types.string import TextLoader
 from sqlalchemy import Engine, create_engine, event
 
-from frontdesk.db.failures import NoAnswer
+from frontdesk.db.failures import DatabaseState, NoAnswer
 from frontdesk.db.set_transaction import COPY_CONNECTION
+from frontdesk.errors import Unavailable
 
 Result = TypeVar("Result")
 
@@ -46,6 +50,8 @@ ANY_SCAN = "SELECT " + ", ".join(
 
 
 def create_postgresql_engine(url: str, *, pool_size: int, index_scans: bool) -> Engine:
+    """A new connection raises Unavailable when its settings do not hold."""
+    settings = session_settings(index_scans=index_scans)
     engine = create_engine(
         url,
         pool_use_lifo=True,
@@ -54,9 +60,9 @@ def create_postgresql_engine(url: str, *, pool_size: int, index_scans: bool) -> 
         pool_timeout=WAIT_SECONDS,
         hide_parameters=True,  # they hold health information
         json_deserializer=orjson.loads,
-        connect_args=connection_arguments(session_settings(index_scans=index_scans)),
+        connect_args=connection_arguments(settings),
     )
-    event.listen(engine, "do_connect", _connect)
+    event.listen(engine, "do_connect", partial(_connect, settings))
     event.listen(engine, "connect", _configure)
     return engine
 
@@ -84,6 +90,37 @@ def connection_arguments(settings: Settings) -> dict[str, Any]:
     }
 
 
+def settings_query(settings: Settings) -> str:
+    """One query that tells the values of the settings, in their order."""
+    return "SELECT " + ", ".join(f"current_setting('{name}')" for name in settings)
+
+
+def verify_settings(settings: Settings, found: Sequence[Any] | None) -> None:
+    """Raises Unavailable unless the settings of a new connection are as they were asked for (docs/decisions/0068)."""
+    for (name, wanted), value in zip(settings.items(), found or (), strict=True):
+        if value != wanted:
+            raise _unusable(f"{name} is {value}, not {wanted}")
+
+
+@contextmanager
+def refusal_named() -> Iterator[None]:
+    """Opens a connection: a pooler that refuses `options` raises Unavailable. It says so in a sentence only, without a code."""
+    try:
+        yield
+    except psycopg.OperationalError as error:
+        if "startup parameter" in str(error):
+            raise _unusable("it refuses the startup parameter options") from None
+        raise
+
+
+def _unusable(reason: str) -> Unavailable:
+    return Unavailable(
+        f"The connection to the database does not keep the service's settings ({reason}). A connection pooler such as PgBouncer "
+        "drops them: connect to PostgreSQL itself.",
+        code=DatabaseState.SETTINGS,
+    )
+
+
 def milliseconds(seconds: float) -> str:
     """A time as PostgreSQL's settings take it, at least 1 ms: 0 would mean for ever."""
     return f"{max(1, round(seconds * 1000))}ms"
@@ -103,8 +140,16 @@ class _Connection(psycopg.Connection[Any]):
             raise NoAnswer from None
 
 
-def _connect(_dialect: object, _record: object, arguments: Any, options: Any) -> Any:
-    return _Connection.connect(*arguments, **options)
+def _connect(settings: Settings, _dialect: object, _record: object, arguments: Any, options: Any) -> Any:
+    with refusal_named():
+        connection = _Connection.connect(*arguments, **options, autocommit=True)
+    try:
+        verify_settings(settings, connection.execute(settings_query(settings)).fetchone())
+    except BaseException:
+        connection.close()
+        raise
+    connection.autocommit = False
+    return connection
 
 
 def _configure(connection: psycopg.Connection[Any], record: Any) -> None:
