@@ -76,7 +76,7 @@ class Desk:
         self, content: bytes, *, plan: int = 0, full: bool = False, **options: Any
     ) -> EligibilityFile:
         new = NewFile(self.customer.account_id, self.customer.plan_ids[plan])
-        new = replace(new, mode=FileMode.FULL if full else FileMode.CHANGE, **options)
+        new = replace(new, **{"mode": FileMode.FULL if full else FileMode.CHANGE} | options)
         with self.db.write() as tx:
             file = begin_file(tx, new, self.requester())
         upload = Upload(self.db, file)
@@ -127,13 +127,15 @@ class Desk:
         return [(line["row"], line["outcome"], line["code"]) for line in self.report(file)]
 
     def members(self) -> dict[str, dict[str, Any]]:
-        """Every stored record that is not withdrawn, without the time of its last change."""
+        """Every stored record that is not withdrawn, without the time of its last change and the digest of its row."""
         with self.db.read() as tx:
             rows = tx.exec_driver_sql(
                 "SELECT * FROM members WHERE uniqueness_scope >= 0 ORDER BY id"
             ).mappings()
             return {
-                found["external_id"]: {name: found[name] for name in found if name != "updated_at"}
+                found["external_id"]: {
+                    name: found[name] for name in found if name not in ("updated_at", "row_digest")
+                }
                 for found in rows
             }
 

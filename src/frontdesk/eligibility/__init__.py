@@ -9,8 +9,10 @@ from frontdesk.eligibility.store import (
     count_members_open,
     find_expired,
     find_members,
+    find_row_digests,
     list_history,
     list_members_under,
+    row_digest_key,
 )
 
 __all__ = [
@@ -22,9 +24,11 @@ __all__ = [
     "find_expired",
     "find_member",
     "find_members",
+    "find_row_digests",
     "list_history",
     "list_members_under",
     "parse_member",
     "read_external_id",
     "restore",
+    "row_digest_key",
 ]

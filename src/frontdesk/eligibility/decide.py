@@ -72,6 +72,7 @@ class ChunkState:
 
     def _create(self, submission: Submission, scope: int) -> Enrolled | FrontdeskError:
         record = submission.record
+        given_of_old = record.given
         if record.given_of_new:
             record = replace(record, given={**record.given_of_new, **record.given})
         if record.subscriber_keys and "zipcode" not in record.given:
@@ -89,6 +90,7 @@ class ChunkState:
             "uniqueness_scope": scope,
             **_EMPTY,
             **given,
+            "row_digest": None,
             "created_at": at,
             "updated_at": at,
         }
@@ -98,6 +100,7 @@ class ChunkState:
             if value is not None and name != "email_folded"
         }
         stored = StoredMember(values, is_new=True)
+        _keep_digest(stored, submission.row_digest, given_of_old)
         self._holders.hold(stored)
         return self._enrolled(Outcome.CREATED, submission, stored=stored, changes=changes)
 
@@ -136,6 +139,7 @@ class ChunkState:
             values.update(changed, plan_id=submission.plan_id, updated_at=self._context.at)
             stored.is_changed = True
             self._holders.hold(stored)
+        _keep_digest(stored, submission.row_digest, given)
         done = Outcome.ENDED if submission.action is Action.END else Outcome.UPDATED
         outcome = Outcome.MOVED if moved else done if changed else Outcome.UNCHANGED
         return self._enrolled(outcome, submission, stored=stored, changes=changes)
@@ -186,6 +190,19 @@ def _is_under(submission: Submission, stored: StoredMember | None) -> bool:
         return False
     values = stored.values
     return bool(values["account_id"] == submission.account_id and values["plan_id"] == submission.plan_id)
+
+
+def _keep_digest(stored: StoredMember, digest: str | None, given: dict[str, Any]) -> None:
+    """Keep the digest of the row that the member agrees with; without one, a change clears that of an earlier row.
+
+    A row that gives a stored member no expiry_date has none where there is that date: a later file may have to warn of it.
+    """
+    values = stored.values
+    if values["expiry_date"] is not None and "expiry_date" not in given:
+        digest = None
+    if digest is not None or stored.is_changed:
+        values["row_digest"] = digest
+        stored.is_changed = True
 
 
 def _is_newer(stored: StoredMember, moment: datetime | None) -> bool:

@@ -29,7 +29,8 @@ from frontdesk.invitations.model import Delivery, NewInvitation
 from frontdesk.plans import find_owners
 
 MANY = 100  # so many updated records are worth a statement of their own
-_UPDATED = ("plan_id", *STORED_COLUMNS, "updated_at")
+_UPDATED = ("plan_id", *STORED_COLUMNS, "row_digest", "updated_at")
+_ALWAYS_UPDATED = {"row_digest", "updated_at"}
 
 
 def enrol(
@@ -123,7 +124,7 @@ def _columns(accepted: Sequence[tuple[Submission, Enrolled]], updated: int) -> t
     }
     if "email" in found:
         found.add("email_folded")
-    return tuple(name for name in _UPDATED if name in found or name == "updated_at")
+    return tuple(name for name in _UPDATED if name in found or name in _ALWAYS_UPDATED)
 
 
 def _write_history(

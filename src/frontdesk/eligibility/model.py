@@ -70,7 +70,8 @@ class MemberRecord:
 class Submission(NamedTuple):
     """A record, the plan it is for, and the client that hands it in.
 
-    With `unless_changed_since`, an END leaves a member alone that was changed after that time.
+    With `unless_changed_since`, an END leaves a member alone that was changed after that time. `row_digest` is that of the
+    row of a file (files.recognise); it is kept with the member that the row leaves behind.
     """
 
     account_id: int
@@ -80,6 +81,7 @@ class Submission(NamedTuple):
     request_id: str
     action: Action = Action.ENROL
     unless_changed_since: datetime | None = None
+    row_digest: str | None = None
 
 
 @dataclass(slots=True)

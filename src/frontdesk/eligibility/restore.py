@@ -99,7 +99,7 @@ def _write(tx: Tx, accepted: Sequence[_Undone], undo: UndoRequest) -> None:
     withdrawn = [item for item in accepted if item.outcome is Outcome.WITHDRAWN]
     for items in (withdrawn, [item for item in accepted if item.outcome is not Outcome.WITHDRAWN]):
         rows = [{name: item.values[name] for name in item.values if name != "account_id"} for item in items]
-        update_set(tx, members_table, [row | {"updated_at": at} for row in rows])
+        update_set(tx, members_table, [row | {"row_digest": None, "updated_at": at} for row in rows])
     history = [
         {
             "member_id": item.values["id"],

@@ -13,7 +13,7 @@ from frontdesk.db.set_transaction import SetTransaction
 from frontdesk.db.sets import Found, find_set, lock_set
 from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.model import HistoryEntry, MemberAccess, Outcome, StoredMember
-from frontdesk.eligibility.tables import member_history, members
+from frontdesk.eligibility.tables import installation, member_history, members
 
 _READ = ("id", "account_id", "plan_id", "uniqueness_scope", *STORED_COLUMNS, "updated_at")
 
@@ -81,11 +81,23 @@ def find_expired(tx: Tx, member_ids: Collection[int], today: str) -> set[int]:
     }
 
 
+def find_row_digests(tx: Tx, external_ids: Collection[str]) -> set[str]:
+    """The digests that are kept with members of these identifiers, of every account. Nothing is locked."""
+    found = find_set(tx, members, "external_id", external_ids, columns=("row_digest",))
+    return {digest for row in found.rows if (digest := row["row_digest"]) is not None}
+
+
+def row_digest_key(tx: Tx) -> bytes:
+    """The installation's key of digests."""
+    return bytes.fromhex(tx.execute(select(installation.c.row_digest_key)).scalar_one())
+
+
 def find_members(
     tx: Tx, external_id: str, account_id: int | None, *, withdrawn: bool = False
 ) -> list[dict[str, Any]]:
     """The members with the identifier, by column, in id order; with `withdrawn`, those that an undo took back too."""
-    query = select(members).where(members.c.external_id == external_id).order_by(members.c.id)
+    shown = (column for column in members.c if column is not members.c.row_digest)
+    query = select(*shown).where(members.c.external_id == external_id).order_by(members.c.id)
     if account_id is not None:
         query = query.where(members.c.account_id == account_id)
     if not withdrawn:

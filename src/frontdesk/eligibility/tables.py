@@ -38,6 +38,8 @@ members = Table(
     Column("uniqueness_scope", Id, nullable=False),
     *(_column(field) for field in FIELDS.values() if field.kind.storage is not Storage.NONE),
     Column("email_folded", String(2 * EMAIL_LENGTH), nullable=True),
+    # The digest of the file's row that says what the record says (docs/decisions/0075). Every write sets or clears it.
+    Column("row_digest", String(32), nullable=True),
     Column("created_at", UtcTime, nullable=False),
     Column("updated_at", UtcTime, nullable=False),
     ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
@@ -63,10 +65,12 @@ member_history = Table(
     Index("ix_member_history_member_id_id", "member_id", "id"),
 )
 
-# The uniqueness rule that this database was made with (one row). A server with another rule refuses to start on it.
+# One row: the uniqueness rule that this database was made with (a server with another rule refuses to start on it), and
+# the key of the digests of files' rows.
 installation = Table(
     "installation",
     metadata,
     Column("id", Integer, primary_key=True),
     Column("uniqueness", String(7), nullable=False),
+    Column("row_digest_key", String(64), nullable=False),
 )

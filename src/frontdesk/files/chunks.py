@@ -152,15 +152,22 @@ class ChunkWriter:
                     with part:
                         part.results = self._enrol(part.tx, part.items, now=claim.clock())
                 results = iter(attempt.results)
+                day = claim.file.file_date or ""
                 outcomes = [
-                    RowOutcome.refused(row.place, row.external_id, row.faults)
+                    _outcome_unwritten(row)
                     if row.submission is None
-                    else _outcome(row, row.submission, next(results), claim.file.file_date or "")
+                    else _outcome(row, row.submission, next(results), day)
                     for row in rows
                 ]
                 turn.take()
                 rows_done = sum(row.place is not None for row in rows)
                 claim.save_chunk(attempt.tx, outcomes, rows_done=rows_done)
+
+
+def _outcome_unwritten(row: ChunkRow) -> RowOutcome:
+    if row.known:
+        return RowOutcome.unchanged(row.place, row.external_id)
+    return RowOutcome.refused(row.place, row.external_id, row.faults)
 
 
 def _outcome(

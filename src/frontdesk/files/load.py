@@ -85,7 +85,7 @@ def _chunks(claim: FileClaim, identifiers: IdentifierIndex) -> Iterator[list[Chu
         claim.checkpoint(FileStep.APPLY, claim.file.rows_done)
         for row in rows:
             if row.external_id is not None and identifiers.is_contradictory(row.external_id):
-                row.faults, row.submission = [*row.faults, REPEATED], None
+                row.faults, row.submission, row.known = [*row.faults, REPEATED], None, False
         yield rows
 
 

@@ -171,14 +171,16 @@ class FileHeader:
 class ChunkRow:
     """A parsed row: the submission, or the faults that refuse it before the database is asked.
 
-    `place` is None for a member that a full file omits.
+    `place` is None for a member that a full file omits. A `known` row says what the stored member says (files.recognise):
+    it is `unchanged`, without a submission.
     """
 
     place: int | None
     external_id: str | None
-    submission: Submission | None
+    submission: Submission | None = None
     faults: Sequence[Fault] = ()
     warnings: Sequence[str] = ()
+    known: bool = False
 
 
 class RowOutcome(NamedTuple):
@@ -197,6 +199,10 @@ class RowOutcome(NamedTuple):
     @classmethod
     def refused(cls, place: int | None, external_id: str | None, faults: Iterable[Fault]) -> "RowOutcome":
         return cls(place, external_id, REFUSED, 0, [*map(tuple, faults)])
+
+    @classmethod
+    def unchanged(cls, place: int | None, external_id: str | None) -> "RowOutcome":
+        return cls(place, external_id, Outcome.UNCHANGED.value)
 
 
 class WrongState(FrontdeskError):

@@ -35,9 +35,12 @@ from frontdesk.files.model import (
     Row,
 )
 from frontdesk.files.readers import open_file
+from frontdesk.files.recognise import RowRecogniser, SeenRow
 from frontdesk.plans import list_plans
 
 CHECKPOINT_ROWS = 10_000
+LOOKUP_ROWS = 1000
+MOST_ROWS = 5000  # of a chunk: known rows cost it only their lines in the report
 
 _BUCKETS = 256  # sorted one at a time, so that sorting needs little memory besides the hashes themselves
 _LENGTH_BYTES = 4
@@ -142,18 +145,31 @@ def parse_rows(
 ) -> Iterator[list[ChunkRow]]:
     """The rows that are not applied yet, by the chunk. The file has been checked, so its mode and its date are known.
 
-    `today` is `YYYY-MM-DD`.
+    A chunk has up to `chunk_rows` rows that are to be written, and known rows up to MOST_ROWS in all. `today` is `YYYY-MM-DD`.
     """
     plan_ids = {plan.external_id: plan.id for plan in db.ask(lambda tx: list_plans(tx, file.account_id))}
     rows = islice(_open_rows(db, file)[1], file.rows_done, None)
-    cache = ValueCache()
-    while chunk := [_parse(row, file, plan_ids, today, cache) for row in islice(rows, chunk_rows)]:
+    recogniser, cache = RowRecogniser(db, file, plan_ids), ValueCache()
+    most_rows = max(chunk_rows, MOST_ROWS)
+    chunk: list[ChunkRow] = []
+    to_write = 0
+    while batch := [recogniser.see(row) for row in islice(rows, LOOKUP_ROWS)]:
+        known = recogniser.known_digests(batch)
+        for seen in batch:
+            if seen.digest in known:
+                chunk.append(ChunkRow(seen.row.place, seen.external_id, known=True))
+            else:
+                chunk.append(_parse(seen, file, today, cache))
+                to_write += 1
+            if to_write == chunk_rows or len(chunk) == most_rows:
+                yield chunk
+                chunk, to_write = [], 0
+    if chunk:
         yield chunk
 
 
-def _parse(
-    row: Row, file: EligibilityFile, plan_ids: dict[str, int], today: str, cache: ValueCache
-) -> ChunkRow:
+def _parse(seen: SeenRow, file: EligibilityFile, today: str, cache: ValueCache) -> ChunkRow:
+    row, plan_id = seen.row, seen.plan_id
     values = row.values
     if row.action is Action.END and not values.get("expiry_date"):
         values = values | {"expiry_date": file.file_date}
@@ -171,13 +187,15 @@ def _parse(
     faults = list(row.faults)
     if faults:  # they explain a missing identifier
         faults += [fault for fault in record.faults if fault[:2] != ("external_id", "required")]
-    plan_id = file.plan_id if row.plan is None else plan_ids.get(row.plan)
     if plan_id is None:
         faults.append(UNKNOWN_PLAN)
     if faults or plan_id is None:
         return ChunkRow(row.place, record.external_id, None, faults)
     action = Action.COMPARE if file.mode is FileMode.COMPARE else row.action
-    submission = Submission(file.account_id, plan_id, record, file.client, file.history_key, action)
+    digest = None if record.faults or record.warnings else seen.digest
+    submission = Submission(
+        file.account_id, plan_id, record, file.client, file.history_key, action, row_digest=digest
+    )
     return ChunkRow(row.place, record.external_id, submission, (), row.warnings)
 
 
@@ -220,28 +238,33 @@ def _write_chunk(stream: IO[bytes], chunk: list[ChunkRow]) -> None:
 
 def _to_wire(row: ChunkRow) -> tuple[Any, ...]:
     submission = row.submission
+    if row.known:
+        return (row.place, row.external_id)
     if submission is None:
         return (row.place, row.external_id, [*map(tuple, row.faults)], None)
     record = submission.record
     faults = [*map(tuple, record.faults)]
     given = (record.given, record.invite_immediately, faults, record.warnings, record.ignored)
     of_new = (record.given_of_new, [*map(tuple, record.causes)], record.subscriber_keys, record.is_weak_key)
-    return (
-        row.place,
-        row.external_id,
-        row.warnings,
-        (submission.plan_id, submission.action.value, given, of_new),
-    )
+    submitted = (submission.plan_id, submission.action.value, submission.row_digest, given, of_new)
+    return (row.place, row.external_id, row.warnings, submitted)
 
 
-def _from_wire(file: EligibilityFile, place: int, key: str | None, notes: Any, submitted: Any) -> ChunkRow:
+def _from_wire(
+    file: EligibilityFile, place: int, key: str | None, notes: Any = None, submitted: Any = None
+) -> ChunkRow:
+    if notes is None:
+        return ChunkRow(place, key, known=True)
     if submitted is None:
         return ChunkRow(place, key, None, _faults(notes))
-    plan_id, action, (given, invite, faults, warnings, ignored), (given_of_new, causes, *rest) = submitted
+    plan_id, action, digest, given, (given_of_new, causes, *rest) = submitted
+    values, invite, faults, warnings, ignored = given
     record = MemberRecord(
-        key, given, invite, _faults(faults), warnings, ignored, given_of_new, _faults(causes), *rest
+        key, values, invite, _faults(faults), warnings, ignored, given_of_new, _faults(causes), *rest
     )
-    submission = Submission(file.account_id, plan_id, record, file.client, file.history_key, Action(action))
+    submission = Submission(
+        file.account_id, plan_id, record, file.client, file.history_key, Action(action), row_digest=digest
+    )
     return ChunkRow(place, key, submission, (), notes)
 
 
