@@ -9,9 +9,10 @@ from contextlib import contextmanager, suppress
 from frontdesk.clock import Clock
 from frontdesk.db import Database
 from frontdesk.db.races import WriteInOne
+from frontdesk.db.statistics import refresh_statistics
 from frontdesk.eligibility import restore
-from frontdesk.eligibility.model import RestoredMember, UndoRequest
-from frontdesk.errors import FrontdeskError, Invalid
+from frontdesk.eligibility.model import Outcome, RestoredMember, UndoRequest
+from frontdesk.errors import FrontdeskError, Invalid, Unavailable
 from frontdesk.files import store
 from frontdesk.files.chunks import faults_of
 from frontdesk.files.claims import FileClaim, LostClaim, RunOptions, Stopped, claim_next
@@ -22,6 +23,7 @@ from frontdesk.files.model import (
     FILE_PROBLEMS,
     NEEDS_APPROVAL,
     NOT_STORED,
+    FileMode,
     FileState,
     FileStep,
     Requester,
@@ -32,6 +34,8 @@ from frontdesk.files.report import read_outcomes
 
 COLLECT_AFTER = 200_000
 SWITCH_SECONDS = 0.0005
+
+_WRITTEN = set(Outcome) - {Outcome.UNCHANGED}
 
 
 def run_next(db: Database, clock: Clock, options: RunOptions, *, only: int | None = None) -> bool:
@@ -47,6 +51,8 @@ def run_next(db: Database, clock: Clock, options: RunOptions, *, only: int | Non
     # After a lost claim another worker has the file; what was committed before counts.
     with suppress(LostClaim), _at_full_speed(), claim.renewing():
         _run(claim)
+        with suppress(Unavailable):  # autovacuum will do it
+            _refresh_statistics(claim)
     return True
 
 
@@ -103,6 +109,13 @@ def _end(
         requester = Requester(file.client, file.request_id, now)
         record_audit(tx, f"file.{state.value}", file, requester, counts=file.counts)
     claim.refresh()
+
+
+def _refresh_statistics(claim: FileClaim) -> None:
+    file = claim.file
+    written = sum(count for outcome, count in file.counts.items() if outcome in _WRITTEN)
+    if written and not file.dry_run and file.mode is not FileMode.COMPARE:
+        refresh_statistics(claim.db, ("invitations", "member_history", "members"), written=written)
 
 
 def _undo(claim: FileClaim, undone_id: int) -> None:

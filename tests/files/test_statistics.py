@@ -1,0 +1,69 @@
+"""The planner's statistics after a file: other people's queries go by them."""
+
+from urllib.parse import urlsplit
+
+import pytest
+from sqlalchemy import event
+
+from frontdesk.db import Database, open_database
+from frontdesk.db.statistics import refresh_statistics
+from tests.files.loading import Desk, csv_of, row
+
+MANY = 200
+TABLES = ("members", "member_history", "invitations")
+
+
+@pytest.fixture
+def unknown(db: Database) -> None:
+    """Statistics as of empty tables."""
+    with db.engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        for table in TABLES:
+            connection.exec_driver_sql(f"VACUUM ANALYZE {table}")
+
+
+def known_rows(db: Database, table: str = "members") -> int:
+    query = "SELECT reltuples FROM pg_class WHERE oid = %s::text::regclass"
+    return int(db.ask(lambda tx: tx.exec_driver_sql(query, (table,)).scalar_one()))
+
+
+def load(desk: Desk, first: int, count: int, **options: object) -> None:
+    desk.load(csv_of([row(first + n) for n in range(count)]), **options)
+
+
+@pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+class TestPostgresql:
+    def test_a_large_file_is_known_to_the_planner_when_it_is_done(
+        self, db: Database, desk: Desk, unknown: None
+    ) -> None:
+        load(desk, 0, MANY)
+        assert (known_rows(db), known_rows(db, "member_history")) == (MANY, MANY)
+
+    def test_a_small_file_and_a_dry_run_leave_the_statistics_alone(
+        self, db: Database, desk: Desk, unknown: None
+    ) -> None:
+        load(desk, 0, MANY, dry_run=True)
+        load(desk, 0, 20)
+        assert known_rows(db) == 0
+
+    def test_what_only_the_owner_may_do_is_skipped(self, db: Database, desk: Desk, unknown: None) -> None:
+        load(desk, 0, 20)
+        with db.write() as tx:
+            tx.exec_driver_sql("DROP ROLE IF EXISTS guest")
+            tx.exec_driver_sql("CREATE ROLE guest LOGIN")
+        parts = urlsplit(db.url)
+        guest = open_database(parts._replace(netloc=f"guest@{parts.hostname}:{parts.port}").geturl())
+        refresh_statistics(guest, TABLES, written=10**6)
+        guest.close()
+        with db.write() as tx:
+            tx.exec_driver_sql("DROP ROLE guest")
+        assert known_rows(db) == 0
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_sqlite_is_asked_to_look_at_its_tables(db: Database, desk: Desk) -> None:
+    sent: list[str] = []
+    event.listen(
+        db.engine, "before_cursor_execute", lambda _c, _cursor, statement, *_: sent.append(statement)
+    )
+    load(desk, 0, 20)
+    assert sent.count("PRAGMA optimize") == 1
