@@ -49,7 +49,9 @@ class InvitationsDesk:
 
     def deliver(self) -> int:
         config = read_config({"FRONTDESK_DATABASE_URL": self.cli.database_url})
-        worker = DeliveryWorker(config, self.db, self.mailer, WorkerOptions(connections=2, poll_seconds=0.02))
+        worker = DeliveryWorker(
+            config, self.db, self.mailer, WorkerOptions(connections=2, poll_seconds=0.02, idle_seconds=0.02)
+        )
         count = worker.turn()
         worker.close()
         return count

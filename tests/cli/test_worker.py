@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from frontdesk.cli import worker as command
+from frontdesk.db.notifications import WorkListener
 from frontdesk.worker.background import FileLoader, QueuePruner
 from frontdesk.worker.delivery import DeliveryWorker
 from tests.cli.conftest import CommandLine
@@ -45,3 +46,13 @@ def test_a_worker_without_a_relay_loads_files_until_it_is_told_to_stop(cli: Comm
     result = cli.run("worker", environment="production", link_secret="x" * 40)
     assert (result.exit_code, "Invitations are not delivered" in result.stderr) == (0, True)
     assert {type(thread) for thread in threading.enumerate()}.isdisjoint({FileLoader, QueuePruner})
+
+
+def test_a_command_wakes_workers_that_wait(cli: CommandLine) -> None:
+    woken = threading.Semaphore(0)
+    db = cli.open()
+    with WorkListener(db.engine, woken.release):
+        assert woken.acquire(timeout=30)  # it listens
+        cli.json("account", "create", "--name", "Example Health")
+        assert woken.acquire(timeout=30)
+    db.close()

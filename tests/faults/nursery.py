@@ -92,6 +92,7 @@ def deliver(database_url: str, relay_port: int, lease_seconds: float, hold_secon
             connections=CONNECTIONS,
             prefetch=2,
             poll_seconds=0.02,
+            idle_seconds=0.02,
             context=DeliveryContext(policy),
             log=WorkerLog(nowhere),
         )

@@ -234,6 +234,7 @@ def test_four_real_workers_keep_to_a_small_window(db: Database, database_url: st
             WorkerOptions(
                 connections=2,
                 poll_seconds=0.02,
+                idle_seconds=0.02,
                 context=DeliveryContext(policy_of(config), HourlyWindows(window_seconds=REAL_WINDOW)),
             ),
         )

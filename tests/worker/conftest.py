@@ -39,12 +39,14 @@ class Post:
         connections: int = 4,
         fault: FaultInjector | None = None,
         stop_seconds: float = 10.0,
+        idle_seconds: float = 0.02,
         **policy: Any,
     ) -> DeliveryWorker:
         self.mailer.fault = fault or self.mailer.fault
         options = WorkerOptions(
             connections=connections,
             poll_seconds=0.02,
+            idle_seconds=idle_seconds,
             stop_seconds=stop_seconds,
             context=DeliveryContext(
                 replace(policy_of(self.config), **policy),

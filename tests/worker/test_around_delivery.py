@@ -123,7 +123,9 @@ def test_messages_of_all_scripts_arrive(post: Post) -> None:
 def test_the_sandboxs_addresses_act(post: Post) -> None:
     for name in ("robin", "bounce", "complaint", "greylist"):
         post.enrol(email=f"{name}@example.com")
-    options = WorkerOptions(connections=2, poll_seconds=0.02, read_time=lambda _tx: post.clock())
+    options = WorkerOptions(
+        connections=2, poll_seconds=0.02, idle_seconds=0.02, read_time=lambda _tx: post.clock()
+    )
     worker = DeliveryWorker(post.config, post.db, MailCatcher(post.db, post.clock), options)
     worker.turn()
     assert post.states() == ["sent", "failed", "sent", "pending"]

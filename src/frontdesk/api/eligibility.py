@@ -90,6 +90,7 @@ async def upload_eligibility_file(app: App, request: Request) -> Response:
         # Also when the caller goes away or the server stops: half a file must never be loaded.
         await asyncio.shield(app.in_thread(upload.discard))
         raise
+    app.db.announce_work()
     return _response(app, file, status=202)
 
 
@@ -135,9 +136,11 @@ async def _act(app: App, request: Request, action: Callable[..., EligibilityFile
             return action(tx, requester=requester, **file)
 
     try:
-        return await app.in_thread(work)
+        file_after = await app.in_thread(work)
     except WrongState as error:
         raise Invalid([Fault("state", error.code, error.detail)]) from None
+    app.db.announce_work()
+    return file_after
 
 
 def _new_file(request: Request) -> NewFile:

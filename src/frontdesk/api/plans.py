@@ -113,6 +113,7 @@ async def change_plan(app: App, request: Request) -> Response:
         return plan
 
     plan = await app.in_thread(lambda: write_alone(app.db, write))
+    app.db.announce_work()  # a plan that accepts patients again has its batches delivered
     body = {"links": {"self": app.config.base_url + request.target}, "data": [plan.serialize()]}
     headers: tuple[Header, ...] = ((b"etag", b'"v%d"' % plan.version),)
     if patch.ignored:

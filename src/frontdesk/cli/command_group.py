@@ -109,7 +109,9 @@ def change(work: Callable[[CommandContext], Answer]) -> Answer:
 def change_in(db: Database, work: Callable[[CommandContext], Answer]) -> Answer:
     """`change` on a database that is open already."""
     now, actor, request_id = system_clock(), _actor(), f"cli-{secrets.token_hex(8)}"
-    return write_alone(db, lambda tx: work(CommandContext(tx, now, actor, request_id)))
+    answer = write_alone(db, lambda tx: work(CommandContext(tx, now, actor, request_id)))
+    db.announce_work()
+    return answer
 
 
 class CommandGroup(typer.Typer):

@@ -8,6 +8,7 @@ import typer
 from frontdesk.cli.command_group import migrated_database
 from frontdesk.cli.output import settings
 from frontdesk.config import Environment
+from frontdesk.db.notifications import WorkListener
 from frontdesk.processes import stop_with_parent
 from frontdesk.worker.background import FileLoader, QueuePruner
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
@@ -43,10 +44,15 @@ def worker(
                 if part is not None:
                     part.stop()
 
+        def wake() -> None:
+            loader.wake()
+            if delivery is not None:
+                delivery.wake()
+
         for signal_number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(signal_number, stop)
         stop_with_parent(stop)
-        with loader, pruner:
+        with loader, pruner, WorkListener(db.engine, wake):
             if delivery is None:
                 loader.join()
             else:

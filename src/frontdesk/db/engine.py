@@ -17,6 +17,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from frontdesk.clock import system_clock
 from frontdesk.db.failures import as_unavailable, as_unknown_outcome
+from frontdesk.db.notifications import WorkNotifier
 from frontdesk.db.postgresql import (
     ANY_SCAN,
     WAIT_FOR_LOCKS,
@@ -42,6 +43,7 @@ class Database:
         self.is_sqlite = engine.dialect.name == "sqlite"
         self.url = engine.url.render_as_string(hide_password=False)  # for a process that works with this one
         self._give_up_at = float("inf")
+        self._notifier = None if self.is_sqlite else WorkNotifier(engine)
         if self.is_sqlite:
             event.listen(engine, "begin", self._begin_sqlite)
         # SQLite must say at BEGIN that it will write: a deferred one fails when it tries to upgrade under load.
@@ -121,7 +123,14 @@ class Database:
         """The process is to stop: every wait for a lock, under way or to come, ends within `seconds`."""
         self._give_up_at = time.monotonic() + seconds
 
+    def announce_work(self) -> None:
+        """Wake the workers: what was just committed may be work for them. Returns at once. On SQLite they see it themselves."""
+        if self._notifier is not None:
+            self._notifier.notify()
+
     def close(self) -> None:
+        if self._notifier is not None:
+            self._notifier.close()
         self.engine.dispose()
 
     @contextmanager

@@ -14,6 +14,7 @@ from frontdesk.db.set_transaction import SetTransaction
 from frontdesk.deadlines import Deadlines
 from frontdesk.eligibility.enrol import enrol
 from frontdesk.eligibility.model import Enrolled, Submission
+from frontdesk.invitations.model import Delivery
 
 POSTGRESQL_LANES = 2  # SQLite has one writer, so a second lane would only wait
 
@@ -46,6 +47,10 @@ class Enrolments(GroupCommit[Submission, Enrolled]):
                 attempt.results = enrol(
                     attempt.tx, attempt.items, now=self._clock(), uniqueness=self._uniqueness
                 )
+        if any(
+            isinstance(each, Enrolled) and isinstance(each.invitation, Delivery) for each in writing.results
+        ):
+            self._db.announce_work()
         return writing.results
 
     def shorten_waits(self, seconds: float) -> None:

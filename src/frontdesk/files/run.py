@@ -53,6 +53,7 @@ def run_next(db: Database, clock: Clock, options: RunOptions, *, only: int | Non
         _run(claim)
         with suppress(Unavailable):  # autovacuum will do it
             _refresh_statistics(claim)
+    db.announce_work()  # not for each chunk: looking for invitations would slow the load down
     return True
 
 

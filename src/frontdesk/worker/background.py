@@ -1,6 +1,7 @@
 """What a worker does beside delivering, each in a thread: loading eligibility files, and pruning old queue events."""
 
 import threading
+import time
 from abc import ABC, abstractmethod
 from typing import Self
 
@@ -13,8 +14,10 @@ from frontdesk.files import RunOptions, run_next
 from frontdesk.queues.model import PruneReport
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
 from frontdesk.worker.log import WorkerLog
+from frontdesk.worker.wakeup import IDLE_SECONDS, Wakeup
 
 UNAVAILABLE_SECONDS = 60.0  # until the next step after the database was unavailable, at most
+SHORTEST_WAIT_SECONDS = 0.25  # between two steps that find nothing to do
 PRUNE_PAUSE_SECONDS = 0.2  # between pages, so that ingesting events waits for a moment only
 
 
@@ -33,7 +36,8 @@ class BackgroundTask(threading.Thread, ABC):
         self._db = db
         self._clock = clock
         self._log = log or WorkerLog()
-        self._stopping = threading.Event()
+        self._is_stopping = False
+        self._wakeup = Wakeup()
 
     def __enter__(self) -> Self:
         self.start()
@@ -45,10 +49,12 @@ class BackgroundTask(threading.Thread, ABC):
 
     def stop(self) -> None:
         """Stop after the chunks or the page in work. From any thread or a signal handler."""
-        if (
-            not self._stopping.is_set()
-        ):  # a signal between two lines of `set` would wait for its lock for good
-            self._stopping.set()
+        self._is_stopping = True
+        self._wakeup.set()
+
+    def wake(self) -> None:
+        """There may be something to do: take the next step now."""
+        self._wakeup.set()
 
     @abstractmethod
     def step(self) -> bool:
@@ -56,7 +62,14 @@ class BackgroundTask(threading.Thread, ABC):
 
     def run(self) -> None:
         wait = self.first_seconds
-        while not self._stopping.wait(wait):
+        stepped_at = float("-inf")
+        while True:
+            self._wakeup.wait(wait)
+            if self._is_stopping:
+                break
+            # Many commits in a row wake it many times.
+            if (wait := stepped_at + SHORTEST_WAIT_SECONDS - time.monotonic()) > 0:
+                continue
             try:
                 wait = 0.0 if self.step() else self.poll_seconds
             except Unavailable:
@@ -64,19 +77,21 @@ class BackgroundTask(threading.Thread, ABC):
             except Exception as error:  # noqa: BLE001 - see failure_event
                 self._log.write(self.failure_event, error=type(error).__name__)
                 wait = self.poll_seconds
+            if wait > 0:
+                stepped_at = time.monotonic()
 
 
 class FileLoader(BackgroundTask):
     """Loads the files that wait, one after the other; after `stop()` the next worker goes on from the same chunk."""
 
-    first_seconds, poll_seconds = 0.0, 0.5
+    first_seconds, poll_seconds = 0.0, IDLE_SECONDS
     failure_event = "file_failed"
 
     def __init__(
         self, config: Config, db: Database, *, clock: Clock = system_clock, log: WorkerLog | None = None
     ) -> None:
         super().__init__(db, clock=clock, log=log)
-        self._options = RunOptions(config.uniqueness, should_stop=self._stopping.is_set)
+        self._options = RunOptions(config.uniqueness, should_stop=lambda: self._is_stopping)
 
     def step(self) -> bool:
         return run_next(self._db, self._clock, self._options)
@@ -98,6 +113,7 @@ class QueuePruner(BackgroundTask):
         total = PruneReport()
         while page := write_alone(self._db, lambda tx: prune(tx, now=self._clock(), age=DEFAULT_AGE)):
             total += page
-            if self._stopping.wait(PRUNE_PAUSE_SECONDS):
+            self._wakeup.wait(PRUNE_PAUSE_SECONDS)
+            if self._is_stopping:
                 break
         return total

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from queue import Empty, SimpleQueue
+from queue import Empty
 
 from frontdesk.config import Config
 from frontdesk.db import Database, Tx
@@ -20,7 +20,7 @@ from frontdesk.eligibility import find_expired
 from frontdesk.errors import Invalid, Unavailable
 from frontdesk.invitations.delivery.change_store import has_lapsed
 from frontdesk.invitations.delivery.changes import DeliveryContext, offer_and_settle, renew_leases
-from frontdesk.invitations.delivery.claim import claim, expire_leases, work_waits
+from frontdesk.invitations.delivery.claim import claim, expire_leases, seconds_to_work
 from frontdesk.invitations.delivery.model import (
     AttemptOutcome,
     AttemptResult,
@@ -32,6 +32,7 @@ from frontdesk.invitations.reports import apply_early_reports
 from frontdesk.mail.model import Mailer, MailMessage
 from frontdesk.worker.connections import CircuitBreaker, ConnectionPool, SendJob, SendReport
 from frontdesk.worker.log import WorkerLog
+from frontdesk.worker.wakeup import IDLE_SECONDS, Wakeup
 
 LAPSE_SECONDS = 1.0
 GOODBYE_SECONDS = 2.0
@@ -48,13 +49,15 @@ class WorkerOptions:
     """What a test or a benchmark sets otherwise than the settings say.
 
     `prefetch`: claimed messages that wait for a connection, per connection. `stop_seconds`: how long a worker that stops
-    waits for a relay that has not taken recipients yet. `read_time`: the time of a transaction.
+    waits for a relay that has not taken recipients yet. `poll_seconds`: the longest wait for reports of connections.
+    `idle_seconds`: the longest wait for work that nobody tells of. `read_time`: the time of a transaction.
     """
 
     connections: int | None = None
     prefetch: int = 4
     stop_seconds: float = 10.0
     poll_seconds: float = 0.2
+    idle_seconds: float = IDLE_SECONDS
     read_time: Callable[[Tx], datetime] = database_time
     context: DeliveryContext | None = None
     log: WorkerLog = field(default_factory=WorkerLog)
@@ -82,14 +85,15 @@ class DeliveryWorker:
         self._lapsed_at = float("-inf")
         self._renewed_at = time.monotonic()
         self._is_stopping = False
-        self._stops: SimpleQueue[None] = SimpleQueue()
+        self._due_in = 0.0  # seconds until the next claim can find something, as far as is known
+        self._wakeup = Wakeup()
 
     def run(self) -> None:
         """Deliver until `stop()`; what the worker holds is finished first."""
         self._log.write("worker_started", connections=self._size)
         while not self._is_stopping:
             if not self.step():
-                self._wait(self._options.poll_seconds)
+                self._wakeup.wait(min(self._options.idle_seconds, self._breaker.seconds_left or self._due_in))
         self.finish()
         self._log.write_counts()
         self._log.write("worker_stopped")
@@ -99,7 +103,7 @@ class DeliveryWorker:
         try:
             claimed = self._claim()
         except Unavailable:
-            self._wait(DATABASE_RETRY_SECONDS)
+            self._wakeup.wait(DATABASE_RETRY_SECONDS)
             return True
         if not claimed and not self._jobs:
             return False
@@ -109,17 +113,12 @@ class DeliveryWorker:
     def stop(self) -> None:
         """Claim nothing more, finish what the worker holds; from any thread or a signal handler."""
         self._is_stopping = True
-        self._stops.put(None)
+        self._wakeup.set()
         self._connections.reports.put(None)
 
-    def _wait(self, seconds: float) -> None:
-        """Wait for `seconds`, or until `stop()`.
-
-        Not with an Event: a signal handler that sets it can interrupt the thread that is about to wait for it, and would
-        then wait for the Event's lock for good. The put of a SimpleQueue takes no such lock.
-        """
-        with suppress(Empty):
-            self._stops.get(timeout=seconds)
+    def wake(self) -> None:
+        """There may be something to deliver: look now. From any thread."""
+        self._wakeup.set()
 
     def turn(self) -> int:
         """Claim once and see it through; returns how many invitations were claimed. Raises Unavailable."""
@@ -147,19 +146,27 @@ class DeliveryWorker:
         room = self._breaker.limit(self._size + prefetched - len(self._jobs))
         if room <= prefetched // 2 and self._jobs:
             return 0
-        if room <= 0 or not (even_if_idle or self._db.ask(self._work_waits)):
+        if room <= 0:
             return 0
+        if not even_if_idle:
+            self._due_in = self._db.ask(self._seconds_to_work)
+            if self._due_in > 0:
+                return 0
         claimed, context = write_alone(self._db, lambda tx: self._claim_in(tx, room))
         self._log.write_hold(self._context.hold)
+        # Others may have been quicker, or have locked what is due.
+        self._due_in = (
+            self._options.poll_seconds if self._context.hold is None else self._options.idle_seconds
+        )
         for invitation in claimed:
             self._submit(invitation, context)
         return len(claimed)
 
-    def _work_waits(self, tx: Tx) -> bool:
+    def _seconds_to_work(self, tx: Tx) -> float:
         now = self._options.read_time(tx)
         if time.monotonic() - self._lapsed_at > LAPSE_SECONDS and has_lapsed(tx, now):
-            return True
-        return work_waits(tx, self._context, now=now)
+            return 0.0
+        return seconds_to_work(tx, self._context, now=now)
 
     def _claim_in(self, tx: Tx, room: int) -> tuple[list[ClaimedInvitation], MessageContext]:
         now = self._options.read_time(tx)

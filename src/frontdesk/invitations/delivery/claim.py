@@ -48,9 +48,11 @@ def claim(
     return _without_stopped(tx, rows, find_expired, now) if rows else []
 
 
-def work_waits(tx: Tx, context: DeliveryContext, *, now: datetime) -> bool:
-    """Whether a claim could find something. It writes nothing and is cheap, so it may be called often."""
-    return bool(_due_accounts(tx, context, now))
+def seconds_to_work(tx: Tx, context: DeliveryContext, *, now: datetime) -> float:
+    """How long until a claim could find something: 0 if it could now, infinite if nothing waits. It writes nothing and is
+    cheap, so it may be called often."""
+    context.windows.observe(tx)
+    return min((_seconds_left(lane, context, now) for lane in change_store.find_lanes(tx)), default=math.inf)
 
 
 def expire_leases(tx: Tx, context: DeliveryContext, *, now: datetime, count: int = 500) -> set[str]:
@@ -70,27 +72,25 @@ def expire_leases(tx: Tx, context: DeliveryContext, *, now: datetime, count: int
 
 
 def _due_accounts(tx: Tx, context: DeliveryContext, now: datetime) -> list[tuple[int, list[Lane]]]:
-    """Lanes in which something is due, by account, from the account after the one that was served last.
+    """Lanes in which something is due, by account, from the account after the one that was served last."""
+    context.windows.observe(tx)
+    ready = [lane for lane in change_store.find_lanes(tx) if _seconds_left(lane, context, now) <= 0]
+    ready.sort(key=lambda lane: (lane.account_id <= context.last_account, lane.account_id))
+    return [(account_id, list(own)) for account_id, own in groupby(ready, key=lambda lane: lane.account_id)]
+
+
+def _seconds_left(lane: Lane, context: DeliveryContext, now: datetime) -> float:
+    """Until something in the lane is due.
 
     Batches wait while the account has switched them off or is at its limit, and while the plan accepts no patients.
     """
-    context.windows.observe(tx)
+    left = max(0.0, (lane.first_due_at - now).total_seconds())
+    if lane.delivery is Delivery.IMMEDIATE:
+        return left
+    if not (lane.accepting_patients and lane.batches_enabled):
+        return math.inf
     moment = context.windows.monotonic()
-    ready = [
-        lane
-        for lane in change_store.find_lanes(tx)
-        if lane.first_due_at <= now
-        and (
-            lane.delivery is Delivery.IMMEDIATE
-            or (
-                lane.accepting_patients
-                and lane.batches_enabled
-                and context.not_before.get(lane.account_id, moment) <= moment
-            )
-        )
-    ]
-    ready.sort(key=lambda lane: (lane.account_id <= context.last_account, lane.account_id))
-    return [(account_id, list(own)) for account_id, own in groupby(ready, key=lambda lane: lane.account_id)]
+    return max(left, context.not_before.get(lane.account_id, moment) - moment)
 
 
 def _claim_of_account(

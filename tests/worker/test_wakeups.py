@@ -1,0 +1,125 @@
+"""A worker that waits is woken by what others commit, however rarely it asks by itself."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from frontdesk.config import Config
+from frontdesk.db import Database, notifications, open_database
+from frontdesk.db.notifications import WorkListener
+from frontdesk.worker import wakeup
+from frontdesk.worker.background import SHORTEST_WAIT_SECONDS, FileLoader
+from tests.conftest import Api, SetClock
+from tests.factories import Customer, make_customer, member_body
+from tests.faults.server import wait_until
+from tests.files.loading import csv_of, row
+from tests.postgres import Databases
+from tests.worker.conftest import Post
+from tests.worker.test_files import loaded, upload
+
+NEVER = 3600.0
+
+
+@contextmanager
+def waiting_worker(post: Post) -> Iterator[None]:
+    """A worker that asks by itself once an hour."""
+    worker = post.worker(idle_seconds=NEVER)
+    thread = threading.Thread(target=worker.run)
+    with WorkListener(post.db.engine, worker.wake):
+        thread.start()
+        try:
+            yield
+        finally:
+            worker.stop()
+            thread.join()
+
+
+def test_an_invitation_wakes_a_worker_that_waits(post: Post, api: Api) -> None:
+    address = f"/v2/plans/{post.customer.plan_ids[0]}/eligibility"
+    with waiting_worker(post):
+        for number in range(3):
+            assert api.post(address, member_body(number, invite_immediately=True)).status_code == 201
+            wait_until(lambda: post.states() == ["sent"] * (number + 1), "the mail")  # noqa: B023 - used at once
+
+
+def test_an_uploaded_file_wakes_a_worker_that_waits(
+    api: Api, config: Config, customer: Customer, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FileLoader, "poll_seconds", NEVER)
+    db = open_database(config.database_url)
+    loader = FileLoader(config, db, clock=clock)
+    with loader, WorkListener(db.engine, loader.wake):
+        for number in range(2):
+            assert loaded(api, upload(api, customer, csv_of([row(number)])))["state"] == "done"
+    db.close()
+
+
+def test_who_listens_does_so_again_after_its_connection_was_cut(
+    db: Database, postgres: Databases, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if db.is_sqlite:
+        return  # a file cuts nobody off
+    monkeypatch.setattr(notifications, "RETRY_SECONDS", 0.05)
+    woken = threading.Semaphore(0)
+    with WorkListener(db.engine, woken.release):
+        assert woken.acquire(timeout=30)
+        postgres.kill_backends(str(db.engine.url.database))
+        assert woken.acquire(timeout=30)  # what came meanwhile may be lost, so it looks
+        other = open_database(db.url)
+        other.announce_work()
+        assert woken.acquire(timeout=30)
+        other.close()
+
+
+def test_what_is_announced_before_the_database_is_closed_is_sent(db: Database) -> None:
+    woken = threading.Semaphore(0)
+    with WorkListener(db.engine, woken.release):
+        assert woken.acquire(timeout=30)
+        other = open_database(db.url)
+        make_customer(other)
+        other.announce_work()
+        other.close()
+        assert woken.acquire(timeout=30)
+
+
+def test_a_wakeup_before_the_wait_ends_it_and_many_end_one() -> None:
+    waits = wakeup.Wakeup()
+    for _ in range(3):
+        waits.set()
+    waits.wait(NEVER)
+    timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGUSR1))
+    before = signal.signal(signal.SIGUSR1, lambda *_: waits.set())
+    timer.start()
+    waits.wait(NEVER)
+    signal.signal(signal.SIGUSR1, before)
+
+
+def test_a_wait_that_nobody_begins_gathers_no_wakeups() -> None:
+    waits = wakeup.Wakeup()
+    for _ in range(1000):
+        waits.set()
+    assert waits._calls.qsize() == 1
+
+
+def test_a_task_that_is_woken_all_the_time_still_rests_and_loses_no_wakeup(
+    config: Config, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FileLoader, "poll_seconds", NEVER)
+    steps = threading.Semaphore(0)
+
+    def step(task: FileLoader) -> bool:
+        steps.release()
+        task.wake()  # as others do meanwhile
+        return False
+
+    monkeypatch.setattr(FileLoader, "step", step)
+    started = time.monotonic()
+    with FileLoader(config, db):
+        for _ in range(3):
+            assert steps.acquire(timeout=30)
+    assert time.monotonic() - started >= 2 * SHORTEST_WAIT_SECONDS
