@@ -180,7 +180,7 @@ def test_a_likely_mistake_is_kept_and_warned_of(field: str, sent: str, warning: 
 
 
 def test_in_a_file_a_malformed_email_is_dropped_and_the_row_kept() -> None:
-    record = parse_member({"external_id": "X", "email": "a@"}, today=TODAY, lenient_email=True)
+    record = parse_member({"external_id": "X", "email": "a@"}, today=TODAY, lenient=True)
     assert (record.faults, record.warnings) == ((), ("email_dropped",))
     assert "email" not in record.given  # absent, so that a stored address stays
 

@@ -2,6 +2,7 @@
 
 import threading
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -52,6 +53,32 @@ def test_a_malformed_email_costs_only_itself(desk: Desk) -> None:
     assert file.counts == {"updated": 1, "created": 1, "warned": 2}
     assert desk.members()["E00001"]["email"] == "old@example.com"
     assert desk.outcomes(file)[1] == (2, "warned", "email_dropped")
+
+
+@pytest.mark.parametrize(
+    ("field", "bad"),
+    [
+        ("phone", "12345"),
+        ("middle_name", "L" * 101),
+        ("state", "M" * 256),
+        ("relationship_code_hipaa", "1" * 256),
+        ("subscriber_relationship", "spouse"),
+        ("medical_enrollment", "maybe"),
+        ("metadata", {"": "x"}),
+        ("invite_immediately", "perhaps"),
+    ],
+)
+def test_an_optional_value_that_cannot_be_used_costs_only_itself(desk: Desk, field: str, bad: Any) -> None:
+    file = desk.load(lines_of([row(1, **{field: bad})]))
+    assert desk.outcomes(file) == [(1, "created", ""), (1, "warned", f"{field}_dropped")]
+    assert desk.report(file)[1]["field"] == field
+
+
+def test_a_dropped_value_leaves_the_stored_one_and_an_end_that_cannot_be_used_is_refused(desk: Desk) -> None:
+    desk.load(lines_of([row(1, phone="6175550100")]))
+    desk.load(lines_of([row(1, phone="1", last_name="New")]))
+    assert (desk.members()["E00001"]["phone"], desk.members()["E00001"]["last_name"]) == ("6175550100", "New")
+    assert desk.outcomes(desk.load(lines_of([row(1, expiry_date="soon")]))) == [(1, "refused", "not_a_date")]
 
 
 def test_identical_repeats_are_one_and_differing_ones_are_both_refused(desk: Desk) -> None:

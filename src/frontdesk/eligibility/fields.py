@@ -177,6 +177,9 @@ FIELDS: dict[str, Field] = {
 
 REQUIRED = tuple(field.name for field in FIELDS.values() if field.required)
 
+# An optional value of a file that can't be used is left out, with a warning. Not the day on which access ends.
+DROPPED = tuple(field.name for field in FIELDS.values() if not field.required and field.name != "expiry_date")
+
 # The columns of the members table that come from the fields. E-mail addresses are compared in their folded form.
 STORED_COLUMNS = (
     *(field.name for field in FIELDS.values() if field.kind.storage is not Storage.NONE),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from frontdesk.eligibility.fields import FIELDS, REQUIRED, Field
+from frontdesk.eligibility.fields import DROPPED, FIELDS, REQUIRED, Field
 from frontdesk.eligibility.model import MemberRecord
 from frontdesk.eligibility.values import FieldContext
 from frontdesk.errors import Fault, unknown_faults
@@ -34,15 +34,16 @@ def parse_member(
     *,
     today: str,
     strict: bool = False,
-    lenient_email: bool = False,
+    lenient: bool = False,
     cache: ValueCache | None = None,
 ) -> MemberRecord:
     """Read every field of the body (docs/interface.md, Eligible members). Never raises; `today` is `YYYY-MM-DD`.
 
-    Unknown fields are named in `ignored`, or are faults when `strict`. Absent fields stay out of `given`. A `cache` speeds
+    Unknown fields are named in `ignored`, or are faults when `strict`. Absent fields stay out of `given`,
+    and so do fields of DROPPED that can't be used when `lenient`: they are warned of. A `cache` speeds
     up reading many records on one day.
     """
-    context = FieldContext(today, lenient_email)
+    context = FieldContext(today)
     given: dict[str, Any] = {}
     faults: list[Fault] = []
     ignored: list[str] = []
@@ -65,7 +66,10 @@ def parse_member(
             ):
                 kept[value] = read
         except (Rejected, RejectedParts) as rejected:
-            faults += _faults(name, rejected)
+            if lenient and name in DROPPED:
+                context.warnings.append(f"{name}_dropped")
+            else:
+                faults += _faults(name, rejected)
     if "external_id" not in body:
         faults.append(Fault("external_id", "required", "is required: it is the match key"))
     if strict:
@@ -126,8 +130,6 @@ def _record(
     given: dict[str, Any], *, faults: Sequence[Fault], ignored: Sequence[str], context: FieldContext
 ) -> MemberRecord:
     """The record, with the columns that follow from its fields."""
-    if "email_dropped" in context.warnings:
-        del given["email"]  # dropped means absent: a stored address stays
     if "email" in given:
         given["email_folded"] = None if given["email"] is None else fold_email(given["email"])
     if "metadata" in given and given["metadata"] is None:

@@ -47,7 +47,6 @@ class FieldContext:
     """What readers know of the record, and the warnings that they leave. `today` is `YYYY-MM-DD` in UTC."""
 
     today: str
-    lenient_email: bool = False
     warnings: list[str] = field(default_factory=list)
 
 
@@ -108,15 +107,8 @@ def _is_email(email: str) -> bool:
     return True
 
 
-def read_email(value: object, context: FieldContext) -> str | None:
-    """A malformed address in a file is dropped with a warning (`lenient_email`)."""
-    try:
-        return parse_email(value)
-    except Rejected as rejected:
-        if not context.lenient_email or rejected.code == "wrong_type":
-            raise
-    context.warnings.append("email_dropped")
-    return None
+def read_email(value: object, _context: FieldContext) -> str:
+    return parse_email(value)
 
 
 def read_phone(value: object, _context: FieldContext) -> str:

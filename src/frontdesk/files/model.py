@@ -7,7 +7,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from frontdesk.eligibility.model import Action, Outcome, Submission
+from frontdesk.eligibility.fields import DROPPED
+from frontdesk.eligibility.model import WARNINGS, Action, Outcome, Submission
 from frontdesk.errors import Fault, FrontdeskError, Malformed
 
 
@@ -268,6 +269,8 @@ FILE_PROBLEMS = FILE_FAULTS | {
     "internal": "A fault of the service; what was applied stands, and the report lists it.",
 }
 
+_DROPPED = {f"{name}_dropped": name for name in DROPPED}
+
 # Every code of a report besides those of a POST: of refused rows, of warnings, of members that a full file omits.
 REPORT_CODES = ROW_FAULTS | {
     "repeated_differently": "The same external_id stands in the file with other values.",
@@ -282,6 +285,11 @@ REPORT_CODES = ROW_FAULTS | {
     "ends_on_first_day": "The access was to begin after the file's date; it ends on the day it begins.",
     "still_ended": "The access of the member has ended, and the row has no expiry_date, so it stays ended; clear it to go on.",
     "changed_since": "The record was changed again after the file; the undo leaves it as it is.",
+    **{
+        code: f"The {name} of the row can't be used; the row was kept without it, and a stored one stays."
+        for code, name in _DROPPED.items()
+        if code not in WARNINGS
+    },
 }
 
 # The field that each warning is about, where it is not the external_id.
@@ -290,12 +298,11 @@ WARNED_FIELDS = {
     "dob_shifted_one_day": "dob",
     "state_not_recognised": "state",
     "relationship_code_hipaa_unknown": "relationship_code_hipaa",
-    "email_dropped": "email",
     "no_medical_coverage": "effective_date",
     "address_of_subscriber": "zipcode",
     "still_ended": "expiry_date",
     "ends_on_first_day": "expiry_date",
-}
+} | _DROPPED
 
 NOT_NOW = Fault("external_id", "not_now", REPORT_CODES["not_now"])
 NOT_STORED = Fault("external_id", "not_stored", REPORT_CODES["not_stored"])

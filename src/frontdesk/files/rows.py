@@ -174,9 +174,7 @@ def _parse(seen: SeenRow, file: EligibilityFile, today: str, cache: ValueCache) 
     if row.action is Action.END and not values.get("expiry_date"):
         values = values | {"expiry_date": file.file_date}
     of_new = row.values_of_new
-    record = parse_member(
-        {**values, **of_new} if of_new else values, today=today, lenient_email=True, cache=cache
-    )
+    record = parse_member({**values, **of_new} if of_new else values, today=today, lenient=True, cache=cache)
     if of_new:
         record.given_of_new = {name: record.given.pop(name) for name in of_new if name in record.given}
     record.causes, record.subscriber_keys, record.is_weak_key = (
