@@ -16,11 +16,10 @@ def refresh_statistics(db: Database, tables: Sequence[str], *, written: int) -> 
 
     The service's own statements do not depend on it (docs/decisions/0067); people's queries do. On PostgreSQL only an owner
     analyses a table: the server skips one of somebody else's, and one that another session analyses now. It samples 30,000 pages
-    of a large table at most.
+    of a large table at most. SQLite is left without statistics: then it uses every index, while those of a small table make it
+    scan that table for as long as they last.
     """
     if db.is_sqlite:
-        with db.write() as tx:
-            tx.exec_driver_sql("PRAGMA optimize")
         return
     for name in db.ask(lambda tx: tx.exec_driver_sql(_OUTDATED, (list(tables), written)).scalars().all()):
         with db.write() as tx:
