@@ -8,7 +8,8 @@ from frontdesk.access.model import Scope
 from frontdesk.audit import list_entries
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database
-from frontdesk.files import RunOptions, run_next, set_mapping
+from frontdesk.files import RunOptions, run_next, save_mapping
+from frontdesk.files.model import MappingName, Requester
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer
 from tests.files.loading import csv_of, lines_of, row
@@ -196,7 +197,8 @@ def test_an_upload_is_read_by_the_accounts_mapping(
 ) -> None:
     mapping = {"columns": {"Employee No": "external_id"}, "delimiter": "|"}
     with db.write() as tx:
-        set_mapping(tx, customer.account_id, mapping, now=clock())
+        key = MappingName(customer.account_id, "usual")
+        save_mapping(tx, key, mapping, Requester("test", "test", clock()), default=True)
     content = csv_of([row(1)]).replace(b",", b"|").replace(b"external_id", b"Employee No")
     path = f"{address(customer)}/{upload(api, customer, content).json()['data']['id']}"
     assert work(db, clock)

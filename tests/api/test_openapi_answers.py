@@ -3,6 +3,7 @@
 The test fails for a described answer that no call brings about, and for an answer with anything that is not described.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -32,9 +33,13 @@ MEMBERS_MISSING = 39
 OPERATIONS = {operation["operationId"]: (path, method, operation) for path, method, operation in operations()}
 OF_DECISIONS = {"approveEligibilityFile", "cancelEligibilityFile", "undoEligibilityFile"}
 OF_FILES = {"showEligibilityFile", "reportEligibilityFile"} | OF_DECISIONS
-OF_V2 = {"listPlans", "showPlan", "changePlan", "enrolMember", "uploadEligibilityFile"} | OF_FILES
+OF_ONE_MAPPING = {"showEligibilityMapping", "saveEligibilityMapping", "deleteEligibilityMapping"}
+OF_MAPPINGS = {"listEligibilityMappings"} | OF_ONE_MAPPING
+OF_V2 = (
+    {"listPlans", "showPlan", "changePlan", "enrolMember", "uploadEligibilityFile"} | OF_FILES | OF_MAPPINGS
+)
 OF_TOKENS = OF_V2 | {"metrics"}
-OF_JSON = {"changePlan", "enrolMember"}
+OF_JSON = {"changePlan", "enrolMember", "saveEligibilityMapping"}
 OF_OAUTH = {"issueToken", "revokeToken"}
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
@@ -67,6 +72,7 @@ class OperationCaller:
         plan, asset = options.pop("plan", self.customer.plan_ids[0]), options.pop("asset", "page.js")
         path = self.path.replace("{plan_id}", str(plan)).replace("{asset}", asset)
         path = path.replace("{file_id}", str(options.pop("file", self.file)))
+        path = path.replace("{mapping_name}", options.pop("mapping", "hr-export"))
         return (api or self.api).request(method or self.method, path + query, **options)
 
     def raw(self, body: bytes, content_type: str = "application/json") -> Any:
@@ -94,7 +100,7 @@ def without_a_token(caller: OperationCaller) -> Any:
 
 
 def with_two_tokens(caller: OperationCaller) -> Any:
-    path = caller.path.replace("{plan_id}", "1").replace("{file_id}", "1")
+    path = re.sub(r"{\w+}", "1", caller.path)
     return caller.api.http.request(caller.method, path, headers=[("Authorization", "Bearer x")] * 2)
 
 
@@ -156,6 +162,16 @@ def with_a_held_file(caller: OperationCaller) -> Any:
     return caller.send(file=caller.load(CSV, full=True).id)
 
 
+def with_a_mapping(caller: OperationCaller) -> Any:
+    body = request("saveEligibilityMapping")
+    caller.api.request("PUT", "/v2/eligibility-mappings/hr-export", json=body)
+    return caller.send(json=body) if caller.method == "PUT" else caller.send()
+
+
+def with_another_method(caller: OperationCaller) -> Any:
+    return caller.send(method="PATCH" if caller.name in OF_MAPPINGS else "DELETE")
+
+
 # Query and body that are answered with the faults of the operation's example.
 INVALID: dict[str, tuple[str, Any]] = {
     "listPlans": ("?page[size]=0&page[after]=first", {}),
@@ -170,6 +186,7 @@ INVALID: dict[str, tuple[str, Any]] = {
     "cancelEligibilityFile": ("", {}),
     "undoEligibilityFile": ("", {}),
     "reportEligibilityFile": ("?format=pdf", {}),
+    "saveEligibilityMapping": ("", {"columns": {"Sex": "sex"}, "fields": {"dob": {"dates": ["MM/DD/YY"]}}}),
 }
 
 # Operations, the answer as `status/example`, and the call that brings it about.
@@ -195,6 +212,10 @@ CALLS: tuple[tuple[set[str], str, Call], ...] = (
     ({"undoEligibilityFile"}, "202/waiting", lambda caller: caller.send()),
     ({"reportEligibilityFile"}, "200/jsonl", lambda caller: caller.send()),
     ({"reportEligibilityFile"}, "200/csv", lambda caller: caller.send(query="?format=csv")),
+    ({"listEligibilityMappings", "showEligibilityMapping", "saveEligibilityMapping"}, "200/example", with_a_mapping),
+    ({"saveEligibilityMapping"}, "201/example", lambda caller: caller.send(json={}, mapping="new")),
+    ({"deleteEligibilityMapping"}, "204/", with_a_mapping),
+    (OF_ONE_MAPPING - {"saveEligibilityMapping"}, "404/not_found", lambda caller: caller.send(mapping="another")),
     (OF_TOKENS, "400/two_tokens", with_two_tokens),
     (OF_JSON, "400/not_json", lambda caller: caller.raw(b"{")),
     (OF_JSON, "400/not_an_object", lambda caller: caller.raw(b"[]")),
@@ -207,9 +228,10 @@ CALLS: tuple[tuple[set[str], str, Call], ...] = (
     (OF_OAUTH, "401/invalid_client", lambda caller: caller.form(client_secret="wrong")),
     (OF_TOKENS, "403/forbidden", with_too_narrow_a_token),
     (OF_FILES, "404/not_found", lambda caller: caller.send(file=999_999)),
-    (OF_V2 - OF_FILES - {"listPlans"}, "404/not_found", lambda caller: caller.send(plan=999_999, json={"external_id": "1"})),
+    (OF_V2 - OF_FILES - OF_MAPPINGS - {"listPlans"},
+     "404/not_found", lambda caller: caller.send(plan=999_999, json={"external_id": "1"})),
     ({"referenceFile"}, "404/not_found", lambda caller: caller.send(asset="page.css")),
-    (set(OPERATIONS), "405/method", lambda caller: caller.send(method="DELETE")),
+    (set(OPERATIONS), "405/method", with_another_method),
     (OF_V2 - {"reportEligibilityFile"} | OF_OAUTH | {"document", "isAlive", "isReady"}, "406/accept",
      lambda caller: caller.send(headers={"Accept": "text/html"})),
     ({"changePlan"}, "412/stale", lambda caller: caller.send(json={}, headers={"If-Match": '"v7"'})),

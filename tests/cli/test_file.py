@@ -121,6 +121,31 @@ def test_an_accounts_mapping_reads_the_files_that_bring_none(
     assert cli.run("file", "load", str(path), "--plan", plan).exit_code == 1
 
 
+def test_mappings_are_kept_by_name_and_one_is_the_default(
+    cli: CommandLine, plan: str, tmp_path: Path
+) -> None:
+    mapping = tmp_path / "mapping.json"
+    mapping.write_text('{"columns": {"Employee No": "external_id"}}')
+    path = Path(written(tmp_path, [row(1)]))
+    path.write_text(path.read_text().replace("external_id", "Employee No"))
+    asked = ("file", "mapping", "--account", "1", "--name", "hr")
+    assert "no such eligibility mapping" in cli.refused(*asked)
+    assert cli.json(*asked, "--set", str(mapping)) == json.loads(mapping.read_text())
+    assert cli.json("file", "mapping", "--account", "1") is None
+    load = ("file", "load", str(path), "--plan", plan)
+    assert cli.run(*load).exit_code == 1
+    assert cli.json(*load, "--mapping-name", "hr")["counts"] == {"created": 1}
+    assert "no such eligibility mapping" in cli.refused(*load, "--mapping-name", "other")
+    cli.refused(*load, "--mapping-name", "hr", "--mapping", str(mapping), status=2)
+    cli.refused(*asked, "--default", status=2)
+    cli.json(*asked, "--set", str(mapping), "--default")
+    assert cli.json(*load)["counts"] == {"unchanged": 1}
+    listed = cli.json("file", "mappings", "--account", "1")
+    assert [(each["name"], each["is_default"]) for each in listed] == [("hr", True)]
+    assert cli.json(*asked, "--clear") is None
+    assert cli.json("file", "mappings", "--account", "1") == []
+
+
 def test_a_mapping_with_faults_is_refused_with_all_of_them(
     cli: CommandLine, plan: str, tmp_path: Path
 ) -> None:

@@ -16,7 +16,7 @@ from frontdesk.api.parameters import check_query
 from frontdesk.app import App
 from frontdesk.eligibility import parse_member
 from frontdesk.eligibility.model import Enrolled, Outcome, Submission
-from frontdesk.errors import Fault, Invalid
+from frontdesk.errors import Fault, Invalid, Malformed
 from frontdesk.files.model import EligibilityFile, FileMode, Format, NewFile, Requester, WrongState
 from frontdesk.invitations.model import Delivery
 from frontdesk.web.json_body import parse_json_object
@@ -69,8 +69,8 @@ def _headers(enrolled: Enrolled, ignored: tuple[str, ...]) -> tuple[Header, ...]
 async def upload_eligibility_file(app: App, request: Request) -> Response:
     """Load a file of members under a plan. The body is the file itself, plain or compressed by gzip. Each row follows the
     rules of a POST: a refused row does not stop its neighbours. Ask for the file until its `state` is `done`, `held` or
-    `failed`. A second upload of the same file changes nothing. The account's mapping, which operators set, translates names
-    that are not the interface's own."""
+    `failed`. A second upload of the same file changes nothing. A mapping translates names and values that are not the
+    interface's own."""
     new = _new_file(request)
     requester = _requester(app, request)
 
@@ -148,7 +148,7 @@ def _new_file(request: Request) -> NewFile:
 
     An unknown parameter is a fault, since it may be a misspelt `dry_run`.
     """
-    query = request.query("format", "mode", "dry_run", "encoding", strict=True)
+    query = request.query("format", "mode", "dry_run", "encoding", "mapping", strict=True)
     media = (request.header(b"content-type") or "").partition(";")[0].strip().lower()
     if media.startswith("multipart/"):
         raise HttpError("unsupported_media_type", "Send the file itself as the body, not in a form.")
@@ -160,7 +160,18 @@ def _new_file(request: Request) -> NewFile:
         encoding=query.get("encoding", "utf-8"),
         mode=FileMode(query.get("mode", FileMode.CHANGE)),
         dry_run=query.get("dry_run") == "true",
+        **_mapping(query.get("mapping")),
     )
+
+
+def _mapping(sent: str | None) -> dict[str, Any]:
+    """The mapping of an upload, as NewFile takes it: itself, or by name. Raises Malformed."""
+    if sent is None or not sent.lstrip().startswith("{"):
+        return {"mapping_name": sent}
+    try:
+        return {"mapping": parse_json_object(sent.encode())}
+    except Malformed as error:
+        raise Malformed(f"The parameter mapping can't be read: {error.detail}") from None
 
 
 def _requester(app: App, request: Request) -> Requester:

@@ -33,6 +33,7 @@ problem, fault code, warning and reason.
 _TAGS = {
     "plans": ("Plans", "Plans and their queues."),
     "eligibility": ("Eligibility", "Members who are eligible under a plan, one by one and by file."),
+    "mappings": ("Mappings", "How the eligibility files of the account name things."),
     "oauth": ("Access", "Access tokens: 2 hours, sent as `Authorization: Bearer …`."),
     "reference": ("Reference", "This reference."),
     "health": ("Operation", "For operators of the service."),

@@ -139,7 +139,7 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "uploadEligibilityFile": Operation(
         _new_file("The file is stored and waits for a worker."),
-        parameters=("file_format", "file_mode", "file_dry_run", "file_encoding"),
+        parameters=("file_format", "file_mode", "file_dry_run", "file_encoding", "file_mapping"),
         body=dict.fromkeys(UPLOAD_TYPES, _TEXT | {"format": "binary"}),
         problems=("timeout", "too_large", "unsupported_media_type"),
         faults=("not_allowed", "repeated", "unknown_parameter"),
@@ -174,6 +174,26 @@ OPERATIONS: dict[str, Operation] = {
     "undoEligibilityFile": Operation(
         _new_file("The undo, a file without content, waits for a worker."), faults=("wrong_state",)
     ),
+    "listEligibilityMappings": Operation({"200": Answer("The mappings, by name.", "EligibilityMappings")}),
+    "showEligibilityMapping": Operation({"200": Answer("The mapping.", "EligibilityMapping")}),
+    "saveEligibilityMapping": Operation(
+        {
+            "200": Answer("The mapping of this name was replaced.", "EligibilityMapping"),
+            "201": Answer("A mapping of this name is new.", "EligibilityMapping"),
+        },
+        parameters=("mapping_default",),
+        body="Mapping",
+        faults=(
+            "required",
+            "wrong_type",
+            "not_a_date",
+            "not_allowed",
+            "repeated",
+            "unknown_field",
+            "unknown_parameter",
+        ),
+    ),
+    "deleteEligibilityMapping": Operation({"204": Answer("The mapping is gone.")}),
     "issueToken": _oauth("Token", Answer("The token.", "Token", _OAUTH), *OAUTH_ERRORS),
     "revokeToken": _oauth(
         "Revocation",

@@ -15,7 +15,7 @@ from frontdesk.web.problems import PROBLEMS
 Json = dict[str, Any]
 
 REQUEST_ID = "5f0c1a2b00000001"
-_IN_PATHS = {"plan_id": "1", "file_id": "7", "asset": "page.css"}
+_IN_PATHS = {"plan_id": "1", "file_id": "7", "mapping_name": "hr-export", "asset": "page.css"}
 
 OF_EVERY_ENDPOINT = ("method_not_allowed", "headers_too_large", "internal")
 OF_TOKENS = ("malformed", "unauthorized", "forbidden", "rate_limited", "unavailable")
@@ -56,7 +56,7 @@ class ErrorResponses:
         for applies, more in (
             (endpoint.scope, OF_TOKENS),
             (endpoint.takes_json, OF_BODIES),
-            ("{" in endpoint.path, ("not_found",)),
+            ("{" in endpoint.path and endpoint.method != "PUT", ("not_found",)),
             (endpoint.serves_json, ("not_acceptable",)),
             (operation.faults, ("invalid",)),
         ):
@@ -141,7 +141,7 @@ def _is_oauth(kind: str, endpoint: Endpoint) -> bool:
 def _response_name(kind: str, endpoint: Endpoint) -> str:
     """The response's name. Endpoints have the same name where they answer alike."""
     if kind == "not_found":
-        nouns = {"{file_id}": "File", "{plan_id}": "Plan", "{asset}": "Page"}
+        nouns = {"{file_id}": "File", "{mapping_name}": "Mapping", "{plan_id}": "Plan", "{asset}": "Page"}
         return "NoSuch" + next(nouns[part] for part in nouns if part in endpoint.path)
     if kind == "forbidden" and endpoint.scope:
         return f"Lacks{_pascal(endpoint.scope)}"

@@ -47,6 +47,19 @@ PARAMETERS: dict[str, Schema] = {
     "file_encoding": _query(
         "encoding", "Encoding of the text; utf-8 by default.", pattern="^[A-Za-z0-9._-]{1,32}$"
     ),
+    "file_mapping": _query(
+        "mapping",
+        "Name of a mapping of the account, or a mapping itself: a JSON object, percent-encoded. Without it the account's "
+        "default mapping counts; `{}` is none.",
+    ),
+    "mapping_name": _path(
+        "mapping_name", "Name of the mapping: letters, digits, `.`, `_` or `-`.", "hr-export"
+    ),
+    "mapping_default": _query(
+        "default",
+        "`true`: the files that come without a mapping are read by this one. Without it nothing changes about that.",
+        enum=["true", "false"],
+    ),
     "report_format": _query("format", "Format of the report; jsonl by default.", enum=["csv", "jsonl"]),
     "external_id": _query("external_id", "Only the plan with exactly this `external_id`."),
     "page_size": _query(

@@ -4,12 +4,14 @@ A handler's name is the operation's id in the OpenAPI document, its docstring th
 """
 
 from frontdesk.access.model import Scope
-from frontdesk.api import eligibility, health, invitees, oauth, plans, reference
+from frontdesk.api import eligibility, health, invitees, mappings, oauth, plans, reference
 from frontdesk.web.endpoint import Endpoint
 
 PLAN = "/v2/plans/{plan_id}"
 FILES = PLAN + "/eligibility-files"
 FILE = FILES + "/{file_id}"
+MAPPINGS = "/v2/eligibility-mappings"
+MAPPING = MAPPINGS + "/{mapping_name}"
 
 # fmt: off
 _DESCRIBED: tuple[Endpoint, ...] = (
@@ -20,6 +22,10 @@ _DESCRIBED: tuple[Endpoint, ...] = (
     Endpoint("POST",  FILE + "/approve", eligibility.approve_eligibility_file, Scope.ELIGIBILITY_WRITE),
     Endpoint("POST",  FILE + "/cancel",  eligibility.cancel_eligibility_file, Scope.ELIGIBILITY_WRITE),
     Endpoint("POST",  FILE + "/undo",    eligibility.undo_eligibility_file,   Scope.ELIGIBILITY_WRITE),
+    Endpoint("GET",   MAPPINGS,          mappings.list_eligibility_mappings, Scope.ELIGIBILITY_WRITE),
+    Endpoint("GET",   MAPPING,           mappings.show_eligibility_mapping, Scope.ELIGIBILITY_WRITE),
+    Endpoint("PUT",   MAPPING,           mappings.save_eligibility_mapping, Scope.ELIGIBILITY_WRITE, takes_json=True),
+    Endpoint("DELETE", MAPPING,          mappings.delete_eligibility_mapping, Scope.ELIGIBILITY_WRITE),
     Endpoint("GET",   "/v2/plans",       plans.list_plans,          Scope.PLANS_READ),
     Endpoint("GET",   PLAN,              plans.show_plan,           Scope.PLANS_READ),
     Endpoint("PATCH", PLAN,              plans.change_plan,         Scope.PLANS_WRITE, takes_json=True),

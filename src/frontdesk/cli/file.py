@@ -32,19 +32,32 @@ from frontdesk.files import (
     approve_file,
     begin_file,
     cancel_file,
+    delete_mapping,
     get_file,
     get_mapping,
     list_files,
+    list_mappings,
     report_csv,
     report_json_lines,
+    save_mapping,
     serialize_file,
-    set_mapping,
+    serialize_mapping,
     summary,
     undo_file,
 )
 from frontdesk.files.content import PART_BYTES
 from frontdesk.files.mapping import parse_mapping
-from frontdesk.files.model import REFUSED, EligibilityFile, FileMode, FileState, Format, NewFile, Requester
+from frontdesk.files.mappings import DEFAULT_NAME
+from frontdesk.files.model import (
+    REFUSED,
+    EligibilityFile,
+    FileMode,
+    FileState,
+    Format,
+    MappingName,
+    NewFile,
+    Requester,
+)
 from frontdesk.plans import get_plan
 
 SOME_REFUSED, IS_HELD = 3, 4
@@ -77,17 +90,25 @@ def load(  # noqa: PLR0913 - one parameter per option
             metavar="F", exists=True, dir_okay=False, help="JSON file: the names in this sender's files."
         ),
     ] = None,
+    mapping_name: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="A mapping of the account (see `file mappings`)."),
+    ] = None,
     encoding: Annotated[str, typer.Option(metavar="NAME", help="The encoding of its text.")] = "utf-8",
 ) -> Output:
     """Load a file of members under a plan: the same rules and codes as a POST, row by row.
 
     Example: frontdesk file load members.csv --plan 1 --mode full --dry-run
     """
-    named = None if mapping is None else _read_mapping(mapping)
+    if mapping is not None and mapping_name is not None:
+        fail(
+            "--mapping and --mapping-name both say how to read the file: give one of the two.", status=MISUSED
+        )
+    own = None if mapping is None else _read_mapping(mapping)
 
     def begin(context: CommandContext) -> EligibilityFile:
         account_id = get_plan(context.tx, None, plan).account_id
-        new = NewFile(account_id, plan, format_, encoding, named, FileMode(mode), dry_run)
+        new = NewFile(account_id, plan, format_, encoding, own, FileMode(mode), dry_run, mapping_name)
         return begin_file(context.tx, new, _requester(context))
 
     return _work_on(begin, path)
@@ -180,6 +201,10 @@ def undo(file_id: FileId) -> Output:
 def mapping_(
     context: CommandContext,
     account: AccountId,
+    name: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Its name; by default the mapping of files that come without one."),
+    ] = None,
     set_: Annotated[
         Path | None,
         typer.Option(
@@ -187,20 +212,41 @@ def mapping_(
         ),
     ] = None,
     *,
+    default: Annotated[
+        bool, typer.Option("--default", help="With --set: files that come without a mapping use this one.")
+    ] = False,
     clear: Annotated[bool, typer.Option("--clear", help="Remove the mapping.")] = False,
 ) -> Output:
-    """Show, set or remove the mapping of an account's files. A mapping that comes with a file goes before it.
+    """Show, set or remove a mapping of an account's files. A mapping that comes with a file goes before it.
 
-    Example: frontdesk file mapping --account 1 --set mapping.json
+    Example: frontdesk file mapping --account 1 --name hr-export --set mapping.json --default
     """
     if set_ is not None and clear:
         fail("--set gives the account a mapping and --clear removes it: give one of the two.", status=MISUSED)
-    if set_ is not None or clear:
-        set_mapping(context.tx, account, None if set_ is None else _read_mapping(set_), now=context.now)
-        context.record("file.mapping_set", account_id=account)
-    found = get_mapping(context.tx, account)
-    none = "The account has no mapping: its files use the names of the interface."
-    return Output(found, [none if found is None else json_text(found)])
+    if default and set_ is None:
+        fail("--default is said of the mapping that --set gives.", status=MISUSED)
+    known = {each.name: each for each in list_mappings(context.tx, account)}
+    usual = next((each.name for each in known.values() if each.is_default), None)
+    key = MappingName(account, name or usual or DEFAULT_NAME)
+    if set_ is not None:
+        is_default = True if default or name is None else None
+        save_mapping(context.tx, key, _read_mapping(set_), _requester(context), default=is_default)
+    elif clear and (name or usual):
+        delete_mapping(context.tx, key, _requester(context))
+    if clear or (name is None and usual is None and set_ is None):
+        return Output(None, ["The account has no mapping: its files use the names of the interface."])
+    found = get_mapping(context.tx, *key).mapping
+    return Output(found, [json_text(found)])
+
+
+@commands.query("mappings")
+def mappings(tx: Tx, account: AccountId) -> Output:
+    """List the mappings of an account's files.
+
+    Example: frontdesk file mappings --account 1
+    """
+    items = [serialize_mapping(each) for each in list_mappings(tx, account)]
+    return listing(items, "name is_default changed_at", nothing="The account has no mapping.")
 
 
 def _work_on(begin: Callable[[CommandContext], EligibilityFile], path: Path | None = None) -> Output:

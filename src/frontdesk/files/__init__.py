@@ -7,12 +7,12 @@ from frontdesk.files.jobs import (
     begin_file,
     cancel_file,
     get_file,
-    set_mapping,
     undo_file,
 )
+from frontdesk.files.mappings import delete_mapping, get_mapping, save_mapping, serialize_mapping
 from frontdesk.files.report import report_csv, report_json_lines, serialize_file, summary
 from frontdesk.files.run import run_next
-from frontdesk.files.store import get_mapping, list_files
+from frontdesk.files.store import list_files, list_mappings
 
 __all__ = [
     "RunOptions",
@@ -20,14 +20,17 @@ __all__ = [
     "approve_file",
     "begin_file",
     "cancel_file",
+    "delete_mapping",
     "get_file",
     "get_mapping",
     "list_files",
+    "list_mappings",
     "report_csv",
     "report_json_lines",
     "run_next",
+    "save_mapping",
     "serialize_file",
-    "set_mapping",
+    "serialize_mapping",
     "summary",
     "undo_file",
 ]

@@ -127,23 +127,23 @@ def _parse_rule(place: str, target: str, given: Any, faults: list[Fault]) -> Fie
 
 
 def parse_skip_rules(place: str, value: Any, faults: list[Fault]) -> tuple[SkipRule, ...]:
-    """The rules in `skip`: `{"column": name, "is": words, "starts_with": words}`."""
+    """The rules in `skip`: `{"column": name, "equals": words, "starts_with": words}`."""
     if not isinstance(value, list):
         faults.append(Fault(place, "wrong_type", "must be an array of rules"))
         return ()
     rules = []
     for number, given in enumerate(value):
         reading = _PlaceReader(f"{place}.{number}", faults)
-        if not isinstance(given, dict) or not given.keys() <= {"column", "is", "starts_with"}:
-            reading.fault("", "wrong_type", "must be an object with column, and with is or starts_with")
+        if not isinstance(given, dict) or not given.keys() <= {"column", "equals", "starts_with"}:
+            reading.fault("", "wrong_type", "must be an object with column, and with equals or starts_with")
             continue
         column = reading.text("column", given.get("column"), "").strip()
         words = frozenset(
-            word.strip().casefold() for word in reading.words("is", given.get("is"), blank=True)
+            word.strip().casefold() for word in reading.words("equals", given.get("equals"), blank=True)
         )
         starts = tuple(word.casefold() for word in reading.words("starts_with", given.get("starts_with")))
         if not column or not (words or starts):
-            reading.fault("", "required", "must have column, and is or starts_with")
+            reading.fault("", "required", "must have column, and equals or starts_with")
         rules.append(SkipRule(fold_name(column), words, starts))
     return tuple(rules)
 

@@ -1,6 +1,5 @@
-"""The actions on an eligibility file: begin, show, list, approve, cancel, undo; and the mapping of an account's files."""
+"""The actions on an eligibility file: begin, show, list, approve, cancel, undo."""
 
-from datetime import datetime
 from typing import Any
 
 from frontdesk import audit
@@ -8,13 +7,13 @@ from frontdesk.audit.model import AuditEntry
 from frontdesk.db import Tx
 from frontdesk.errors import NotFound
 from frontdesk.files import store
-from frontdesk.files.mapping import parse_mapping
+from frontdesk.files.mappings import mapping_of
 from frontdesk.files.model import EligibilityFile, FileState, FileStep, NewFile, Requester, WrongState
 from frontdesk.plans import get_plan
 
 
 def begin_file(tx: Tx, new: NewFile, requester: Requester) -> EligibilityFile:
-    """A file that receives its content; `Upload.finish` lets it wait for a worker. Raises NotFound."""
+    """A file that receives its content; `Upload.finish` lets it wait for a worker. Raises NotFound, Invalid."""
     get_plan(tx, new.account_id, new.plan_id)
     return store.insert_file(
         tx,
@@ -24,7 +23,7 @@ def begin_file(tx: Tx, new: NewFile, requester: Requester) -> EligibilityFile:
         state=FileState.RECEIVING,
         format=new.format,
         encoding=new.encoding,
-        mapping=store.get_mapping(tx, new.account_id) if new.mapping is None else new.mapping,
+        mapping=mapping_of(tx, new),
         mode=new.mode,
         dry_run=new.dry_run,
     )
@@ -41,13 +40,6 @@ def get_file(
     if file is None or account_id not in (None, file.account_id) or plan_id not in (None, file.plan_id):
         raise NotFound("eligibility file")
     return file
-
-
-def set_mapping(tx: Tx, account_id: int, mapping: dict[str, Any] | None, *, now: datetime) -> None:
-    """Set the mapping of the files that come from now on; None removes it. Raises Invalid."""
-    if mapping is not None:
-        parse_mapping(mapping)
-    store.save_mapping(tx, account_id, mapping, now)
 
 
 def approve_file(

@@ -66,8 +66,8 @@ class Requester:
 
 @dataclass(frozen=True, slots=True)
 class NewFile:
-    """What a caller says of a file. Without `format` the file's first letters decide; without `mapping` (its JSON object
-    as sent) the account's own applies, if there is one."""
+    """What a caller says of a file. Without `format` the file's first letters decide. `mapping` is its JSON object as sent,
+    `mapping_name` names one that the account keeps; without both the account's default applies, if there is one."""
 
     account_id: int
     plan_id: int
@@ -76,6 +76,25 @@ class NewFile:
     mapping: dict[str, Any] | None = None
     mode: FileMode = FileMode.CHANGE
     dry_run: bool = False
+    mapping_name: str | None = None
+
+
+class MappingName(NamedTuple):
+    """The name of a mapping, and whose it is."""
+
+    account_id: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMapping:
+    """A mapping that an account keeps: its JSON object as sent. One of the account's may be the default."""
+
+    account_id: int
+    name: str
+    mapping: dict[str, Any]
+    is_default: bool
+    changed_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

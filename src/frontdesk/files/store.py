@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -10,8 +11,16 @@ from sqlalchemy import ColumnElement, Select, delete, func, insert, select, upda
 
 from frontdesk.db import Tx
 from frontdesk.db.failures import violation_as
-from frontdesk.files.model import EligibilityFile, FileMode, FileState, FileStep, Requester, RowOutcome
-from frontdesk.files.tables import eligibility_files, file_mappings, file_outcomes, file_parts
+from frontdesk.files.model import (
+    EligibilityFile,
+    FileMode,
+    FileState,
+    FileStep,
+    Requester,
+    RowOutcome,
+    StoredMapping,
+)
+from frontdesk.files.tables import eligibility_files, eligibility_mappings, file_outcomes, file_parts
 
 _columns = eligibility_files.c
 
@@ -102,17 +111,43 @@ def newer_full_files(tx: Tx, plan_id: int, after_id: int, *, started: bool) -> l
     return list(tx.execute(query.order_by(_columns.id.desc())).scalars())
 
 
-def get_mapping(tx: Tx, account_id: int) -> dict[str, Any] | None:
-    """The mapping of the account's files, as it was set."""
-    query = select(file_mappings.c.mapping).where(file_mappings.c.account_id == account_id)
-    return tx.execute(query).scalar()
+def find_mapping(tx: Tx, account_id: int, name: str | None) -> StoredMapping | None:
+    """The account's mapping of this name; with None its default."""
+    table = eligibility_mappings
+    wanted = table.c.is_default.is_(True) if name is None else table.c.name == name
+    row = tx.execute(select(table).where(table.c.account_id == account_id, wanted)).mappings().first()
+    return None if row is None else StoredMapping(**row)
 
 
-def save_mapping(tx: Tx, account_id: int, mapping: dict[str, Any] | None, now: datetime) -> None:
-    """None removes the mapping."""
-    tx.execute(delete(file_mappings).where(file_mappings.c.account_id == account_id))
-    if mapping is not None:
-        tx.execute(insert(file_mappings).values(account_id=account_id, mapping=mapping, changed_at=now))
+def list_mappings(tx: Tx, account_id: int) -> list[StoredMapping]:
+    """By name."""
+    table = eligibility_mappings
+    query = select(table).where(table.c.account_id == account_id).order_by(table.c.name)
+    return [StoredMapping(**row) for row in tx.execute(query).mappings()]
+
+
+def mapping_names(tx: Tx, account_id: int) -> dict[str, bool]:
+    """The names of the account's mappings; True for its default."""
+    table = eligibility_mappings
+    query = select(table.c.name, table.c.is_default).where(table.c.account_id == account_id)
+    return {row.name: row.is_default for row in tx.execute(query)}
+
+
+def save_mapping(tx: Tx, mapping: StoredMapping) -> None:
+    """Replaces the mapping of this name; a default takes the place of the one before."""
+    table = eligibility_mappings
+    delete_mapping(tx, mapping.account_id, mapping.name)
+    if mapping.is_default:
+        was_default = (table.c.account_id == mapping.account_id) & table.c.is_default.is_(True)
+        tx.execute(update(table).where(was_default).values(is_default=False))
+    tx.execute(insert(table).values(**asdict(mapping)))
+
+
+def delete_mapping(tx: Tx, account_id: int, name: str) -> bool:
+    """False if there is none of this name."""
+    table = eligibility_mappings
+    query = delete(table).where(table.c.account_id == account_id, table.c.name == name)
+    return tx.execute(query).rowcount == 1
 
 
 def insert_part(tx: Tx, file_id: int, number: int, content: bytes) -> None:

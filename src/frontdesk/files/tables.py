@@ -70,13 +70,22 @@ eligibility_files = Table(
     ),
 )
 
-# The mappings of accounts, for files without a mapping of their own.
-file_mappings = Table(
-    "file_mappings",
+# The mappings of accounts by name. The default is for files that come without a mapping.
+eligibility_mappings = Table(
+    "eligibility_mappings",
     metadata,
     Column("account_id", Id, ForeignKey("accounts.id"), primary_key=True),
+    Column("name", String(64), primary_key=True),
     Column("mapping", Json, nullable=False),
+    Column("is_default", Boolean, nullable=False),
     Column("changed_at", UtcTime, nullable=False),
+    Index(
+        "uq_eligibility_mappings_account_id",
+        "account_id",
+        unique=True,
+        sqlite_where=text("is_default"),
+        postgresql_where=text("is_default"),
+    ),
 )
 
 # The content in parts of 1 MiB (each deflated), so that any worker on any host can read it.

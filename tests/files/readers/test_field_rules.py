@@ -157,7 +157,7 @@ def test_constants_metadata_and_the_plan_of_a_row() -> None:
 
 
 def test_rows_can_be_left_out() -> None:
-    skip = [{"column": "external_id", "is": ["", "n/a"]}, {"column": "Name", "starts_with": "Total"}]
+    skip = [{"column": "external_id", "equals": ["", "n/a"]}, {"column": "Name", "starts_with": "Total"}]
     content = "external_id,Name\n1,Robin\n,Robin\nN/A ,Robin\n2,TOTAL of all\n3,,\nx,total\n4\n"
     rows = rows_of(content, mapping={"skip": skip})
     assert [(row.place, codes(row)) for row in rows] == [
@@ -169,7 +169,7 @@ def test_rows_can_be_left_out() -> None:
 
 def test_a_short_last_line_with_a_total_is_left_out_too() -> None:
     rows = rows_of(
-        "Name,external_id\nRobin,1\nTotal\n", mapping={"skip": [{"column": "Name", "is": "total"}]}
+        "Name,external_id\nRobin,1\nTotal\n", mapping={"skip": [{"column": "Name", "equals": "total"}]}
     )
     assert [row.values for row in rows] == [{"external_id": "1"}]
 
@@ -189,7 +189,7 @@ def test_a_refused_row_keeps_the_key_that_a_rule_makes() -> None:
     ("mapping", "code"),
     [
         ({"fields": {"gender": {"column": "Sex"}}}, "missing_column"),
-        ({"skip": [{"column": "Sex", "is": ""}]}, "missing_column"),
+        ({"skip": [{"column": "Sex", "equals": ""}]}, "missing_column"),
         ({"fields": {"gender": {"column": "twice"}}}, "repeated_column"),
         ({"fields": {"external_id": {"column": "Twice"}}}, "repeated_column"),
     ],
@@ -236,7 +236,7 @@ FAULTS: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
     ({"fields": {"dob": {"open": "never"}}}, [("fields.dob.open", "not_a_date")]),
     ({"skip": {}}, [("skip", "wrong_type")]),
     ({"skip": [1, {"column": "a", "like": "b"}]}, [("skip.0", "wrong_type"), ("skip.1", "wrong_type")]),
-    ({"skip": [{"column": "a"}, {"is": "a"}]}, [("skip.0", "required"), ("skip.1", "required")]),
+    ({"skip": [{"column": "a"}, {"equals": "a"}]}, [("skip.0", "required"), ("skip.1", "required")]),
     (
         {"skip": [{"column": "a", "starts_with": ""}]},
         [("skip.0.starts_with", "wrong_type"), ("skip.0", "required")],

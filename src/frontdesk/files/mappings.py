@@ -1,0 +1,92 @@
+"""The mappings that an account keeps by name (docs/files.md). A file keeps the content of its mapping as it was when the file
+came, so a mapping may change or go at any time."""
+
+import re
+from typing import Any
+
+from frontdesk import audit
+from frontdesk.audit.model import AuditEntry
+from frontdesk.clock import wire_time
+from frontdesk.db import Tx
+from frontdesk.errors import Fault, Invalid, NotFound
+from frontdesk.files import store
+from frontdesk.files.mapping import parse_mapping
+from frontdesk.files.model import MappingName, NewFile, Requester, StoredMapping
+
+MOST_MAPPINGS = 50
+DEFAULT_NAME = "default"
+NAME = re.compile("[A-Za-z0-9._-]{1,64}")
+
+
+def get_mapping(tx: Tx, account_id: int, name: str) -> StoredMapping:
+    """Raises NotFound, also for one of another account."""
+    found = store.find_mapping(tx, account_id, name) if NAME.fullmatch(name) else None
+    if found is None:
+        raise NotFound("eligibility mapping")
+    return found
+
+
+def save_mapping(
+    tx: Tx,
+    key: MappingName,
+    content: dict[str, Any],
+    requester: Requester,
+    *,
+    default: bool | None = None,
+) -> bool:
+    """Store the mapping for the files that come from now on; True if the name is new. `default` makes it the account's
+    default, or takes that away; None leaves it as it is. Raises Invalid.
+
+    A race with another writer of the account's mappings is a unique violation: run the transaction again.
+    """
+    parse_mapping(content)
+    if not NAME.fullmatch(key.name):
+        rule = "must have 1 to 64 letters, digits, dots, underscores or hyphens"
+        raise Invalid([Fault("name", "not_allowed", rule)])
+    known = store.mapping_names(tx, key.account_id)
+    if key.name not in known and len(known) >= MOST_MAPPINGS:
+        rule = f"must be one of the account's {MOST_MAPPINGS} mappings: delete one that is not used"
+        raise Invalid([Fault("name", "not_allowed", rule)])
+    is_default = known.get(key.name, False) if default is None else default
+    store.save_mapping(tx, StoredMapping(key.account_id, key.name, content, is_default, requester.now))
+    _record(tx, "mapping.saved", key, requester)
+    return key.name not in known
+
+
+def delete_mapping(tx: Tx, key: MappingName, requester: Requester) -> None:
+    """Raises NotFound. Files that came before keep their copy."""
+    if not NAME.fullmatch(key.name) or not store.delete_mapping(tx, key.account_id, key.name):
+        raise NotFound("eligibility mapping")
+    _record(tx, "mapping.deleted", key, requester)
+
+
+def mapping_of(tx: Tx, new: NewFile) -> dict[str, Any] | None:
+    """The content of the mapping for a new file: its own, the one that it names, else the account's default.
+
+    Raises NotFound, Invalid.
+    """
+    if new.mapping is not None:
+        parse_mapping(new.mapping)
+        return new.mapping
+    if new.mapping_name is not None:
+        return get_mapping(tx, new.account_id, new.mapping_name).mapping
+    default = store.find_mapping(tx, new.account_id, None)
+    return None if default is None else default.mapping
+
+
+def _record(tx: Tx, action: str, key: MappingName, requester: Requester) -> None:
+    entry = AuditEntry(
+        action, requester.client, requester.request_id, key.account_id, None, {"name": key.name}
+    )
+    audit.record(tx, [entry], now=requester.now)
+
+
+def serialize_mapping(mapping: StoredMapping) -> dict[str, Any]:
+    """The mapping as JSON, the same for HTTP and the command line."""
+    return {
+        "type": "eligibility_mappings",
+        "name": mapping.name,
+        "is_default": mapping.is_default,
+        "changed_at": wire_time(mapping.changed_at),
+        "mapping": mapping.mapping,
+    }
