@@ -103,8 +103,9 @@ def _end_missing(claim: FileClaim, writer: ChunkWriter, check: CheckResult) -> N
         missing += len(batch)
     if claim.file.members_missing is None:
         claim.update(members_missing=missing)
-    if missing:
-        claim.db.ask(lambda tx: _check_approval(tx, claim, missing=missing, unnamed=check.unnamed))
+    if not missing:
+        return
+    claim.db.ask(lambda tx: _check_approval(tx, claim, missing=missing, unnamed=check.unnamed))
     ended = 0
     for batch in _missing(claim, check):
         claim.checkpoint(FileStep.END, ended)
