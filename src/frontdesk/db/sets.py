@@ -188,13 +188,16 @@ def _read(tx: SetTransaction, sql: str, *, parameters: tuple[Any, ...], columns:
 
 
 def _write(tx: SetTransaction, sql: str, table: Table, rows: Sequence[Row], columns: tuple[str, ...]) -> None:
+    if tx.dialect.name == "sqlite":
+        tx.exec_driver_sql(sql, [tuple(values) for values in values_of_rows(table, columns, rows)])
+        return
+    if len(columns) < len(rows[0]):  # PostgreSQL would read what it does not write
+        rows = [{name: row[name] for name in columns} for row in rows]
     trip = tx.info.get(_TRIP)
     if trip is not None:
         trip.append((sql, (as_json(rows),), None))
-    elif tx.dialect.name != "sqlite":
-        tx.exec_driver_sql(sql, (as_json(rows),))
     else:
-        tx.exec_driver_sql(sql, [tuple(values) for values in values_of_rows(table, columns, rows)])
+        tx.exec_driver_sql(sql, (as_json(rows),))
 
 
 def _is_bulk(tx: SetTransaction, rows: Sequence[Row]) -> bool:

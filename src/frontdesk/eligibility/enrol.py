@@ -31,6 +31,8 @@ from frontdesk.plans import find_owners
 MANY = 100  # so many updated records are worth a statement of their own
 _UPDATED = ("plan_id", *STORED_COLUMNS, "row_digest", "updated_at")
 _ALWAYS_UPDATED = {"row_digest", "updated_at"}
+# The other columns that updates of this process have changed so far.
+changed_before: set[str] = set()
 
 
 def enrol(
@@ -115,15 +117,19 @@ def _write(
 
 
 def _columns(accepted: Sequence[tuple[Submission, Enrolled]], updated: int) -> tuple[str, ...]:
-    """The columns of an update. A few records always name the same ones, so that one prepared statement serves them. Many
-    name only the columns that change: SQLite renews the indexes of every named column, and PostgreSQL reads them all."""
-    if updated < MANY:
-        return _UPDATED
+    """The columns of an update, few: SQLite renews the indexes of every named column, and PostgreSQL reads them all.
+
+    Many records name only what they change. A few name also what others changed before: so there are at most as many
+    prepared statements as columns, whatever callers change together (docs/decisions/0071).
+    """
     found = {
         name for _, result in accepted if result.outcome is not Outcome.CREATED for name in result.changes
     }
     if "email" in found:
         found.add("email_folded")
+    if updated < MANY:
+        changed_before.update(found)
+        found = changed_before
     return tuple(name for name in _UPDATED if name in found or name in _ALWAYS_UPDATED)
 
 

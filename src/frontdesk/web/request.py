@@ -143,34 +143,46 @@ class Request:
 
     async def body(self, *, limit_bytes: int = BODY_LIMIT_BYTES) -> bytes:
         """The whole body. Raises HttpError `too_large` above the limit, `timeout` after 10 s, and Disconnected."""
-
-        async def read() -> bytes:
-            return b"".join([piece async for piece in self._pieces(limit_bytes, "body")])
-
-        return await self._in_time(read())
+        self._check_length(limit_bytes, "body")
+        return await self._in_time(self._whole_body(limit_bytes))
 
     async def body_pieces(self, limit_bytes: int) -> AsyncIterator[bytes]:
         """The body of an upload, piece by piece as it arrives. Each piece has 10 s. Raises as `body` does."""
-        pieces = self._pieces(limit_bytes, "file")
-        while piece := await self._in_time(anext(pieces, b"")):
-            yield piece
-
-    async def _pieces(self, limit_bytes: int, noun: str) -> AsyncIterator[bytes]:
-        declared = self.header(b"content-length")
-        too_large = HttpError("too_large", f"The {noun} may have {limit_bytes} bytes at most.", CLOSE)
-        if declared is not None and declared.isdigit() and int(declared) > limit_bytes:
-            raise too_large
-        size, is_last = 0, False
+        self._check_length(limit_bytes, "file")
+        left, is_last = limit_bytes, False
         while not is_last:
-            message = await self._receive()
-            if message["type"] == "http.disconnect":
-                raise Disconnected
-            piece, is_last = bytes(message.get("body", b"")), not message.get("more_body", False)
-            size += len(piece)
-            if size > limit_bytes:
-                raise too_large
+            piece, is_last = await self._in_time(self._piece(left, limit_bytes, "file"))
+            left -= len(piece)
             if piece:
                 yield piece
+
+    async def _whole_body(self, limit_bytes: int) -> bytes:
+        # Nearly every body is one piece, and an asynchronous generator around it took 4 of 17 µs.
+        body, is_last = await self._piece(limit_bytes, limit_bytes, "body")
+        if is_last:
+            return body
+        pieces, left = [body], limit_bytes - len(body)
+        while not is_last:
+            piece, is_last = await self._piece(left, limit_bytes, "body")
+            left -= len(piece)
+            pieces.append(piece)
+        return b"".join(pieces)
+
+    async def _piece(self, left: int, limit_bytes: int, noun: str) -> tuple[bytes, bool]:
+        """The next piece, which may be empty, and whether it is the last. Raises HttpError `too_large` above `left` bytes."""
+        message = await self._receive()
+        if message["type"] == "http.disconnect":
+            raise Disconnected
+        piece = bytes(message.get("body", b""))
+        if len(piece) > left:
+            raise _too_large(limit_bytes, noun)
+        return piece, not message.get("more_body", False)
+
+    def _check_length(self, limit_bytes: int, noun: str) -> None:
+        """Refuse a body by the length that it declares, before any of it is read."""
+        declared = self.header(b"content-length")
+        if declared is not None and declared.isdigit() and int(declared) > limit_bytes:
+            raise _too_large(limit_bytes, noun)
 
     async def _in_time(self, reading: Awaitable[Result]) -> Result:
         try:
@@ -183,3 +195,7 @@ class Request:
             if key == b"x-request-id" and _SANE_ID.fullmatch(value):
                 return value.decode("ascii")
         return f"{_PROCESS}{next(_numbers):08x}"
+
+
+def _too_large(limit_bytes: int, noun: str) -> HttpError:
+    return HttpError("too_large", f"The {noun} may have {limit_bytes} bytes at most.", CLOSE)

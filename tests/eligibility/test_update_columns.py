@@ -1,0 +1,108 @@
+"""Which columns an update of members names: those that it changes and, where it is small, those of earlier updates."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+
+from frontdesk.clock import system_clock
+from frontdesk.config import Uniqueness
+from frontdesk.db import Database
+from frontdesk.eligibility import parse_member
+from frontdesk.eligibility.enrol import MANY, changed_before, enrol
+from frontdesk.eligibility.model import Enrolled, Outcome, Submission
+from frontdesk.eligibility.store import find_members
+from tests.factories import Customer, member_body
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    """As in a process that has updated nothing yet."""
+    before = set(changed_before)
+    changed_before.clear()
+    yield
+    changed_before.clear()
+    changed_before.update(before)
+
+
+@pytest.fixture
+def named(db: Database) -> list[set[str]]:
+    """The columns that each update of members named, without the two that each one names."""
+    found: list[set[str]] = []
+
+    def look(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        if update := re.search(r"UPDATE members (?:t )?SET (.+?) (?:FROM|WHERE) ", statement):
+            found.append(set(re.findall(r"(\w+) = ", update[1])) - {"row_digest", "updated_at"})
+
+    event.listen(db.engine, "before_cursor_execute", look)
+    return found
+
+
+def _enrol(db: Database, customer: Customer, *bodies: dict[str, Any], plan: int = 0) -> list[Outcome]:
+    chunk = [
+        Submission(
+            customer.account_id,
+            customer.plan_ids[plan],
+            parse_member(body, today="2026-11-20"),
+            "client",
+            "request",
+        )
+        for body in bodies
+    ]
+    with db.write() as tx:
+        results = enrol(tx, chunk, now=system_clock(), uniqueness=Uniqueness.SERVICE)
+    return [result.outcome for result in results if isinstance(result, Enrolled)]
+
+
+def _member(db: Database, number: int) -> dict[str, Any]:
+    [found] = db.ask(lambda tx: find_members(tx, f"AB {number:06}", None))
+    return {name: value for name, value in found.items() if name != "updated_at"}
+
+
+def test_an_update_names_what_changes_and_what_changed_before(
+    db: Database, customer: Customer, named: list[set[str]]
+) -> None:
+    _enrol(db, customer, member_body(1), member_body(2))
+    assert _enrol(db, customer, member_body(1, last_name="Second")) == [Outcome.UPDATED]
+    assert _enrol(db, customer, member_body(2, email="new@example.com")) == [Outcome.UPDATED]
+    assert _enrol(db, customer, member_body(1, last_name="Third")) == [Outcome.UPDATED]
+    last_name, email = {"last_name"}, {"email", "email_folded"}
+    assert named == [last_name, last_name | email, last_name | email]
+
+
+def test_records_that_change_different_columns_keep_all_others(
+    db: Database, customer: Customer, named: list[set[str]]
+) -> None:
+    _enrol(db, customer, *(member_body(number) for number in (1, 2, 3)))
+    before = {number: _member(db, number) for number in (1, 2, 3)}
+    changes: dict[int, dict[str, Any]] = {
+        1: {"last_name": "Changed"},
+        2: {"email": "Other@Example.com"},
+        3: {"metadata": {"department": "South"}, "city": None},
+    }
+    _enrol(db, customer, *(member_body(number, **changed) for number, changed in changes.items()))
+    derived = {2: {"email_folded": "other@example.com"}}
+    for number, changed in changes.items():
+        assert _member(db, number) == before[number] | changed | derived.get(number, {})
+    assert named == [{"last_name", "email", "email_folded", "metadata", "city"}]
+
+
+def test_a_move_names_the_plan(db: Database, customer: Customer, named: list[set[str]]) -> None:
+    _enrol(db, customer, member_body(1))
+    before = _member(db, 1)
+    assert _enrol(db, customer, member_body(1), plan=1) == [Outcome.MOVED]
+    assert _member(db, 1) == before | {"plan_id": customer.plan_ids[1]}
+    assert named == [{"plan_id"}]
+
+
+def test_many_records_name_only_what_they_change(
+    db: Database, customer: Customer, named: list[set[str]]
+) -> None:
+    numbers = range(1, MANY + 1)
+    _enrol(db, customer, *map(member_body, numbers))
+    _enrol(db, customer, member_body(1, city="Salem"))
+    changed = [member_body(number, last_name="Changed", city=...) for number in numbers]
+    assert _enrol(db, customer, *changed) == [Outcome.UPDATED] * MANY
+    assert named == [{"city"}, {"last_name"}]
