@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -44,7 +45,8 @@ class FileMapping:
     plan of the file to a plan's external_id; `fields` are the rules that make values, by field.
 
     `lines` are the insurance lines (HD03) of the coverages that count, None if all do; `person_code` is the reference that
-    holds it. With `ssn`, NM109 may be a social security number.
+    holds it. With `ssn`, NM109 may be a social security number. `verify` is the
+    meaning of BGN08 = 4; wrong `counts` are refused where they are strict.
     """
 
     columns: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -59,6 +61,8 @@ class FileMapping:
     plan: Alternatives = ()
     lines: frozenset[str] | None = frozenset(MEDICAL_LINES)
     ssn: bool = False
+    verify: str = "compare"
+    counts: str = "strict"
 
 
 NO_MAPPING = FileMapping()
@@ -140,9 +144,13 @@ def _read_lines(place: str, value: Any, faults: list[Fault]) -> frozenset[str] |
 
 
 def _read_ssn(place: str, value: Any, faults: list[Fault]) -> bool:
-    if value != "plain":
-        faults.append(Fault(place, "not_allowed", 'must be "plain", or be left out'))
-    return True
+    return _read_choice_of(("plain",), place, value, faults) == "plain"
+
+
+def _read_choice_of(words: tuple[str, ...], place: str, value: Any, faults: list[Fault]) -> str:
+    if value not in words:
+        faults.append(Fault(place, "not_allowed", f"must be {' or '.join(words)}, or be left out"))
+    return str(value)
 
 
 def _read_alternatives(place: str, value: Any, faults: list[Fault]) -> Alternatives:
@@ -184,4 +192,6 @@ _PARTS: dict[str, Callable[[str, Any, list[Fault]], Any]] = {
 _PARTS_834: dict[str, tuple[str, Callable[[str, Any, list[Fault]], Any]]] = {
     "coverages": ("lines", _read_lines),
     "ssn": ("ssn", _read_ssn),
+    "verify": ("verify", partial(_read_choice_of, ("compare", "full"))),
+    "counts": ("counts", partial(_read_choice_of, ("strict", "lenient"))),
 }

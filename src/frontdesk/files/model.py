@@ -296,6 +296,7 @@ REPORT_CODES = ROW_FAULTS | {
     "no_medical_coverage": "The 834 carries no coverage that counts: the member's access stays, and a new one is refused.",
     "address_of_subscriber": "The dependent of an 834 has no address; that of its subscriber was taken.",
     "identity_ambiguous": "The 834 tells the members of the family apart by their relationship only, and this is another person.",
+    "untidy_file": "The 834 has space or blank lines between segments, no last terminator, TA1 or wrong counts; it was read.",
     "not_found": "The plan is not one of the account.",
     "not_now": "Others keep writing the same record; hand the row in again.",
     "not_stored": "A fault of the service; hand the row in again.",

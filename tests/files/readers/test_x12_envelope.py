@@ -2,6 +2,8 @@
 
 import pytest
 
+from frontdesk.eligibility.model import Action
+from frontdesk.files.model import FileMode
 from tests.files.readers.reading import (
     GS,
     ISA,
@@ -129,3 +131,47 @@ def test_a_damaged_isa_is_refused(old: str, new: str) -> None:
 def test_what_follows_an_interchange_must_be_another() -> None:
     code, sentence = refused(lambda: read(GOOD + "GARBAGE" * 40))
     assert (code, sentence) == ("not_x12", "Segment 21: an ISA segment is expected here")
+
+
+TIDY = [row.values for row in rows_of(GOOD)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD.replace("~", "~\n    "),
+        GOOD.replace("~", "~\t"),
+        GOOD.replace("~", "~\n\n \n"),
+        GOOD[:-1].replace("~", "~~") + "~",
+        GOOD.replace("~", "\n\n"),
+        GOOD[:-1],
+        GOOD.replace("~", "~\n")[:-2],
+        GOOD.replace(GS, "TA1*000000007*261120*0800*A*000~" + GS),
+    ],
+    ids=["indented", "tabs", "blank-lines", "blank-segments", "blank-lf", "no-end", "no-end-lf", "ta1"],
+)
+def test_an_untidy_file_is_read_and_warned_of_once(text: str) -> None:
+    rows = rows_of(text)
+    assert [row.values for row in rows] == TIDY
+    assert [row.warnings for row in rows] == [("untidy_file",)]
+
+
+def test_empty_groups_and_interchanges_are_read() -> None:
+    empty = f"{ISA}{GS}GE*0*3~IEA*1*000000007~{ISA}IEA*0*000000007~"
+    assert [row.values for row in rows_of(empty + GOOD + empty)] == TIDY
+
+
+@pytest.mark.parametrize(("old", "new"), [("SE*16*", "SE*15*"), ("GE*1*3", "GE*2*3"), ("IEA*1*", "IEA*9*")])
+def test_an_account_may_take_wrong_counts_but_never_wrong_numbers(old: str, new: str) -> None:
+    lenient = {"834": {"counts": "lenient"}}
+    [row] = rows_of(GOOD.replace(old, new), mapping=lenient)
+    assert row.warnings == ("untidy_file",)
+    wrong = GOOD.replace("SE*16*0001", "SE*16*0002")
+    assert refused(lambda: read(wrong, mapping=lenient))[0] == "wrong_count"
+
+
+def test_an_account_may_say_that_a_file_to_verify_is_its_full_file() -> None:
+    audit = file_834(MEMBER.replace("*021*28", "*030*28"), purpose="4")
+    assert read(audit)[0].mode is FileMode.COMPARE
+    head, [row] = read(audit, mapping={"834": {"verify": "full"}})
+    assert (head.mode, row.action) == (FileMode.FULL, Action.ENROL)

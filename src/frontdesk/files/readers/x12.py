@@ -3,7 +3,8 @@
 Segments are split by the delimiters that each ISA declares, and counted from the first ISA of the file, which is 1.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from datetime import date
 
 from frontdesk.eligibility.fields import x12_date
@@ -25,13 +26,15 @@ MEMBER_SEGMENTS_LIMIT = 10_000
 MEMBER_LOOPS_LIMIT = 100
 ISA_LENGTH = 106
 _FILLER = " \t\r\n\x1a\0"  # what old systems put around an interchange
+_BLANK = ("", " ", "\t")
+_LAST_SEGMENT = re.compile(r"IEA[^0-9A-Za-z][0-9]{1,5}[^0-9A-Za-z][0-9]{9}")
 _ISA_WIDTHS = [3, 2, 10, 2, 10, 2, 15, 2, 15, 6, 4, 1, 5, 9, 1, 1, 1]
 
 GUIDE = "005010X220"
 
 # Each tag: the level at which it may stand, and the level to which it leads.
 _LEVELS = {"ISA": (0, 1), "GS": (1, 2), "ST": (2, 3), "SE": (3, 2), "GE": (2, 1), "IEA": (1, 0)}
-_TRANSACTION = 3
+_INTERCHANGE, _TRANSACTION = 1, 3
 _OPENS = {"ISA": 13, "GS": 6, "ST": 2}  # the element with the control number
 _WHAT_IS_COUNTED = {"SE": "segments", "GE": "transactions", "IEA": "groups"}
 ENVELOPES = frozenset(_LEVELS)
@@ -48,14 +51,19 @@ class _X12Reader:
     """One pass over the file."""
 
     def __init__(self, source: Source, mapping: FileMapping) -> None:
-        self._segments = read_segments(source)
-        self._envelope = Envelope()
+        self._segments = read_segments(source, self._note)
+        self._envelope = Envelope(self._note if mapping.counts == "lenient" else None)
+        self._is_untidy = False
         self._mapping = mapping
         self._transaction: Transaction | None = None
         self._mode: FileMode | None = None
         self._addresses = FamilyAddresses()
         self._loops: list[MemberLoop] = []
         self._place = 0
+
+    def _note(self) -> None:
+        """The file is not as the book wants it; its last member is warned of it, once."""
+        self._is_untidy = True
 
     def header(self) -> FileHeader:
         for number, segment in self._segments:
@@ -86,7 +94,7 @@ class _X12Reader:
         self._envelope.check_closed()
         if not found:
             raise Unreadable("no_rows", "The file has no member (INS).")
-        yield from self._flush()
+        yield from self._flush(is_last=True)
         yield from self._addresses.rest()
 
     def _loop(self, place: int, loop: MemberLoop) -> Iterator[Row]:
@@ -98,10 +106,13 @@ class _X12Reader:
             self._place = place
         self._loops.append(loop)
 
-    def _flush(self) -> Iterator[Row]:
+    def _flush(self, *, is_last: bool = False) -> Iterator[Row]:
         if loops := self._loops:
             self._loops = []
-            yield from self._addresses.take(read_member(self._place, loops, self._mapping), loops[-1].family)
+            row = read_member(self._place, loops, self._mapping)
+            if is_last and self._is_untidy:
+                row.warnings += ("untidy_file",)
+            yield from self._addresses.take(row, loops[-1].family)
 
     def _outside(self, number: int, segment: Segment) -> None:
         """Take a segment that stands outside of members."""
@@ -110,6 +121,9 @@ class _X12Reader:
             self._envelope.check(number, segment)
             if tag == "ST":
                 self._transaction = None
+            return
+        if tag == "TA1" and not self._envelope.is_in_group:
+            self._note()
             return
         self._envelope.check_in_transaction(number)
         if tag == "INS":
@@ -124,6 +138,8 @@ class _X12Reader:
 
     def _begin(self, number: int, segment: Segment) -> Transaction:
         mode = MODES.get(element(segment, 8))
+        if mode is FileMode.COMPARE and self._mapping.verify == "full":
+            mode = FileMode.FULL  # what many senders call their full file
         if mode is None:
             raise _at(number, "unknown_purpose", "BGN08 must be 2 (change), 4 (compare) or RX (full)")
         if self._mode not in (None, mode):
@@ -148,8 +164,10 @@ def _at(number: int, code: str, message: str) -> Unreadable:
     return Unreadable(code, message, place=number, unit="Segment")
 
 
-def read_segments(source: Source) -> Iterator[tuple[int, Segment]]:
-    """Every segment with its number. Line breaks between segments are ignored. Raises Unreadable."""
+def read_segments(source: Source, note: Callable[[], None] = lambda: None) -> Iterator[tuple[int, Segment]]:
+    """Every segment with its number. Line breaks between segments are ignored, and so are space, blank segments and a missing
+    last terminator, which `note` is told of. Raises Unreadable.
+    """
     text, number = _more(source, "", 1), 0
     while text:
         separator, terminator = _delimiters(text, number + 1)
@@ -159,6 +177,11 @@ def read_segments(source: Source) -> Iterator[tuple[int, Segment]]:
                 text = text.replace(character, "")
             *pieces, rest = text.split(terminator)
             for at, piece in enumerate(pieces):
+                if piece[:1] in _BLANK:
+                    note()
+                    piece = piece.lstrip()  # noqa: PLW2901 - the segment begins there
+                    if not piece:
+                        continue
                 number += 1
                 if not piece.isascii():
                     source.check(piece, place=number, unit="Segment")
@@ -168,16 +191,19 @@ def read_segments(source: Source) -> Iterator[tuple[int, Segment]]:
                     rest = terminator.join((*pieces[at + 1 :], rest))
                     break
             else:
-                text = _following(source, rest, number + 1)
+                text = _following(source, rest, number + 1, terminator, note)
                 continue
             text = _more(source, rest, number + 1)
             break
 
 
-def _following(source: Source, rest: str, number: int) -> str:
+def _following(source: Source, rest: str, number: int, terminator: str, note: Callable[[], None]) -> str:
     """The begun segment and the next block of the file. There must be one, since the IEA is yet to come."""
     _bound(rest, number)
     block = source.block()
+    if not block and _LAST_SEGMENT.fullmatch(rest.strip(_FILLER)):
+        note()
+        return rest.rstrip(_FILLER) + terminator
     if not block:
         raise _at(number, "cut_off", "the file ends here, before its IEA")
     return rest + block
@@ -213,7 +239,9 @@ def _delimiters(text: str, number: int) -> tuple[str, str]:
 class Envelope:
     """Checks that ISA/IEA, GS/GE and ST/SE stand in order and agree in counts and control numbers."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_wrong_count: Callable[[], None] | None = None) -> None:
+        """A wrong count is refused, or told to `on_wrong_count`."""
+        self._on_wrong_count = on_wrong_count
         self._level = 0
         self._control = ["", "", "", ""]  # the control number that opened each level
         self._count = [0, 0, 0, 0]  # how many were opened inside each level
@@ -230,6 +258,10 @@ class Envelope:
         else:
             self._close(number, segment)
         self._level = next_level
+
+    @property
+    def is_in_group(self) -> bool:
+        return self._level > _INTERCHANGE
 
     def check_in_transaction(self, number: int) -> None:
         if self._level != _TRANSACTION:
@@ -255,7 +287,10 @@ class Envelope:
     def _close(self, number: int, segment: Segment) -> None:
         tag = segment[0]
         counted = number - self._began_at + 1 if tag == "SE" else self._count[self._level]
-        if _whole_number(element(segment, 1)) != counted:
+        is_wrong = _whole_number(element(segment, 1)) != counted
+        if is_wrong and self._on_wrong_count is not None:
+            self._on_wrong_count()
+        elif is_wrong:
             raise _at(
                 number,
                 "wrong_count",
