@@ -31,7 +31,8 @@ def written(format_: Format, count: int, seed: int = 7) -> bytes:
 def test_every_format_gives_back_the_same_members(format_: Format) -> None:
     _, rows = open_file(io.BytesIO(written(format_, len(PEOPLE))))
     given = [{name: value for name, value in person.items() if value} for person in PEOPLE]
-    assert [row.values for row in rows] == given
+    # An 834's coverage without an end says that access is open; the other formats say nothing then.
+    assert [{name: value for name, value in row.values.items() if value} for row in rows] == given
 
 
 @pytest.mark.parametrize("level", [0, 1, 9])
