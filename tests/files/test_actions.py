@@ -1,5 +1,10 @@
 """What an 834 asks of a member besides enrolling: ending, comparing, another plan."""
 
+import pytest
+from sqlalchemy import update
+
+from frontdesk.errors import Invalid
+from frontdesk.files.tables import eligibility_files
 from tests.files.loading import Desk
 from tests.files.readers.reading import MEMBER, file_834
 
@@ -68,8 +73,18 @@ def test_a_mapping_sends_rows_to_the_plan_that_they_name(desk: Desk) -> None:
     assert [line["code"] for line in desk.report(refused)] == ["unknown_plan"]
 
 
-def test_a_mapping_that_means_nothing_fails_the_file(desk: Desk) -> None:
-    file = desk.load(file_834().encode(), mapping={"plan": "X"})
+def test_a_mapping_that_means_nothing_is_refused_before_the_file(desk: Desk) -> None:
+    with pytest.raises(Invalid):
+        desk.hand_in(file_834().encode(), mapping={"plan": "X"})
+    assert desk.count("eligibility_files") == 0
+
+
+def test_a_stored_mapping_that_means_nothing_fails_the_file(desk: Desk) -> None:
+    """One that an earlier version took."""
+    file = desk.hand_in(file_834().encode(), mapping={})
+    with desk.db.write() as tx:
+        tx.execute(update(eligibility_files).values(mapping={"plan": "X"}))
+    file = desk.work(file)
     assert file.state == "failed"
     assert file.problem is not None
     assert file.problem["code"] == "bad_mapping"
