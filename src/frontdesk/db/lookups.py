@@ -136,8 +136,9 @@ class SqliteLookups:
         """Nothing in the event loop waits."""
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.invalidate()  # it is not as the pool's others are
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.invalidate()  # it is not as the pool's others are
 
     def _read(self, sql: str, parameters: Parameters) -> list[Row]:
         started = perf_counter()
