@@ -53,10 +53,12 @@ def post(desk: Desk, plan: int = 0, **values: Any) -> None:
 
 
 def history_of(desk: Desk) -> list[tuple[Any, ...]]:
-    """Each change of the customer's members, without the numbers that the database gives."""
+    """Each change of the customer's members, member by member, without the numbers that the database gives."""
     columns = (members.c.external_id, member_history.c.outcome, member_history.c.changes)
     query = select(*columns, member_history.c.changed_at).join_from(member_history, members)
-    query = query.where(members.c.account_id == desk.customer.account_id).order_by(member_history.c.id)
+    query = query.where(members.c.account_id == desk.customer.account_id).order_by(
+        members.c.external_id, member_history.c.id
+    )
     number = {plan: position for position, plan in enumerate(desk.customer.plan_ids)}
     with desk.db.read() as tx:
         return [

@@ -108,7 +108,9 @@ def next_ids(tx: SetTransaction, table: Table, count: int) -> list[int]:
             return sorted(reserved.popleft() for _ in range(count))
     sql = f"SELECT json_agg(nextval('{table.name}_id_seq')) FROM generate_series(1, %s::int)"
     fresh: list[int] = tx.exec_driver_sql(sql, (count + ID_BLOCK,)).one()[0]
-    reserved.extend(fresh[count:])
+    with _taking:
+        reserved.clear()  # a later row has a higher id than an earlier one of this process
+        reserved.extend(fresh[count:])
     return fresh[:count]
 
 
