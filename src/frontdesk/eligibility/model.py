@@ -12,7 +12,6 @@ from frontdesk.invitations.model import InvitationDecision
 
 # The nine fields of the answer's body, in the order of docs/interface.md.
 ANSWERED = ("id", "external_id", "dob", "first_name", "last_name", "gender", "member_id", "zipcode", "metadata")  # fmt: skip
-
 ADDRESS = ("zipcode", "city", "county", "state")
 
 
@@ -96,8 +95,7 @@ class StoredMember:
 class Enrolled(NamedTuple):
     """The outcome of one accepted record.
 
-    `changes` is `{field: [from, to]}` without derived columns. `answered` holds the values of ANSWERED as the record left
-    them.
+    `changes` is `{field: [from, to]}` without derived columns. `answered` holds the values of ANSWERED after the record.
     """
 
     outcome: Outcome

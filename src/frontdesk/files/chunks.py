@@ -9,8 +9,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from concurrent.futures import wait as wait_for
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
 from typing import Final, TypeVar
 
@@ -24,7 +23,6 @@ from frontdesk.files.claims import FileClaim
 from frontdesk.files.model import NO_PLAN, NOT_NOW, NOT_STORED, WARNED_FIELDS, ChunkRow, RowOutcome
 
 Item = TypeVar("Item")
-
 NICENESS = 10
 PATIENCE_SECONDS = 0.3  # less than a POST waits for a lock, so that the POST is not the one that gives up
 _END: Final = None
@@ -65,7 +63,7 @@ class CommitTurn:
     def take(self) -> None:
         """Return once the chunk before is committed. Raises OutOfTurn after PATIENCE_SECONDS."""
         if self._before is not None:
-            if wait_for([self._before], PATIENCE_SECONDS).not_done:
+            if wait([self._before], PATIENCE_SECONDS).not_done:
                 raise OutOfTurn
             if self._before.exception() is not None:
                 raise _EarlierFailed
@@ -74,7 +72,7 @@ class CommitTurn:
     def wait(self) -> None:
         """Wait, holding no lock, until the chunk before has ended. Its statements have timeouts, so it does end."""
         if self._before is not None:
-            wait_for([self._before])
+            wait([self._before])
 
 
 def ordered_commit(
@@ -93,7 +91,6 @@ def ordered_commit(
         for item in items:
             write(item, CommitTurn())
         return
-
     with ThreadPoolExecutor(threads, thread_name_prefix="commit", initializer=lower_priority) as pool:
         begun: deque[tuple[Future[None], set[str]]] = deque()
         try:

@@ -40,6 +40,10 @@ def save_mapping(
     A race with another writer of the account's mappings is a unique violation: run the transaction again.
     """
     parse_mapping(content)
+    if faults := [
+        Fault(name, "wrong_type", "must not be null") for name, value in content.items() if value is None
+    ]:
+        raise Invalid(faults)
     if not NAME.fullmatch(key.name):
         rule = "must have 1 to 64 letters, digits, dots, underscores or hyphens"
         raise Invalid([Fault("name", "not_allowed", rule)])

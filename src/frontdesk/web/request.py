@@ -17,7 +17,6 @@ from frontdesk.web.response import Header, HttpError
 BODY_LIMIT_BYTES = 64 * 1024
 HEADERS_LIMIT_BYTES = 16 * 1024
 BODY_DEADLINE_SECONDS = 10
-
 CLOSE: Header = (b"connection", b"close")  # the rest of the body is not read
 
 Message = MutableMapping[str, Any]
