@@ -113,9 +113,9 @@ def test_a_fault_late_in_a_file_is_found_before_anything_is_applied(desk: Desk) 
 def test_the_history_of_a_member_names_the_file_and_the_audit_trail_has_the_file_once(desk: Desk) -> None:
     file = desk.load(csv_of(row(n) for n in range(3)))
     with desk.db.read() as tx:
-        keys = tx.exec_driver_sql("SELECT DISTINCT request_id, client FROM member_history").all()
+        keys = tx.exec_driver_sql("SELECT DISTINCT file_id, request_id, client FROM member_history").all()
         actions = tx.exec_driver_sql("SELECT action FROM audit_entries ORDER BY id").scalars().all()
-    assert [tuple(key) for key in keys] == [(f"file-{file.id}", "client-1")]
+    assert [tuple(key) for key in keys] == [(file.id, "request-1", "client-1")]
     assert actions == ["file.received", "file.done"]
 
 

@@ -12,12 +12,17 @@ from tests.worker.conftest import Post
 from tests.worker.test_around_delivery import links_of, text_of
 
 
-def move(post: Post, number: int, *plans: int, request_id: str = "the move") -> None:
+def move(post: Post, number: int, *plans: int, file_id: int | None = None) -> None:
     """The member as `post.enrol` made it, under these plans one after the other, in one chunk."""
     today = post.clock().date().isoformat()
     submissions = [
         Submission(
-            post.customer.account_id, plan, parse_member(member_body(number), today=today), "c", request_id
+            post.customer.account_id,
+            plan,
+            parse_member(member_body(number), today=today),
+            "c",
+            "the move",
+            file_id=file_id,
         )
         for plan in plans
     ]
@@ -75,8 +80,8 @@ def test_the_link_of_a_sent_one_leads_to_the_new_plan(post: Post, api: Api) -> N
 def test_a_move_that_is_undone_takes_the_invitation_back(post: Post) -> None:
     first, second = post.customer.plan_ids
     post.enrol()
-    move(post, 1, second)
-    undoing = UndoRequest("the move", "c", "undo", post.clock(), Uniqueness.SERVICE)
+    move(post, 1, second, file_id=1)
+    undoing = UndoRequest(1, 2, "c", "undo", post.clock(), Uniqueness.SERVICE)
     with post.db.write() as tx:
         restore(tx, [post.row()["member_id"]], undoing)
     assert post.row()["plan_id"] == first

@@ -33,6 +33,10 @@ def _moment(text: str) -> datetime:
     raise typer.BadParameter("must be a date or a time in UTC, such as 2026-03-15 or 2026-03-15T12:00:00Z")
 
 
+def _from_file(file_id: int | None) -> str:
+    return "" if file_id is None else f", file {file_id}"
+
+
 commands = CommandGroup()
 
 
@@ -49,10 +53,10 @@ def show(tx: Tx, external_id: ExternalId, account: OnlyAccount = None) -> Output
     for entry in history:
         parts += [
             f"\n{wire_time(entry.changed_at)}  {entry.outcome} under plan {entry.plan_id}",
-            f"client {entry.client}, request {entry.request_id}",
+            f"client {entry.client}, request {entry.request_id}" + _from_file(entry.file_id),
             table(("field", "from", "to"), [[name, *values] for name, values in entry.changes.items()]),
         ]
-    names = "outcome plan_id changes client request_id changed_at"
+    names = "outcome plan_id changes client request_id file_id changed_at"
     return Output(record | {"history": [picked(entry, names) for entry in history]}, parts)
 
 

@@ -145,6 +145,7 @@ def _write_history(
             "changes": result.changes,
             "client": submission.client,
             "request_id": submission.request_id,
+            "file_id": submission.file_id,
             "changed_at": at,
         }
         for submission, result in accepted

@@ -69,8 +69,9 @@ class MemberRecord:
 class Submission(NamedTuple):
     """A record, the plan it is for, and the client that hands it in.
 
-    With `unless_changed_since`, an END leaves a member alone that was changed after that time. `row_digest` is that of the
-    row of a file (files.recognise); it is kept with the member that the row leaves behind.
+    `file_id` is the file that the record is a row of. With `unless_changed_since`, an END leaves a member alone that was
+    changed after that time. `row_digest` is that of the row of a file (files.recognise); it is kept with the member that the
+    row leaves behind.
     """
 
     account_id: int
@@ -79,6 +80,7 @@ class Submission(NamedTuple):
     client: str
     request_id: str
     action: Action = Action.ENROL
+    file_id: int | None = None
     unless_changed_since: datetime | None = None
     row_digest: str | None = None
 
@@ -113,9 +115,10 @@ class Enrolled(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UndoRequest:
-    """The request to take back (`undone`, as the history names it), and the client and time of the undo."""
+    """The file to take back (`undone_file_id`), and the undo, which is a file too: its id, client, request and time."""
 
-    undone: str
+    undone_file_id: int
+    file_id: int
     client: str
     request_id: str
     now: datetime
@@ -142,7 +145,7 @@ class MemberAccess(NamedTuple):
 
 
 class HistoryEntry(NamedTuple):
-    """What one accepted request did to a member. `changes` is `{field: [from, to]}`."""
+    """What one accepted request, or a row of the file `file_id`, did to a member. `changes` is `{field: [from, to]}`."""
 
     id: int
     member_id: int
@@ -151,6 +154,7 @@ class HistoryEntry(NamedTuple):
     changes: dict[str, list[Any]]
     client: str
     request_id: str
+    file_id: int | None
     changed_at: datetime
 
 

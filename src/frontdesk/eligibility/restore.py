@@ -57,7 +57,7 @@ def restore(tx: Tx, member_ids: Sequence[int], undo: UndoRequest) -> list[Restor
 def _undo(member: StoredMember, history: Sequence[HistoryEntry], undo: UndoRequest) -> _Undone | None:
     """The member before the request; None when the newest change is not the request's."""
     newest = history[0]
-    if newest.request_id != undo.undone:
+    if newest.file_id != undo.undone_file_id:
         return None
     values = dict(member.values)
     came_back = newest.outcome is Outcome.RESTORED and history[1].outcome is Outcome.WITHDRAWN
@@ -108,6 +108,7 @@ def _write(tx: Tx, accepted: Sequence[_Undone], undo: UndoRequest) -> None:
             "changes": item.changes,
             "client": undo.client,
             "request_id": undo.request_id,
+            "file_id": undo.file_id,
             "changed_at": at,
         }
         for item in accepted

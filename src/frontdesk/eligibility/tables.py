@@ -61,6 +61,8 @@ member_history = Table(
     Column("changes", Json, nullable=False),
     Column("client", String(64), nullable=False),
     Column("request_id", String(64), nullable=False),
+    # The eligibility file that did it; null for a POST. An undo goes by this, never by a request id, which callers choose.
+    Column("file_id", Id, nullable=True),
     Column("changed_at", UtcTime, nullable=False),
     Index("ix_member_history_member_id_id", "member_id", "id"),
 )

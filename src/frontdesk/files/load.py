@@ -166,7 +166,14 @@ def _ending(claim: FileClaim, member: MemberAccess, check: CheckResult) -> Chunk
     file, day = claim.file, _last_day(member, check)
     record = parse_member({"external_id": member.external_id, "expiry_date": day}, today=check.file_date)
     submission = Submission(
-        file.account_id, file.plan_id, record, file.client, file.history_key, Action.END, file.started_at
+        file.account_id,
+        file.plan_id,
+        record,
+        file.client,
+        file.request_id,
+        Action.END,
+        file.id,
+        file.started_at,
     )
     warnings = () if day == check.file_date else ("ends_on_first_day",)
     return ChunkRow(None, member.external_id, submission, (), warnings)

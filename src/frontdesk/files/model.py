@@ -137,11 +137,6 @@ class EligibilityFile:
     lease_until: datetime | None
 
     @property
-    def history_key(self) -> str:
-        """The request id in the history of each member that this file changes."""
-        return f"file-{self.id}"
-
-    @property
     def needs_approval(self) -> bool:
         """True if a person has to approve the file before members are ended, or would have to after this dry run."""
         has_problem = self.problem is not None and self.problem["code"] == NEEDS_APPROVAL

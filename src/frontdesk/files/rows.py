@@ -192,7 +192,7 @@ def _parse(seen: SeenRow, file: EligibilityFile, today: str, cache: ValueCache) 
     action = Action.COMPARE if file.mode is FileMode.COMPARE else row.action
     digest = None if record.faults or record.warnings else seen.digest
     submission = Submission(
-        file.account_id, plan_id, record, file.client, file.history_key, action, row_digest=digest
+        file.account_id, plan_id, record, file.client, file.request_id, action, file.id, row_digest=digest
     )
     return ChunkRow(row.place, record.external_id, submission, (), row.warnings)
 
@@ -261,7 +261,14 @@ def _from_wire(
         key, values, invite, _faults(faults), warnings, ignored, given_of_new, _faults(causes), *rest
     )
     submission = Submission(
-        file.account_id, plan_id, record, file.client, file.history_key, Action(action), row_digest=digest
+        file.account_id,
+        plan_id,
+        record,
+        file.client,
+        file.request_id,
+        Action(action),
+        file.id,
+        row_digest=digest,
     )
     return ChunkRow(place, key, submission, (), notes)
 

@@ -131,7 +131,7 @@ def _undo(claim: FileClaim, undone_id: int) -> None:
         claim.checkpoint(FileStep.APPLY, claim.file.rows_done)
         changed = [outcome for outcome in reversed(chunk) if outcome.member_id]
         request = UndoRequest(
-            undone.history_key, file.client, file.history_key, claim.clock(), options.uniqueness
+            undone.id, file.id, file.client, file.request_id, claim.clock(), options.uniqueness
         )
         for attempt in WriteInOne[RowOutcome, RestoredMember](claim.db, changed):
             with attempt:
