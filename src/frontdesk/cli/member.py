@@ -1,6 +1,5 @@
 """`frontdesk member`: a member's record and history. Only these commands show a person's data on a terminal."""
 
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
@@ -83,4 +82,4 @@ def eligible(
     Example: frontdesk member eligible "AB 123356" --on 2026-03-01 --as-known-on 2026-03-15
     """
     name, day = read_text("EXTERNAL_ID", external_id), on.date().isoformat()
-    return describe(asdict(find_eligibility(tx, name, account_id=account, on=day, known_at=as_known_on)))
+    return describe(find_eligibility(tx, name, account_id=account, on=day, known_at=as_known_on)._asdict())

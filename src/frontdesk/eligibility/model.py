@@ -67,11 +67,10 @@ class MemberRecord:
 
 
 class Submission(NamedTuple):
-    """A record, the plan it is for, and the client that hands it in.
+    """A record, the plan it is for, the client that hands it in, and the file that it is a row of.
 
-    `file_id` is the file that the record is a row of. With `unless_changed_since`, an END leaves a member alone that was
-    changed after that time. `row_digest` is that of the row of a file (files.recognise); it is kept with the member that the
-    row leaves behind.
+    With `unless_changed_since`, an END leaves a member alone that was changed after that time. `row_digest` is that of the
+    row of a file (files.recognise); it is kept with the member that the row leaves behind.
     """
 
     account_id: int
@@ -113,8 +112,7 @@ class Enrolled(NamedTuple):
         return {**dict(zip(ANSWERED, self.answered, strict=True)), "id": self.stored.values["id"]}
 
 
-@dataclass(frozen=True, slots=True)
-class UndoRequest:
+class UndoRequest(NamedTuple):
     """The file to take back (`undone_file_id`), and the undo, which is a file too: its id, client, request and time."""
 
     undone_file_id: int
@@ -125,8 +123,7 @@ class UndoRequest:
     uniqueness: Uniqueness
 
 
-@dataclass(frozen=True, slots=True)
-class RestoredMember:
+class RestoredMember(NamedTuple):
     """What an undo did to one member: an outcome, or the fault that kept it as it was."""
 
     external_id: str
@@ -158,8 +155,7 @@ class HistoryEntry(NamedTuple):
     changed_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class EligibilityAnswer:
+class EligibilityAnswer(NamedTuple):
     """Whether a member was eligible on a day, as far as was known at a time; `known_since` is the last change until then."""
 
     eligible: bool
