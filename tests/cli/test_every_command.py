@@ -38,7 +38,7 @@ def test_the_command_tree_is_the_documented_one() -> None:
         *("queue rebuild", "queue prune"),
         *("member show", "member eligible"),
         *("file load", "file resume", "file list", "file show", "file report"),
-        *("file approve", "file cancel", "file undo", "file mapping", "file mappings"),
+        *("file approve", "file cancel", "file undo", "file mapping", "file mappings", "file settings"),
         *("invitations list", "invitations show", "invitations cancel", "invitations resend"),
         *("invitations settle", "invitations forecast", "invitations hold", "invitations release"),
         *("suppression add", "suppression remove", "suppression list", "bounces read"),

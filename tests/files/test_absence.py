@@ -11,8 +11,9 @@ from frontdesk.config import Uniqueness
 from frontdesk.eligibility import enrol, parse_member
 from frontdesk.eligibility.model import Submission
 from frontdesk.files import approve_file, cancel_file
-from frontdesk.files.chunks import ChunkWriter, CommitTurn
+from frontdesk.files.chunks import ChunkWriter
 from frontdesk.files.model import ChunkRow, EligibilityFile, WrongState
+from frontdesk.files.threads import CommitTurn
 from tests.conftest import SetClock
 from tests.files.loading import Desk, csv_of, lines_of, row
 
@@ -66,18 +67,6 @@ def test_access_that_was_to_begin_later_ends_on_its_first_day_once_with_a_warnin
     assert desk.load(csv_of([row(1)]), full=True).counts == {"unchanged": 1}
     desk.undo(file)
     assert desk.members() == before
-
-
-@pytest.mark.parametrize("begins", ["2026-01-01", "2027-01-01"])
-def test_a_member_that_comes_back_to_a_full_file_stays_ended_with_a_warning(desk: Desk, begins: str) -> None:
-    desk.load(csv_of([row(1), row(2, effective_date=begins)]))
-    desk.load(csv_of([row(1)]), full=True)
-    back = desk.load(csv_of([row(1), row(2, effective_date=begins)]), full=True)
-    assert back.counts == {"unchanged": 2, "warned": 1}
-    assert desk.outcomes(back)[1:] == [(3, "unchanged", ""), (3, "warned", "still_ended")]
-    again = desk.load(lines_of([row(1), row(2, expiry_date=None)]), full=True)
-    assert again.counts == {"unchanged": 1, "updated": 1}
-    assert set(expiries(desk).values()) == {None}
 
 
 def test_a_row_with_the_date_on_which_access_ended_has_no_warning(desk: Desk) -> None:

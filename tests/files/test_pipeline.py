@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from frontdesk.files.chunks import NICENESS, CommitTurn, OutOfTurn, ordered_commit, prefetch
+from frontdesk.files.threads import NICENESS, CommitTurn, OutOfTurn, ordered_commit, prefetch
 from tests.files.loading import Desk, csv_of, row
 
 KEYS = 10
@@ -79,7 +79,7 @@ def test_the_error_of_a_write_is_raised_before_that_of_the_items() -> None:
 
 
 def test_a_chunk_that_holds_what_the_one_before_waits_for_steps_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("frontdesk.files.chunks.PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr("frontdesk.files.threads.PATIENCE_SECONDS", 0.01)
     free, done = threading.Event(), []
 
     def write(item: int, turn: CommitTurn) -> None:

@@ -1,35 +1,16 @@
-"""Who is eligible under a plan: members one by one, and files of members.
-
-The upload of a file streams into the database, and a worker loads it. Its progress and report are read here, and a person
-decides about it.
-"""
-
-import asyncio
-import json
-from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any
+"""A member of a plan, created or updated by a request (docs/interface.md, Eligible members)."""
 
 import orjson
 
-from frontdesk import files
-from frontdesk.api.parameters import check_query
 from frontdesk.app import App
 from frontdesk.eligibility import parse_member
+from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import Enrolled, Outcome, Submission
-from frontdesk.errors import Fault, Invalid, Malformed
-from frontdesk.files.model import EligibilityFile, FileMode, Format, NewFile, Requester, WrongState
 from frontdesk.invitations.model import Delivery
 from frontdesk.web.json_body import parse_json_object
 from frontdesk.web.request import Request
-from frontdesk.web.response import Header, HttpError, Response, name_list
+from frontdesk.web.response import Header, Response, name_list
 
-# The format that a Content-Type means, unless the parameter `format` names one; for others the first letters decide.
-_MEDIA_FORMATS = {
-    "text/csv": Format.CSV,
-    "application/jsonl": Format.JSON_LINES,
-    "application/x-ndjson": Format.JSON_LINES,
-    "application/edi-x12": Format.X12,
-}
 _INVITATION: dict[str, bytes] = {Delivery.IMMEDIATE: b"immediate", Delivery.BATCHED: b"queued"}
 _NO_STORE: Header = (b"cache-control", b"no-store")
 
@@ -57,150 +38,10 @@ def _headers(enrolled: Enrolled, ignored: tuple[str, ...]) -> tuple[Header, ...]
         _NO_STORE,
     )
     if enrolled.outcome is not Outcome.CREATED:
-        changed = ",".join(name for name in enrolled.changes if name != "plan_id")
+        changed = ",".join(name for name in enrolled.changes if name in FIELDS)
         headers += ((b"eligibility-changed", changed.encode()),) if changed else ()
     if enrolled.warnings:
         headers += ((b"eligibility-warnings", ",".join(enrolled.warnings).encode()),)
     if ignored:
         headers += ((b"ignored-fields", name_list(ignored)),)
     return headers
-
-
-async def upload_eligibility_file(app: App, request: Request) -> Response:
-    """Load a file of members under a plan. The body is the file itself, plain or compressed by gzip. Each row follows the
-    rules of a POST: a refused row does not stop its neighbours. Ask for the file until its `state` is `done`, `held` or
-    `failed`. A second upload of the same file changes nothing. A mapping translates names and values that are not the
-    interface's own."""
-    new = _new_file(request)
-    requester = _requester(app, request)
-
-    def begin() -> EligibilityFile:
-        with app.db.write() as tx:
-            return files.begin_file(tx, new, requester)
-
-    file = await app.in_thread(begin)
-    upload = files.Upload(app.db, file)
-    try:
-        async for data in request.body_pieces(app.config.file_limit_mib * 1024 * 1024):
-            upload.write(data)
-            if upload.has_full_part:
-                await app.in_thread(upload.flush)
-        file = await app.in_thread(lambda: upload.finish(requester))
-    except BaseException:
-        # Also when the caller goes away or the server stops: half a file must never be loaded.
-        await asyncio.shield(app.in_thread(upload.discard))
-        raise
-    app.db.announce_work()
-    return _response(app, file, status=202)
-
-
-async def show_eligibility_file(app: App, request: Request) -> Response:
-    """Read the progress of a file. Answers the file's state, and how many of its rows had which outcome."""
-    return _response(app, await _find(app, request))
-
-
-async def report_eligibility_file(app: App, request: Request) -> Response:
-    """Read the outcome of each row of a file. While the file is being loaded, the report has the rows so far."""
-    query = request.query("format")
-    check_query(query, "report_format")
-    as_csv = query.get("format") == "csv"
-    file = await _find(app, request)
-    pieces = (files.report_csv if as_csv else files.report_json_lines)(app.db, file.id)
-    kind = b"text/csv; charset=utf-8" if as_csv else b"application/x-ndjson"
-    name = b'attachment; filename="report-%d.%s"' % (file.id, b"csv" if as_csv else b"jsonl")
-    headers = (_NO_STORE, (b"content-disposition", name))
-    return Response(200, b"", headers, kind, _in_threads(app, pieces))
-
-
-async def approve_eligibility_file(app: App, request: Request) -> Response:
-    """Approve a held file. Lets the file end the members that it omits. Look at `members_missing` first."""
-    return _response(app, await _act(app, request, files.approve_file))
-
-
-async def cancel_eligibility_file(app: App, request: Request) -> Response:
-    """Cancel a waiting or held file. The file ends no members. What it has applied stays until it is undone."""
-    return _response(app, await _act(app, request, files.cancel_file))
-
-
-async def undo_eligibility_file(app: App, request: Request) -> Response:
-    """Undo what a file changed. Records that were changed again since stay as they are, and the report lists them. Members
-    that the file created are withdrawn, and their unsent invitations cancelled. The undo has a report, and can be undone."""
-    return _response(app, await _act(app, request, files.undo_file), status=202)
-
-
-async def _act(app: App, request: Request, action: Callable[..., EligibilityFile]) -> EligibilityFile:
-    file, requester = _of_path(request), _requester(app, request)
-
-    def work() -> EligibilityFile:
-        with app.db.write() as tx:
-            return action(tx, requester=requester, **file)
-
-    try:
-        file_after = await app.in_thread(work)
-    except WrongState as error:
-        raise Invalid([Fault("state", error.code, error.detail)]) from None
-    app.db.announce_work()
-    return file_after
-
-
-def _new_file(request: Request) -> NewFile:
-    """The query and the Content-Type of an upload. Raises NotFound, HttpError, Invalid with every fault.
-
-    An unknown parameter is a fault, since it may be a misspelt `dry_run`.
-    """
-    query = request.query("format", "mode", "dry_run", "encoding", "mapping", strict=True)
-    media = (request.header(b"content-type") or "").partition(";")[0].strip().lower()
-    if media.startswith("multipart/"):
-        raise HttpError("unsupported_media_type", "Send the file itself as the body, not in a form.")
-    check_query(query, "file_format", "file_mode", "file_dry_run", "file_encoding")
-    return NewFile(
-        account_id=request.caller.account_id,
-        plan_id=request.path_id("plan_id"),
-        format=Format(query["format"]) if "format" in query else _MEDIA_FORMATS.get(media),
-        encoding=query.get("encoding", "utf-8"),
-        mode=FileMode(query.get("mode", FileMode.CHANGE)),
-        dry_run=query.get("dry_run") == "true",
-        **_mapping(query.get("mapping")),
-    )
-
-
-def _mapping(sent: str | None) -> dict[str, Any]:
-    """The mapping of an upload, as NewFile takes it: itself, or by name. Raises Malformed."""
-    if sent is None or not sent.lstrip().startswith("{"):
-        return {"mapping_name": sent}
-    try:
-        return {"mapping": parse_json_object(sent.encode())}
-    except Malformed as error:
-        raise Malformed(f"The parameter mapping can't be read: {error.detail}") from None
-
-
-def _requester(app: App, request: Request) -> Requester:
-    return Requester(request.caller.client_id, request.request_id, app.clock())
-
-
-def _of_path(request: Request) -> dict[str, Any]:
-    """The file that the path names, as the functions of `files` take it. Raises NotFound."""
-    plan_id, file_id = request.path_id("plan_id"), request.path_id("file_id", of="eligibility file")
-    return {"file_id": file_id, "account_id": request.caller.account_id, "plan_id": plan_id}
-
-
-async def _find(app: App, request: Request) -> EligibilityFile:
-    file = _of_path(request)
-    return await app.read_in_thread(lambda: app.db.ask(lambda tx: files.get_file(tx, **file)))
-
-
-def _response(app: App, file: EligibilityFile, *, status: int = 200) -> Response:
-    """The file in its envelope. 202 stands for a new file, and names its address."""
-    address = f"{app.config.base_url}/v2/plans/{file.plan_id}/eligibility-files/{file.id}"
-    body = {"links": {"self": address, "report": f"{address}/report"}, "data": files.serialize_file(file)}
-    location = ((b"location", address.encode()),) if status == 202 else ()
-    return Response(status, json.dumps(body, ensure_ascii=False).encode(), (*location, _NO_STORE))
-
-
-async def _in_threads(app: App, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """Each piece is read beside the event loop, and only when the one before it has been sent."""
-    while True:
-        piece = await app.read_in_thread(lambda: next(pieces, None))
-        if piece is None:
-            return
-        yield piece

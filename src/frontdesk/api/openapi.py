@@ -32,7 +32,8 @@ problem, fault code, warning and reason.
 # The tag of the operations of each module of handlers, with its description.
 _TAGS = {
     "plans": ("Plans", "Plans and their queues."),
-    "eligibility": ("Eligibility", "Members who are eligible under a plan, one by one and by file."),
+    "eligibility": ("Eligibility", "Members who are eligible under a plan, one by one."),
+    "eligibility_files": ("Files", "Files of members: upload, progress, report, decisions."),
     "mappings": ("Mappings", "How the eligibility files of the account name things."),
     "oauth": ("Access", "Access tokens: 2 hours, sent as `Authorization: Bearer …`."),
     "reference": ("Reference", "This reference."),

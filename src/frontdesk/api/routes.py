@@ -4,7 +4,7 @@ A handler's name is the operation's id in the OpenAPI document, its docstring th
 """
 
 from frontdesk.access.model import Scope
-from frontdesk.api import eligibility, health, invitees, mappings, oauth, plans, reference
+from frontdesk.api import eligibility, eligibility_files, health, invitees, mappings, oauth, plans, reference
 from frontdesk.web.endpoint import Endpoint
 
 PLAN = "/v2/plans/{plan_id}"
@@ -16,12 +16,12 @@ MAPPING = MAPPINGS + "/{mapping_name}"
 # fmt: off
 _DESCRIBED: tuple[Endpoint, ...] = (
     Endpoint("POST",  PLAN + "/eligibility", eligibility.enrol_member, Scope.ELIGIBILITY_WRITE, takes_json=True),
-    Endpoint("POST",  FILES,             eligibility.upload_eligibility_file, Scope.ELIGIBILITY_WRITE),
-    Endpoint("GET",   FILE,              eligibility.show_eligibility_file,   Scope.ELIGIBILITY_WRITE),
-    Endpoint("GET",   FILE + "/report",  eligibility.report_eligibility_file, Scope.ELIGIBILITY_WRITE, serves_json=False),
-    Endpoint("POST",  FILE + "/approve", eligibility.approve_eligibility_file, Scope.ELIGIBILITY_WRITE),
-    Endpoint("POST",  FILE + "/cancel",  eligibility.cancel_eligibility_file, Scope.ELIGIBILITY_WRITE),
-    Endpoint("POST",  FILE + "/undo",    eligibility.undo_eligibility_file,   Scope.ELIGIBILITY_WRITE),
+    Endpoint("POST",  FILES,             eligibility_files.upload_eligibility_file, Scope.ELIGIBILITY_WRITE),
+    Endpoint("GET",   FILE,              eligibility_files.show_eligibility_file,   Scope.ELIGIBILITY_WRITE),
+    Endpoint("GET",   FILE + "/report",  eligibility_files.report_eligibility_file, Scope.ELIGIBILITY_WRITE, serves_json=False),
+    Endpoint("POST",  FILE + "/approve", eligibility_files.approve_eligibility_file, Scope.ELIGIBILITY_WRITE),
+    Endpoint("POST",  FILE + "/cancel",  eligibility_files.cancel_eligibility_file, Scope.ELIGIBILITY_WRITE),
+    Endpoint("POST",  FILE + "/undo",    eligibility_files.undo_eligibility_file,   Scope.ELIGIBILITY_WRITE),
     Endpoint("GET",   MAPPINGS,          mappings.list_eligibility_mappings, Scope.ELIGIBILITY_WRITE),
     Endpoint("GET",   MAPPING,           mappings.show_eligibility_mapping, Scope.ELIGIBILITY_WRITE),
     Endpoint("PUT",   MAPPING,           mappings.save_eligibility_mapping, Scope.ELIGIBILITY_WRITE, takes_json=True),

@@ -13,6 +13,7 @@ import typer
 
 from frontdesk.cli.command_group import CommandContext, CommandGroup, change_in, migrated_database
 from frontdesk.cli.file_progress import work_on
+from frontdesk.cli.file_settings import show_or_change_settings
 from frontdesk.cli.options import AccountId, Json, OnlyAccount, PlanId, id_argument, limit_option
 from frontdesk.cli.output import (
     FAILED,
@@ -237,6 +238,9 @@ def mapping_(
         return Output(None, ["The account has no mapping: its files use the names of the interface."])
     found = get_mapping(context.tx, *key).mapping
     return Output(found, [json_text(found)])
+
+
+commands.change("settings")(show_or_change_settings)
 
 
 @commands.query("mappings")

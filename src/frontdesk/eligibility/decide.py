@@ -4,12 +4,14 @@ Records are decided in order: each sees what the records before it did, as if it
 """
 
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from operator import itemgetter
 from typing import Any
 
 from frontdesk.config import Uniqueness
+from frontdesk.eligibility.absence import BEFORE_ABSENCE, given_after_absence
 from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.model import (
     ADDRESS,
@@ -36,12 +38,16 @@ _answered = itemgetter(*ANSWERED)
 
 @dataclass(frozen=True, slots=True)
 class ChunkContext:
-    """What was read for a chunk: the account of each plan, and what decides about invitations. `at` is now, as stored."""
+    """What was read for a chunk: the account of each plan, and what decides about invitations. `at` is now, as stored.
+
+    With `reopens_absent`, a record without an expiry_date opens the access of a member that a full file ended by omitting it.
+    """
 
     plan_owners: dict[int, int]
     invitations: InvitationContext
     uniqueness: Uniqueness
     at: str
+    reopens_absent: bool = False
 
     @property
     def today(self) -> str:
@@ -116,11 +122,14 @@ class ChunkState:
         return record
 
     def _update(self, submission: Submission, stored: StoredMember, scope: int) -> Enrolled | FrontdeskError:
-        values, given = stored.values, submission.record.given
+        values, context = stored.values, self._context
         if values["account_id"] != submission.account_id:
             # Another account's record: the caller learns that the identifier is taken, and the faults of a new record.
             taken = not_unique("external_id")
             return Invalid(in_field_order([taken, *self._faults_of_new(submission, scope)]))
+        given, reopened = given_after_absence(
+            values, submission, reopens=context.reopens_absent, today=context.today
+        )
         changed = {name: value for name, value in given.items() if values[name] != value}
         moved = values["plan_id"] != submission.plan_id
         if submission.record.is_weak_key and not changed.keys().isdisjoint(("first_name", "dob")):
@@ -136,12 +145,11 @@ class ChunkState:
             return self._enrolled(Outcome.UNCHANGED, submission, stored=stored, changes=changes)
         if changed or moved:
             self._holders.release(stored)
-            values.update(changed, plan_id=submission.plan_id, updated_at=self._context.at)
+            values.update(changed, plan_id=submission.plan_id, updated_at=context.at)
             stored.is_changed = True
             self._holders.hold(stored)
-        _keep_digest(stored, submission.row_digest, given)
-        done = Outcome.ENDED if submission.action is Action.END else Outcome.UPDATED
-        outcome = Outcome.MOVED if moved else done if changed else Outcome.UNCHANGED
+        _keep_digest(stored, submission.row_digest, submission.record.given)
+        outcome = _outcome(submission.action, changed.keys(), moved=moved, reopened=reopened)
         return self._enrolled(outcome, submission, stored=stored, changes=changes)
 
     def _enrolled(
@@ -203,6 +211,17 @@ def _keep_digest(stored: StoredMember, digest: str | None, given: dict[str, Any]
     if digest is not None or stored.is_changed:
         values["row_digest"] = digest
         stored.is_changed = True
+
+
+def _outcome(action: Action, changed: AbstractSet[str], *, moved: bool, reopened: bool) -> Outcome:
+    """The outcome for a stored member. That its end is no longer one by absence is no change of the record."""
+    if reopened:
+        return Outcome.REOPENED
+    if moved:
+        return Outcome.MOVED
+    if changed <= {BEFORE_ABSENCE}:
+        return Outcome.UNCHANGED
+    return Outcome.UPDATED if action is Action.ENROL else Outcome.ENDED
 
 
 def _is_newer(stored: StoredMember, moment: datetime | None) -> bool:

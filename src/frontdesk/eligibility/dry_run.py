@@ -5,7 +5,7 @@ The scratch database holds what earlier chunks would have done, so that later re
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from frontdesk.config import Uniqueness
@@ -31,12 +31,13 @@ class DryRun:
     _next_id: int = FIRST_ID
 
     def enrol(
-        self, tx: Tx, submissions: Sequence[Submission], *, now: datetime
+        self, tx: Tx, submissions: Sequence[Submission], *, now: datetime, reopens_absent: bool
     ) -> list[Enrolled | FrontdeskError]:
         """The answers that `enrol` would give. Reads through `tx` and locks and writes nothing there."""
         stored, context = read_chunk(tx, submissions, self._uniqueness, now=now, lock=False)
         with self._scratch.write() as scratch:
-            state = ChunkState(self._with_dry_run(scratch, stored, submissions), context)
+            members = self._with_dry_run(scratch, stored, submissions)
+            state = ChunkState(members, replace(context, reopens_absent=reopens_absent))
             results = [state.decide(submission) for submission in submissions]
             self._keep(scratch, submissions, results)
         return results

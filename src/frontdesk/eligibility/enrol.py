@@ -5,6 +5,7 @@ writes members, history, audit entries and invitations. `db.races` settles what 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from frontdesk import audit
@@ -42,14 +43,17 @@ def enrol(
     now: datetime,
     uniqueness: Uniqueness,
     audited: bool = True,
+    reopens_absent: bool = False,
 ) -> list[Enrolled | FrontdeskError]:
     """Create or update a member per submission, in order (docs/interface.md, Eligible members).
 
     Returns an outcome for each, or NotFound (the plan is not the account's), or Invalid with every fault. Nothing is
     written for a refused record. `audited` False leaves the audit trail to the caller: a file is one action, and the
-    history of each row names the file. Raises the driver's error on a lost race: run it again in a new transaction.
+    history of each row names the file. `reopens_absent` is as in ChunkContext. Raises the driver's error on a lost race: run
+    it again in a new transaction.
     """
-    state = ChunkState(*read_chunk(tx, submissions, uniqueness, now=now))
+    stored, context = read_chunk(tx, submissions, uniqueness, now=now)
+    state = ChunkState(stored, replace(context, reopens_absent=reopens_absent))
     results = [state.decide(submission) for submission in submissions]
     accepted = [
         (submission, result)
@@ -112,7 +116,7 @@ def _write(
         if audited:
             _write_audit(tx, accepted, now=now)
         _write_invitations(tx, [result for _, result in accepted], now=now)
-    moved = [result.stored for _, result in accepted if result.outcome is Outcome.MOVED]
+    moved = [result.stored for _, result in accepted if "plan_id" in result.changes]
     move_invitations(tx, {s.values["id"]: s.values["plan_id"] for s in moved if not s.is_new})
 
 

@@ -180,10 +180,12 @@ REQUIRED = tuple(field.name for field in FIELDS.values() if field.required)
 # An optional value of a file that can't be used is left out, with a warning. Not the day on which access ends.
 DROPPED = tuple(field.name for field in FIELDS.values() if not field.required and field.name != "expiry_date")
 
-# The columns of the members table that come from the fields. E-mail addresses are compared in their folded form.
+# The columns of the members table that come from the fields. E-mail addresses are compared in their folded form. Of a member
+# that a full file ended by omitting it, the expiry_date before that is kept (eligibility.absence).
 STORED_COLUMNS = (
     *(field.name for field in FIELDS.values() if field.kind.storage is not Storage.NONE),
     "email_folded",
+    "expiry_before_absence",
 )
 
 # The unique fields, each with the column that is compared.

@@ -16,22 +16,24 @@ ADDRESS = ("zipcode", "city", "county", "state")
 
 
 class Outcome(StrEnum):
-    """What an accepted record did: the `Eligibility-Outcome` of an answer. The last three come from files only."""
+    """What an accepted record did: the `Eligibility-Outcome` of an answer. The last four come from files only."""
 
     CREATED = "created"
     UPDATED = "updated"
     UNCHANGED = "unchanged"
     MOVED = "moved"
     ENDED = "ended"
+    REOPENED = "reopened"
     RESTORED = "restored"
     WITHDRAWN = "withdrawn"
 
 
 class Action(StrEnum):
-    """What a record asks for. A POST always enrols; a row of a file may also end a member's access, or compare only."""
+    """What a record asks for: a POST enrols, a row of a file may also end or compare, a full file ends members that it omits."""
 
     ENROL = "enrol"
     END = "end"
+    END_ABSENT = "end_absent"
     COMPARE = "compare"
 
 
@@ -94,10 +96,8 @@ class StoredMember:
 
 
 class Enrolled(NamedTuple):
-    """The outcome of one accepted record.
-
-    `changes` is `{field: [from, to]}` without derived columns. `answered` holds the values of ANSWERED after the record.
-    """
+    """What one accepted record did. `changes` is `{field: [from, to]}` without `email_folded`, `answered` the values of
+    ANSWERED after the record."""
 
     outcome: Outcome
     stored: StoredMember

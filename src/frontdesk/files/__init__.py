@@ -12,7 +12,7 @@ from frontdesk.files.jobs import (
 from frontdesk.files.mappings import delete_mapping, get_mapping, save_mapping, serialize_mapping
 from frontdesk.files.report import report_csv, report_json_lines, serialize_file, summary
 from frontdesk.files.run import run_next
-from frontdesk.files.store import list_files, list_mappings
+from frontdesk.files.store import get_file_settings, list_files, list_mappings, set_file_settings
 
 __all__ = [
     "RunOptions",
@@ -22,6 +22,7 @@ __all__ = [
     "cancel_file",
     "delete_mapping",
     "get_file",
+    "get_file_settings",
     "get_mapping",
     "list_files",
     "list_mappings",
@@ -31,6 +32,7 @@ __all__ = [
     "save_mapping",
     "serialize_file",
     "serialize_mapping",
+    "set_file_settings",
     "summary",
     "undo_file",
 ]

@@ -11,11 +11,12 @@ from frontdesk.db import Tx
 from frontdesk.eligibility import count_members_open, dry_run, list_members_under, parse_member
 from frontdesk.eligibility.model import Action, MemberAccess, Submission
 from frontdesk.files import store
-from frontdesk.files.chunks import ChunkWriter, CommitTurn, keys_of, ordered_commit, prefetch
+from frontdesk.files.chunks import ChunkWriter, keys_of
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.jobs import newer_full_file
 from frontdesk.files.model import REPEATED, ChunkRow, FileMode, FileStep
 from frontdesk.files.rows import CheckResult, IdentifierIndex, check_file, parse_in_process, parse_rows
+from frontdesk.files.threads import CommitTurn, ordered_commit, prefetch
 
 # SQLite has one writer, so its chunks are short for the sake of others that wait to write.
 SQLITE_ROWS, POSTGRESQL_ROWS = 250, 2000
@@ -37,7 +38,7 @@ def run_load(claim: FileClaim) -> None:
     claim.refresh()
     rehearsal = dry_run(claim.options.uniqueness) if claim.file.dry_run else nullcontext()
     with rehearsal as scratch:
-        writer = ChunkWriter(claim, scratch)
+        writer = ChunkWriter(claim, scratch, reopens_absent=_reopens_absent(claim))
         if claim.file.step is FileStep.APPLY:
             alone = claim.db.is_sqlite or claim.file.dry_run
             threads = 1 if alone else POSTGRESQL_THREADS
@@ -46,6 +47,14 @@ def run_load(claim: FileClaim) -> None:
             claim.update(step=FileStep.END)
         if check.mode is FileMode.FULL:
             _end_missing(claim, writer, check)
+
+
+def _reopens_absent(claim: FileClaim) -> bool:
+    """Whether members come back that a full file before this one has ended by omitting them."""
+    account_id = claim.file.account_id
+    return claim.file.mode is FileMode.FULL and claim.db.ask(
+        lambda tx: store.get_file_settings(tx, account_id).reopen_absent
+    )
 
 
 def _start(tx: Tx, claim: FileClaim, check: CheckResult) -> None:
@@ -171,7 +180,7 @@ def _ending(claim: FileClaim, member: MemberAccess, check: CheckResult) -> Chunk
         record,
         file.client,
         file.request_id,
-        Action.END,
+        Action.END_ABSENT,
         file.id,
         file.started_at,
     )

@@ -98,6 +98,15 @@ class StoredMapping:
 
 
 @dataclass(frozen=True, slots=True)
+class FileSettings:
+    """How files of an account are treated. With `reopen_absent`, a later full file that lists a member without an expiry_date
+    opens its access again, if the member was ended only because a full file omitted it."""
+
+    account_id: int
+    reopen_absent: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class EligibilityFile:
     """A file as stored. `counts` maps outcomes to rows; `problem` is `{code, message, place}`.
 

@@ -20,7 +20,6 @@ from frontdesk.db import Database, open_database
 from frontdesk.eligibility import ValueCache, parse_member, read_external_id
 from frontdesk.eligibility.model import Action, MemberRecord, Submission
 from frontdesk.errors import Fault, Unavailable
-from frontdesk.files.chunks import lower_priority
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.content import StoredContent
 from frontdesk.files.jobs import get_file
@@ -36,6 +35,7 @@ from frontdesk.files.model import (
 )
 from frontdesk.files.readers import open_file
 from frontdesk.files.recognise import RowRecogniser, SeenRow
+from frontdesk.files.threads import lower_priority
 from frontdesk.plans import list_plans
 
 CHECKPOINT_ROWS = 10_000

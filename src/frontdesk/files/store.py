@@ -2,7 +2,7 @@
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
@@ -14,13 +14,20 @@ from frontdesk.db.failures import violation_as
 from frontdesk.files.model import (
     EligibilityFile,
     FileMode,
+    FileSettings,
     FileState,
     FileStep,
     Requester,
     RowOutcome,
     StoredMapping,
 )
-from frontdesk.files.tables import eligibility_files, eligibility_mappings, file_outcomes, file_parts
+from frontdesk.files.tables import (
+    eligibility_files,
+    eligibility_mappings,
+    file_outcomes,
+    file_parts,
+    file_settings,
+)
 
 _columns = eligibility_files.c
 
@@ -148,6 +155,20 @@ def delete_mapping(tx: Tx, account_id: int, name: str) -> bool:
     table = eligibility_mappings
     query = delete(table).where(table.c.account_id == account_id, table.c.name == name)
     return tx.execute(query).rowcount == 1
+
+
+def get_file_settings(tx: Tx, account_id: int) -> FileSettings:
+    """The account's settings; the defaults where none were ever set."""
+    row = tx.execute(select(file_settings).where(file_settings.c.account_id == account_id)).first()
+    return FileSettings(*row) if row else FileSettings(account_id)
+
+
+def set_file_settings(tx: Tx, account_id: int, **changes: bool) -> FileSettings:
+    """Change the settings named in `changes`, keep the others."""
+    settings = replace(get_file_settings(tx, account_id), **changes)
+    tx.execute(delete(file_settings).where(file_settings.c.account_id == account_id))
+    tx.execute(insert(file_settings).values(asdict(settings)))
+    return settings
 
 
 def insert_part(tx: Tx, file_id: int, number: int, content: bytes) -> None:

@@ -1,4 +1,4 @@
-"""The tables of eligibility files: the files, their content in parts, the outcomes of their rows, mappings."""
+"""The tables of eligibility files: the files, their content in parts, the outcomes of their rows, mappings, settings."""
 
 from sqlalchemy import (
     Boolean,
@@ -86,6 +86,14 @@ eligibility_mappings = Table(
         sqlite_where=text("is_default"),
         postgresql_where=text("is_default"),
     ),
+)
+
+# How files of an account are treated; the defaults of FileSettings count where there is no row.
+file_settings = Table(
+    "file_settings",
+    metadata,
+    Column("account_id", Id, ForeignKey("accounts.id"), primary_key=True),
+    Column("reopen_absent", Boolean, nullable=False),
 )
 
 # The content in parts of 1 MiB (each deflated), so that any worker on any host can read it.
