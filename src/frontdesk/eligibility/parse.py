@@ -87,9 +87,8 @@ def _read(field: Field, value: Any, context: FieldContext) -> Any:
     return field.kind.read(value, context)
 
 
-def read_external_id(body: Mapping[str, object]) -> str | None:
+def read_external_id(value: object) -> str | None:
     """The match key in its stored form; None when it is missing or not valid."""
-    value = body.get("external_id")
     try:
         return parse_text(value, limit=255) or None if type(value) is str else None
     except Rejected:

@@ -1,7 +1,7 @@
 """The types of eligibility files: a file, its states, its rows and what became of them; every code with its one wording
 (docs/files.md, docs/file-formats.md)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -177,18 +177,42 @@ class Row:
     subscriber_keys: tuple[str, ...] = ()
     is_weak_key: bool = False
 
+    @property
+    def key(self) -> object:
+        """The external_id as the row has it."""
+        return self.values.get("external_id")
+
+
+class UnreadRow(NamedTuple):
+    """A row of a table whose values are not made yet: `read()` does, at ten times the cost of the rest.
+
+    `text` says all that the row says, under the file's columns and mapping, and names the file's plan. `key` is the
+    external_id as `read()` would have it; "" or None if there is none.
+    """
+
+    place: int
+    key: str | None
+    text: str
+    read: Callable[[], Row]
+
+
+def read_row(row: Row | UnreadRow) -> Row:
+    return row.read() if isinstance(row, UnreadRow) else row
+
 
 @dataclass(frozen=True, slots=True)
 class FileHeader:
     """What the beginning of a file says. `file_date` is `YYYY-MM-DD`.
 
-    `ignored` names the columns (of JSON lines the keys, complete after the last row) that are no field.
+    `ignored` names the columns (of JSON lines the keys, complete after the last row) that are no field. `columns` are what a
+    table's rows are read by: its delimiter and the names of its columns.
     """
 
     format: Format
     mode: FileMode | None = None
     file_date: str | None = None
     ignored: Sequence[str] = field(default=())
+    columns: Sequence[str] = ()
 
 
 @dataclass(slots=True)

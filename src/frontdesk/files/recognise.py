@@ -5,7 +5,10 @@ is kept is `unchanged`, without a warning: nothing else that its outcome depends
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from hashlib import blake2b
+from importlib.resources import files as folder_of
+from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
 import orjson
@@ -13,11 +16,8 @@ import orjson
 from frontdesk.db import Database
 from frontdesk.eligibility import find_row_digests, read_external_id, row_digest_key
 from frontdesk.eligibility.model import Action
-from frontdesk.files.model import EligibilityFile, FileMode, Row
+from frontdesk.files.model import EligibilityFile, FileMode, Row, UnreadRow
 
-# Counted up when the fields, their readers or the decision about a record change what a row means: then every row is parsed
-# once more. A test holds a digest of those modules.
-RULES = b"rules-2"
 DIGEST_BYTES = 16
 
 
@@ -25,34 +25,66 @@ class SeenRow(NamedTuple):
     """A row before it is parsed. `plan_id` is None where the account has no such plan; `digest` is None for a row that is
     always parsed."""
 
-    row: Row
+    row: Row | UnreadRow
     plan_id: int | None
     external_id: str | None = None
     digest: str | None = None
 
 
 class RowRecogniser:
-    """Makes the digests of a file's rows and finds those that are kept. `plan_ids` are the account's plans by external_id."""
+    """Makes the digests of a file's rows and finds those that are kept. `plan_ids` are the account's plans by external_id,
+    `columns` those of the file (FileHeader)."""
 
-    def __init__(self, db: Database, file: EligibilityFile, plan_ids: Mapping[str, int]) -> None:
+    def __init__(
+        self, db: Database, file: EligibilityFile, plan_ids: Mapping[str, int], columns: Sequence[str]
+    ) -> None:
         self._db, self._file, self._plan_ids = db, file, plan_ids
-        self._hasher = blake2b(digest_size=DIGEST_BYTES, key=db.ask(row_digest_key), person=RULES)
+        self._hasher = blake2b(_digest_of_code(), digest_size=DIGEST_BYTES, key=db.ask(row_digest_key))
+        self._text_hasher = self._hasher.copy()
+        told = (file.plan_id, columns, file.mapping)
+        self._text_hasher.update(orjson.dumps(told, option=orjson.OPT_SORT_KEYS))
         self._is_compared = file.mode is FileMode.COMPARE
 
-    def see(self, row: Row) -> SeenRow:
+    def see(self, row: Row | UnreadRow) -> SeenRow:
         """The row with its digest, which covers the plan and every value, and so the account and the identifier."""
-        plan_id = self._file.plan_id if row.plan is None else self._plan_ids.get(row.plan)
-        if row.faults or row.warnings or row.action is not Action.ENROL or self._is_compared:
+        plan_id: int | None = self._file.plan_id
+        if isinstance(row, UnreadRow):
+            hasher = self._text_hasher.copy()
+            hasher.update(row.text.encode())
+        else:
+            if row.plan is not None:
+                plan_id = self._plan_ids.get(row.plan)
+            if row.faults or row.warnings or row.action is not Action.ENROL:
+                return SeenRow(row, plan_id)
+            hasher = self._hasher.copy()
+            try:
+                hasher.update(orjson.dumps((plan_id, row.values, row.values_of_new)))
+            except TypeError:  # half of a surrogate pair, or a number that no field takes
+                return SeenRow(row, plan_id)
+        if self._is_compared:
             return SeenRow(row, plan_id)
-        try:
-            said = orjson.dumps((plan_id, row.values, row.values_of_new))
-        except TypeError:  # half of a surrogate pair, or a number that no field takes
-            return SeenRow(row, plan_id)
-        hasher = self._hasher.copy()
-        hasher.update(said)
-        return SeenRow(row, plan_id, read_external_id(row.values), hasher.hexdigest())
+        return SeenRow(row, plan_id, read_external_id(row.key), hasher.hexdigest())
 
     def known_digests(self, rows: Sequence[SeenRow]) -> set[str]:
         """The digests of those rows that say what their members say, in one read."""
         keys = {seen.external_id for seen in rows if seen.external_id is not None}
         return self._db.ask(lambda tx: find_row_digests(tx, keys)) if keys else set()
+
+
+@cache
+def _digest_of_code() -> bytes:
+    """Another one when the code that says what a row means may be another: then every row is parsed once more."""
+    hasher = blake2b(digest_size=DIGEST_BYTES)
+    package = folder_of("frontdesk")
+    for part in ("eligibility", "files", "strict_json.py", "text.py"):
+        _hash_sources(package / part, hasher)
+    return hasher.digest()
+
+
+def _hash_sources(place: Traversable, hasher: blake2b) -> None:
+    if place.is_dir():
+        for inside in sorted(place.iterdir(), key=lambda each: each.name):
+            if inside.name != "__pycache__":
+                _hash_sources(inside, hasher)
+    else:
+        hasher.update(place.read_bytes())

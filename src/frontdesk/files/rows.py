@@ -32,8 +32,10 @@ from frontdesk.files.model import (
     FileMode,
     FileStep,
     Row,
+    UnreadRow,
+    read_row,
 )
-from frontdesk.files.readers import open_file
+from frontdesk.files.readers import open_unread
 from frontdesk.files.recognise import RowRecogniser, SeenRow
 from frontdesk.files.threads import lower_priority
 from frontdesk.plans import list_plans
@@ -56,7 +58,7 @@ class IdentifierIndex:
     def __init__(self) -> None:
         self._keys = [array("q") for _ in range(_BUCKETS)]
         self._rows = [array("q") for _ in range(_BUCKETS)]
-        self._differing: set[int] = set()
+        self.differing: set[int] = set()
 
     def add(self, key: str, row_hash: int) -> None:
         hashed = hash(key)
@@ -69,7 +71,7 @@ class IdentifierIndex:
         for number, keys in enumerate(self._keys):
             if len(set(keys)) != len(keys):
                 pairs = sorted(zip(keys, self._rows[number], strict=True))
-                self._differing.update(
+                self.differing.update(
                     key
                     for (key, row), (other, next_row) in pairwise(pairs)
                     if key == other and row != next_row
@@ -79,7 +81,7 @@ class IdentifierIndex:
 
     def is_contradictory(self, key: str) -> bool:
         """True if rows of this identifier differ. They can't all be meant, so none of them is applied."""
-        return bool(self._differing) and hash(key) in self._differing
+        return bool(self.differing) and hash(key) in self.differing
 
     def contains(self, key: str) -> bool:
         hashed = hash(key)
@@ -110,25 +112,37 @@ def check_file(claim: FileClaim) -> CheckResult:
         count += 1
         if count % CHECKPOINT_ROWS == 0:
             claim.checkpoint(FileStep.CHECK, count)
-        key = read_external_id(row.values)
+        key = read_external_id(row.key)
         if key is None:
             unnamed += 1
         else:
-            identifiers.add(key, _hash_of(row))
+            identifiers.add(key, hash(row.text) if isinstance(row, UnreadRow) else _hash_of(row))
     mode = header.mode or claim.file.mode
     identifiers.finish(keep_keys=mode is FileMode.FULL)
+    _clear_equal(claim, identifiers)
     day = header.file_date or claim.file.created_at.date().isoformat()
     return CheckResult(header, count, mode, day, identifiers, unnamed)
 
 
-def _open_rows(db: Database, file: EligibilityFile) -> tuple[FileHeader, Iterator[Row]]:
+def _clear_equal(claim: FileClaim, identifiers: IdentifierIndex) -> None:
+    """Rows of one identifier that were written in different ways may say the same: read those. Raises Stopped."""
+    if not identifiers.differing:
+        return
+    read = IdentifierIndex()
+    for count, row in enumerate(_open_rows(claim.db, claim.file)[1]):
+        if count % CHECKPOINT_ROWS == 0:
+            claim.checkpoint(FileStep.CHECK, count)
+        key = read_external_id(row.key)
+        if key is not None and identifiers.is_contradictory(key):
+            read.add(key, _hash_of(read_row(row)))
+    read.finish(keep_keys=False)
+    identifiers.differing &= read.differing
+
+
+def _open_rows(db: Database, file: EligibilityFile) -> tuple[FileHeader, Iterator[Row | UnreadRow]]:
     """The stored file's header and rows, from its beginning. Raises Unreadable, here or from the rows."""
-    return open_file(
-        StoredContent(db, file.id),
-        format=file.format,
-        encoding=file.encoding or "utf-8",
-        mapping=parse_mapping(file.mapping or {}),
-    )
+    content, mapping = StoredContent(db, file.id), parse_mapping(file.mapping or {})
+    return open_unread(content, file.format, file.encoding or "utf-8", mapping)
 
 
 def _hash_of(row: Row) -> int:
@@ -148,8 +162,9 @@ def parse_rows(
     A chunk has up to `chunk_rows` rows that are to be written, and known rows up to MOST_ROWS in all. `today` is `YYYY-MM-DD`.
     """
     plan_ids = {plan.external_id: plan.id for plan in db.ask(lambda tx: list_plans(tx, file.account_id))}
-    rows = islice(_open_rows(db, file)[1], file.rows_done, None)
-    recogniser, cache = RowRecogniser(db, file, plan_ids), ValueCache()
+    header, rows = _open_rows(db, file)
+    rows = islice(rows, file.rows_done, None)
+    recogniser, cache = RowRecogniser(db, file, plan_ids, header.columns), ValueCache()
     most_rows = max(chunk_rows, MOST_ROWS)
     chunk: list[ChunkRow] = []
     to_write = 0
@@ -169,7 +184,7 @@ def parse_rows(
 
 
 def _parse(seen: SeenRow, file: EligibilityFile, today: str, cache: ValueCache) -> ChunkRow:
-    row, plan_id = seen.row, seen.plan_id
+    row, plan_id = read_row(seen.row), seen.plan_id
     values = row.values
     if row.action is Action.END and not values.get("expiry_date"):
         values = values | {"expiry_date": file.file_date}
@@ -190,7 +205,7 @@ def _parse(seen: SeenRow, file: EligibilityFile, today: str, cache: ValueCache) 
     if faults or plan_id is None:
         return ChunkRow(row.place, record.external_id, None, faults)
     action = Action.COMPARE if file.mode is FileMode.COMPARE else row.action
-    digest = None if record.faults or record.warnings else seen.digest
+    digest = None if record.faults or record.warnings or row.warnings else seen.digest
     submission = Submission(
         file.account_id, plan_id, record, file.client, file.request_id, action, file.id, row_digest=digest
     )

@@ -1,12 +1,20 @@
 """CSV: delimiters, encodings, header names, mappings, what a cell becomes, and rows that are refused by themselves."""
 
+import csv
 import gzip
-from typing import Any
+import io
+from contextlib import suppress
+from typing import Any, Literal
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from frontdesk.eligibility import read_external_id
 from frontdesk.eligibility.model import Action
-from frontdesk.files.model import Format, Row
+from frontdesk.files.mapping import parse_mapping
+from frontdesk.files.model import Format, Row, Unreadable, read_row
+from frontdesk.files.readers import open_unread
 from tests.files.readers.reading import HEADER, codes, read, refused, rows_of
 
 PLAIN = HEADER + "AB 1,M-1,Robin,Sample\n"
@@ -180,3 +188,37 @@ def test_a_column_without_a_name_is_ignored_and_named_by_its_number() -> None:
         ["(column 2)", "Division", "(column 4)"],
         [Row(2, {"external_id": "1"})],
     )
+
+
+odd_letters = st.text(st.sampled_from("ab 1é\u200b\x1c\x00\x0b\u2028,;\t|'\"\n\r\\N"), max_size=6)
+tables = st.lists(st.lists(odd_letters, min_size=3, max_size=3), min_size=1, max_size=6)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(
+    table=tables,
+    delimiter=st.sampled_from(",;\t|"),
+    quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]),
+)
+def test_rows_are_those_of_pythons_csv_reader_and_an_unread_one_has_the_key_of_the_read_one(
+    table: list[list[str]], delimiter: str, quoting: Literal[0, 1]
+) -> None:
+    page = io.StringIO(newline="")
+    writer = csv.writer(page, delimiter=delimiter, quoting=quoting)
+    writer.writerows([["external_id", "city", "county"], *table])
+    names = ("external_id", "city", "county")
+    cells = list(csv.reader(io.StringIO(page.getvalue(), newline=""), delimiter=delimiter))[1:]
+    expected = [
+        {name: None if cell == r"\N" else cell for name, cell in zip(names, row, strict=True) if cell.strip()}
+        for row in cells
+        if any(map(str.strip, row))
+    ]
+    for rule in ({}, {"fields": {"external_id": {"column": "external_id", "pad": 2}}}):
+        mapping = parse_mapping({"delimiter": delimiter} | rule)
+        _, rows = open_unread(io.BytesIO(page.getvalue().encode()), Format.CSV, "utf-8", mapping)
+        with suppress(Unreadable):  # all cells are blank
+            found = list(rows)
+            keys = [read_external_id(row.key) for row in found]
+            assert keys == [read_external_id(read_row(row).key) for row in found]
+            if not rule:
+                assert [read_row(row).values for row in found] == expected

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.errors import Fault
 from frontdesk.files.mapping import NO_MAPPING, FileMapping
-from frontdesk.files.model import FileHeader, Format, Row, Unreadable
+from frontdesk.files.model import FileHeader, Format, Row, Unreadable, UnreadRow, read_row
 from frontdesk.files.readers.csv_rows import read_csv
 from frontdesk.files.readers.source import Source, open_source
 from frontdesk.files.readers.x12 import read_x12
@@ -29,6 +29,17 @@ def open_file(
     Without `format` the first letters decide. Gzip is recognised. Raises Unreadable, here or from the iterator: read all
     rows once before anything of the file is applied.
     """
+    header, rows = open_unread(stream, format, encoding, mapping)
+    return header, map(read_row, rows)
+
+
+def open_unread(
+    stream: "SupportsRead[bytes]",
+    format: Format | None,  # noqa: A002
+    encoding: str,
+    mapping: FileMapping,
+) -> tuple[FileHeader, Iterator[Row | UnreadRow]]:
+    """As `open_file`, but the rows of a table come unread where they can: of a file that was loaded before, few are read."""
     source = open_source(stream, encoding)
     chosen = format or _format_of(source)
     if chosen is Format.CSV:

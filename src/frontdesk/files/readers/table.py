@@ -50,10 +50,22 @@ class TableColumns:
         self._values_of = self._plain_values()
         self._makers = [(target, rule.maker(target, at, mapping.clear)) for target, rule, at in self._rules]
         self._has_metadata = [name for name in self._targets() if name.startswith(METADATA_PREFIX)]
+        self._make_key = next((make for target, make in self._makers if target == KEY), None)
+        self._key_at = self._plain.index(KEY) if self._make_key is None else 0
+        self.name_plans = PLAN in self._targets()
 
     def skips(self, cells: Sequence[str]) -> bool:
         """True for a row that the mapping leaves out."""
-        return any(place < len(cells) and skip.applies(cells[place]) for place, skip in self._skips)
+        return bool(self._skips) and any(
+            place < len(cells) and skip.applies(cells[place]) for place, skip in self._skips
+        )
+
+    def key(self, cells: Sequence[str]) -> str | None:
+        """The value of external_id alone, as `row` would have it; "" or None if it has none."""
+        if self._make_key is not None:
+            return self._make_key(cells)
+        key = cells[self._key_at]
+        return None if key == self._mapping.clear else key
 
     def row(self, place: int, cells: Sequence[str]) -> Row:
         """The row of these cells, as many as there are columns."""
