@@ -68,14 +68,30 @@ def frontdesk(database_url: str, workers: int, folder: Path) -> Iterator[Service
         run("plan", "create", "--account", str(account), "--provider-group", str(group), *names)
     client = json.loads(run("client", "create", "--account", str(account), "--name", "bench", "--json"))
     run("duty", "on", "--provider-group", str(group), "--doctor", "doctor-1")
-    port = free_port()
-    command = [sys.executable, "-m", "frontdesk", "serve", "--no-worker", "--port", str(port)]
-    command += ["--workers", str(workers)]
-    with _serving(command, environment, port, folder / "frontdesk.log") as process:
+    with _frontdesk_group(environment, workers, folder) as (port, process):
         token = _token(port, client["client_id"], client["client_secret"])
         service = Service(Traffic(port, token, KNOWN, KNOWN), process)
         service.prepare()
         yield service
+
+
+@contextmanager
+def frontdesk_again(first: Service, database_url: str, workers: int, folder: Path) -> Iterator[Service]:
+    """Another `serve` on the database of the first, as on another host; its new members are others than the first's."""
+    environment = os.environ | {"FRONTDESK_DATABASE_URL": database_url}
+    with _frontdesk_group(environment, workers, folder) as (port, process):
+        yield Service(Traffic(port, first.traffic.token, KNOWN, 10_000_000), process)
+
+
+@contextmanager
+def _frontdesk_group(
+    environment: Mapping[str, str], workers: int, folder: Path
+) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+    port = free_port()
+    command = [sys.executable, "-m", "frontdesk", "serve", "--no-worker", "--port", str(port)]
+    command += ["--workers", str(workers)]
+    with _serving(command, environment, port, folder / f"frontdesk-{port}.log") as process:
+        yield port, process
 
 
 @contextmanager
@@ -132,7 +148,7 @@ class PgBench:
         command += f" -j {min(2, connections)} -T {max(1, round(seconds))} {self.database}"
         program, *arguments = command.split()
         done = subprocess.run(
-            [str(self.server.bin_dir / program), *arguments], check=True, capture_output=True, text=True
+            [str(self.server.bin_dir / program), *arguments], stdout=subprocess.PIPE, check=True, text=True
         )
         numbers = dict(line.split(" = ", 1) for line in done.stdout.splitlines() if " = " in line)
         latency, per_second = (

@@ -28,13 +28,19 @@ _TABLE = re.compile(rf"\b({'|'.join(metadata.tables)})\b(?: AS (\w+))?")
 class Scan:
     """A part of a plan that reads a table. `rows` counts those that it looked at, also the ones that a filter then dropped.
 
-    `by_key`: it names the values that it looks for in the index. Otherwise it reads the table, or all of an index.
+    `key`: the condition by which it looks for rows in the index; empty if it reads the table, or all of an index. `filter`: what
+    it drops rows by that it has read.
     """
 
     table: str
     rows: int
-    by_key: bool
+    key: str
+    filter: str
     text: str
+
+    @property
+    def by_key(self) -> bool:
+        return bool(self.key)
 
 
 @dataclass(slots=True)
@@ -135,9 +141,9 @@ def _walk(node: dict[str, Any], found: Explained) -> None:
         reading = next((child for child in children if child["Node Type"] == "Bitmap Index Scan"), node)
         dropped = node.get("Rows Removed by Filter", 0) + node.get("Rows Removed by Index Recheck", 0)
         rows = round((node["Actual Rows"] + dropped) * node["Actual Loops"])
-        key = reading.get("Index Cond")
-        text = f"{kind} {reading.get('Index Name')} of {node['Relation Name']}: {key}, filter {node.get('Filter')}, {rows} rows"
-        found.scans.append(Scan(node["Relation Name"], rows, by_key=key is not None, text=text))
+        table, key, dropping = node["Relation Name"], reading.get("Index Cond", ""), node.get("Filter", "")
+        text = f"{kind} {reading.get('Index Name')} of {table}: {key}, filter {dropping}, {rows} rows"
+        found.scans.append(Scan(table, rows, key, dropping, text))
     for child in children:
         _walk(child, found)
 
@@ -152,5 +158,5 @@ def _explain_sqlite(cursor: Any, statement: str, parameters: Any) -> Explained:
         what, _, rest = detail.partition(" ")
         table = tables.get(rest.partition(" ")[0])
         if what in ("SCAN", "SEARCH") and table is not None:
-            found.scans.append(Scan(table, 0, by_key=what == "SEARCH", text=detail))
+            found.scans.append(Scan(table, 0, detail if what == "SEARCH" else "", "", detail))
     return found

@@ -1,0 +1,1 @@
+"""The simulation behind docs/scaling.md; what is measured is no test."""

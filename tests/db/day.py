@@ -1,0 +1,122 @@
+"""An installation that lives through a day: each kind of request, of work on files, of delivery and of upkeep."""
+
+import io
+from contextlib import ExitStack
+
+from starlette.testclient import TestClient
+
+from frontdesk.access.model import Scope
+from frontdesk.app import App
+from frontdesk.asgi import build_asgi
+from frontdesk.config import read_config
+from frontdesk.db import open_database
+from frontdesk.db.migrate import upgrade
+from frontdesk.files import RunOptions
+from frontdesk.invitations.delivery.changes import DeliveryContext
+from frontdesk.invitations.delivery.claim import expire_leases
+from frontdesk.queues.upkeep import DEFAULT_AGE, prune
+from frontdesk.web.telemetry import Telemetry
+from frontdesk.worker.delivery import policy_of
+from tests.conftest import Api, SetClock
+from tests.factories import NOW, make_customer, member_body
+from tests.files.loading import Desk, csv_of, row
+from tests.worker.conftest import Post
+
+
+class Installation:
+    """A service, its worker and its loader on one database, and what they do in the course of a day."""
+
+    def __init__(self, url: str, stack: ExitStack, *, uniqueness: str = "service") -> None:
+        self.config = config = read_config(
+            {"FRONTDESK_DATABASE_URL": url, "FRONTDESK_BASE_URL": "https://api.example.com"}
+            | {"FRONTDESK_UNIQUENESS": uniqueness}
+        )
+        self.db = open_database(url)
+        stack.callback(self.db.close)
+        upgrade(self.db, uniqueness=config.uniqueness.value)
+        self.clock = SetClock(NOW)
+        self.app = App(config, open_database(url), self.clock)
+        self.served = self.app.db
+        asgi = build_asgi(self.app, Telemetry(io.StringIO()))
+        http = stack.enter_context(TestClient(asgi))
+        self.customer = make_customer(self.db, plan_count=3)
+        operator = make_customer(self.db, name="Operator", plan_count=0, scopes=frozenset({Scope.OPERATOR}))
+        self.api = Api(http, self.customer.token, io.StringIO())
+        self.operator = self.api.as_(operator.token)
+        self.post = Post(config, self.db, self.clock, self.customer)
+        self.post.batches()
+        self.desk = Desk(self.db, self.customer, self.clock)
+        self.desk.options = RunOptions(config.uniqueness)
+        self.number = 10_000_000
+
+    def a_day(self) -> None:
+        """Each kind of request, of work on files, of delivery and of upkeep."""
+        self.number += 1000
+        self._serve(self.number)
+        self._load_files(self.number + 100)
+        self._deliver(self.number + 900)
+        self._queue(self.number)
+
+    def _serve(self, n: int) -> None:
+        plan, other, _ = self.customer.plan_ids
+        path = f"/v2/plans/{plan}/eligibility"
+        assert self.api.post(path, member_body(n)).status_code == 201
+        assert self.api.post(path, member_body(n, last_name="Changed")).status_code == 200
+        assert self.api.post(f"/v2/plans/{other}/eligibility", member_body(n)).status_code == 200  # moves it
+        for caller, url in (
+            (self.api, "/v2/plans"), (self.api, f"/v2/plans/{plan}"), (self.operator, "/metrics"), (self.api, "/readyz"),
+        ):  # fmt: skip
+            assert caller.get(url).status_code == 200
+        assert self.api.patch(f"/v2/plans/{plan}", {"name": f"Plan {n}"}).status_code == 200
+        who = (self.customer.client_id, self.customer.client_secret)
+        token = self.api.post("/oauth/token", data={"grant_type": "client_credentials"}, auth=who).json()
+        assert (
+            self.api.post("/oauth/revoke", data={"token": token["access_token"]}, auth=who).status_code == 200
+        )
+        wrong = self.api.post("/oauth/token", data={"grant_type": "client_credentials"}, auth=(who[0], "x"))
+        assert wrong.status_code == 401
+
+    def _load_files(self, n: int) -> None:
+        for first, count in ((0, 50), (100, 400)):  # a set is one parameter, or a COPY
+            rows = [row(n + first + i, email=f"e{n + first + i}@example.com") for i in range(count)]
+            self.desk.load(csv_of(rows))
+            changed = self.desk.load(csv_of([one | {"zipcode": "02135"} for one in rows]))
+            assert changed.counts["updated"] == count
+            assert self.desk.undo(changed).counts["restored"] == count
+        rows = [row(n + 600 + i) for i in range(3)]
+        self.desk.load(csv_of(rows), plan=2, full=True)
+        assert self.desk.load(csv_of(rows[1:]), plan=2, full=True).counts["ended"] == 1
+
+    def _deliver(self, n: int) -> None:
+        plan = self.customer.plan_ids[0]
+        asked = member_body(n, email=f"x{n}@example.com", invite_immediately=True)
+        assert self.api.post(f"/v2/plans/{plan}/eligibility", asked).status_code == 201
+        self.clock.advance(100)  # a new batch
+        worker = self.post.worker()
+        while worker.turn():
+            pass
+        message = self.post.mailer.messages[-1]
+        report = {"events": [{"message_id": message.message_id, "event": "complained"}]}
+        assert (
+            self.operator.post("/operator/v1/email-events", report).json()["results"][0]["result"]
+            == "applied"
+        )
+        with self.db.write() as tx:
+            expire_leases(tx, DeliveryContext(policy_of(self.config)), now=self.clock())
+
+    def _queue(self, n: int) -> None:
+        events = [
+            {
+                "id": f"e{n}-{i}",
+                "type": kind,
+                "at": f"2026-11-20T10:0{i}:00Z",
+                "visit": f"v{n}",
+                "plan_id": self.customer.plan_ids[0],
+            }
+            | ({"doctor": "doctor-1"} if i == 1 else {})
+            for i, kind in enumerate(("patient_joined", "visit_started", "visit_ended"))
+        ]
+        answer = self.operator.post("/operator/v1/queue-events", {"events": events})
+        assert answer.status_code == 207
+        with self.db.write() as tx:
+            prune(tx, now=self.clock(), age=DEFAULT_AGE)

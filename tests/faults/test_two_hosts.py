@@ -1,0 +1,155 @@
+"""Two groups of serving processes, each with a worker, on one PostgreSQL, as on two hosts: nothing is done twice, and what
+one host has acknowledged holds on the other.
+"""
+
+import http.client
+import json
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from itertools import count, cycle
+from typing import Any
+
+import pytest
+
+from frontdesk import invitations
+from frontdesk.clock import system_clock
+from frontdesk.config import read_config
+from frontdesk.db import Database, open_database
+from frontdesk.db.migrate import upgrade
+from tests.factories import Customer, make_customer, member_body
+from tests.faults.callers import call
+from tests.faults.server import Server, wait_until
+from tests.files.loading import csv_of, row
+from tests.mail.relay import Relay
+from tests.postgres import Databases
+
+MEMBERS, LIMIT, ROWS = 30, 5, 300
+
+_numbers = count(1000, 1000)
+
+
+@dataclass(frozen=True)
+class TwoHosts:
+    db: Database
+    relay: Relay
+    ports: tuple[int, int]
+
+    def customer(self) -> Customer:
+        return make_customer(self.db, now=system_clock())
+
+    def invite(self, customer: Customer, members: int, *, at_once: bool) -> list[str]:
+        """New members through the two hosts in turn; their addresses."""
+        start = next(_numbers)
+        bodies = [member_body(n, invite_immediately=at_once) for n in range(start, start + members)]
+        for port, body in zip(cycle(self.ports), bodies, strict=False):
+            path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
+            assert call(port, "POST", path, body, customer.token)[0] == 201
+        return [body["email"] for body in bodies]
+
+    def mailed(self, addresses: list[str]) -> Counter[str]:
+        return Counter(address for address in list(self.relay.recipients) if address in set(addresses))
+
+
+@pytest.fixture(scope="module")
+def hosts(postgres: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoHosts]:
+    with ExitStack() as stack:
+        plain = stack.enter_context(postgres.database())
+        db = open_database(read_config({"FRONTDESK_DATABASE_URL": plain}).database_url)
+        stack.callback(db.close)
+        upgrade(db)
+        relay = stack.enter_context(Relay())
+        settings = {
+            "FRONTDESK_ENVIRONMENT": "production",
+            "FRONTDESK_SMTP_URL": f"smtp://127.0.0.1:{relay.port}",
+            "FRONTDESK_LINK_SECRET": "an invented secret for tests only",
+            "FRONTDESK_QUEUE_TTL_SECONDS": "3600",  # one snapshot lasts for the whole test
+        }
+
+        def start(name: str) -> Server:
+            log = tmp_path_factory.mktemp(name) / "log"
+            return stack.enter_context(Server(plain, log, settings=settings, with_worker=True))
+
+        with ThreadPoolExecutor(2) as threads:
+            first, second = threads.map(start, ("first", "second"))
+        yield TwoHosts(db, relay, (first.port, second.port))
+
+
+def test_each_member_gets_one_mail_whichever_host_took_the_record(hosts: TwoHosts) -> None:
+    addresses = hosts.invite(hosts.customer(), MEMBERS, at_once=True)
+    wait_until(lambda: len(hosts.mailed(addresses)) == MEMBERS, "all mails")
+    wait_until(lambda: states(hosts.db) == {"sent"}, "all to be written down")
+    assert hosts.mailed(addresses) == dict.fromkeys(addresses, 1)
+
+
+def test_the_hourly_limit_holds_for_the_workers_of_both_hosts_together(hosts: TwoHosts) -> None:
+    customer = hosts.customer()
+    settings = {"enabled": True, "batch_size": 100, "batch_interval_seconds": 1, "hourly_limit": LIMIT}
+    with hosts.db.write() as tx:
+        invitations.set_deliverability(tx, customer.account_id, **settings)
+    addresses = hosts.invite(customer, 3 * LIMIT, at_once=False)
+    wait_until(lambda: hosts.mailed(addresses).total() >= LIMIT, "as many as an hour allows")
+    # Both workers go on: they deliver what the limit does not count.
+    others = hosts.invite(customer, 2 * LIMIT, at_once=True)
+    wait_until(lambda: hosts.mailed(others).total() == 2 * LIMIT, "the immediate ones")
+    assert hosts.mailed(addresses).total() == LIMIT
+
+
+def test_files_of_two_accounts_are_each_loaded_once_and_reported_by_the_other_host(hosts: TwoHosts) -> None:
+    customers = [hosts.customer(), hosts.customer()]
+    before = histories(hosts.db)
+    uploaded = []
+    for port, customer in zip(hosts.ports, customers, strict=True):
+        start = next(_numbers)
+        content = csv_of(row(number) for number in range(start, start + ROWS))
+        path = f"/v2/plans/{customer.plan_ids[0]}/eligibility-files"
+        status, told = ask(port, "POST", path, customer, content)
+        assert status == 202
+        uploaded.append(f"{path}/{told['data']['id']}")
+    for port, customer, path in zip(reversed(hosts.ports), customers, uploaded, strict=True):
+        wait_until(lambda: ask(port, "GET", path, customer)[1]["data"]["state"] == "done", "the file")  # noqa: B023
+        assert ask(port, "GET", path, customer)[1]["data"]["counts"] == {"created": ROWS}
+    assert histories(hosts.db) - before == 2 * ROWS
+
+
+def test_both_hosts_answer_with_one_snapshot_of_the_queues(hosts: TwoHosts) -> None:
+    customer = hosts.customer()
+    with ThreadPoolExecutor(8) as threads:
+        ports = [port for _ in range(4) for port in hosts.ports]
+        told = list(threads.map(lambda port: ask(port, "GET", "/v2/plans", customer), ports))
+    assert [status for status, _ in told] == [200] * 8
+    assert told[0][1]["data"][0]["queue_info"]["cache_info"]["ttl"] == 3600
+    assert all(answer == told[0] for answer in told)
+
+
+def test_what_one_host_has_acknowledged_the_other_knows(hosts: TwoHosts) -> None:
+    customer = hosts.customer()
+    plan = f"/v2/plans/{customer.plan_ids[0]}"
+    for number, (one, other) in zip(range(6), cycle([hosts.ports, hosts.ports[::-1]]), strict=False):
+        assert call(one, "PATCH", plan, {"name": f"Plan {number}"}, customer.token)[0] == 200
+        assert call(other, "GET", plan, token=customer.token)[1]["data"][0]["name"] == f"Plan {number}"
+        body = member_body(next(_numbers))
+        assert call(one, "POST", f"{plan}/eligibility", body, customer.token)[0] == 201
+        assert call(other, "POST", f"{plan}/eligibility", body, customer.token)[0] == 200
+
+
+def ask(
+    port: int, method: str, path: str, customer: Customer, content: bytes | None = None
+) -> tuple[int, Any]:
+    if content is None:
+        return call(port, method, path, token=customer.token)
+    headers = {"Authorization": f"Bearer {customer.token}", "Content-Type": "text/csv"}
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=20)) as connection:
+        connection.request(method, path, content, headers)
+        answer = connection.getresponse()
+        return answer.status, json.loads(answer.read())
+
+
+def states(db: Database) -> set[str]:
+    return set(db.ask(lambda tx: tx.exec_driver_sql("SELECT DISTINCT state FROM invitations").scalars()))
+
+
+def histories(db: Database) -> int:
+    return int(db.ask(lambda tx: tx.exec_driver_sql("SELECT count(*) FROM member_history").scalar_one()))
