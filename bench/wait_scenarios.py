@@ -1,10 +1,11 @@
 """The days that the wait estimate is measured on."""
 
 from collections.abc import Callable
-from math import log, sqrt
+from math import cos, log, pi, sqrt
 from random import Random
 
-from bench.wait_world import HOUR, Plan, Scenario, Shift
+from bench.wait_world import Plan, Scenario, Shift
+from frontdesk.queues.backtest.replay import HOUR
 
 MINUTE = 60.0
 DAY = (0.0, 15 * HOUR)
@@ -75,6 +76,31 @@ def evening(_: Random) -> list[Shift]:
     return [Shift(((0.0, end),)) for end in ends]
 
 
+def untold_breaks(count: int) -> Callable[[Random], list[Shift]]:
+    """Doctors on duty all day, each of which rests for 8 to 25 minutes every hour or two and tells nobody."""
+
+    def roster(random: Random) -> list[Shift]:
+        shifts = []
+        for _ in range(count):
+            breaks, at = [], random.uniform(0.2, 1.5) * HOUR
+            while at < DAY[1]:
+                breaks.append((at, random.uniform(8, 25) * MINUTE))
+                at += random.uniform(1, 2) * HOUR
+            shifts.append(Shift((DAY,), breaks=tuple(breaks)))
+        return shifts
+
+    return roster
+
+
+def now_and_then(share: float, shortest: float, longest: float) -> Callable[[Random], float]:
+    return lambda random: random.uniform(shortest, longest) if random.random() < share else 0.0
+
+
+def by_the_hour(low: float, high: float) -> Callable[[float], float]:
+    """A wave through the day: fewest at the start, most after four and a half hours, fewest again after nine."""
+    return lambda t: low + (high - low) * (1 - cos(2 * pi * t / (9 * HOUR))) / 2
+
+
 def fewer_after(start: float, rate: float, per_hour: float, least: float) -> Callable[[float], float]:
     return lambda t: max(least, min(rate, rate - (t - start) / HOUR * per_hour))
 
@@ -120,5 +146,37 @@ SCENARIOS = [
         {1: steady(24, lognormal(11 * MINUTE, 0.6)), 2: steady(4, lognormal(20 * MINUTE, 0.6))},
         all_day(6),
         measured=(0.0, 2 * HOUR),
+    ),
+    Scenario("breaks that are not told", {1: steady(22, lognormal(12 * MINUTE, 0.6))}, untold_breaks(7)),
+    Scenario(
+        "notes after each visit",
+        {1: steady(20, lognormal(12 * MINUTE, 0.6))},
+        all_day(6),
+        notes=lambda random: random.uniform(1 * MINUTE, 5 * MINUTE),
+    ),
+    Scenario(
+        "doctors look busy for a while",
+        {1: steady(25, lognormal(12 * MINUTE, 0.6))},
+        all_day(6),
+        end_told_late=now_and_then(0.3, 3 * MINUTE, 12 * MINUTE),
+    ),
+    Scenario(
+        "a feed two minutes late",
+        {1: steady(26, lognormal(12 * MINUTE, 0.6))},
+        all_day(6),
+        feed_late=2 * MINUTE,
+    ),
+    Scenario(
+        "priority patients nobody tells of",
+        {
+            1: steady(20, lognormal(12 * MINUTE, 0.6)),
+            2: Plan(lambda _: 5.0, lognormal(12 * MINUTE, 0.6), 5.0, told=False),
+        },
+        all_day(6),
+    ),
+    Scenario(
+        "arrivals follow the hour",
+        {1: Plan(by_the_hour(10, 36), lognormal(12 * MINUTE, 0.6), 36)},
+        all_day(6),
     ),
 ]

@@ -39,8 +39,8 @@ WAITING_PART = 4
 FOREVER = 1e9
 
 
-class VisitLengths:
-    """A distribution of visit lengths: weighted points in order, with running sums to average any part of it fast."""
+class Lengths:
+    """A distribution of lengths: weighted points in order, with running sums to average any part of it fast."""
 
     def __init__(self, points: Sequence[Point]) -> None:
         ordered = sorted(points)
@@ -49,12 +49,12 @@ class VisitLengths:
         self._sums = [0.0, *accumulate([seconds * weight for seconds, weight in ordered])]
 
     def parts(self, count: int, elapsed_seconds: float = 0.0) -> list[float]:
-        """The remaining seconds of a visit that has lasted `elapsed_seconds`: the means of `count` equally likely parts."""
+        """The remaining seconds of something that has lasted `elapsed_seconds`: the means of `count` equally likely parts."""
         seconds, below, sums = self._seconds, self._below, self._sums
-        at, last = bisect_right(seconds, elapsed_seconds), len(seconds) - 1
+        # A length of 0 is possible as long as no time has passed.
+        at, last = bisect_right(seconds, elapsed_seconds) if elapsed_seconds > 0 else 0, len(seconds) - 1
         if at > last:
-            overdue = OVERDUE_SHARE * elapsed_seconds
-            return [overdue * part for part in _exponential_parts(count)]
+            return [OVERDUE_SHARE * elapsed_seconds * part for part in _exponential_parts(count)]
         low, step = below[at], (below[-1] - below[at]) / count
         parts, before = [], sums[at]
         for i in range(1, count + 1):
@@ -72,7 +72,7 @@ def lengths_by_plan(
     in_progress: Iterable[OngoingVisit],
     plan_ids: Iterable[int],
     default_seconds: float,
-) -> dict[int, VisitLengths]:
+) -> dict[int, Lengths]:
     """The distribution of each plan's visits: from its own, the group's and the default."""
     own: defaultdict[int, list[float]] = defaultdict(list)
     for visit in sorted(past, key=lambda visit: visit.ended_seconds_ago):
@@ -82,14 +82,14 @@ def lengths_by_plan(
     weight = sum(weight for _, weight in everyone)
     known = sum(seconds * weight for seconds, weight in everyone)
     mean = (known + DEFAULT_WEIGHT * default_seconds) / (weight + DEFAULT_WEIGHT)
-    group = VisitLengths(everyone).parts(GROUP_POINTS) if everyone else []
+    group = Lengths(everyone).parts(GROUP_POINTS) if everyone else []
     ongoing: defaultdict[int, list[float]] = defaultdict(list)
     for now in in_progress:
         ongoing[now.plan_id].append(now.elapsed_seconds)
     lengths = {}
     for plan_id in plan_ids:
         mixed = _mixed(points.get(plan_id, []), group, weight, mean)
-        lengths[plan_id] = VisitLengths(_with_ongoing(mixed, ongoing[plan_id], len(own[plan_id])))
+        lengths[plan_id] = Lengths(_with_ongoing(mixed, ongoing[plan_id], len(own[plan_id])))
     return lengths
 
 
@@ -97,7 +97,7 @@ def _mixed(own: list[Point], group: list[float], group_weight: float, mean_secon
     weight = sum(weight for _, weight in own)
     from_group = min(GROUP_WEIGHT, group_weight) * GROUP_WEIGHT / (GROUP_WEIGHT + weight)
     points = own + [(seconds, from_group / len(group)) for seconds in group]
-    return points + [(mean_seconds * part, CURVE_WEIGHT / CURVE_POINTS) for part in _curve()]
+    return points + [(mean_seconds * part, CURVE_WEIGHT / CURVE_POINTS) for part in curve()]
 
 
 def _with_ongoing(points: list[Point], ongoing: list[float], ended: int) -> list[Point]:
@@ -126,7 +126,7 @@ def _weighted(newest_first: list[float]) -> list[Point]:
 
 
 @cache
-def _curve() -> tuple[float, ...]:
+def curve() -> tuple[float, ...]:
     """A log-normal curve with mean 1 as equally likely points."""
     sigma = sqrt(log(1 + CURVE_SPREAD**2))
     points = [exp(sigma * NormalDist().inv_cdf((i + 0.5) / CURVE_POINTS)) for i in range(CURVE_POINTS)]

@@ -1,4 +1,4 @@
-"""The input of the wait estimate: a provider group as plain records. Times are seconds before now."""
+"""The input and the result of the wait estimate: a provider group as plain records. Times are seconds before now."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,33 +6,42 @@ from typing import NamedTuple
 
 NOBODY_ON_DUTY = -1  # the estimate of a plan that no doctor on duty serves
 DEFAULT_VISIT_SECONDS = 900.0
+KNOWN_VISITS = 50  # the newest of each plan that an estimate gets; a plan with fewer has no older ones
 
 
 class OngoingVisit(NamedTuple):
-    """A visit in progress."""
+    """A visit in progress. `waited_seconds`: how long its patient waited before; None where nobody knows."""
 
     plan_id: int
     elapsed_seconds: float
+    waited_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Doctor:
-    """A doctor on duty. `plan_ids` None: all plans of the group. `capacity`: how many visits at a time."""
+    """A doctor on duty. `plan_ids` None: all plans of the group. `capacity`: how many visits at a time.
+
+    `name` finds the doctor's past visits; without it, or without `on_duty_seconds`, nothing is known of the doctor's pauses.
+    """
 
     plan_ids: frozenset[int] | None
     capacity: int
     visits: tuple[OngoingVisit, ...]
+    name: str | None = None
+    on_duty_seconds: float | None = None
 
     def serves(self, plan_id: int) -> bool:
         return self.plan_ids is None or plan_id in self.plan_ids
 
 
 class PastVisit(NamedTuple):
-    """A visit that has ended."""
+    """A visit that has ended. `waited_seconds`: how long its patient waited before; None where nobody knows."""
 
     plan_id: int
     seconds: float
     ended_seconds_ago: float
+    doctor: str | None = None
+    waited_seconds: float | None = None
 
 
 class PastWait(NamedTuple):
@@ -54,7 +63,7 @@ class DutySpan(NamedTuple):
 class DoctorPool:
     """A provider group now: its doctors, its waiting patients and its recent past.
 
-    `waiting` holds the plan of each waiting patient in order of arrival, `past` the newest 50 to 100 visits of each plan.
+    `waiting` holds the plan of each waiting patient in order of arrival, `past` the newest KNOWN_VISITS visits of each plan.
     The rest may be left out; the estimate then assumes that nobody leaves the line and that no doctor comes or goes:
     `waited` (seconds, in the order of `waiting`), `past_waits` (the last 200 or so) and `duty` (the last four hours,
     doctors on duty now included).
@@ -66,3 +75,14 @@ class DoctorPool:
     waited: Sequence[float] = ()
     past_waits: Sequence[PastWait] = ()
     duty: Sequence[DutySpan] = ()
+
+
+class WaitEstimate(NamedTuple):
+    """Whole seconds. `seconds` is -1 where no doctor on duty serves the plan; then there is no interval.
+
+    Eight of ten waits are expected to be between `low_seconds` and `high_seconds`, both inclusive.
+    """
+
+    seconds: int
+    low_seconds: int | None
+    high_seconds: int | None

@@ -14,7 +14,9 @@ from operator import itemgetter
 from random import Random
 
 from frontdesk.queues.estimate.distributions import AbandonmentModel, lengths_by_plan
-from frontdesk.queues.estimate.model import Doctor, DoctorPool, OngoingVisit
+from frontdesk.queues.estimate.model import Doctor, DoctorPool
+from frontdesk.queues.estimate.pauses import READY_SECONDS, Pauses
+from frontdesk.queues.estimate.turns import Turns
 
 MAX_RUNS = 32
 MIN_RUNS = 4
@@ -23,6 +25,7 @@ MAX_TURNS = 4000  # turns at a doctor that are simulated over all runs
 TEAMS_PER_COST = 4  # a turn with this many teams to choose from counts double
 BLOCKS = 32
 TRIMMED_PART = 8  # an eighth of the runs is left out at either end: a value between mean and median fits best
+DOUBT_PART = 16  # nobody is told 0 while one of so many runs has a wait
 DRAWS = 256  # places in the line before the draws repeat
 
 Team = list[float]  # a heap: when each slot of the team's doctors is free
@@ -34,21 +37,22 @@ class QueueSimulation:
     def __init__(self, pool: DoctorPool, plan_ids: Collection[int], default_seconds: float) -> None:
         visits = [visit for doctor in pool.doctors for visit in doctor.visits]
         plans = {*plan_ids, *pool.waiting, *(visit.plan_id for visit in visits)}
-        teams: dict[frozenset[int] | None, list[OngoingVisit | None]] = {}
-        for doctor in pool.doctors:
-            if doctor.capacity > 0:
-                teams.setdefault(doctor.plan_ids, []).extend(_slots(doctor))
-        self._sizes = [len(team) for team in teams.values()]
-        self._runs = max(MIN_RUNS, min(MAX_RUNS, SLOTS_SIMULATED // max(1, sum(self._sizes))))
-        lengths = lengths_by_plan(pool.past, visits, plans, default_seconds)
-        self._rests = [
-            [
-                lengths[visit.plan_id].parts(self._runs, visit.elapsed_seconds) if visit else None
-                for visit in team
-            ]
-            for team in teams.values()
-        ]
-        self._parts = {plan_id: known.parts(self._runs) for plan_id, known in lengths.items()}
+        staff = [doctor for doctor in pool.doctors if doctor.capacity > 0]
+        slots = sum(doctor.capacity for doctor in staff)
+        self._runs = max(MIN_RUNS, min(MAX_RUNS, SLOTS_SIMULATED // max(1, slots)))
+        turns = Turns(pool)
+        self._lengths = lengths_by_plan(turns.past, visits, plans, default_seconds)
+        self._pauses = Pauses(pool, turns)
+        self._paused = self._pauses.after_visit(self._runs)
+        teams: dict[frozenset[int] | None, list[list[float] | None]] = {}
+        for doctor in staff:
+            teams.setdefault(doctor.plan_ids, []).extend(self._rests_of(doctor))
+        self._rests = list(teams.values())
+        self._sizes = [len(team) for team in self._rests]
+        self._parts = {
+            plan_id: self._with_pause(known.parts(self._runs), plan_id)
+            for plan_id, known in self._lengths.items()
+        }
         self._teams_of = {
             plan_id: [i for i, served in enumerate(teams) if served is None or plan_id in served]
             for plan_id in plans
@@ -72,9 +76,29 @@ class QueueSimulation:
             self._add_flow(levels, simulated)
             free_at = [levels]
         return {
-            plan_id: _trimmed_mean([min(times[i] for i in teams) for times in free_at]) if teams else None
+            plan_id: _told([min(times[i] for i in teams) for times in free_at]) if teams else None
             for plan_id, teams in ((plan_id, self._teams_of[plan_id]) for plan_id in plan_ids)
         }
+
+    def _rests_of(self, doctor: Doctor) -> list[list[float] | None]:
+        """By slot of the doctor, when it is free: equally likely parts; None: now.
+
+        Of more visits than slots the latest count: the ends of the others were not reported.
+        """
+        visits = sorted(doctor.visits, key=lambda visit: visit.elapsed_seconds)[: doctor.capacity]
+        rests: list[list[float] | None] = [
+            self._with_pause(self._lengths[visit.plan_id].parts(self._runs, visit.elapsed_seconds), place)
+            for place, visit in enumerate(visits)
+        ]
+        free = doctor.capacity - len(visits)
+        return rests + [self._pauses.rest(doctor, self._runs) if free else None] * free
+
+    def _with_pause(self, parts: list[float], place: int) -> list[float]:
+        """Each part with the pause after it. Each pause comes up once, at a part that chance has fixed."""
+        if self._paused is None:
+            return parts
+        pauses = _orders(self._runs, 20160930)[place % DRAWS]
+        return [part + self._paused[pause] for part, pause in zip(parts, pauses, strict=True)]
 
     def _run(self, run: int, line: Sequence[tuple[int, float]]) -> list[float]:
         """When the first slot of each team is free after everyone in the line was seen or left."""
@@ -114,10 +138,13 @@ class QueueSimulation:
                 _raise_lowest(levels, [(i, self._sizes[i]) for i in teams], work)
 
 
-def _trimmed_mean(waits: list[float]) -> float:
-    out = len(waits) // TRIMMED_PART
-    kept = sorted(waits)[out : len(waits) - out]
-    return sum(kept) / len(kept)
+def _told(waits: list[float]) -> float:
+    """The mean of the middle three quarters; at least what the long waits add to the mean while more than one is in doubt."""
+    ordered, out = sorted(waits), len(waits) // TRIMMED_PART
+    kept = ordered[out : len(waits) - out]
+    middle = sum(kept) / len(kept)
+    in_doubt = ordered[-max(1, len(waits) // DOUBT_PART)] > READY_SECONDS
+    return max(middle, sum(ordered[len(waits) - out :]) / len(waits)) if in_doubt else middle
 
 
 def _raise_lowest(levels: list[float], teams: list[tuple[int, int]], work: float) -> None:
@@ -136,18 +163,17 @@ def _raise_lowest(levels: list[float], teams: list[tuple[int, int]], work: float
         levels[i] = level
 
 
-def _slots(doctor: Doctor) -> list[OngoingVisit | None]:
-    """One slot per parallel visit. Of more visits than slots the latest count: the ends of the others were not reported."""
-    visits: list[OngoingVisit | None] = [*sorted(doctor.visits, key=lambda visit: visit.elapsed_seconds)]
-    return visits[: doctor.capacity] + [None] * (doctor.capacity - len(visits))
+@cache
+def _orders(runs: int, seed: int) -> list[list[int]]:
+    """By place in the line, the numbers below `runs` in an order that chance has fixed."""
+    draw = Random(seed)  # noqa: S311 - no secret
+    return [draw.sample(range(runs), runs) for _ in range(DRAWS)]
 
 
 @cache
 def _shuffled(runs: int, seed: int) -> list[list[int]]:
     """By run, a number below `runs` for each place in the line. Over all runs each place gets each number once."""
-    draw = Random(seed)  # noqa: S311 - no secret
-    rows = [draw.sample(range(runs), runs) for _ in range(DRAWS)]
-    return [list(column) for column in zip(*rows, strict=True)]
+    return [list(column) for column in zip(*_orders(runs, seed), strict=True)]
 
 
 @cache

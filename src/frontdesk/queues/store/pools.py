@@ -10,13 +10,20 @@ from sqlalchemy import ColumnElement, String, and_, cast, func, literal, select
 from frontdesk.db import Tx
 from frontdesk.db.set_sql import SameKey
 from frontdesk.plans.tables import plans
-from frontdesk.queues.estimate.model import Doctor, DoctorPool, DutySpan, OngoingVisit, PastVisit, PastWait
+from frontdesk.queues.estimate.model import (
+    KNOWN_VISITS,
+    Doctor,
+    DoctorPool,
+    DutySpan,
+    OngoingVisit,
+    PastVisit,
+    PastWait,
+)
 from frontdesk.queues.model import EncounterState, EventType
 from frontdesk.queues.tables import duties, encounters, queue_events
 
 LONGEST_WAIT = timedelta(hours=24)  # an older wait is ignored: the event that ended it never came
 RECENT = timedelta(hours=4)  # the time in which patients' patience and doctors' duties are looked at
-RECENT_VISITS = 50  # per plan, for the usual length of a visit
 RECENT_WAITS = 200  # per provider group, for the patience of patients
 _OVER = (EncounterState.IN_VISIT.value, EncounterState.ENDED.value, EncounterState.LEFT.value)
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
@@ -52,7 +59,8 @@ def select_pools(
         on_duty[group, doctor] = on_at
         # The latest visits count, as many as the doctor can have: earlier ones must have ended, unreported.
         visits = tuple(ongoing[group, doctor][:capacity])
-        doctors[group].append(Doctor(None if plan_ids is None else frozenset(plan_ids), capacity, visits))
+        served = None if plan_ids is None else frozenset(plan_ids)
+        doctors[group].append(Doctor(served, capacity, visits, doctor, _ago(on_at, now)))
     lines, past = _waiting(tx, groups, now), _past_visits(tx, groups, now)
     waits, spans = _past_waits(tx, groups, now), _duty_spans(tx, groups, now, on_duty)
     return {
@@ -68,16 +76,18 @@ def _ongoing_visits(
 ) -> defaultdict[tuple[int, str], list[OngoingVisit]]:
     """By provider group and doctor, the latest first."""
     columns = encounters.c
-    query = select(*columns["provider_group_id", "doctor", "plan_id", "started_at"]).where(
+    query = select(*columns["provider_group_id", "doctor", "plan_id", "started_at", "joined_at"]).where(
         columns.provider_group_id.in_(groups),
         columns.state == EncounterState.IN_VISIT.value,
         columns.started_at > now - longest,
     )
     visits: defaultdict[tuple[int, str], list[OngoingVisit]] = defaultdict(list)
-    for group, doctor, plan_id, started_at in tx.execute(
+    for group, doctor, plan_id, started_at, joined_at in tx.execute(
         query.order_by(columns.started_at.desc(), columns.visit)
     ):
-        visits[group, doctor].append(OngoingVisit(plan_id, _ago(started_at, now)))
+        visits[group, doctor].append(
+            OngoingVisit(plan_id, _ago(started_at, now), _waited(joined_at, started_at))
+        )
     return visits
 
 
@@ -106,14 +116,14 @@ def _waiting(
 
 
 def _past_visits(tx: Tx, groups: Collection[int], now: datetime) -> ByGroup[PastVisit]:
-    """The latest visits of each plan: at most RECENT_VISITS times the number of plans, however many there ever were."""
+    """The latest visits of each plan: at most KNOWN_VISITS times the number of plans, however many there ever were."""
     columns, older = encounters.c, encounters.alias("older").c
     oldest = (
         select(older.ended_at)
         .where(older.plan_id == plans.c.id, *_is_visit(older))
         .order_by(older.ended_at.desc())
         .limit(1)
-        .offset(RECENT_VISITS - 1)
+        .offset(KNOWN_VISITS - 1)
         .scalar_subquery()
     )
     since = (
@@ -122,14 +132,14 @@ def _past_visits(tx: Tx, groups: Collection[int], now: datetime) -> ByGroup[Past
         .subquery("since")
     )
     query = (
-        select(*columns["provider_group_id", "plan_id", "started_at", "ended_at"])
+        select(*columns["provider_group_id", "plan_id", "started_at", "ended_at", "doctor", "joined_at"])
         .join(since, and_(SameKey(columns.plan_id, since.c.id), columns.ended_at >= since.c.at))
         .where(*_is_visit(columns))
     )
     visits: ByGroup[PastVisit] = defaultdict(list)
-    for group, plan_id, started_at, ended_at in tx.execute(query):
-        seconds = (ended_at - started_at).total_seconds()
-        visits[group].append(PastVisit(plan_id, seconds, _ago(ended_at, now)))
+    for group, plan_id, started_at, ended_at, doctor, joined_at in tx.execute(query):
+        seconds, waited = (ended_at - started_at).total_seconds(), _waited(joined_at, started_at)
+        visits[group].append(PastVisit(plan_id, seconds, _ago(ended_at, now), doctor, waited))
     return visits
 
 
@@ -177,6 +187,10 @@ def _duty_spans(
     for (group, doctor), on_at in on_duty.items():
         spans[group].append(DutySpan(doctor, _ago(since.get((group, doctor)) or on_at, now), 0.0))
     return spans
+
+
+def _waited(joined_at: datetime | None, started_at: datetime) -> float | None:
+    return None if joined_at is None else _ago(joined_at, started_at)
 
 
 def _ago(at: datetime, now: datetime) -> float:

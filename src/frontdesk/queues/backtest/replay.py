@@ -1,0 +1,181 @@
+"""A provider group that is played from its events, one after the other: what the service knows of it at any moment.
+
+It knows no more than the service reads from its tables (queues/store/pools.py), so an estimate made here is the estimate
+that the service would have given.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import takewhile
+from typing import NamedTuple
+
+from frontdesk.queues.estimate.model import (
+    KNOWN_VISITS,
+    Doctor,
+    DoctorPool,
+    DutySpan,
+    OngoingVisit,
+    PastVisit,
+    PastWait,
+)
+from frontdesk.queues.model import EventType
+
+HOUR = 3600.0
+
+KNOWN_WAITS = 200
+RECENT = 4 * HOUR
+LONGEST_WAIT = 24 * HOUR
+
+
+class ReplayEvent(NamedTuple):
+    """One event at `at` seconds. The other fields are those of a QueueEvent."""
+
+    at: float
+    type: EventType
+    plan_id: int = 0
+    visit: int = 0
+    doctor: str = ""
+    plan_ids: frozenset[int] | None = None
+    capacity: int = 1
+
+
+class SeenPatient(NamedTuple):
+    """A patient whose wait ended with a doctor."""
+
+    plan_id: int
+    seen_at: float
+    waited_seconds: float
+
+
+@dataclass(slots=True)
+class _Visit:
+    plan_id: int
+    started_at: float
+    waited_seconds: float | None
+
+
+@dataclass(slots=True)
+class DoctorAtWork:
+    """A doctor on duty, with the visits in progress in order of their start."""
+
+    on_at: float
+    plan_ids: frozenset[int] | None
+    capacity: int
+    visits: dict[int, _Visit] = field(default_factory=dict)
+
+    def serves(self, plan_id: int) -> bool:
+        return self.plan_ids is None or plan_id in self.plan_ids
+
+    @property
+    def is_free(self) -> bool:
+        return len(self.visits) < self.capacity
+
+
+class QueueReplay:
+    """`apply` the events in the order of their times; then `pool(now)` is what the service reads at that moment."""
+
+    def __init__(self, longest_visit_seconds: float = 4 * HOUR) -> None:
+        self._longest_visit = longest_visit_seconds
+        self.staff: dict[str, DoctorAtWork] = {}
+        self.line: dict[int, tuple[int, float]] = {}  # by visit: plan, when joined
+        self.plan_ids: set[int] = set()  # the plans that patients have joined
+        self.arrivals: deque[tuple[int, float]] = deque(maxlen=5000)  # plan, when
+        self.seen: deque[SeenPatient] = deque(maxlen=5000)
+        self.past: dict[int, deque[tuple[float, PastVisit]]] = {}  # by plan, with the end
+        self._doctor_of: dict[int, str] = {}
+        self._absent: dict[int, _Visit] = {}  # visits of doctors that are off duty
+        self._waits_over: deque[tuple[float, PastWait]] = deque(maxlen=KNOWN_WAITS)
+        self._spans: deque[tuple[str, float, float]] = deque()
+
+    def apply(self, event: ReplayEvent) -> None:
+        match event.type:
+            case EventType.DOCTOR_ON_DUTY:
+                self._on_duty(event)
+            case EventType.DOCTOR_OFF_DUTY:
+                self._off_duty(event)
+            case EventType.PATIENT_JOINED:
+                self.line[event.visit] = (event.plan_id, event.at)
+                self.arrivals.append((event.plan_id, event.at))
+                self.plan_ids.add(event.plan_id)
+            case EventType.PATIENT_LEFT:
+                if (waiting := self.line.pop(event.visit, None)) is not None:
+                    self._waits_over.append((event.at, PastWait(event.at - waiting[1], left=True)))
+            case EventType.VISIT_STARTED:
+                self._start(event)
+            case EventType.VISIT_ENDED:
+                self._end(event)
+
+    def pool(self, now: float) -> DoctorPool:
+        """What the service knows at `now`."""
+        waiting = [one for one in self.line.values() if one[1] > now - LONGEST_WAIT]
+        while self._spans and self._spans[0][2] <= now - RECENT:
+            self._spans.popleft()
+        return DoctorPool(
+            doctors=[self._doctor(name, at_work, now) for name, at_work in self.staff.items()],
+            waiting=[plan_id for plan_id, _ in waiting],
+            past=[visit._replace(ended_seconds_ago=now - ended) for ended, visit in self._visits()],
+            waited=[now - joined for _, joined in waiting],
+            past_waits=[wait for ended, wait in self._waits_over if ended > now - RECENT],
+            duty=[
+                *(DutySpan(name, now - start, now - end) for name, start, end in self._spans),
+                *(DutySpan(name, now - at_work.on_at, 0.0) for name, at_work in self.staff.items()),
+            ],
+        )
+
+    def recent_arrivals(self, since: float) -> list[int]:
+        """The plans of the patients that have joined since then."""
+        return [plan for plan, _ in takewhile(lambda one: one[1] > since, reversed(self.arrivals))]
+
+    def _visits(self) -> Iterator[tuple[float, PastVisit]]:
+        for visits in self.past.values():
+            yield from visits
+
+    def _doctor(self, name: str, at_work: DoctorAtWork, now: float) -> Doctor:
+        visits = tuple(
+            OngoingVisit(visit.plan_id, now - visit.started_at, visit.waited_seconds)
+            for visit in reversed(at_work.visits.values())
+            if visit.started_at > now - self._longest_visit
+        )
+        return Doctor(
+            at_work.plan_ids, at_work.capacity, visits[: at_work.capacity], name, now - at_work.on_at
+        )
+
+    def _on_duty(self, event: ReplayEvent) -> None:
+        before = self.staff.get(event.doctor)
+        at_work = DoctorAtWork(
+            before.on_at if before else event.at,
+            event.plan_ids,
+            event.capacity,
+            before.visits if before else {},
+        )
+        self.staff[event.doctor] = at_work
+
+    def _off_duty(self, event: ReplayEvent) -> None:
+        at_work = self.staff.pop(event.doctor, None)
+        if at_work is not None:
+            self._spans.append((event.doctor, at_work.on_at, event.at))
+            self._absent.update(at_work.visits)
+
+    def _start(self, event: ReplayEvent) -> None:
+        joined = self.line.pop(event.visit, None)
+        waited = event.at - joined[1] if joined else None
+        if waited is not None:
+            self._waits_over.append((event.at, PastWait(waited, left=False)))
+            self.seen.append(SeenPatient(event.plan_id, event.at, waited))
+        visit = _Visit(event.plan_id, event.at, waited)
+        self._doctor_of[event.visit] = event.doctor
+        at_work = self.staff.get(event.doctor)
+        (at_work.visits if at_work else self._absent)[event.visit] = visit
+
+    def _end(self, event: ReplayEvent) -> None:
+        self.line.pop(event.visit, None)
+        doctor = self._doctor_of.pop(event.visit, "")
+        at_work = self.staff.get(doctor)
+        visit = at_work.visits.pop(event.visit, None) if at_work else None
+        visit = visit or self._absent.pop(event.visit, None)
+        if visit is None:
+            return
+        past = self.past.setdefault(visit.plan_id, deque(maxlen=KNOWN_VISITS))
+        seconds = event.at - visit.started_at
+        past.append((event.at, PastVisit(visit.plan_id, seconds, 0.0, doctor, visit.waited_seconds)))

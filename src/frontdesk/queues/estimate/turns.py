@@ -1,0 +1,126 @@
+"""The turns that doctors took: how long each doctor had room for a patient before taking the next one.
+
+One pass over the known visits in the order of their starts. Times in here are seconds before now, negative.
+"""
+
+from collections import defaultdict
+from operator import itemgetter
+from typing import NamedTuple
+
+from frontdesk.queues.estimate.model import KNOWN_VISITS, DoctorPool
+
+MOST_TURNS = 120  # the latest that are followed
+_FOREVER = float("inf")
+# Start, end, doctor, plan, seconds waited, place among the past visits (-1: in progress).
+_Visit = tuple[float, float, str, int, float | None, int]
+
+
+class Turn(NamedTuple):
+    """A doctor took a patient `ago` seconds ago. `idle_seconds`: for how long the doctor had had room since a visit.
+
+    None where nobody knows, as at the start of a shift.
+    """
+
+    ago: float
+    plan_id: int
+    waited_seconds: float | None
+    idle_seconds: float | None
+
+
+class _Work:
+    """What a doctor has in hand, followed in the order of time. `capacity` None: is off duty now, so nobody knows."""
+
+    __slots__ = ("after_visit", "capacity", "changed_at", "duty_starts", "ends", "last_visit")
+
+    def __init__(self, capacity: int | None = None, duty_starts: list[float] | None = None) -> None:
+        self.capacity = capacity
+        self.duty_starts = duty_starts or []
+        self.ends: list[float] = []  # of the visits in hand
+        self.changed_at = -_FOREVER  # when a visit last began or ended, or the doctor came on duty
+        self.after_visit = False
+        self.last_visit = -1
+
+    def room_since(self, at: float) -> float:
+        """Since when the doctor has had room just before `at`; `at` itself without room."""
+        ends = self.ends
+        if len(ends) == 1 and ends[0] <= at:  # nearly always
+            self.changed_at, self.ends = ends[0], []
+        elif over := [end for end in ends if end <= at]:
+            self.changed_at, self.ends = max(over), [end for end in ends if end > at]
+        elif len(ends) >= (self.capacity or 1):
+            return at
+        for start in self.duty_starts:
+            if self.changed_at < start <= at:
+                self.changed_at, self.after_visit = start, False
+        return self.changed_at
+
+
+class Turns:
+    """Of a pool: `taken`, the latest first; `idle_seconds` by doctor on duty, for how long each has had room; and `past`, its
+    visits, of which those end earlier whose doctor took the next patient before their end was told.
+    """
+
+    def __init__(self, pool: DoctorPool) -> None:
+        self.past = list(pool.past)
+        visits = sorted(_visits(pool), key=itemgetter(0))[-MOST_TURNS:]
+        horizon, work, taken = _horizon(pool), _staff(pool), []
+        if len(visits) == MOST_TURNS:
+            horizon = min(horizon, -visits[0][0])
+        for start, end, name, plan_id, waited, place in visits:
+            doctor = work[name]
+            since = doctor.room_since(start)
+            known = doctor.after_visit and since >= -horizon
+            taken.append(Turn(-start, plan_id, waited, start - since if known else None))
+            if doctor.ends and doctor.capacity == 1:
+                self._cut(doctor.last_visit, start)
+                doctor.ends = []
+            doctor.ends.append(end)
+            doctor.changed_at, doctor.after_visit, doctor.last_visit = start, True, place
+        self.taken = taken[::-1]
+        self.idle_seconds = {
+            name: min(horizon, -doctor.room_since(0.0))
+            for name, doctor in work.items()
+            if doctor.capacity is not None
+        }
+
+    def _cut(self, place: int, at: float) -> None:
+        """The visit was over when its doctor took the next patient."""
+        if place >= 0:
+            visit = self.past[place]
+            start = -visit.ended_seconds_ago - visit.seconds
+            self.past[place] = visit._replace(seconds=at - start, ended_seconds_ago=-at)
+
+
+def _visits(pool: DoctorPool) -> list[_Visit]:
+    visits: list[_Visit] = [
+        (-ago - seconds, -ago, doctor, plan_id, waited, place)
+        for place, (plan_id, seconds, ago, doctor, waited) in enumerate(pool.past)
+        if doctor is not None
+    ]
+    for one in pool.doctors:
+        if one.name is not None:
+            visits += [
+                (-visit.elapsed_seconds, _FOREVER, one.name, visit.plan_id, visit.waited_seconds, -1)
+                for visit in one.visits
+            ]
+    return visits
+
+
+def _staff(pool: DoctorPool) -> defaultdict[str, _Work]:
+    starts: defaultdict[str, list[float]] = defaultdict(list)
+    for span in pool.duty:
+        starts[span.doctor].append(-span.from_ago)
+    work: defaultdict[str, _Work] = defaultdict(_Work)
+    for doctor in pool.doctors:
+        if doctor.name is not None and doctor.on_duty_seconds is not None:
+            own = [*starts[doctor.name], -doctor.on_duty_seconds]
+            work[doctor.name] = _Work(doctor.capacity, own)
+    return work
+
+
+def _horizon(pool: DoctorPool) -> float:
+    """How far back ALL visits are known. Beyond, a doctor that looks idle may have been with a patient of another plan."""
+    ended: defaultdict[int, list[float]] = defaultdict(list)
+    for visit in pool.past:
+        ended[visit.plan_id].append(visit.ended_seconds_ago)
+    return min((max(ago) for ago in ended.values() if len(ago) >= KNOWN_VISITS), default=_FOREVER)
