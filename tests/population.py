@@ -1,4 +1,6 @@
-"""Members by the hundred thousand, written by the database itself within seconds: for tests of query plans and for benchmarks."""
+"""Members and visits by the hundred thousand, written by the database itself: for tests of query plans and for benchmarks."""
+
+from datetime import datetime
 
 from sqlalchemy import Table
 
@@ -19,6 +21,46 @@ def copy_members(db: Database, template: int, *, numbers: range, invited: bool =
             if not db.is_sqlite:  # the copies refer to what their template refers to
                 tx.exec_driver_sql("SET LOCAL session_replication_role = replica")
             _copy(tx, template, range(start, min(start + STEP, numbers.stop)), invited=invited)
+
+
+def fill_queues(db: Database, visits: int, *, days: int, until: datetime) -> None:
+    """Visits of plan 1 that are over, evenly over the days before `until`, each with an event and an estimate; and a hundredth
+    as many doctors off duty. Their ids lie beyond those that a service gives."""
+    id_, visit, group = f"{10**9} + n", "'past-' || n", "(SELECT provider_group_id FROM plans WHERE id = 1)"
+    seconds = f"(n * {days * 86_400 / visits})"
+    at = f"CAST('{stored_time(until)}' AS timestamptz) - {seconds} * interval '1 second'"
+    if db.is_sqlite:
+        at = f"replace(datetime('{stored_time(until)}', '-' || {seconds} || ' seconds'), ' ', 'T') || '.000000Z'"
+    event = {
+        "event_id": visit,
+        "provider_group_id": group,
+        "type": "'visit_ended'",
+        "at": at,
+        "received_at": at,
+    }
+    encounter = {"id": id_, "provider_group_id": group, "visit": visit, "plan_id": "1", "state": "'ended'"}
+    estimate = {"id": id_, "plan_id": "1", "taken_at": at, "expires_at": at, "estimate_seconds": "60"}
+    duty = {
+        "id": id_,
+        "provider_group_id": group,
+        "doctor": visit,
+        "on_duty": "false",
+        "off_at": at,
+        "capacity": "1",
+    }
+    times = dict.fromkeys(("joined_at", "started_at", "ended_at", "last_event_at"), at)
+    with db.write() as tx:
+        if not db.is_sqlite:
+            tx.exec_driver_sql("SET LOCAL session_replication_role = replica")
+        for table, row, last in (
+            ("queue_events", event | {"plan_id": "1", "visit": visit}, visits),
+            ("encounters", encounter | times, visits),
+            ("estimate_log", estimate, visits),
+            ("duties", duty, visits // 100),
+        ):
+            series = _series(tx, range(1, last + 1))
+            values = f"SELECT {', '.join(row.values())} FROM s"
+            tx.exec_driver_sql(f"INSERT INTO {table} ({', '.join(row)}) {series} {values}")
 
 
 def analyze(db: Database) -> None:
@@ -64,11 +106,7 @@ def _last_id(tx: Tx, table: Table) -> int:
 
 def _insert(tx: Tx, table: Table, changed: dict[str, str], numbers: range, template: str) -> None:
     """A row of the template's values for each number `n`, but for the columns that are `changed`."""
-    series = (
-        f"WITH RECURSIVE s(n) AS (SELECT {numbers.start} UNION ALL SELECT n + 1 FROM s WHERE n < {numbers.stop - 1})"
-        if tx.dialect.name == "sqlite"
-        else f"WITH s(n) AS (SELECT generate_series({numbers.start}, {numbers.stop - 1}))"
-    )
+    series = _series(tx, numbers)
     names = [column.name for column in table.columns]
     values = ", ".join(changed.get(name, f"t.{name}") for name in names)
     tx.exec_driver_sql(
@@ -76,3 +114,11 @@ def _insert(tx: Tx, table: Table, changed: dict[str, str], numbers: range, templ
     )
     if tx.dialect.name != "sqlite":
         tx.exec_driver_sql(f"SELECT setval('{table.name}_id_seq', (SELECT max(id) FROM {table.name}))")
+
+
+def _series(tx: Tx, numbers: range) -> str:
+    """The beginning of a statement in which `s` has a row for each number `n`."""
+    first, last = numbers.start, numbers.stop - 1
+    if tx.dialect.name == "sqlite":
+        return f"WITH RECURSIVE s(n) AS (SELECT {first} UNION ALL SELECT n + 1 FROM s WHERE n < {last})"
+    return f"WITH s(n) AS (SELECT generate_series({first}, {last}))"

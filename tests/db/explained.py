@@ -4,6 +4,7 @@ Statements are recorded where they are sent, so that one that is written tomorro
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -55,12 +56,16 @@ class Explained:
 
 class Recorder:
     """Explains what is sent while `recording` lasts: on SQLAlchemy's connections just before it runs, what goes through the
-    pipeline afterwards, because its connections are in the hands of the event loop."""
+    pipeline afterwards, because its connections are in the hands of the event loop.
+
+    What is sent again and again is explained at its first, second, fourth, eighth, … time.
+    """
 
     def __init__(self, db: Database) -> None:
         self.explained: list[Explained] = []
         self._db = db
         self._sent: list[tuple[str, Sequence[Any]]] = []
+        self._times: Counter[str] = Counter()
 
     @contextmanager
     def recording(self, patch: pytest.MonkeyPatch, *databases: Database) -> Iterator[None]:
@@ -69,7 +74,7 @@ class Recorder:
         execute = _PipelineConnection.execute
 
         async def recorded(connection: _PipelineConnection, statements: Sequence[PipelineAnswer]) -> None:
-            self._sent += [(statement.sql, statement.parameters) for statement in statements]
+            self._sent += [(one.sql, one.parameters) for one in statements if self._is_wanted(one.sql)]
             await execute(connection, statements)
 
         with patch.context() as patched:
@@ -78,24 +83,29 @@ class Recorder:
         for db in databases:
             event.remove(db.engine, "before_cursor_execute", self._before)
         with self._db.engine.connect() as connection:
-            for statement, parameters in self._sent:
-                if _PLANNED.match(statement):
-                    self.explained.append(
-                        _explain_postgresql(connection.connection.driver_connection, statement, parameters)
-                    )
+            driver = connection.connection.driver_connection
+            self.explained += [
+                _explain_postgresql(driver, statement, values) for statement, values in self._sent
+            ]
             self._sent.clear()
             connection.rollback()
 
     def _before(
         self, _connection: Any, cursor: Any, statement: str, parameters: Any, _context: Any, many: bool
     ) -> None:
-        if not _PLANNED.match(statement):
+        if not self._is_wanted(statement):
             return
         first = parameters[0] if many else parameters
         if isinstance(cursor, psycopg.Cursor):
             self.explained.append(_explain_postgresql(cursor.connection, statement, first))
         else:
             self.explained.append(_explain_sqlite(cursor, statement, first))
+
+    def _is_wanted(self, statement: str) -> bool:
+        if not _PLANNED.match(statement):
+            return False
+        self._times[statement] += 1
+        return self._times[statement].bit_count() == 1
 
 
 def _explain_postgresql(connection: Any, statement: str, parameters: Any) -> Explained:

@@ -10,9 +10,10 @@ import pytest
 from frontdesk.config import read_config
 from tests.db.day import Installation
 from tests.db.explained import Explained, Recorder
-from tests.population import analyze, copy_members
+from tests.factories import NOW
+from tests.population import analyze, copy_members, fill_queues
 
-MEMBERS = 100_000
+MEMBERS, VISITS = 100_000, 30_000
 MOST_ROWS = 1000  # that a statement of these sets may look at in one table
 
 # One row; a row for each account, plan or group, all of which are asked for; the set itself; the oldest 20 by the primary key.
@@ -44,6 +45,7 @@ def test_every_statement_finds_its_rows_by_key_whatever_the_statistics_say(
         for state in ("empty", "fresh", "loaded", "analysed"):
             if state == "loaded":
                 copy_members(one.db, 1, numbers=range(1, MEMBERS), invited=True)
+                fill_queues(one.db, VISITS, days=80, until=NOW)
             if state in ("fresh", "analysed"):
                 analyze(one.db)
             recorder = Recorder(one.db)

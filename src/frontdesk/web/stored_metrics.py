@@ -15,19 +15,34 @@ from frontdesk.invitations.model import InvitationState
 from frontdesk.queues import list_outcomes, measure_accuracy
 
 RECENT = timedelta(hours=1)
+SELDOM = (
+    100  # times as long as a read took: the invitations are counted one by one, so it grows with their number
+)
 
 Read = Callable[[Tx, datetime], list[Metric]]
 
 
 class StoredMetrics:
-    """A Prometheus collector that reads at most every `fresh_seconds`. It yields nothing while the database can't answer."""
+    """A Prometheus collector that reads at most every `fresh_seconds`, and less often if that would be 1 % of the time.
 
-    def __init__(self, db: Database, clock: Clock, read: Read, *, fresh_seconds: float = 0.0) -> None:
+    It reads each time when `fresh_seconds` is 0. It yields nothing while the database can't answer.
+    """
+
+    def __init__(
+        self,
+        db: Database,
+        clock: Clock,
+        read: Read,
+        *,
+        fresh_seconds: float = 0.0,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._db = db
         self._clock = clock
         self._read = read
         self._fresh_seconds = fresh_seconds
-        self._read_at = float("-inf")
+        self._monotonic = monotonic
+        self._fresh_until = float("-inf")
         self._metrics: list[Metric] = []
 
     def describe(self) -> Iterable[Metric]:
@@ -35,12 +50,15 @@ class StoredMetrics:
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        if time.monotonic() - self._read_at > self._fresh_seconds:
+        started = self._monotonic()
+        if started > self._fresh_until:
             try:
                 self._metrics = self._db.ask(lambda tx: self._read(tx, self._clock()))
             except Unavailable:
                 return
-            self._read_at = time.monotonic()
+            now = self._monotonic()
+            if self._fresh_seconds:
+                self._fresh_until = now + max(self._fresh_seconds, (now - started) * SELDOM)
         yield from self._metrics
 
 
