@@ -13,7 +13,7 @@ from pathlib import Path
 
 from frontdesk.files.model import Format
 from frontdesk.files.readers import open_file
-from frontdesk.sandbox.sample_files import write_sample
+from frontdesk.sandbox.sample_files import SAMPLE_FORMATS, write_sample
 from frontdesk.sandbox.sample_members import sample_members
 
 # A child reads the file, so that its peak memory is the reader's own.
@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("--members", type=int, default=200_000)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        for format_ in Format:
+        for format_ in SAMPLE_FORMATS:
             path = Path(folder) / f"members.{format_}"
             began = time.process_time()
             with path.open("wb") as out:

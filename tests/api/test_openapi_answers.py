@@ -181,7 +181,7 @@ INVALID: dict[str, tuple[str, Any]] = {
         request("enrolMember", "new_member")
         | {"dob": "1977-02-30", "phone": "555", "metadata": {"color": 7}},
     ),
-    "uploadEligibilityFile": ("?mode=all&dry_run=yes&format=xlsx", {}),
+    "uploadEligibilityFile": ("?mode=all&dry_run=yes&format=pdf", {}),
     "approveEligibilityFile": ("", {}),
     "cancelEligibilityFile": ("", {}),
     "undoEligibilityFile": ("", {}),

@@ -12,12 +12,12 @@ import pytest
 from frontdesk.eligibility import parse_member
 from frontdesk.files.model import Format
 from frontdesk.files.readers import open_file
-from frontdesk.sandbox.sample_files import MEMBERS_OF_A_TRANSACTION, write_sample
+from frontdesk.sandbox.sample_files import MEMBERS_OF_A_TRANSACTION, SAMPLE_FORMATS, write_sample
 from frontdesk.sandbox.sample_members import COLUMNS, sample_members
 from tests.files.readers.reading import Pieces, rows_of_stream
 
 PEOPLE = list(sample_members(3000, seed=7))
-each_format = pytest.mark.parametrize("format_", Format)
+each_format = pytest.mark.parametrize("format_", SAMPLE_FORMATS)
 
 
 def written(format_: Format, count: int, seed: int = 7) -> bytes:

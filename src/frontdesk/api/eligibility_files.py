@@ -3,6 +3,7 @@ person decides about the file (docs/interface.md, Eligibility files)."""
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
@@ -15,13 +16,7 @@ from frontdesk.web.json_body import parse_json_object
 from frontdesk.web.request import Request
 from frontdesk.web.response import Header, HttpError, Response
 
-# The format that a Content-Type means, unless the parameter `format` names one; for others the first letters decide.
-_MEDIA_FORMATS = {
-    "text/csv": Format.CSV,
-    "application/jsonl": Format.JSON_LINES,
-    "application/x-ndjson": Format.JSON_LINES,
-    "application/edi-x12": Format.X12,
-}
+_CHARSET = re.compile(r';\s*charset\s*=\s*"?([^";\s]{1,32})', re.IGNORECASE)
 _NO_STORE: Header = (b"cache-control", b"no-store")
 
 
@@ -29,9 +24,12 @@ async def upload_eligibility_file(app: App, request: Request) -> Response:
     """Load a file of members under a plan. The body is the file itself, plain or compressed by gzip. Each row follows the
     rules of a POST: a refused row does not stop its neighbours. Ask for the file until its `state` is `done`, `held` or
     `failed`. A second upload of the same file changes nothing. A mapping translates names and values that are not the
-    interface's own."""
+    interface's own. A Content-Type that the content contradicts is 415."""
     new = _new_file(request)
     requester = _requester(app, request)
+    pieces = request.body_pieces(app.config.file_limit_mib * 1024 * 1024)
+    start = await _start_of(pieces)
+    files.check_start(start, encoding=new.encoding, **_declared(request))
 
     def begin() -> EligibilityFile:
         with app.db.write() as tx:
@@ -39,8 +37,9 @@ async def upload_eligibility_file(app: App, request: Request) -> Response:
 
     file = await app.in_thread(begin)
     upload = files.Upload(app.db, file)
+    upload.write(start)
     try:
-        async for data in request.body_pieces(app.config.file_limit_mib * 1024 * 1024):
+        async for data in pieces:
             upload.write(data)
             if upload.has_full_part:
                 await app.in_thread(upload.flush)
@@ -51,6 +50,16 @@ async def upload_eligibility_file(app: App, request: Request) -> Response:
         raise
     app.db.announce_work()
     return _response(app, file, status=202)
+
+
+async def _start_of(pieces: AsyncIterator[bytes]) -> bytes:
+    """The first pieces, enough to recognise what they are of."""
+    start = b""
+    async for data in pieces:
+        start += data
+        if len(start) >= files.START_BYTES:
+            break
+    return start
 
 
 async def show_eligibility_file(app: App, request: Request) -> Response:
@@ -107,20 +116,32 @@ def _new_file(request: Request) -> NewFile:
 
     An unknown parameter is a fault, since it may be a misspelt `dry_run`.
     """
-    query = request.query("format", "mode", "dry_run", "encoding", "mapping", strict=True)
-    media = (request.header(b"content-type") or "").partition(";")[0].strip().lower()
-    if media.startswith("multipart/"):
+    names = ("format", "mode", "dry_run", "encoding", "mapping", "sheet", "header_row")
+    query = request.query(*names, strict=True)
+    declared = _declared(request)
+    if declared["media_type"].startswith("multipart/"):
         raise HttpError("unsupported_media_type", "Send the file itself as the body, not in a form.")
-    check_query(query, "file_format", "file_mode", "file_dry_run", "file_encoding")
+    check_query(query, *(f"file_{name}" for name in names if name != "mapping"))
+    means = files.MEDIA_TYPES.get(declared["media_type"], frozenset())
+    charset = _CHARSET.search(request.header(b"content-type") or "")
     return NewFile(
         account_id=request.caller.account_id,
         plan_id=request.path_id("plan_id"),
-        format=Format(query["format"]) if "format" in query else _MEDIA_FORMATS.get(media),
-        encoding=query.get("encoding", "utf-8"),
+        format=declared["format"] or (next(iter(means)) if len(means) == 1 else None),
+        encoding=query.get("encoding", charset[1] if charset else "utf-8"),
         mode=FileMode(query.get("mode", FileMode.CHANGE)),
         dry_run=query.get("dry_run") == "true",
+        sheet=query.get("sheet"),
+        header_row=int(query["header_row"]) if "header_row" in query else None,
         **_mapping(query.get("mapping")),
     )
+
+
+def _declared(request: Request) -> dict[str, Any]:
+    """The format or the media type that the caller names, as `check_start` takes them."""
+    format_ = request.query("format").get("format")
+    media_type = (request.header(b"content-type") or "").partition(";")[0].strip().lower()
+    return {"media_type": media_type, "format": Format(format_) if format_ in set(Format) else None}
 
 
 def _mapping(sent: str | None) -> dict[str, Any]:

@@ -26,7 +26,7 @@ _READ = ("ETag", "Cache-Control")
 _OAUTH = ("Cache-Control", "Pragma")
 _MEMBER = ("Eligibility-Outcome", "Invitation", "Cache-Control", "Eligibility-Warnings", "Ignored-Fields")
 _OAUTH_PROBLEMS = ("timeout", "too_large", "unsupported_media_type", "unavailable")
-_NOT_OF_A_MEMBER = ("read_only", "repeated", "unknown_parameter", "wrong_state")
+_NOT_OF_A_MEMBER = ("read_only", "repeated", "unknown_parameter", "empty", "unknown_encoding", "wrong_state")
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +139,13 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "uploadEligibilityFile": Operation(
         _new_file("The file is stored and waits for a worker."),
-        parameters=("file_format", "file_mode", "file_dry_run", "file_encoding", "file_mapping"),
+        parameters=(
+            *("file_format", "file_mode", "file_dry_run", "file_encoding"),
+            *("file_mapping", "file_sheet", "file_header_row"),
+        ),
         body=dict.fromkeys(UPLOAD_TYPES, _TEXT | {"format": "binary"}),
         problems=("timeout", "too_large", "unsupported_media_type"),
-        faults=("not_allowed", "repeated", "unknown_parameter"),
+        faults=("not_allowed", "repeated", "unknown_parameter", "empty", "unknown_encoding"),
     ),
     "showEligibilityFile": Operation(
         {

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from frontdesk.errors import Fault, Invalid
+from frontdesk.files.mapping import LONGEST_SHEET_NAME, SEARCHED_ROWS
 from frontdesk.files.model import Format
 
 Schema = dict[str, Any]
@@ -37,7 +38,7 @@ PARAMETERS: dict[str, Schema] = {
     "file_id": _path("file_id", "`id` of the file.", 1),
     "file_format": _query(
         "format",
-        "Format of the file. Without it `Content-Type` decides, then the content.",
+        "Format of the file. Without it `Content-Type` decides, then the content. With it `Content-Type` does not count.",
         enum=[*map(str, Format)],
     ),
     "file_mode": _query("mode", "`full` ends the members that the file omits.", enum=["change", "full"]),
@@ -45,7 +46,22 @@ PARAMETERS: dict[str, Schema] = {
         "dry_run", "`true`: the report and the counts, without a change.", enum=["true", "false"]
     ),
     "file_encoding": _query(
-        "encoding", "Encoding of the text; utf-8 by default.", pattern="^[A-Za-z0-9._-]{1,32}$"
+        "encoding",
+        "Encoding of the text; without it the `charset` of `Content-Type`, else utf-8. A byte order mark goes before it.",
+        pattern="^[A-Za-z0-9._-]{1,32}$",
+    ),
+    "file_sheet": _query(
+        "sheet",
+        "Name of the sheet of a workbook; without it the mapping's, else the first one.",
+        minLength=1,
+        maxLength=LONGEST_SHEET_NAME,
+    ),
+    "file_header_row": _query(
+        "header_row",
+        "Number of the row with the names of the columns; without it the mapping's, else it is found.",
+        type="integer",
+        minimum=1,
+        maximum=SEARCHED_ROWS,
     ),
     "file_mapping": _query(
         "mapping",
@@ -111,6 +127,8 @@ def _broken_rule(text: str, schema: Schema) -> str | None:
             _NUMBER.fullmatch(text) and least <= int(text) <= most
         ):
             return f"must be a whole number up to {most}"
+        case {"maxLength": most} if not 0 < len(text) <= most:
+            return f"must have 1 to {most} characters"
         case {"pattern": encoding} if not re.fullmatch(encoding, text):
             return "must be the name of an encoding"
     return None

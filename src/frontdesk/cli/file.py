@@ -29,10 +29,12 @@ from frontdesk.cli.output import (
 from frontdesk.db import Database, Tx
 from frontdesk.errors import FrontdeskError, Invalid
 from frontdesk.files import (
+    START_BYTES,
     Upload,
     approve_file,
     begin_file,
     cancel_file,
+    check_start,
     delete_mapping,
     get_file,
     get_mapping,
@@ -47,7 +49,7 @@ from frontdesk.files import (
     undo_file,
 )
 from frontdesk.files.content import PART_BYTES
-from frontdesk.files.mapping import parse_mapping
+from frontdesk.files.mapping import SEARCHED_ROWS, parse_mapping
 from frontdesk.files.mappings import DEFAULT_NAME
 from frontdesk.files.model import (
     REFUSED,
@@ -96,6 +98,18 @@ def load(  # noqa: PLR0913 - one parameter per option
         typer.Option(metavar="NAME", help="A mapping of the account (see `file mappings`)."),
     ] = None,
     encoding: Annotated[str, typer.Option(metavar="NAME", help="The encoding of its text.")] = "utf-8",
+    sheet: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The sheet of a workbook; by default the first one.")
+    ] = None,
+    header_row: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=SEARCHED_ROWS,
+            help="The row with the columns' names; by default it is found.",
+        ),
+    ] = None,
 ) -> Output:
     """Load a file of members under a plan: the same rules and codes as a POST, row by row.
 
@@ -106,10 +120,14 @@ def load(  # noqa: PLR0913 - one parameter per option
             "--mapping and --mapping-name both say how to read the file: give one of the two.", status=MISUSED
         )
     own = None if mapping is None else _read_mapping(mapping)
+    with path.open("rb") as stream:
+        check_start(stream.read(START_BYTES), encoding=encoding, format=format_)
 
     def begin(context: CommandContext) -> EligibilityFile:
         account_id = get_plan(context.tx, None, plan).account_id
-        new = NewFile(account_id, plan, format_, encoding, own, FileMode(mode), dry_run, mapping_name)
+        new = NewFile(
+            account_id, plan, format_, encoding, own, FileMode(mode), dry_run, mapping_name, sheet, header_row
+        )
         return begin_file(context.tx, new, _requester(context))
 
     return _work_on(begin, path)

@@ -187,6 +187,8 @@ FAULT_CODES = {
     "read_only": "The field can't be changed here.",
     "repeated": "A query parameter is given more than once.",
     "unknown_parameter": "There is no such query parameter (only with files, where a misspelt one could do harm).",
+    "empty": "The upload has no content (only with files).",
+    "unknown_encoding": "The declared encoding is not one that is read (only with files).",
     "wrong_state": "The file is in a state in which that can't be done to it.",
 }
 

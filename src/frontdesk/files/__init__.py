@@ -10,16 +10,20 @@ from frontdesk.files.jobs import (
     undo_file,
 )
 from frontdesk.files.mappings import delete_mapping, get_mapping, save_mapping, serialize_mapping
+from frontdesk.files.readers.content_type import MEDIA_TYPES, START_BYTES, check_start
 from frontdesk.files.report import report_csv, report_json_lines, serialize_file, summary
 from frontdesk.files.run import run_next
 from frontdesk.files.store import get_file_settings, list_files, list_mappings, set_file_settings
 
 __all__ = [
+    "MEDIA_TYPES",
+    "START_BYTES",
     "RunOptions",
     "Upload",
     "approve_file",
     "begin_file",
     "cancel_file",
+    "check_start",
     "delete_mapping",
     "get_file",
     "get_file_settings",

@@ -32,6 +32,9 @@ MEDICAL_LINES = ("HLT", "HMO", "PPO", "POS", "EPO", "MM", "IND", "PRA")
 EVERY_LINE = "all"
 CLEAR_WORD = r"\N"
 
+SEARCHED_ROWS = 50  # the header is one of so many first rows
+LONGEST_SHEET_NAME = 31  # Excel's limit
+
 DELIMITERS = (",", "\t", "|", ";")
 SHARED_REFERENCES = {"REF*0F", "REF*1L", "REF*38"}  # the same for a family, for a group, for a whole file
 
@@ -42,7 +45,8 @@ _REFERENCE = re.compile(r"REF\*[0-9A-Z]{2,3}")
 @dataclass(frozen=True, slots=True)
 class FileMapping:
     """How a sender's files name things (docs/file-formats.md). `columns` maps a folded column name to a field, `plans` a
-    plan of the file to a plan's external_id; `fields` are the rules that make values, by field.
+    plan of the file to a plan's external_id; `fields` are the rules that make values, by field. `header_row` is the number of
+    the row with the names of the columns and `sheet` the name of the sheet; None if they are to be found.
 
     `lines` are the insurance lines (HD03) of the coverages that count, None if all do; `person_code` is the reference that
     holds it. With `ssn`, NM109 may be a social security number. `verify` is the
@@ -53,6 +57,8 @@ class FileMapping:
     fields: Mapping[str, FieldRule] = field(default_factory=lambda: MappingProxyType({}))
     skip: tuple[SkipRule, ...] = ()
     delimiter: str | None = None
+    header_row: int | None = None
+    sheet: str | None = None
     clear: str = CLEAR_WORD
     plans: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     external_id: Alternatives = DEFAULT_KEY
@@ -127,6 +133,22 @@ def _read_delimiter(place: str, value: Any, faults: list[Fault]) -> str | None:
     return None
 
 
+def _read_header_row(place: str, value: Any, faults: list[Fault]) -> int | None:
+    if type(value) is int and 1 <= value <= SEARCHED_ROWS:
+        return value
+    faults.append(Fault(place, "not_allowed", f"must be a whole number from 1 to {SEARCHED_ROWS}"))
+    return None
+
+
+def _read_sheet(place: str, value: Any, faults: list[Fault]) -> str | None:
+    if type(value) is str and 0 < len(value) <= LONGEST_SHEET_NAME:
+        return value
+    faults.append(
+        Fault(place, "not_allowed", f"must be the name of a sheet, up to {LONGEST_SHEET_NAME} characters")
+    )
+    return None
+
+
 def _read_reference(place: str, value: Any, faults: list[Fault]) -> str:
     word = _read_word(place, value, faults)
     if not _REFERENCE.fullmatch(word):
@@ -181,6 +203,8 @@ _PARTS: dict[str, Callable[[str, Any, list[Fault]], Any]] = {
     "fields": parse_field_rules,
     "skip": parse_skip_rules,
     "delimiter": _read_delimiter,
+    "header_row": _read_header_row,
+    "sheet": _read_sheet,
     "clear": _read_word,
     "plans": _read_names,
     "external_id": _read_key,

@@ -65,10 +65,19 @@ def delete_mapping(tx: Tx, key: MappingName, requester: Requester) -> None:
 
 
 def mapping_of(tx: Tx, new: NewFile) -> dict[str, Any] | None:
-    """The content of the mapping for a new file: its own, the one that it names, else the account's default.
+    """The content of the mapping for a new file: its own, the one that it names, else the account's default; with the sheet and
+    the row of the header that the file comes with.
 
     Raises NotFound, Invalid.
     """
+    said = {"sheet": new.sheet, "header_row": new.header_row}
+    places = {name: value for name, value in said.items() if value is not None}
+    parse_mapping(places)
+    content = _mapping_of(tx, new)
+    return {**(content or {}), **places} if places else content
+
+
+def _mapping_of(tx: Tx, new: NewFile) -> dict[str, Any] | None:
     if new.mapping is not None:
         parse_mapping(new.mapping)
         return new.mapping

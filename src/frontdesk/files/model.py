@@ -17,7 +17,9 @@ class Format(StrEnum):
 
     CSV = "csv"
     JSON_LINES = "jsonl"
+    JSON = "json"
     X12 = "834"
+    XLSX = "xlsx"
 
 
 class FileMode(StrEnum):
@@ -67,7 +69,8 @@ class Requester:
 @dataclass(frozen=True, slots=True)
 class NewFile:
     """What a caller says of a file. Without `format` the file's first letters decide. `mapping` is its JSON object as sent,
-    `mapping_name` names one that the account keeps; without both the account's default applies, if there is one."""
+    `mapping_name` names one that the account keeps; without both the account's default applies, if there is one. `sheet` and
+    `header_row` go before those of the mapping."""
 
     account_id: int
     plan_id: int
@@ -77,6 +80,8 @@ class NewFile:
     mode: FileMode = FileMode.CHANGE
     dry_run: bool = False
     mapping_name: str | None = None
+    sheet: str | None = None
+    header_row: int | None = None
 
 
 class MappingName(NamedTuple):
@@ -285,14 +290,14 @@ ROW_FAULTS = {
 FILE_FAULTS = {
     "empty": "There is nothing in the file.",
     "no_rows": "There is no member in the file.",
-    "no_header": "The first line of a CSV names no field of a member.",
+    "no_header": "No row of the first ones names a field of a member.",
     "no_key_column": "No column of a CSV holds the external_id.",
     "repeated_column": "Two columns hold the same field.",
     "missing_column": "The mapping names a column that the file does not have.",
     "unknown_encoding": "The declared encoding is not one that is read.",
     "wrong_encoding": "The bytes are not in the declared encoding.",
-    "not_text": "The file is a ZIP archive or a workbook (.xlsx), not a text.",
-    "json_array": "The file is one JSON array; JSON lines have an object per line.",
+    "not_text": "The file is an archive, a workbook, an image or other binary data, not a text.",
+    "bad_json_array": "Something other than values with commas between them stands in the JSON array, or behind it.",
     "line_too_long": "A line, row or segment is longer than any member can be.",
     "rows_run_together": "A quotation mark is not closed, so it can't be told where rows end.",
     "cut_off": "The file ends in the middle.",

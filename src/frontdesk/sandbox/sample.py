@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, BinaryIO, cast
+from typing import Annotated, BinaryIO, Literal, cast
 
 import typer
 from rich.console import Console
@@ -25,8 +25,9 @@ def sample(
     *,
     members: Annotated[int, typer.Option("--members", metavar="N", min=1, help="How many members.")],
     format_: Annotated[
-        Format, typer.Option("--format", help="How the file is written; 834 is X12 005010X220A1.")
-    ] = Format.CSV,
+        Literal["csv", "jsonl", "834"],
+        typer.Option("--format", help="How the file is written; 834 is X12 005010X220A1."),
+    ] = "csv",
     seed: Annotated[
         int, typer.Option("--seed", min=0, max=LARGEST_SEED, help="The same seed gives the same people.")
     ] = 1,
@@ -49,10 +50,10 @@ def sample(
         )
     with _opened(out) as stream, _progress(out is not None) as progress:
         task = progress.add_task("writing members", total=members)
-        for written in write_sample(sample_members(members, seed=seed), format_, stream):
+        for written in write_sample(sample_members(members, seed=seed), Format(format_), stream):
             progress.update(task, completed=written)
     if as_json:
-        print_json({"path": str(out), "format": format_.value, "members": members, "seed": seed})
+        print_json({"path": str(out), "format": format_, "members": members, "seed": seed})
     elif out is not None:
         say(f"{members:,} invented members are in {out}.")
 

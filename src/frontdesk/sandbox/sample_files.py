@@ -136,3 +136,4 @@ def _compact(day: str) -> str:
 _WRITERS: Mapping[Format, Callable[[], "_Csv | _JsonLines | _X12"]] = MappingProxyType(
     {Format.CSV: _Csv, Format.JSON_LINES: _JsonLines, Format.X12: _X12}
 )
+SAMPLE_FORMATS = tuple(_WRITERS)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from frontdesk.files.model import Format
-from frontdesk.files.readers.source import open_source
+from frontdesk.files.readers.source import Source, open_content
 from frontdesk.files.readers.x12 import read_segments
 from frontdesk.sandbox.sample_files import write_sample
 from frontdesk.sandbox.sample_members import sample_members
@@ -32,7 +32,7 @@ def trimmed(segments: list[list[str]]) -> list[list[str]]:
 
 
 def ours(text: str) -> list[list[str]]:
-    return [segment for _, segment in read_segments(open_source(io.BytesIO(text.encode()), "utf-8"))]
+    return [segment for _, segment in read_segments(Source(open_content(io.BytesIO(text.encode())), "utf-8"))]
 
 
 def sample() -> str:

@@ -1,4 +1,4 @@
-"""Rows of a CSV file: a header, then a member per row (docs/file-formats.md)."""
+"""Rows of a CSV file: a header, perhaps below titles, then a member per row (docs/file-formats.md)."""
 
 import csv
 from collections.abc import Iterator
@@ -6,14 +6,16 @@ from functools import partial
 from itertools import chain
 
 from frontdesk.errors import Fault
-from frontdesk.files.mapping import DELIMITERS, FileMapping
+from frontdesk.files.mapping import FileMapping
 from frontdesk.files.model import FileHeader, Format, Row, Unreadable, UnreadRow
+from frontdesk.files.readers.csv_layout import find_layout, start_of
 from frontdesk.files.readers.source import LONGEST_LINE, Source
-from frontdesk.files.readers.table import TableColumns, names_something
+from frontdesk.files.readers.table import TableColumns
 
 
 def read_csv(source: Source, mapping: FileMapping) -> tuple[FileHeader, Iterator[Row | UnreadRow]]:
-    """The header and the rows. Unless the mapping names the delimiter, the one that splits the header into most fields is taken.
+    """The header and the rows. The mapping names the delimiter and the header's row; else they are found: the first row
+    that has the key, split where it has most fields.
 
     Raises Unreadable.
     """
@@ -33,17 +35,17 @@ class _CsvReader:
     """One pass over the file."""
 
     def __init__(self, source: Source, mapping: FileMapping) -> None:
-        self._place, self._lines = 1, source.lines()
-        first = next(self._lines, None)
-        if first is None:
-            raise Unreadable("empty", "The file is empty.")
-        self._delimiter = mapping.delimiter or max(DELIMITERS, key=lambda each: _fields(first, each, mapping))
+        lines = source.lines()
+        start = start_of(lines)
+        layout = find_layout(start, mapping)
+        self._place, self._delimiter = layout.header.place, layout.delimiter
+        self._lines = chain(start[layout.lines_above :], lines)
         try:
-            names, _ = self._quoted(first)
+            names, _ = self._quoted(next(self._lines, ""))
         except _BadQuoting:
             message = "The quotation marks of the header don't match."
-            raise Unreadable("no_header", message, place=1) from None
-        self._columns = TableColumns(names, mapping, place=1)
+            raise Unreadable("no_header", message, place=self._place) from None
+        self._columns = TableColumns(names, mapping, place=self._place)
         self.header = FileHeader(Format.CSV, ignored=self._columns.ignored, columns=(self._delimiter, *names))
 
     def rows(self) -> Iterator[Row | UnreadRow]:
@@ -105,8 +107,3 @@ class _CsvReader:
                 message = f"longer than {LONGEST_LINE:,} characters: is a quotation mark not closed?"
                 raise Unreadable("rows_run_together", message, place=self._place)
             yield line
-
-
-def _fields(header: str, delimiter: str, mapping: FileMapping) -> int:
-    """The number of fields that the header names when it is split here."""
-    return sum(names_something(name.strip('"\r\n'), mapping) for name in header.split(delimiter))

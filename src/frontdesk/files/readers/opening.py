@@ -1,14 +1,16 @@
 """Opens a file: finds its format, unpacks it, and gives it to the reader of the format. Reads JSON lines itself."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.errors import Fault
 from frontdesk.files.mapping import NO_MAPPING, FileMapping
 from frontdesk.files.model import FileHeader, Format, Row, Unreadable, UnreadRow, read_row
+from frontdesk.files.readers.content_type import detect_content
 from frontdesk.files.readers.csv_rows import read_csv
-from frontdesk.files.readers.source import Source, open_source
+from frontdesk.files.readers.json_array import array_items
+from frontdesk.files.readers.source import Source, known_encoding, open_content
 from frontdesk.files.readers.x12 import read_x12
 from frontdesk.strict_json import NotStrict, parse_strictly
 from frontdesk.text import SHOWN_NAMES, shown_name
@@ -40,31 +42,30 @@ def open_unread(
     mapping: FileMapping,
 ) -> tuple[FileHeader, Iterator[Row | UnreadRow]]:
     """As `open_file`, but the rows of a table come unread where they can: of a file that was loaded before, few are read."""
-    source = open_source(stream, encoding)
-    chosen = format or _format_of(source)
+    content = open_content(stream)
+    found = detect_content(content.peek(1), known_encoding(encoding))
+    if found.format is Format.XLSX or (found.format is None and format is None):
+        raise Unreadable(
+            "not_text", f"The file is {found.name}. Save it as CSV (UTF-8), or hand in the unpacked file."
+        )
+    source = Source(content, encoding)
+    chosen = format or found.format
     if chosen is Format.CSV:
         return read_csv(source, mapping)
     if chosen is Format.X12:
         return read_x12(source, mapping)
     ignored: list[str] = []
-    return FileHeader(Format.JSON_LINES, ignored=ignored), _json_rows(source, ignored)
+    if chosen is Format.JSON:
+        return FileHeader(Format.JSON, ignored=ignored), _json_rows(array_items(source), ignored)
+    lines = enumerate(source.lines(), 1)
+    return FileHeader(Format.JSON_LINES, ignored=ignored), _json_rows(lines, ignored)
 
 
-def _format_of(source: Source) -> Format:
-    start = source.peek().lstrip()
-    if start.startswith("ISA"):
-        return Format.X12
-    if start.startswith("["):
-        message = "a JSON array; write each member on a line of its own"
-        raise Unreadable("json_array", message, place=1, unit="Line")
-    return Format.JSON_LINES if start.startswith("{") else Format.CSV
-
-
-def _json_rows(source: Source, ignored: list[str]) -> Iterator[Row]:
-    """A row per line, read as strictly as a request body. Adds the names of keys that are no field to `ignored`."""
+def _json_rows(texts: Iterable[tuple[int, str]], ignored: list[str]) -> Iterator[Row]:
+    """A row per line or item, read as strictly as a request body. Adds the names of keys that are no field to `ignored`."""
     found = False
     unknown: set[str] = set()
-    for place, line in enumerate(source.lines(), 1):
+    for place, line in texts:
         if line.isspace():
             continue
         found = True
@@ -82,4 +83,4 @@ def _json_rows(source: Source, ignored: list[str]) -> Iterator[Row]:
             ignored += map(shown_name, new[: SHOWN_NAMES - len(ignored)])
         yield Row(place, values)
     if not found:
-        raise Unreadable("no_rows", "The file has blank lines only.")
+        raise Unreadable("no_rows", "There is no member in the file.")

@@ -1,4 +1,4 @@
-"""The bytes of a file as text, in constant memory: unpacked, decoded, in lines of bounded length."""
+"""The bytes of a file, unpacked, and as text: decoded, in lines of bounded length, in constant memory."""
 
 import codecs
 import gzip
@@ -22,6 +22,8 @@ LARGEST_RATIO, RATIO_COUNTS_FROM = 200, 16 * 1024**2
 _AS_NAMED = (
     "utf-8-sig",
     "utf-16",
+    "utf-16-le",
+    "utf-16-be",
     "ascii",
     "cp1252",
     "iso8859-1",
@@ -32,21 +34,41 @@ _AS_NAMED = (
 )
 ENCODINGS = {"utf-8": "utf-8-sig"} | {name: name for name in _AS_NAMED}
 
+# A byte order mark tells the encoding, whatever was declared: no other text begins with these bytes.
+_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+
 _BLOCK = 64 * 1024
-_GZIP_MAGIC, _ZIP_MAGIC = b"\x1f\x8b", b"PK\x03\x04"
+GZIP_MAGIC, ZIP_MAGIC, OLE_MAGIC = b"\x1f\x8b", b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+
+
+def known_encoding(name: str) -> str:
+    """The name in ENCODINGS of a declared encoding. Raises Unreadable."""
+    try:
+        known = codecs.lookup(name).name
+    except (LookupError, ValueError):
+        known = ""
+    if known not in ENCODINGS:
+        message = f"The encoding is not one of those that are read: {', '.join(sorted(ENCODINGS))}."
+        raise Unreadable("unknown_encoding", message)
+    return known
+
+
+def codec_of(start: bytes, encoding: str) -> str:
+    """The codec for text that begins with these bytes: that of its byte order mark, else the one of the known encoding."""
+    found = (codec for mark, codec in _MARKS.items() if start.startswith(mark))
+    return next(found, ENCODINGS[encoding])
 
 
 class Source:
-    """One file as text. Bytes that are not in the encoding are found when their line is read."""
+    """One file as text. Bytes that are not in the encoding are found when their line is read. Raises Unreadable."""
 
     def __init__(self, content: io.BufferedReader, encoding: str) -> None:
-        self.encoding = encoding
-        self._content = content
-        self._text = io.TextIOWrapper(content, ENCODINGS[encoding], errors="surrogateescape", newline="")
-
-    def peek(self) -> str:
-        """Some of the first letters, which are not consumed. Call it before anything is read."""
-        return self._content.peek(1)[:1024].decode(ENCODINGS[self.encoding], "ignore")
+        codec = codec_of(content.peek(4), known_encoding(encoding))
+        self.encoding = codec.removesuffix("-sig")
+        if codec == "utf-16" and codec_of(content.peek(4), "ascii") != codec:
+            message = "The file has no byte order mark. Declare its encoding as utf-16-le or utf-16-be, or add the mark."
+            raise Unreadable("wrong_encoding", message)
+        self._text = io.TextIOWrapper(content, codec, errors="surrogateescape", newline="")
 
     def lines(self) -> Iterator[str]:
         """Every line with its end, as the file has it. Raises Unreadable naming the line."""
@@ -84,25 +106,15 @@ class Source:
             raise Unreadable("wrong_encoding", message, place=place, unit=unit) from None
 
 
-def open_source(stream: "SupportsRead[bytes]", encoding: str) -> Source:
-    """The stream as text, unpacked if it is gzip whatever its name. Raises Unreadable."""
-    try:
-        known = codecs.lookup(encoding).name
-    except (LookupError, ValueError):
-        known = ""
-    if known not in ENCODINGS:
-        message = f"The encoding is not one of those that are read: {', '.join(sorted(ENCODINGS))}."
-        raise Unreadable("unknown_encoding", message)
+def open_content(stream: "SupportsRead[bytes]") -> io.BufferedReader:
+    """The stream's bytes, unpacked if they are gzip, whatever the file's name. Raises Unreadable."""
     bounded = _Bounded(stream)
     content = _buffered(bounded)
-    if content.peek(2)[:2] == _GZIP_MAGIC:
+    if content.peek(2)[:2] == GZIP_MAGIC:
         content = _buffered(_Gunzip(content, bounded))
-    if content.peek(4)[:4] == _ZIP_MAGIC:
-        message = "The file is a ZIP archive or a workbook (.xlsx). Save it as CSV (UTF-8), or hand in the unpacked file."
-        raise Unreadable("not_text", message)
     if not content.peek(1):
         raise Unreadable("empty", "The file is empty.")
-    return Source(content, known)
+    return content
 
 
 def _buffered(raw: io.RawIOBase) -> io.BufferedReader:

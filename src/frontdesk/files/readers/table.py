@@ -1,4 +1,4 @@
-"""The columns of a table (CSV) and what its cells mean: values as a request body carries them (docs/file-formats.md)."""
+"""The columns of a table and what its cells mean: values as a request body carries them (docs/file-formats.md)."""
 
 from collections.abc import Callable, Sequence
 from itertools import compress
@@ -13,13 +13,6 @@ from frontdesk.text import SHOWN_NAMES, shown_name
 KEY = "external_id"
 
 
-def names_something(name: str, mapping: FileMapping) -> bool:
-    """True if a column of this name is one that is read."""
-    folded = fold_name(name)
-    in_rule = any(folded in rule.columns for rule in mapping.fields.values())
-    return in_rule or _target(name, mapping) is not None
-
-
 class TableColumns:
     """The header of a table: which fields its columns hold, and how a row's cells become its values.
 
@@ -30,7 +23,7 @@ class TableColumns:
         self._mapping, self._place = mapping, place
         self._folded = [fold_name(name) for name in names]
         self.width = len(names)
-        own = [_target(name, mapping) for name in names]
+        own = [target_of(name, mapping) for name in names]
         # A rule goes before the column that has its field's name.
         self._plain = [None if name in mapping.fields else name for name in own]
         self._rules = [
@@ -124,7 +117,7 @@ class TableColumns:
     def _check(self, known: list[str]) -> None:
         if not known:
             message = (
-                "the first row names no field of a member; a header such as external_id,member_id,… is needed"
+                "the first rows name no field of a member; a header such as external_id,member_id,… is needed"
             )
             raise Unreadable("no_header", message, place=self._place)
         twice = sorted({target for target in known if known.count(target) > 1})
@@ -171,5 +164,6 @@ def _gather(values: dict[str, object], names: list[str]) -> None:
         values["metadata"] = {key: value for key, value in given.items() if value is not None}
 
 
-def _target(name: str, mapping: FileMapping) -> str | None:
+def target_of(name: str, mapping: FileMapping) -> str | None:
+    """The field that a column of this name holds, as the mapping or else the interface calls it; None if there is none."""
     return mapping.columns.get(fold_name(name)) or field_named(name)
