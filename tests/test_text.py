@@ -30,6 +30,7 @@ def code_of(value: object, limit: int = 10) -> str:
         (" \n ", ""),
         ("\ufeffedges\u200b \u2060", "edges"),
         (" \u200b\u200d", ""),
+        ("\u202aedges\u202c\u200f", "edges"),
         (
             "\u0645\u06cc\u200c\u0631\u0632\u0627",
             "\u0645\u06cc\u200c\u0631\u0632\u0627",
@@ -40,7 +41,10 @@ def test_text_is_stored_composed_and_trimmed(sent: str, stored: str) -> None:
     assert parse_text(sent, limit=12) == stored
 
 
-@pytest.mark.parametrize("inside", ["\0", "\n", "\t", "\x1b", "\x7f", "\x85", "\ud800", "\u2028", "\u2029"])
+@pytest.mark.parametrize(
+    "inside",
+    ["\0", "\n", "\t", "\x1b", "\x7f", "\x85", "\ud800", "\u2028", "\u2029", "\u202e", "\u2066", "\u200f"],
+)
 def test_control_characters_inside_are_refused(inside: str) -> None:
     assert code_of(f"a{inside}b") == "control_character"
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from frontdesk.errors import FrontdeskError
 from frontdesk.relay import Relay, parse_relay
+from frontdesk.text import fold_email
 
 Kind = TypeVar("Kind", bound=StrEnum)
 
@@ -134,7 +135,7 @@ def _mail_from(text: str) -> str:
 
 def _recipients(text: str) -> tuple[str, ...]:
     """Addresses and @domains, folded."""
-    found = tuple(part.strip().lower() for part in text.split(",") if part.strip())
+    found = tuple(fold_email(part.strip()) for part in text.split(",") if part.strip())
     if any(not re.fullmatch(r"[^@\s]*@[^@\s]+", part) for part in found):
         raise ValueError(
             "use addresses and @domains with commas between them, such as qa@example.com,@test.example"

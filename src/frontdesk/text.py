@@ -5,6 +5,8 @@ import unicodedata
 from collections.abc import Sequence
 from urllib.parse import quote
 
+import idna
+
 # Printable ASCII without a space at either end is already in the form that the rule asks for.
 _PLAIN = re.compile(r"[!-~](?:[ -~]*[!-~])?")
 # No character is more than four in any form of Unicode: one and the three marks that it takes up.
@@ -14,6 +16,9 @@ _LONGEST_DECOMPOSITION = 4
 _ASCII_SPACE = " \t\n\v\f\r"
 _PYTHONS_SPACE = "\x1c\x1d\x1e\x1f"
 _REFUSED_CATEGORIES = {"Cc", "Cs", "Zl", "Zp"}  # controls, lone surrogates, line and paragraph separators
+# Unicode's property Bidi_Control: these show a text in another order than it is stored in (UTS 39, section 3.1). Names and
+# identifiers have none; a mail's template in Arabic may.
+_BIDI_CONTROLS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 # The start of an encoded word (RFC 2047). A mail program decodes it, line ends and all, so it may not stand in a header: in
 # an address or a sender's name.
@@ -54,6 +59,8 @@ def parse_text(value: object, *, limit: int) -> str:
             raise _too_long(limit)
         value = unicodedata.normalize("NFC", value)
         refuse_control_characters(value)
+        if not _BIDI_CONTROLS.isdisjoint(value):
+            raise Rejected("control_character", MESSAGES["control_character"])
     if len(value) > limit:
         raise _too_long(limit)
     return value
@@ -100,8 +107,22 @@ def refuse_control_characters(value: str) -> None:
 
 
 def fold_email(email: str) -> str:
-    """The compared form of an address. Never made by a database: its lower() differs."""
-    return email.lower() if email.isascii() else unicodedata.normalize("NFC", email).lower()
+    """The compared form of an address: the same for all spellings that are mailed to one place (docs/decisions/0102).
+
+    The local part is composed (NFC), the domain is an IDNA A-label as UTS 46 makes it, both in lower case. Never made by a
+    database: its lower() differs.
+    """
+    if email.isascii():
+        return email.lower()
+    local, at, domain = email.rpartition("@")
+    return f"{unicodedata.normalize('NFC', local).lower()}{at}{_fold_domain(domain)}"
+
+
+def _fold_domain(domain: str) -> str:
+    try:
+        return idna.encode(domain, uts46=True).decode("ascii")
+    except idna.IDNAError:  # nobody can be mailed there
+        return unicodedata.normalize("NFKC", domain).lower()
 
 
 SHOWN_NAMES = 20

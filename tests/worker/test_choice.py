@@ -99,3 +99,12 @@ def test_a_claim_finds_its_batch_by_the_index(post: Post) -> None:
     assert "ix_invitations_next" in plan
     assert "SORT" not in plan.upper()
     assert "TEMP B-TREE" not in plan
+
+
+def test_an_address_is_looked_up_again_in_the_spelling_that_is_mailed(post: Post) -> None:
+    post.enrol()
+    with post.db.write() as tx:
+        tx.exec_driver_sql("UPDATE invitations SET address = 'robin.1@\u24d4xample.com'")
+        suppress(tx, "robin.1@example.com", SuppressionReason.COMPLAINT, now=post.clock())
+    post.worker().turn()
+    assert (post.states(), post.mailer.messages) == (["cancelled"], [])

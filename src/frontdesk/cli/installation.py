@@ -1,6 +1,7 @@
 """`frontdesk check`, `migrate` and `audit`: what is wrong with the installation, its tables, and what was done to it."""
 
 import os
+from collections.abc import Callable
 from typing import Annotated
 
 from frontdesk.audit import list_entries
@@ -49,16 +50,23 @@ def migrate() -> Output:
     """
     config = settings()
     with opened_database(config) as db:
-        applied = bring_up_to_date(db, config)
+        notices: list[str] = []
+        applied = bring_up_to_date(db, config, tell=notices.append)
     done = f"Migrated: {', '.join(applied)}. The" if applied else "Nothing to do: the"
-    return Output({"applied": applied, "revision": HEAD}, [f"{done} database is at revision {HEAD}."])
+    told = {"applied": applied, "revision": HEAD, "notices": notices}
+    return Output(told, [f"{done} database is at revision {HEAD}.", *notices])
 
 
-def bring_up_to_date(db: Database, config: Config) -> list[str]:
-    """The revisions that were applied. Their audit entry has a later transaction: they may have made the audit trail."""
+def bring_up_to_date(
+    db: Database, config: Config, *, tell: Callable[[str], None] = lambda _: None
+) -> list[str]:
+    """The revisions that were applied; `tell` gets what they left for people to decide.
+
+    Their audit entry has a later transaction: they may have made the audit trail.
+    """
     from frontdesk.db.migrate import upgrade  # alembic takes 0.3 s to import, which `check` need not wait for
 
-    applied = upgrade(db, uniqueness=config.uniqueness.value)
+    applied = upgrade(db, uniqueness=config.uniqueness.value, tell=tell)
     if applied:
         change_in(db, lambda context: context.record("database.migrated", revisions=applied))
     return applied

@@ -1,5 +1,6 @@
 """Brings a database to a schema revision and back: one run at a time, in one transaction, with short waits for locks."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from alembic import command
@@ -13,15 +14,22 @@ from frontdesk.db.engine import Database
 FOLDER = Path(__file__).parent / "migrations"
 
 
-def upgrade(db: Database, *, uniqueness: str = "service", revision: str = "head") -> list[str]:
+def upgrade(
+    db: Database,
+    *,
+    uniqueness: str = "service",
+    revision: str = "head",
+    tell: Callable[[str], None] = lambda _: None,
+) -> list[str]:
     """Bring the schema up to `revision`, and return the applied revisions. Makes a missing SQLite file.
 
-    The first migration stores `uniqueness`; it can't be changed later. Raises Unavailable when a lock is held for long.
+    The first migration stores `uniqueness`; it can't be changed later. `tell` gets a sentence for all that a migration left
+    for people to decide. Raises Unavailable when a lock is held for long.
     """
     db.make_missing_file()
     before = revision_of(db)
     with db.write_schema() as connection:
-        command.upgrade(_alembic(connection, uniqueness), revision)
+        command.upgrade(_alembic(connection, uniqueness, tell), revision)
     applied = ScriptDirectory(str(FOLDER)).iterate_revisions(revision_of(db), before or "base")
     return [step.revision for step in reversed(list(applied))]
 
@@ -29,11 +37,13 @@ def upgrade(db: Database, *, uniqueness: str = "service", revision: str = "head"
 def downgrade(db: Database, revision: str) -> None:
     """Take the schema back to `revision` (`base`: no table is left). Data that the older schema can't hold is lost."""
     with db.write_schema() as connection:
-        command.downgrade(_alembic(connection, "service"), revision)
+        command.downgrade(_alembic(connection), revision)
 
 
-def _alembic(connection: Connection, uniqueness: str) -> AlembicConfig:
+def _alembic(
+    connection: Connection, uniqueness: str = "service", tell: Callable[[str], None] | None = None
+) -> AlembicConfig:
     config = AlembicConfig()
     config.set_main_option("script_location", str(FOLDER).replace("%", "%%"))
-    config.attributes.update(connection=connection, uniqueness=uniqueness)
+    config.attributes.update(connection=connection, uniqueness=uniqueness, tell=tell)
     return config

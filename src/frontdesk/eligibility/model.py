@@ -170,7 +170,7 @@ FAULT_CODES = {
     "required": "The field is missing, null or blank, and must not be.",
     "wrong_type": "The value has another JSON type than the field's.",
     "too_long": "The text is longer than the field allows.",
-    "control_character": "The text contains a control character or half of a surrogate pair.",
+    "control_character": "The text contains a control character, a bidirectional one too, or half of a surrogate pair.",
     "not_a_date": "The value is not a real date in ISO 8601 form.",
     "in_the_future": "The date of birth is in the future.",
     "before_1900": "The date of birth is before 1900.",

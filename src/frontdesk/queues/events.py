@@ -26,7 +26,7 @@ FAULT_CODES = {
     "required": "The field is missing, null or blank, and this type of event needs it.",
     "wrong_type": "The value has another JSON type than the field's.",
     "too_long": "The text has more than 255 characters.",
-    "control_character": "The text contains a control character or half of a surrogate pair.",
+    "control_character": "The text contains a control character, a bidirectional one too, or half of a surrogate pair.",
     "not_allowed": "The value is not one of the allowed ones.",
     "not_a_time": "The value is not a real time in ISO 8601 form with Z or an offset.",
     "in_the_future": "The time is more than 5 minutes ahead of the service's clock.",

@@ -9,6 +9,7 @@ from frontdesk.errors import FrontdeskError
 from frontdesk.mail.model import Mailer, MailMessage, MailSession
 from frontdesk.mail.smtp import SmtpMailer
 from frontdesk.mailbox.catcher import MailCatcher
+from frontdesk.text import fold_email
 
 
 def make_mailer(config: Config, db: Database) -> Mailer:
@@ -49,7 +50,7 @@ class _AllowListSession:
         self._catcher = self._current = catcher
 
     def offer(self, message: MailMessage) -> None:
-        address = message.recipient.lower()
+        address = fold_email(message.recipient)
         is_allowed = address in self._allowed or f"@{address.rpartition('@')[2]}" in self._allowed
         self._current = self._relay if is_allowed else self._catcher
         self._current.offer(message)

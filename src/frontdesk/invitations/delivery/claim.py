@@ -6,6 +6,7 @@ while the invitation still has the epoch of that claim.
 
 import math
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import groupby
 
@@ -16,6 +17,7 @@ from frontdesk.invitations.delivery.changes import DeliveryContext, apply_change
 from frontdesk.invitations.delivery.hold import find_hold
 from frontdesk.invitations.delivery.hourly_window import allowance
 from frontdesk.invitations.delivery.model import Lane, StateChange
+from frontdesk.invitations.mime import mailable
 from frontdesk.invitations.model import ClaimedInvitation, Delivery, InvitationState, InvitationStep
 from frontdesk.invitations.store import find_suppressed, get_deliverability
 from frontdesk.text import fold_email
@@ -144,15 +146,23 @@ def _without_stopped(
     tx: Tx, rows: Sequence[ClaimedInvitation], find_expired: FindExpired, now: datetime
 ) -> list[ClaimedInvitation]:
     """Cancel what must not be sent any more: suppressed addresses, expired members."""
-    folded = {row.id: fold_email(row.address) for row in rows}
-    suppressed = {row["address_folded"] for row in find_suppressed(tx, set(folded.values())).rows}
+    folded = {row.id: _compared(row.address) for row in rows}
+    addresses = set().union(*folded.values())
+    suppressed = {row["address_folded"] for row in find_suppressed(tx, addresses).rows}
     expired = find_expired(tx, {row.member_id for row in rows}, stored_time(now)[:10])
     stopped: dict[int, tuple[StateChange, ClaimedInvitation]] = {}
     for row in rows:
-        is_suppressed = folded[row.id] in suppressed
+        is_suppressed = not suppressed.isdisjoint(folded[row.id])
         if is_suppressed or row.member_id in expired:
             reason = InvitationStep.SUPPRESSED if is_suppressed else InvitationStep.EXPIRED
             cancelled = StateChange(InvitationState.CLAIMED, InvitationState.CANCELLED, reason, closes=True)
             stopped[row.id] = cancelled, row
     apply_changes(tx, list(stopped.values()), now=now)
     return [row for row in rows if row.id not in stopped]
+
+
+def _compared(address: str) -> set[str]:
+    """The folding of the address, and of the recipient that the relay will be given: another library makes that."""
+    with suppress(ValueError):  # it can't be mailed, which its composition will find
+        return {fold_email(address), fold_email(mailable(address))}
+    return {fold_email(address)}
