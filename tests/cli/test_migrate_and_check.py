@@ -12,7 +12,7 @@ def test_migrate_makes_the_folder_and_the_tables_and_tells_what_ran(bare_cli: Co
 
 
 def test_migrating_again_does_nothing(cli: CommandLine) -> None:
-    assert cli.json("migrate") == {"applied": [], "revision": HEAD}
+    assert cli.json("migrate") == {"applied": [], "revision": HEAD, "notices": []}
     assert "Nothing to do" in cli.text("migrate")
     assert cli.audit_trail() == []
 
