@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from frontdesk.eligibility.model import FAULT_CODES
-from frontdesk.files.field_rules import LONGEST_PAD
-from frontdesk.files.mapping import DELIMITERS
 from frontdesk.files.model import COUNTS, FILE_PROBLEMS, FileMode, FileState, FileStep, Format
 from frontdesk.plans.changes import DESCRIPTION_LENGTH, NAME_LENGTH
 from frontdesk.web.problems import PROBLEMS
@@ -163,65 +161,6 @@ class EligibilityFileBody(TypedDict):
     data: FileBody
 
 
-_WORDS = {"type": ["string", "array"], "items": {"type": "string"}, "pattern": r"\S"}
-_WORDS_OR_BLANK = {"type": ["string", "array"], "items": {"type": "string"}}
-_TEXTS = {"additionalProperties": {"type": "string"}}
-
-
-class MappingRuleBody(TypedDict, total=False):
-    """How the value of one field is made. The steps are taken in the order of this list; `constant` stands alone."""
-
-    column: Annotated[
-        str, _WORDS, "The column, or columns to join; without it the one that has the field's name."
-    ]
-    join: Annotated[str, "What stands between joined cells; a space by default."]
-    part: Annotated[Literal["first_name", "middle_name", "last_name", "phone"], "What to take of the cell."]
-    values: Annotated[
-        dict[str, str],
-        {"additionalProperties": {"type": ["string", "boolean", "null"]}},
-        "Word to value, in any letter case; the empty word is a blank cell, null clears the field.",
-    ]
-    dates: Annotated[
-        str, _WORDS, "Formats such as `MM/DD/YYYY`, `DD-MON-YY` or `excel`; the first that fits counts."
-    ]
-    pivot: Annotated[int, {"minimum": 0, "maximum": 99}, "Two-digit years up to this are 20YY, others 19YY."]
-    open: Annotated[str, _WORDS, "Dates, YYYY-MM-DD, that mean no end: the field is cleared."]
-    pad: Annotated[
-        int, {"minimum": 0, "maximum": LONGEST_PAD}, "Zeros are added until there are so many digits."
-    ]
-    constant: Annotated[str, {"type": ["string", "boolean"]}, "The value of every row."]
-
-
-class MappingSkipBody(TypedDict):
-    """Rows to leave out; it needs `equals` or `starts_with`."""
-
-    column: str
-    equals: NotRequired[
-        Annotated[str, _WORDS_OR_BLANK, "The whole cell, in any letter case; the empty text is a blank cell."]
-    ]
-    starts_with: NotRequired[Annotated[str, _WORDS, "What the cell begins with, in any letter case."]]
-
-
-class MappingBody(TypedDict, total=False):
-    """How the files of a sender name things, and how their values are read. `834` is a section for 834s."""
-
-    columns: Annotated[dict[str, str], _TEXTS, "Column to field or `metadata.KEY`."]
-    fields: Annotated[
-        dict[str, str],
-        {"additionalProperties": {"$ref": "#/components/schemas/MappingRule"}},
-        "Field, `metadata.KEY` or `plan` to the rule that makes its value.",
-    ]
-    skip: list[MappingSkipBody]
-    delimiter: Annotated[str, {"enum": list(DELIMITERS)}]
-    clear: Annotated[str, "The word that clears a field."]
-    plans: Annotated[dict[str, str], _TEXTS, "What the file calls a plan to the plan's `external_id`."]
-    external_id: Annotated[str, _WORDS, "834: what the identifier is made from."]
-    member_id: Annotated[str, _WORDS, "834: what the member's number is made from."]
-    person_code: Annotated[str, "834: the reference with a person's number in the family."]
-    plan: Annotated[str, _WORDS, "834: what names the plan."]
-    lines: Annotated[list[str], "834: the insurance lines that count as medical coverage."]
-
-
 class StoredMappingBody(TypedDict):
     """A mapping that the account keeps."""
 
@@ -229,7 +168,7 @@ class StoredMappingBody(TypedDict):
     name: str
     is_default: Annotated[bool, "Whether files that come without a mapping are read by it."]
     changed_at: Time
-    mapping: Annotated[dict[str, str], {"$ref": "#/components/schemas/Mapping"}, "As it was sent."]
+    mapping: Annotated[dict[str, str], "As it was sent."]
 
 
 class MappingLinksBody(TypedDict):

@@ -5,6 +5,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from frontdesk.api import bodies
+from frontdesk.api.mapping_schemas import MAPPING_SCHEMAS
 from frontdesk.eligibility.code_sets import GENDERS
 from frontdesk.eligibility.fields import FIELDS, REQUIRED, Field
 from frontdesk.eligibility.model import ANSWERED
@@ -17,7 +18,7 @@ _JSON_TYPES = {str: "string", int: "integer", bool: "boolean"}
 def schemas() -> dict[str, Schema]:
     """Every named schema of the document. Bodies stay open to unknown fields, because the service ignores them."""
     types = [body for name, body in vars(bodies).items() if name.endswith("Body") and is_typeddict(body)]
-    schemas = {_name(body): _object(body) for body in types} | _member_schemas()
+    schemas = {_name(body): _object(body) for body in types} | _member_schemas() | MAPPING_SCHEMAS
     schemas |= _oauth_schemas("Token", bodies.TokenParameters)
     return schemas | _oauth_schemas("Revocation", bodies.RevocationParameters)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from frontdesk.errors import Fault, Invalid
 from frontdesk.files.mapping import LONGEST_SHEET_NAME, SEARCHED_ROWS
+from frontdesk.files.mappings import MAPPING_NAME
 from frontdesk.files.model import Format
 
 Schema = dict[str, Any]
@@ -27,9 +28,13 @@ def _header(name: str, description: str) -> Schema:
     return _query(name, description) | {"in": "header"}
 
 
-def _path(name: str, description: str, example: int | str) -> Schema:
+def _path(name: str, description: str, example: int | str, **keywords: object) -> Schema:
     type_ = "integer" if isinstance(example, int) else "string"
-    return _query(name, description, type=type_) | {"in": "path", "required": True, "example": example}
+    return _query(name, description, type=type_, **keywords) | {
+        "in": "path",
+        "required": True,
+        "example": example,
+    }
 
 
 PARAMETERS: dict[str, Schema] = {
@@ -69,7 +74,10 @@ PARAMETERS: dict[str, Schema] = {
         "default mapping counts; `{}` is none.",
     ),
     "mapping_name": _path(
-        "mapping_name", "Name of the mapping: letters, digits, `.`, `_` or `-`.", "hr-export"
+        "mapping_name",
+        "Name of the mapping: letters, digits, `.`, `_` or `-`.",
+        "hr-export",
+        pattern=f"^{MAPPING_NAME.pattern}$",
     ),
     "mapping_default": _query(
         "default",

@@ -14,7 +14,7 @@ from frontdesk.eligibility.fields import UNIQUE
 from frontdesk.eligibility.model import Action, Enrolled, Outcome, Submission
 from frontdesk.errors import Fault, Invalid, NotFound, Unavailable
 from frontdesk.files.claims import FileClaim
-from frontdesk.files.model import NO_PLAN, NOT_NOW, NOT_STORED, WARNED_FIELDS, ChunkRow, RowOutcome
+from frontdesk.files.model import NO_PLAN, NOT_NOW, NOT_STORED, SKIPPED, WARNED_FIELDS, ChunkRow, RowOutcome
 from frontdesk.files.threads import CommitTurn, OutOfTurn
 
 
@@ -75,6 +75,8 @@ class ChunkWriter:
 
 
 def _outcome_unwritten(row: ChunkRow) -> RowOutcome:
+    if row.skipped:
+        return RowOutcome(row.place, None, SKIPPED)
     if row.known:
         return RowOutcome.unchanged(row.place, row.external_id)
     return RowOutcome.refused(row.place, row.external_id, row.faults)

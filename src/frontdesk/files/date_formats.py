@@ -5,12 +5,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import lru_cache
+from itertools import permutations
 
 EXCEL_SERIAL = "excel"
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _TOKEN = re.compile("YYYY|YY|MON|MM|M|DD|D")
-_FORMAT = re.compile("(?:YYYY|YY|MON|MM|M|DD|D|[-/., ])+")
+_ANY_ORDER = ("".join(order) for order in permutations(("(?:YYYY|YY)S", "(?:MON|MM|M)S", "(?:DD|D)S")))
+DATE_FORMAT = re.compile("|".join(order[:-1].replace("S", "[-/., ]{0,3}") for order in _ANY_ORDER))
 _KIND = {"YYYY": "year", "YY": "short", "MON": "name", "MM": "month", "M": "month", "DD": "day", "D": "day"}
 _DIGITS = {"year": "[0-9]{4}", "short": "[0-9]{2}", "name": "[A-Za-z]{3,9}"}
 _TIME = "(?:[T ][0-9]{1,2}:[0-9]{2}(?::[0-9]{2}(?:[.][0-9]{1,6})?)?(?: ?[AaPp][Mm])?)?"
@@ -35,13 +37,7 @@ def parse_format(text: str) -> DateFormat | None:
     if text.strip().lower() == EXCEL_SERIAL:
         return DateFormat(None)
     text = text.strip().upper()
-    kinds = [_KIND[token] for token in _TOKEN.findall(text)]
-    is_whole = sorted({"short": "year", "name": "month"}.get(kind, kind) for kind in kinds) == [
-        "day",
-        "month",
-        "year",
-    ]
-    if len(text) > _LONGEST or not _FORMAT.fullmatch(text) or not is_whole:
+    if not DATE_FORMAT.fullmatch(text):
         return None
     # Without anything between them, day and month have two digits.
     digits = "[0-9]{1,2}" if re.search("[-/., ]", text) else "[0-9]{2}"
@@ -49,7 +45,7 @@ def parse_format(text: str) -> DateFormat | None:
         lambda token: f"(?P<{(kind := _KIND[token[0]])}>{_DIGITS.get(kind, digits)})",
         text.replace(".", "[.]"),
     )
-    return DateFormat(re.compile(pattern + _TIME), "short" in kinds)
+    return DateFormat(re.compile(pattern + _TIME), "(?P<short>" in pattern)
 
 
 def date_reader(formats: Sequence[DateFormat], pivot: int | None) -> Callable[[str], str]:

@@ -15,12 +15,12 @@ from frontdesk.files.model import MappingName, NewFile, Requester, StoredMapping
 
 MOST_MAPPINGS = 50
 DEFAULT_NAME = "default"
-NAME = re.compile("[A-Za-z0-9._-]{1,64}")
+MAPPING_NAME = re.compile("[A-Za-z0-9._-]{1,64}")
 
 
 def get_mapping(tx: Tx, account_id: int, name: str) -> StoredMapping:
     """Raises NotFound, also for one of another account."""
-    found = store.find_mapping(tx, account_id, name) if NAME.fullmatch(name) else None
+    found = store.find_mapping(tx, account_id, name) if MAPPING_NAME.fullmatch(name) else None
     if found is None:
         raise NotFound("eligibility mapping")
     return found
@@ -44,7 +44,7 @@ def save_mapping(
         Fault(name, "wrong_type", "must not be null") for name, value in content.items() if value is None
     ]:
         raise Invalid(faults)
-    if not NAME.fullmatch(key.name):
+    if not MAPPING_NAME.fullmatch(key.name):
         rule = "must have 1 to 64 letters, digits, dots, underscores or hyphens"
         raise Invalid([Fault("name", "not_allowed", rule)])
     known = store.mapping_names(tx, key.account_id)
@@ -59,7 +59,7 @@ def save_mapping(
 
 def delete_mapping(tx: Tx, key: MappingName, requester: Requester) -> None:
     """Raises NotFound. Files that came before keep their copy."""
-    if not NAME.fullmatch(key.name) or not store.delete_mapping(tx, key.account_id, key.name):
+    if not MAPPING_NAME.fullmatch(key.name) or not store.delete_mapping(tx, key.account_id, key.name):
         raise NotFound("eligibility mapping")
     _record(tx, "mapping.deleted", key, requester)
 

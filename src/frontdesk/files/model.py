@@ -50,9 +50,9 @@ class FileStep(StrEnum):
     END = "end"
 
 
-REFUSED, WARNED = "refused", "warned"
+REFUSED, SKIPPED, WARNED = "refused", "skipped", "warned"
 # Every key of a file's counts, in the order in which they are shown. A row with a warning counts twice.
-COUNTS = (*map(str, Outcome), REFUSED, WARNED)
+COUNTS = (*map(str, Outcome), REFUSED, SKIPPED, WARNED)
 
 NEEDS_APPROVAL = "brake"  # the code of the problem of a held file
 
@@ -164,7 +164,8 @@ class Row:
 
     `values` are the interface's fields, as a JSON body carries them; a row that ends a member has `external_id` and
     `expiry_date` only. `plan` is the external_id of the plan that the row names, None for the plan of the file. A row
-    with `faults` of the reader is refused; its values hold the external_id at most, for the report.
+    with `faults` of the reader is refused; its values hold the external_id at most, for the report. A `skipped` row is one
+    that the mapping leaves out.
 
     A member that is not stored yet also takes `values_of_new`. `causes` say why a field that it needs is absent: each stands
     for the `required` of its field. `subscriber_keys` may be the external_id of the stored subscriber, whose address a new
@@ -181,6 +182,7 @@ class Row:
     values_of_new: Mapping[str, object] | None = None
     subscriber_keys: tuple[str, ...] = ()
     is_weak_key: bool = False
+    skipped: bool = False
 
     @property
     def key(self) -> object:
@@ -199,6 +201,11 @@ class UnreadRow(NamedTuple):
     key: str | None
     text: str
     read: Callable[[], Row]
+
+    @property
+    def skipped(self) -> bool:
+        """As in Row."""
+        return False
 
 
 def read_row(row: Row | UnreadRow) -> Row:
@@ -225,7 +232,7 @@ class ChunkRow:
     """A parsed row: the submission, or the faults that refuse it before the database is asked.
 
     `place` is None for a member that a full file omits. A `known` row says what the stored member says (files.recognise):
-    it is `unchanged`, without a submission.
+    it is `unchanged`, without a submission. A `skipped` row has nothing but its place.
     """
 
     place: int | None
@@ -234,10 +241,11 @@ class ChunkRow:
     faults: Sequence[Fault] = ()
     warnings: Sequence[str] = ()
     known: bool = False
+    skipped: bool = False
 
 
 class RowOutcome(NamedTuple):
-    """One line of the stored report: an Outcome or REFUSED. `place` is None for a member that a full file omits.
+    """One line of the stored report: an Outcome, REFUSED or SKIPPED. `place` is None for a member that a full file omits.
 
     `faults` are (field, code, message); `warnings` are (field, code).
     """
@@ -274,6 +282,11 @@ class Unreadable(Malformed):
     def __init__(self, code: str, message: str, *, place: int | None = None, unit: str = "Row") -> None:
         super().__init__(message if place is None else f"{unit} {place}: {message}", code=code)
         self.place = place
+
+
+def no_rows(message: str, *, skipped: bool) -> Unreadable:
+    """What is wrong with a file without a member; with `skipped`, its rows are left out by the mapping."""
+    return Unreadable("no_rows", "The mapping leaves out every row of the file." if skipped else message)
 
 
 # Faults of one row that a reader finds. The row is refused, its neighbours are not.

@@ -54,7 +54,7 @@ class RowRecogniser:
         else:
             if row.plan is not None:
                 plan_id = self._plan_ids.get(row.plan)
-            if row.faults or row.warnings or row.action is not Action.ENROL:
+            if row.skipped or row.faults or row.warnings or row.action is not Action.ENROL:
                 return SeenRow(row, plan_id)
             hasher = self._hasher.copy()
             try:

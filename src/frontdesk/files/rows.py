@@ -112,6 +112,8 @@ def check_file(claim: FileClaim) -> CheckResult:
         count += 1
         if count % CHECKPOINT_ROWS == 0:
             claim.checkpoint(FileStep.CHECK, count)
+        if row.skipped:
+            continue
         key = read_external_id(row.key)
         if key is None:
             unnamed += 1
@@ -171,7 +173,9 @@ def parse_rows(
     while batch := [recogniser.see(row) for row in islice(rows, LOOKUP_ROWS)]:
         known = recogniser.known_digests(batch)
         for seen in batch:
-            if seen.digest in known:
+            if seen.row.skipped:
+                chunk.append(ChunkRow(seen.row.place, None, skipped=True))
+            elif seen.digest in known:
                 chunk.append(ChunkRow(seen.row.place, seen.external_id, known=True))
             else:
                 chunk.append(_parse(seen, file, today, cache))
@@ -251,7 +255,7 @@ def _write_chunk(stream: IO[bytes], chunk: list[ChunkRow]) -> None:
 
 def _to_wire(row: ChunkRow) -> tuple[Any, ...]:
     submission = row.submission
-    if row.known:
+    if row.known or row.skipped:
         return (row.place, row.external_id)
     if submission is None:
         return (row.place, row.external_id, [*map(tuple, row.faults)], None)
@@ -267,7 +271,7 @@ def _from_wire(
     file: EligibilityFile, place: int, key: str | None, notes: Any = None, submitted: Any = None
 ) -> ChunkRow:
     if notes is None:
-        return ChunkRow(place, key, known=True)
+        return ChunkRow(place, key, known=key is not None, skipped=key is None)
     if submitted is None:
         return ChunkRow(place, key, None, _faults(notes))
     plan_id, action, digest, given, (given_of_new, causes, *rest) = submitted

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from frontdesk.files.mapping import CLEAR_WORD
 from frontdesk.files.model import FILE_FAULTS, ROW_FAULTS, Format, Row, Unreadable
 from frontdesk.sandbox.sample_files import SAMPLE_FORMATS, write_sample
 from frontdesk.sandbox.sample_members import sample_members
@@ -87,7 +86,7 @@ def test_how_the_stream_is_cut_into_pieces_does_not_matter(format_: Format) -> N
         assert verdict(Pieces(pieces), None) == (rows_of(content), "")
 
 
-@example([{"external_id": "1", "city": "", "payor_name": CLEAR_WORD}], ",", "\n")
+@example([{"external_id": "1", "city": "", "payor_name": r"\N"}], ",", "\n")
 @settings(max_examples=COUNT, deadline=None, database=None)
 @given(
     st.lists(
@@ -109,7 +108,7 @@ def test_what_a_csv_library_writes_is_read_as_it_was(
     writer.writerows(members)
     raw = text.getvalue().encode("utf-8", "replace")
     given_ = [
-        {name: None if value == CLEAR_WORD else value for name, value in member.items() if value.strip()}
+        {name: None if value == r"\N" else value for name, value in member.items() if value.strip()}
         for member in members
     ]
     if any(given_):

@@ -4,7 +4,6 @@ import json
 import re
 from pathlib import Path
 
-from frontdesk.files.field_rules import RULE_PARTS
 from frontdesk.files.mapping import MEDICAL_LINES, FileMapping, parse_mapping
 from frontdesk.files.model import (
     FILE_FAULTS,
@@ -13,6 +12,7 @@ from frontdesk.files.model import (
     ROW_FAULTS,
 )
 from frontdesk.files.readers.source import ENCODINGS, LARGEST_CONTENT, LARGEST_RATIO, LONGEST_LINE
+from frontdesk.files.rule_parser import RULE_PARTS
 
 DOCS = Path(__file__).parents[3] / "docs"
 FORMATS, X12, FILES = ((DOCS / name).read_text() for name in ("file-formats.md", "834.md", "files.md"))

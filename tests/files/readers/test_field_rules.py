@@ -160,10 +160,14 @@ def test_rows_can_be_left_out() -> None:
     skip = [{"column": "external_id", "equals": ["", "n/a"]}, {"column": "Name", "starts_with": "Total"}]
     content = "external_id,Name\n1,Robin\n,Robin\nN/A ,Robin\n2,TOTAL of all\n3,,\nx,total\n4\n"
     rows = rows_of(content, mapping={"skip": skip})
-    assert [(row.place, codes(row)) for row in rows] == [
-        (2, []),
-        (6, [("row", "wrong_column_count")]),
-        (8, [("row", "wrong_column_count")]),
+    assert [(row.place, row.skipped, codes(row)) for row in rows] == [
+        (2, False, []),
+        (3, True, []),
+        (4, True, []),
+        (5, True, []),
+        (6, False, [("row", "wrong_column_count")]),
+        (7, True, []),
+        (8, False, [("row", "wrong_column_count")]),
     ]
 
 
@@ -171,7 +175,13 @@ def test_a_short_last_line_with_a_total_is_left_out_too() -> None:
     rows = rows_of(
         "Name,external_id\nRobin,1\nTotal\n", mapping={"skip": [{"column": "Name", "equals": "total"}]}
     )
-    assert [row.values for row in rows] == [{"external_id": "1"}]
+    assert [(row.values, row.skipped) for row in rows] == [({"external_id": "1"}, False), ({}, True)]
+
+
+def test_a_file_of_which_every_row_is_left_out_has_no_rows() -> None:
+    mapping = {"skip": [{"column": "external_id", "starts_with": "e"}]}
+    assert refused(lambda: rows_of("external_id\nE1\nE2\n", mapping=mapping))[0] == "no_rows"
+    assert refused(lambda: rows_of('{"external_id": "E1"}\n', mapping=mapping))[0] == "no_rows"
 
 
 def test_the_clearing_word_counts_in_rules() -> None:
@@ -235,16 +245,54 @@ FAULTS: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
     ),
     ({"fields": {"dob": {"open": "never"}}}, [("fields.dob.open", "not_a_date")]),
     ({"skip": {}}, [("skip", "wrong_type")]),
-    ({"skip": [1, {"column": "a", "like": "b"}]}, [("skip.0", "wrong_type"), ("skip.1", "wrong_type")]),
+    (
+        {"skip": [1, {"column": "a", "like": "b"}]},
+        [("skip.0", "wrong_type"), ("skip.1.like", "unknown_field"), ("skip.1", "required")],
+    ),
     ({"skip": [{"column": "a"}, {"equals": "a"}]}, [("skip.0", "required"), ("skip.1", "required")]),
     (
         {"skip": [{"column": "a", "starts_with": ""}]},
-        [("skip.0.starts_with", "wrong_type"), ("skip.0", "required")],
+        [("skip.0.starts_with", "wrong_type")],
     ),
+    (
+        {"skip": [{"column": "-", "equals": []}]},
+        [("skip.0.column", "not_allowed"), ("skip.0.equals", "wrong_type")],
+    ),
+    ({"skip": [{"column": "a", "equals": "b"}] * 21}, [("skip", "wrong_type")]),
+    ({"fields": {f"metadata.{number}": {} for number in range(101)}}, [("fields", "wrong_type")]),
+    *(
+        ({"fields": {"city": {part: None}}}, [(f"fields.city.{part}", code)])
+        for part, code in (
+            ("column", "wrong_type"),
+            ("join", "wrong_type"),
+            ("part", "not_allowed"),
+            ("values", "wrong_type"),
+            ("dates", "wrong_type"),
+            ("pivot", "not_allowed"),
+            ("open", "wrong_type"),
+            ("pad", "not_allowed"),
+            ("constant", "wrong_type"),
+        )
+    ),
+    ({"fields": {"city": {"column": []}}}, [("fields.city.column", "wrong_type")]),
+    ({"fields": {"city": {"column": "_"}}}, [("fields.city.column", "not_allowed")]),
+    ({"fields": {"city": {"column": ["a"] * 101}}}, [("fields.city.column", "wrong_type")]),
+    ({"fields": {"city": {"join": "-" * 21}}}, [("fields.city.join", "wrong_type")]),
+    ({"fields": {"city": {"constant": "x" * 501}}}, [("fields.city.constant", "wrong_type")]),
+    ({"fields": {"city": {"values": {"a": "x" * 501}}}}, [("fields.city.values", "wrong_type")]),
+]
+# Faults that no schema can tell.
+ONLY_PARSED: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
+    (
+        {"fields": {"gender": {"values": {"m": "male", " M ": "female"}}}},
+        [("fields.gender.values", "repeated")],
+    ),
+    ({"fields": {"dob": {"open": "2026-02-30"}}}, [("fields.dob.open", "not_a_date")]),
+    ({"columns": {"A b": "city", "ab": "state"}}, [("columns.ab", "repeated")]),
 ]
 
 
-@pytest.mark.parametrize(("mapping", "expected"), FAULTS)
+@pytest.mark.parametrize(("mapping", "expected"), [*FAULTS, *ONLY_PARSED])
 def test_a_rule_with_faults_is_refused_by_place(
     mapping: dict[str, Any], expected: list[tuple[str, str]]
 ) -> None:

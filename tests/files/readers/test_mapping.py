@@ -34,7 +34,7 @@ def test_a_whole_mapping() -> None:
     ) == FileMapping(
         columns={"empno": "external_id", "div": "metadata.Division"},
         delimiter="|",
-        clear="NULL",
+        clear=frozenset({"NULL"}),
         plans={"A1": "gold"},
         external_id=(("REF*0F", "REF*23"), ("NM109",)),
         member_id=(("REF*ZZ",),),
@@ -48,7 +48,6 @@ def test_a_whole_mapping() -> None:
     ("part", "value", "code"),
     [
         ("columns", [], "wrong_type"),
-        ("columns", {"a": 1}, "wrong_type"),
         ("delimiter", "x", "not_allowed"),
         ("delimiter", [], "not_allowed"),
         ("clear", "", "wrong_type"),
@@ -73,6 +72,32 @@ def test_a_whole_mapping() -> None:
 )
 def test_a_part_that_can_not_be_used_is_named(part: str, value: Any, code: str) -> None:
     assert (part, code) in faults({part: value})
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"a": 1},
+        {"a": None},
+        {"-_ ": "city"},
+        {"a": "metadata.", "b": "metadata. "},
+        {"a": "metadata." + "k" * 41},
+        {"Emp No": "member_id", "EMP_NO": "external_id"},
+    ],
+)
+def test_a_column_is_mapped_to_one_field_that_there_is(columns: dict[str, Any]) -> None:
+    assert {place.partition(".")[0] for place, _ in faults({"columns": columns})} == {"columns"}
+
+
+def test_a_column_may_be_written_in_two_ways() -> None:
+    assert parse_mapping({"columns": {"Emp No": "member_id", "emp_no": "member_id"}}).columns == {
+        "empno": "member_id"
+    }
+
+
+def test_several_words_can_clear_a_field() -> None:
+    assert parse_mapping({"clear": ["NULL", " n/a "]}).clear == {"NULL", "n/a"}
+    assert faults({"clear": []}) == faults({"clear": ["x", ""]}) == [("clear", "wrong_type")]
 
 
 def test_every_fault_is_told_at_once() -> None:

@@ -7,7 +7,7 @@ from itertools import chain
 
 from frontdesk.errors import Fault
 from frontdesk.files.mapping import FileMapping
-from frontdesk.files.model import FileHeader, Format, Row, Unreadable, UnreadRow
+from frontdesk.files.model import FileHeader, Format, Row, Unreadable, UnreadRow, no_rows
 from frontdesk.files.readers.csv_layout import find_layout, start_of
 from frontdesk.files.readers.source import LONGEST_LINE, Source
 from frontdesk.files.readers.table import TableColumns
@@ -49,18 +49,18 @@ class _CsvReader:
         self.header = FileHeader(Format.CSV, ignored=self._columns.ignored, columns=(self._delimiter, *names))
 
     def rows(self) -> Iterator[Row | UnreadRow]:
-        found = False
+        found = skipped = False
         for line in self._lines:
             self._place += 1
             row = self._quoted_row(line) if '"' in line else self._plain_row(line)
             if row is not None:
-                found = True
+                found, skipped = found or not row.skipped, skipped or row.skipped
                 yield row
         if not found:
-            raise Unreadable("no_rows", "The file has a header and no row below it.")
+            raise no_rows("The file has a header and no row below it.", skipped=skipped)
 
     def _plain_row(self, line: str) -> Row | UnreadRow | None:
-        """The row of a line without quotation marks; None for one that is left out. csv.reader takes three times as long."""
+        """The row of a line without quotation marks; None for a blank one. csv.reader takes three times as long."""
         text = line.rstrip("\r\n")
         return self._row(text.split(self._delimiter), text)
 
@@ -79,10 +79,12 @@ class _CsvReader:
         return self._row(cells, line.rstrip("\r\n") if is_one_line else None)
 
     def _row(self, cells: list[str], text: str | None) -> Row | UnreadRow | None:
-        """The row of these cells, or None; `text` is its line, if it is one."""
+        """The row of these cells, None if they are blank; `text` is its line, if it is one."""
         columns, place = self._columns, self._place
-        if not any(map(str.strip, cells)) or columns.skips(cells):
+        if not any(map(str.strip, cells)):
             return None
+        if columns.skips(cells):
+            return Row(place, {}, skipped=True)
         if len(cells) != columns.width:
             message = f"has {len(cells)} cells where the header has {columns.width} columns"
             fault = Fault("row", "wrong_column_count", message)

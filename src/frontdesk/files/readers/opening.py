@@ -3,17 +3,16 @@
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from frontdesk.eligibility.fields import FIELDS
 from frontdesk.errors import Fault
 from frontdesk.files.mapping import NO_MAPPING, FileMapping
-from frontdesk.files.model import FileHeader, Format, Row, Unreadable, UnreadRow, read_row
+from frontdesk.files.model import FileHeader, Format, Row, Unreadable, UnreadRow, no_rows, read_row
 from frontdesk.files.readers.content_type import detect_content
 from frontdesk.files.readers.csv_rows import read_csv
 from frontdesk.files.readers.json_array import array_items
+from frontdesk.files.readers.object_keys import ObjectKeys, object_keys
 from frontdesk.files.readers.source import Source, known_encoding, open_content
 from frontdesk.files.readers.x12 import read_x12
 from frontdesk.strict_json import NotStrict, parse_strictly
-from frontdesk.text import SHOWN_NAMES, shown_name
 
 if TYPE_CHECKING:
     from _typeshed import SupportsRead
@@ -54,33 +53,31 @@ def open_unread(
         return read_csv(source, mapping)
     if chosen is Format.X12:
         return read_x12(source, mapping)
-    ignored: list[str] = []
-    if chosen is Format.JSON:
-        return FileHeader(Format.JSON, ignored=ignored), _json_rows(array_items(source), ignored)
-    lines = enumerate(source.lines(), 1)
-    return FileHeader(Format.JSON_LINES, ignored=ignored), _json_rows(lines, ignored)
+    keys = object_keys(mapping)
+    texts = array_items(source) if chosen is Format.JSON else enumerate(source.lines(), 1)
+    header_format = Format.JSON if chosen is Format.JSON else Format.JSON_LINES
+    return FileHeader(header_format, ignored=keys.ignored), _json_rows(texts, keys)
 
 
-def _json_rows(texts: Iterable[tuple[int, str]], ignored: list[str]) -> Iterator[Row]:
-    """A row per line or item, read as strictly as a request body. Adds the names of keys that are no field to `ignored`."""
-    found = False
-    unknown: set[str] = set()
+def _json_rows(texts: Iterable[tuple[int, str]], keys: ObjectKeys) -> Iterator[Row]:
+    """A row per line or item, read as strictly as a request body."""
+    found = skipped = False
     for place, line in texts:
         if line.isspace():
             continue
-        found = True
         message = "must be a JSON object"
         try:
             values = parse_strictly(line)
         except NotStrict as error:
             values, message = None, str(error)
-        if type(values) is not dict:
-            yield Row(place, {}, faults=(Fault("row", "not_json", message),))
-            continue
-        if not values.keys() <= FIELDS.keys() and len(ignored) < SHOWN_NAMES:
-            new = [name for name in values if name not in FIELDS and name not in unknown]
-            unknown.update(new)
-            ignored += map(shown_name, new[: SHOWN_NAMES - len(ignored)])
-        yield Row(place, values)
+        is_object = type(values) is dict
+        row = (
+            keys.row(place, values)
+            if is_object
+            else Row(place, {}, faults=(Fault("row", "not_json", message),))
+        )
+        found, skipped = found or not row.skipped, skipped or row.skipped
+        yield row
     if not found:
-        raise Unreadable("no_rows", "There is no member in the file.")
+        raise no_rows("There is no member in the file.", skipped=skipped)
+    keys.check_all_seen()

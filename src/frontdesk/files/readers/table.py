@@ -16,11 +16,13 @@ KEY = "external_id"
 class TableColumns:
     """The header of a table: which fields its columns hold, and how a row's cells become its values.
 
-    `ignored` names the columns that are not read. Raises Unreadable for a header without fields or a key.
+    `ignored` names the columns that are not read. Raises Unreadable for a header without fields or, with `needs_key`, a key.
     """
 
-    def __init__(self, names: Sequence[str], mapping: FileMapping, *, place: int) -> None:
-        self._mapping, self._place = mapping, place
+    def __init__(
+        self, names: Sequence[str], mapping: FileMapping, *, place: int, needs_key: bool = True
+    ) -> None:
+        self._mapping, self._place, self._needs_key = mapping, place, needs_key
         self._folded = [fold_name(name) for name in names]
         self.width = len(names)
         own = [target_of(name, mapping) for name in names]
@@ -44,7 +46,7 @@ class TableColumns:
         self._makers = [(target, rule.maker(target, at, mapping.clear)) for target, rule, at in self._rules]
         self._has_metadata = [name for name in self._targets() if name.startswith(METADATA_PREFIX)]
         self._make_key = next((make for target, make in self._makers if target == KEY), None)
-        self._key_at = self._plain.index(KEY) if self._make_key is None else 0
+        self._key_at = self._plain.index(KEY) if KEY in self._plain else 0
         self.name_plans = PLAN in self._targets()
 
     def skips(self, cells: Sequence[str]) -> bool:
@@ -58,7 +60,7 @@ class TableColumns:
         if self._make_key is not None:
             return self._make_key(cells)
         key = cells[self._key_at]
-        return None if key == self._mapping.clear else key
+        return None if key in self._mapping.clear else key
 
     def row(self, place: int, cells: Sequence[str]) -> Row:
         """The row of these cells, as many as there are columns."""
@@ -115,7 +117,7 @@ class TableColumns:
         raise Unreadable("missing_column", message, place=self._place)
 
     def _check(self, known: list[str]) -> None:
-        if not known:
+        if not known and self._needs_key:
             message = (
                 "the first rows name no field of a member; a header such as external_id,member_id,… is needed"
             )
@@ -125,7 +127,7 @@ class TableColumns:
             twice.append("metadata")
         if twice:
             raise self._repeated(twice[0])
-        if KEY not in known:
+        if KEY not in known and self._needs_key:
             raise Unreadable("no_key_column", "no column holds external_id, the match key", place=self._place)
 
     def _repeated(self, name: str) -> Unreadable:
@@ -145,8 +147,8 @@ class TableColumns:
             values: dict[str, object] = dict(compress(zip(names, cells, strict=True), map(str.strip, cells)))
             if has_ignored:
                 values.pop("", None)
-            if clear in cells:
-                values = {name: None if value == clear else value for name, value in values.items()}
+            if not clear.isdisjoint(cells):
+                values = {name: None if value in clear else value for name, value in values.items()}
             for name, convert in converters:
                 if isinstance(text := values.get(name), str):
                     values[name] = convert(text.strip())

@@ -14,9 +14,9 @@ from frontdesk.files.mapping import (
     PERSON_CODE,
     RELATIONSHIP,
     SUBSCRIBER,
-    Alternatives,
     FileMapping,
 )
+from frontdesk.files.mapping_834 import Alternatives
 from frontdesk.files.model import NO_MEDICAL_COVERAGE, REPEATED, UNKNOWN_PLAN, FileMode, Row
 from frontdesk.files.readers.x12_access import NO_COVERAGE, Coverage, access_of
 

@@ -1,0 +1,74 @@
+"""The schema of a mapping takes what the parser takes, and refuses what it refuses."""
+
+from typing import Any
+
+import pytest
+
+from frontdesk.errors import Invalid
+from frontdesk.files.mapping import parse_mapping
+from tests.api.test_mappings import HR
+from tests.api.test_openapi import DOCUMENT, schema_validator
+from tests.files.readers.test_field_rules import FAULTS
+
+SCHEMA = schema_validator(DOCUMENT["components"]["schemas"]["Mapping"])
+
+GOOD: list[dict[str, Any]] = [
+    {},
+    HR,
+    {"columns": {"a": "metadata.k", " B ": "city"}, "clear": ["NULL", "n/a"], "delimiter": "\t"},
+    {
+        "fields": {
+            "city": {},
+            "metadata.Cost Center": {"constant": True},
+            "plan": {"column": ["a", "b"], "join": ""},
+        }
+    },
+    {"fields": {"dob": {"dates": ["MM/DD/YY", "excel"], "pivot": 0}, "expiry_date": {"dates": "YYYYMMDD"}}},
+    {"fields": {"dob": {"dates": ["D. MON YYYY", "YYYY-MM-DD"], "open": ["9999-12-31"], "pad": 1.0}}},
+    {"fields": {"gender": {"values": {"": None, "m f": "male", "x": False}, "part": "first_name"}}},
+    {"skip": [{"column": "a", "equals": ["", "x"]}, {"column": "b", "starts_with": "Total"}]},
+    {"external_id": ["REF*0F + person_code", "NM109"], "member_id": "REF*1L+REF*3H", "person_code": "REF*23"},
+    {"header_row": 50, "sheet": "Members"},
+    {"plan": "HD03+HD04", "plans": {"a": "b"}, "lines": "all"},
+    {"834": {"coverages": ["HLT"], "ssn": "plain", "verify": "full", "counts": "lenient"}, "lines": ["HLT"]},
+]
+BAD: list[dict[str, Any]] = [
+    {"colour": 1},
+    {"columns": {"-": "city"}},
+    {"columns": {"a": "shoe"}},
+    {"columns": {"a": "metadata." + "k" * 41}},
+    {"clear": " "},
+    *({"header_row": row} for row in (0, 51, 1.5, "1", True)),
+    *({"sheet": name} for name in ("", "x" * 32, 1)),
+    {"clear": []},
+    {"delimiter": "x"},
+    {"plans": {"a": " "}},
+    {"fields": {"dob": {"dates": ["YYYY-MM-DD", "DDMMYY"]}}},
+    *(
+        {"external_id": key}
+        for key in ("REF*0F", "REF*1L+REF*38", "HD03", "NM109+HD04", "NM108", [], ["NM109", ""])
+    ),
+    {"person_code": "NM109"},
+    {"plan": "INS02"},
+    {"lines": []},
+    {"834": {"coverages": []}},
+    {"834": {"coverages": None}},
+    {"834": {"ssn": "yes"}},
+    {"834": {"verify": "all"}},
+    {"834": {"counts": True}},
+    {"834": None, "834.ssn": "plain"},
+    *(mapping for mapping, _ in FAULTS),
+]
+
+
+@pytest.mark.parametrize("mapping", GOOD)
+def test_what_is_parsed_fits_the_schema(mapping: dict[str, Any]) -> None:
+    parse_mapping(mapping)
+    SCHEMA.validate(mapping)
+
+
+@pytest.mark.parametrize("mapping", BAD)
+def test_what_is_refused_does_not_fit(mapping: dict[str, Any]) -> None:
+    with pytest.raises(Invalid):
+        parse_mapping(mapping)
+    assert not SCHEMA.is_valid(mapping)
