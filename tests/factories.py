@@ -63,6 +63,16 @@ def make_customer(
     return Customer(account.id, [plan.id for plan in made], client.client_id, secret, token)
 
 
+def second_token(db: Database, account_id: int, *, now: datetime = NOW) -> str:
+    """The token of another client of the account."""
+    scopes = frozenset({Scope.CUSTOMER})
+    with db.write() as tx:
+        client, _ = create_client(
+            tx, account_id=account_id, name="Second", scopes=scopes, requests_per_minute=None, now=now
+        )
+        return issue_token(tx, client, scopes, now=now)
+
+
 def member_body(number: int = 1, **changes: Any) -> dict[str, Any]:
     """A complete, valid record, unique by `number`; `changes` replace fields, and `...` takes one out."""
     body: dict[str, Any] = {

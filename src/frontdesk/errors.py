@@ -29,10 +29,12 @@ def unknown_faults(names: Iterable[str], *, what: str = "field") -> list[Fault]:
 
 
 class FrontdeskError(Exception):
-    """The root of the product's own errors. `detail` is a sentence that the caller may see; `code` defaults to the kind."""
+    """The root of the product's own errors. `detail` is a sentence that the caller may see; `code` defaults to the kind.
+    `faults` say more where there are fields, or a code that the kind does not tell."""
 
     kind: ClassVar[str] = "internal"
     code = ""
+    faults: tuple[Fault, ...] = ()
 
     def __init_subclass__(cls, *, kind: str = "") -> None:
         cls.kind = kind or cls.kind

@@ -132,7 +132,7 @@ def test_a_held_file_is_approved_by_its_customer(
     assert work(db, clock)
     assert api.get(f"{address(customer)}/{file_id}").json()["data"]["counts"] == {"unchanged": 1, "ended": 40}
     again = act(api, customer, file_id, "approve")
-    assert (again.status_code, again.json()["errors"][0]["code"]) == (422, "wrong_state")
+    assert (again.status_code, again.json()["errors"][0]["code"]) == (409, "wrong_state")
 
 
 def test_a_held_file_is_cancelled_by_its_customer(
@@ -158,7 +158,7 @@ def test_a_file_is_undone_by_its_customer_and_the_undo_is_a_file(
         line["action"] for line in db.ask(list_entries) if line["subject_id"] == undo.json()["data"]["id"]
     ][-1] == "file.undo_asked"
     again = act(api, customer, file_id, "undo")
-    assert (again.status_code, "undone already" in again.json()["errors"][0]["message"]) == (422, True)
+    assert (again.status_code, "undone already" in again.json()["detail"]) == (409, True)
 
 
 def test_another_accounts_file_is_not_decided_about(

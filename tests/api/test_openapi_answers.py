@@ -35,9 +35,9 @@ OF_DECISIONS = {"approveEligibilityFile", "cancelEligibilityFile", "undoEligibil
 OF_FILES = {"showEligibilityFile", "reportEligibilityFile"} | OF_DECISIONS
 OF_ONE_MAPPING = {"showEligibilityMapping", "saveEligibilityMapping", "deleteEligibilityMapping"}
 OF_MAPPINGS = {"listEligibilityMappings"} | OF_ONE_MAPPING
-OF_V2 = (
-    {"listPlans", "showPlan", "changePlan", "enrolMember", "uploadEligibilityFile"} | OF_FILES | OF_MAPPINGS
-)
+OF_LISTS = {"listEligibilityFiles", "listEligibilityFilesOfPlan"}
+OF_V2 = {"listPlans", "showPlan", "changePlan", "enrolMember", "uploadEligibilityFile"}
+OF_V2 |= OF_FILES | OF_LISTS | OF_MAPPINGS
 OF_TOKENS = OF_V2 | {"metrics"}
 OF_JSON = {"changePlan", "enrolMember", "saveEligibilityMapping"}
 OF_OAUTH = {"issueToken", "revokeToken"}
@@ -182,9 +182,8 @@ INVALID: dict[str, tuple[str, Any]] = {
         | {"dob": "1977-02-30", "phone": "555", "metadata": {"color": 7}},
     ),
     "uploadEligibilityFile": ("?mode=all&dry_run=yes&format=pdf", {}),
-    "approveEligibilityFile": ("", {}),
-    "cancelEligibilityFile": ("", {}),
-    "undoEligibilityFile": ("", {}),
+    "listEligibilityFiles": ("?state=open&sha256=none", {}),
+    "listEligibilityFilesOfPlan": ("?state=open&sha256=none", {}),
     "reportEligibilityFile": ("?format=pdf", {}),
     "saveEligibilityMapping": ("", {"columns": {"Sex": "sex"}, "fields": {"dob": {"dates": ["MM/DD/YY"]}}}),
 }
@@ -210,6 +209,7 @@ CALLS: tuple[tuple[set[str], str, Call], ...] = (
     ({"approveEligibilityFile"}, "200/approved", with_a_held_file),
     ({"cancelEligibilityFile"}, "200/cancelled", with_a_held_file),
     ({"undoEligibilityFile"}, "202/waiting", lambda caller: caller.send()),
+    (OF_LISTS, "200/example", lambda caller: caller.send()),
     ({"reportEligibilityFile"}, "200/jsonl", lambda caller: caller.send()),
     ({"reportEligibilityFile"}, "200/csv", lambda caller: caller.send(query="?format=csv")),
     ({"listEligibilityMappings", "showEligibilityMapping", "saveEligibilityMapping"}, "200/example", with_a_mapping),
@@ -228,7 +228,7 @@ CALLS: tuple[tuple[set[str], str, Call], ...] = (
     (OF_OAUTH, "401/invalid_client", lambda caller: caller.form(client_secret="wrong")),
     (OF_TOKENS, "403/forbidden", with_too_narrow_a_token),
     (OF_FILES, "404/not_found", lambda caller: caller.send(file=999_999)),
-    (OF_V2 - OF_FILES - OF_MAPPINGS - {"listPlans"},
+    (OF_V2 - OF_FILES - OF_MAPPINGS - {"listPlans", "listEligibilityFiles"},
      "404/not_found", lambda caller: caller.send(plan=999_999, json={"external_id": "1"})),
     ({"referenceFile"}, "404/not_found", lambda caller: caller.send(asset="page.css")),
     (set(OPERATIONS), "405/method", with_another_method),
@@ -240,7 +240,8 @@ CALLS: tuple[tuple[set[str], str, Call], ...] = (
     (OF_JSON | OF_OAUTH, "415/type", lambda caller: caller.raw(b"{}", "text/plain")),
     ({"uploadEligibilityFile"}, "415/form", lambda caller: caller.raw(b"x", "multipart/form-data; boundary=x")),
     (set(INVALID), "422/faults", with_invalid_fields),
-    ({"undoEligibilityFile"}, "422/faults", with_a_waiting_file),
+    (OF_DECISIONS - {"undoEligibilityFile"}, "409/wrong_state", lambda caller: caller.send()),
+    ({"undoEligibilityFile"}, "409/wrong_state", with_a_waiting_file),
     (set(OPERATIONS), "431/long", lambda caller: caller.send(headers={"X-Long": "x" * 16_384})),
     (OF_TOKENS, "429/limited", beyond_the_limit),
     (OF_OAUTH, "429/rate_limited", after_many_failures),

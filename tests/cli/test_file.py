@@ -207,7 +207,7 @@ def test_how_the_files_of_an_account_are_treated_is_shown_and_changed(
     cli: CommandLine, plan: str, tmp_path: Path
 ) -> None:
     asked = ("file", "settings", "--account", "1")
-    assert cli.json(*asked) == {"account_id": 1, "reopen_absent": True}
+    assert cli.json(*asked) == {"account_id": 1, "reopen_absent": True, "second_approver": False}
     assert cli.json(*asked, "--no-reopen-absent")["reopen_absent"] is False
     assert cli.json(*asked)["reopen_absent"] is False
     assert cli.json("audit", "list")[0]["action"] == "file_settings.changed"

@@ -24,6 +24,10 @@ def approve(desk: Desk, file: EligibilityFile) -> EligibilityFile:
     return desk.work(file)
 
 
+def as_in_a_real_run(report: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [line | {"outcome": "ended"} if line["outcome"] == "would_end" else line for line in report]
+
+
 def expiries(desk: Desk) -> dict[str, Any]:
     return {key: member["expiry_date"] for key, member in desk.members().items()}
 
@@ -57,8 +61,10 @@ def test_access_that_was_to_begin_later_ends_on_its_first_day_once_with_a_warnin
     desk.load(csv_of([row(1), row(2, effective_date="2027-01-01")]))
     before = desk.members()
     dry, file = (desk.load(csv_of([row(1)]), full=True, dry_run=each) for each in (True, False))
-    assert dry.counts == file.counts == {"unchanged": 1, "ended": 1, "warned": 1}
-    assert desk.report(dry) == desk.report(file)
+    assert dry.counts == {"unchanged": 1, "would_end": 1, "warned": 1}
+    assert file.counts == {"unchanged": 1, "ended": 1, "warned": 1}
+    assert dry.codes == file.codes == {"ended_by_absence": 1, "ends_on_first_day": 1}
+    assert as_in_a_real_run(desk.report(dry)) == desk.report(file)
     assert desk.outcomes(file)[1:] == [
         (None, "ended", "ended_by_absence"),
         (None, "warned", "ends_on_first_day"),
@@ -88,7 +94,8 @@ def test_a_member_changed_after_the_work_began_is_not_ended(desk: Desk) -> None:
 def test_a_file_that_would_end_too_many_members_is_held_until_it_is_approved(desk: Desk) -> None:
     desk.load(csv_of(row(n) for n in range(60)))
     held = desk.load(csv_of([*(row(n) for n in range(34)), row(100)]), full=True)
-    assert (held.state, held.counts, held.members_missing) == ("held", {"unchanged": 34, "created": 1}, 26)
+    assert (held.state, held.members_missing) == ("held", 26)
+    assert held.counts == {"unchanged": 34, "created": 1, "would_end": 26}
     assert held.finished_at is None
     assert set(expiries(desk).values()) == {None}
     done = approve(desk, held)
@@ -113,7 +120,7 @@ def test_a_full_file_with_a_row_without_identifier_ends_no_member_until_it_is_ap
 ) -> None:
     desk.load(csv_of(row(n) for n in range(3)))
     held = desk.load(lines_of([row(0), row(1)]) + unreadable, full=True)
-    assert (held.state, held.counts) == ("held", {"unchanged": 2, "refused": 1})
+    assert (held.state, held.counts) == ("held", {"unchanged": 2, "would_end": 1, "refused": 1})
     assert held.problem is not None
     assert (held.problem["code"], "can't be read" in held.problem["message"]) == ("brake", True)
     assert set(expiries(desk).values()) == {None}
@@ -222,6 +229,45 @@ def test_of_two_approvals_at_once_the_second_is_refused(desk: Desk) -> None:
     assert told == ["The file is waiting; only one that is held can be approved."]
 
 
+def test_a_held_file_lists_each_member_that_it_would_end_until_it_is_approved(desk: Desk) -> None:
+    desk.load(csv_of([*(row(n) for n in range(59)), row(59, effective_date="2027-01-01")]))
+    dry, held = (desk.load(csv_of([row(0)]), full=True, dry_run=each) for each in (True, False))
+    listed = {line["external_id"] for line in desk.report(held) if line["outcome"] == "would_end"}
+    assert listed == {f"E{n:05d}" for n in range(1, 60)}
+    assert held.codes == {"ended_by_absence": 59, "ends_on_first_day": 1}
+    assert (dry.counts, dry.codes, desk.report(dry)) == (held.counts, held.codes, desk.report(held))
+    done = approve(desk, held)
+    assert (done.counts, done.codes) == ({"unchanged": 1, "ended": 59, "warned": 1}, held.codes)
+    assert [line["outcome"] for line in desk.report(done)].count("would_end") == 0
+    undo = desk.undo(done)
+    assert (undo.counts, undo.rows_done, undo.rows_total) == ({"restored": 59}, 60, 60)
+
+
+def test_the_undo_of_a_held_file_that_was_cancelled_ends_at_its_total(desk: Desk) -> None:
+    desk.load(csv_of(row(n) for n in range(60)))
+    held = desk.load(csv_of([row(0, last_name="New"), row(99, email="?")]), full=True)
+    assert held.counts == {"updated": 1, "created": 1, "would_end": 59, "warned": 1}
+    with desk.db.write() as tx:
+        cancel_file(tx, held.id, desk.requester(), account_id=None)
+    undo = desk.undo(desk.reread(held))
+    assert (undo.counts, undo.rows_done, undo.rows_total) == ({"restored": 1, "withdrawn": 1}, 2, 2)
+
+
+def test_a_worker_that_dies_while_it_lists_members_leaves_a_list_without_gaps(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("frontdesk.files.missing.LISTED_TOGETHER", 7)
+    desk.load(csv_of(row(n) for n in range(60)))
+    file = desk.hand_in(csv_of([row(0)]), full=True)
+    looks = iter([False] * 12 + [True])
+    desk.options = replace(desk.options, should_stop=lambda: next(looks, False))
+    stopped = desk.work(file)
+    assert (stopped.state, 0 < stopped.counts["would_end"] < 59) == ("waiting", True)
+    held = desk.work(file)
+    assert (held.state, held.counts) == ("held", {"unchanged": 1, "would_end": 59})
+    assert len(desk.report(held)) == 60
+
+
 def test_an_account_goes_on_with_other_files_while_one_is_held(desk: Desk) -> None:
     desk.load(csv_of(row(n) for n in range(60)))
     assert desk.load(csv_of([row(1)]), full=True).state == "held"
@@ -255,15 +301,17 @@ def test_a_dry_run_reports_what_the_real_run_does_and_writes_nothing(desk: Desk,
     dry = desk.load(content, full=full, dry_run=True)
     assert (desk.members(), desk.count("member_history"), desk.count("invitations")) == before
     real = desk.load(content, full=full)
-    assert dry.counts == real.counts
-    assert desk.report(dry) == desk.report(real)
-    assert dry.counts["refused"] == 5
+    assert dry.counts == {
+        "would_end" if full and name == "ended" else name: n for name, n in real.counts.items()
+    }
+    assert as_in_a_real_run(desk.report(dry)) == desk.report(real)
+    assert (dry.counts["refused"], dry.codes) == (5, real.codes)
 
 
 def test_a_dry_run_of_a_full_file_reports_that_it_would_be_held_and_is_done(desk: Desk) -> None:
     desk.load(csv_of(row(n) for n in range(60)))
     dry = desk.load(csv_of([row(1)]), full=True, dry_run=True)
-    assert (dry.state, dry.counts) == ("done", {"unchanged": 1})
+    assert (dry.state, dry.counts) == ("done", {"unchanged": 1, "would_end": 59})
     assert dry.problem is not None
     assert dry.problem["code"] == "brake"
 

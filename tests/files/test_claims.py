@@ -9,8 +9,9 @@ import pytest
 
 from frontdesk.clock import system_clock
 from frontdesk.db import Database
-from frontdesk.files import store
+from frontdesk.files import cancel_file, store
 from frontdesk.files.claims import LostClaim, claim_next
+from frontdesk.files.model import FileStep
 from tests.conftest import SetClock
 from tests.factories import make_customer
 from tests.files.loading import OPTIONS, Desk, csv_of, row
@@ -125,3 +126,43 @@ def test_an_upload_that_broke_off_is_never_loaded_and_is_deleted_after_a_day(
     clock.advance(25 * 3600)
     desk.clean_up()
     assert desk.count("eligibility_files") == 0
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_a_file_that_is_cancelled_while_it_runs_stops_after_the_chunk_in_hand(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, full: bool
+) -> None:
+    """Whoever cancels it: the worker finds out at its next write, and what it was writing is rolled back."""
+    desk.load(csv_of(row(n) for n in range(100, 120)))
+    file = desk.hand_in(csv_of(row(n) for n in range(30)), full=full)
+    looks = iter(range(1000))
+
+    def cancel_at_the_third() -> bool:
+        if next(looks) == 2:
+            with desk.db.write() as tx:
+                cancel_file(tx, file.id, desk.requester(), account_id=None)
+        return False
+
+    desk.options = replace(desk.options, chunk_rows=10, should_stop=cancel_at_the_third)
+    cancelled = desk.work(file)
+    assert (cancelled.state, cancelled.counts["created"]) == ("cancelled", cancelled.rows_done)
+    assert cancelled.rows_done in (10, 20)
+    assert len(desk.members()) == 20 + cancelled.rows_done
+    assert (desk.count("file_parts"), desk.work_on_any()) == (0, False)
+    assert desk.undo(cancelled).counts == {"withdrawn": cancelled.rows_done}
+
+
+def test_a_worker_that_still_checks_a_cancelled_file_stops_checking(
+    desk: Desk, db: Database, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("frontdesk.files.claims.RENEW_SECONDS", 0.01)
+    file = desk.hand_in(csv_of([row(1)]))
+    claim = claim_next(db, clock, OPTIONS)
+    assert claim is not None
+    with claim.renewing():
+        with desk.db.write() as tx:
+            cancel_file(tx, file.id, desk.requester(), account_id=None)
+        while not claim.is_lost:
+            time.sleep(0.01)
+        with pytest.raises(LostClaim):
+            claim.checkpoint(FileStep.CHECK, 1)

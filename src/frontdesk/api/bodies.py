@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 from frontdesk.eligibility.model import FAULT_CODES
 from frontdesk.files.model import COUNTS, FILE_PROBLEMS, FileMode, FileState, FileStep, Format
 from frontdesk.plans.changes import DESCRIPTION_LENGTH, NAME_LENGTH
-from frontdesk.web.problems import PROBLEMS
+from frontdesk.web.problems import EXACT_CODES, PROBLEMS
 
 # The error codes of /oauth (RFC 6749, section 5.2, and `rate_limited`), with the status of each.
 OAUTH_ERRORS = {
@@ -136,6 +136,9 @@ class FileBody(TypedDict):
     rows_total: Annotated[int | None, _COUNT, "null until the check has ended."]
     rows_done: Count
     counts: Annotated[RowCounts, "Rows by outcome, where there are any. A row that is `warned` counts twice."]
+    codes: Annotated[
+        dict[str, int], {"additionalProperties": {"type": "integer"} | _COUNT}, "Report lines by code."
+    ]
     members_before: Annotated[int | None, _COUNT, "Full file: the plan's members with access before it."]
     members_missing: Annotated[int | None, _COUNT, "Full file: the members that it omits."]
     ignored_columns: Annotated[
@@ -159,6 +162,20 @@ class EligibilityFileBody(TypedDict):
 
     links: FileLinksBody
     data: FileBody
+
+
+class FilePageLinksBody(TypedDict):
+    """Addresses of this page and of the next one, if there is one."""
+
+    self: str
+    next: NotRequired[str]
+
+
+class EligibilityFilesBody(TypedDict):
+    """A page of eligibility files, the newest first."""
+
+    links: FilePageLinksBody
+    data: list[FileBody]
 
 
 class StoredMappingBody(TypedDict):
@@ -231,7 +248,7 @@ class FaultBody(TypedDict):
     """One field at fault."""
 
     field: Annotated[str, "The body's member, dotted below it (`metadata.color`), or the query parameter."]
-    code: Annotated[str, one_of(FAULT_CODES)]
+    code: Annotated[str, one_of(FAULT_CODES | EXACT_CODES)]
     message: Annotated[str, "The rule in words; it never repeats the value."]
 
 
@@ -244,7 +261,9 @@ class ProblemBody(TypedDict):
     detail: str
     instance: Annotated[str, "The request's path."]
     request_id: str
-    errors: NotRequired[Annotated[list[FaultBody], {"minItems": 1}, "With status 422: all faults."]]
+    errors: NotRequired[
+        Annotated[list[FaultBody], {"minItems": 1}, "All faults, or what is wrong more exactly."]
+    ]
 
 
 class OAuthErrorBody(TypedDict):

@@ -4,29 +4,38 @@ person decides about the file (docs/interface.md, Eligibility files)."""
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from frontdesk import files
 from frontdesk.api.parameters import check_query
 from frontdesk.app import App
 from frontdesk.errors import Fault, Invalid, Malformed
-from frontdesk.files.model import EligibilityFile, FileMode, Format, NewFile, Requester, WrongState
+from frontdesk.files.model import (
+    EligibilityFile,
+    FileMode,
+    Format,
+    NewFile,
+    Requester,
+)
+from frontdesk.files.requests import Retry
 from frontdesk.web.json_body import parse_json_object
 from frontdesk.web.request import Request
 from frontdesk.web.response import Header, HttpError, Response
 
 _CHARSET = re.compile(r';\s*charset\s*=\s*"?([^";\s]{1,32})', re.IGNORECASE)
+_KEY = re.compile("[!-~]{1,255}")
 _NO_STORE: Header = (b"cache-control", b"no-store")
 
 
 async def upload_eligibility_file(app: App, request: Request) -> Response:
     """Load a file of members under a plan. The body is the file itself, plain or compressed by gzip. Each row follows the
     rules of a POST: a refused row does not stop its neighbours. Ask for the file until its `state` is `done`, `held` or
-    `failed`. A second upload of the same file changes nothing. A mapping translates names and values that are not the
-    interface's own. A Content-Type that the content contradicts is 415."""
-    new = _new_file(request)
-    requester = _requester(app, request)
+    `failed`. A second upload of the same file changes nothing; with the same `Idempotency-Key` it answers the file of the first.
+    A mapping translates names and values that are not the interface's own. A Content-Type that the content contradicts is 415."""
+    new, requester = _new_file(request), _requester(app, request)
+    key = _idempotency_key(request)
+    retry = None if key is None else Retry(key, new)
     pieces = request.body_pieces(app.config.file_limit_mib * 1024 * 1024)
     start = await _start_of(pieces)
     files.check_start(start, encoding=new.encoding, **_declared(request))
@@ -43,7 +52,7 @@ async def upload_eligibility_file(app: App, request: Request) -> Response:
             upload.write(data)
             if upload.has_full_part:
                 await app.in_thread(upload.flush)
-        file = await app.in_thread(lambda: upload.finish(requester))
+        file = await app.in_thread(lambda: upload.finish(requester, retry))
     except BaseException:
         # Also when the caller goes away or the server stops: half a file must never be loaded.
         await asyncio.shield(app.in_thread(upload.discard))
@@ -64,29 +73,17 @@ async def _start_of(pieces: AsyncIterator[bytes]) -> bytes:
 
 async def show_eligibility_file(app: App, request: Request) -> Response:
     """Read the progress of a file. Answers the file's state, and how many of its rows had which outcome."""
-    return _response(app, await _find(app, request))
-
-
-async def report_eligibility_file(app: App, request: Request) -> Response:
-    """Read the outcome of each row of a file. While the file is being loaded, the report has the rows so far."""
-    query = request.query("format")
-    check_query(query, "report_format")
-    as_csv = query.get("format") == "csv"
-    file = await _find(app, request)
-    pieces = (files.report_csv if as_csv else files.report_json_lines)(app.db, file.id)
-    kind = b"text/csv; charset=utf-8" if as_csv else b"application/x-ndjson"
-    name = b'attachment; filename="report-%d.%s"' % (file.id, b"csv" if as_csv else b"jsonl")
-    headers = (_NO_STORE, (b"content-disposition", name))
-    return Response(200, b"", headers, kind, _in_threads(app, pieces))
+    return _response(app, await find_file(app, request))
 
 
 async def approve_eligibility_file(app: App, request: Request) -> Response:
-    """Approve a held file. Lets the file end the members that it omits. Look at `members_missing` first."""
+    """Approve a held file. Lets the file end the members that it omits. The report lists them: `?outcome=would_end`. The account
+    may want another client than the uploader for this (403 `second_person_needed`)."""
     return _response(app, await _act(app, request, files.approve_file))
 
 
 async def cancel_eligibility_file(app: App, request: Request) -> Response:
-    """Cancel a waiting or held file. The file ends no members. What it has applied stays until it is undone."""
+    """Cancel a file that waits, runs or is held. It ends no more members. What it has applied stays until it is undone."""
     return _response(app, await _act(app, request, files.cancel_file))
 
 
@@ -103,10 +100,7 @@ async def _act(app: App, request: Request, action: Callable[..., EligibilityFile
         with app.db.write() as tx:
             return action(tx, requester=requester, **file)
 
-    try:
-        file_after = await app.in_thread(work)
-    except WrongState as error:
-        raise Invalid([Fault("state", error.code, error.detail)]) from None
+    file_after = await app.in_thread(work)
     app.db.announce_work()
     return file_after
 
@@ -154,6 +148,16 @@ def _mapping(sent: str | None) -> dict[str, Any]:
         raise Malformed(f"The parameter mapping can't be read: {error.detail}") from None
 
 
+def _idempotency_key(request: Request) -> str | None:
+    """The caller's name for the upload. Raises Invalid."""
+    key = request.header(b"idempotency-key")
+    if key is not None and not _KEY.fullmatch(key):
+        raise Invalid(
+            [Fault("Idempotency-Key", "not_allowed", "must have 1 to 255 visible ASCII characters")]
+        )
+    return key
+
+
 def _requester(app: App, request: Request) -> Requester:
     return Requester(request.caller.client_id, request.request_id, app.clock())
 
@@ -164,7 +168,8 @@ def _of_path(request: Request) -> dict[str, Any]:
     return {"file_id": file_id, "account_id": request.caller.account_id, "plan_id": plan_id}
 
 
-async def _find(app: App, request: Request) -> EligibilityFile:
+async def find_file(app: App, request: Request) -> EligibilityFile:
+    """The file that the path names. Raises NotFound."""
     file = _of_path(request)
     return await app.read_in_thread(lambda: app.db.ask(lambda tx: files.get_file(tx, **file)))
 
@@ -175,12 +180,3 @@ def _response(app: App, file: EligibilityFile, *, status: int = 200) -> Response
     body = {"links": {"self": address, "report": f"{address}/report"}, "data": files.serialize_file(file)}
     location = ((b"location", address.encode()),) if status == 202 else ()
     return Response(status, json.dumps(body, ensure_ascii=False).encode(), (*location, _NO_STORE))
-
-
-async def _in_threads(app: App, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
-    """Each piece is read beside the event loop, and only when the one before it has been sent."""
-    while True:
-        piece = await app.read_in_thread(lambda: next(pieces, None))
-        if piece is None:
-            return
-        yield piece

@@ -34,6 +34,8 @@ _TAGS = {
     "plans": ("Plans", "Plans and their queues."),
     "eligibility": ("Eligibility", "Members who are eligible under a plan, one by one."),
     "eligibility_files": ("Files", "Files of members: upload, progress, report, decisions."),
+    "file_lists": ("Files", "Files of members: upload, progress, report, decisions."),
+    "file_reports": ("Files", "Files of members: upload, progress, report, decisions."),
     "mappings": ("Mappings", "How the eligibility files of the account name things."),
     "oauth": ("Access", "Access tokens: 2 hours, sent as `Authorization: Bearer …`."),
     "reference": ("Reference", "This reference."),
@@ -61,7 +63,7 @@ def openapi_document(base_url: str, endpoints: Sequence[Endpoint]) -> Json:
             "license": {"name": "All rights reserved", "identifier": "LicenseRef-All-Rights-Reserved"},
         },
         "servers": [{"url": base_url}],
-        "tags": [{"name": name, "description": text} for name, text in _TAGS.values()],
+        "tags": [{"name": name, "description": text} for name, text in dict.fromkeys(_TAGS.values())],
         "paths": dict(paths),
         "components": {
             "schemas": schemas(),

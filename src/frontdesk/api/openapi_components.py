@@ -37,6 +37,13 @@ HEADERS: dict[str, Schema] = {
     "Pragma": _sent("`Cache-Control` for HTTP/1.0 (RFC 6749).", "no-cache", const="no-cache"),
     "Connection": _sent("The server does not read the rest of the body.", "close", const="close"),
     "Location": _sent("Address of the new file.", "https://api.example.com/v2/plans/1/eligibility-files/7"),
+    "Vary": _sent("The answer depends on this header of the request.", "accept-encoding"),
+    "Content-Encoding": _sent("`gzip` if the request accepts it.", "gzip", always=False, const="gzip"),
+    "Link": _sent(
+        "Address of the next page, if there is one (RFC 8288).",
+        '<https://api.example.com/v2/plans/1/eligibility-files/7/report?page%5Bsize%5D=1000&page%5Bafter%5D=0.1000>; rel="next"',
+        always=False,
+    ),
     "Content-Disposition": _sent("Name to save the file by.", 'attachment; filename="report-7.jsonl"'),
     "ETag": _sent(
         "Version of what was read, for `If-None-Match`; of one plan for `If-Match` too.",

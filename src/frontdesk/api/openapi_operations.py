@@ -26,7 +26,9 @@ _READ = ("ETag", "Cache-Control")
 _OAUTH = ("Cache-Control", "Pragma")
 _MEMBER = ("Eligibility-Outcome", "Invitation", "Cache-Control", "Eligibility-Warnings", "Ignored-Fields")
 _OAUTH_PROBLEMS = ("timeout", "too_large", "unsupported_media_type", "unavailable")
-_NOT_OF_A_MEMBER = ("read_only", "repeated", "unknown_parameter", "empty", "unknown_encoding", "wrong_state")
+_NOT_OF_A_MEMBER = (
+    *("read_only", "repeated", "unknown_parameter", "empty", "unknown_encoding", "idempotency_key_reused"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,12 @@ _REPORT = (
     f"fault, and each warning is a line of its own (`warned`). Codes are those of a POST, and:\n\n{explained(REPORT_CODES)}"
 )
 
+_FILES = Operation(
+    {"200": Answer("The files, the newest first.", "EligibilityFiles")},
+    parameters=("file_state", "file_sha256", "file_page_size", "file_page_after"),
+    faults=("not_allowed", "repeated"),
+)
+
 # Every operation by its id.
 OPERATIONS: dict[str, Operation] = {
     "listPlans": Operation(
@@ -141,12 +149,21 @@ OPERATIONS: dict[str, Operation] = {
         _new_file("The file is stored and waits for a worker."),
         parameters=(
             *("file_format", "file_mode", "file_dry_run", "file_encoding"),
-            *("file_mapping", "file_sheet", "file_header_row"),
+            *("file_mapping", "file_sheet", "file_header_row", "idempotency_key"),
         ),
         body=dict.fromkeys(UPLOAD_TYPES, _TEXT | {"format": "binary"}),
         problems=("timeout", "too_large", "unsupported_media_type"),
-        faults=("not_allowed", "repeated", "unknown_parameter", "empty", "unknown_encoding"),
+        faults=(
+            "not_allowed",
+            "repeated",
+            "unknown_parameter",
+            "empty",
+            "unknown_encoding",
+            "idempotency_key_reused",
+        ),
     ),
+    "listEligibilityFiles": _FILES,
+    "listEligibilityFilesOfPlan": _FILES,
     "showEligibilityFile": Operation(
         {
             "200": Answer(
@@ -161,21 +178,24 @@ OPERATIONS: dict[str, Operation] = {
             "200": Answer(
                 _REPORT,
                 {"application/x-ndjson": _TEXT, "text/csv": _TEXT},
-                ("Cache-Control", "Content-Disposition"),
+                ("Cache-Control", "Content-Disposition", "Vary", "Content-Encoding", "Link"),
             )
         },
-        parameters=("report_format",),
+        parameters=(
+            *("report_format", "report_outcome", "report_code", "report_page_size", "report_page_after"),
+            "accept_encoding",
+        ),
         faults=("not_allowed", "repeated"),
     ),
     "approveEligibilityFile": Operation(
         {"200": Answer("The file waits for a worker, which continues it.", "EligibilityFile")},
-        faults=("wrong_state",),
+        problems=("wrong_state",),
     ),
     "cancelEligibilityFile": Operation(
-        {"200": Answer("The file is cancelled.", "EligibilityFile")}, faults=("wrong_state",)
+        {"200": Answer("The file is cancelled.", "EligibilityFile")}, problems=("wrong_state",)
     ),
     "undoEligibilityFile": Operation(
-        _new_file("The undo, a file without content, waits for a worker."), faults=("wrong_state",)
+        _new_file("The undo, a file without content, waits for a worker."), problems=("wrong_state",)
     ),
     "listEligibilityMappings": Operation({"200": Answer("The mappings, by name.", "EligibilityMappings")}),
     "showEligibilityMapping": Operation({"200": Answer("The mapping.", "EligibilityMapping")}),

@@ -85,7 +85,7 @@ class ErrorResponses:
             example["errors"] = [Fault(*fault).serialize() for fault in self._examples["faults"][name]]
             text += "\n\n" + explained({code: FAULT_CODES[code] for code in operation.faults})
         details = self._examples["problems"][shared].items()
-        content = _content("Problem", {name: example | {"detail": detail} for name, detail in details})
+        content = _content("Problem", {name: example | _said(kind, detail) for name, detail in details})
         response = {
             "description": text,
             "headers": _headers(kind, endpoint),
@@ -112,6 +112,12 @@ class ErrorResponses:
     def _share(self, name: str, response: Json) -> Json:
         self.shared.setdefault(name, response)
         return {"$ref": f"#/components/responses/{name}"}
+
+
+def _said(kind: str, detail: str) -> Json:
+    """The words of an answer; of a wrong state they are a fault too."""
+    faults = {"errors": [Fault("state", kind, detail).serialize()]} if kind == "wrong_state" else {}
+    return {"detail": detail} | faults
 
 
 def _content(schema: str, examples: Json) -> Json:

@@ -11,7 +11,7 @@ from typing import Any
 from frontdesk.errors import Fault, Invalid
 from frontdesk.files.mapping import LONGEST_SHEET_NAME, SEARCHED_ROWS
 from frontdesk.files.mappings import MAPPING_NAME
-from frontdesk.files.model import Format
+from frontdesk.files.model import COUNTS, FileState, Format
 
 Schema = dict[str, Any]
 
@@ -85,6 +85,38 @@ PARAMETERS: dict[str, Schema] = {
         enum=["true", "false"],
     ),
     "report_format": _query("format", "Format of the report; jsonl by default.", enum=["csv", "jsonl"]),
+    "report_outcome": _query("outcome", "Only lines with this outcome.", enum=list(COUNTS)),
+    "report_code": _query("code", "Only lines with this code.", pattern="^[a-z_]{1,64}$"),
+    "report_page_size": _query(
+        "page[size]",
+        "Lines per page; without it and `page[after]` the answer holds every line.",
+        type="integer",
+        minimum=1,
+        maximum=10_000,
+    ),
+    "report_page_after": _query(
+        "page[after]",
+        "Where the page starts; the `Link` of the page before has it.",
+        pattern="^[0-9]{1,9}[.][0-9]{1,9}$",
+    ),
+    "file_state": _query("state", "Only files in this state.", enum=[*map(str, FileState)]),
+    "file_sha256": _query("sha256", "Only files with this SHA-256 of the body.", pattern="^[0-9a-f]{64}$"),
+    "file_page_size": _query(
+        "page[size]", "Files per page; 100 by default.", type="integer", minimum=1, maximum=1000
+    ),
+    "file_page_after": _query(
+        "page[after]",
+        "The `id` below which the page starts; `links.next` has it.",
+        type="integer",
+        minimum=0,
+        maximum=10**18 - 1,
+    ),
+    "accept_encoding": _header("Accept-Encoding", "`gzip` for a compressed report."),
+    "idempotency_key": _header(
+        "Idempotency-Key",
+        "Your name for this upload: 1 to 255 visible ASCII characters. A retry with the same key, file and parameters "
+        "answers the file of the first; with others it is refused.",
+    ),
     "external_id": _query("external_id", "Only the plan with exactly this `external_id`."),
     "page_size": _query(
         "page[size]",
@@ -137,6 +169,6 @@ def _broken_rule(text: str, schema: Schema) -> str | None:
             return f"must be a whole number up to {most}"
         case {"maxLength": most} if not 0 < len(text) <= most:
             return f"must have 1 to {most} characters"
-        case {"pattern": encoding} if not re.fullmatch(encoding, text):
-            return "must be the name of an encoding"
+        case {"pattern": pattern} if not re.fullmatch(pattern, text):
+            return f"must have the form {pattern}"
     return None

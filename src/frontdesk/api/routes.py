@@ -4,11 +4,23 @@ A handler's name is the operation's id in the OpenAPI document, its docstring th
 """
 
 from frontdesk.access.model import Scope
-from frontdesk.api import eligibility, eligibility_files, health, invitees, mappings, oauth, plans, reference
+from frontdesk.api import (
+    eligibility,
+    eligibility_files,
+    file_lists,
+    file_reports,
+    health,
+    invitees,
+    mappings,
+    oauth,
+    plans,
+    reference,
+)
 from frontdesk.web.endpoint import Endpoint
 
 PLAN = "/v2/plans/{plan_id}"
 FILES = PLAN + "/eligibility-files"
+ALL_FILES = "/v2/eligibility-files"
 FILE = FILES + "/{file_id}"
 MAPPINGS = "/v2/eligibility-mappings"
 MAPPING = MAPPINGS + "/{mapping_name}"
@@ -17,8 +29,10 @@ MAPPING = MAPPINGS + "/{mapping_name}"
 _DESCRIBED: tuple[Endpoint, ...] = (
     Endpoint("POST",  PLAN + "/eligibility", eligibility.enrol_member, Scope.ELIGIBILITY_WRITE, takes_json=True),
     Endpoint("POST",  FILES,             eligibility_files.upload_eligibility_file, Scope.ELIGIBILITY_WRITE),
+    Endpoint("GET",   FILES,             file_lists.list_eligibility_files_of_plan, Scope.ELIGIBILITY_WRITE),
+    Endpoint("GET",   ALL_FILES,         file_lists.list_eligibility_files, Scope.ELIGIBILITY_WRITE),
     Endpoint("GET",   FILE,              eligibility_files.show_eligibility_file,   Scope.ELIGIBILITY_WRITE),
-    Endpoint("GET",   FILE + "/report",  eligibility_files.report_eligibility_file, Scope.ELIGIBILITY_WRITE, serves_json=False),
+    Endpoint("GET",   FILE + "/report",  file_reports.report_eligibility_file, Scope.ELIGIBILITY_WRITE, serves_json=False),
     Endpoint("POST",  FILE + "/approve", eligibility_files.approve_eligibility_file, Scope.ELIGIBILITY_WRITE),
     Endpoint("POST",  FILE + "/cancel",  eligibility_files.cancel_eligibility_file, Scope.ELIGIBILITY_WRITE),
     Endpoint("POST",  FILE + "/undo",    eligibility_files.undo_eligibility_file,   Scope.ELIGIBILITY_WRITE),

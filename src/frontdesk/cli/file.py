@@ -36,9 +36,9 @@ from frontdesk.files import (
     cancel_file,
     check_start,
     delete_mapping,
+    find_files,
     get_file,
     get_mapping,
-    list_files,
     list_mappings,
     report_csv,
     report_json_lines,
@@ -61,6 +61,8 @@ from frontdesk.files.model import (
     NewFile,
     Requester,
 )
+from frontdesk.files.report import ReportFilter
+from frontdesk.files.requests import FileFilter
 from frontdesk.plans import get_plan
 
 SOME_REFUSED, IS_HELD = 3, 4
@@ -147,12 +149,14 @@ def list_(
     tx: Tx,
     account: OnlyAccount = None,
     limit: Annotated[int, limit_option(1000, "The most to list, the newest first.")] = 50,
+    plan: Annotated[int | None, typer.Option(metavar="ID", help="Only files of this plan.")] = None,
+    state: Annotated[FileState | None, typer.Option(help="Only files in this state.")] = None,
 ) -> Output:
     """List eligibility files, newest first.
 
     Example: frontdesk file list --account 1
     """
-    items = [serialize_file(file) for file in list_files(tx, account_id=account, limit=limit)]
+    items = [serialize_file(file) for file in find_files(tx, FileFilter(account, limit, plan, state))]
     columns = "id plan_id state mode dry_run rows_done rows_total counts created_at"
     return listing(items, columns, nothing="There is no eligibility file.")
 
@@ -173,6 +177,10 @@ def report(
     format_: Annotated[
         Literal["csv", "jsonl"], typer.Option("--format", help="The format of the report.")
     ] = "csv",
+    outcome: Annotated[
+        str | None, typer.Option(metavar="WORD", help="Only lines with this outcome, such as would_end.")
+    ] = None,
+    code: Annotated[str | None, typer.Option(metavar="CODE", help="Only lines with this code.")] = None,
     out: Annotated[
         str, typer.Option(metavar="PATH", help="The file to write; by default stdout.", show_default=False)
     ] = "-",
@@ -186,7 +194,7 @@ def report(
     with migrated_database(settings()) as db:
         db.ask(lambda tx: get_file(tx, file_id, account_id=None))
         with opened_file(out, "wb", "The report can't be written: {}. Give another --out.") as stream:
-            stream.writelines(write_pieces(db, file_id))
+            stream.writelines(write_pieces(db, file_id, ReportFilter(outcome, code)))
 
 
 @commands.standalone("approve")
@@ -200,7 +208,7 @@ def approve(file_id: FileId) -> Output:
 
 @commands.change("cancel")
 def cancel(context: CommandContext, file_id: FileId) -> Output:
-    """Give up a file that waits or is held. What it has applied stays until it is undone.
+    """Give up a file that waits, runs or is held. What it has applied stays until it is undone.
 
     Example: frontdesk file cancel 7
     """
@@ -292,11 +300,15 @@ def _described(file: EligibilityFile, status: int = 0) -> Output:
 def _upload(db: Database, file: EligibilityFile, path: Path) -> None:
     """Store the content. After a broken upload, the file is deleted within a day or two."""
     upload = Upload(db, file)
-    with path.open("rb") as stream:
-        while piece := stream.read(PART_BYTES):
-            upload.write(piece)
-            upload.flush()
-    upload.finish(Requester(file.client, file.request_id, file.created_at))
+    try:
+        with path.open("rb") as stream:
+            while piece := stream.read(PART_BYTES):
+                upload.write(piece)
+                upload.flush()
+        upload.finish(Requester(file.client, file.request_id, file.created_at))
+    except Invalid:
+        upload.discard()
+        raise FrontdeskError("The file is empty.", code="empty") from None
 
 
 def _read_mapping(path: Path) -> dict[str, Any]:

@@ -189,7 +189,7 @@ FAULT_CODES = {
     "unknown_parameter": "There is no such query parameter (only with files, where a misspelt one could do harm).",
     "empty": "The upload has no content (only with files).",
     "unknown_encoding": "The declared encoding is not one that is read (only with files).",
-    "wrong_state": "The file is in a state in which that can't be done to it.",
+    "idempotency_key_reused": "The Idempotency-Key came before, with another file or other parameters.",
 }
 
 WARNINGS = {

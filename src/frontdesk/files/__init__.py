@@ -2,18 +2,20 @@
 
 from frontdesk.files.claims import RunOptions
 from frontdesk.files.content import Upload
+from frontdesk.files.description import serialize_file, summary
 from frontdesk.files.jobs import (
     approve_file,
     begin_file,
     cancel_file,
+    find_files,
     get_file,
     undo_file,
 )
 from frontdesk.files.mappings import delete_mapping, get_mapping, save_mapping, serialize_mapping
 from frontdesk.files.readers.content_type import MEDIA_TYPES, START_BYTES, check_start
-from frontdesk.files.report import report_csv, report_json_lines, serialize_file, summary
+from frontdesk.files.report import report_csv, report_json_lines
 from frontdesk.files.run import run_next
-from frontdesk.files.store import get_file_settings, list_files, list_mappings, set_file_settings
+from frontdesk.files.store import get_file_settings, list_mappings, set_file_settings
 
 __all__ = [
     "MEDIA_TYPES",
@@ -25,10 +27,10 @@ __all__ = [
     "cancel_file",
     "check_start",
     "delete_mapping",
+    "find_files",
     "get_file",
     "get_file_settings",
     "get_mapping",
-    "list_files",
     "list_mappings",
     "report_csv",
     "report_json_lines",

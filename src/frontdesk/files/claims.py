@@ -6,7 +6,6 @@ its lease changes nothing.
 
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -19,7 +18,8 @@ from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
 from frontdesk.errors import Unavailable
 from frontdesk.files import store
-from frontdesk.files.model import WARNED, EligibilityFile, FileState, FileStep, RowOutcome
+from frontdesk.files.model import EligibilityFile, FileState, FileStep, RowOutcome
+from frontdesk.files.tally import Tally
 
 LEASE_SECONDS = 15
 RENEW_SECONDS = 5  # so that one renewal may fail
@@ -30,7 +30,7 @@ SQLITE_PAUSE_SECONDS = 0.005
 
 
 class LostClaim(Exception):
-    """Another worker has the file now, or the file is gone; what was being written is rolled back."""
+    """Another worker has the file now, or it was cancelled or is gone; what was being written is rolled back."""
 
 
 class Stopped(Exception):
@@ -60,12 +60,14 @@ class RunOptions:
 
 @dataclass(slots=True)
 class FileClaim:
-    """A file that this worker alone works on. `file` is as it was last saved."""
+    """A file that this worker alone works on. `file` is as it was last saved; `is_lost` once another one has it, or it was
+    cancelled."""
 
     db: Database
     clock: Clock
     options: RunOptions
     file: EligibilityFile
+    is_lost: bool = False
 
     def save(self, tx: Tx, **changes: Any) -> None:
         """Change the file and renew the lease, in the caller's transaction. Raises LostClaim.
@@ -80,15 +82,30 @@ class FileClaim:
         """Store a chunk's outcomes and move the file's position by `rows_done`. Raises LostClaim."""
         file = self.file
         store.insert_outcomes(tx, file.id, file.chunks_done, file.step, outcomes)
-        counts = Counter(file.counts)
-        counts.update(outcome.outcome for outcome in outcomes)
-        counts.update(WARNED for outcome in outcomes if outcome.warnings)
+        tally = Tally.of(file).plus(outcomes)
         self.save(
-            tx,
-            chunks_done=file.chunks_done + 1,
-            rows_done=file.rows_done + rows_done,
-            counts=dict(counts),
+            tx, chunks_done=file.chunks_done + 1, rows_done=file.rows_done + rows_done, **tally._asdict()
         )
+
+    def add_provisional(self, batches: Iterator[Sequence[RowOutcome]]) -> None:
+        """Store outcomes that come true only if the file goes on: they lie behind its position. Raises LostClaim."""
+        for number, outcomes in enumerate(batches, self.file.chunks_done):
+            with self.db.write() as tx:
+                store.insert_outcomes(tx, self.file.id, number, self.file.step, outcomes)
+                self.save(tx, **Tally.of(self.file).plus(outcomes)._asdict())
+            self.refresh()
+
+    def drop_provisional(self) -> None:
+        """Delete the outcomes behind the file's position, because the file goes on. Raises LostClaim."""
+        file, tally = self.file, Tally.of(self.file)
+        number = first = file.chunks_done
+        with self.db.write() as tx:
+            while (outcomes := store.find_outcomes(tx, file.id, number)) is not None:
+                tally, number = tally.minus(outcomes), number + 1
+            if number > first:
+                store.delete_outcomes(tx, file.id, from_number=first)
+                self.save(tx, **tally._asdict())
+        self.refresh()
 
     def update(self, **changes: Any) -> None:
         """`save` and `refresh` in a transaction of their own."""
@@ -99,12 +116,14 @@ class FileClaim:
     def refresh(self) -> None:
         """Read the file again. Raises LostClaim when another worker has claimed it since."""
         file = self.db.ask(lambda tx: store.find_file(tx, self.file.id))
-        if file is None or file.epoch != self.file.epoch:
+        if file is None or file.epoch != self.file.epoch or file.state is FileState.CANCELLED:
             raise LostClaim
         self.file = file
 
     def checkpoint(self, step: FileStep, rows: int) -> None:
-        """Between two pieces of work: report the progress, and let other writers in. Raises Stopped."""
+        """Between two pieces of work: report the progress, and let other writers in. Raises Stopped, LostClaim."""
+        if self.is_lost:
+            raise LostClaim
         if self.db.is_sqlite:
             time.sleep(SQLITE_PAUSE_SECONDS)
         self.options.on_progress(step, rows, self.file.rows_total)
@@ -130,7 +149,8 @@ class FileClaim:
                     with self.db.write() as tx:
                         self.save(tx)
                 except LostClaim:
-                    return  # the next write of the block raises it
+                    self.is_lost = True  # the next checkpoint or write of the block raises it
+                    return
 
 
 def claim_next(

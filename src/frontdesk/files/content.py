@@ -7,10 +7,13 @@ import hashlib
 import zlib
 from datetime import datetime, timedelta
 
-from frontdesk.db import Database
+from frontdesk.db import Database, Tx
+from frontdesk.db.races import write_alone
+from frontdesk.errors import Fault, Invalid
 from frontdesk.files import store
 from frontdesk.files.jobs import record_audit
 from frontdesk.files.model import EligibilityFile, FileState, Requester
+from frontdesk.files.requests import Retry
 
 PART_BYTES = 1024 * 1024
 ABANDONED_AFTER = timedelta(days=1)
@@ -46,16 +49,36 @@ class Upload:
             store.insert_part(tx, self._file.id, self._parts, zlib.compress(part, 1))
         self._parts += 1
 
-    def finish(self, requester: Requester) -> EligibilityFile:
-        """Complete the content; the file then waits for a worker."""
+    def finish(self, requester: Requester, retry: Retry | None = None) -> EligibilityFile:
+        """Complete the content; the file then waits for a worker.
+
+        With `retry`, the answer is the file that an earlier upload brought with the same key, if there is one; then this one is
+        gone. Raises Invalid: `empty`, `idempotency_key_reused`; the upload has to be discarded.
+        """
+        if not self.size_bytes:
+            raise Invalid([Fault("body", "empty", "must not be empty")])
         if self._buffer:
             self.flush()
-        size, sha256 = self.size_bytes, self._digest.hexdigest()
-        with self._db.write() as tx:
-            record_audit(tx, "file.received", self._file, requester, size_bytes=size)
-            return store.change_file(
-                tx, self._file.id, state=FileState.WAITING, size_bytes=size, sha256=sha256
-            )
+        return write_alone(self._db, lambda tx: self._finish(tx, requester, retry))
+
+    def _finish(self, tx: Tx, requester: Requester, retry: Retry | None) -> EligibilityFile:
+        file, sha256 = self._file, self._digest.hexdigest()
+        changes: dict[str, str] = {}
+        if retry is not None:
+            digest = retry.new.digest(sha256)
+            found = store.find_by_idempotency_key(tx, file.account_id, retry.key)
+            if found is not None and found.idempotency_digest != digest:
+                message = "was sent before, with another file or other parameters"
+                raise Invalid([Fault("Idempotency-Key", "idempotency_key_reused", message)])
+            if found is not None:
+                store.delete_file(tx, file.id)
+                return found
+            changes = {"idempotency_key": retry.key, "idempotency_digest": digest}
+        size = self.size_bytes
+        record_audit(tx, "file.received", file, requester, size_bytes=size)
+        return store.change_file(
+            tx, file.id, state=FileState.WAITING, size_bytes=size, sha256=sha256, **changes
+        )
 
     def discard(self) -> None:
         """Delete the file: its content will never be complete."""

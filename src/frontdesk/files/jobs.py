@@ -8,7 +8,16 @@ from frontdesk.db import Tx
 from frontdesk.errors import NotFound
 from frontdesk.files import store
 from frontdesk.files.mappings import mapping_of
-from frontdesk.files.model import EligibilityFile, FileState, FileStep, NewFile, Requester, WrongState
+from frontdesk.files.model import (
+    EligibilityFile,
+    FileState,
+    FileStep,
+    NewFile,
+    Requester,
+    SecondPersonNeeded,
+    WrongState,
+)
+from frontdesk.files.requests import FileFilter
 from frontdesk.plans import get_plan
 
 
@@ -42,12 +51,20 @@ def get_file(
     return file
 
 
+def find_files(tx: Tx, wanted: FileFilter) -> list[EligibilityFile]:
+    """The files, the newest first. Raises NotFound for another account's plan."""
+    if wanted.plan_id is not None:
+        get_plan(tx, wanted.account_id, wanted.plan_id)
+    return store.list_files(tx, wanted)
+
+
 def approve_file(
     tx: Tx, file_id: int, requester: Requester, *, account_id: int | None, plan_id: int | None = None
 ) -> EligibilityFile:
     """Let a held file end the members that it omits.
 
-    Raises NotFound; WrongState when it is not held, or a newer full file has come, which may list those members.
+    Raises NotFound; WrongState when it is not held, or a newer full file has come, which may list those members;
+    SecondPersonNeeded (docs/decisions/0092).
     """
     file = get_file(tx, file_id, account_id=account_id, plan_id=plan_id, lock=True)
     if file.state is not FileState.HELD:
@@ -56,6 +73,8 @@ def approve_file(
         raise WrongState(
             f"A newer full file of the plan, file {newer}, has come since. Cancel this one: frontdesk file cancel {file_id}"
         )
+    if file.client == requester.client and store.get_file_settings(tx, file.account_id).second_approver:
+        raise SecondPersonNeeded
     record_audit(tx, "file.approved", file, requester)
     return store.change_file(tx, file_id, state=FileState.WAITING, approved=True, problem=None)
 
@@ -63,10 +82,13 @@ def approve_file(
 def cancel_file(
     tx: Tx, file_id: int, requester: Requester, *, account_id: int | None, plan_id: int | None = None
 ) -> EligibilityFile:
-    """Give up a file that waits or is held; what it has applied stays until it is undone. Raises as `approve_file`."""
+    """Give up a file that waits, runs or is held; what it has applied stays until it is undone. Raises NotFound, WrongState.
+
+    The worker of a running one loses its claim: it stops after the chunk in hand, which it can't commit any more.
+    """
     file = get_file(tx, file_id, account_id=account_id, plan_id=plan_id, lock=True)
-    if file.state not in (FileState.WAITING, FileState.HELD):
-        raise WrongState(f"The file is {file.state}; only one that waits or is held can be cancelled.")
+    if file.state not in (FileState.WAITING, FileState.RUNNING, FileState.HELD):
+        raise WrongState(f"The file is {file.state}; only one that waits, runs or is held can be cancelled.")
     store.delete_parts(tx, file_id)
     record_audit(tx, "file.cancelled", file, requester)
     return store.change_file(tx, file_id, state=FileState.CANCELLED, finished_at=requester.now)

@@ -1,6 +1,7 @@
 """The types of eligibility files: a file, its states, its rows and what became of them; every code with its one wording
 (docs/files.md, docs/file-formats.md)."""
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -50,11 +51,13 @@ class FileStep(StrEnum):
     END = "end"
 
 
-REFUSED, SKIPPED, WARNED = "refused", "skipped", "warned"
+# What a row became, besides the outcomes of members. A held file or a dry run would end the members that it omits.
+WOULD_END, REFUSED, SKIPPED, WARNED = "would_end", "refused", "skipped", "warned"
 # Every key of a file's counts, in the order in which they are shown. A row with a warning counts twice.
-COUNTS = (*map(str, Outcome), REFUSED, SKIPPED, WARNED)
+COUNTS = (*map(str, Outcome), WOULD_END, REFUSED, SKIPPED, WARNED)
 
 NEEDS_APPROVAL = "brake"  # the code of the problem of a held file
+ENDED_BY_ABSENCE = "ended_by_absence"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,10 @@ class NewFile:
     sheet: str | None = None
     header_row: int | None = None
 
+    def digest(self, sha256: str) -> str:
+        """Equal for uploads of the same content that say the same of it."""
+        return hashlib.sha256(repr((sha256, self)).encode("utf-8", "surrogatepass")).hexdigest()
+
 
 class MappingName(NamedTuple):
     """The name of a mapping, and whose it is."""
@@ -103,17 +110,9 @@ class StoredMapping:
 
 
 @dataclass(frozen=True, slots=True)
-class FileSettings:
-    """How files of an account are treated. With `reopen_absent`, a later full file that lists a member without an expiry_date
-    opens its access again, if the member was ended only because a full file omitted it."""
-
-    account_id: int
-    reopen_absent: bool = True
-
-
-@dataclass(frozen=True, slots=True)
 class EligibilityFile:
-    """A file as stored. `counts` maps outcomes to rows; `problem` is `{code, message, place}`.
+    """A file as stored. `counts` maps outcomes to rows, `codes` codes to lines of the report; `problem` is `{code, message,
+    place}`. `idempotency_digest` is that of the upload that brought the `idempotency_key`.
 
     `undoes_id` is set for an undo: a file without content that takes back what another file did. `epoch` counts the
     claims of workers (files.claims).
@@ -140,6 +139,7 @@ class EligibilityFile:
     members_before: int | None
     members_missing: int | None
     counts: dict[str, int]
+    codes: dict[str, int]
     ignored: list[str]
     problem: dict[str, Any] | None
     client: str
@@ -149,6 +149,8 @@ class EligibilityFile:
     finished_at: datetime | None
     epoch: int
     lease_until: datetime | None
+    idempotency_key: str | None
+    idempotency_digest: str | None
 
     @property
     def needs_approval(self) -> bool:
@@ -245,7 +247,8 @@ class ChunkRow:
 
 
 class RowOutcome(NamedTuple):
-    """One line of the stored report: an Outcome, REFUSED or SKIPPED. `place` is None for a member that a full file omits.
+    """One line of the stored report: an Outcome, WOULD_END, REFUSED or SKIPPED. `place` is None for a member that a full file
+    omits.
 
     `faults` are (field, code, message); `warnings` are (field, code).
     """
@@ -257,6 +260,11 @@ class RowOutcome(NamedTuple):
     faults: Sequence[Sequence[str]] = ()
     warnings: Sequence[Sequence[str]] = ()
 
+    @property
+    def is_by_absence(self) -> bool:
+        """True for a member that a full file omits, and ends or would end."""
+        return self.place is None and self.outcome in (Outcome.ENDED, WOULD_END)
+
     @classmethod
     def refused(cls, place: int | None, external_id: str | None, faults: Iterable[Fault]) -> "RowOutcome":
         return cls(place, external_id, REFUSED, 0, [*map(tuple, faults)])
@@ -266,10 +274,20 @@ class RowOutcome(NamedTuple):
         return cls(place, external_id, Outcome.UNCHANGED.value)
 
 
-class WrongState(FrontdeskError):
+class WrongState(FrontdeskError, kind="wrong_state"):
     """The state of the file does not allow the action."""
 
-    code = "wrong_state"
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
+        self.faults = (Fault("state", self.code, detail),)
+
+
+class SecondPersonNeeded(FrontdeskError, kind="second_person_needed"):
+    """The account wants files to be approved by another client or person than the one that handed them in."""
+
+    def __init__(self) -> None:
+        super().__init__("The client or operator that handed the file in can't approve it.")
+        self.faults = (Fault("approver", self.code, self.detail),)
 
 
 class Unreadable(Malformed):

@@ -18,11 +18,14 @@ from frontdesk.files.chunks import faults_of
 from frontdesk.files.claims import FileClaim, LostClaim, RunOptions, Stopped, claim_next
 from frontdesk.files.content import delete_abandoned_uploads
 from frontdesk.files.jobs import get_file, record_audit
-from frontdesk.files.load import ApprovalNeeded, run_load
+from frontdesk.files.load import run_load
+from frontdesk.files.missing import ApprovalNeeded
 from frontdesk.files.model import (
     FILE_PROBLEMS,
     NEEDS_APPROVAL,
     NOT_STORED,
+    WARNED,
+    WOULD_END,
     FileMode,
     FileState,
     FileStep,
@@ -123,11 +126,11 @@ def _undo(claim: FileClaim, undone_id: int) -> None:
     """Take back a file chunk by chunk, from its last to its first. Raises Stopped, LostClaim, Unavailable."""
     undone = claim.db.ask(lambda tx: get_file(tx, undone_id, account_id=None))
     if claim.file.started_at is None:
-        rows = sum(undone.counts.values())
+        rows = sum(undone.counts[name] for name in undone.counts if name not in (WARNED, WOULD_END))
         claim.update(started_at=claim.clock(), rows_total=rows, file_date=undone.file_date)
     file, options = claim.file, claim.options
     last = undone.chunks_done - 1 - file.chunks_done
-    for chunk in read_outcomes(claim.db, undone.id, backwards_from=last):
+    for chunk in read_outcomes(claim.db, undone.id, first=last, backwards=True):
         claim.checkpoint(FileStep.APPLY, claim.file.rows_done)
         changed = [outcome for outcome in reversed(chunk) if outcome.member_id]
         request = UndoRequest(

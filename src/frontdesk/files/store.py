@@ -7,20 +7,20 @@ from datetime import datetime
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Select, delete, func, insert, select, update
+from sqlalchemy import Column, ColumnElement, Select, delete, func, insert, literal, select, tuple_, update
 
 from frontdesk.db import Tx
 from frontdesk.db.failures import violation_as
 from frontdesk.files.model import (
     EligibilityFile,
     FileMode,
-    FileSettings,
     FileState,
     FileStep,
     Requester,
     RowOutcome,
     StoredMapping,
 )
+from frontdesk.files.requests import FileFilter, FileSettings
 from frontdesk.files.tables import (
     eligibility_files,
     eligibility_mappings,
@@ -30,6 +30,7 @@ from frontdesk.files.tables import (
 )
 
 _columns = eligibility_files.c
+LARGEST_ID = 2**63 - 1
 
 
 class AccountBusy(Exception):
@@ -49,12 +50,36 @@ def find_file(tx: Tx, file_id: int, *, lock: bool = False) -> EligibilityFile | 
     return _first(tx, query.with_for_update() if lock else query)
 
 
-def list_files(tx: Tx, *, account_id: int | None, limit: int) -> list[EligibilityFile]:
-    """The newest first."""
-    query = select(eligibility_files).order_by(_columns.id.desc()).limit(limit)
-    if account_id is not None:
-        query = query.where(_columns.account_id == account_id)
-    return [EligibilityFile(**row) for row in tx.execute(query).mappings()]
+def list_files(tx: Tx, wanted: FileFilter) -> list[EligibilityFile]:
+    """The files, the newest first. Those of an account are a range of an index in its own order: for `account_id = 1 ORDER BY
+    id` PostgreSQL would read the files of all accounts."""
+    before = LARGEST_ID if wanted.before_id is None else wanted.before_id
+    key: list[tuple[Column[Any], object]] = []
+    if wanted.account_id is not None:
+        key.append((_columns.account_id, wanted.account_id))
+        if wanted.sha256 is not None:
+            key.append((_columns.sha256, wanted.sha256))
+        elif wanted.state is not None:
+            key.append((_columns.state, wanted.state))
+    columns, values = [column for column, _ in key], [literal(value, column.type) for column, value in key]
+    query = select(eligibility_files).where(tuple_(*columns, _columns.id) < tuple_(*values, before))
+    if key:
+        query = query.where(tuple_(*columns) >= tuple_(*values))
+    for column, value in (
+        (_columns.plan_id, wanted.plan_id), (_columns.state, wanted.state), (_columns.sha256, wanted.sha256),
+    ):  # fmt: skip
+        if value is not None:
+            query = query.where(column == value)
+    in_order = [column.desc() for column in (*columns, _columns.id)]
+    return [
+        EligibilityFile(**row) for row in tx.execute(query.order_by(*in_order).limit(wanted.limit)).mappings()
+    ]
+
+
+def find_by_idempotency_key(tx: Tx, account_id: int, key: str) -> EligibilityFile | None:
+    """The account's file that an upload with this key brought."""
+    same = (_columns.account_id == account_id) & (_columns.idempotency_key == key)
+    return _first(tx, select(eligibility_files).where(same))
 
 
 def change_file(tx: Tx, file_id: int, **changes: Any) -> EligibilityFile:
@@ -207,8 +232,9 @@ def find_outcomes(tx: Tx, file_id: int, number: int) -> list[RowOutcome] | None:
     return None if content is None else [RowOutcome(*row) for row in orjson.loads(zlib.decompress(content))]
 
 
-def delete_outcomes(tx: Tx, file_id: int) -> None:
-    tx.execute(delete(file_outcomes).where(file_outcomes.c.file_id == file_id))
+def delete_outcomes(tx: Tx, file_id: int, *, from_number: int = 0) -> None:
+    chunks = (file_outcomes.c.file_id == file_id) & (file_outcomes.c.number >= from_number)
+    tx.execute(delete(file_outcomes).where(chunks))
 
 
 def _has_lapsed(now: datetime) -> ColumnElement[bool]:

@@ -10,6 +10,7 @@ from sqlalchemy import (
     LargeBinary,
     String,
     Table,
+    false,
     text,
 )
 
@@ -45,6 +46,7 @@ eligibility_files = Table(
     Column("members_before", Integer, nullable=True),
     Column("members_missing", Integer, nullable=True),
     Column("counts", Json, nullable=False, default=dict),
+    Column("codes", Json, nullable=False, default=dict, server_default="{}"),
     Column("ignored", Json, nullable=False, default=list),
     Column("problem", Json, nullable=True),
     Column("client", String(64), nullable=False),
@@ -55,10 +57,16 @@ eligibility_files = Table(
     # The claim of a worker counts the epoch up, and every later write is `WHERE epoch = mine`.
     Column("epoch", Integer, nullable=False, default=0),
     Column("lease_until", UtcTime, nullable=True),
+    # The caller's name for an upload, by which a retry finds the file.
+    Column("idempotency_key", String(255), nullable=True),
+    Column("idempotency_digest", String(64), nullable=True),
     ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
     Index("ix_eligibility_files_state_id", "state", "id"),
     Index("ix_eligibility_files_account_id_id", "account_id", "id"),
+    Index("ix_eligibility_files_account_id_state_id", "account_id", "state", "id"),
+    Index("ix_eligibility_files_account_id_sha256_id", "account_id", "sha256", "id"),
     Index("ix_eligibility_files_plan_id_id", "plan_id", "id"),
+    Index("uq_eligibility_files_account_id_idempotency_key", "account_id", "idempotency_key", unique=True),
     Index("ix_eligibility_files_undoes_id", "undoes_id"),
     # One file at a time per account.
     Index(
@@ -94,6 +102,7 @@ file_settings = Table(
     metadata,
     Column("account_id", Id, ForeignKey("accounts.id"), primary_key=True),
     Column("reopen_absent", Boolean, nullable=False),
+    Column("second_approver", Boolean, nullable=False, default=False, server_default=false()),
 )
 
 # The content in parts of 1 MiB (each deflated), so that any worker on any host can read it.

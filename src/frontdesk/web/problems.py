@@ -29,11 +29,19 @@ PROBLEMS: dict[str, ProblemType] = {
     "forbidden": ProblemType(
         403, "The token's scope is too narrow", "The token lacks the scope of this endpoint."
     ),
+    "second_person_needed": ProblemType(
+        403,
+        "Another person has to approve",
+        "The account wants another client or operator than the uploader for this.",
+    ),
     "not_found": ProblemType(404, "Not found", "There is nothing here, or it is another account's."),
     "method_not_allowed": ProblemType(405, "Method not allowed", "Allow names the methods of this path."),
     "not_acceptable": ProblemType(406, "Only JSON is served", "The Accept header excludes application/json."),
     "timeout": ProblemType(408, "The request took too long", "The body did not arrive within 10 seconds."),
     "conflict": ProblemType(409, "Changed by somebody else", "Two callers changed the same plan at once."),
+    "wrong_state": ProblemType(
+        409, "Not possible in this state", "The thing is in a state in which that can't be done to it."
+    ),
     "precondition_failed": ProblemType(
         412, "The copy is stale", "If-Match names a version that is no longer the current one."
     ),
@@ -61,6 +69,10 @@ PROBLEMS: dict[str, ProblemType] = {
 }
 
 
+# Codes of `errors` that say more exactly what a problem of another kind than `invalid` is.
+EXACT_CODES = {kind: PROBLEMS[kind].happens for kind in ("wrong_state", "second_person_needed")}
+
+
 def problem_response(error: Exception, request: Request, base_url: str) -> Response:
     """The response for any exception. One that is not the product's own becomes a 500 without details."""
     kind = error.kind if isinstance(error, HttpError | errors.FrontdeskError) else "internal"
@@ -74,7 +86,7 @@ def problem_response(error: Exception, request: Request, base_url: str) -> Respo
         "instance": request.target.partition("?")[0],
         "request_id": request.request_id,
     }
-    if isinstance(error, errors.Invalid):
+    if isinstance(error, errors.FrontdeskError) and error.faults:
         content["errors"] = [fault.serialize() for fault in error.faults]
     return Response(
         problem.status, json.dumps(content).encode(), _headers(error), b"application/problem+json"

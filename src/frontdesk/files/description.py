@@ -1,0 +1,63 @@
+"""An eligibility file as JSON, and in words with the commands that come next."""
+
+from typing import Any
+
+from frontdesk.clock import wire_time
+from frontdesk.files.model import COUNTS, REFUSED, WARNED, WOULD_END, EligibilityFile, FileState
+
+
+def serialize_file(file: EligibilityFile) -> dict[str, Any]:
+    """The file as JSON, the same for HTTP and the command line. It holds no value of a member."""
+    return {
+        "id": file.id,
+        "type": "eligibility_files",
+        "plan_id": file.plan_id,
+        "undoes_id": file.undoes_id,
+        "state": file.state,
+        "step": file.step,
+        "mode": file.mode,
+        "dry_run": file.dry_run,
+        "format": file.format,
+        "file_date": file.file_date,
+        "size_bytes": file.size_bytes,
+        "sha256": file.sha256,
+        "rows_total": file.rows_total,
+        "rows_done": file.rows_done,
+        "counts": {name: file.counts[name] for name in COUNTS if name in file.counts},
+        "codes": dict(sorted(file.codes.items())),
+        "members_before": file.members_before,
+        "members_missing": file.members_missing,
+        "ignored_columns": file.ignored,
+        "problem": file.problem,
+        "created_at": wire_time(file.created_at),
+        "started_at": None if file.started_at is None else wire_time(file.started_at),
+        "finished_at": None if file.finished_at is None else wire_time(file.finished_at),
+    }
+
+
+def summary(file: EligibilityFile) -> list[str]:
+    """The result of the file in sentences, with the commands that come next."""
+    kind = "Undo" if file.undoes_id else "Dry run: nothing was written. File" if file.dry_run else "File"
+    counted = ", ".join(f"{file.counts[name]:,} {name}" for name in COUNTS if file.counts.get(name))
+    became = f"is {file.state}: {counted or 'no rows'}"
+    if file.state is FileState.FAILED:
+        became = f"has failed: {counted or 'nothing was applied'}"
+    lines = [f"{kind} {file.id} {became}."]
+    if file.state is FileState.WAITING:
+        lines.append(f"A worker goes on where it stopped. To go on here: frontdesk file resume {file.id}")
+    if file.problem is not None:
+        lines.append(str(file.problem["message"]))
+    if file.needs_approval and file.dry_run:
+        lines.append("The real run would be held before it ends any member, until it is approved.")
+    elif file.needs_approval:
+        lines.append(
+            f"No member was ended. To end them: frontdesk file approve {file.id}; "
+            f"to give the file up: frontdesk file cancel {file.id}"
+        )
+    if file.counts.get(WOULD_END):
+        lines.append(f"Which members: frontdesk file report {file.id} --outcome {WOULD_END}")
+    if file.ignored:
+        lines.append("Columns or keys that are no field were left out: " + ", ".join(file.ignored) + ".")
+    if file.counts.get(REFUSED) or file.counts.get(WARNED):
+        lines.append(f"Row by row: frontdesk file report {file.id}")
+    return lines

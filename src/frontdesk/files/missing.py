@@ -1,0 +1,143 @@
+"""The members that a full file omits: ended, or listed for the person who has to approve it.
+
+The feared day is the full file that lost half of its rows. So no member is ended when too many would be, until a person
+approves it (docs/files.md).
+"""
+
+from collections.abc import Iterator, Sequence
+
+from frontdesk.db import Tx
+from frontdesk.eligibility import list_members_under, parse_member
+from frontdesk.eligibility.model import Action, MemberAccess, Submission
+from frontdesk.files import store
+from frontdesk.files.chunks import ChunkWriter
+from frontdesk.files.claims import FileClaim
+from frontdesk.files.jobs import newer_full_file
+from frontdesk.files.model import WARNED_FIELDS, WOULD_END, ChunkRow, FileStep, RowOutcome
+from frontdesk.files.rows import CheckResult
+from frontdesk.files.threads import CommitTurn
+
+ENDED_TOGETHER = 250  # members; SQLite has one writer, and others wait for it
+LISTED_TOGETHER = 5000  # members, which are only read
+
+THRESHOLD_PERCENT, THRESHOLD_MEMBERS = 10, 25  # of the plan's members, and at least so many
+SHRUNK_FACTOR = 2  # a file of less than half the rows of the last one
+
+
+class ApprovalNeeded(Exception):
+    """No member is ended until a person approves it."""
+
+
+def end_missing(claim: FileClaim, writer: ChunkWriter, check: CheckResult) -> None:
+    """End the plan's members that the file omits: their expiry_date becomes the file's date. Raises ApprovalNeeded.
+
+    It is never before effective_date (docs/interface.md, Fields of a member): access that was to begin later ends on its
+    first day, and the report warns of it. A member that was changed after the work on the file began is left alone: the
+    change is newer than the file. Members that are ended already are not found again, so a killed run goes on where it
+    stopped.
+    """
+    claim.drop_provisional()
+    missing = 0
+    for batch in _missing(claim, check, limit=LISTED_TOGETHER):
+        claim.checkpoint(FileStep.END, 0)
+        missing += len(batch)
+    if claim.file.members_missing is None:
+        claim.update(members_missing=missing)
+    if not missing:
+        return
+    try:
+        claim.db.ask(lambda tx: _check_approval(tx, claim, missing=missing, unnamed=check.unnamed))
+    except ApprovalNeeded:
+        claim.add_provisional(_would_end(claim, check))
+        raise
+    if claim.file.dry_run:
+        claim.add_provisional(_would_end(claim, check))
+        return
+    ended = 0
+    for batch in _missing(claim, check, limit=ENDED_TOGETHER):
+        claim.checkpoint(FileStep.END, ended)
+        writer.write([_ending(claim, member, check) for member in batch], CommitTurn())
+        ended += len(batch)
+
+
+def _check_approval(tx: Tx, claim: FileClaim, *, missing: int, unnamed: int) -> None:
+    """Files of an account run one at a time, so a newer one has run by now or comes after this one."""
+    file = claim.file
+    if (newer := newer_full_file(tx, file, started=True)) is not None:
+        raise ApprovalNeeded(
+            f"A newer full file of the plan, file {newer}, has come since. It may list members that this file omits."
+        )
+    if file.approved:
+        return
+    before, rows = file.members_before or 0, file.rows_total or 0
+    would_be = f"{missing} of the plan's {before} members would be ended"
+    limit = max(before * THRESHOLD_PERCENT // 100, THRESHOLD_MEMBERS)
+    if missing > limit:
+        raise ApprovalNeeded(f"{would_be}, more than {limit}.")
+    last = store.last_full_rows(tx, file.plan_id, file.id)
+    if last is not None and rows * SHRUNK_FACTOR < last:
+        raise ApprovalNeeded(f"The file has {rows} rows, less than half of the {last} of the last full one.")
+    if unnamed:
+        raise ApprovalNeeded(
+            f"{would_be}. The external_id of {unnamed} rows can't be read; they may be theirs."
+        )
+
+
+def _would_end(claim: FileClaim, check: CheckResult) -> Iterator[Sequence[RowOutcome]]:
+    """The report's lines about the members that are not ended, for the person who has to approve it."""
+    for batch in _missing(claim, check, limit=LISTED_TOGETHER):
+        claim.checkpoint(FileStep.END, 0)
+        yield [
+            RowOutcome(None, member.external_id, WOULD_END, 0, (), _named(_warnings(member, check)))
+            for member in batch
+        ]
+
+
+def _missing(claim: FileClaim, check: CheckResult, *, limit: int) -> Iterator[Sequence[MemberAccess]]:
+    """The members to end, in batches. Each batch is read before the one before it is written over."""
+    file, after = claim.file, 0
+    while True:
+        at = after
+        found = claim.db.ask(
+            lambda tx, at=at: list_members_under(tx, file.plan_id, after_id=at, limit=limit)  # type: ignore[misc]
+        )
+        if not found:
+            return
+        after = found[-1].id
+        batch = [
+            member
+            for member in found
+            if (member.expiry_date is None or member.expiry_date > _last_day(member, check))
+            and (file.started_at is None or member.updated_at <= file.started_at)
+            and not check.identifiers.contains(member.external_id)
+        ]
+        if batch:
+            yield batch
+
+
+def _last_day(member: MemberAccess, check: CheckResult) -> str:
+    return max(check.file_date, member.effective_date)
+
+
+def _ending(claim: FileClaim, member: MemberAccess, check: CheckResult) -> ChunkRow:
+    file, day = claim.file, _last_day(member, check)
+    record = parse_member({"external_id": member.external_id, "expiry_date": day}, today=check.file_date)
+    submission = Submission(
+        file.account_id,
+        file.plan_id,
+        record,
+        file.client,
+        file.request_id,
+        Action.END_ABSENT,
+        file.id,
+        file.started_at,
+    )
+    return ChunkRow(None, member.external_id, submission, (), _warnings(member, check))
+
+
+def _warnings(member: MemberAccess, check: CheckResult) -> Sequence[str]:
+    return () if _last_day(member, check) == check.file_date else ("ends_on_first_day",)
+
+
+def _named(warnings: Sequence[str]) -> Sequence[Sequence[str]]:
+    return [(WARNED_FIELDS[code], code) for code in warnings]
