@@ -3,12 +3,15 @@
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from frontdesk.config import Uniqueness
-from frontdesk.eligibility import enrol, parse_member
+from frontdesk.db import open_database
+from frontdesk.eligibility import enrol, list_members_under, parse_member
 from frontdesk.eligibility.model import Submission
 from frontdesk.files import approve_file, cancel_file
 from frontdesk.files.chunks import ChunkWriter
@@ -320,3 +323,16 @@ def test_a_dry_run_has_nothing_to_undo(desk: Desk) -> None:
     file = replace(desk.load(csv_of([row(1)]), dry_run=True))
     with pytest.raises(Exception, match="dry run"):
         desk.undo(file)
+
+
+def test_sqlite_goes_on_in_a_plans_members_where_the_last_batch_ended(sqlite_template: Path) -> None:
+    """By the plan alone it would read all batches before this one again: with a million members, for an hour."""
+    db = open_database(f"sqlite:///{sqlite_template}")
+    sent: list[tuple[str, Any]] = []
+    event.listen(db.engine, "before_cursor_execute", lambda *told: sent.append((told[2], told[3])))
+    with db.read() as tx:
+        assert list_members_under(tx, 1, after_id=7, limit=10) == []
+        sql, values = sent[-1]
+        [step] = tx.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values).all()
+    db.close()
+    assert "(plan_id=? AND id>?)" in step[3]

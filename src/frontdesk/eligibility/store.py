@@ -50,10 +50,15 @@ def delete_members(tx: Tx, ids: Collection[int]) -> None:
 
 def list_members_under(tx: Tx, plan_id: int, *, after_id: int, limit: int) -> list[MemberAccess]:
     """The plan's members in id order, without those that were withdrawn."""
-    # A range of the index in its own order. By `plan_id = 1 ORDER BY id` PostgreSQL read all members in the order of their ids.
-    place = tuple_(members.c.plan_id, members.c.id)
+    # A range of the index in its own order. By `plan_id = 1 ORDER BY id` PostgreSQL read all members in the order of their ids;
+    # by the row values SQLite finds the plan only, and read all of its members from the first one on for each batch.
+    if tx.dialect.name == "sqlite":
+        place = (members.c.plan_id == plan_id) & (members.c.id > after_id)
+    else:
+        from_here = tuple_(members.c.plan_id, members.c.id) > tuple_(plan_id, after_id)
+        place = from_here & (members.c.plan_id <= plan_id)
     query = select(*(members.c[name] for name in MemberAccess._fields)).where(
-        place > tuple_(plan_id, after_id), members.c.plan_id <= plan_id, members.c.uniqueness_scope >= 0
+        place, members.c.uniqueness_scope >= 0
     )
     found = tx.execute(query.order_by(members.c.plan_id, members.c.id).limit(limit))
     return [MemberAccess(*row) for row in found]

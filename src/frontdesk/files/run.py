@@ -34,8 +34,8 @@ from frontdesk.files.model import (
     Unreadable,
 )
 from frontdesk.files.report import read_outcomes
+from frontdesk.files.rows import COLLECT_AFTER
 
-COLLECT_AFTER = 200_000
 SWITCH_SECONDS = 0.0005
 
 _WRITTEN = set(Outcome) - {Outcome.UNCHANGED}
@@ -62,8 +62,7 @@ def run_next(db: Database, clock: Clock, options: RunOptions, *, only: int | Non
 
 @contextmanager
 def _at_full_speed() -> Iterator[None]:
-    """Rows make no cycles, and looking for some took a third of the time. A thread that comes back from the database
-    should not wait 5 ms for the one that reads."""
+    """No search for cycles, and a thread that comes back from the database should not wait 5 ms for the one that reads."""
     thresholds, interval = gc.get_threshold(), sys.getswitchinterval()
     gc.set_threshold(COLLECT_AFTER, *thresholds[1:])
     sys.setswitchinterval(SWITCH_SECONDS)
