@@ -201,6 +201,8 @@ CALLS: tuple[tuple[set[str], str, Call], ...] = (
     ({"issueToken"}, "200/example", lambda caller: caller.form(scope="customer")),
     ({"revokeToken"}, "200/", lambda caller: caller.form()),
     ({"document", "referencePage", "referenceFile", "listProblems", "metrics"}, "200/", lambda caller: caller.send()),
+    ({"uploadEligibilityFile"}, "200/suggestion",
+     lambda caller: caller.send(query="?suggest_mapping=true", content=CSV.encode())),
     ({"uploadEligibilityFile"}, "202/waiting", lambda caller: caller.raw(CSV.encode(), "text/csv")),
     ({"showEligibilityFile"}, "200/waiting", with_a_waiting_file),
     ({"showEligibilityFile"}, "200/done", lambda caller: caller.send()),

@@ -14,6 +14,7 @@ from frontdesk.config import Config
 from frontdesk.db import Database
 from frontdesk.errors import FrontdeskError, Unavailable
 from tests.cli.conftest import CommandLine
+from tests.files.exports import hr_export
 from tests.files.loading import csv_of, row
 
 
@@ -211,3 +212,19 @@ def test_how_the_files_of_an_account_are_treated_is_shown_and_changed(
     assert cli.json(*asked, "--no-reopen-absent")["reopen_absent"] is False
     assert cli.json(*asked)["reopen_absent"] is False
     assert cli.json("audit", "list")[0]["action"] == "file_settings.changed"
+
+
+def test_a_suggested_mapping_loads_the_file(cli: CommandLine, plan: str, tmp_path: Path) -> None:
+    export, mapping = tmp_path / "export.csv", tmp_path / "mapping.json"
+    export.write_bytes(hr_export())
+    text = cli.text("file", "suggest", str(export), "--out", str(mapping))
+    assert "Of 41 rows 0 would be refused, 1 would be left out." in text
+    assert json.loads(mapping.read_text()) == cli.json("file", "suggest", str(export))["mapping"]
+    loaded = cli.json("file", "load", str(export), "--plan", plan, "--mapping", str(mapping))
+    assert loaded["counts"] == {"created": 40, "skipped": 1}
+
+
+def test_a_file_without_names_of_columns_gets_no_suggestion(cli: CommandLine, tmp_path: Path) -> None:
+    export = tmp_path / "export.csv"
+    export.write_text("1,Robin\n2,Lee\n")
+    assert "names of columns" in cli.refused("file", "suggest", str(export))

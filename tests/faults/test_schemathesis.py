@@ -103,8 +103,8 @@ def exceptions() -> Iterator[dict[str, Any]]:
     hold everywhere."""
     yield expecting("enrolMember", accepted=("422",))
     yield expecting("changePlan", accepted=("412", "422"), rejected=("412",))
-    # A file is judged by the worker, not when it is handed in: no body is a bad one.
-    yield expecting("uploadEligibilityFile", rejected=("202",))
+    # A file is judged by its content, which no schema tells: by the worker, or where a mapping is asked for at once.
+    yield expecting("uploadEligibilityFile", accepted=("400", "415", "422"), rejected=("200", "202"))
     for operation in ("approveEligibilityFile", "cancelEligibilityFile", "undoEligibilityFile"):
         yield expecting(operation, accepted=("422",))
     yield expecting("issueToken", accepted=("400",))

@@ -208,6 +208,49 @@ class EligibilityMappingsBody(TypedDict):
     data: list[StoredMappingBody]
 
 
+class SuggestedColumnBody(TypedDict):
+    """A column of the file, and what it may hold."""
+
+    column: Annotated[str, "Its name in the file."]
+    fields: Annotated[list[str], "Fields that the mapping makes of it; none if it is not used."]
+    confidence: Annotated[
+        float, {"minimum": 0, "maximum": 1}, "How sure that is: its name and its values count."
+    ]
+    samples: Annotated[
+        list[str], {"maxItems": 5}, "The most frequent shapes of its values: letters are X and x, digits 9."
+    ]
+
+
+class RefusedRowsBody(TypedDict):
+    """Rows that one fault would refuse."""
+
+    field: str
+    code: str
+    rows: Count
+
+
+class MappingSuggestionBody(TypedDict):
+    """A mapping that would read the file. No value of a member is in it."""
+
+    type: Literal["mapping_suggestions"]
+    format: Format
+    rows: Annotated[Count, "Rows that were looked at: 1,000 at most."]
+    mapping: Annotated[
+        dict[str, str], {"$ref": "#/components/schemas/Mapping"}, "To be stored or sent as it is."
+    ]
+    columns: list[SuggestedColumnBody]
+    refused_rows: Annotated[Count, "Rows that would be refused, if their members were new."]
+    skipped_rows: Annotated[Count, "Rows that the mapping leaves out, such as totals."]
+    refused: Annotated[list[RefusedRowsBody], "What would refuse them; a row may have several faults."]
+
+
+class EligibilityMappingSuggestionBody(TypedDict):
+    """A suggestion in its envelope."""
+
+    links: MappingLinksBody
+    data: MappingSuggestionBody
+
+
 class TokenParameters(TypedDict):
     """A token request"""
 

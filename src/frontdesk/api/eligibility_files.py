@@ -9,6 +9,7 @@ from typing import Any
 
 from frontdesk import files
 from frontdesk.api.parameters import check_query
+from frontdesk.api.suggestions import suggest_for
 from frontdesk.app import App
 from frontdesk.errors import Fault, Invalid, Malformed
 from frontdesk.files.model import (
@@ -32,13 +33,16 @@ async def upload_eligibility_file(app: App, request: Request) -> Response:
     """Load a file of members under a plan. The body is the file itself, plain or compressed by gzip. Each row follows the
     rules of a POST: a refused row does not stop its neighbours. Ask for the file until its `state` is `done`, `held` or
     `failed`. A second upload of the same file changes nothing; with the same `Idempotency-Key` it answers the file of the first.
-    A mapping translates names and values that are not the interface's own. A Content-Type that the content contradicts is 415."""
+    A mapping translates names and values that are not the interface's own; with `suggest_mapping` the answer is a mapping that
+    would read the file, and nothing is loaded. A Content-Type that the content contradicts is 415."""
     new, requester = _new_file(request), _requester(app, request)
     key = _idempotency_key(request)
     retry = None if key is None else Retry(key, new)
     pieces = request.body_pieces(app.config.file_limit_mib * 1024 * 1024)
     start = await _start_of(pieces)
     files.check_start(start, encoding=new.encoding, **_declared(request))
+    if request.query("suggest_mapping").get("suggest_mapping") == "true":
+        return await suggest_for(app, request, new, start, pieces)
 
     def begin() -> EligibilityFile:
         with app.db.write() as tx:
@@ -110,7 +114,7 @@ def _new_file(request: Request) -> NewFile:
 
     An unknown parameter is a fault, since it may be a misspelt `dry_run`.
     """
-    names = ("format", "mode", "dry_run", "encoding", "mapping", "sheet", "header_row")
+    names = ("format", "mode", "dry_run", "encoding", "mapping", "sheet", "header_row", "suggest_mapping")
     query = request.query(*names, strict=True)
     declared = _declared(request)
     if declared["media_type"].startswith("multipart/"):

@@ -72,7 +72,7 @@ def _file_links(file_id: str, *targets: str) -> Json:
     return {target: _link(target, file_id=file_id) for target in targets}
 
 
-def _new_file(text: str) -> Mapping[str, Answer]:
+def _new_file(text: str) -> dict[str, Answer]:
     """202: a file that a worker will take, and its address."""
     links = _file_links("$response.body#/data/id", "showEligibilityFile", "reportEligibilityFile")
     return {"202": Answer(text, "EligibilityFile", ("Cache-Control", "Location"), links)}
@@ -146,10 +146,15 @@ OPERATIONS: dict[str, Operation] = {
         faults=tuple(code for code in FAULT_CODES if code not in _NOT_OF_A_MEMBER),
     ),
     "uploadEligibilityFile": Operation(
-        _new_file("The file is stored and waits for a worker."),
+        {
+            "200": Answer(
+                "A mapping that would read the file (`suggest_mapping`).", "EligibilityMappingSuggestion"
+            )
+        }
+        | _new_file("The file is stored and waits for a worker."),
         parameters=(
             *("file_format", "file_mode", "file_dry_run", "file_encoding"),
-            *("file_mapping", "file_sheet", "file_header_row", "idempotency_key"),
+            *("file_mapping", "file_sheet", "file_header_row", "file_suggest_mapping", "idempotency_key"),
         ),
         body=dict.fromkeys(UPLOAD_TYPES, _TEXT | {"format": "binary"}),
         problems=("timeout", "too_large", "unsupported_media_type"),

@@ -12,7 +12,7 @@ from frontdesk.eligibility.model import ANSWERED
 
 Schema = dict[str, Any]
 
-_JSON_TYPES = {str: "string", int: "integer", bool: "boolean"}
+_JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
 def schemas() -> dict[str, Schema]:

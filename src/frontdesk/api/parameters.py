@@ -73,6 +73,12 @@ PARAMETERS: dict[str, Schema] = {
         "Name of a mapping of the account, or a mapping itself: a JSON object, percent-encoded. Without it the account's "
         "default mapping counts; `{}` is none.",
     ),
+    "file_suggest_mapping": _query(
+        "suggest_mapping",
+        "`true`: the answer is a mapping that would read the file. Its first 1,000 rows are looked at, and nothing is loaded "
+        "or stored.",
+        enum=["true", "false"],
+    ),
     "mapping_name": _path(
         "mapping_name",
         "Name of the mapping: letters, digits, `.`, `_` or `-`.",

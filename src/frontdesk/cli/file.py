@@ -14,6 +14,7 @@ import typer
 from frontdesk.cli.command_group import CommandContext, CommandGroup, change_in, migrated_database
 from frontdesk.cli.file_progress import work_on
 from frontdesk.cli.file_settings import show_or_change_settings
+from frontdesk.cli.file_suggest import suggest
 from frontdesk.cli.options import AccountId, Json, OnlyAccount, PlanId, id_argument, limit_option
 from frontdesk.cli.output import (
     FAILED,
@@ -70,6 +71,7 @@ SOME_REFUSED, IS_HELD = 3, 4
 FileId = Annotated[int, id_argument("ID", "Id of the file (see `file list`).")]
 
 commands = CommandGroup()
+commands.standalone("suggest")(suggest)
 
 
 @commands.standalone("load")

@@ -16,6 +16,7 @@ from frontdesk.files.readers.content_type import MEDIA_TYPES, START_BYTES, check
 from frontdesk.files.report import report_csv, report_json_lines
 from frontdesk.files.run import run_next
 from frontdesk.files.store import get_file_settings, list_mappings, set_file_settings
+from frontdesk.files.suggest import serialize_suggestion, suggest_mapping
 
 __all__ = [
     "MEDIA_TYPES",
@@ -38,7 +39,9 @@ __all__ = [
     "save_mapping",
     "serialize_file",
     "serialize_mapping",
+    "serialize_suggestion",
     "set_file_settings",
+    "suggest_mapping",
     "summary",
     "undo_file",
 ]

@@ -67,7 +67,7 @@ class _MappedKeys:
             columns = self._headers.get(names) or self._columns(names, place)
         except Unreadable:
             return Row(place, {}, faults=(Fault("row", "not_json", "two keys of the object hold one field"),))
-        cells = [self._cell(value) for value in values.values()]
+        cells = [self._clear if value is None else cell_of(value) for value in values.values()]
         cells += [""] * (columns.width - len(cells))
         return Row(place, {}, skipped=True) if columns.skips(cells) else columns.row(place, cells)
 
@@ -87,10 +87,10 @@ class _MappedKeys:
         self.ignored += new[: SHOWN_NAMES - len(self.ignored)]
         return columns
 
-    def _cell(self, value: Any) -> str:
-        if type(value) is str:
-            return value
-        if value is None:
-            return self._clear
-        whole = type(value) is float and value.is_integer()
-        return json.dumps(int(value) if whole else value, ensure_ascii=False)
+
+def cell_of(value: Any) -> str:
+    """A JSON value that is not null as the cell of a table."""
+    if type(value) is str:
+        return value
+    whole = type(value) is float and value.is_integer()
+    return json.dumps(int(value) if whole else value, ensure_ascii=False)

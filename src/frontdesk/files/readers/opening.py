@@ -41,22 +41,34 @@ def open_unread(
     mapping: FileMapping,
 ) -> tuple[FileHeader, Iterator[Row | UnreadRow]]:
     """As `open_file`, but the rows of a table come unread where they can: of a file that was loaded before, few are read."""
-    content = open_content(stream)
-    found = detect_content(content.peek(1), known_encoding(encoding))
-    if found.format is Format.XLSX or (found.format is None and format is None):
-        raise Unreadable(
-            "not_text", f"The file is {found.name}. Save it as CSV (UTF-8), or hand in the unpacked file."
-        )
-    source = Source(content, encoding)
-    chosen = format or found.format
+    source, chosen = opened_source(stream, format, encoding)
     if chosen is Format.CSV:
         return read_csv(source, mapping)
     if chosen is Format.X12:
         return read_x12(source, mapping)
     keys = object_keys(mapping)
-    texts = array_items(source) if chosen is Format.JSON else enumerate(source.lines(), 1)
-    header_format = Format.JSON if chosen is Format.JSON else Format.JSON_LINES
-    return FileHeader(header_format, ignored=keys.ignored), _json_rows(texts, keys)
+    return FileHeader(chosen, ignored=keys.ignored), _json_rows(json_texts(source, chosen), keys)
+
+
+def opened_source(
+    stream: "SupportsRead[bytes]",
+    format: Format | None,  # noqa: A002
+    encoding: str,
+) -> tuple[Source, Format]:
+    """The file as text, and its format: the one that is given, else the one that its content has. Raises Unreadable."""
+    content = open_content(stream)
+    found = detect_content(content.peek(1), known_encoding(encoding))
+    chosen = format or found.format
+    if found.format is Format.XLSX or chosen is None:
+        raise Unreadable(
+            "not_text", f"The file is {found.name}. Save it as CSV (UTF-8), or hand in the unpacked file."
+        )
+    return Source(content, encoding), chosen
+
+
+def json_texts(source: Source, chosen: Format) -> Iterator[tuple[int, str]]:
+    """The lines of JSON lines, or the items of an array, numbered from 1."""
+    return array_items(source) if chosen is Format.JSON else enumerate(source.lines(), 1)
 
 
 def _json_rows(texts: Iterable[tuple[int, str]], keys: ObjectKeys) -> Iterator[Row]:

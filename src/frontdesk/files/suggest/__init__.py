@@ -1,0 +1,5 @@
+"""Suggests a mapping for a file whose names are not the interface's (docs/file-formats.md, Let a mapping be suggested)."""
+
+from frontdesk.files.suggest.suggestion import serialize_suggestion, suggest_mapping
+
+__all__ = ["serialize_suggestion", "suggest_mapping"]

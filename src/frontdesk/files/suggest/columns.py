@@ -1,0 +1,166 @@
+"""Decides which column of a sample holds which field, and writes the mapping that reads them."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from frontdesk.eligibility.fields import FIELDS, Storage
+from frontdesk.files.column_names import COLUMN_NAME, field_named, fold_name
+from frontdesk.files.suggest.dates import DateHabit, Fit, date_habit
+from frontdesk.files.suggest.draft import MappingDraft, written_mapping
+from frontdesk.files.suggest.names import FULL_NAME, OFFICIAL, PERSON_NUMBER, RELATIONSHIP, meanings
+from frontdesk.files.suggest.sample import Sample, masked
+from frontdesk.files.suggest.values import fit_of
+
+_LEAST = 0.3  # what is less sure is not suggested
+_MOST_OF_A_MEANING = 6
+_GUESSED, _NO_VALUES, _SHARED_KEY = 0.6, 0.7, 0.5
+_SSN = re.compile("[0-9]{3}-[0-9]{2}-[0-9]{4}")
+_OF_RELATIONSHIP = ("relationship_code", "relationship_code_hipaa", "subscriber_relationship")
+_SELF = "18"
+
+
+@dataclass(frozen=True, slots=True)
+class SuggestedColumn:
+    """A column, the fields that it may hold, from 0 to 1 how sure that is, and masked samples of its values."""
+
+    column: str
+    fields: tuple[str, ...] = ()
+    confidence: float = 0.0
+    samples: tuple[str, ...] = ()
+
+
+def suggest_columns(sample: Sample, *, year: int) -> tuple[dict[str, Any], list[SuggestedColumn]]:
+    """The mapping and what is known of each column. `year` is the present one."""
+    draft, found = MappingDraft(sample), _candidates(sample, year)
+    taken: set[int] = set()
+    for confidence, target, position, fit in sorted(found, key=lambda each: (-each[0], each[2])):
+        if target in FIELDS and target not in draft.rules and position not in taken:
+            draft.use(target, [position], confidence, fit.rule)
+            taken.add(position)
+    best = {
+        target: (confidence, position, fit)
+        for confidence, target, position, fit in sorted(found, key=lambda each: each[0])
+    }
+    _add_date_formats(draft)
+    _add_names(draft, best)
+    _add_relationship(draft, best)
+    _add_identifiers(draft, best)
+    return written_mapping(draft), _columns(draft)
+
+
+def _candidates(sample: Sample, year: int) -> list[tuple[float, str, int, Fit]]:
+    """What each column may hold: confidence, meaning, position, fit. A name that stands twice can't be mapped."""
+    folded = Counter(map(fold_name, sample.names))
+    known = {
+        position: meanings(name)
+        for position, name in enumerate(sample.names)
+        if folded[fold_name(name)] == 1 and COLUMN_NAME.search(name)
+    }
+    # A hostile file has many columns of one meaning, and dates take long to look at.
+    counted: Counter[str] = Counter()
+    for meant in known.values():
+        counted.update(meant)
+        for target in [target for target in meant if counted[target] > _MOST_OF_A_MEANING]:
+            del meant[target]
+    values = {position: sample.column(position) for position, meant in known.items() if meant}
+    is_foreign = sample.delimiter == ";" or any(not name.isascii() for name in sample.names)
+    habit = date_habit(list(values.values()), year=year, is_foreign=is_foreign)
+    return [
+        (confidence, target, position, fit)
+        for position, cells in values.items()
+        if OFFICIAL not in known[position]
+        for target, score in known[position].items()
+        for confidence, fit in [_rated(target, score, cells, habit, has_blanks=len(cells) < len(sample.rows))]
+        if confidence >= _LEAST
+    ]
+
+
+def _rated(
+    target: str, score: float, cells: Sequence[str], habit: DateHabit, *, has_blanks: bool
+) -> tuple[float, Fit]:
+    fit = fit_of(target, cells, habit, has_blanks=has_blanks)
+    confidence = score * fit.share * (1.0 if fit.is_sure else _GUESSED) * (1.0 if cells else _NO_VALUES)
+    if (
+        target in FIELDS
+        and FIELDS[target].unique
+        and sum(map(bool, map(_SSN.fullmatch, cells))) * 2 > len(cells)
+    ):
+        confidence = 0.0
+    return confidence, fit
+
+
+def _add_date_formats(draft: MappingDraft) -> None:
+    """A column of dates without any value is read as the others are: later rows may have one."""
+    dates = [target for target in draft.rules if FIELDS[target].kind.storage is Storage.DATE]
+    known = [draft.rules[target] for target in dates if "dates" in draft.rules[target]]
+    formats = list(dict.fromkeys(name for rule in known for name in rule["dates"]))
+    pivots = [rule["pivot"] for rule in known if "pivot" in rule]
+    for target in dates:
+        position = draft.column_of(target)
+        if formats and position is not None and not draft.sample.column(position):
+            draft.rules[target] |= {"dates": formats} | ({"pivot": max(pivots)} if pivots else {})
+
+
+def _add_names(draft: MappingDraft, best: Mapping[str, tuple[float, int, Fit]]) -> None:
+    """First and last names from a column with both. Beside a first name, a column `Name` is the last name."""
+    if FULL_NAME not in best or "last_name" in draft.rules:
+        return
+    confidence, position, _ = best[FULL_NAME]
+    known = draft.column_of("first_name")
+    if known is not None and draft.uses[known]["first_name"] >= _GUESSED:
+        draft.use("last_name", [position], _GUESSED + 0.2)
+        return
+    if known is not None:
+        del draft.uses[known]["first_name"]
+    draft.use("first_name", [position], confidence, {"part": "first_name"})
+    draft.use("last_name", [position], confidence, {"part": "last_name"})
+    if "middle_name" not in draft.rules and any(
+        len(value.split()) > 2 for value in draft.sample.column(position)
+    ):
+        draft.use("middle_name", [position], confidence, {"part": "middle_name"})
+
+
+def _add_relationship(draft: MappingDraft, best: Mapping[str, tuple[float, int, Fit]]) -> None:
+    """The words of a relationship as they are, as HIPAA codes, and as subscriber or dependent."""
+    if RELATIONSHIP not in best:
+        return
+    confidence, position, fit = best[RELATIONSHIP]
+    own = [field_named(name) for name in draft.sample.names]
+    codes = fit.rule.get("values", {})
+    primary = {word: "Primary" if code == _SELF else "Dependent" for word, code in codes.items()}
+    for target, rule in zip(_OF_RELATIONSHIP, ({}, fit.rule, {"values": primary}), strict=True):
+        if target not in own and (codes or target == "relationship_code"):
+            draft.use(target, [position], confidence, rule)
+
+
+def _add_identifiers(draft: MappingDraft, best: Mapping[str, tuple[float, int, Fit]]) -> None:
+    """external_id and member_id are unique: a family's number is joined with the person's number in the family. With one
+    number only, it serves as both."""
+    person = best[PERSON_NUMBER][1] if PERSON_NUMBER in best else None
+    for target, other in (("external_id", "member_id"), ("member_id", "external_id")):
+        if target not in draft.rules and (position := draft.column_of(other)) is not None:
+            draft.use(target, [position], draft.uses[position][other] * _GUESSED)
+    for target in ("external_id", "member_id"):
+        position = draft.column_of(target)
+        if position is None:
+            continue
+        cells = draft.sample.column(position)
+        is_shared = len(set(cells)) < len(cells)
+        if is_shared and person is not None and person != position:
+            draft.use(target, [position, person], draft.uses[position][target], {"join": "-"})
+        elif is_shared:
+            draft.uses[position][target] = round(draft.uses[position][target] * _SHARED_KEY, 2)
+
+
+def _columns(draft: MappingDraft) -> list[SuggestedColumn]:
+    sample = draft.sample
+    real = frozenset(cell.strip() for row in (*sample.rows, *sample.odd_rows) for cell in row)
+    return [
+        SuggestedColumn(name, tuple(uses), max(uses.values()), tuple(masked(sample.column(position), real)))
+        if (uses := draft.uses.get(position))
+        else SuggestedColumn(name)
+        for position, name in enumerate(sample.names)
+    ]

@@ -1,0 +1,192 @@
+"""What senders call the fields of a member: the words of HR and payroll exports, in English, German, French and Spanish.
+
+A name is compared by its words: without accents and letter case, with the usual abbreviations spelt out.
+"""
+
+import re
+import unicodedata
+
+from frontdesk.eligibility.fields import FIELDS
+
+FULL_NAME = "full name"  # first and last name in one column
+PERSON_NUMBER = "person number"  # a person's number in the family
+RELATIONSHIP = "relationship"
+OFFICIAL = "official number"  # numbers that must not become identifiers
+
+_SPELT_OUT = {
+    "no": "number", "nr": "number", "num": "number", "nbr": "number", "nummer": "number", "numero": "number",
+    "emp": "employee", "ee": "employee", "empl": "employee", "associate": "employee", "worker": "employee",
+    "staff": "employee", "personnel": "employee", "dt": "date", "eff": "effective", "exp": "expiry",
+    "expiration": "expiry", "term": "termination", "postal": "zip", "post": "zip", "zipcode": "zip", "plz": "zip",
+    "postleitzahl": "zip", "fname": "first name", "firstname": "first name", "lname": "last name",
+    "lastname": "last name", "surname": "last name", "middlename": "middle name", "mname": "middle name",
+    "dependant": "dependent", "dep": "dependent", "rel": "relationship", "relation": "relationship",
+    "cov": "coverage", "tel": "phone", "telephone": "phone", "telefon": "phone", "telefono": "phone",
+    "mobile": "phone", "cell": "phone", "birthdate": "birth date", "birthday": "birth date", "dob": "birth date",
+    "mail": "email", "begin": "start", "beginning": "start", "thru": "end", "through": "end", "sub": "subscriber",
+    "geburtsdatum": "birth date", "vorname": "first name", "nachname": "last name", "familienname": "last name",
+    "prenom": "first name", "apellido": "last name", "apellidos": "last name", "geschlecht": "gender", "sex": "gender",
+    "sexe": "gender", "sexo": "gender", "ort": "city", "stadt": "city", "wohnort": "city", "ville": "city",
+    "ciudad": "city", "bundesland": "state", "province": "state", "courriel": "email", "personalnummer": "employee number",
+    "personalnr": "employee number", "mitarbeiternummer": "employee number", "mitarbeiternr": "employee number",
+    "matricule": "employee number",
+    "identifier": "id", "identification": "id",
+}  # fmt: skip
+
+_OTHER_PERSONS = {
+    *(
+        "emergency",
+        "manager",
+        "supervisor",
+        "beneficiary",
+        "spouse",
+        "father",
+        "mother",
+        "physician",
+        "doctor",
+        "provider",
+    ),
+    *("employer", "company", "agent", "broker", "bank", "arbeitgeber"),
+}
+
+# Words that say whose, or where, and nothing about the field.
+_NOISE = {
+    *(
+        "legal",
+        "home",
+        "primary",
+        "address",
+        "mailing",
+        "residential",
+        "residence",
+        "personal",
+        "patient",
+        "current",
+    ),
+    *(
+        "participant",
+        "person",
+        "permanent",
+        "employee",
+        "member",
+        "subscriber",
+        "dependent",
+        "demographic",
+        "business",
+    ),
+    *(
+        "contact",
+        "preferred",
+        "de",
+        "d",
+        "of",
+        "the",
+        "biological",
+        "administrative",
+        "at",
+        "work",
+        "worker",
+        "adresse",
+    ),
+}
+
+# The names of a field, the best first; after "~" those that may mean something else.
+_NAMES = {
+    "external_id": "external id|employee id|employee number|employee code|id|uuid|unique id|person id|person number|record id"
+    "|patient id|customer id|user id|personal number|file number|payroll id|position id|participant id"
+    "~member id|subscriber id|member number|code|key",
+    "member_id": "member id|member number|card number|card id|insurance id|insurance number|certificate number|policy number"
+    "|subscriber id|subscriber number|enrollee id|program id|versichertennumber|versicherungsnumber|medical id",
+    "first_name": "first name|given name|forename|first|nombre|given names",
+    "last_name": "last name|family name|last|nom|nom famille|nom de famille~maiden name",
+    "middle_name": "middle name|middle|middle initial|mi|second name|zweiter vorname",
+    "dob": "birth date|date birth|date of birth|date de naissance|date naissance|fecha nacimiento|fecha de nacimiento|born|dob",
+    "gender": "gender|gender code|gender at birth|biological gender|gender identity",
+    "email": "email|e email|email address|work email|e email address|email work|home email|personal email|email personal"
+    "|adresse email|correo electronico|correo|adresse e email",
+    "phone": "phone|phone number|home phone|phone phone|cell phone|work phone|phone phone number|handy|mobil|day phone"
+    "|primary phone|portable",
+    "zipcode": "zip|zip code|zip zip|code zip|codigo zip|zip zip code|zip number|zip 4",
+    "city": "city|town|city name|municipality|locality",
+    "county": "county|county name|landkreis",
+    "state": "state|state code|state province|state abbreviation|region state|state zip",
+    "effective_date": "effective date|coverage effective date|coverage start date|coverage start|benefit effective date"
+    "|benefits effective date|benefit start date|eligibility start date|eligibility effective date|eligibility date"
+    "|start date|date effective|plan effective date|plan start date|enrollment effective date|valid from|effective from"
+    "|gultig ab|gultig von|versicherungsbeginn|beginn|date effet|date d effet|date debut|date de debut|fecha efectiva"
+    "|fecha inicio|fecha de inicio|effective"
+    "~hire date|date of hire|date hire|original hire date|last hire date|rehire date|eintrittsdatum|eintritt|date entree"
+    "|date d entree|date embauche|date d embauche|fecha ingreso|enrollment date|since",
+    "expiry_date": "expiry date|termination date|coverage end date|coverage end|coverage termination date|coverage expiry date"
+    "|benefit end date|benefits end date|benefit termination date|eligibility end date|end date|date end|valid to|valid until"
+    "|valid through|effective to|effective end|plan end date|date of termination|gultig bis|austrittsdatum|austritt"
+    "|versicherungsende|date fin|date de fin|date sortie|date de sortie|fecha fin|fecha de fin|fecha termino|ends|until",
+    "medical_eligibility": "medical eligibility|medical eligible|eligible|is eligible|benefit eligible|benefits eligible",
+    "medical_enrollment": "medical enrollment|medical enrolled|enrolled|is enrolled|covered|medical coverage",
+    "medical_plan_description": "medical plan description|medical plan|plan description|benefit plan|coverage plan"
+    "|medical plan name",
+    "payor_name": "payor name|payer name|payor|payer|carrier|carrier name|insurance carrier|insurer|insurance company"
+    "|krankenkasse|mutuelle",
+    "payor_plan_name": "payor plan name|payer plan name|plan name|carrier plan name|insurance plan",
+    RELATIONSHIP: "relationship|relationship code|relationship to subscriber|relationship subscriber|relationship type"
+    "|relationship to employee|dependent relationship|dependent type|family relationship|lien parente|verwandtschaft"
+    "|parentesco|member type|relationship to member|relationship to insured",
+    FULL_NAME: "name|full name|employee name|member name|patient name|legal name|worker name|participant name|nom complet"
+    "|nombre completo|payroll name|vollstandiger name",
+    PERSON_NUMBER: "person code|dependent number|dependent id|dependent code|person number|member suffix|suffix number"
+    "|dependent sequence|dependent seq|person seq|sequence number|family sequence|dependent sequence number",
+    OFFICIAL: "ssn|social security number|social security|employee ssn|tax id|tax id number|tin|national id|sin|itin|ssn number"
+    "|sozialversicherungsnumber|sv number|number securite sociale|number de securite sociale|nir|passport|passport number"
+    "|drivers|drivers license|driver license|drivers license number|steuer id|dni|social",
+}  # fmt: skip
+GOOD_NAME, SHORTENED_NAME, OTHER_MEANING, DEPENDENTS_NAME = 1.0, 0.9, 0.6, 0.5
+
+
+def _words(name: str) -> list[str]:
+    text = re.sub(
+        r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])",
+        " ",
+        name.replace("#", " number ").replace("\u00b0", " number "),
+    )
+    plain = unicodedata.normalize("NFKD", text.replace("\u00df", "ss")).casefold()
+    plain = "".join(letter for letter in plain if not unicodedata.combining(letter))
+    spelt = (_SPELT_OUT.get(word, word) for word in re.findall("[a-z]+|[0-9]+", plain))
+    return " ".join(spelt).split()
+
+
+def _known() -> dict[str, dict[str, float]]:
+    """Phrase to the fields that it may mean, each with a score: earlier names of a field are better."""
+    known: dict[str, dict[str, float]] = {}
+    for field, text in _NAMES.items():
+        sure, _, unsure = text.partition("~")
+        for names, score in ((sure, GOOD_NAME), (unsure, OTHER_MEANING)):
+            for place, name in enumerate(filter(None, names.split("|"))):
+                phrase = " ".join(_words(name))
+                known.setdefault(phrase, {}).setdefault(field, round(score - place * 0.002, 3))
+    for field in FIELDS:
+        known.setdefault(" ".join(_words(field)), {})[field] = GOOD_NAME
+    return known
+
+
+_KNOWN = _known()
+
+
+def meanings(name: str) -> dict[str, float]:
+    """What a column of this name may hold: fields, FULL_NAME, PERSON_NUMBER, RELATIONSHIP, OFFICIAL, with scores up to 1."""
+    words = _words(name)
+    if not _OTHER_PERSONS.isdisjoint(words):
+        return {}
+    if (found := _KNOWN.get(" ".join(words))) is not None:
+        return dict(found)
+    score = DEPENDENTS_NAME if "dependent" in words else SHORTENED_NAME
+    # `Home Address - Zip`, `Legal Name: First Name`: what stands last says what it is.
+    for text in (name, re.split(r" - |[:/.|]", name)[-1]):
+        short = " ".join(word for word in _words(text) if word not in _NOISE)
+        found = {
+            field: round(known * score, 3)
+            for field, known in _KNOWN.get(short, {}).items()
+            if field not in ("external_id", FULL_NAME)
+        }
+        if found:
+            return found
+    return {}

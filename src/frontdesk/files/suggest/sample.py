@@ -1,0 +1,138 @@
+"""The first rows of a file whose names are not known yet: its columns as texts, and values masked for people to look at."""
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from frontdesk.files.mapping import DELIMITERS
+from frontdesk.files.model import Format, Unreadable
+from frontdesk.files.readers import json_texts, opened_source
+from frontdesk.files.readers.object_keys import cell_of
+from frontdesk.files.suggest.names import meanings
+from frontdesk.strict_json import NotStrict, parse_strictly
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsRead
+
+SAMPLE_ROWS, MOST_COLUMNS, HEADER_ROWS = 1000, 200, 20
+_SHOWN, _LONGEST_SHOWN = 5, 24
+# Cells of a first row that can't be names of columns: the file has no header, and they are a member's.
+_VALUE = re.compile(r"[^@\s]+@[^@\s]+[.][^@\s]+|[-+(). 0-9/:]{4,}")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The names of the columns, and the rows below them: those with as many cells each, and the odd ones. `delimiter` is None
+    for JSON."""
+
+    format: Format
+    names: list[str]
+    rows: list[list[str]]
+    odd_rows: list[list[str]] = field(default_factory=list)
+    delimiter: str | None = None
+
+    def column(self, position: int) -> list[str]:
+        """The cells of a column that are not blank, trimmed."""
+        cells = (row[position].strip() for row in self.rows)
+        return [cell for cell in cells if cell]
+
+
+def read_sample(
+    stream: "SupportsRead[bytes]", format_: Format | None, encoding: str, *, is_cut: bool
+) -> Sample:
+    """The first rows; `is_cut` says that the stream may end within one. Raises Unreadable for an 834, and for what has no
+    names of columns."""
+    source, found = opened_source(stream, format_, encoding)
+    if found is Format.X12:
+        raise Unreadable("not_a_table", "An 834 needs no mapping of names: docs/834.md says how it is read.")
+    texts = source.lines() if found is Format.CSV else (text for _, text in json_texts(source, found))
+    lines = list(islice(_whole(texts, is_cut=is_cut), SAMPLE_ROWS + HEADER_ROWS))
+    sample = _of_table(lines) if found is Format.CSV else _of_objects(lines, found)
+    if len(sample.names) > MOST_COLUMNS:
+        raise Unreadable("too_large", f"The file has more than {MOST_COLUMNS} columns.")
+    if not sample.rows:
+        raise Unreadable("no_rows", "The file has no row below its header.")
+    return sample
+
+
+def _whole(texts: Iterator[str], *, is_cut: bool) -> Iterator[str]:
+    """The lines or items that are whole."""
+    last = ""
+    try:
+        for line in texts:
+            if last:
+                yield last
+            last = line
+    except Unreadable:
+        if not is_cut:
+            raise
+    if last and not is_cut:
+        yield last
+
+
+def _of_table(lines: Sequence[str]) -> Sample:
+    tables = [(delimiter, *_split(lines, delimiter)) for delimiter in DELIMITERS]
+    delimiter, names, rows = max(tables, key=lambda table: _score(table[1]))
+    if any(_VALUE.fullmatch(name.strip()) for name in names) or _score(names)[0] < 1:
+        raise Unreadable("no_header", "No row has names of columns that mean something for a member.")
+    width, rows = len(names), rows[:SAMPLE_ROWS]
+    even = [row for row in rows if len(row) == width]
+    return Sample(Format.CSV, names, even, [row for row in rows if len(row) != width], delimiter)
+
+
+def _split(lines: Sequence[str], delimiter: str) -> tuple[list[str], list[list[str]]]:
+    """The header, the row among the first that means most, and the rows below it that are not blank."""
+    table = [row for row in _readable(lines, delimiter) if any(map(str.strip, row))]
+    if not table:
+        return [], []
+    at = max(range(min(HEADER_ROWS, len(table))), key=lambda number: (_score(table[number]), -number))
+    return table[at], table[at + 1 :]
+
+
+def _readable(lines: Sequence[str], delimiter: str) -> Iterator[list[str]]:
+    reader = csv.reader(lines, delimiter=delimiter)
+    while True:
+        try:
+            yield next(reader)
+        except csv.Error:
+            continue
+        except StopIteration:
+            return
+
+
+def _score(names: Sequence[str]) -> tuple[int, int]:
+    return sum(bool(meanings(name)) for name in names[:MOST_COLUMNS]), len(names)
+
+
+def _of_objects(lines: Sequence[str], found: Format) -> Sample:
+    objects = []
+    for line in lines[:SAMPLE_ROWS]:
+        try:
+            value = parse_strictly(line)
+        except NotStrict:
+            continue
+        if type(value) is dict:
+            objects.append(value)
+    names = list(dict.fromkeys(name for each in objects for name in each))
+    rows = [["" if each.get(name) is None else cell_of(each[name]) for name in names] for each in objects]
+    return Sample(found, names, rows)
+
+
+def masked(values: Sequence[str], real: frozenset[str]) -> list[str]:
+    """Up to five shapes of the values, the most frequent first: letters are X and x, digits 9. None of them is in `real`."""
+    shapes = Counter(_shape(value) for value in values)
+    shown = (shape if shape not in real else re.sub("[Xx9]", "?", shape) for shape, _ in shapes.most_common())
+    return list(dict.fromkeys(shape for shape in shown if shape not in real))[:_SHOWN]
+
+
+def _shape(value: str) -> str:
+    """The value with other letters and digits; what is neither a letter, a digit nor plain punctuation is ?."""
+    letters = (
+        "9" if letter.isdigit() else "X" if letter.isupper() else "x" if letter.isalpha() else letter
+        for letter in value[:_LONGEST_SHOWN]
+    )
+    return re.sub(r"[^Xx9 \-/.,:@()+#_]", "?", "".join(letters))

@@ -1,0 +1,41 @@
+"""Words of columns with few values: what senders write for genders, yes and no, and relationships."""
+
+from frontdesk.eligibility.code_sets import HIPAA_RELATIONSHIPS
+
+_GENDER_WORDS = {
+    "male": "m male man boy homme masculin masculino hombre h mannlich m\u00e4nnlich mann herr",
+    "female": "f female woman girl femme feminin f\u00e9minin femenino mujer w weiblich frau",
+    "other": "x nonbinary non-binary nb other divers d o transgender",
+    "unknown": "u unknown n/a na unspecified undisclosed unbekannt inconnu desconocido ? -",
+}
+_GENDER_PHRASES = {
+    "not specified": "unknown",
+    "not disclosed": "unknown",
+    "prefer not to say": "unknown",
+    "decline to answer": "unknown",
+}
+GENDER_OF = {
+    word: gender for gender, words in _GENDER_WORDS.items() for word in words.split()
+} | _GENDER_PHRASES
+_TRUE, _FALSE = (
+    "y yes true t 1 ja j oui o si s\u00ed s x enrolled eligible active",
+    "n no false f 0 nein non waived ineligible",
+)
+BOOLEAN_OF = dict.fromkeys(_TRUE.split(), True) | dict.fromkeys(_FALSE.split(), False)
+_RELATIONSHIP_WORDS = {
+    "18": "self|employee|subscriber|ee|e|policyholder|primary|insured|member|selbst|s|moi|titular",
+    "01": "spouse|wife|husband|sp|ehepartner|ehefrau|ehemann|conjoint|w|h|c\u00f3nyuge",
+    "53": "domestic partner|life partner|dp|partner|civil union partner|lebenspartner",
+    "19": "child|son|daughter|ch|c|dependent child|kind|sohn|tochter|enfant|d|hijo|hija|biological child|natural child",
+    "17": "stepchild|step child|stepson|stepdaughter|sc",
+    "09": "adopted child|adopted son|adopted daughter",
+    "10": "foster child",
+    "15": "ward|legal ward|court ordered child",
+    "05": "grandchild|grandson|granddaughter",
+    "25": "ex-spouse|ex spouse|former spouse",
+    "03": "parent|father|mother",
+    "14": "sibling|brother|sister",
+    "G8": "other|other relationship|other dependent|disabled dependent",
+}  # fmt: skip
+RELATIONSHIP_OF = {word: code for code, words in _RELATIONSHIP_WORDS.items() for word in words.split("|")}
+RELATIONSHIP_OF |= {meaning.casefold(): code for code, meaning in HIPAA_RELATIONSHIPS.items()}

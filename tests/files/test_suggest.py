@@ -1,0 +1,273 @@
+"""Suggested mappings: exports load after the suggestion is accepted, and nothing of a member is in it."""
+
+import csv
+import io
+import json
+from typing import Any
+
+import pytest
+
+from frontdesk.files import serialize_suggestion, suggest_mapping
+from frontdesk.files.mapping import parse_mapping
+from frontdesk.files.model import Unreadable
+from tests.files.exports import excel_export, german_export, hr_export, synthea, written
+from tests.files.loading import Desk
+from tests.files.readers.reading import rows_of
+
+EXPORTS = {"synthea": synthea, "hr": hr_export, "excel": excel_export, "german": german_export}
+COVERAGE = {"effective_date": {"constant": "2026-01-01"}}
+
+
+def suggested(content: bytes | str, **options: Any) -> dict[str, Any]:
+    raw = content.encode() if isinstance(content, str) else content
+    return serialize_suggestion(suggest_mapping(io.BytesIO(raw), today="2026-11-22", **options))
+
+
+def rules_of(content: bytes | str) -> dict[str, Any]:
+    """What the mapping says of each field: a rule."""
+    mapping = suggested(content)["mapping"]
+    plain = {field: {"column": name} for name, field in mapping.get("columns", {}).items()}
+    rules: dict[str, Any] = plain | mapping.get("fields", {})
+    return rules
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_an_export_loads_after_the_suggestion_and_one_constant(name: str, desk: Desk) -> None:
+    content = EXPORTS[name]()
+    found = suggested(content)
+    mapping = found["mapping"]
+    missing = {each["field"] for each in found["refused"]}
+    assert missing <= {"effective_date"}
+    if missing:
+        mapping = mapping | {"fields": mapping["fields"] | COVERAGE}
+    file = desk.load(content, mapping=mapping)
+    assert (file.state, file.counts.get("created"), file.counts.get("refused")) == ("done", 40, None)
+    assert found["skipped_rows"] == file.counts.get("skipped", 0)
+    assert found["refused_rows"] == (40 if missing else 0)
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+def test_no_value_of_a_member_is_in_a_suggestion(name: str) -> None:
+    content = EXPORTS[name]().decode()
+    found = suggested(content)
+    header = {column["column"] for column in found["columns"]}
+    delimiter = found["mapping"].get("delimiter", ",")
+    cells = {cell.strip() for row in csv.reader(io.StringIO(content), delimiter=delimiter) for cell in row}
+    samples = {sample for column in found["columns"] for sample in column["samples"]}
+    assert samples
+    assert samples.isdisjoint(cells - {""})
+    assert all(len(column["samples"]) <= 5 for column in found["columns"])
+    told = json.dumps([found["columns"], found["refused"]])
+    for cell in cells - header:
+        if len(cell) > 4 and not cell.islower():
+            assert cell not in told
+
+
+def test_values_of_an_export_become_rules() -> None:
+    rules = rules_of(hr_export())
+    assert rules["dob"] == {"column": "DOB", "dates": ["MM/DD/YYYY"]}
+    assert rules["zipcode"] == {"column": "Home Address - Zip", "pad": 5}
+    assert rules["phone"] == {"column": "Home Phone", "part": "phone"}
+    assert rules["gender"]["values"] == {"f": "female", "m": "male", "": "unknown"}
+    assert rules["relationship_code_hipaa"]["values"] == {"self": "18", "spouse": "01", "child": "19"}
+    assert rules["subscriber_relationship"]["values"]["child"] == "Dependent"
+    assert rules["member_id"] == {"column": "Employee ID"}
+    # A column without a value may get one later.
+    assert rules["expiry_date"] == {"column": "Term Date", "dates": ["MM/DD/YYYY"]}
+    rules = rules_of(excel_export())
+    assert rules["expiry_date"] == {"column": "Expiration Date", "dates": ["excel"], "open": ["9999-12-31"]}
+    assert rules["first_name"] == {"column": "Name", "part": "first_name"}
+
+
+HEADERS = {
+    "external_id": "Employee ID|Emp No|Associate ID|Worker ID|File Number|Employee #|EECode|Matricule|Personal-Nr.|employeeId",
+    "first_name": "First Name|Legal First Name|FNAME|Given Name|Vorname|Pr\u00e9nom|Legal Name - First Name|firstName",
+    "last_name": "Surname|Last_Name|Legal Last Name|Nachname|Nom|LNAME",
+    "dob": "DOB|Date of Birth|Birth Date|BIRTHDATE|Geburtsdatum|Date de naissance|Employee DOB",
+    "gender": "Sex|Gender|Legal Sex|Geschlecht|Sexe|Gender Code",
+    "zipcode": "Zip|Zip Code|Home Address - Zip|Home Zip/Postal Code|PLZ|Code postal|Primary Address: Zip / Postal Code",
+    "email": "Email|E-Mail|Work Email|Email Address|Personal Email|Courriel|Email - Work",
+    "phone": "Phone|Mobile Phone|Home Phone|Telefon|T\u00e9l\u00e9phone|Cell",
+    "effective_date": "Effective Date|Coverage Effective Date|Coverage Begin Date|Eff Dt|Start date|G\u00fcltig ab|Hire Date",
+    "expiry_date": "Expiration Date|Term Date|Coverage End Date|Termination Date|G\u00fcltig bis|Date de fin",
+    "member_id": "Member ID|Card Number|Subscriber ID",
+    "city": "City|Home Address - City|Ville|Ort",
+    "state": "State|Home Address - State|Home State",
+}
+VALUE = {
+    "dob": "1977-01-11",
+    "gender": "female",
+    "zipcode": "02134",
+    "email": "a@example.com",
+    "phone": "6175550100",
+    "state": "MA",
+}
+
+
+@pytest.mark.parametrize(
+    ("field", "name"), [(field, name) for field, names in HEADERS.items() for name in names.split("|")]
+)
+def test_the_names_of_senders_are_known(field: str, name: str) -> None:
+    value = VALUE.get(field, "2026-01-01" if "date" in field else "Sample")
+    found = suggested(written([["Something", name], ["x", value], ["y", value]]))
+    column = found["columns"][1]
+    assert field in column["fields"]
+    assert column["confidence"] > 0.3
+
+
+@pytest.mark.parametrize(
+    "name", ["SSN", "Social Security Number", "Tax ID", "Passport", "ID", "Member ID", "Employee ID"]
+)
+def test_a_social_security_number_is_never_an_identifier(name: str) -> None:
+    content = written([[name, "First Name"], *([f"123-45-{n}", "Robin"] for n in range(6789, 6799))])
+    found = suggested(content)
+    assert found["columns"][0] == {"column": name, "fields": [], "confidence": 0.0, "samples": []}
+    assert ("external_id", "required") in {(each["field"], each["code"]) for each in found["refused"]}
+
+
+@pytest.mark.parametrize(
+    "name", ["Emergency Contact First Name", "Manager Email", "Spouse DOB", "Employer Zip"]
+)
+def test_columns_about_another_person_are_left_out(name: str) -> None:
+    assert suggested(written([["Employee ID", name], ["1", "1977-01-11"]]))["columns"][1]["fields"] == []
+
+
+DATES = [
+    (["1/2/1980", "1/31/1980"], ",", {"dates": ["MM/DD/YYYY"]}),
+    (["1/2/1980", "31/1/1980"], ",", {"dates": ["DD/MM/YYYY"]}),
+    (["1/2/1980"], ";", {"dates": ["DD/MM/YYYY"]}),
+    (["1.2.1980"], ",", {"dates": ["DD.MM.YYYY"]}),
+    (["01/02/80", "12/31/99"], ",", {"dates": ["MM/DD/YY"], "pivot": 26}),
+    (["11-Jan-1977"], ",", {"dates": ["DD-MON-YYYY"]}),
+    (["19770111"], ",", {"dates": ["YYYYMMDD"]}),
+    (["28136", "1977-01-11"], ",", {"dates": ["excel"]}),
+    (["28136", "1/31/1977"], ",", {"dates": ["excel", "MM/DD/YYYY"]}),
+    (["1977-01-11", "1977-01-11T00:00:00Z"], ",", {}),
+]
+
+
+@pytest.mark.parametrize(("values", "delimiter", "rule"), DATES)
+def test_formats_of_dates_are_found(values: list[str], delimiter: str, rule: dict[str, Any]) -> None:
+    content = written(
+        [["Employee ID", "Birth Date"], *([str(n), value] for n, value in enumerate(values))], delimiter
+    )
+    found = rules_of(content)["dob"]
+    assert {name: found[name] for name in found if name != "column"} == rule or set(found["dates"]) == set(
+        rule["dates"]
+    )
+
+
+def test_days_and_months_that_cannot_be_told_apart_are_less_sure() -> None:
+    sure, unsure = (
+        suggested(written([["Employee ID", "Birth Date"], ["1", day]]))["columns"][1]["confidence"]
+        for day in ("1/31/1980", "1/2/1980")
+    )
+    assert (sure, unsure) == (1.0, 0.6)
+
+
+def test_a_familys_number_is_joined_with_the_persons() -> None:
+    rows = [["Subscriber ID", "Person Code", "First Name"], ["F1", "01", "Robin"], ["F1", "02", "Lee"]]
+    rule = {"column": ["Subscriber ID", "Person Code"], "join": "-"}
+    rules = rules_of(written(rows))
+    assert (rules["external_id"], rules["member_id"]) == (rule, rule)
+    [first, _] = rows_of(written(rows), mapping=suggested(written(rows))["mapping"])
+    assert first.values["external_id"] == "F1-01"
+
+
+def test_the_interfaces_own_names_need_no_mapping() -> None:
+    header = "external_id,member_id,first_name,last_name,dob,gender,zipcode,effective_date"
+    found = suggested(f"{header}\n1,1,Robin,Sample,1980-01-01,male,02134,2026-01-01\n")
+    assert (found["mapping"], found["refused"], found["refused_rows"]) == ({}, [], 0)
+
+
+def test_what_would_be_refused_is_counted_as_a_load_would() -> None:
+    rows = [
+        ["Employee ID", "First Name", "Last Name", "DOB", "Sex", "Zip", "Start Date"],
+        ["1", "Robin", "Sample", "1980-01-01", "F", "02134", "2026-01-01"],
+        ["2", "Robin", "Sample", "1780-01-01", "F", "02134", "2026-01-01"],
+        ["3", "Robin", "Sample", "1980-01-01", "F", "what", "2026-01-01"],
+        ["4", "Robin", "Sample", "1980-01-01", "F", "02134", "2026-01-01"],
+        ["4", "Kim", "Sample", "1980-01-01", "F", "02134", "2026-01-01"],
+        ["5", "Robin"],
+    ]
+    found = suggested(written(rows))
+    assert {(each["field"], each["code"]): each["rows"] for each in found["refused"]} == {
+        ("dob", "before_1900"): 1,
+        ("zipcode", "malformed_zipcode"): 1,
+        ("external_id", "repeated_differently"): 2,
+        ("row", "wrong_column_count"): 1,
+    }
+    assert (found["rows"], found["refused_rows"]) == (6, 5)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"employeeId": 7, "firstName": "Robin", "birthDate": "1/31/1980", "sex": "M", "zip": 2134}\n',
+        '[{"employeeId": 7, "firstName": "Robin", "birthDate": "1/31/1980", "sex": "M", "zip": 2134}]',
+    ],
+)
+def test_json_is_looked_at_too(content: str) -> None:
+    mapping = suggested(content)["mapping"]
+    [row] = rows_of(content, mapping=mapping)
+    assert row.values == {
+        "external_id": "7",
+        "member_id": "7",
+        "first_name": "Robin",
+        "dob": "1980-01-31",
+        "gender": "male",
+        "zipcode": "02134",
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        ("7,Robin,Sample,1977-01-31,F,02134\n8,Lee,Sample,1978-01-31,M,02134\n", "no_header"),
+        ("id,robin@example.com\n1,2\n", "no_header"),
+        (",,\n1,2,3\n", "no_header"),
+        ("Employee ID,DOB\n", "no_rows"),
+        ("Employee ID,City,CITY\n1,a,b\n", "repeated_column"),
+        ("Employee ID," + ",".join(f"DOB {n}" for n in range(300)) + "\n1\n", "too_large"),
+        ("ISA*00*          *00*          *ZZ*S", "not_a_table"),
+        ("Personalnummer;Vorname\n1;J\u00f6rg\n".encode("cp1252"), "wrong_encoding"),
+        (b"PK\x03\x04rest", "not_text"),
+        (b"", "empty"),
+    ],
+)
+def test_what_has_no_names_of_columns_is_refused(content: bytes | str, code: str) -> None:
+    with pytest.raises(Unreadable) as caught:
+        suggested(content)
+    assert caught.value.code == code
+    assert "robin" not in caught.value.detail.lower()
+
+
+def test_a_part_of_a_file_may_end_anywhere() -> None:
+    content = "Employee ID,First Name\n" + "".join(f"{n},J\u00f6rg\n" for n in range(50))
+    raw = content.encode()
+    for end in range(len(raw) - 20, len(raw)):
+        assert suggested(raw[:end], is_cut=True)["rows"] >= 47
+    with pytest.raises(Unreadable):
+        suggested(raw[: raw.rindex("\u00f6".encode()) + 1])
+
+
+def test_only_the_first_thousand_rows_are_looked_at() -> None:
+    def lines() -> Any:
+        yield b"Employee ID,First Name\n"
+        while True:
+            yield b"1,Robin\n" * 1000
+
+    class Endless(io.RawIOBase):
+        made = lines()
+
+        def read(self, size: int = -1, /) -> bytes:
+            return bytes(next(self.made))[:size]
+
+    found = serialize_suggestion(suggest_mapping(Endless(), today="2026-11-22"))
+    assert found["rows"] == 1000
+
+
+def test_a_suggestion_can_be_parsed_whatever_the_names_are() -> None:
+    names = ["Employee ID", "Employee-ID", "Birth Date", "birth_date", "", "-", "City", "M\u0000", "State" * 30]
+    found = suggested(written([names, [str(n) for n in range(9)]]))
+    parse_mapping(found["mapping"])
