@@ -268,6 +268,16 @@ def test_only_the_first_thousand_rows_are_looked_at() -> None:
 
 
 def test_a_suggestion_can_be_parsed_whatever_the_names_are() -> None:
-    names = ["Employee ID", "Employee-ID", "Birth Date", "birth_date", "", "-", "City", "M\u0000", "State" * 30]
+    names = [
+        "Employee ID",
+        "Employee-ID",
+        "Birth Date",
+        "birth_date",
+        "",
+        "-",
+        "City",
+        "M\u0000",
+        "State" * 30,
+    ]
     found = suggested(written([names, [str(n) for n in range(9)]]))
     parse_mapping(found["mapping"])
