@@ -229,7 +229,7 @@ def test_json_is_looked_at_too(content: str) -> None:
         ("Employee ID,DOB\n", "no_rows"),
         ("Employee ID,City,CITY\n1,a,b\n", "repeated_column"),
         ("Employee ID," + ",".join(f"DOB {n}" for n in range(300)) + "\n1\n", "too_large"),
-        ("ISA*00*          *00*          *ZZ*S", "not_a_table"),
+        ("ISA*00*          *00*          *ZZ*S", "no_header"),
         ("Personalnummer;Vorname\n1;J\u00f6rg\n".encode("cp1252"), "wrong_encoding"),
         (b"PK\x03\x04rest", "not_text"),
         (b"", "empty"),

@@ -48,7 +48,7 @@ def read_sample(
     names of columns."""
     source, found = opened_source(stream, format_, encoding)
     if found is Format.X12:
-        raise Unreadable("not_a_table", "An 834 needs no mapping of names: docs/834.md says how it is read.")
+        raise Unreadable("no_header", "An 834 needs no mapping of names: docs/834.md says how it is read.")
     texts = source.lines() if found is Format.CSV else (text for _, text in json_texts(source, found))
     lines = list(islice(_whole(texts, is_cut=is_cut), SAMPLE_ROWS + HEADER_ROWS))
     sample = _of_table(lines) if found is Format.CSV else _of_objects(lines, found)
