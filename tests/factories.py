@@ -6,7 +6,7 @@ from typing import Any
 
 from frontdesk import access
 from frontdesk.access.accounts import create_client
-from frontdesk.access.model import Scope
+from frontdesk.access.model import NewClient, Scope
 from frontdesk.access.tokens import issue_token
 from frontdesk.db import Database
 from frontdesk.plans.changes import create_plan, create_provider_group
@@ -51,14 +51,8 @@ def make_customer(
             for n in range(plan_count)
         ]
         set_duty(tx, group.id, "doctor-1", on_duty=True, now=now)
-        client, secret = create_client(
-            tx,
-            account_id=account.id,
-            name="Benefits feed",
-            scopes=scopes,
-            requests_per_minute=requests_per_minute,
-            now=now,
-        )
+        new = NewClient(account.id, "Benefits feed", scopes, requests_per_minute)
+        client, secret = create_client(tx, new, now=now)
         token = issue_token(tx, client, scopes, now=now)
     return Customer(account.id, [plan.id for plan in made], client.client_id, secret, token)
 

@@ -82,6 +82,10 @@ class Forbidden(FrontdeskError, kind="forbidden"):
         self.scope = scope
 
 
+class Suspended(FrontdeskError, kind="suspended"):
+    """The account is suspended or closed."""
+
+
 class RateLimited(FrontdeskError, kind="rate_limited"):
     """The caller sends too many requests. It may send the next one after `retry_after_seconds`."""
 

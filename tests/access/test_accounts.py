@@ -1,19 +1,32 @@
 """An API client's secrets while they are rotated, and the end of a client."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import pytest
 from sqlalchemy import func, select
 
-from frontdesk.access.accounts import create_client, get_client, revoke_client, rotate_secret
+from frontdesk.access.accounts import (
+    close_account,
+    create_client,
+    get_client,
+    list_secrets,
+    resume_account,
+    revoke_client,
+    revoke_secret,
+    revoke_tokens,
+    rotate_secret,
+    suspend_account,
+)
 from frontdesk.access.authentication import authenticate_client
-from frontdesk.access.model import Scope
+from frontdesk.access.model import NewClient, Scope, digest
+from frontdesk.access.store import caller_of
 from frontdesk.access.tables import client_secrets
-from frontdesk.db import Database
-from frontdesk.errors import NotFound
+from frontdesk.db import Database, Tx
+from frontdesk.errors import NotFound, Suspended
 from tests.conftest import SetClock
-from tests.factories import Customer
+from tests.factories import Customer, make_customer
 
 
 def let_in(db: Database, client_id: str, secret: str, now: datetime) -> bool:
@@ -52,14 +65,8 @@ def test_a_secret_made_for_one_client_is_another_clients_wrong_one(
     db: Database, customer: Customer, clock: SetClock
 ) -> None:
     with db.write() as tx:
-        sibling, secret = create_client(
-            tx,
-            account_id=customer.account_id,
-            name="Sibling",
-            scopes=frozenset({Scope.CUSTOMER}),
-            requests_per_minute=None,
-            now=clock(),
-        )
+        new = NewClient(customer.account_id, "Sibling", {Scope.CUSTOMER})
+        sibling, secret = create_client(tx, new, now=clock())
     assert let_in(db, sibling.client_id, secret, clock())
     assert not let_in(db, customer.client_id, secret, clock())
 
@@ -91,3 +98,91 @@ def test_what_is_no_client_is_not_found(db: Database, clock: SetClock, client_id
         get_client(tx, client_id)
     with pytest.raises(NotFound):
         rotate(db, client_id, clock())
+
+
+def test_after_a_leak_only_the_new_secret_works_and_no_token(
+    db: Database, customer: Customer, clock: SetClock
+) -> None:
+    before = rotate(db, customer.client_id, clock())
+    with db.write() as tx:
+        new = rotate_secret(tx, customer.client_id, now=clock(), leaked=True)
+    secrets = (customer.client_secret, before, new)
+    assert [let_in(db, customer.client_id, secret, clock()) for secret in secrets] == [False, False, True]
+    assert not passes(db, customer.token)
+
+
+def test_every_token_of_a_client_can_be_ended_and_no_other_clients(
+    db: Database, customer: Customer, clock: SetClock
+) -> None:
+    other = make_customer(db, name="Other")
+    with db.write() as tx:
+        assert revoke_tokens(tx, customer.client_id, now=clock())[1] == 1
+        assert revoke_tokens(tx, customer.client_id, now=clock())[1] == 0
+    assert [passes(db, token) for token in (customer.token, other.token)] == [False, True]
+    assert let_in(db, customer.client_id, customer.client_secret, clock())
+
+
+def test_one_secret_can_be_ended_once_and_only_by_its_own_client(
+    db: Database, customer: Customer, clock: SetClock
+) -> None:
+    other = make_customer(db, name="Other")
+    new = rotate(db, customer.client_id, clock())
+    _, first = db.ask(lambda tx: list_secrets(tx, customer.client_id))
+    with pytest.raises(NotFound), db.write() as tx:
+        revoke_secret(tx, other.client_id, first.id, now=clock())
+    with db.write() as tx:
+        revoke_secret(tx, customer.client_id, first.id, now=clock())
+    with pytest.raises(NotFound), db.write() as tx:
+        revoke_secret(tx, customer.client_id, first.id, now=clock())
+    secrets = (customer.client_secret, new)
+    assert [let_in(db, customer.client_id, secret, clock()) for secret in secrets] == [False, True]
+
+
+def test_a_secret_ends_at_its_time(db: Database, customer: Customer, clock: SetClock) -> None:
+    with db.write() as tx:
+        end = clock() + timedelta(days=1)
+        secret = rotate_secret(tx, customer.client_id, now=clock(), expires_at=end)
+    clock.advance(86_399)
+    assert let_in(db, customer.client_id, secret, clock())
+    clock.advance(1)
+    assert not let_in(db, customer.client_id, secret, clock())
+
+
+def test_a_secret_keeps_the_day_of_its_last_use(db: Database, customer: Customer, clock: SetClock) -> None:
+    def days() -> list[str | None]:
+        return [secret.last_used_on for secret in db.ask(lambda tx: list_secrets(tx, customer.client_id))]
+
+    new = rotate(db, customer.client_id, clock())
+    assert days() == [None, None]
+    let_in(db, customer.client_id, customer.client_secret, clock())
+    let_in(db, customer.client_id, "wrong", clock())
+    assert days() == [None, "2026-11-20"]
+    clock.advance(86_400)
+    let_in(db, customer.client_id, new, clock())
+    assert days() == ["2026-11-21", "2026-11-20"]
+
+
+def test_a_closed_account_stays_closed_and_gets_no_client(
+    db: Database, customer: Customer, clock: SetClock
+) -> None:
+    with db.write() as tx:
+        close_account(tx, customer.account_id, now=clock())
+    assert not passes(db, customer.token)
+    assert not let_in(db, customer.client_id, customer.client_secret, clock())
+    for change in (suspend_account, resume_account):
+        with pytest.raises(Suspended), db.write() as tx:
+            change(tx, customer.account_id)
+    with pytest.raises(Suspended), db.write() as tx:
+        create_client(tx, NewClient(customer.account_id, "Late", {Scope.CUSTOMER}), now=clock())
+
+
+@pytest.mark.parametrize("change", [suspend_account, resume_account])
+def test_an_unknown_account_has_no_state(db: Database, change: Callable[[Tx, int], object]) -> None:
+    with pytest.raises(NotFound), db.write() as tx:
+        change(tx, 99)
+
+
+def passes(db: Database, token: str) -> bool:
+    """Whether the token is one that is looked up in the database."""
+    look_up = caller_of(digest(token))
+    return db.ask(look_up.read) is not None

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import event, select
 
 from frontdesk.access.accounts import create_client
-from frontdesk.access.model import Caller, RequestAllowance, Scope, digest
+from frontdesk.access.model import Caller, NewClient, RequestAllowance, Scope, digest
 from frontdesk.access.request_limits import RequestLimits
 from frontdesk.access.store import caller_of
 from frontdesk.access.tables import request_allowances
@@ -139,14 +139,8 @@ def test_clients_are_counted_apart(
     process: Process, clock: SetClock, db: Database, customer: Customer
 ) -> None:
     with db.write() as tx:
-        client, _ = create_client(
-            tx,
-            account_id=customer.account_id,
-            name="Another",
-            scopes=frozenset({Scope.CUSTOMER}),
-            requests_per_minute=5,
-            now=clock(),
-        )
+        new = NewClient(customer.account_id, "Another", {Scope.CUSTOMER}, requests_per_minute=5)
+        client, _ = create_client(tx, new, now=clock())
     one = process.caller
     process.caller = replace(one, client=client.id, requests_per_minute=5)
     assert process.spend(10) == 5

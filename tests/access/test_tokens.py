@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from frontdesk.access.accounts import get_client, revoke_client
-from frontdesk.access.model import Caller, Scope, digest
+from frontdesk.access.model import AccountState, Caller, Scope, digest
 from frontdesk.access.store import caller_of
 from frontdesk.access.tables import access_tokens
 from frontdesk.access.tokens import CACHE_SIZE, LIFETIME_SECONDS, TokenCheck, issue_token
@@ -24,6 +24,7 @@ CALLER = Caller(
     scopes=frozenset(),
     requests_per_minute=None,
     expires_at=NOW + timedelta(seconds=LIFETIME_SECONDS),
+    account_state=AccountState.ACTIVE,
 )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import frontdesk
+from frontdesk.access.accounts import suspend_account
 from frontdesk.access.model import Scope
 from frontdesk.api.openapi import read_examples
 from frontdesk.api.openapi_operations import FILE_TYPES, UPLOAD_TYPES
@@ -107,6 +108,14 @@ def with_two_tokens(caller: OperationCaller) -> Any:
 def with_too_narrow_a_token(caller: OperationCaller) -> Any:
     other = Scope.CUSTOMER if caller.name == "metrics" else Scope.OPERATOR
     return caller.send(api=caller.as_client(frozenset({other}), caller.api))
+
+
+def of_a_suspended_account(caller: OperationCaller) -> Any:
+    scopes = frozenset({Scope.CUSTOMER, Scope.OPERATOR})
+    suspended = make_customer(caller.db, name="Suspended", scopes=scopes)
+    with caller.db.write() as tx:
+        suspend_account(tx, suspended.account_id)
+    return caller.send(api=caller.api.as_(suspended.token))
 
 
 def beyond_the_limit(caller: OperationCaller) -> Any:
@@ -229,6 +238,7 @@ CALLS: tuple[tuple[set[str], str, Call], ...] = (
     (OF_TOKENS, "401/bad_token", lambda caller: caller.send(api=caller.api.as_("unknown"))),
     (OF_OAUTH, "401/invalid_client", lambda caller: caller.form(client_secret="wrong")),
     (OF_TOKENS, "403/forbidden", with_too_narrow_a_token),
+    (OF_TOKENS, "403/suspended", of_a_suspended_account),
     (OF_FILES, "404/not_found", lambda caller: caller.send(file=999_999)),
     (OF_V2 - OF_FILES - OF_MAPPINGS - {"listPlans", "listEligibilityFiles"},
      "404/not_found", lambda caller: caller.send(plan=999_999, json={"external_id": "1"})),

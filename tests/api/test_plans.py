@@ -9,6 +9,7 @@ from frontdesk import audit, plans
 from frontdesk.access.model import Scope
 from frontdesk.api import plans as api_plans
 from frontdesk.app import App
+from frontdesk.audit.model import AuditQuery
 from frontdesk.db import Database
 from frontdesk.plans.changes import change_plan, create_plan
 from frontdesk.plans.model import NewPlan
@@ -215,7 +216,7 @@ def test_the_audit_entry_of_a_patch_names_what_it_changed_and_not_what_was_sent(
 ) -> None:
     path = f"/v2/plans/{customer.plan_ids[1]}"
     api.patch(path, {"name": "Renamed", "description": None, "external_id": "plan-1"})
-    entry = db.ask(lambda tx: audit.list_entries(tx, account_id=customer.account_id))[0]
+    entry = db.ask(lambda tx: audit.list_entries(tx, AuditQuery(account_id=customer.account_id)))[0]
     assert (entry["action"], entry["detail"]) == ("plan.changed", {"fields": ["name"]})
 
 

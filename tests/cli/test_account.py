@@ -3,7 +3,7 @@ from tests.cli.conftest import CommandLine
 
 def test_a_created_account_is_printed_with_its_id_and_listed(cli: CommandLine) -> None:
     account = cli.json("account", "create", "--name", "  Éxample Health ")
-    assert list(account) == ["id", "name", "created_at"]
+    assert list(account) == ["id", "name", "created_at", "state"]
     assert account["name"] == "Éxample Health"
     assert cli.json("account", "list") == [account]
 
@@ -45,3 +45,27 @@ def test_a_name_follows_the_rule_of_every_text(cli: CommandLine) -> None:
         assert said.startswith("Error: --name must ")
         assert rule in said
     assert cli.audit_trail() == []
+
+
+def test_an_account_is_suspended_resumed_and_closed_and_each_is_audited_once(cli: CommandLine) -> None:
+    number = str(cli.json("account", "create", "--name", "Example Health")["id"])
+    states = [
+        cli.json("account", *command)["state"]
+        for command in (
+            ("suspend", number),
+            ("suspend", number),
+            ("resume", number),
+            ("close", number, "--confirm", "Example Health"),
+            ("close", number, "--confirm", "Example Health"),
+        )
+    ]
+    assert states == ["suspended", "suspended", "active", "closed", "closed"]
+    actions = [entry["action"] for entry in cli.audit_trail()]
+    assert actions == ["account.created", "account.suspended", "account.resumed", "account.closed"]
+    assert "closed for good" in cli.refused("account", "resume", number)
+
+
+def test_closing_asks_for_the_name(cli: CommandLine) -> None:
+    number = str(cli.json("account", "create", "--name", "Example Health")["id"])
+    assert "must be the name" in cli.refused("account", "close", number, "--confirm", "example health")
+    assert [account["state"] for account in cli.json("account", "list")] == ["active"]

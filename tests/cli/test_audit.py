@@ -1,6 +1,10 @@
 """The audit trail as an operator reads it."""
 
+import json
 import re
+from pathlib import Path
+
+import pytest
 
 from tests.cli.conftest import CommandLine
 
@@ -47,3 +51,64 @@ def test_an_account_that_is_not_there_is_told(cli: CommandLine) -> None:
 def test_an_empty_trail_is_told(cli: CommandLine) -> None:
     assert "The audit trail is empty." in cli.text("audit", "list")
     assert cli.json("audit", "list") == []
+
+
+def test_entries_are_found_by_actor_action_subject_and_time(cli: CommandLine) -> None:
+    account = str(cli.json("account", "create", "--name", "Example Health")["id"])
+    cli.json("account", "suspend", account)
+    cli.json("account", "resume", account)
+    client = cli.json("client", "create", "--account", account, "--name", "Feed")
+
+    def found(*options: str) -> list[str]:
+        return [entry["action"] for entry in cli.json("audit", "list", *options)]
+
+    of_accounts = ["account.resumed", "account.suspended", "account.created"]
+    assert found("--action", "account") == of_accounts
+    assert found("--action", "account.suspended") == ["account.suspended"]
+    assert found("--action", "acc") == []
+    assert found("--subject", str(client["id"]), "--action", "client") == ["client.created"]
+    [actor] = {entry["actor"] for entry in cli.json("audit", "list")}
+    assert len(found("--actor", actor)) == 4
+    assert found("--actor", "cli:nobody") == []
+    assert found("--since", "2026-01-01", "--action", "account") == of_accounts
+    assert found("--until", "2026-01-01T00:00:00Z") == []
+    assert "There is no such entry." in cli.text("audit", "list", "--actor", "cli:nobody")
+    assert "must be a date or a time" in cli.refused("audit", "list", "--since", "soon", status=2)
+
+
+def test_an_export_is_continued_verified_and_recorded(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = str(tmp_path / "audit.jsonl")
+    cli.json("account", "create", "--name", "Example Health")
+    assert cli.json("audit", "export", path)["entries"] == 0  # the last minute comes next time
+    monkeypatch.setattr("frontdesk.cli.audit.SETTLED_SECONDS", -1)
+    monkeypatch.setattr("frontdesk.cli.audit.PAGE_ENTRIES", 1)
+    first = cli.json("audit", "export", path)
+    assert first["entries"] == 2
+    second = cli.json("audit", "export", path)
+    assert second["entries"] == 1
+    actions = [json.loads(line)["action"] for line in Path(path).read_text().splitlines()]
+    assert actions == ["account.created", "audit.exported", "audit.exported"]
+    assert cli.json("audit", "verify", path, "--chain", second["chain"])["last_id"] == second["last_id"]
+    assert "Every line is as it was written." in cli.text("audit", "verify", path)
+    assert "lines are missing" in cli.refused("audit", "verify", path, "--chain", first["chain"])
+
+
+def test_a_changed_file_is_told_and_never_continued(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("frontdesk.cli.audit.SETTLED_SECONDS", -1)
+    path = tmp_path / "audit.jsonl"
+    for name in ("First", "Second"):
+        cli.json("account", "create", "--name", name)
+    cli.json("audit", "export", str(path))
+    path.write_bytes(path.read_bytes() + b'{"id": 3, "act')  # a killed export
+    assert "Line 3" in cli.refused("audit", "verify", str(path))
+    assert cli.json("audit", "export", str(path))["entries"] == 1
+    cli.json("audit", "verify", str(path))
+    path.write_bytes(path.read_bytes().replace(b"account.created", b"account.removed", 1))
+    before = path.read_bytes()
+    for command in ("verify", "export"):
+        assert "Line 1 is not what was exported there" in cli.refused("audit", command, str(path))
+    assert path.read_bytes() == before

@@ -93,3 +93,24 @@ def test_the_list_can_be_narrowed_to_one_account(cli: CommandLine, client: Any) 
     other = cli.json("account", "create", "--name", "Other Health")
     assert cli.json("client", "list", "--account", str(other["id"])) == []
     assert len(cli.json("client", "list", "--account", str(client["account_id"]))) == 1
+
+
+def test_after_a_leak_one_command_ends_every_other_secret(cli: CommandLine, client: Any) -> None:
+    rotated = cli.json("client", "rotate", client["client_id"], "--now", "--expires-in-days", "90")
+    assert lets_in(cli, client["client_id"], rotated["client_secret"])
+    assert not lets_in(cli, client["client_id"], client["client_secret"])
+    new, old = cli.json("client", "secrets", client["client_id"])
+    assert (new["revoked_at"], old["expires_at"]) == (None, None)
+    assert new["expires_at"] > old["revoked_at"]
+    assert new["last_used_on"] is not None
+    assert cli.audit_trail()[-1]["detail"] == {"client_id": client["client_id"], "leaked": True}
+
+
+def test_one_secret_and_all_tokens_can_be_ended(cli: CommandLine, client: Any) -> None:
+    [secret] = cli.json("client", "secrets", client["client_id"])
+    cli.json("client", "revoke-secret", client["client_id"], str(secret["id"]))
+    assert not lets_in(cli, client["client_id"], client["client_secret"])
+    assert "no such secret" in cli.refused("client", "revoke-secret", client["client_id"], str(secret["id"]))
+    assert "0 tokens" in cli.text("client", "revoke-tokens", client["client_id"])
+    actions = [entry["action"] for entry in cli.audit_trail()]
+    assert actions[-2:] == ["client.secret_revoked", "client.tokens_revoked"]

@@ -28,9 +28,10 @@ each_command = pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 def test_the_command_tree_is_the_documented_one() -> None:
     assert {" ".join(path) for path in COMMANDS} == {
         *("serve", "worker", "migrate", "demo", "check", "sample"),
-        *("account create", "account list"),
+        *("account create", "account list", "account suspend", "account resume", "account close"),
         *("provider-group create", "provider-group list"),
         *("client create", "client list", "client rotate", "client revoke"),
+        *("client secrets", "client revoke-secret", "client revoke-tokens"),
         *("plan create", "plan list", "plan show", "plan set"),
         *("deliverability set", "deliverability show"),
         *("duty on", "duty off", "duty list"),
@@ -52,7 +53,7 @@ def test_the_command_tree_is_the_documented_one() -> None:
         *("suppression add", "suppression remove", "suppression list", "bounces read"),
         *("template show", "template set", "template preview"),
         *("mailbox list", "mailbox show", "mailbox open", "mailbox clear"),
-        "audit list",
+        *("audit list", "audit export", "audit verify"),
     }
 
 

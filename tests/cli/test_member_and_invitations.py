@@ -79,10 +79,17 @@ def test_an_unknown_member_and_another_accounts_member_are_told_alike(cli: Comma
     assert "EXTERNAL_ID must not be blank" in cli.refused("member", "show", " ")
 
 
-def test_looking_leaves_no_audit_entry_and_errors_repeat_no_value(cli: CommandLine, plan: Any) -> None:
+def test_reading_a_record_is_audited_and_errors_repeat_no_value(cli: CommandLine, plan: Any) -> None:
     before = cli.audit_trail()
-    cli.text("member", "show", "AB 123356")
-    assert cli.audit_trail() == before
+    member = cli.json("member", "show", "AB 123356")
+    *earlier, entry = cli.audit_trail()
+    assert earlier == before
+    assert (entry["action"], entry["account_id"], entry["subject_id"]) == (
+        "member.read",
+        plan["account_id"],
+        member["id"],
+    )
+    assert "AB 123356" not in str(entry)
     assert "SECRET-77" not in cli.refused("member", "show", "SECRET-77")
 
 

@@ -1,14 +1,25 @@
-"""Accounts and their API clients. The server makes each secret, shows it once, and keeps at most two alive for rotation."""
+"""Accounts and their API clients. The server makes each secret, shows it once, and keeps at most two alive for rotation.
+
+What ends here ends in every process within 5 s: the time that a token may pass from memory.
+"""
 
 import re
 import secrets
-from collections.abc import Collection
 from datetime import datetime
 
 from frontdesk.access import store
-from frontdesk.access.model import Account, ApiClient, Scope, digest, new_secret, scope_text
+from frontdesk.access.model import (
+    Account,
+    AccountState,
+    ApiClient,
+    ClientSecret,
+    NewClient,
+    digest,
+    new_secret,
+    scope_text,
+)
 from frontdesk.db import Tx
-from frontdesk.errors import NotFound
+from frontdesk.errors import NotFound, Suspended
 
 LIVE_SECRETS = 2
 
@@ -23,28 +34,62 @@ def get_account(tx: Tx, account_id: int) -> Account:
     raise NotFound("account")
 
 
-def create_client(
-    tx: Tx,
-    *,
-    account_id: int,
-    name: str,
-    scopes: Collection[Scope],
-    requests_per_minute: int | None,
-    now: datetime,
-) -> tuple[ApiClient, str]:
-    """The new client and its secret, which can't be read again. Raises NotFound for an unknown account."""
-    get_account(tx, account_id)
+def suspend_account(tx: Tx, account_id: int) -> Account:
+    """Refuse the account's tokens, and let its files and mails wait. Raises NotFound; Suspended when it is closed."""
+    return _set_state(tx, account_id, AccountState.SUSPENDED)
+
+
+def resume_account(tx: Tx, account_id: int) -> Account:
+    """End a suspension: what waited goes on. Raises as `suspend_account`."""
+    return _set_state(tx, account_id, AccountState.ACTIVE)
+
+
+def close_account(tx: Tx, account_id: int, *, now: datetime) -> Account:
+    """End the account for good, with its clients. Its records stay. Raises NotFound."""
+    _lock_account(tx, account_id)
+    store.set_account_state(tx, account_id, AccountState.CLOSED)
+    for client in store.list_clients(tx, account_id):
+        store.revoke_client(tx, client.id, now=now)
+    return get_account(tx, account_id)
+
+
+def refuse_unless_active(tx: Tx, account_id: int) -> None:
+    """Raises NotFound, Suspended."""
+    account = get_account(tx, account_id)
+    if account.state is not AccountState.ACTIVE:
+        raise Suspended(f"The account is {account.state}.")
+
+
+def _set_state(tx: Tx, account_id: int, state: AccountState) -> Account:
+    if _lock_account(tx, account_id).state is AccountState.CLOSED:
+        raise Suspended("The account is closed for good.")
+    store.set_account_state(tx, account_id, state)
+    return get_account(tx, account_id)
+
+
+def _lock_account(tx: Tx, account_id: int) -> Account:
+    account = store.lock_account(tx, account_id)
+    if account is None:
+        raise NotFound("account")
+    return account
+
+
+def create_client(tx: Tx, new: NewClient, *, now: datetime) -> tuple[ApiClient, str]:
+    """The new client and its secret, which can't be read again. Raises NotFound for an unknown account; Suspended for a
+    closed one."""
+    if _lock_account(tx, new.account_id).state is AccountState.CLOSED:
+        raise Suspended("The account is closed for good.")
     client = store.insert_client(
         tx,
-        account_id=account_id,
+        account_id=new.account_id,
         client_id=secrets.token_hex(16),
-        name=name,
-        scopes=scope_text(scopes),
-        requests_per_minute=requests_per_minute,
+        name=new.name,
+        scopes=scope_text(new.scopes),
+        requests_per_minute=new.requests_per_minute,
         created_at=now,
         revoked_at=None,
     )
-    return client, _add_secret(tx, client, now=now)
+    return client, _add_secret(tx, client, new.expires_at, now=now)
 
 
 def find_client(tx: Tx, client_id: str) -> ApiClient | None:
@@ -60,25 +105,51 @@ def get_client(tx: Tx, client_id: str) -> ApiClient:
     return client
 
 
-def rotate_secret(tx: Tx, client_id: str, *, now: datetime) -> str:
-    """A second secret beside the newest one; older secrets stop working now. Raises NotFound."""
+def rotate_secret(
+    tx: Tx, client_id: str, *, now: datetime, leaked: bool = False, expires_at: datetime | None = None
+) -> str:
+    """A second secret beside the newest one; older secrets stop working now. The new one ends at `expires_at`.
+
+    `leaked` ends every other secret and every token of the client, too. Raises NotFound.
+    """
     # Without the lock, rotations at the same time would leave more than two secrets alive.
     store.lock_client(tx, get_client(tx, client_id).id)
     client = get_client(tx, client_id)
     if client.revoked_at is not None:
         raise NotFound("API client")
-    store.revoke_secrets(tx, client.id, keep_newest=LIVE_SECRETS - 1, now=now)
-    return _add_secret(tx, client, now=now)
+    store.revoke_secrets(tx, client.id, keep_newest=0 if leaked else LIVE_SECRETS - 1, now=now)
+    if leaked:
+        store.revoke_tokens(tx, client.id, now)
+    return _add_secret(tx, client, expires_at, now=now)
+
+
+def list_secrets(tx: Tx, client_id: str) -> list[ClientSecret]:
+    """The client's secrets, the newest first, without their texts. Raises NotFound."""
+    return store.list_secrets(tx, get_client(tx, client_id).id)
+
+
+def revoke_secret(tx: Tx, client_id: str, secret: int, *, now: datetime) -> ApiClient:
+    """End one secret of the client, not the tokens it got. Raises NotFound, also for one that has been revoked."""
+    client = get_client(tx, client_id)
+    if not store.revoke_secret(tx, client.id, secret, now=now):
+        raise NotFound("secret", "The client has no such secret, or it has been revoked.")
+    return client
+
+
+def revoke_tokens(tx: Tx, client_id: str, *, now: datetime) -> tuple[ApiClient, int]:
+    """End every token of the client, and say how many. Its secrets go on. Raises NotFound."""
+    client = get_client(tx, client_id)
+    return client, store.revoke_tokens(tx, client.id, now)
 
 
 def revoke_client(tx: Tx, client_id: str, *, now: datetime) -> ApiClient:
-    """End the client, its secrets and its tokens; in force in every process within 5 s. Raises NotFound."""
+    """End the client, its secrets and its tokens. Raises NotFound."""
     client = get_client(tx, client_id)
     store.revoke_client(tx, client.id, now=now)
     return get_client(tx, client_id)
 
 
-def _add_secret(tx: Tx, client: ApiClient, *, now: datetime) -> str:
+def _add_secret(tx: Tx, client: ApiClient, expires_at: datetime | None, *, now: datetime) -> str:
     secret = new_secret()
-    store.insert_secret(tx, client.id, secret_hash=digest(secret), now=now)
+    store.insert_secret(tx, client.id, secret_hash=digest(secret), created_at=now, expires_at=expires_at)
     return secret

@@ -13,7 +13,7 @@ import math
 from datetime import datetime, timedelta
 from ipaddress import IPv6Address, IPv6Network, ip_address
 
-from frontdesk.access import store
+from frontdesk.access import limits_store, store
 from frontdesk.access.accounts import find_client
 from frontdesk.access.model import ApiClient, digest
 from frontdesk.db import Tx
@@ -34,18 +34,22 @@ def authenticate_client(
     """The client, or None for a wrong pair: then commit the transaction, which records the failure. Raises RateLimited."""
     client_at_address, at_address = _limits(client_id, address)
     # Guesses that arrive together are counted one after the other, else all of them would pass below the limit.
-    store.lock_failures(tx, at_address)
+    limits_store.lock_failures(tx, at_address)
     refuse_if_limited(tx, client_id=client_id, address=address, now=now)
     client = find_client(tx, client_id)
     if client is not None and client.revoked_at is not None:
         client = None
-    hashes = store.live_secret_hashes(tx, client.id if client else _NO_CLIENT)
+    secrets = store.live_secrets(tx, client.id if client else _NO_CLIENT, now)
     offered = digest(client_secret)
     # Every live secret is compared, and one even when there is none, so that the time tells nothing.
-    matches = [hmac.compare_digest(offered, known) for known in [*hashes, _NO_SECRET]]
-    if client is not None and any(matches[:-1]):
+    hmac.compare_digest(offered, _NO_SECRET)
+    matches = [secret for secret in secrets if hmac.compare_digest(offered, secret.secret_hash)]
+    if client is not None and matches:
+        today = now.date().isoformat()
+        if matches[0].last_used_on != today:
+            store.note_use(tx, matches[0].id, today)
         return client
-    store.add_failures(tx, (client_at_address, at_address), now=now, window=_counted(now))
+    limits_store.add_failures(tx, (client_at_address, at_address), now=now, window=_counted(now))
     return None
 
 
@@ -60,7 +64,7 @@ def refuse_if_limited(tx: Tx, *, client_id: str, address: str, now: datetime) ->
 
 def _wait_seconds(tx: Tx, subject: bytes, *, limit: int, now: datetime) -> int:
     """Seconds until the subject has fewer than `limit` failures in the window; 0 if it has fewer now."""
-    failures = store.failures_within(tx, subject, window=_counted(now), limit=limit)
+    failures = limits_store.failures_within(tx, subject, window=_counted(now), limit=limit)
     if len(failures) < limit:
         return 0
     wait = (failures[-1] + _WINDOW - now).total_seconds()
@@ -75,14 +79,15 @@ def _counted(now: datetime) -> tuple[datetime, datetime]:
 
 def _limits(client_id: str, address: str) -> dict[bytes, int]:
     """The limits of the client's count at the address and of the address's, by hashed names: an address can be a person's."""
-    network = _network(address)
+    network = network_of(address)
     return {
         digest(f"client:{network} {client_id}"): FAILURES_PER_CLIENT_AND_ADDRESS,
         digest(f"address:{network}"): FAILURES_PER_ADDRESS,
     }
 
 
-def _network(address: str) -> str:
+def network_of(address: str) -> str:
+    """The range of addresses that counts as one caller."""
     try:
         ip = ip_address(address)
     except ValueError:  # a socket of the machine's own, for instance

@@ -6,7 +6,7 @@ cost 220 ms a request (docs/decisions/0017).
 
 import hashlib
 import secrets
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -20,6 +20,14 @@ class Scope(StrEnum):
     PLANS_WRITE = "plans:write"
     ELIGIBILITY_WRITE = "eligibility:write"
     OPERATOR = "operator"
+
+
+class AccountState(StrEnum):
+    """Whether the account works. While `suspended`, its tokens are refused, its files and mails wait; `closed` is for good."""
+
+    ACTIVE = "active"
+    SUSPENDED = "suspended"
+    CLOSED = "closed"
 
 
 _CUSTOMER = {Scope.PLANS_READ, Scope.PLANS_WRITE, Scope.ELIGIBILITY_WRITE}
@@ -58,6 +66,32 @@ class Account:
     id: int
     name: str
     created_at: datetime
+    state: AccountState
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSecret:
+    """One secret of an API client; its text is shown once and never stored.
+
+    `last_used_on` is the UTC day (YYYY-MM-DD) on which it last got a token.
+    """
+
+    id: int
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    last_used_on: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class NewClient:
+    """An API client that is to be made. Its first secret ends at `expires_at`."""
+
+    account_id: int
+    name: str
+    scopes: Collection[Scope]
+    requests_per_minute: int | None = None
+    expires_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +122,7 @@ class Caller:
     requests_per_minute: int | None
     scopes: frozenset[Scope]
     expires_at: datetime
+    account_state: AccountState
 
 
 @dataclass(frozen=True, slots=True)

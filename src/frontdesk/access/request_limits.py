@@ -7,7 +7,7 @@ while the process spends them and shrink with the rest of the limit, so that few
 import asyncio
 from dataclasses import dataclass
 
-from frontdesk.access import store
+from frontdesk.access import limits_store
 from frontdesk.access.model import Caller, RequestAllowance
 from frontdesk.clock import Clock
 from frontdesk.db import Database
@@ -59,7 +59,7 @@ class RequestLimits:
     def _refill(self, block: _Block, client: int, limit: int) -> None:
         block.left, block.free = write_alone(
             self._db,
-            lambda tx: store.take_allowance(
+            lambda tx: limits_store.take_allowance(
                 tx, client, block.minute, block=block.size, limit=limit, share=BLOCK_SHARE
             ),
         )

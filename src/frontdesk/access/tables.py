@@ -12,7 +12,8 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from frontdesk.db.schema import Id, UtcTime, metadata
+from frontdesk.access.model import AccountState
+from frontdesk.db.schema import Id, IsoDate, UtcTime, metadata, words
 
 accounts = Table(
     "accounts",
@@ -20,6 +21,7 @@ accounts = Table(
     Column("id", Id, primary_key=True),
     Column("name", String(255), nullable=False),
     Column("created_at", UtcTime, nullable=False),
+    Column("state", words(AccountState, 16), nullable=False),
 )
 
 api_clients = Table(
@@ -44,6 +46,8 @@ client_secrets = Table(
     Column("secret_hash", LargeBinary(32), nullable=False),
     Column("created_at", UtcTime, nullable=False),
     Column("revoked_at", UtcTime, nullable=True),
+    Column("expires_at", UtcTime, nullable=True),
+    Column("last_used_on", IsoDate, nullable=True),
 )
 
 access_tokens = Table(

@@ -25,9 +25,10 @@ def issue_token(tx: Tx, client: ApiClient, scopes: frozenset[Scope], *, now: dat
     return token
 
 
-def revoke_token(tx: Tx, client: ApiClient, token: str) -> None:
-    """End a token of this client. Another client's token, or an unknown one, stays as it is without an error (RFC 7009)."""
-    store.revoke_token(tx, client.id, digest(token))
+def revoke_token(tx: Tx, client: ApiClient, token: str) -> bool:
+    """End a token of this client; whether it was one. Another client's, or an unknown one, stays as it is without an error
+    (RFC 7009)."""
+    return store.revoke_token(tx, client.id, digest(token))
 
 
 class TokenCheck:

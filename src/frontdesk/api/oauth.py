@@ -1,15 +1,19 @@
 """`POST /oauth/token` and `POST /oauth/revoke`: client credentials (RFC 6749) and revocation (RFC 7009)."""
 
+import hmac
 import json
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from frontdesk import audit
 from frontdesk.access import tokens
-from frontdesk.access.authentication import authenticate_client, refuse_if_limited
+from frontdesk.access.accounts import find_client
+from frontdesk.access.authentication import authenticate_client, network_of, refuse_if_limited
 from frontdesk.access.model import ApiClient, Scope, parse_scopes, scope_text
 from frontdesk.api.bodies import OAUTH_ERRORS
 from frontdesk.api.oauth_form import OAuthError, read_credentials, read_form
 from frontdesk.app import App
+from frontdesk.audit.model import AuditEntry
 from frontdesk.db import Tx
 from frontdesk.db.races import write_alone
 from frontdesk.errors import RateLimited
@@ -19,6 +23,7 @@ from frontdesk.web.response import Header, Response
 NO_STORE: tuple[Header, ...] = ((b"cache-control", b"no-store"), (b"pragma", b"no-cache"))
 # Every 401 names a way to authenticate (RFC 9110).
 CHALLENGE: Header = (b"www-authenticate", b'Basic realm="frontdesk"')
+UNKNOWN = "unknown"
 
 Action = Callable[[App, Request, dict[str, str]], Awaitable[Response]]
 Result = TypeVar("Result")
@@ -57,8 +62,13 @@ async def _issue(app: App, request: Request, form: dict[str, str]) -> Response:
         raise OAuthError("unsupported_grant_type", "Only client_credentials is supported.")
     scopes = _requested_scopes(form, client)
     now = app.clock()
+
+    def issue(tx: Tx) -> str:
+        _record(app, request, tx, "token.issued", client)
+        return tokens.issue_token(tx, client, scopes, now=now)
+
     body = {
-        "access_token": await _write(app, lambda tx: tokens.issue_token(tx, client, scopes, now=now)),
+        "access_token": await _write(app, issue),
         "token_type": "bearer",
         "expires_in": tokens.LIFETIME_SECONDS,
         "scope": scope_text(scopes),
@@ -73,7 +83,12 @@ async def _revoke(app: App, request: Request, form: dict[str, str]) -> Response:
     token = form.get("token")
     if token is None:
         raise OAuthError("invalid_request", "token is missing.")
-    await _write(app, lambda tx: tokens.revoke_token(tx, client, token))
+
+    def revoke(tx: Tx) -> None:
+        if tokens.revoke_token(tx, client, token):
+            _record(app, request, tx, "token.revoked", client)
+
+    await _write(app, revoke)
     app.tokens.forget(token)
     return Response(200)
 
@@ -96,7 +111,15 @@ async def _authenticate(app: App, request: Request, form: dict[str, str]) -> Api
         refuse_if_limited(tx, client_id=client_id, address=address, now=now)
 
     def prove(tx: Tx) -> ApiClient | None:
-        return authenticate_client(tx, client_id=client_id, client_secret=secret, address=address, now=now)
+        client = authenticate_client(tx, client_id=client_id, client_secret=secret, address=address, now=now)
+        if client is None:
+            known = find_client(tx, client_id)
+            _record(app, request, tx, "token.refused", known)
+            try:
+                refuse(tx)
+            except RateLimited:  # this failure was the last; those that are refused unheard are not recorded
+                _record(app, request, tx, "token.limited", known)
+        return client
 
     try:
         # A read refuses callers that are over the limit, so that they never occupy the writer.
@@ -108,6 +131,18 @@ async def _authenticate(app: App, request: Request, form: dict[str, str]) -> Api
     if client is None:
         raise OAuthError("invalid_client", "The client is unknown or its secret is wrong.")
     return client
+
+
+def _record(app: App, request: Request, tx: Tx, action: str, client: ApiClient | None) -> None:
+    """Add an audit entry with the caller's network, hashed: an address can be a person's. A client_id that is none of ours
+    is not repeated."""
+    network = network_of(request.address(app.config.trusted_proxies))
+    digest = hmac.digest(app.config.link_secret.encode(), network.encode(), "sha256").hex()
+    actor, account, subject = (
+        (client.client_id, client.account_id, client.id) if client else (UNKNOWN, None, None)
+    )
+    entry = AuditEntry(action, actor, request.request_id, account, subject, {"network": digest[:16]})
+    audit.record(tx, [entry], now=app.clock())
 
 
 async def _write(app: App, work: Callable[[Tx], Result]) -> Result:

@@ -73,25 +73,37 @@ class ErrorResponses:
         problem, name = PROBLEMS[kind], operation_id(endpoint)
         own = f"{name} {problem.status}"
         shared = own if own in self._examples["problems"] else _response_name(kind, endpoint)
-        text = f"{problem.title}. {problem.happens}"
-        example = {
-            "type": f"{self._base_url}/problems#{kind}",
-            "title": problem.title,
-            "status": problem.status,
-            "instance": re.sub(r"{(\w+)}", lambda found: _IN_PATHS[found[1]], endpoint.path),
-            "request_id": REQUEST_ID,
-        }
+        details = self._examples["problems"][shared]
+        # An example that is named for another kind, with the same status, is of that kind.
+        kinds = {example: example if example in PROBLEMS else kind for example in details}
+        texts = {kind: f"{PROBLEMS[kind].title}. {PROBLEMS[kind].happens}" for kind in kinds.values()}
+        text = "\n\n".join(texts.values())
+        more: Json = {}
         if kind == "invalid":
-            example["errors"] = [Fault(*fault).serialize() for fault in self._examples["faults"][name]]
+            more["errors"] = [Fault(*fault).serialize() for fault in self._examples["faults"][name]]
             text += "\n\n" + explained({code: FAULT_CODES[code] for code in operation.faults})
-        details = self._examples["problems"][shared].items()
-        content = _content("Problem", {name: example | _said(kind, detail) for name, detail in details})
+        content = _content(
+            "Problem",
+            {
+                example: self._example(kinds[example], endpoint) | more | _said(kinds[example], detail)
+                for example, detail in details.items()
+            },
+        )
         response = {
             "description": text,
             "headers": _headers(kind, endpoint),
             "content": {"application/problem+json": content},
         }
         return response if kind == "invalid" or shared == own else self._share(shared, response)
+
+    def _example(self, kind: str, endpoint: Endpoint) -> Json:
+        return {
+            "type": f"{self._base_url}/problems#{kind}",
+            "title": PROBLEMS[kind].title,
+            "status": PROBLEMS[kind].status,
+            "instance": re.sub(r"{(\w+)}", lambda found: _IN_PATHS[found[1]], endpoint.path),
+            "request_id": REQUEST_ID,
+        }
 
     def _oauth_error(self, status: int, operation: Operation) -> Json:
         codes = [code for code in operation.oauth_errors if OAUTH_ERRORS[code][0] == status]
@@ -133,7 +145,8 @@ def _headers(kind: str, endpoint: Endpoint) -> Json:
     headers = header_refs(names)
     if kind == "forbidden":
         example = f'Bearer error="insufficient_scope", scope="{endpoint.scope}"'
-        headers["WWW-Authenticate"] = HEADERS["WWW-Authenticate"] | {"example": example}
+        # It is not sent when the account is suspended.
+        headers["WWW-Authenticate"] = HEADERS["WWW-Authenticate"] | {"example": example, "required": False}
     if kind == "rate_limited":
         headers |= {name: HEADERS[name] | {"required": True} for name in OF_LIMITED_CLIENTS}
     return headers

@@ -4,14 +4,18 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 
-from frontdesk.audit.model import AuditEntry
+from frontdesk.audit.model import AuditEntry, AuditQuery
 from frontdesk.audit.tables import audit_entries
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.db.set_transaction import SetTransaction
 from frontdesk.db.sets import insert_set
+
+ALL = AuditQuery()
+
+_columns = audit_entries.c
 
 
 def record(tx: SetTransaction, entries: Sequence[AuditEntry], *, now: datetime) -> None:
@@ -20,9 +24,33 @@ def record(tx: SetTransaction, entries: Sequence[AuditEntry], *, now: datetime) 
     insert_set(tx, audit_entries, [{"at": at, **entry._asdict()} for entry in entries])
 
 
-def list_entries(tx: Tx, *, account_id: int | None = None, limit: int = 100) -> list[dict[str, Any]]:
+def list_entries(tx: Tx, wanted: AuditQuery = ALL, *, limit: int = 100) -> list[dict[str, Any]]:
     """The newest entries first, as rows by column."""
-    query = select(audit_entries).order_by(audit_entries.c.id.desc()).limit(limit)
-    if account_id is not None:
-        query = query.where(audit_entries.c.account_id == account_id)
+    query = select(audit_entries).order_by(_columns.id.desc()).limit(limit)
+    for column, value in (
+        (_columns.account_id, wanted.account_id),
+        (_columns.actor, wanted.actor),
+        (_columns.subject_id, wanted.subject_id),
+    ):
+        query = query if value is None else query.where(column == value)
+    if wanted.action is not None:
+        of_noun = _columns.action.startswith(f"{wanted.action}.", autoescape=True)
+        query = query.where((_columns.action == wanted.action) | of_noun)
+    if wanted.since is not None:
+        query = query.where(_columns.at >= wanted.since)
+    if wanted.until is not None:
+        query = query.where(_columns.at <= wanted.until)
     return [dict(row) for row in tx.execute(query).mappings()]
+
+
+def entries_after(tx: Tx, entry_id: int, *, until: datetime, limit: int) -> list[dict[str, Any]]:
+    """The entries after this id, the oldest first, as rows by column, up to the first that is newer than `until`."""
+    query = select(audit_entries).where(_columns.id > entry_id).order_by(_columns.id).limit(limit)
+    found = [dict(row) for row in tx.execute(query).mappings()]
+    late = next((index for index, row in enumerate(found) if row["at"] > until), len(found))
+    return found[:late]
+
+
+def last_entry_id(tx: Tx) -> int:
+    """0 while the trail is empty."""
+    return tx.execute(select(func.max(_columns.id))).scalar() or 0

@@ -48,9 +48,8 @@ MODULES: Mapping[str, str] = MappingProxyType(
     {
         "demo": "sandbox.demo",
         "sample": "sandbox.sample",
-        **dict.fromkeys(("account", "client"), "cli.access"),
         **dict.fromkeys(("provider-group", "duty"), "cli.providers"),
-        **dict.fromkeys(("check", "migrate", "audit"), "cli.installation"),
+        **dict.fromkeys(("check", "migrate"), "cli.installation"),
         "bounces": "cli.suppression",
     }
 )

@@ -1,19 +1,14 @@
-"""`frontdesk check`, `migrate` and `audit`: what is wrong with the installation, its tables, and what was done to it."""
+"""`frontdesk check` and `migrate`: what is wrong with the installation, and its tables."""
 
 import os
 from collections.abc import Callable
-from typing import Annotated
 
-from frontdesk.audit import list_entries
-from frontdesk.cli.command_group import CommandGroup, change_in, opened_database, printing
-from frontdesk.cli.options import OnlyAccount, limit_option
-from frontdesk.cli.output import FAILED, Output, listing, settings
+from frontdesk.cli.command_group import change_in, opened_database, printing
+from frontdesk.cli.output import FAILED, Output, settings
 from frontdesk.config import Config, ConfigError, read_config
-from frontdesk.db import Database, Tx
+from frontdesk.db import Database
 from frontdesk.db.checks import HEAD, CheckFailure, problems
 from frontdesk.errors import FrontdeskError
-
-audit = CommandGroup()
 
 
 @printing
@@ -70,18 +65,3 @@ def bring_up_to_date(
     if applied:
         change_in(db, lambda context: context.record("database.migrated", revisions=applied))
     return applied
-
-
-@audit.query("list")
-def list_(
-    tx: Tx,
-    account: OnlyAccount = None,
-    limit: Annotated[int, limit_option(1_000_000, "The largest number of entries.")] = 100,
-) -> Output:
-    """List the audit entries, newest first: time, action, actor, subject and request.
-
-    Example: frontdesk audit list --account 1 --limit 20
-    """
-    rows = list_entries(tx, account_id=account, limit=limit)
-    columns = "at action actor account_id subject_id request_id detail"
-    return listing(rows, columns, nothing="The audit trail is empty.")

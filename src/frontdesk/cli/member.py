@@ -1,12 +1,12 @@
 """`frontdesk member`: a member's record and history. Only these commands show a person's data on a terminal."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Annotated
 
 import typer
 
-from frontdesk.cli.command_group import CommandGroup
-from frontdesk.cli.options import OnlyAccount, read_text
+from frontdesk.cli.command_group import CommandContext, CommandGroup
+from frontdesk.cli.options import OnlyAccount, end_of, read_text
 from frontdesk.cli.output import Output, Part, describe, field_table, heading, picked, table
 from frontdesk.clock import wire_time
 from frontdesk.db import Tx
@@ -22,30 +22,18 @@ ExternalId = Annotated[
 ]
 
 
-def _moment(text: str) -> datetime:
-    """The last moment of the day or of the second: `member show` gives whole seconds, and a change in one was known then."""
-    for form, length in (("%Y-%m-%d", timedelta(days=1)), ("%Y-%m-%dT%H:%M:%SZ", timedelta(seconds=1))):
-        try:
-            return datetime.strptime(text, form).replace(tzinfo=UTC) + length - timedelta(microseconds=1)
-        except (ValueError, OverflowError):
-            continue
-    raise typer.BadParameter("must be a date or a time in UTC, such as 2026-03-15 or 2026-03-15T12:00:00Z")
-
-
-def _from_file(file_id: int | None) -> str:
-    return "" if file_id is None else f", file {file_id}"
-
-
 commands = CommandGroup()
 
 
-@commands.query("show")
-def show(tx: Tx, external_id: ExternalId, account: OnlyAccount = None) -> Output:
-    """Show a member's record and its history.
+@commands.change("show")
+def show(context: CommandContext, external_id: ExternalId, account: OnlyAccount = None) -> Output:
+    """Show a member's record and its history. The audit trail keeps who read it.
 
     Example: frontdesk member show "AB 123356" --account 1
     """
+    tx = context.tx
     member = find_member(tx, read_text("EXTERNAL_ID", external_id), account)
+    context.record("member.read", account_id=member["account_id"], subject_id=member["id"])
     record = {name: value for name, value in member.items() if name not in _INTERNAL}
     history = list_history(tx, member["id"])
     parts: list[Part] = [heading("Record"), field_table(record), heading("\nHistory")]
@@ -71,7 +59,7 @@ def eligible(
         datetime | None,
         typer.Option(
             metavar="TIME",
-            parser=_moment,
+            parser=end_of,
             help="What was known at this time: a date or a time (UTC, 2026-03-15T12:00:00Z), to its end. Default: now.",
         ),
     ] = None,
@@ -83,3 +71,7 @@ def eligible(
     """
     name, day = read_text("EXTERNAL_ID", external_id), on.date().isoformat()
     return describe(find_eligibility(tx, name, account_id=account, on=day, known_at=as_known_on)._asdict())
+
+
+def _from_file(file_id: int | None) -> str:
+    return "" if file_id is None else f", file {file_id}"

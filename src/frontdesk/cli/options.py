@@ -1,5 +1,6 @@
 """Options that several commands share, and how typed text is read."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 import typer
@@ -24,6 +25,26 @@ def id_option(name: str, sentence: str) -> Any:
 
 def id_argument(noun: str, sentence: str) -> Any:
     return typer.Argument(metavar=noun, callback=checked_id, help=sentence)
+
+
+def start_of(text: str) -> datetime:
+    """The first moment of a day (2026-03-15) or of a second (2026-03-15T12:00:00Z), in UTC."""
+    return _span(text)[0]
+
+
+def end_of(text: str) -> datetime:
+    """The last moment of the day or of the second: answers give whole seconds, and a change in one was known then."""
+    return _span(text)[1]
+
+
+def _span(text: str) -> tuple[datetime, datetime]:
+    for form, length in (("%Y-%m-%d", timedelta(days=1)), ("%Y-%m-%dT%H:%M:%SZ", timedelta(seconds=1))):
+        try:
+            start = datetime.strptime(text, form).replace(tzinfo=UTC)
+            return start, start + length - timedelta(microseconds=1)
+        except (ValueError, OverflowError):
+            continue
+    raise typer.BadParameter("must be a date or a time in UTC, such as 2026-03-15 or 2026-03-15T12:00:00Z")
 
 
 def limit_option(largest: int, sentence: str) -> Any:

@@ -143,7 +143,7 @@ def say(part: Part) -> None:
 
 
 @contextmanager
-def opened_file(path: str | Path, mode: Literal["rb", "wb"], failure: str) -> Iterator[BinaryIO]:
+def opened_file(path: str | Path, mode: Literal["rb", "wb", "ab"], failure: str) -> Iterator[BinaryIO]:
     """The file; stdin or stdout for `-`. Ends the command with `failure`, its {} filled with the reason, on an OSError."""
     standard = sys.stdin if mode == "rb" else sys.stdout
     try:

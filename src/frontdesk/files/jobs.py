@@ -3,6 +3,7 @@
 from typing import Any
 
 from frontdesk import audit
+from frontdesk.access.accounts import refuse_unless_active
 from frontdesk.audit.model import AuditEntry
 from frontdesk.db import Tx
 from frontdesk.errors import NotFound
@@ -22,7 +23,8 @@ from frontdesk.plans import get_plan
 
 
 def begin_file(tx: Tx, new: NewFile, requester: Requester) -> EligibilityFile:
-    """A file that receives its content; `Upload.finish` lets it wait for a worker. Raises NotFound, Invalid."""
+    """A file that receives its content; `Upload.finish` lets it wait for a worker. Raises NotFound, Suspended, Invalid."""
+    refuse_unless_active(tx, new.account_id)
     get_plan(tx, new.account_id, new.plan_id)
     return store.insert_file(
         tx,

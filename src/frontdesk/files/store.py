@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 from sqlalchemy import Column, ColumnElement, Select, delete, func, insert, literal, select, tuple_, update
 
+from frontdesk.access import account_is_active
 from frontdesk.db import Tx
 from frontdesk.db.failures import violation_as
 from frontdesk.files.model import (
@@ -99,7 +100,8 @@ def find_claimable(tx: Tx, now: datetime, *, only: int | None) -> EligibilityFil
     running = select(_columns.account_id).where(_columns.state == FileState.RUNNING)
     waits = (_columns.state == FileState.WAITING) & _columns.account_id.not_in(running)
     for condition in (_has_lapsed(now), waits):
-        query = select(eligibility_files).where(condition).order_by(_columns.id).limit(1)
+        query = select(eligibility_files).where(condition, account_is_active(_columns.account_id))
+        query = query.order_by(_columns.id).limit(1)
         if only is not None:
             query = query.where(_columns.id == only)
         if (file := _first(tx, query)) is not None:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from frontdesk.access import create_account, list_accounts, list_clients
 from frontdesk.access.accounts import create_client, rotate_secret
-from frontdesk.access.model import Account, ApiClient, Scope
+from frontdesk.access.model import Account, ApiClient, NewClient, Scope
 from frontdesk.cli.command_group import CommandContext
 from frontdesk.plans import list_plans, list_provider_groups
 from frontdesk.plans.changes import create_plan, create_provider_group
@@ -60,14 +60,7 @@ def _fresh_secret(context: CommandContext, account: Account) -> tuple[ApiClient,
     client = next((client for client in live if client.name == CLIENT), None)
     if client is not None:
         return client, rotate_secret(context.tx, client.client_id, now=context.now)
-    return create_client(
-        context.tx,
-        account_id=account.id,
-        name=CLIENT,
-        scopes={Scope.CUSTOMER},
-        requests_per_minute=None,
-        now=context.now,
-    )
+    return create_client(context.tx, NewClient(account.id, CLIENT, {Scope.CUSTOMER}), now=context.now)
 
 
 def _fill(context: CommandContext, account: Account) -> None:

@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
-from frontdesk.access.model import RequestAllowance, Scope
+from frontdesk.access.model import AccountState, RequestAllowance, Scope
 from frontdesk.app import App
 from frontdesk.deadlines import Deadlines
-from frontdesk.errors import Forbidden, FrontdeskError, NotFound, RateLimited
+from frontdesk.errors import Forbidden, FrontdeskError, NotFound, RateLimited, Suspended
 from frontdesk.web.json_body import check_accept, check_json_body
 from frontdesk.web.problems import problem_response
 from frontdesk.web.request import Disconnected, Message, Receive, Request, Send
@@ -76,12 +76,14 @@ class Resource:
         return await endpoint.handler(self._app, request)
 
     async def _authorize(self, request: Request, scope: Scope) -> None:
-        """Check the token, the client's request limit and the scope. Raises Unauthorized, RateLimited, Forbidden.
+        """Check the token, the client's request limit and the scope. Raises Unauthorized, Suspended, RateLimited, Forbidden.
 
         A request without the scope counts against the limit too: a client can't probe without end.
         """
         caller = await self._app.tokens.check(request.bearer_token())
         request.known_caller = caller
+        if caller.account_state is not AccountState.ACTIVE:
+            raise Suspended
         limit = caller.requests_per_minute
         if limit is not None:
             try:

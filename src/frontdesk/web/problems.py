@@ -34,6 +34,11 @@ PROBLEMS: dict[str, ProblemType] = {
         "Another person has to approve",
         "The account wants another client or operator than the uploader for this.",
     ),
+    "suspended": ProblemType(
+        403,
+        "The account is suspended",
+        "The account is suspended; the operator of the service can resume it.",
+    ),
     "not_found": ProblemType(404, "Not found", "There is nothing here, or it is another account's."),
     "method_not_allowed": ProblemType(405, "Method not allowed", "Allow names the methods of this path."),
     "not_acceptable": ProblemType(406, "Only JSON is served", "The Accept header excludes application/json."),

@@ -39,7 +39,8 @@ _LANES = text(
     SELECT delivery, account_id, plan_id,
         (SELECT min(due_at) {_HOP} AND account_id = a.account_id AND plan_id = a.plan_id) AS first_due_at,
         (SELECT accepting_patients FROM plans WHERE id = a.plan_id) AS accepting,
-        (SELECT enabled FROM deliverability d WHERE d.account_id = a.account_id) AS enabled
+        (SELECT enabled FROM deliverability d WHERE d.account_id = a.account_id) AS enabled,
+        (SELECT state <> 'active' FROM accounts WHERE id = a.account_id) AS suspended
     FROM l AS a WHERE plan_id IS NOT NULL
     """  # noqa: S608 - constants only
 )
@@ -48,8 +49,8 @@ _LANES = text(
 def find_lanes(tx: Tx) -> list[Lane]:
     """One per delivery, account and plan with pending invitations."""
     return [
-        Lane(Delivery(delivery), account_id, plan_id, as_time(first_due_at), bool(accepting), bool(enabled))
-        for delivery, account_id, plan_id, first_due_at, accepting, enabled in tx.execute(_LANES)
+        Lane(Delivery(delivery), account_id, plan_id, as_time(first_due_at), *map(bool, flags))
+        for delivery, account_id, plan_id, first_due_at, *flags in tx.execute(_LANES)
     ]
 
 

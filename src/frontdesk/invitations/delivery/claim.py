@@ -84,8 +84,11 @@ def _due_accounts(tx: Tx, context: DeliveryContext, now: datetime) -> list[tuple
 def _seconds_left(lane: Lane, context: DeliveryContext, now: datetime) -> float:
     """Until something in the lane is due.
 
-    Batches wait while the account has switched them off or is at its limit, and while the plan accepts no patients.
+    Everything waits while the account is suspended; batches also while it has switched them off or is at its limit, and
+    while the plan accepts no patients.
     """
+    if lane.suspended:
+        return math.inf
     left = max(0.0, (lane.first_due_at - now).total_seconds())
     if lane.delivery is Delivery.IMMEDIATE:
         return left

@@ -4,6 +4,8 @@ from collections import deque
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
+from frontdesk.access.accounts import get_account
+from frontdesk.access.model import AccountState
 from frontdesk.db import Tx
 from frontdesk.invitations.delivery import change_store, store, window_store
 from frontdesk.invitations.delivery.hold import find_hold_reason
@@ -24,7 +26,7 @@ def forecast(tx: Tx, account_id: int, *, now: datetime) -> DeliveryForecast:
     window, frees = _window_now(tx, windows[0], now) if windows else (empty, [])
     held = find_hold_reason(tx)
     waiting = [(max(0.0, (at - now).total_seconds()), count) for at, count in due]
-    goes = settings.enabled and held is None
+    goes = settings.enabled and held is None and get_account(tx, account_id).state is AccountState.ACTIVE
     seconds = seconds_until_last(waiting, settings, window, frees) if goes else None
     return DeliveryForecast(
         enabled=settings.enabled,
@@ -39,7 +41,8 @@ def forecast(tx: Tx, account_id: int, *, now: datetime) -> DeliveryForecast:
 
 def read_statistics(tx: Tx, *, now: datetime) -> DeliveryStatistics:
     """The figures of /metrics."""
-    oldest = min((lane.first_due_at for lane in change_store.find_lanes(tx)), default=now)
+    lanes = change_store.find_lanes(tx)
+    oldest = min((lane.first_due_at for lane in lanes if not lane.suspended), default=now)
     return DeliveryStatistics(
         by_state=store.count_by_state(tx),
         oldest_due_seconds=max(0.0, (now - oldest).total_seconds()),

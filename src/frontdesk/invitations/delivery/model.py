@@ -57,6 +57,7 @@ class Lane(NamedTuple):
     first_due_at: datetime
     accepting_patients: bool
     batches_enabled: bool
+    suspended: bool
 
 
 class InvitationEvent(NamedTuple):

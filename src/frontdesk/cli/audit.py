@@ -1,0 +1,147 @@
+"""`frontdesk audit`: who did what, and the trail as a file that shows any later change."""
+
+import os
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from frontdesk.audit import entries_after, last_entry_id, list_entries
+from frontdesk.audit.chain import BrokenChain, ChainEnd, ends_of, sealed
+from frontdesk.audit.model import AuditQuery
+from frontdesk.cli.command_group import CommandGroup, change_in, migrated_database
+from frontdesk.cli.options import OnlyAccount, checked_id, end_of, limit_option, start_of
+from frontdesk.cli.output import Output, fail, listing, opened_file, settings
+from frontdesk.db import Database, Tx
+from frontdesk.db.engine import database_time
+
+# A transaction that began this long ago has ended: no entry can still appear before those that are exported.
+SETTLED_SECONDS = 60
+PAGE_ENTRIES = 10_000
+
+File = Annotated[Path, typer.Argument(metavar="FILE", dir_okay=False, help="The file of JSON lines.")]
+
+commands = CommandGroup()
+
+
+@commands.query("list")
+def list_(  # noqa: PLR0913, PLR0917 - one parameter per option
+    tx: Tx,
+    account: OnlyAccount = None,
+    actor: Annotated[str | None, typer.Option(help="A client_id, or `cli:` and a login name.")] = None,
+    action: Annotated[
+        str | None,
+        typer.Option(help="An action, or its first word: `client` for everything done to clients."),
+    ] = None,
+    subject: Annotated[
+        int | None, typer.Option(metavar="ID", callback=checked_id, help="The id of what it was done to.")
+    ] = None,
+    since: Annotated[
+        datetime | None, typer.Option(metavar="TIME", parser=start_of, help="A date, or a time in UTC.")
+    ] = None,
+    until: Annotated[
+        datetime | None, typer.Option(metavar="TIME", parser=end_of, help="A date or a time, to its end.")
+    ] = None,
+    limit: Annotated[int, limit_option(1_000_000, "The largest number of entries.")] = 100,
+) -> Output:
+    """List the audit entries, newest first: time, action, actor, subject and request.
+
+    Example: frontdesk audit list --account 1 --action client --since 2026-11-01 --limit 20
+    """
+    wanted = AuditQuery(account, actor, action, subject, since, until)
+    rows = list_entries(tx, wanted, limit=limit)
+    nothing = "There is no such entry." if any(wanted) else "The audit trail is empty."
+    return listing(rows, "at action actor account_id subject_id request_id detail", nothing=nothing)
+
+
+@commands.standalone("export")
+def export(path: File) -> Output:
+    """Write the trail to a file of JSON lines, or continue a file that is there. Entries of the last minute come next time.
+
+    Keep the printed `chain` elsewhere: with it, `audit verify` finds any later change of the file.
+
+    Example: frontdesk audit export audit.jsonl
+    """
+    with migrated_database(settings()) as db:
+        before = _end_of_file(path) if path.exists() else ChainEnd()
+        with opened_file(path, "ab", "The file can't be written: {}.") as file:
+            file.truncate(before.size_bytes)  # a line that a killed export began
+            end, count = _append(db, file, before)
+        change_in(db, lambda context: context.record("audit.exported", entries=count, chain=end.chain))
+    detail = {"entries": count, "last_id": end.entry_id, "chain": end.chain}
+    said = f"{count:,} entries written. The file ends with entry {end.entry_id}.\nchain: {end.chain or '-'}"
+    return Output(detail, [said])
+
+
+@commands.standalone("verify")
+def verify(
+    path: File,
+    chain: Annotated[
+        str | None, typer.Option(metavar="HEX", help="The `chain` that the last export printed.")
+    ] = None,
+) -> Output:
+    """Check that no line of an exported trail was changed, dropped or added. Status 1 if one was.
+
+    Without --chain, it can't see lines that are missing at the end, or a file that was made anew as a whole.
+
+    Example: frontdesk audit verify audit.jsonl
+    """
+    end = _end_of_file(path, whole=True)
+    if chain is not None and chain.strip().lower() != end.chain:
+        fail("The file does not end with this chain: lines are missing, or it was made anew.")
+    return Output(
+        {"last_id": end.entry_id, "chain": end.chain},
+        [
+            f"Every line is as it was written. The file ends with entry {end.entry_id}.\nchain: {end.chain or '-'}"
+        ],
+    )
+
+
+def _end_of_file(path: Path, *, whole: bool = False) -> ChainEnd:
+    """The end of the file's chain. Ends the command where the chain is broken. Unless the file is to be `whole`, a last line
+    without its end is left out."""
+    end = ChainEnd()
+    with opened_file(path, "rb", "The file can't be read: {}.") as file, _bar() as bar:
+        task = bar.add_task("verifying", total=os.fstat(file.fileno()).st_size)
+        lines = iter(file) if whole else (line for line in file if line.endswith(b"\n"))
+        try:
+            for number, end in enumerate(ends_of(lines)):
+                if number % PAGE_ENTRIES == 0:
+                    bar.update(task, completed=end.size_bytes)
+        except BrokenChain as broken:
+            fail(
+                f"Line {broken.line} is not what was exported there. Keep the file, and export to another one."
+            )
+    return end
+
+
+def _append(db: Database, file: BinaryIO, end: ChainEnd) -> tuple[ChainEnd, int]:
+    """Write the entries that follow; the new end and their number."""
+    until, last = db.ask(
+        lambda tx: (database_time(tx) - timedelta(seconds=SETTLED_SECONDS), last_entry_id(tx))
+    )
+    count = 0
+    with _bar() as bar:
+        task = bar.add_task("exporting", total=last - end.entry_id)
+        while True:
+            after = end.entry_id
+            page = db.ask(partial(entries_after, entry_id=after, until=until, limit=PAGE_ENTRIES))
+            if not page:
+                return end, count
+            lines, ends = zip(*sealed(page, end), strict=True)
+            file.writelines(lines)
+            end = ends[-1]
+            file.flush()
+            os.fsync(file.fileno())
+            count += len(page)
+            bar.advance(task, end.entry_id - after)
+
+
+def _bar() -> Progress:
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=console, disable=not console.is_terminal, transient=True)

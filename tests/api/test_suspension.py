@@ -1,0 +1,54 @@
+"""What callers of a suspended or closed account see, and that others notice nothing."""
+
+from typing import Any
+
+import pytest
+
+from frontdesk.access.accounts import close_account, resume_account, suspend_account
+from frontdesk.access.tokens import CACHE_SECONDS
+from frontdesk.db import Database
+from tests.conftest import Api, SetClock
+from tests.factories import Customer, make_customer, member_body
+
+
+@pytest.fixture(autouse=True)
+def later(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Let the time pass for which a token is good from memory."""
+    seconds = [0.0]
+    monkeypatch.setattr("frontdesk.access.tokens.monotonic", lambda: seconds[0])
+
+    def wait() -> None:
+        seconds[0] += CACHE_SECONDS
+
+    return wait
+
+
+def test_a_suspended_account_is_refused_until_it_is_resumed(
+    api: Api, db: Database, customer: Customer, later: Any
+) -> None:
+    other = api.as_(make_customer(db, name="Other").token)
+    path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
+    assert api.post(path, member_body()).status_code == 201
+    with db.write() as tx:
+        suspend_account(tx, customer.account_id)
+    later()
+    for answer in (api.get("/v2/plans"), api.post(path, member_body(2))):
+        assert (answer.status_code, answer.json()["type"].partition("#")[2]) == (403, "suspended")
+        assert answer.json()["instance"] == answer.request.url.path
+    assert other.get("/v2/plans").status_code == 200
+    with db.write() as tx:
+        resume_account(tx, customer.account_id)
+    later()
+    assert api.post(path, member_body(2)).status_code == 201
+
+
+def test_a_closed_account_has_no_token_any_more(
+    api: Api, db: Database, customer: Customer, clock: SetClock, later: Any
+) -> None:
+    with db.write() as tx:
+        close_account(tx, customer.account_id, now=clock())
+    later()
+    assert api.get("/v2/plans").status_code == 401
+    form = {"client_id": customer.client_id, "client_secret": customer.client_secret}
+    answer = api.http.post("/oauth/token", data=form | {"grant_type": "client_credentials"})
+    assert (answer.status_code, answer.json()["error"]) == (401, "invalid_client")
