@@ -61,9 +61,7 @@ def second_token(db: Database, account_id: int, *, now: datetime = NOW) -> str:
     """The token of another client of the account."""
     scopes = frozenset({Scope.CUSTOMER})
     with db.write() as tx:
-        client, _ = create_client(
-            tx, account_id=account_id, name="Second", scopes=scopes, requests_per_minute=None, now=now
-        )
+        client, _ = create_client(tx, NewClient(account_id, "Second", scopes), now=now)
         return issue_token(tx, client, scopes, now=now)
 
 
