@@ -4,8 +4,6 @@ from collections import deque
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from frontdesk.access.accounts import get_account
-from frontdesk.access.model import AccountState
 from frontdesk.db import Tx
 from frontdesk.invitations.delivery import change_store, store, window_store
 from frontdesk.invitations.delivery.hold import find_hold_reason
@@ -26,7 +24,9 @@ def forecast(tx: Tx, account_id: int, *, now: datetime) -> DeliveryForecast:
     window, frees = _window_now(tx, windows[0], now) if windows else (empty, [])
     held = find_hold_reason(tx)
     waiting = [(max(0.0, (at - now).total_seconds()), count) for at, count in due]
-    goes = settings.enabled and held is None and get_account(tx, account_id).state is AccountState.ACTIVE
+    lanes = change_store.find_lanes(tx)
+    suspended = any(lane.suspended for lane in lanes if lane.account_id == account_id)
+    goes = settings.enabled and held is None and not suspended
     seconds = seconds_until_last(waiting, settings, window, frees) if goes else None
     return DeliveryForecast(
         enabled=settings.enabled,
