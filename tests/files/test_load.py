@@ -95,7 +95,7 @@ def test_a_row_under_another_plan_moves_the_member(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"external_id,dob\n", b"name,dob\nRobin,1980-01-01\n", b"\x1f\x8bnonsense"]
+    "content", [b" \n", b"external_id,dob\n", b"name,dob\nRobin,1980-01-01\n", b"\x1f\x8bnonsense"]
 )
 def test_a_file_that_cannot_be_read_applies_nothing_and_says_where(desk: Desk, content: bytes) -> None:
     file = desk.load(content)
