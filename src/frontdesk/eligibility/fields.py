@@ -12,6 +12,7 @@ from typing import Any
 
 from frontdesk.eligibility import values
 from frontdesk.eligibility.code_sets import GENDERS, X12_GENDERS, X12_SUBSCRIBER
+from frontdesk.eligibility.hints import choice_hint, with_hint
 from frontdesk.eligibility.values import FieldContext
 from frontdesk.strict_json import NotStrict, parse_strictly
 from frontdesk.text import Rejected, parse_text
@@ -57,9 +58,10 @@ def choice_kind(*words: str, booleans: bool = False, x12: dict[str, str] | None 
     def read(value: object, _context: FieldContext) -> str:
         if booleans and type(value) not in (str, bool):
             raise Rejected("wrong_type", f"{rule}, as a string or a boolean")
-        found = by_folded.get(parse_text(str(value) if booleans else value, limit=255).lower())
+        text = parse_text(str(value) if booleans else value, limit=255)
+        found = by_folded.get(text.lower())
         if found is None:
-            raise Rejected("not_allowed", rule)
+            raise Rejected("not_allowed", with_hint(rule, choice_hint(text, words)))
         return found
 
     # JSON Schema's patterns have no flag for letter case.

@@ -12,6 +12,7 @@ from itertools import islice
 from email_validator import EmailNotValidError, validate_email
 
 from frontdesk.eligibility.code_sets import HIPAA_RELATIONSHIPS, STATE_CODES
+from frontdesk.eligibility.hints import date_hint, email_hint, phone_hint, with_hint, zip_hint
 from frontdesk.text import (
     ENCODED_WORD,
     Rejected,
@@ -56,7 +57,8 @@ def calendar_date(value: object) -> tuple[str, bool]:
     # The cache keeps its keys, so nothing longer than a date may get into it.
     found = _read_calendar_date(text) if len(text) <= _LONGEST_DATE else None
     if found is None:
-        raise Rejected("not_a_date", "must be a real date, YYYY-MM-DD, or an ISO 8601 timestamp")
+        rule = "must be a real date, YYYY-MM-DD, or an ISO 8601 timestamp"
+        raise Rejected("not_a_date", with_hint(rule, date_hint(text)))
     return found
 
 
@@ -91,7 +93,8 @@ def parse_email(value: object) -> str:
     """The address, trimmed; only its syntax is looked at. Raises Rejected."""
     email = trimmed(_text(value))
     if not _is_email(email):
-        raise Rejected("malformed_email", "must be an e-mail address of at most 254 characters")
+        rule = "must be an e-mail address of at most 254 characters"
+        raise Rejected("malformed_email", with_hint(rule, email_hint(email)))
     return email
 
 
@@ -116,14 +119,15 @@ def read_phone(value: object, _context: FieldContext) -> str:
     if len(phone) == 10 and phone.isascii() and phone.isdigit():
         return phone
     if not PHONE.fullmatch(trimmed(phone)):
-        raise Rejected("not_ten_digits", "must have exactly 10 digits")
+        raise Rejected("not_ten_digits", with_hint("must have exactly 10 digits", phone_hint(phone)))
     return re.sub("[^0-9]", "", phone)[-10:]
 
 
 def read_zipcode(value: object, _context: FieldContext) -> str:
     zipcode = trimmed(_text(value, "must be a string, so that leading zeros are kept"))
     if not ZIPCODE.fullmatch(zipcode):
-        raise Rejected("malformed_zipcode", "must have 5 or 9 digits, or 5 and 4 with a hyphen")
+        rule = "must have 5 or 9 digits, or 5 and 4 with a hyphen"
+        raise Rejected("malformed_zipcode", with_hint(rule, zip_hint(zipcode)))
     return zipcode
 
 
