@@ -250,6 +250,7 @@ CALLS: tuple[tuple[set[str], str, Call], ...] = (
     (OF_JSON | OF_OAUTH, "413/large", lambda caller: caller.raw(b" " * 65_537)),
     ({"uploadEligibilityFile"}, "413/large", lambda caller: caller.send(headers={"Content-Length": str(2**31)})),
     (OF_JSON | OF_OAUTH, "415/type", lambda caller: caller.raw(b"{}", "text/plain")),
+    ({"uploadEligibilityFile"}, "415/contradicted", lambda caller: caller.raw(b'{"external_id": "1"}', "text/csv")),
     ({"uploadEligibilityFile"}, "415/form", lambda caller: caller.raw(b"x", "multipart/form-data; boundary=x")),
     (set(INVALID), "422/faults", with_invalid_fields),
     (OF_DECISIONS - {"undoEligibilityFile"}, "409/wrong_state", lambda caller: caller.send()),
@@ -340,7 +341,7 @@ def test_the_addresses_in_examples_are_the_services_own(api: Api) -> None:
     assert links["next"].rpartition("=")[0] == answer["links"]["next"].rpartition("=")[0]
 
 
-@pytest.mark.parametrize("media_type", UPLOAD_TYPES)
+@pytest.mark.parametrize("media_type", [each for each in UPLOAD_TYPES if "spreadsheet" not in each])
 def test_every_file_that_is_shown_can_be_loaded(
     media_type: str, api: Api, db: Database, customer: Customer, clock: SetClock
 ) -> None:
@@ -351,7 +352,7 @@ def test_every_file_that_is_shown_can_be_loaded(
         caller = OperationCaller("uploadEligibilityFile", api, db, customer, clock)
         caller.load(CSV)
         uploaded = caller.raw(example["value"].encode(), media_type).json()["data"]
-        assert uploaded["format"] == (name if shown else None)
+        assert uploaded["format"] == (name if shown and media_type != "application/json" else None)
         assert Desk(db, customer, clock).work_on_any()
         ended = api.get(f"/v2/plans/{customer.plan_ids[0]}/eligibility-files/{uploaded['id']}").json()["data"]
         assert (ended["state"], ended["problem"], ended["format"]) == ("done", None, name)

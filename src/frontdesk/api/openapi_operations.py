@@ -18,8 +18,17 @@ Content = str | Mapping[str, str | Json]
 
 JSON = "application/json"
 # Media types of eligibility files and reports; the ones of a format have the format's example.
-FILE_TYPES = {"text/csv": "csv", "application/x-ndjson": "jsonl", "application/edi-x12": "834"}
-UPLOAD_TYPES = (*FILE_TYPES, "application/octet-stream")
+FILE_TYPES = {
+    "text/csv": "csv",
+    "application/x-ndjson": "jsonl",
+    "application/json": "json",
+    "application/edi-x12": "834",
+}
+UPLOAD_TYPES = (
+    *FILE_TYPES,
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "application/octet-stream",
+)
 
 _TEXT: Json = {"type": "string"}
 _READ = ("ETag", "Cache-Control")

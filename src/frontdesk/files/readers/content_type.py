@@ -64,10 +64,12 @@ class UnsupportedContent(FrontdeskError, kind="unsupported_media_type"):
 
 @dataclass(frozen=True, slots=True)
 class DetectedContent:
-    """What the content is, as far as its first bytes tell. `format` is None for what is not read, `name` is for messages."""
+    """What the content is, as far as its first bytes tell. `format` is None for what is not read, `name` is for messages.
+    `is_workbook` is also true for a kind of workbook that is not read."""
 
     format: Format | None
     name: str
+    is_workbook: bool = False
 
 
 def detect_content(start: bytes, encoding: str = "utf-8") -> DetectedContent:
@@ -76,7 +78,7 @@ def detect_content(start: bytes, encoding: str = "utf-8") -> DetectedContent:
     if start.startswith(ZIP_MAGIC):
         return _of(Format.XLSX)
     if start.startswith(OLE_MAGIC):
-        return DetectedContent(None, _OLD_WORKBOOK)
+        return DetectedContent(None, _OLD_WORKBOOK, is_workbook=True)
     for magic, name in _OTHER_MAGIC.items():
         if start.startswith(magic):
             return DetectedContent(None, name)
@@ -114,7 +116,7 @@ def check_start(start: bytes, *, encoding: str, media_type: str = "", format: Fo
 
 
 def _of(format_: Format) -> DetectedContent:
-    return DetectedContent(format_, _NAMES[format_])
+    return DetectedContent(format_, _NAMES[format_], format_ is Format.XLSX)
 
 
 def _shown(media_type: str) -> str:

@@ -1,5 +1,6 @@
 """Opens a file: finds its format, unpacks it, and gives it to the reader of the format. Reads JSON lines itself."""
 
+import io
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from frontdesk.files.readers.csv_rows import read_csv
 from frontdesk.files.readers.json_array import array_items
 from frontdesk.files.readers.object_keys import ObjectKeys, object_keys
 from frontdesk.files.readers.source import Source, known_encoding, open_content
+from frontdesk.files.readers.workbook import read_workbook
 from frontdesk.files.readers.x12 import read_x12
 from frontdesk.strict_json import NotStrict, parse_strictly
 
@@ -41,7 +43,10 @@ def open_unread(
     mapping: FileMapping,
 ) -> tuple[FileHeader, Iterator[Row | UnreadRow]]:
     """As `open_file`, but the rows of a table come unread where they can: of a file that was loaded before, few are read."""
-    source, chosen = opened_source(stream, format, encoding)
+    content = open_content(stream)
+    if format is Format.XLSX or detect_content(content.peek(1), known_encoding(encoding)).is_workbook:
+        return read_workbook(content, mapping)
+    source, chosen = _as_text(content, format, encoding)
     if chosen is Format.CSV:
         return read_csv(source, mapping)
     if chosen is Format.X12:
@@ -56,13 +61,18 @@ def opened_source(
     encoding: str,
 ) -> tuple[Source, Format]:
     """The file as text, and its format: the one that is given, else the one that its content has. Raises Unreadable."""
-    content = open_content(stream)
+    return _as_text(open_content(stream), format, encoding)
+
+
+def _as_text(
+    content: io.BufferedReader,
+    format: Format | None,  # noqa: A002
+    encoding: str,
+) -> tuple[Source, Format]:
     found = detect_content(content.peek(1), known_encoding(encoding))
     chosen = format or found.format
-    if found.format is Format.XLSX or chosen is None:
-        raise Unreadable(
-            "not_text", f"The file is {found.name}. Save it as CSV (UTF-8), or hand in the unpacked file."
-        )
+    if found.is_workbook or chosen is None:
+        raise Unreadable("not_text", f"The file is {found.name}, and no text.")
     return Source(content, encoding), chosen
 
 

@@ -16,7 +16,8 @@ KEY = "external_id"
 class TableColumns:
     """The header of a table: which fields its columns hold, and how a row's cells become its values.
 
-    `ignored` names the columns that are not read. Raises Unreadable for a header without fields or, with `needs_key`, a key.
+    `read` has the positions of the columns that are read, from 0; `ignored` names the others. Raises Unreadable for a header
+    without fields or, with `needs_key`, a key.
     """
 
     def __init__(
@@ -37,10 +38,11 @@ class TableColumns:
         self._check([*filter(None, self._plain), *(target for target, _, _ in self._rules)])
         used = {position for _, _, positions in self._rules for position in positions}
         used |= {position for position, _ in self._skips}
+        self.read = [number for number, name in enumerate(self._plain) if name is not None or number in used]
         self.ignored = tuple(
             shown_name(name) if name.strip() else f"(column {number + 1})"
             for number, name in enumerate(names)
-            if self._plain[number] is None and number not in used
+            if number not in self.read
         )[:SHOWN_NAMES]
         self._values_of = self._plain_values()
         self._makers = [(target, rule.maker(target, at, mapping.clear)) for target, rule, at in self._rules]

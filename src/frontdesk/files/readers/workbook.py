@@ -1,0 +1,150 @@
+"""Rows of a sheet of a workbook (.xlsx): as of a CSV, but that dates, numbers and booleans are real (docs/file-formats.md)."""
+
+import marshal
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import IO, Any
+
+from frontdesk.errors import Fault, Unavailable
+from frontdesk.files.mapping import SEARCHED_ROWS, FileMapping
+from frontdesk.files.model import FileHeader, Format, Row, Unreadable, no_rows
+from frontdesk.files.readers.header import find_header
+from frontdesk.files.readers.source import (
+    LARGEST_CONTENT,
+    LARGEST_RATIO,
+    LONGEST_LINE,
+    OLE_MAGIC,
+    RATIO_COUNTS_FROM,
+    ZIP_MAGIC,
+)
+from frontdesk.files.readers.table import TableColumns
+
+_LIMITS = (LARGEST_CONTENT, LARGEST_RATIO, RATIO_COUNTS_FROM, LONGEST_LINE)
+_LENGTH_BYTES = 4
+_PASSWORD_MARK = "EncryptedPackage".encode("utf-16-le")
+_BLOCK = 1024 * 1024
+
+# How a child ends that reached its limits, or that a hostile file has brought down: not for reasons outside the file.
+_OF_THE_FILE = {-signal.SIGABRT, -signal.SIGXCPU, -signal.SIGSEGV, -signal.SIGBUS, -signal.SIGILL}
+
+_ERRORS = frozenset({"#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NUM!", "#NULL!", "#SPILL!", "#CALC!"})
+_CELL_ERROR = Fault("row", "cell_error", "a cell that is read holds an error of Excel, such as #N/A")
+
+NumberedCells = tuple[int, Sequence[str]]
+
+
+def read_workbook(content: IO[bytes], mapping: FileMapping) -> tuple[FileHeader, Iterator[Row]]:
+    """The header and the rows of the mapping's sheet, else of the first one that is shown.
+
+    Raises Unreadable, and Unavailable if the reading process was ended from outside.
+    """
+    if (start := content.read(len(OLE_MAGIC))).startswith(OLE_MAGIC):
+        raise _old_workbook(content)
+    if not start.startswith(ZIP_MAGIC):
+        raise Unreadable("not_workbook", "The file is no workbook (.xlsx).")
+    numbered = _numbered_cells(start, content, mapping.sheet)
+    first = list(_up_to_the_header(numbered))
+    if not first:
+        raise Unreadable("no_rows", "The sheet is empty.")
+    searched: list[Sequence[str]] = [()] * min(first[-1][0], SEARCHED_ROWS)
+    for number, cells in first:
+        if number <= SEARCHED_ROWS:
+            searched[number - 1] = cells
+    place = find_header(searched, mapping).place
+    columns = TableColumns(_without_blank_end(searched[place - 1]), mapping, place=place)
+    below = ((number, cells) for number, cells in chain(first, numbered) if number > place)
+    return FileHeader(Format.XLSX, ignored=columns.ignored), _rows(below, columns)
+
+
+def _without_blank_end(cells: Sequence[str]) -> Sequence[str]:
+    named = [number for number, name in enumerate(cells, 1) if name.strip()]
+    return cells[: max(named, default=0)]
+
+
+def _up_to_the_header(numbered: Iterator[NumberedCells]) -> Iterator[NumberedCells]:
+    """The rows among which the header is, and the one after them."""
+    for item in numbered:
+        yield item
+        if item[0] > SEARCHED_ROWS:
+            break
+
+
+def _rows(numbered: Iterator[NumberedCells], columns: TableColumns) -> Iterator[Row]:
+    width, found, skipped = columns.width, False, False
+    for number, given in numbered:
+        # What stands beside the table has no name, so it is ignored.
+        cells = [*given[:width], *[""] * (width - len(given))]
+        if not any(map(str.strip, cells)):
+            continue
+        if columns.skips(cells):
+            skipped = True
+            yield Row(number, {}, skipped=True)
+            continue
+        found = True
+        if _ERRORS.isdisjoint(cells) or _ERRORS.isdisjoint(cells[position] for position in columns.read):
+            yield columns.row(number, cells)
+        else:
+            yield Row(number, columns.key_of(cells), faults=(_CELL_ERROR,))
+    if not found:
+        raise no_rows("The sheet has a header and no row below it.", skipped=skipped)
+
+
+def _numbered_cells(start: bytes, content: IO[bytes], sheet: str | None) -> Iterator[NumberedCells]:
+    """Number and cells of each row that is not blank, from the process that reads the workbook."""
+    # The process needs a file that it can seek in. This one has no name, and is gone with its last descriptor.
+    with tempfile.TemporaryFile() as file:
+        file.write(start)
+        shutil.copyfileobj(content, file, _BLOCK)
+        file.seek(0)
+        command = [
+            sys.executable,
+            "-m",
+            "frontdesk.workbooks",
+            *map(str, _LIMITS),
+            *([] if sheet is None else [sheet]),
+        ]
+        # A session of its own, so that Ctrl-C reaches this process only; no stderr, which could hold a value of a member.
+        options: dict[str, Any] = {"stderr": subprocess.DEVNULL, "start_new_session": True}
+        with subprocess.Popen(command, stdin=file, stdout=subprocess.PIPE, **options) as child:  # noqa: S603 - our own
+            try:
+                if child.stdout is None:
+                    raise Unavailable("The process that reads workbooks could not be started.")
+                while block := _read_block(child, child.stdout):
+                    yield from block
+            finally:
+                child.kill()
+
+
+def _read_block(child: "subprocess.Popen[bytes]", stream: IO[bytes]) -> list[NumberedCells]:
+    """The next rows; none after the last."""
+    length = int.from_bytes(stream.read(_LENGTH_BYTES), "big")
+    content = stream.read(length)
+    if not length or len(content) < length:
+        if child.wait() in _OF_THE_FILE:
+            raise _too_large()
+        raise Unavailable("The process that reads the workbook ended early.")
+    block = marshal.loads(content)  # noqa: S302 - written by our own child
+    if isinstance(block, tuple):
+        code, message, row = block
+        raise _too_large() if code == "sheet_too_large" else Unreadable(code, message, place=row)
+    return block  # type: ignore[no-any-return]
+
+
+def _too_large() -> Unreadable:
+    message = "The sheet is too large to be read. Delete what stands far below or beside the table, or save it as CSV."
+    return Unreadable("sheet_too_large", message)
+
+
+def _old_workbook(content: IO[bytes]) -> Unreadable:
+    """Says what the file is: Excel encrypts a workbook into a container of the kind that .xls has."""
+    before = b""
+    while block := content.read(_BLOCK):
+        if _PASSWORD_MARK in before + block:
+            return Unreadable("encrypted_workbook", "The workbook has a password. Save it without one.")
+        before = block[-len(_PASSWORD_MARK) :]
+    return Unreadable("old_workbook", "The file is an older workbook (.xls). Save it as .xlsx or as CSV.")
