@@ -3,7 +3,9 @@
 import csv
 import io
 import json
+import os
 import signal
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from frontdesk.db import Database
 from frontdesk.errors import FrontdeskError, Unavailable
 from tests.cli.conftest import CommandLine
 from tests.files.exports import hr_export
-from tests.files.loading import csv_of, row
+from tests.files.loading import csv_of, lines_of, row
 
 
 @pytest.fixture
@@ -50,6 +52,32 @@ def test_a_file_is_loaded_reported_and_undone(cli: CommandLine, plan: str, tmp_p
     assert (undone["undoes_id"], undone["counts"]) == (1, {"withdrawn": 2})
     assert "There is no such eligible member" in cli.refused("member", "show", "E00001")
     assert [file["id"] for file in cli.json("file", "list")] == [2, 1]
+
+
+def test_a_pipe_is_read_from_its_first_byte(cli: CommandLine, plan: str, tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = threading.Thread(
+        target=path.write_bytes, args=[lines_of([row(n) for n in range(90)])], daemon=True
+    )
+    writer.start()
+    assert cli.json("file", "load", str(path), "--plan", plan)["counts"] == {"created": 90}
+    writer.join(10)
+
+
+def test_a_file_is_refused_by_its_first_bytes_before_it_is_stored(
+    cli: CommandLine, plan: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "members"
+    path.write_bytes(b"")
+    assert "The file is empty" in cli.refused("file", "load", str(path), "--plan", plan)
+    path.write_bytes(b"PK\x03\x04")
+    assert "an Excel workbook" in cli.refused("file", "load", str(path), "--plan", plan, "--format", "csv")
+    path.write_bytes(csv_of([row(1)]))
+    assert "not one of those that are read" in cli.refused(
+        "file", "load", str(path), "--plan", plan, "--encoding", "klingon"
+    )
+    assert cli.json("file", "list") == []
 
 
 def test_the_exit_status_tells_that_rows_were_refused(cli: CommandLine, plan: str, tmp_path: Path) -> None:

@@ -124,8 +124,8 @@ def load(  # noqa: PLR0913 - one parameter per option
             "--mapping and --mapping-name both say how to read the file: give one of the two.", status=MISUSED
         )
     own = None if mapping is None else _read_mapping(mapping)
-    with path.open("rb") as stream:
-        check_start(stream.read(START_BYTES), encoding=encoding, format=format_)
+    if path.is_file():  # what a pipe gives can be read once only
+        _check_start(path, encoding, format_)
 
     def begin(context: CommandContext) -> EligibilityFile:
         account_id = get_plan(context.tx, None, plan).account_id
@@ -297,6 +297,14 @@ def _work_on(begin: Callable[[CommandContext], EligibilityFile], path: Path | No
 
 def _described(file: EligibilityFile, status: int = 0) -> Output:
     return Output(serialize_file(file), summary(file), status)
+
+
+def _check_start(path: Path, encoding: str, format_: Format | None) -> None:
+    with path.open("rb") as stream:
+        start = stream.read(START_BYTES)
+    if not start:
+        fail("The file is empty: nothing was loaded.")
+    check_start(start, encoding=encoding, format=format_)
 
 
 def _upload(db: Database, file: EligibilityFile, path: Path) -> None:
