@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from frontdesk.eligibility.fields import DROPPED
 from frontdesk.eligibility.model import WARNINGS, Action, Outcome, Submission
 from frontdesk.errors import Fault, FrontdeskError, Malformed
+from frontdesk.files.file_faults import FILE_FAULTS
 
 
 class Format(StrEnum):
@@ -316,39 +317,6 @@ ROW_FAULTS = {
     "no_match_key": "The 834 carries none of what the mapping makes the identifier from.",
     "unknown_code": "The 834 carries a code that has no meaning here.",
     "unknown_plan": "The plan that the row names is not in the mapping, or not one of the account.",
-}
-
-# Faults of the whole file; nothing of it is applied.
-FILE_FAULTS = {
-    "empty": "There is nothing in the file.",
-    "no_rows": "There is no member in the file.",
-    "no_header": "No row of the first ones names a field of a member.",
-    "no_key_column": "No column of a CSV holds the external_id.",
-    "repeated_column": "Two columns hold the same field.",
-    "missing_column": "The mapping names a column that the file does not have.",
-    "unknown_encoding": "The declared encoding is not one that is read.",
-    "wrong_encoding": "The bytes are not in the declared encoding.",
-    "not_text": "The file is an image or other binary data, not a text.",
-    "not_workbook": "The file is a ZIP archive, or another kind of file, and no workbook (.xlsx).",
-    "bad_workbook": "The workbook is damaged or cut off, or declares entities.",
-    "old_workbook": "The file is a workbook of an older kind (.xls), not .xlsx.",
-    "encrypted_workbook": "The workbook has a password.",
-    "no_sheet": "The workbook has no sheet, or none of the name that was given.",
-    "sheet_too_large": "The sheet reaches too far, or its texts are too many, to be read in bounded memory.",
-    "bad_json_array": "Something other than values with commas between them stands in the JSON array, or behind it.",
-    "line_too_long": "A line, row or segment is longer than any member can be.",
-    "rows_run_together": "A quotation mark is not closed, so it can't be told where rows end.",
-    "cut_off": "The file ends in the middle.",
-    "not_gzip": "The compressed data is damaged.",
-    "too_large": "The content is larger than what is read.",
-    "zip_bomb": "The compressed data unpacks to far more than any list of members would.",
-    "not_x12": "The file does not begin with an ISA segment, or the segment is damaged.",
-    "wrong_version": "The file is not an 834 of version 005010X220A1.",
-    "wrong_order": "A segment stands where it has no place.",
-    "wrong_count": "A count or control number of SE, GE or IEA does not agree with the file.",
-    "unknown_purpose": "BGN08 is none of 2, 4 and RX.",
-    "wrong_date": "BGN03, the date of the file, is not a real date.",
-    "mixed_purposes": "The transactions of the file say different things of themselves.",
 }
 
 # Every problem of a file: what makes it unreadable, what holds it, what ends it early.
