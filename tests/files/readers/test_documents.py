@@ -4,13 +4,9 @@ import json
 import re
 from pathlib import Path
 
+from frontdesk.files.file_faults import FILE_FAULTS
 from frontdesk.files.mapping import MEDICAL_LINES, FileMapping, parse_mapping
-from frontdesk.files.model import (
-    FILE_FAULTS,
-    FILE_PROBLEMS,
-    REPORT_CODES,
-    ROW_FAULTS,
-)
+from frontdesk.files.model import FILE_PROBLEMS, REPORT_CODES, ROW_FAULTS
 from frontdesk.files.readers.source import ENCODINGS, LARGEST_CONTENT, LARGEST_RATIO, LONGEST_LINE
 from frontdesk.files.rule_parser import RULE_PARTS
 
