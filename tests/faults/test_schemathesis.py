@@ -104,9 +104,9 @@ def exceptions() -> Iterator[dict[str, Any]]:
     yield expecting("enrolMember", accepted=("422",))
     yield expecting("changePlan", accepted=("412", "422"), rejected=("412",))
     # A file is judged by its content, which no schema tells: by the worker, or where a mapping is asked for at once.
-    yield expecting("uploadEligibilityFile", accepted=("400", "415", "422"), rejected=("200", "202"))
+    yield expecting("uploadEligibilityFile", accepted=("400", "409", "415", "422"), rejected=("200", "202"))
     for operation in ("approveEligibilityFile", "cancelEligibilityFile", "undoEligibilityFile"):
-        yield expecting(operation, accepted=("422",))
+        yield expecting(operation, accepted=("409",))
     yield expecting("issueToken", accepted=("400",))
     yield expecting("revokeToken", accepted=("400",))
     for operation in (
