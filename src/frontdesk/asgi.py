@@ -7,7 +7,7 @@ from itertools import groupby
 from starlette.routing import Match, Route
 
 from frontdesk.api.routes import ENDPOINTS as CUSTOMER_ENDPOINTS
-from frontdesk.api.routes import PAGES
+from frontdesk.api.routes import ENTRANCE, PAGES
 from frontdesk.app import App
 from frontdesk.deadlines import Deadlines
 from frontdesk.operator.routes import ENDPOINTS as OPERATOR_ENDPOINTS
@@ -30,7 +30,7 @@ def build_asgi(app: App, telemetry: Telemetry | None = None) -> Asgi:
     app.registry.register(StoredMetrics(app.db, app.clock, accuracy_metrics))
     app.registry.register(StoredMetrics(app.db, app.clock, delivery_metrics, fresh_seconds=5.0))
     deadlines = Deadlines(BODY_DEADLINE_SECONDS)
-    endpoints = CUSTOMER_ENDPOINTS + PAGES + OPERATOR_ENDPOINTS
+    endpoints = ENTRANCE + CUSTOMER_ENDPOINTS + PAGES + OPERATOR_ENDPOINTS
     routes = [
         Route(path, Resource(app, telemetry, deadlines, list(methods)))
         for path, methods in groupby(endpoints, lambda endpoint: endpoint.path)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from frontdesk.access.model import Scope
-from frontdesk.api.routes import ENDPOINTS, PAGES
+from frontdesk.api.routes import ENDPOINTS, ENTRANCE, PAGES
 from frontdesk.db import Database
 from frontdesk.operator.routes import ENDPOINTS as OPERATORS
 from frontdesk.web.endpoint import Endpoint
@@ -18,7 +18,7 @@ from tests.factories import Customer, make_customer, member_body
 PROTECTED = [endpoint for endpoint in ENDPOINTS if endpoint.scope is not None] + list(OPERATORS)
 OPEN = {
     *("POST /oauth/token", "POST /oauth/revoke", "GET /openapi.json", "GET /docs", "GET /docs/{asset}"),
-    *("GET /problems", "GET /healthz", "GET /readyz"),
+    *("GET /", "GET /problems", "GET /healthz", "GET /readyz"),
     *("GET /register/{token}", "GET /unsubscribe/{token}", "POST /unsubscribe/{token}"),
 }
 
@@ -28,7 +28,7 @@ def example_path(endpoint: Endpoint) -> str:
 
 
 def test_only_these_routes_need_no_token() -> None:
-    routes = [endpoint for endpoint in (*ENDPOINTS, *PAGES) if endpoint not in PROTECTED]
+    routes = [endpoint for endpoint in (*ENTRANCE, *ENDPOINTS, *PAGES) if endpoint not in PROTECTED]
     assert {f"{endpoint.method} {endpoint.path}" for endpoint in routes} == OPEN
 
 

@@ -67,6 +67,39 @@ def test_pages_cover_all_plans_once(api: Api, db: Database) -> None:
     assert seen == customer.plan_ids
 
 
+def test_the_link_to_the_next_page_is_a_plain_uri(api: Api, customer: Customer) -> None:
+    following = api.get("/v2/plans?page[size]=1").json()["links"]["next"]
+    assert following.endswith(f"/v2/plans?page%5Bsize%5D=1&page%5Bafter%5D={customer.plan_ids[0]}")
+
+
+@pytest.mark.parametrize(
+    ("created_at", "status"),
+    [
+        ("2026-11-20T12:00:00Z", 200),
+        ("2026-11-20T12:00:00.000+00:00", 200),
+        ("2026-11-20T07:00:00-05:00", 200),
+        ("2026-11-20T12:00:00", 422),
+        ("2026-11-20T12:00:01Z", 422),
+        ("today", 422),
+        (1795176000, 422),
+        (None, 422),
+    ],
+)
+def test_the_creation_may_be_echoed_as_the_same_instant(
+    api: Api, customer: Customer, created_at: Any, status: int
+) -> None:
+    answer = api.patch(f"/v2/plans/{customer.plan_ids[0]}", {"created_at": created_at})
+    assert answer.status_code == status
+    if status == 422:
+        assert answer.json()["errors"][0]["code"] == "read_only"
+
+
+@pytest.mark.parametrize("empty", ["", " "])
+def test_an_empty_if_match_is_none(api: Api, customer: Customer, empty: str) -> None:
+    path = f"/v2/plans/{customer.plan_ids[0]}"
+    assert api.patch(path, {"name": "New"}, headers={"If-Match": empty}).status_code == 200
+
+
 def test_a_long_list_is_read_in_a_thread_and_is_the_same(
     api: Api, app: App, customer: Customer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,5 +32,23 @@ def test_a_host_that_is_not_this_machine_is_refused(cli: CommandLine) -> None:
     assert "can't be listened on" in cli.refused("serve", "--host", "192.0.2.1", "--port", "20001")
 
 
+@pytest.mark.parametrize(
+    ("base_url", "told"),
+    [
+        ("http://127.0.0.1:8000", "lead to port 8000."),
+        ("http://localhost", "lead to port 80."),
+        ("https://[::1]/desk", "lead to port 443."),
+        ("http://127.0.0.1:20003", None),
+        ("https://api.example.com", None),  # a proxy's
+    ],
+)
+def test_another_port_than_the_base_urls_is_told(
+    bare_cli: CommandLine, base_url: str, told: str | None
+) -> None:
+    said = bare_cli.refused("serve", "--port", "20003", base_url=base_url)
+    assert ("links_lead_elsewhere" in said) == (told is not None)
+    assert told is None or told in said
+
+
 def test_a_database_without_tables_is_refused_with_the_way_to_mend_it(bare_cli: CommandLine) -> None:
     assert "frontdesk migrate" in bare_cli.refused("serve", "--port", "20002")

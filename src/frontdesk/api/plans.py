@@ -92,12 +92,12 @@ async def change_plan(app: App, request: Request) -> Response:
     since the plan was read."""
     plan_id = request.path_id("plan_id")
     patch = plans.parse_plan_patch(parse_json_object(await request.body()), strict=request.prefers_strict())
-    if_match, caller = request.header(b"if-match"), request.caller
+    if_match, caller = (request.header(b"if-match") or "").strip(), request.caller
 
     def write(tx: Tx) -> Plan:
         # Locked, so that parallel changes follow each other: only a caller with If-Match hears that its copy is stale.
         before = plans.get_plan(tx, caller.account_id, plan_id, lock=True)
-        if if_match is not None and not _matches(if_match, before.version):
+        if if_match and not _matches(if_match, before.version):
             raise HttpError("precondition_failed", "The plan has changed since it was read.")
         plan, changed = plans.patch_plan(tx, before, patch)
         if changed:
@@ -123,7 +123,7 @@ async def change_plan(app: App, request: Request) -> Response:
 
 def _matches(if_match: str, version: int) -> bool:
     """Compares the plan's version only: the rest of an ETag follows the queue, which a PATCH does not touch."""
-    if if_match.strip() == "*":
+    if if_match == "*":
         return True
     tags = (_TAG.fullmatch(tag.strip()) for tag in if_match.split(","))
     return any(tag is not None and int(tag.group(1)) == version for tag in tags)
@@ -155,5 +155,7 @@ def _page_response(app: App, request: Request, page: Page, *, size: int | None =
         return Response(304, b"", headers)
     links = {"self": app.config.base_url + request.target}
     if page.next_after is not None:
-        links["next"] = f"{app.config.base_url}/v2/plans?page[size]={size}&page[after]={page.next_after}"
+        links["next"] = (
+            f"{app.config.base_url}/v2/plans?page%5Bsize%5D={size}&page%5Bafter%5D={page.next_after}"
+        )
     return Response(200, b'{"links":%s,"data":%s}' % (json.dumps(links).encode(), page.data), headers)

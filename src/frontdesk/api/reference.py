@@ -42,9 +42,14 @@ def openapi_endpoint(others: Sequence[Endpoint]) -> Endpoint:
     return endpoint
 
 
+async def entrance(app: App, _request: Request) -> Response:
+    """Lead from the service's address to the reference page."""
+    return Response(307, headers=((b"location", f"{app.config.base_url}/docs".encode()),))
+
+
 async def reference_page(app: App, _request: Request) -> Response:
     """Open the reference page. The page shows this document and sends requests. It loads nothing from other sites."""
-    return Response(200, _file("page.html"), (_policy(app.config.base_url),), _HTML)
+    return Response(200, _file("page.html"), _page_headers(app.config.base_url), _HTML)
 
 
 async def reference_file(_app: App, request: Request) -> Response:
@@ -59,16 +64,16 @@ async def reference_file(_app: App, request: Request) -> Response:
 async def list_problems(app: App, _request: Request) -> Response:
     """Look up a problem or code. A page with every problem, fault code, warning and reason. The `type` of a problem leads
     here."""
-    return Response(200, _problems_page(), (_policy(app.config.base_url),), _HTML)
+    return Response(200, _problems_page(), _page_headers(app.config.base_url), _HTML)
 
 
-def _policy(base_url: str) -> Header:
-    """Allows requests to this service only (docs/decisions/0020)."""
+def _page_headers(base_url: str) -> tuple[Header, ...]:
+    """The policy allows requests to this service only (docs/decisions/0020)."""
     policy = (
         f"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
         f"connect-src 'self' {base_url}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
-    return b"content-security-policy", policy.encode()
+    return (b"content-security-policy", policy.encode()), (b"referrer-policy", b"no-referrer")
 
 
 @lru_cache(maxsize=8)

@@ -53,6 +53,7 @@ _DESCRIBED: tuple[Endpoint, ...] = (
     Endpoint("GET",   "/metrics",        health.metrics,            Scope.OPERATOR, serves_json=False),
 )
 ENDPOINTS = (*_DESCRIBED, reference.openapi_endpoint(_DESCRIBED))
+ENTRANCE = (Endpoint("GET",   "/",                 reference.entrance,  None, serves_json=False),)
 
 # Pages for invited people. They are not in the OpenAPI document.
 PAGES: tuple[Endpoint, ...] = (

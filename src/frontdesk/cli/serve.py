@@ -1,15 +1,19 @@
 """`frontdesk serve`: the HTTP server in the foreground."""
 
+import json
 import socket
 import sys
 import tempfile
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
 from frontdesk.cli.output import fail, settings
+from frontdesk.clock import stored_time, system_clock
 from frontdesk.log_output import LogOutput
 from frontdesk.processes import Program, Supervisor
+from frontdesk.relay import is_this_machine
 
 MOST_EARLY_ENDS = 5  # in a row, for each serving process
 SERVING_PAUSE_SECONDS = 0.5
@@ -30,8 +34,9 @@ def serve(
 
     Example: frontdesk serve --port 8000 --workers 2
     """
-    settings()
+    config = settings()
     address = listening_address(host, port)
+    _warn_of_port(config.base_url, port)
     serving = serving_program(address, port, workers)
     with tempfile.TemporaryDirectory(prefix="frontdesk-metrics-") as folder:
         is_stopped = Supervisor(
@@ -44,6 +49,21 @@ def serve(
         ).run()
     if not is_stopped:
         fail("The serving processes ended soon after each start; the log says how. Run: frontdesk check")
+
+
+def _warn_of_port(base_url: str, port: int) -> None:
+    """Say, as the log does, that links lead elsewhere. An address of another machine is a proxy's, which has its own port."""
+    parts = urlsplit(base_url)
+    named = parts.port or {"http": 80, "https": 443}[parts.scheme.lower()]
+    if named != port and is_this_machine(parts.hostname or ""):
+        detail = f"FRONTDESK_BASE_URL is {base_url}, so links lead to port {named}. Correct it, or use --port {named}."
+        line = {
+            "at": stored_time(system_clock()),
+            "event": "links_lead_elsewhere",
+            "port": port,
+            "detail": detail,
+        }
+        typer.echo(json.dumps(line), err=True)
 
 
 def serving_program(address: str, port: int, workers: int) -> Program:

@@ -1,6 +1,7 @@
 """Creates and changes plans and provider groups. A PATCH is an untrusted JSON object: it becomes changes, with ALL faults."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
@@ -62,11 +63,20 @@ def patch_plan(tx: Tx, plan: Plan, patch: PlanPatch) -> tuple[Plan, list[str]]:
     faults += [
         Fault(name, "read_only", "can't be changed here; leave it out or echo it")
         for name, value in patch.echoed.items()
-        if (type(value), value) != (type(body[name]), body[name])
+        if not _says_the_same(name, value, body[name])
     ]
     if faults:
         raise Invalid(faults)
     return change_plan(tx, plan, patch.changes)
+
+
+def _says_the_same(name: str, value: object, stored: object) -> bool:
+    """Whether an echoed value is the stored one; a time may be written otherwise (RFC 3339)."""
+    if name == "created_at" and type(value) is str and type(stored) is str:
+        with suppress(ValueError):
+            sent = datetime.fromisoformat(value)
+            return sent.tzinfo is not None and sent == datetime.fromisoformat(stored)
+    return (type(value), value) == (type(stored), stored)
 
 
 def change_plan(tx: Tx, plan: Plan, changes: Mapping[str, Any]) -> tuple[Plan, list[str]]:

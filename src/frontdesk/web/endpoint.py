@@ -10,7 +10,7 @@ from frontdesk.deadlines import Deadlines
 from frontdesk.errors import Forbidden, FrontdeskError, NotFound, RateLimited, Suspended
 from frontdesk.web.json_body import check_accept, check_json_body
 from frontdesk.web.problems import problem_response
-from frontdesk.web.request import Disconnected, Message, Receive, Request, Send
+from frontdesk.web.request import Message, Receive, Request, Send
 from frontdesk.web.response import Header, HttpError, Response
 from frontdesk.web.telemetry import Telemetry
 
@@ -50,8 +50,6 @@ class Resource:
         request = Request(scope, receive, self._deadlines)
         try:
             response = await self._respond(request)
-        except Disconnected:
-            return
         except Exception as error:  # noqa: BLE001  # every request gets a response
             if not isinstance(error, FrontdeskError | HttpError):
                 self._telemetry.unexpected(error, request, self._route)
@@ -60,7 +58,7 @@ class Resource:
         self._telemetry.answered(request, self._route, response.status, perf_counter() - started)
 
     async def _respond(self, request: Request) -> Response:
-        request.check_size_of_headers()
+        request.check_headers()
         endpoint = self._endpoints.get(request.method)
         if endpoint is None:
             if not self._endpoints:

@@ -14,8 +14,7 @@ from frontdesk.text import SHOWN_NAMES
 from frontdesk.web.forwarded import Network, caller_address
 from frontdesk.web.response import Header, HttpError
 
-BODY_LIMIT_BYTES = 64 * 1024
-HEADERS_LIMIT_BYTES = 16 * 1024
+BODY_LIMIT_BYTES, HEADERS_LIMIT_BYTES = 64 * 1024, 16 * 1024
 BODY_DEADLINE_SECONDS = 10
 CLOSE: Header = (b"connection", b"close")  # the rest of the body is not read
 
@@ -25,15 +24,10 @@ Send = Callable[[Message], Awaitable[None]]
 Result = TypeVar("Result")
 
 # A request id is 32 random bits of the process and a number. It is a name, not a secret.
-_PROCESS = secrets.token_hex(4)
-_numbers = count(1)
-
+_PROCESS, _numbers = secrets.token_hex(4), count(1)
 _SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_HOST = re.compile(rb"(?:[A-Za-z0-9._~%-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{0,5})?")
 _PATH_ID = re.compile(r"[0-9]{1,18}")
-
-
-class Disconnected(Exception):
-    """The caller closed the connection before the request was complete."""
 
 
 class Request:
@@ -67,10 +61,15 @@ class Request:
                 found = value if found is None else found + b", " + value
         return None if found is None else found.decode("latin-1")
 
-    def check_size_of_headers(self) -> None:
-        """Raises HttpError `headers_too_large` above 16 KiB: granian's buffer takes more."""
+    def check_headers(self) -> None:
+        """Raises HttpError `headers_too_large` above 16 KiB (granian's buffer takes more), and `malformed` unless there is one
+        Host with a name or an address (RFC 9112, section 3.2)."""
         if sum(len(name) + len(value) for name, value in self._headers) > HEADERS_LIMIT_BYTES:
             raise HttpError("headers_too_large", "The headers may have 16384 bytes at most.")
+        hosts = [value for name, value in self._headers if name == b"host"]
+        is_old = not any(hosts) and self._scope.get("http_version") != "1.1"  # granian adds an empty one
+        if not is_old and (len(hosts) != 1 or not _HOST.fullmatch(hosts[0])):
+            raise HttpError("malformed", "The request needs one Host header, with a name or an address.")
 
     def address(self, trusted_proxies: Sequence[Network]) -> str:
         """The caller's IP address: the connection's, or the one that a trusted proxy forwards."""
@@ -141,7 +140,7 @@ class Request:
         )
 
     async def body(self, *, limit_bytes: int = BODY_LIMIT_BYTES) -> bytes:
-        """The whole body. Raises HttpError `too_large` above the limit, `timeout` after 10 s, and Disconnected."""
+        """The whole body. Raises HttpError `too_large` above the limit, `timeout` after 10 s, `malformed`."""
         self._check_length(limit_bytes, "body")
         return await self._in_time(self._whole_body(limit_bytes))
 
@@ -168,10 +167,11 @@ class Request:
         return b"".join(pieces)
 
     async def _piece(self, left: int, limit_bytes: int, noun: str) -> tuple[bytes, bool]:
-        """The next piece, which may be empty, and whether it is the last. Raises HttpError `too_large` above `left` bytes."""
+        """The next piece, which may be empty, and whether it is the last. Raises HttpError `too_large`, `malformed`."""
         message = await self._receive()
         if message["type"] == "http.disconnect":
-            raise Disconnected
+            # granian says the same of broken chunks, so the caller may still be there.
+            raise HttpError("malformed", "The body broke off, or its chunks are malformed.", CLOSE)
         piece = bytes(message.get("body", b""))
         if len(piece) > left:
             raise _too_large(limit_bytes, noun)

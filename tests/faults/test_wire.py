@@ -1,0 +1,106 @@
+"""The HTTP form on the wire, by raw sockets: what the server's library lets through is answered and logged like the rest."""
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.faults.server import Server, wait_until
+
+HOST = b"Host: api.example.com\r\n"
+CHUNKED = b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n"
+
+
+@pytest.fixture(scope="module")
+def server(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("wire")
+    database = folder / "frontdesk.db"
+    database.write_bytes(sqlite_template.read_bytes())
+    with Server(f"sqlite:///{database}", folder / "log") as running:
+        yield running
+
+
+def ask(server: Server, head: bytes, body: bytes = b"") -> tuple[int, dict[str, str], bytes]:
+    """The answer's status, headers by lower-case name, and body, to what is sent as it is."""
+    answer = b""
+    with socket.create_connection((server.host, server.port), 10) as connection:
+        connection.sendall(head + b"Connection: close\r\n\r\n" + body)
+        while piece := connection.recv(65_536):
+            answer += piece
+    told, _, content = answer.partition(b"\r\n\r\n")
+    first, *lines = told.decode("latin-1").split("\r\n")
+    headers = dict(line.split(": ", 1) for line in lines)
+    return int(first.split()[1]), {name.lower(): value for name, value in headers.items()}, content
+
+
+@pytest.mark.parametrize(
+    "hosts",
+    [
+        b"",
+        HOST + HOST,
+        HOST + b"Host: other.example.com\r\n",
+        *(
+            b"Host: %s\r\n" % value
+            for value in (
+                b"",
+                b"[",
+                b"[::1",
+                b"a b",
+                b"user@127.0.0.1",
+                b"a/b",
+                b"127.0.0.1:x",
+                b"a,b",
+                b"\xff",
+            )
+        ),
+    ],
+)
+@pytest.mark.parametrize("path", [b"/healthz", b"/sandbox/mailbox"])
+def test_a_request_without_one_good_host_is_refused(server: Server, path: bytes, hosts: bytes) -> None:
+    status, headers, content = ask(server, b"GET %s HTTP/1.1\r\n%s" % (path, hosts))
+    assert (status, headers["content-type"]) == (400, "application/problem+json")
+    assert b"#malformed" in content
+
+
+@pytest.mark.parametrize("host", [b"api.example.com:8443", b"[::1]:8000", b"my_service", b"127.0.0.1:"])
+def test_a_name_or_an_address_with_or_without_a_port_is_a_host(server: Server, host: bytes) -> None:
+    assert ask(server, b"GET /healthz HTTP/1.1\r\nHost: %s\r\n" % host)[0] == 200
+
+
+def test_http_1_0_needs_no_host(server: Server) -> None:
+    assert ask(server, b"GET /healthz HTTP/1.0\r\n")[0] == 200
+
+
+@pytest.mark.parametrize(
+    "body", [b"ZZ\r\nabc\r\n0\r\n\r\n", b"3\r\nabcdef\r\n0\r\n\r\n", b"-1\r\na\r\n", b"3\nabc\n0\n\n"]
+)
+def test_broken_chunks_are_refused_and_logged(server: Server, body: bytes) -> None:
+    head = b"POST /oauth/token HTTP/1.1\r\n" + HOST + CHUNKED + b"X-Request-Id: chunks-%d\r\n" % len(body)
+    status, headers, content = ask(server, head, body)
+    assert (status, headers["x-request-id"]) == (400, f"chunks-{len(body)}")
+    assert json.loads(content)["type"].endswith("#malformed")
+    wait_until(lambda: f'"chunks-{len(body)}"' in server.log.read_text(), "the refusal to be logged")
+
+
+def test_a_caller_that_leaves_in_the_middle_of_a_body_is_logged_and_harms_nobody(server: Server) -> None:
+    with socket.create_connection((server.host, server.port), 10) as connection:
+        connection.sendall(
+            b"POST /oauth/token HTTP/1.1\r\n" + HOST + b"X-Request-Id: left\r\nContent-Length: 100\r\n\r\n{"
+        )
+    wait_until(lambda: '"left"' in server.log.read_text(), "the request to be logged")
+    assert "unexpected_error" not in server.log.read_text()
+    assert ask(server, b"GET /healthz HTTP/1.1\r\n" + HOST)[0] == 200
+
+
+def test_the_services_address_leads_to_the_reference(server: Server) -> None:
+    status, headers, _ = ask(server, b"GET / HTTP/1.1\r\n" + HOST)
+    assert (status, headers["location"]) == (307, "http://127.0.0.1:8000/docs")
+
+
+@pytest.mark.parametrize("path", [b"/docs", b"/problems", b"/register/x", b"/unsubscribe/x"])
+def test_every_page_keeps_its_address_to_itself(server: Server, path: bytes) -> None:
+    _, headers, content = ask(server, b"GET %s HTTP/1.1\r\n%s" % (path, HOST))
+    assert content.lower().startswith(b"<!doctype html>")
+    assert headers["referrer-policy"] == "no-referrer"
