@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from pathlib import Path
 from typing import Any, TypeVar
 
 from frontdesk.errors import FrontdeskError
@@ -17,6 +18,7 @@ from frontdesk.text import fold_email
 Kind = TypeVar("Kind", bound=StrEnum)
 
 SECRET_LENGTH = 32  # characters
+FILE_ENDING, SECRET_FILE_CHARACTERS = "_FILE", 4096
 HOST_LENGTH = 253  # of a name in the DNS
 
 # Variables of our own programs that are no settings: of the serving processes, of the tests.
@@ -161,14 +163,15 @@ class Setting:
     default: str
     parse: Callable[[str], object]
     sentence: str
+    is_secret: bool  # may be in a file
 
     @property
     def variable(self) -> str:
         return f"FRONTDESK_{self.name.upper()}"
 
 
-def setting(default: str, parse: Callable[[str], Any], sentence: str) -> Any:
-    return field(metadata={"default": default, "parse": parse, "sentence": sentence})
+def setting(default: str, parse: Callable[[str], Any], sentence: str, *, is_secret: bool = False) -> Any:
+    return field(metadata={"default": default, "parse": parse, "sentence": sentence, "is_secret": is_secret})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +180,7 @@ class Config:
         "sqlite:///var/frontdesk.db",
         _database_url,
         "Where the records are: a file for the embedded SQLite, or the address of a PostgreSQL database.",
+        is_secret=True,
     )
     base_url: str = setting(
         "http://127.0.0.1:8000",
@@ -218,12 +222,14 @@ class Config:
         _secret,
         "The secret behind the links in invitations: 32 or more characters that nobody can guess, the "
         "same for every process of the installation. Production needs one.",
+        is_secret=True,
     )
     smtp_url: Relay | None = setting(
         "",
         _smtp_url,
         "The relay that sends mails: `smtp://user:password@host:port` (STARTTLS) or `smtps://…`. A "
         "sandbox without one catches every mail; production without one delivers nothing.",
+        is_secret=True,
     )
     smtp_connections: int = setting(
         "8", _whole(1, 200), "How many connections to the relay one worker opens at most."
@@ -277,10 +283,11 @@ def read_config(variables: Mapping[str, str]) -> Config:
     wrong: list[str] = []
     for setting in SETTINGS:
         try:
-            values[setting.name] = setting.parse(variables.get(setting.variable) or setting.default)
+            values[setting.name] = setting.parse(_given(setting, variables) or setting.default)
         except ValueError as error:
             wrong.append(f"{setting.variable}: {error}")
     known = {setting.variable for setting in SETTINGS}
+    known |= {setting.variable + FILE_ENDING for setting in SETTINGS if setting.is_secret}
     wrong += [
         f"{name}: no such setting"
         for name in sorted(variables)
@@ -298,3 +305,26 @@ def read_config(variables: Mapping[str, str]) -> Config:
     if wrong:
         raise ConfigError(wrong)
     return Config(**values)
+
+
+def _given(setting: Setting, variables: Mapping[str, str]) -> str | None:
+    """The value of the variable, or the content of the file that `…_FILE` names, without the line end at its end."""
+    value, path = variables.get(setting.variable), variables.get(setting.variable + FILE_ENDING)
+    if not (setting.is_secret and path):
+        return value
+    if value:
+        raise ValueError(f"set either this or {setting.variable}{FILE_ENDING}")
+    try:
+        with Path(path).open(encoding="utf-8") as file:
+            content = file.read(SECRET_FILE_CHARACTERS + 1)
+    except OSError as error:
+        raise ValueError(
+            f"the file that {setting.variable}{FILE_ENDING} names can't be read: {error.strerror}"
+        ) from None
+    except ValueError:
+        content = ""
+    if not content.strip() or len(content) > SECRET_FILE_CHARACTERS:
+        raise ValueError(
+            f"the file that {setting.variable}{FILE_ENDING} names holds no value in UTF-8 of one line"
+        )
+    return content.rstrip("\r\n")

@@ -6,6 +6,7 @@ looks whether the installation can be used before it serves. It has imported all
 
 import asyncio
 import gc
+import json
 import os
 import signal
 import sys
@@ -18,10 +19,12 @@ from granian.server.embed import Server
 
 from frontdesk.app import App
 from frontdesk.asgi import build_asgi
+from frontdesk.clock import stored_time, system_clock
 from frontdesk.config import Config, read_config
 from frontdesk.db import Database, open_database
 from frontdesk.db.checks import problems
 from frontdesk.errors import FrontdeskError
+from frontdesk.log_output import LogOutput
 from frontdesk.processes import report_ready, report_refusal, stop_with_parent
 from frontdesk.web.telemetry import Telemetry
 
@@ -55,9 +58,18 @@ def _checked_database(config: Config) -> Database:
     except FrontdeskError as error:
         report_refusal(error.detail)
         raise SystemExit(1) from None
-    if found := problems(db, config):
-        report_refusal("\n".join(f"{problem.what} {problem.remedy}" for problem in found))
+    found = problems(db, config)
+    if refused := [problem for problem in found if not problem.is_warning]:
+        report_refusal("\n".join(f"{problem.what} {problem.remedy}" for problem in refused))
         raise SystemExit(1)
+    at = stored_time(system_clock())
+    lines = [
+        {"at": at, "event": "installation_warning", "what": each.what, "remedy": each.remedy}
+        for each in found
+    ]
+    log = LogOutput(sys.stdout)
+    log.put([json.dumps(line) + "\n" for line in lines])
+    log.finish()
     return db
 
 

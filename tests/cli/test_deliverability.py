@@ -57,7 +57,7 @@ def test_all_faults_are_reported_at_once(cli: CommandLine, account: str) -> None
     )
     assert "--sender-name must not contain control characters." in said
     assert "--sender-address must be an e-mail address" in said
-    assert "--registration-url must be an absolute http(s) address" in said
+    assert "--registration-url must be an absolute https address without a user" in said
 
 
 @pytest.mark.parametrize("url", ["https://", "https://[::1", "join.example.com", "https://a b.example.com"])

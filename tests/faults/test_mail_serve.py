@@ -19,6 +19,8 @@ MESSAGES = 20
 def settings(relay: Relay) -> dict[str, str]:
     return {
         "FRONTDESK_ENVIRONMENT": "production",
+        "FRONTDESK_BASE_URL": "https://api.example.com",
+        "FRONTDESK_MAIL_FROM": "invitations@example.com",
         "FRONTDESK_SMTP_URL": f"smtp://127.0.0.1:{relay.port}",
         "FRONTDESK_LINK_SECRET": "an invented secret for tests only",
     }

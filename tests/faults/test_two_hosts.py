@@ -63,6 +63,8 @@ def hosts(postgres: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iter
         relay = stack.enter_context(Relay())
         settings = {
             "FRONTDESK_ENVIRONMENT": "production",
+            "FRONTDESK_BASE_URL": "https://api.example.com",
+            "FRONTDESK_MAIL_FROM": "invitations@example.com",
             "FRONTDESK_SMTP_URL": f"smtp://127.0.0.1:{relay.port}",
             "FRONTDESK_LINK_SECRET": "an invented secret for tests only",
             "FRONTDESK_QUEUE_TTL_SECONDS": "3600",  # one snapshot lasts for the whole test

@@ -104,3 +104,12 @@ def test_every_page_keeps_its_address_to_itself(server: Server, path: bytes) -> 
     _, headers, content = ask(server, b"GET %s HTTP/1.1\r\n%s" % (path, HOST))
     assert content.lower().startswith(b"<!doctype html>")
     assert headers["referrer-policy"] == "no-referrer"
+
+
+def test_a_proxy_that_is_not_named_is_told_of_once(server: Server) -> None:
+    for _ in range(2):
+        ask(server, b"GET /healthz HTTP/1.1\r\n" + HOST + b"X-Forwarded-For: 192.0.2.1\r\n")
+    wait_until(lambda: "proxy_not_trusted" in server.log.read_text(), "the proxy to be told of")
+    ask(server, b"GET /healthz HTTP/1.1\r\n" + HOST + b"X-Request-Id: last\r\n")
+    wait_until(lambda: '"last"' in server.log.read_text(), "the last request to be logged")
+    assert server.log.read_text().count("proxy_not_trusted") == 1

@@ -14,6 +14,7 @@ SECRET = "a secret of thirty-two characters"
 def production(url: str, **settings: str) -> Config:
     variables = {f"FRONTDESK_{name.upper()}": value for name, value in settings.items()}
     base = {"FRONTDESK_DATABASE_URL": url, "FRONTDESK_ENVIRONMENT": "production"}
+    base |= {"FRONTDESK_BASE_URL": "https://api.example.com", "FRONTDESK_MAIL_FROM": "desk@example.com"}
     return read_config(base | {"FRONTDESK_SMTP_URL": "smtp://127.0.0.1:2525"} | variables)
 
 

@@ -101,10 +101,12 @@ def _url(text: str) -> str | None:
     url = parse_text(text, limit=URL_LENGTH)
     try:
         parts = urlsplit(url)
-        is_web_address = parts.scheme in ("http", "https") and bool(parts.hostname) and " " not in url
+        is_web_address = (
+            parts.scheme == "https" and bool(parts.hostname) and " " not in url and "@" not in parts.netloc
+        )
     except ValueError:  # such as an unclosed [ around an IPv6 address
         is_web_address = False
     if url and not is_web_address:
-        message = "must be an absolute http(s) address, such as https://join.example.com"
+        message = "must be an absolute https address without a user, such as https://join.example.com"
         raise Rejected("malformed_url", message)
     return url or None

@@ -7,21 +7,28 @@ from frontdesk.cli.command_group import change_in, opened_database, printing
 from frontdesk.cli.output import FAILED, Output, settings
 from frontdesk.config import Config, ConfigError, read_config
 from frontdesk.db import Database
-from frontdesk.db.checks import HEAD, CheckFailure, problems
+from frontdesk.db.checks import HEAD, problems
+from frontdesk.db.deployment import CheckFailure
 from frontdesk.errors import FrontdeskError
 
 
 @printing
 def check() -> Output:
-    """Check configuration, database and migrations; show every problem with its remedy. Status 1 if there is one.
+    """Check configuration, database, files and migrations; show every problem with its remedy. Status 1 if there is one.
 
-    Example: frontdesk check --json
+    A warning keeps nothing from serving. Example: frontdesk check --json
     """
-    found = _problems()
-    items = [{"what": problem.what, "mend": problem.remedy} for problem in found]
-    parts = ["Problem: {what}\nRemedy: {mend}".format_map(item) for item in items]
+    found = sorted(_problems(), key=lambda problem: problem.is_warning)
+    items, warnings = (
+        [{"what": each.what, "mend": each.remedy} for each in found if each.is_warning is is_warning]
+        for is_warning in (False, True)
+    )
+    parts = [
+        f"{'Warning' if each.is_warning else 'Problem'}: {each.what}\nRemedy: {each.remedy}" for each in found
+    ]
     well = "All is well: the settings can be used, the database answers and has the tables that this program needs."
-    return Output({"ok": not found, "problems": items}, parts or [well], FAILED if found else 0)
+    told = {"ok": not items, "problems": items, "warnings": warnings}
+    return Output(told, parts or [well], FAILED if items else 0)
 
 
 def _problems() -> list[CheckFailure]:

@@ -1,14 +1,14 @@
 """What is wrong with a database for this version and these settings, and the remedy of each problem."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy import inspect
 from sqlalchemy.exc import DBAPIError
 
 from frontdesk.clock import system_clock
-from frontdesk.config import SECRET_LENGTH, Config, Environment
+from frontdesk.config import Config
+from frontdesk.db.deployment import CheckFailure, deployment_failures
 from frontdesk.db.engine import Database, Tx
 from frontdesk.db.failures import DatabaseState
 from frontdesk.errors import Unavailable
@@ -29,14 +29,6 @@ _REMEDIES: dict[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class CheckFailure:
-    """`what` is wrong and its `remedy`, a sentence each."""
-
-    what: str
-    remedy: str
-
-
 def revision_of(db: Database) -> str | None:
     """The revision that the database's schema is at; None for an empty one."""
 
@@ -49,11 +41,12 @@ def revision_of(db: Database) -> str | None:
 
 
 def problems(db: Database, config: Config) -> list[CheckFailure]:
-    """Every problem that keeps this program from serving on this database; empty when all is well."""
+    """Every problem with the database, its place and these settings; empty when all is well."""
+    found = list(deployment_failures(config))
     try:
-        return list(_problems(db, config))
+        return found + list(_problems(db, config))
     except (Unavailable, DBAPIError) as error:
-        return [_problem(error, "Start the database, or correct FRONTDESK_DATABASE_URL.")]
+        return [*found, _problem(error, "Start the database, or correct FRONTDESK_DATABASE_URL.")]
 
 
 def _problems(db: Database, config: Config) -> Iterator[CheckFailure]:
@@ -89,10 +82,6 @@ def _setting_problems(db: Database, config: Config) -> Iterator[CheckFailure]:
         yield CheckFailure(
             what, f"Set FRONTDESK_UNIQUENESS={installed}; it can't be changed once there are records."
         )
-    if config.environment is Environment.PRODUCTION and not config.link_secret:
-        what = "FRONTDESK_LINK_SECRET is not set, so the links in invitations could be guessed."
-        random = f"{SECRET_LENGTH} or more random characters"
-        yield CheckFailure(what, f"Set it to {random}, such as those of: openssl rand -hex 32")
 
 
 def _write_problems(db: Database) -> Iterator[CheckFailure]:

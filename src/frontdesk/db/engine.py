@@ -25,7 +25,13 @@ from frontdesk.db.postgresql import (
     create_postgresql_engine,
     milliseconds,
 )
-from frontdesk.db.sqlite import begin_writing, create_sqlite_engine, make_light, set_foreign_keys
+from frontdesk.db.sqlite import (
+    begin_writing,
+    create_sqlite_engine,
+    make_light,
+    make_private_file,
+    set_foreign_keys,
+)
 from frontdesk.errors import FrontdeskError, Unavailable
 
 Tx = Connection
@@ -90,15 +96,14 @@ class Database:
             return question(tx)
 
     def make_missing_file(self) -> None:
-        """SQLite: make the file and its folder, empty. Only this makes a file, so that a wrong address is noticed.
+        """SQLite: make the file and its folder, empty, for this user alone whatever the umask.
 
-        Raises Unavailable.
+        Only this makes a file, so that a wrong address is noticed. Raises Unavailable.
         """
         if self.is_sqlite:
             path = Path(str(self.engine.url.database))
             try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.touch()
+                make_private_file(path)
             except OSError as error:
                 raise Unavailable(f"The database's file can't be made: {error.strerror}.") from None
 

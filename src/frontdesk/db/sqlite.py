@@ -1,5 +1,6 @@
 """SQLite: its engine, its settings, and how a writer waits for the file."""
 
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -37,6 +38,16 @@ def create_sqlite_engine(url: URL, *, pool_size: int, wait_seconds: float) -> En
     event.listen(engine, "do_connect", partial(_refuse_missing, Path(str(url.database))))
     event.listen(engine, "connect", _configure)
     return engine
+
+
+def make_private_file(path: Path) -> None:
+    """Make the file if it is missing, and missing folders, with rights for this user only. Raises OSError.
+
+    SQLite gives the write-ahead log and its index the rights of the database.
+    """
+    for folder in reversed((path.parent, *path.parent.parents)):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
 
 
 def begin_writing(connection: Connection, begin: str, *, has_time: Callable[[], bool]) -> None:

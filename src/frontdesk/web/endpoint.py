@@ -65,13 +65,20 @@ class Resource:
                 raise NotFound("address", "There is nothing at this address.")
             allowed = ", ".join(sorted(self._endpoints)).encode()
             raise HttpError("method_not_allowed", "This path has other methods.", (b"allow", allowed))
-        if endpoint.scope is not None:
+        if endpoint.scope is None:
+            self._look_for_proxy(request)
+        else:
             await self._authorize(request, endpoint.scope)
         if endpoint.serves_json:
             check_accept(request)
         if endpoint.takes_json:
             check_json_body(request)
         return await endpoint.handler(self._app, request)
+
+    def _look_for_proxy(self, request: Request) -> None:
+        """Where failed attempts are counted by address, all callers behind a proxy that is not named share one."""
+        if not self._app.config.trusted_proxies and request.header(b"x-forwarded-for") is not None:
+            self._telemetry.proxy_seen()
 
     async def _authorize(self, request: Request, scope: Scope) -> None:
         """Check the token, the client's request limit and the scope. Raises Unauthorized, Suspended, RateLimited, Forbidden.

@@ -54,6 +54,7 @@ class Telemetry:
             "frontdesk_log_lines_dropped", "Log lines that were not written: nobody took them.", registry=None
         )
         self._dropped_before = 0
+        self._has_seen_proxy = False
         self._by_labels: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
 
     def answered(self, request: Request, route: str, status: int, seconds: float) -> None:
@@ -79,6 +80,14 @@ class Telemetry:
         self._write(
             self._error_line(error, event="unexpected_error", request_id=request.request_id, route=route)
         )
+
+    def proxy_seen(self) -> None:
+        """Log, once in each process, that a proxy forwards and FRONTDESK_TRUSTED_PROXIES names none."""
+        if not self._has_seen_proxy:
+            self._has_seen_proxy = True
+            detail = "A proxy forwards, and FRONTDESK_TRUSTED_PROXIES names none: its callers share the limit of failed attempts."
+            line = {"at": stored_time(system_clock()), "event": "proxy_not_trusted", "detail": detail}
+            self._write(json.dumps(line) + "\n")
 
     def failed_to_start(self, error: Exception) -> None:
         """Log that the process can't serve. Returns when the line is written."""

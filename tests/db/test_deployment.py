@@ -1,0 +1,160 @@
+"""What `check` and `serve` say of the place: rights of the files, the disk, and the settings of production."""
+
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from frontdesk.config import ConfigError, read_config
+from frontdesk.db import deployment, open_database
+from frontdesk.db.deployment import deployment_failures, filesystem_of
+from frontdesk.db.migrate import upgrade
+
+PRODUCTION = {
+    "FRONTDESK_DATABASE_URL": "postgresql://db.example.com/frontdesk",
+    "FRONTDESK_ENVIRONMENT": "production",
+    "FRONTDESK_BASE_URL": "https://api.example.com",
+    "FRONTDESK_LINK_SECRET": "an invented secret for tests only",
+    "FRONTDESK_SMTP_URL": "smtps://mail.example.com",
+    "FRONTDESK_MAIL_FROM": "invitations@example.com",
+}
+
+
+def told(**changes: str) -> list[tuple[str, bool]]:
+    """The setting that each failure names first, and whether it is a warning."""
+    variables = PRODUCTION | {f"FRONTDESK_{name.upper()}": value for name, value in changes.items()}
+    return [(each.what.split()[0], each.is_warning) for each in deployment_failures(read_config(variables))]
+
+
+def test_production_as_it_should_be_has_no_failure() -> None:
+    assert told() == []
+
+
+@pytest.mark.parametrize(
+    "base_url",
+    [
+        "http://api.example.com",
+        "https://localhost",
+        "https://127.0.0.1:8443",
+        "https://[::1]",
+        "HTTP://api.example.com",
+    ],
+)
+def test_production_is_reached_by_https_from_elsewhere(base_url: str) -> None:
+    assert told(base_url=base_url) == [("FRONTDESK_BASE_URL", False)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "failures"),
+    [
+        ({"link_secret": ""}, [("FRONTDESK_LINK_SECRET", False)]),
+        ({"smtp_url": "", "mail_from": ""}, [("FRONTDESK_SMTP_URL", True)]),
+        ({"mail_from": ""}, [("FRONTDESK_MAIL_FROM", False)]),
+        ({"mail_from": "desk@localhost"}, [("FRONTDESK_MAIL_FROM", False)]),
+        ({"environment": "sandbox", "base_url": "", "smtp_url": "", "mail_from": "", "link_secret": ""}, []),
+    ],
+)
+def test_production_needs_its_settings(changes: dict[str, str], failures: list[Any]) -> None:
+    assert told(**changes) == failures
+
+
+MOUNTS = r"""22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+40 22 0:41 / /srv rw - nfs4 files.example.com:/srv rw
+41 40 8:2 / /srv/local\040disk rw - xfs /dev/sdb1 rw
+42 22 0:42 / /srvx rw - cifs //files.example.com/x rw
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [("/var/f.db", "ext4"), ("/srv/f.db", "nfs4"), ("/srv/local disk/f.db", "xfs"), ("/srvxy/f.db", "ext4")],
+)
+def test_a_path_is_on_the_innermost_mount(
+    path: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mounts").write_text(MOUNTS)
+    monkeypatch.setattr(deployment, "MOUNTS", tmp_path / "mounts")
+    assert filesystem_of(Path(path)) == kind
+    monkeypatch.setattr(deployment, "MOUNTS", tmp_path / "none")
+    assert filesystem_of(Path(path)) is None
+
+
+def test_sqlite_on_a_network_folder_is_refused_in_production(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mounts").write_text(MOUNTS)
+    monkeypatch.setattr(deployment, "MOUNTS", tmp_path / "mounts")
+    assert ("The", False) in told(database_url="sqlite:////srv/none/f.db")
+    assert ("The", True) in told(database_url="sqlite:////srv/none/f.db", environment="sandbox", smtp_url="")
+
+
+@pytest.mark.parametrize("umask", [0, 0o022, 0o077])
+def test_the_files_of_a_new_database_are_its_users_alone(tmp_path: Path, umask: int) -> None:
+    path = tmp_path / "new" / "deep" / "frontdesk.db"
+    config = read_config({"FRONTDESK_DATABASE_URL": f"sqlite:///{path}"})
+    before = os.umask(umask)
+    try:
+        db = open_database(config.database_url)
+        upgrade(db)
+        with db.write() as tx:
+            tx.exec_driver_sql("UPDATE installation SET id = id")
+            rights = {each.name: stat.S_IMODE(each.stat().st_mode) for each in path.parent.iterdir()}
+        db.close()
+    finally:
+        os.umask(before)
+    assert rights.keys() >= {"frontdesk.db", "frontdesk.db-wal", "frontdesk.db-shm"}
+    assert set(rights.values()) == {0o600}
+    assert {stat.S_IMODE(folder.stat().st_mode) for folder in (path.parent, path.parent.parent)} == {0o700}
+    assert list(deployment_failures(config)) == []
+
+
+def test_wider_rights_are_told_of_each_file_and_of_copies_beside_it(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir(mode=0o755)
+    folder.chmod(0o755)
+    for name, mode in (("f.db", 0o640), ("f.db-wal", 0o600), ("f.db.backup", 0o604), ("other", 0o666)):
+        (folder / name).touch()
+        (folder / name).chmod(mode)
+    config = read_config({"FRONTDESK_DATABASE_URL": f"sqlite:///{folder / 'f.db'}"})
+    found = list(deployment_failures(config))
+    assert [each.remedy for each in found] == [
+        f"Run: chmod 700 {folder}",
+        f"Run: chmod 600 {folder / 'f.db'}",
+        f"Run: chmod 600 {folder / 'f.db.backup'}",
+    ]
+    assert all(each.is_warning for each in found)
+
+
+@pytest.mark.parametrize("name", ["DATABASE_URL", "LINK_SECRET", "SMTP_URL"])
+def test_a_secret_may_be_in_a_file(tmp_path: Path, name: str) -> None:
+    value = PRODUCTION[f"FRONTDESK_{name}"]
+    (tmp_path / "secret").write_text(value + "\n")
+    config = read_config({f"FRONTDESK_{name}_FILE": str(tmp_path / "secret")} | _recipients())
+    assert getattr(config, name.lower()) == getattr(
+        read_config({f"FRONTDESK_{name}": value} | _recipients()), name.lower()
+    )
+
+
+def _recipients() -> dict[str, str]:
+    return {"FRONTDESK_SANDBOX_RECIPIENTS": "@example.com"}
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"\xff" * 40, b"x" * 5000])
+def test_a_file_without_a_secret_is_refused_without_being_told(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "secret").write_bytes(content)
+    with pytest.raises(ConfigError, match="FRONTDESK_LINK_SECRET_FILE names holds no value") as caught:
+        read_config({"FRONTDESK_LINK_SECRET_FILE": str(tmp_path / "secret")})
+    assert "xxx" not in str(caught.value)
+
+
+def test_a_secret_that_is_missing_twice_given_or_no_secret_is_refused(tmp_path: Path) -> None:
+    for variables, rule in (
+        ({"FRONTDESK_LINK_SECRET_FILE": str(tmp_path / "none")}, "can't be read: No such file"),
+        ({"FRONTDESK_LINK_SECRET_FILE": str(tmp_path)}, "can't be read: Is a directory"),
+        ({"FRONTDESK_LINK_SECRET_FILE": "x", "FRONTDESK_LINK_SECRET": "x" * 32}, "set either this or"),
+        ({"FRONTDESK_BASE_URL_FILE": "x"}, "FRONTDESK_BASE_URL_FILE: no such setting"),
+    ):
+        with pytest.raises(ConfigError, match=rule):
+            read_config(variables)
