@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from urllib.parse import urlsplit
 
 from frontdesk.config import SECRET_LENGTH, Config, Environment
@@ -91,4 +92,4 @@ def _rights_failures(path: Path) -> Iterator[CheckFailure]:
     for each in wide:
         rights = "700" if each.is_dir() else "600"
         what = f"Other users of this machine have rights to {each}."
-        yield CheckFailure(what, f"Run: chmod {rights} {each}", is_warning=True)
+        yield CheckFailure(what, f"Run: chmod {rights} {quote(str(each))}", is_warning=True)
