@@ -87,3 +87,29 @@ def test_a_senders_name_can_not_hold_an_encoded_word(cli: CommandLine, account: 
     hidden = "=?utf-8?q?Care=0ABcc=3A=20others=40example.com?="
     said = cli.refused("deliverability", "set", "--account", account, "--sender-name", hidden)
     assert "--sender-name must not contain =?." in said
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://join.example.com",
+        "https://robin@join.example.com",
+        "https://robin:secret@join.example.com/x",
+        "https://",
+    ],
+)
+def test_a_registration_link_is_https_without_a_user(cli: CommandLine, account: str, url: str) -> None:
+    said = cli.refused("deliverability", "set", "--account", account, "--registration-url", url)
+    assert "https address without a user" in said
+    assert "secret" not in said
+
+
+def test_a_stored_link_of_before_is_told_of(cli: CommandLine, account: str) -> None:
+    cli.json("deliverability", "set", "--account", account, "--registration-url", "https://join.example.com")
+    assert cli.json("check")["warnings"] == []
+    db = cli.open()
+    with db.write() as tx:
+        tx.exec_driver_sql("UPDATE deliverability SET registration_url = 'http://join.example.com'")
+    db.close()
+    [warning] = cli.json("check")["warnings"]
+    assert f"account {account}" in warning["what"]
