@@ -91,7 +91,7 @@ def test_an_unknown_method_is_told_the_known_ones(api: Api) -> None:
 
 
 def test_an_unknown_address_is_a_problem_too(api: Api) -> None:
-    for path in ("/", "/v2", "/v2/plans/", "/v1/plans", "/%00", "/v2/plans/1/eligibility/2"):
+    for path in ("/v2", "/v2/plans/", "/v1/plans", "/%00", "/v2/plans/1/eligibility/2"):
         answer = api.get(path)
         assert answer.status_code == 404
         assert answer.headers["Content-Type"] == "application/problem+json"

@@ -29,6 +29,9 @@ HEADERS: dict[str, Schema] = {
     "X-Content-Type-Options": _sent(
         "Browsers must not guess another content type.", "nosniff", const="nosniff"
     ),
+    "Referrer-Policy": _sent(
+        "No page that is opened from here learns this address.", "no-referrer", const="no-referrer"
+    ),
     "Content-Security-Policy": _sent(
         "The page loads from this service only, and sends requests to it only.",
         "default-src 'none'; script-src 'self'",

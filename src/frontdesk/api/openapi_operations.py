@@ -105,7 +105,9 @@ _OF_FIRST_PLAN = {
 }
 _OF_THIS_VERSION = {"changeThisVersion": _link("changePlan", **{"header.If-Match": "$response.header.ETag"})}
 _SEND_AGAIN = {"sendAgain": _link("enrolMember") | {"requestBody": "$response.body"}}
-_PAGE = Operation({"200": Answer("The page.", {"text/html": _TEXT}, ("Content-Security-Policy",))})
+_PAGE = Operation(
+    {"200": Answer("The page.", {"text/html": _TEXT}, ("Content-Security-Policy", "Referrer-Policy"))}
+)
 _REPORT = (
     f"A line per row and outcome, with {', '.join(f'`{name}`' for name in COLUMNS)}. A refused row has a line for each "
     f"fault, and each warning is a line of its own (`warned`). Codes are those of a POST, and:\n\n{explained(REPORT_CODES)}"
