@@ -14,7 +14,7 @@ from frontdesk.errors import FrontdeskError
 
 @printing
 def check() -> Output:
-    """Check configuration, database, files and migrations; show every problem with its remedy. Status 1 if there is one.
+    """Check settings, database, files and migrations; show every problem with its remedy. Status 1 if there is one.
 
     A warning keeps nothing from serving. Example: frontdesk check --json
     """
