@@ -64,6 +64,22 @@ class Installation:
 
 
 def main() -> None:
+    options = _options()
+    costs = _read(options.merge)
+    _measure_all(options, costs)
+    if options.merge is not None:
+        kept = [[*cell, measures] for cell, measures in sorted(costs.items())]
+        options.merge.write_text(json.dumps(kept, ensure_ascii=False))
+    rows = list(table(costs))
+    if options.json:
+        print(json.dumps(rows, indent=2))
+    else:
+        _show(rows)
+    if options.only is None or options.merge is not None:
+        RESULTS.write_text(_markdown(rows))
+
+
+def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m bench.growth", description="Example: python -m bench.growth --sizes 1000 100000"
     )
@@ -71,9 +87,14 @@ def main() -> None:
     parser.add_argument("--only", choices=("PostgreSQL", "SQLite"))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=1.0, help="of each measurement")
+    parser.add_argument(
+        "--merge", type=Path, help="a file of measurements, to which these are added: a table in several runs"
+    )
     parser.add_argument("--json", action="store_true", help="print the numbers for programs")
-    options = parser.parse_args()
-    costs: Costs = defaultdict(lambda: defaultdict(list))
+    return parser.parse_args()
+
+
+def _measure_all(options: argparse.Namespace, costs: Costs) -> None:
     databases = [name for name in ("PostgreSQL", "SQLite") if options.only in (None, name)]
     with Progress(console=Console(stderr=True)) as progress:
         steps = len(databases) * len(options.sizes) * (1 + len(STATES) * options.rounds)
@@ -92,13 +113,15 @@ def main() -> None:
                         for one in installations:
                             _measure(one, costs[database, state, one.size], options.seconds)
                             progress.advance(task)
-    rows = list(table(costs))
-    if options.json:
-        print(json.dumps(rows, indent=2))
-    else:
-        _show(rows)
-    if options.only is None:
-        RESULTS.write_text(_markdown(rows))
+
+
+def _read(merged: Path | None) -> Costs:
+    """What earlier runs measured; nothing at first."""
+    costs: Costs = defaultdict(lambda: defaultdict(list))
+    if merged is not None and merged.exists():
+        for database, state, size, measures in json.loads(merged.read_text()):
+            costs[database, state, size].update(measures)
+    return costs
 
 
 @contextlib.contextmanager
@@ -175,7 +198,7 @@ def _write_file(one: Installation, path: Path) -> int:
 
 def table(costs: Costs) -> Iterator[dict[str, str | int]]:
     """A row for each database, state and size: medians, and how many times the smallest size's they are."""
-    for (database, state, size), measures in costs.items():
+    for (database, state, size), measures in sorted(costs.items()):
         smallest = min(other for db, st, other in costs if (db, st) == (database, state))
         row: dict[str, str | int] = {"database": database, "statistics": state, "members": size}
         for name, values in measures.items():

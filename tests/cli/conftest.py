@@ -1,9 +1,6 @@
-"""A command line on a database of its own: SQLite and PostgreSQL in turn, migrated once and copied for each test."""
+"""A command line on an empty database: SQLite and PostgreSQL in turn."""
 
 import json
-import secrets
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +11,6 @@ from frontdesk.audit import list_entries
 from frontdesk.cli.app import app
 from frontdesk.config import SETTINGS
 from frontdesk.db import Database, open_database
-from frontdesk.db.migrate import upgrade
-from tests.conftest import forget_home
-from tests.postgres import Databases, server_for_tests
-
-TEMPLATE = f"cli_template_{secrets.token_hex(4)}"  # several test processes may share a server
 
 
 class CommandLine:
@@ -66,43 +58,13 @@ class CommandLine:
         return open_database(self.database_url)
 
 
-@pytest.fixture(scope="session")
-def postgresql() -> Iterator[Databases]:
-    """A server with a migrated template database."""
-    with server_for_tests() as databases:
-        migrate(databases.create_database(TEMPLATE).replace("postgresql:", "postgresql+psycopg:"))
-        yield databases
-        databases.drop_database(TEMPLATE)
-
-
-@pytest.fixture(scope="session")
-def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("cli") / "template.db"
-    migrate(f"sqlite:///{path}")
-    return path
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def cli(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CommandLine]:
+@pytest.fixture
+def cli(database_url: str) -> CommandLine:
     """A command line on a migrated database without a row."""
-    if request.param == "sqlite":
-        path = tmp_path / "frontdesk.db"
-        shutil.copy(request.getfixturevalue("sqlite_template"), path)
-        yield CommandLine(f"sqlite:///{path}")
-    else:
-        databases: Databases = request.getfixturevalue("postgresql")
-        with databases.database(template=TEMPLATE) as url:
-            yield CommandLine(url.replace("postgresql:", "postgresql+psycopg:"))
+    return CommandLine(database_url)
 
 
 @pytest.fixture
 def bare_cli(tmp_path: Path) -> CommandLine:
     """A command line on an SQLite database that nobody has made yet."""
     return CommandLine(f"sqlite:///{tmp_path / 'new' / 'frontdesk.db'}")
-
-
-def migrate(url: str) -> None:
-    db = open_database(url)
-    upgrade(db)
-    forget_home(db)
-    db.close()
