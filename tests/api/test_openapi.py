@@ -167,7 +167,7 @@ def test_every_code_that_a_file_can_bring_about_is_in_the_document() -> None:
     problems = set(re.findall(r'\bUnreadable\(\s*"(\w+)"', code)) | {NEEDS_APPROVAL}
     inside = "".join(path.read_text() for path in (package / "workbooks").glob("*.py"))
     problems |= set(re.findall(r'\bWorkbookFault\(\s*"(\w+)"', inside))
-    problems |= set(re.findall(r'\b_at\(\s*\w+,\s*"(\w+)"', code))
+    problems |= set(re.findall(r'\b(?:_at|at_segment)\(\s*\w+,\s*"(\w+)"', code))
     problems |= set(re.findall(r'\b_end\(\s*claim,\s*FileState\.\w+,\s*"(\w+)"', code))
     assert len(faults) > 8
     assert len(problems) > 20

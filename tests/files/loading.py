@@ -76,7 +76,7 @@ class Desk:
         self, content: bytes, *, plan: int = 0, full: bool = False, **options: Any
     ) -> EligibilityFile:
         new = NewFile(self.customer.account_id, self.customer.plan_ids[plan])
-        new = replace(new, **{"mode": FileMode.FULL if full else FileMode.CHANGE} | options)
+        new = replace(new, **{"mode": FileMode.FULL if full else None} | options)
         with self.db.write() as tx:
             file = begin_file(tx, new, self.requester())
         upload = Upload(self.db, file)

@@ -127,7 +127,10 @@ class FileBody(TypedDict):
         FileStep,
         "What is done now or was done last: check the file, apply its rows, end the members that a full file omits.",
     ]
-    mode: Annotated[FileMode, "An 834 states its own. `compare` reports differences and writes nothing."]
+    mode: Annotated[
+        FileMode,
+        "What the upload said, else what an 834 says of itself. `compare` reports differences and writes nothing.",
+    ]
     dry_run: Annotated[bool, "Whether nothing is written."]
     format: Annotated[Format | None, "null until it is known."]
     file_date: Annotated[str | None, _DAY, "The date that the file states, else the day it came."]

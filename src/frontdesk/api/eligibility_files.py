@@ -127,7 +127,7 @@ def _new_file(request: Request) -> NewFile:
         plan_id=request.path_id("plan_id"),
         format=declared["format"] or (next(iter(means)) if len(means) == 1 else None),
         encoding=query.get("encoding", charset[1] if charset else "utf-8"),
-        mode=FileMode(query.get("mode", FileMode.CHANGE)),
+        mode=FileMode(query["mode"]) if "mode" in query else None,
         dry_run=query.get("dry_run") == "true",
         sheet=query.get("sheet"),
         header_row=int(query["header_row"]) if "header_row" in query else None,

@@ -187,7 +187,7 @@ MAPPING_SCHEMAS: dict[str, Schema] = {
         {
             "coverages": _COVERAGES,
             "ssn": _TEXT
-            | {"enum": list(SSN_WORDS), "description": "Whether NM109 with NM108 = 34 may be an identifier."},
+            | {"enum": list(SSN_WORDS), "description": "How NM109 with NM108 = 34 is taken for identifiers."},
             "verify": _TEXT | {"enum": list(VERIFY_WORDS), "description": "The meaning of BGN08 = 4."},
             "counts": _TEXT
             | {"enum": list(COUNTS_WORDS), "description": "Whether wrong counts are refused."},

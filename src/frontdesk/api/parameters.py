@@ -46,7 +46,11 @@ PARAMETERS: dict[str, Schema] = {
         "Format of the file. Without it `Content-Type` decides, then the content. With it `Content-Type` does not count.",
         enum=[*map(str, Format)],
     ),
-    "file_mode": _query("mode", "`full` ends the members that the file omits.", enum=["change", "full"]),
+    "file_mode": _query(
+        "mode",
+        "`full` ends the members that the file omits, `change` none. It goes before what an 834 says of itself.",
+        enum=["change", "full"],
+    ),
     "file_dry_run": _query(
         "dry_run", "`true`: the report and the counts, without a change.", enum=["true", "false"]
     ),

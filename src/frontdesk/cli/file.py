@@ -86,9 +86,9 @@ def load(  # noqa: PLR0913 - one parameter per option
         typer.Option("--format", help="Its format; by default its first letters decide."),
     ] = None,
     mode: Annotated[
-        Literal["change", "full"],
-        typer.Option(help="`full` ends the plan's members that the file omits. An 834 says so itself."),
-    ] = "change",
+        Literal["change", "full"] | None,
+        typer.Option(help="`full` ends the plan's members that the file omits; an 834 may say so itself."),
+    ] = None,
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Report the same and write no member.")] = False,
     mapping: Annotated[
@@ -120,17 +120,16 @@ def load(  # noqa: PLR0913 - one parameter per option
     Example: frontdesk file load members.csv --plan 1 --mode full --dry-run
     """
     if mapping is not None and mapping_name is not None:
-        fail(
-            "--mapping and --mapping-name both say how to read the file: give one of the two.", status=MISUSED
-        )
+        fail("--mapping and --mapping-name both say how to read it: give one of the two.", status=MISUSED)
     own = None if mapping is None else _read_mapping(mapping)
     if path.is_file():  # what a pipe gives can be read once only
         _check_start(path, encoding, format_)
 
     def begin(context: CommandContext) -> EligibilityFile:
         account_id = get_plan(context.tx, None, plan).account_id
+        asked = mode and FileMode(mode)
         new = NewFile(
-            account_id, plan, format_, encoding, own, FileMode(mode), dry_run, mapping_name, sheet, header_row
+            account_id, plan, format_, encoding, own, asked, dry_run, mapping_name, sheet, header_row
         )
         return begin_file(context.tx, new, _requester(context))
 

@@ -2,12 +2,33 @@
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from enum import StrEnum
+from typing import Any, NamedTuple
 
 from frontdesk.db import Tx
 from frontdesk.eligibility import store
-from frontdesk.eligibility.model import EligibilityAnswer, EligibilityReason, HistoryEntry, Outcome
+from frontdesk.eligibility.model import HistoryEntry, Outcome
 from frontdesk.errors import FrontdeskError, NotFound
+
+
+class EligibilityReason(StrEnum):
+    """Why a member is eligible on a day, or why not."""
+
+    ELIGIBLE = "eligible"
+    NOT_YET = "not_yet"
+    EXPIRED = "expired"
+    NOT_ENROLLED = "not_enrolled"
+
+
+class EligibilityAnswer(NamedTuple):
+    """Whether a member was eligible on a day, as far as was known at a time; `known_since` is the last change until then."""
+
+    eligible: bool
+    reason: EligibilityReason
+    plan_id: int | None = None
+    effective_date: str | None = None
+    expiry_date: str | None = None
+    known_since: datetime | None = None
 
 
 def find_member(tx: Tx, external_id: str, account_id: int | None) -> dict[str, Any]:

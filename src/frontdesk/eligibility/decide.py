@@ -5,31 +5,23 @@ Records are decided in order: each sees what the records before it did, as if it
 
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, datetime
 from operator import itemgetter
 from typing import Any
 
 from frontdesk.config import Uniqueness
 from frontdesk.eligibility.absence import BEFORE_ABSENCE, given_after_absence
+from frontdesk.eligibility.families import Families
 from frontdesk.eligibility.fields import STORED_COLUMNS
-from frontdesk.eligibility.model import (
-    ADDRESS,
-    ANSWERED,
-    Action,
-    Enrolled,
-    MemberRecord,
-    Outcome,
-    StoredMember,
-    Submission,
-)
+from frontdesk.eligibility.file_rows import as_change, as_new, find_person
+from frontdesk.eligibility.model import ANSWERED, Action, Enrolled, Outcome, StoredMember, Submission
 from frontdesk.eligibility.parse import check_dates, in_field_order, missing_on_create
 from frontdesk.eligibility.unique_keys import KeyHolders, not_unique, scope_of
 from frontdesk.errors import Fault, FrontdeskError, Invalid, NotFound
 from frontdesk.invitations.enqueue import decide_invitation
 from frontdesk.invitations.model import InvitationContext
 
-IDENTITY_AMBIGUOUS = Fault("external_id", "identity_ambiguous", "is that of another person of the family")
 NOT_ENROLLED = Fault("external_id", "not_enrolled", "is not that of a member under this plan")
 
 _EMPTY: dict[str, Any] = dict.fromkeys(STORED_COLUMNS) | {"metadata": {}}
@@ -59,7 +51,8 @@ class ChunkState:
 
     def __init__(self, members: Iterable[StoredMember], context: ChunkContext) -> None:
         self._context = context
-        self._holders = KeyHolders(members)
+        members = [*members]
+        self._holders, self._families = KeyHolders(members), Families(members)
 
     def decide(self, submission: Submission) -> Enrolled | FrontdeskError:
         """The outcome of one record, or the error that refuses it; a refused record leaves no trace."""
@@ -68,6 +61,11 @@ class ChunkState:
         key = submission.record.external_id
         scope = scope_of(submission.account_id, self._context.uniqueness)
         stored = None if key is None else self._holders.find(key, scope)
+        submission, stored, ambiguous = find_person(
+            submission, stored, scope, holders=self._holders, families=self._families
+        )
+        if ambiguous is not None:
+            return Invalid([ambiguous])
         if submission.action is not Action.ENROL and not _is_under(submission, stored):
             return Invalid(in_field_order([*submission.record.faults, NOT_ENROLLED]))
         if stored is None:
@@ -77,14 +75,9 @@ class ChunkState:
         return self._update(submission, stored, scope)
 
     def _create(self, submission: Submission, scope: int) -> Enrolled | FrontdeskError:
-        record = submission.record
-        given_of_old = record.given
-        if record.given_of_new:
-            record = replace(record, given={**record.given_of_new, **record.given})
-        if record.subscriber_keys and "zipcode" not in record.given:
-            record = self._at_subscribers(record, submission.account_id, scope)
-        submission = submission._replace(record=record)
-        given = record.given
+        given_of_old = submission.record.given
+        submission = as_new(submission, scope, holders=self._holders, families=self._families)
+        given = submission.record.given
         faults = self._faults_of_new(submission, scope)
         if faults:
             return Invalid(in_field_order(faults))
@@ -97,6 +90,7 @@ class ChunkState:
             **_EMPTY,
             **given,
             "row_digest": None,
+            "family_digest": None,
             "created_at": at,
             "updated_at": at,
         }
@@ -106,20 +100,9 @@ class ChunkState:
             if value is not None and name != "email_folded"
         }
         stored = StoredMember(values, is_new=True)
-        _keep_digest(stored, submission.row_digest, given_of_old)
+        self._keep_digests(stored, submission, given_of_old)
         self._holders.hold(stored)
         return self._enrolled(Outcome.CREATED, submission, stored=stored, changes=changes)
-
-    def _at_subscribers(self, record: MemberRecord, account_id: int, scope: int) -> MemberRecord:
-        """The record with the address of its stored subscriber, if there is one."""
-        for key in record.subscriber_keys:
-            stored = self._holders.find(key, scope)
-            values = {} if stored is None else stored.values
-            if values.get("account_id") == account_id and values["subscriber_relationship"] == "Primary":
-                address = {name: values[name] for name in ADDRESS if values[name] is not None}
-                warnings = (*record.warnings, "address_of_subscriber")
-                return replace(record, given={**address, **record.given}, warnings=warnings)
-        return record
 
     def _update(self, submission: Submission, stored: StoredMember, scope: int) -> Enrolled | FrontdeskError:
         values, context = stored.values, self._context
@@ -127,13 +110,12 @@ class ChunkState:
             # Another account's record: the caller learns that the identifier is taken, and the faults of a new record.
             taken = not_unique("external_id")
             return Invalid(in_field_order([taken, *self._faults_of_new(submission, scope)]))
+        submission = as_change(submission, self._holders, scope, stored)
         given, reopened = given_after_absence(
             values, submission, reopens=context.reopens_absent, today=context.today
         )
         changed = {name: value for name, value in given.items() if values[name] != value}
         moved = values["plan_id"] != submission.plan_id
-        if submission.record.is_weak_key and not changed.keys().isdisjoint(("first_name", "dob")):
-            return Invalid([IDENTITY_AMBIGUOUS])
         if changed or submission.record.faults:
             faults = self._faults(submission, {**values, **changed}, scope, own=stored)
             if faults:
@@ -148,9 +130,26 @@ class ChunkState:
             values.update(changed, plan_id=submission.plan_id, updated_at=context.at)
             stored.is_changed = True
             self._holders.hold(stored)
-        _keep_digest(stored, submission.row_digest, submission.record.given)
+        self._keep_digests(stored, submission, submission.record.given)
         outcome = _outcome(submission.action, changed.keys(), moved=moved, reopened=reopened)
         return self._enrolled(outcome, submission, stored=stored, changes=changes)
+
+    def _keep_digests(self, stored: StoredMember, submission: Submission, given: dict[str, Any]) -> None:
+        """Keep the member's family, and the digest of the row that it agrees with; without one, a change clears an older row's.
+
+        A row that gives a stored member no expiry_date has none where there is that date: a later file may have to warn of it.
+        """
+        values, digest = stored.values, submission.row_digest
+        family = submission.record.hints and submission.record.hints.family
+        if family and values["family_digest"] != family.digest:
+            values["family_digest"] = family.digest
+            stored.is_changed = True
+            self._families.hold(stored)
+        if values["expiry_date"] is not None and "expiry_date" not in given:
+            digest = None
+        if digest is not None or stored.is_changed:
+            values["row_digest"] = digest
+            stored.is_changed = True
 
     def _enrolled(
         self, outcome: Outcome, submission: Submission, *, stored: StoredMember, changes: dict[str, list[Any]]
@@ -198,19 +197,6 @@ def _is_under(submission: Submission, stored: StoredMember | None) -> bool:
         return False
     values = stored.values
     return bool(values["account_id"] == submission.account_id and values["plan_id"] == submission.plan_id)
-
-
-def _keep_digest(stored: StoredMember, digest: str | None, given: dict[str, Any]) -> None:
-    """Keep the digest of the row that the member agrees with; without one, a change clears that of an earlier row.
-
-    A row that gives a stored member no expiry_date has none where there is that date: a later file may have to warn of it.
-    """
-    values = stored.values
-    if values["expiry_date"] is not None and "expiry_date" not in given:
-        digest = None
-    if digest is not None or stored.is_changed:
-        values["row_digest"] = digest
-        stored.is_changed = True
 
 
 def _outcome(action: Action, changed: AbstractSet[str], *, moved: bool, reopened: bool) -> Outcome:

@@ -16,6 +16,7 @@ from frontdesk.db.set_transaction import SetTransaction
 from frontdesk.db.sets import insert_set, next_ids, one_round_trip, update_set
 from frontdesk.eligibility import store
 from frontdesk.eligibility.decide import ChunkContext, ChunkState
+from frontdesk.eligibility.families import family_keys
 from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.model import Action, Enrolled, Outcome, StoredMember, Submission
 from frontdesk.eligibility.tables import member_history, members
@@ -30,7 +31,7 @@ from frontdesk.invitations.model import Delivery, NewInvitation
 from frontdesk.plans import find_owners
 
 MANY = 100  # so many updated records are worth a statement of their own
-_UPDATED = ("plan_id", *STORED_COLUMNS, "row_digest", "updated_at")
+_UPDATED = ("plan_id", *STORED_COLUMNS, "row_digest", "family_digest", "updated_at")
 _ALWAYS_UPDATED = {"row_digest", "updated_at"}
 # The other columns that updates of this process have changed so far.
 changed_before: set[str] = set()
@@ -83,7 +84,16 @@ def read_chunk(
         read_invitation_context = find_invitation_context(tx, account_ids=accounts, addresses=addresses)
     plan_owners = {row["id"]: row["account_id"] for row in owners.rows}
     context = ChunkContext(plan_owners, read_invitation_context(), uniqueness, stored_time(now))
-    return store.stored_members(found), context
+    members_found = {member.values["id"]: member for member in store.stored_members(found)}
+    known = {member.values["external_id"] for member in members_found.values()}
+    if of_families := family_keys(submissions, uniqueness, known):
+        # Only for members that are not found by their identifier, which a POST never is.
+        with one_round_trip(tx):
+            more = [
+                store.lock_members(tx, scope, of_families[scope], lock=lock) for scope in sorted(of_families)
+            ]
+        members_found = {member.values["id"]: member for member in store.stored_members(more)} | members_found
+    return [*members_found.values()], context
 
 
 def submitted_keys(
@@ -94,8 +104,8 @@ def submitted_keys(
         (scope_of(submission.account_id, uniqueness), submission.record.given) for submission in submissions
     )
     for submission in submissions:
-        if subscribers := submission.record.subscriber_keys:
-            keys[scope_of(submission.account_id, uniqueness)]["external_id"].update(subscribers)
+        if hints := submission.record.hints:
+            keys[scope_of(submission.account_id, uniqueness)]["external_id"].update(hints.subscriber_keys)
     return keys
 
 
@@ -131,6 +141,8 @@ def _columns(accepted: Sequence[tuple[Submission, Enrolled]], updated: int) -> t
     }
     if "email" in found:
         found.add("email_folded")
+    if any(submission.record.hints for submission, _ in accepted):
+        found.add("family_digest")
     if updated < MANY:
         changed_before.update(found)
         found = changed_before

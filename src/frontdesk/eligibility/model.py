@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from frontdesk.config import Uniqueness
+from frontdesk.eligibility.row_hints import RowHints
 from frontdesk.errors import Fault
 from frontdesk.invitations.model import InvitationDecision
 
@@ -37,23 +38,12 @@ class Action(StrEnum):
     COMPARE = "compare"
 
 
-class EligibilityReason(StrEnum):
-    """Why a member is eligible on a day, or why not."""
-
-    ELIGIBLE = "eligible"
-    NOT_YET = "not_yet"
-    EXPIRED = "expired"
-    NOT_ENROLLED = "not_enrolled"
-
-
 @dataclass(slots=True)
 class MemberRecord:
     """One record as sent. `given` holds the stored form of each good field by column; None clears the field.
 
-    `faults` are those that the record has by itself; a record with a fault is never written. A member that is not stored
-    yet also takes `given_of_new`. `causes` say why a required field is absent: each stands for the `required` of its field.
-    A new member without a zip code takes the address of the subscriber that has one of `subscriber_keys`. With
-    `is_weak_key`, a stored member of another first name or date of birth is another person.
+    `faults` are those that the record has by itself; a record with a fault is never written. The row of a file has `hints`,
+    and a member that is not stored yet also takes its `given_of_new`.
     """
 
     external_id: str | None
@@ -62,10 +52,8 @@ class MemberRecord:
     faults: tuple[Fault, ...]
     warnings: tuple[str, ...]
     ignored: tuple[str, ...]
+    hints: RowHints | None = None
     given_of_new: Mapping[str, Any] | None = None
-    causes: tuple[Fault, ...] = ()
-    subscriber_keys: tuple[str, ...] = ()
-    is_weak_key: bool = False
 
 
 class Submission(NamedTuple):
@@ -132,13 +120,16 @@ class RestoredMember(NamedTuple):
 
 
 class MemberAccess(NamedTuple):
-    """A member of a plan and the days of its access (`YYYY-MM-DD`)."""
+    """A member of a plan, the days of its access (`YYYY-MM-DD`), and what tells it in its family."""
 
     id: int
     external_id: str
     effective_date: str
     expiry_date: str | None
     updated_at: datetime
+    first_name: str
+    dob: str
+    family_digest: str | None
 
 
 class HistoryEntry(NamedTuple):
@@ -153,17 +144,6 @@ class HistoryEntry(NamedTuple):
     request_id: str
     file_id: int | None
     changed_at: datetime
-
-
-class EligibilityAnswer(NamedTuple):
-    """Whether a member was eligible on a day, as far as was known at a time; `known_since` is the last change until then."""
-
-    eligible: bool
-    reason: EligibilityReason
-    plan_id: int | None = None
-    effective_date: str | None = None
-    expiry_date: str | None = None
-    known_since: datetime | None = None
 
 
 FAULT_CODES = {
@@ -198,5 +178,5 @@ WARNINGS = {
     "identity_changed": "First name and date of birth both changed: a recycled identifier, or a twin?",
     "state_not_recognised": "The state is neither a USPS code nor a state's name; it was kept as sent.",
     "relationship_code_hipaa_unknown": "The HIPAA relationship code is unknown; it was kept as sent.",
-    "email_dropped": "The e-mail address of a file's row is malformed; the row was kept without it.",
+    "email_dropped": "The e-mail address of a row is malformed, or another record carries it; the row was kept without it.",
 }

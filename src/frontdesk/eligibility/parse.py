@@ -100,7 +100,7 @@ def missing_on_create(record: MemberRecord) -> list[Fault]:
     if record.given.keys() >= _REQUIRED:
         return []
     at_fault = {fault.field for fault in record.faults}
-    causes = {cause.field: cause for cause in record.causes}
+    causes = {} if record.hints is None else {cause.field: cause for cause in record.hints.causes}
     return [
         causes.get(name) or Fault(name, "required", "is required for a new member")
         for name in REQUIRED

@@ -15,7 +15,9 @@ from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.model import HistoryEntry, MemberAccess, Outcome, StoredMember
 from frontdesk.eligibility.tables import installation, member_history, members
 
-_READ = ("id", "account_id", "plan_id", "uniqueness_scope", *STORED_COLUMNS, "updated_at")
+_READ = ("id", "account_id", "plan_id", "uniqueness_scope", *STORED_COLUMNS, "family_digest", "updated_at")
+
+_OWN_NOTES = ("row_digest", "family_digest")  # of the loader of files
 
 
 def lock_members(tx: SetTransaction, scope: int, keys: Mapping[str, set[str]], *, lock: bool = True) -> Found:
@@ -101,7 +103,7 @@ def find_members(
     tx: Tx, external_id: str, account_id: int | None, *, withdrawn: bool = False
 ) -> list[dict[str, Any]]:
     """The members with the identifier, by column, in id order; with `withdrawn`, those that an undo took back too."""
-    shown = (column for column in members.c if column is not members.c.row_digest)
+    shown = (column for column in members.c if column.name not in _OWN_NOTES)
     query = select(*shown).where(members.c.external_id == external_id).order_by(members.c.id)
     if account_id is not None:
         query = query.where(members.c.account_id == account_id)

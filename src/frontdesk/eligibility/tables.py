@@ -11,6 +11,7 @@ from sqlalchemy import (
     String,
     Table,
     UniqueConstraint,
+    text,
 )
 
 from frontdesk.db.schema import Id, IsoDate, Json, UtcTime, metadata
@@ -42,12 +43,20 @@ members = Table(
     Column("expiry_before_absence", IsoDate, nullable=True),
     # The digest of the file's row that says what the record says (docs/decisions/0075). Every write sets or clears it.
     Column("row_digest", String(32), nullable=True),
+    # Stands for the account and REF*0F of an 834: who belongs together (docs/decisions/0086).
+    Column("family_digest", String(32), nullable=True),
     Column("created_at", UtcTime, nullable=False),
     Column("updated_at", UtcTime, nullable=False),
     ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
     *(UniqueConstraint(column, "uniqueness_scope") for column in UNIQUE.values()),
     # A plan's members in order, for the comparison with a full eligibility file.
     Index("ix_members_plan_id_id", "plan_id", "id"),
+    Index(
+        "ix_members_family_digest",
+        "family_digest",
+        sqlite_where=text("family_digest IS NOT NULL"),
+        postgresql_where=text("family_digest IS NOT NULL"),
+    ),
     # Room on each page, so that an update need not touch the indexes (PostgreSQL's HOT updates).
     postgresql_with={"fillfactor": 80},
 )

@@ -27,7 +27,12 @@ def keys_of(rows: Sequence[ChunkRow]) -> set[str]:
         for record in records
         if (key := record.given.get(column)) is not None
     }
-    return keys.union(*(record.subscriber_keys for record in records))
+    for record in records:
+        if record.hints:
+            keys.update(record.hints.subscriber_keys)
+            if record.hints.family:
+                keys.add(record.hints.family.digest)
+    return keys
 
 
 class ChunkWriter:
@@ -102,7 +107,7 @@ def _outcome(
         # Else it would not be seen that a member that came back to a full file still has no access.
         warnings.append(("expiry_date", "still_ended"))
     member_id = 0 if result.outcome is Outcome.UNCHANGED else int(values["id"] or 0)
-    return RowOutcome(row.place, row.external_id, result.outcome.value, member_id, (), warnings)
+    return RowOutcome(row.place, values["external_id"], result.outcome.value, member_id, (), warnings)
 
 
 def faults_of(error: Exception) -> Sequence[Fault]:

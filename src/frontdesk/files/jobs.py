@@ -11,6 +11,7 @@ from frontdesk.files import store
 from frontdesk.files.mappings import mapping_of
 from frontdesk.files.model import (
     EligibilityFile,
+    FileMode,
     FileState,
     FileStep,
     NewFile,
@@ -35,7 +36,8 @@ def begin_file(tx: Tx, new: NewFile, requester: Requester) -> EligibilityFile:
         format=new.format,
         encoding=new.encoding,
         mapping=mapping_of(tx, new),
-        mode=new.mode,
+        mode=new.mode or FileMode.CHANGE,
+        asked_mode=new.mode,
         dry_run=new.dry_run,
     )
 

@@ -10,7 +10,7 @@ from frontdesk.files.chunks import ChunkWriter, keys_of
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.missing import end_missing
 from frontdesk.files.model import REPEATED, ChunkRow, FileMode, FileStep
-from frontdesk.files.rows import CheckResult, IdentifierIndex, check_file, parse_in_process, parse_rows
+from frontdesk.files.rows import CheckResult, check_file, parse_in_process, parse_rows
 from frontdesk.files.threads import ordered_commit, prefetch
 
 # SQLite has one writer, so its chunks are short for the sake of others that wait to write.
@@ -30,7 +30,7 @@ def run_load(claim: FileClaim) -> None:
         if claim.file.step is FileStep.APPLY:
             alone = claim.db.is_sqlite or claim.file.dry_run
             threads = 1 if alone else POSTGRESQL_THREADS
-            ordered_commit(_chunks(claim, check.identifiers), writer.write, keys_of=keys_of, threads=threads)
+            ordered_commit(_chunks(claim, check), writer.write, keys_of=keys_of, threads=threads)
             claim.checkpoint(FileStep.APPLY, claim.file.rows_done)
             claim.update(step=FileStep.END)
         if check.mode is FileMode.FULL:
@@ -69,18 +69,19 @@ def _start(tx: Tx, claim: FileClaim, check: CheckResult) -> None:
     )
 
 
-def _chunks(claim: FileClaim, identifiers: IdentifierIndex) -> Iterator[list[ChunkRow]]:
+def _chunks(claim: FileClaim, check: CheckResult) -> Iterator[list[ChunkRow]]:
     """The rows that are not applied yet, parsed while the database writes. Rows of one identifier that differ can't all be
     meant, so each is refused."""
     file, db, options = claim.file, claim.db, claim.options
     chunk_rows = options.chunk_rows or (SQLITE_ROWS if db.is_sqlite else POSTGRESQL_ROWS)
     in_process = (file.rows_total or 0) - file.rows_done >= options.subprocess_from_rows
     parse = parse_in_process if in_process else parse_rows
-    chunks = parse(db, file, chunk_rows=chunk_rows, today=claim.clock().date().isoformat())
+    today = claim.clock().date().isoformat()
+    chunks = parse(db, file, chunk_rows=chunk_rows, today=today, apart=check.apart)
     # SQLite lets go of the interpreter at every row, and would wait for the parsing thread each time.
     for rows in chunks if in_process or db.is_sqlite else prefetch(chunks):
         claim.checkpoint(FileStep.APPLY, claim.file.rows_done)
         for row in rows:
-            if row.external_id is not None and identifiers.is_contradictory(row.external_id):
+            if row.external_id is not None and check.is_contradictory(row.external_id):
                 row.faults, row.submission, row.known = [*row.faults, REPEATED], None, False
         yield rows

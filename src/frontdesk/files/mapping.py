@@ -51,7 +51,7 @@ class FileMapping:
     the row with the names of the columns and `sheet` the name of the sheet; None if they are to be found.
 
     `lines` are the insurance lines (HD03) of the coverages that count, None if all do; `person_code` is the reference that
-    holds it. With `ssn`, NM109 may be a social security number. `verify` is the
+    holds it. `ssn` is how a social security number in NM109 is taken. `verify` is the
     meaning of BGN08 = 4; wrong `counts` are refused where they are strict.
     """
 
@@ -68,7 +68,7 @@ class FileMapping:
     person_code: str = "REF*17"
     plan: Alternatives = ()
     lines: frozenset[str] | None = frozenset(MEDICAL_LINES)
-    ssn: bool = False
+    ssn: str = ""
     verify: str = "compare"
     counts: str = "strict"
 

@@ -10,7 +10,7 @@ from frontdesk.errors import Fault, unknown_faults
 # The ways to make an identifier of an 834: the parts of a way are joined, the first way with all its parts is taken.
 Alternatives = tuple[tuple[str, ...], ...]
 SECTION_834, EVERY_LINE = "834", "all"
-SSN_WORDS, VERIFY_WORDS, COUNTS_WORDS = ("plain",), ("compare", "full"), ("strict", "lenient")
+SSN_WORDS, VERIFY_WORDS, COUNTS_WORDS = ("hashed", "plain"), ("compare", "full"), ("strict", "lenient")
 
 _REF, _PERSON, _PLUS = r"REF\*[0-9A-Z]{2,3}", "NM109|person_code", r" *\+ *"
 # Not REF*0F, 1L or 38, which are the same for a family, for a group, for a whole file.
@@ -51,10 +51,6 @@ def read_lines(place: str, value: Any, faults: list[Fault]) -> frozenset[str] | 
     return None
 
 
-def _read_ssn(place: str, value: Any, faults: list[Fault]) -> bool:
-    return _read_choice_of(SSN_WORDS, place, value, faults) == "plain"
-
-
 def _read_choice_of(words: tuple[str, ...], place: str, value: Any, faults: list[Fault]) -> str:
     if value not in words:
         faults.append(Fault(place, "not_allowed", f"must be {' or '.join(words)}, or be left out"))
@@ -88,7 +84,7 @@ def _read_word(place: str, value: Any, faults: list[Fault]) -> str:
 read_key = partial(read_sources, sources=KEY_SOURCES)
 _PARTS_834: dict[str, tuple[str, Callable[[str, Any, list[Fault]], Any]]] = {
     "coverages": ("lines", read_lines),
-    "ssn": ("ssn", _read_ssn),
+    "ssn": ("ssn", partial(_read_choice_of, SSN_WORDS)),
     "verify": ("verify", partial(_read_choice_of, VERIFY_WORDS)),
     "counts": ("counts", partial(_read_choice_of, COUNTS_WORDS)),
 }

@@ -109,7 +109,7 @@ def _missing(claim: FileClaim, check: CheckResult, *, limit: int) -> Iterator[Se
             for member in found
             if (member.expiry_date is None or member.expiry_date > _last_day(member, check))
             and (file.started_at is None or member.updated_at <= file.started_at)
-            and not check.identifiers.contains(member.external_id)
+            and not check.names(member)
         ]
         if batch:
             yield batch

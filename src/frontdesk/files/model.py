@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from frontdesk.eligibility.fields import DROPPED
 from frontdesk.eligibility.model import WARNINGS, Action, Outcome, Submission
+from frontdesk.eligibility.row_hints import NO_HINTS, RowHints
 from frontdesk.errors import Fault, FrontdeskError, Malformed
 from frontdesk.files.file_faults import FILE_FAULTS
 
@@ -25,7 +26,7 @@ class Format(StrEnum):
 
 
 class FileMode(StrEnum):
-    """What a file means for the plan. An 834 says so itself (BGN08); for other formats the caller decides."""
+    """What a file means for the plan: what the caller says, else what an 834 says of itself (BGN08), else a change."""
 
     CHANGE = "change"
     COMPARE = "compare"
@@ -74,14 +75,14 @@ class Requester:
 class NewFile:
     """What a caller says of a file. Without `format` the file's first letters decide. `mapping` is its JSON object as sent,
     `mapping_name` names one that the account keeps; without both the account's default applies, if there is one. `sheet` and
-    `header_row` go before those of the mapping."""
+    `header_row` go before those of the mapping, `mode` before what an 834 says of itself."""
 
     account_id: int
     plan_id: int
     format: Format | None = None
     encoding: str = "utf-8"
     mapping: dict[str, Any] | None = None
-    mode: FileMode = FileMode.CHANGE
+    mode: FileMode | None = None
     dry_run: bool = False
     mapping_name: str | None = None
     sheet: str | None = None
@@ -113,7 +114,8 @@ class StoredMapping:
 @dataclass(frozen=True, slots=True)
 class EligibilityFile:
     """A file as stored. `counts` maps outcomes to rows, `codes` codes to lines of the report; `problem` is `{code, message,
-    place}`. `idempotency_digest` is that of the upload that brought the `idempotency_key`.
+    place}`. `idempotency_digest` is that of the upload that brought the `idempotency_key`. The caller said `asked_mode`;
+    `mode` holds once the file was checked.
 
     `undoes_id` is set for an undo: a file without content that takes back what another file did. `epoch` counts the
     claims of workers (files.claims).
@@ -127,6 +129,7 @@ class EligibilityFile:
     encoding: str | None
     mapping: dict[str, Any] | None
     mode: FileMode
+    asked_mode: FileMode | None
     dry_run: bool
     state: FileState
     step: FileStep
@@ -170,9 +173,8 @@ class Row:
     with `faults` of the reader is refused; its values hold the external_id at most, for the report. A `skipped` row is one
     that the mapping leaves out.
 
-    A member that is not stored yet also takes `values_of_new`. `causes` say why a field that it needs is absent: each stands
-    for the `required` of its field. `subscriber_keys` may be the external_id of the stored subscriber, whose address a new
-    dependent without one takes.
+    A member that is not stored yet also takes `values_of_new`. `hints` say what the values can't. Rows of one
+    `identity` are about one person; without it the external_id is enough.
     """
 
     place: int
@@ -181,10 +183,9 @@ class Row:
     plan: str | None = None
     faults: tuple[Fault, ...] = ()
     warnings: tuple[str, ...] = ()
-    causes: tuple[Fault, ...] = ()
     values_of_new: Mapping[str, object] | None = None
-    subscriber_keys: tuple[str, ...] = ()
-    is_weak_key: bool = False
+    hints: RowHints = NO_HINTS
+    identity: str | None = None
     skipped: bool = False
 
     @property
@@ -334,14 +335,15 @@ REPORT_CODES = ROW_FAULTS | {
     "repeated_differently": "The same external_id stands in the file with other values.",
     "no_medical_coverage": "The 834 carries no coverage that counts: the member's access stays, and a new one is refused.",
     "address_of_subscriber": "The dependent of an 834 has no address; that of its subscriber was taken.",
-    "identity_ambiguous": "The 834 tells the members of the family apart by their relationship only, and this is another person.",
+    "identity_ambiguous": "Several members of the family may be the person of the 834, or name and birth agree in part only.",
+    "identity_matched": "The member was found in its family by first name and date of birth, under another external_id.",
     "untidy_file": "The 834 has space or blank lines between segments, no last terminator, TA1 or wrong counts; it was read.",
     "not_found": "The plan is not one of the account.",
     "not_now": "Others keep writing the same record; hand the row in again.",
     "not_stored": "A fault of the service; hand the row in again.",
     "differs": "Only compared: the stored record has another value.",
     "ended_by_absence": "A full file does not name the member.",
-    "ends_on_first_day": "The access was to begin after the file's date; it ends on the day it begins.",
+    "ends_on_first_day": "The access was to begin after the day on which it ends; it ends on the day it begins.",
     "still_ended": "The access of the member has ended, and the row has no expiry_date, so it stays ended; clear it to go on.",
     "changed_since": "The record was changed again after the file; the undo leaves it as it is.",
     **{

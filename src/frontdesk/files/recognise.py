@@ -30,6 +30,12 @@ class SeenRow(NamedTuple):
     external_id: str | None = None
     digest: str | None = None
 
+    @property
+    def family(self) -> str | None:
+        """What stands for the family of an 834's member."""
+        family = None if isinstance(self.row, UnreadRow) else self.row.hints.family
+        return family and family.digest
+
 
 class RowRecogniser:
     """Makes the digests of a file's rows and finds those that are kept. `plan_ids` are the account's plans by external_id,
@@ -58,7 +64,8 @@ class RowRecogniser:
                 return SeenRow(row, plan_id)
             hasher = self._hasher.copy()
             try:
-                hasher.update(orjson.dumps((plan_id, row.values, row.values_of_new)))
+                family = row.hints.family and row.hints.family.digest
+                hasher.update(orjson.dumps((plan_id, row.values, row.values_of_new, family)))
             except TypeError:  # half of a surrogate pair, or a number that no field takes
                 return SeenRow(row, plan_id)
         if self._is_compared:

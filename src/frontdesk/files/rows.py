@@ -6,23 +6,24 @@ standard input and answers with chunks on standard output. After its parent was 
 
 import contextlib
 import gc
-import json
+import hmac
 import marshal
 import subprocess
 import sys
 from array import array
-from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import islice
 from typing import IO, Any
 
 from frontdesk.db import Database, open_database
-from frontdesk.eligibility import ValueCache, parse_member, read_external_id
-from frontdesk.eligibility.model import Action, MemberRecord, Submission
+from frontdesk.eligibility import ValueCache, parse_member, read_external_id, row_digest_key
+from frontdesk.eligibility.model import Action, MemberAccess, MemberRecord, Submission
+from frontdesk.eligibility.row_hints import NO_HINTS, FamilyMember, RowHints
 from frontdesk.errors import Fault, Unavailable
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.content import StoredContent
+from frontdesk.files.identifiers import IdentifierIndex, PeopleIndex
 from frontdesk.files.jobs import get_file
 from frontdesk.files.mapping import parse_mapping
 from frontdesk.files.model import (
@@ -32,11 +33,12 @@ from frontdesk.files.model import (
     FileHeader,
     FileMode,
     FileStep,
+    Format,
     Row,
     UnreadRow,
     read_row,
 )
-from frontdesk.files.readers import open_unread
+from frontdesk.files.readers import X12Options, open_unread
 from frontdesk.files.recognise import RowRecogniser, SeenRow
 from frontdesk.files.threads import lower_priority
 from frontdesk.plans import list_plans
@@ -46,69 +48,39 @@ COLLECT_AFTER = 200_000  # rows make no cycles, and looking for some took a thir
 LOOKUP_ROWS = 1000
 MOST_ROWS = 5000  # of a chunk: known rows cost it only their lines in the report
 
-_BUCKETS = 256  # sorted one at a time, so that sorting needs little memory besides the hashes themselves
 _LENGTH_BYTES = 4
-
-
-class IdentifierIndex:
-    """The identifiers of a file, and those that stand on differing rows, in 16 bytes a row.
-
-    Identifiers and rows are kept as 64-bit hashes: two of a million identifiers agree by chance once in forty million
-    files. Call `add` for every row, then `finish` once.
-    """
-
-    def __init__(self) -> None:
-        self._keys = [array("q") for _ in range(_BUCKETS)]
-        self._rows = [array("q") for _ in range(_BUCKETS)]
-        self.differing: set[int] = set()
-
-    def add(self, key: str, row_hash: int) -> None:
-        hashed = hash(key)
-        bucket = hashed % _BUCKETS
-        self._keys[bucket].append(hashed)
-        self._rows[bucket].append(row_hash)
-
-    def finish(self, *, keep_keys: bool) -> None:
-        """Find the identifiers on differing rows. `contains` needs `keep_keys`; else their memory is freed."""
-        for number, keys in enumerate(self._keys):
-            if len(set(keys)) != len(keys):
-                pairs = sorted(zip(keys, self._rows[number], strict=True))
-                self.differing.update(
-                    key
-                    for (key, row), (other, next_row) in pairwise(pairs)
-                    if key == other and row != next_row
-                )
-            self._keys[number] = array("q", sorted(keys) if keep_keys else ())
-            self._rows[number] = array("q")
-
-    def is_contradictory(self, key: str) -> bool:
-        """True if rows of this identifier differ. They can't all be meant, so none of them is applied."""
-        return bool(self.differing) and hash(key) in self.differing
-
-    def contains(self, key: str) -> bool:
-        hashed = hash(key)
-        keys = self._keys[hashed % _BUCKETS]
-        position = bisect_left(keys, hashed)
-        return position < len(keys) and keys[position] == hashed
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
     """What the first reading found. `mode` is the file's own, else the caller's; `unnamed` counts the rows without a
-    readable identifier."""
+    readable identifier; `apart` are the places of an 834's rows whose member has others elsewhere in the file.
+    """
 
     header: FileHeader
     rows: int
     mode: FileMode
     file_date: str
     identifiers: IdentifierIndex
+    people: PeopleIndex
     unnamed: int
+    apart: Sequence[int]
+
+    def names(self, member: MemberAccess) -> bool:
+        """Whether the member stands in the full file."""
+        return self.identifiers.contains(member.external_id) or self.people.contains(member)
+
+    def is_contradictory(self, key: str) -> bool:
+        """Whether rows of this identifier differ. They can't all be meant, so none is applied; those of an 834 are folded."""
+        return self.header.format is not Format.X12 and self.identifiers.is_contradictory(key)
 
 
 def check_file(claim: FileClaim) -> CheckResult:
     """Read the whole file once, before anything of it is applied. Raises Unreadable, Stopped."""
-    header, rows = _open_rows(claim.db, claim.file)
-    identifiers = IdentifierIndex()
+    db, file = claim.db, claim.file
+    header, rows = _open_rows(db, file)
+    mode = header.mode or file.mode
+    identifiers, people = IdentifierIndex(), PeopleIndex(_secret(db, file))
     count = unnamed = 0
     for row in rows:
         count += 1
@@ -119,34 +91,71 @@ def check_file(claim: FileClaim) -> CheckResult:
         key = read_external_id(row.key)
         if key is None:
             unnamed += 1
+        elif isinstance(row, UnreadRow):
+            identifiers.add(key, hash(row.text))
         else:
-            identifiers.add(key, hash(row.text) if isinstance(row, UnreadRow) else _hash_of(row))
-    mode = header.mode or claim.file.mode
+            if row.identity is not None:
+                identifiers.add(row.identity, _hash_of(row))
+                if row.hints.family is not None:
+                    identifiers.add(row.hints.family.telling_key, 0)
+            identifiers.add(key, _hash_of(row) if row.identity is None else 0)
+            if mode is FileMode.FULL and row.hints.family is not None:
+                people.add(key, row.hints.family)
     identifiers.finish(keep_keys=mode is FileMode.FULL)
-    _clear_equal(claim, identifiers)
-    day = header.file_date or claim.file.created_at.date().isoformat()
-    return CheckResult(header, count, mode, day, identifiers, unnamed)
+    people.finish()
+    apart: Sequence[int] = ()
+    repeats = 0
+    if header.format is Format.X12:
+        apart, repeats = _rows_apart(claim, identifiers)
+    else:
+        _clear_equal(claim, identifiers)
+    day = header.file_date or file.created_at.date().isoformat()
+    return CheckResult(header, count - repeats, mode, day, identifiers, people, unnamed, apart)
 
 
 def _clear_equal(claim: FileClaim, identifiers: IdentifierIndex) -> None:
     """Rows of one identifier that were written in different ways may say the same: read those. Raises Stopped."""
-    if not identifiers.differing:
-        return
     read = IdentifierIndex()
-    for count, row in enumerate(_open_rows(claim.db, claim.file)[1]):
-        if count % CHECKPOINT_ROWS == 0:
-            claim.checkpoint(FileStep.CHECK, count)
-        key = read_external_id(row.key)
-        if key is not None and identifiers.is_contradictory(key):
-            read.add(key, _hash_of(read_row(row)))
+    for key, row in _differing_rows(claim, identifiers):
+        read.add(key, _hash_of(row))
     read.finish(keep_keys=False)
     identifiers.differing &= read.differing
 
 
-def _open_rows(db: Database, file: EligibilityFile) -> tuple[FileHeader, Iterator[Row | UnreadRow]]:
+def _rows_apart(claim: FileClaim, identifiers: IdentifierIndex) -> tuple[Sequence[int], int]:
+    """The places of the rows of an 834 whose member has differing rows, and how many fewer rows they become."""
+    places, members = array("Q"), set()
+    for identity, row in _differing_rows(claim, identifiers):
+        places.append(row.place)
+        members.add(hash(identity))
+    return array("Q", sorted(places)), len(places) - len(members)
+
+
+def _differing_rows(claim: FileClaim, identifiers: IdentifierIndex) -> Iterator[tuple[str, Row]]:
+    """The rows of which others of the same person differ, with what tells the person. Reads the file only if there are any."""
+    if not identifiers.differing:
+        return
+    for count, row in enumerate(_open_rows(claim.db, claim.file)[1]):
+        if count % CHECKPOINT_ROWS == 0:
+            claim.checkpoint(FileStep.CHECK, count)
+        identity = None if isinstance(row, UnreadRow) else row.identity
+        person = identity or read_external_id(row.key)
+        if person is not None and identifiers.is_contradictory(person):
+            yield person, read_row(row)
+
+
+def _open_rows(
+    db: Database, file: EligibilityFile, apart: Sequence[int] = ()
+) -> tuple[FileHeader, Iterator[Row | UnreadRow]]:
     """The stored file's header and rows, from its beginning. Raises Unreadable, here or from the rows."""
     content, mapping = StoredContent(db, file.id), parse_mapping(file.mapping or {})
-    return open_unread(content, file.format, file.encoding or "utf-8", mapping)
+    x12 = X12Options(file.asked_mode, _secret(db, file), apart)
+    return open_unread(content, file.format, file.encoding or "utf-8", mapping, x12=x12)
+
+
+def _secret(db: Database, file: EligibilityFile) -> bytes:
+    """The account's secret for hashes in its 834s, which stays the same."""
+    return hmac.digest(db.ask(row_digest_key), f"834 of account {file.account_id}".encode(), "sha256")
 
 
 def _hash_of(row: Row) -> int:
@@ -159,22 +168,28 @@ def _hash_of(row: Row) -> int:
 
 
 def parse_rows(
-    db: Database, file: EligibilityFile, *, chunk_rows: int, today: str
+    db: Database, file: EligibilityFile, *, chunk_rows: int, today: str, apart: Sequence[int] = ()
 ) -> Iterator[list[ChunkRow]]:
     """The rows that are not applied yet, by the chunk. The file has been checked, so its mode and its date are known.
 
-    A chunk has up to `chunk_rows` rows that are to be written, and known rows up to MOST_ROWS in all. `today` is `YYYY-MM-DD`.
+    A chunk has up to `chunk_rows` rows that are to be written, known rows up to MOST_ROWS in all, and the rest of its last
+    family: chunks that share one can't be written at the same time. `today` is `YYYY-MM-DD`.
     """
     plan_ids = {plan.external_id: plan.id for plan in db.ask(lambda tx: list_plans(tx, file.account_id))}
-    header, rows = _open_rows(db, file)
+    header, rows = _open_rows(db, file, apart)
     rows = islice(rows, file.rows_done, None)
     recogniser, cache = RowRecogniser(db, file, plan_ids, header.columns), ValueCache()
     most_rows = max(chunk_rows, MOST_ROWS)
     chunk: list[ChunkRow] = []
-    to_write = 0
+    to_write, family = 0, None
     while batch := [recogniser.see(row) for row in islice(rows, LOOKUP_ROWS)]:
         known = recogniser.known_digests(batch)
         for seen in batch:
+            is_full = to_write >= chunk_rows or len(chunk) >= most_rows
+            if is_full and (seen.family is None or seen.family != family):
+                yield chunk
+                chunk, to_write = [], 0
+            family = seen.family
             if seen.row.skipped:
                 chunk.append(ChunkRow(seen.row.place, None, skipped=True))
             elif seen.digest in known:
@@ -182,9 +197,6 @@ def parse_rows(
             else:
                 chunk.append(_parse(seen, file, today, cache))
                 to_write += 1
-            if to_write == chunk_rows or len(chunk) == most_rows:
-                yield chunk
-                chunk, to_write = [], 0
     if chunk:
         yield chunk
 
@@ -198,11 +210,7 @@ def _parse(seen: SeenRow, file: EligibilityFile, today: str, cache: ValueCache) 
     record = parse_member({**values, **of_new} if of_new else values, today=today, lenient=True, cache=cache)
     if of_new:
         record.given_of_new = {name: record.given.pop(name) for name in of_new if name in record.given}
-    record.causes, record.subscriber_keys, record.is_weak_key = (
-        row.causes,
-        row.subscriber_keys,
-        row.is_weak_key,
-    )
+    record.hints = row.hints
     faults = list(row.faults)
     if faults:  # they explain a missing identifier
         faults += [fault for fault in record.faults if fault[:2] != ("external_id", "required")]
@@ -219,10 +227,16 @@ def _parse(seen: SeenRow, file: EligibilityFile, today: str, cache: ValueCache) 
 
 
 def parse_in_process(
-    db: Database, file: EligibilityFile, *, chunk_rows: int, today: str
+    db: Database, file: EligibilityFile, *, chunk_rows: int, today: str, apart: Sequence[int] = ()
 ) -> Iterator[list[ChunkRow]]:
     """`parse_rows` in a child process. Raises Unavailable if the child ends early: the file goes on after the last chunk."""
-    request = {"url": db.url, "file_id": file.id, "chunk_rows": chunk_rows, "today": today}
+    request = {
+        "url": db.url,
+        "file_id": file.id,
+        "chunk_rows": chunk_rows,
+        "today": today,
+        "apart": array("Q", apart).tobytes(),
+    }
     command = [sys.executable, "-m", __name__]
     # A session of its own, so that Ctrl-C reaches this process only; no stderr, which could hold a value of a member.
     options: dict[str, Any] = {"stderr": subprocess.DEVNULL, "start_new_session": True}
@@ -231,7 +245,7 @@ def parse_in_process(
         try:
             if child.stdin is None or child.stdout is None:
                 raise Unavailable("The parsing process could not be started.")
-            child.stdin.write(json.dumps(request).encode())
+            child.stdin.write(marshal.dumps(request))
             child.stdin.close()
             while chunk := _read_chunk(child.stdout):
                 yield [_from_wire(file, *row) for row in chunk]
@@ -264,8 +278,16 @@ def _to_wire(row: ChunkRow) -> tuple[Any, ...]:
     record = submission.record
     faults = [*map(tuple, record.faults)]
     given = (record.given, record.invite_immediately, faults, record.warnings, record.ignored)
-    of_new = (record.given_of_new, [*map(tuple, record.causes)], record.subscriber_keys, record.is_weak_key)
-    submitted = (submission.plan_id, submission.action.value, submission.row_digest, given, of_new)
+    causes, *hints, family = record.hints or NO_HINTS
+    told = ([*map(tuple, causes)], *hints, family and tuple(family))
+    submitted = (
+        submission.plan_id,
+        submission.action.value,
+        submission.row_digest,
+        given,
+        told,
+        record.given_of_new,
+    )
     return (row.place, row.external_id, row.warnings, submitted)
 
 
@@ -276,11 +298,11 @@ def _from_wire(
         return ChunkRow(place, key, known=key is not None, skipped=key is None)
     if submitted is None:
         return ChunkRow(place, key, None, _faults(notes))
-    plan_id, action, digest, given, (given_of_new, causes, *rest) = submitted
+    plan_id, action, digest, given, hints, given_of_new = submitted
     values, invite, faults, warnings, ignored = given
-    record = MemberRecord(
-        key, values, invite, _faults(faults), warnings, ignored, given_of_new, _faults(causes), *rest
-    )
+    causes, keys, *flags, family = hints
+    told = RowHints(_faults(causes), keys, *flags)._replace(family=family and FamilyMember(*family))
+    record = MemberRecord(key, values, invite, _faults(faults), warnings, ignored, told, given_of_new)
     submission = Submission(
         file.account_id,
         plan_id,
@@ -303,7 +325,8 @@ def _main() -> None:
     lower_priority()
     gc.freeze()
     gc.set_threshold(COLLECT_AFTER)
-    request = json.load(sys.stdin)
+    request = marshal.load(sys.stdin.buffer)  # noqa: S302 - written by our own parent
+    request["apart"] = array("Q", request["apart"])
     db = open_database(request.pop("url"), pool_size=1)
     file_id = request.pop("file_id")
     file = db.ask(lambda tx: get_file(tx, file_id, account_id=None))

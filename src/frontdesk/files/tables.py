@@ -32,6 +32,7 @@ eligibility_files = Table(
     Column("encoding", String(32), nullable=True),
     Column("mapping", Json, nullable=True),
     Column("mode", words(FileMode, 7), nullable=False, default=FileMode.CHANGE),
+    Column("asked_mode", words(FileMode, 7), nullable=True),
     Column("dry_run", Boolean, nullable=False, default=False),
     Column("state", words(FileState, 9), nullable=False),
     Column("step", words(FileStep, 5), nullable=False, default=FileStep.CHECK),

@@ -13,7 +13,7 @@ from frontdesk.files.readers.json_array import array_items
 from frontdesk.files.readers.object_keys import ObjectKeys, object_keys
 from frontdesk.files.readers.source import Source, known_encoding, open_content
 from frontdesk.files.readers.workbook import read_workbook
-from frontdesk.files.readers.x12 import read_x12
+from frontdesk.files.readers.x12 import DEFAULT_OPTIONS, X12Options, read_x12
 from frontdesk.strict_json import NotStrict, parse_strictly
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ def open_file(
 ) -> tuple[FileHeader, Iterator[Row]]:
     """The header and the rows, in the order of the file; the stream is read as the rows are taken, and never sought.
 
-    Without `format` the first letters decide. Gzip is recognised. Raises Unreadable, here or from the iterator: read all
-    rows once before anything of the file is applied.
+    Without `format` the first letters decide. Gzip is recognised.
+    Raises Unreadable, here or from the iterator: read all rows once before anything of the file is applied.
     """
     header, rows = open_unread(stream, format, encoding, mapping)
     return header, map(read_row, rows)
@@ -41,6 +41,8 @@ def open_unread(
     format: Format | None,  # noqa: A002
     encoding: str,
     mapping: FileMapping,
+    *,
+    x12: X12Options = DEFAULT_OPTIONS,
 ) -> tuple[FileHeader, Iterator[Row | UnreadRow]]:
     """As `open_file`, but the rows of a table come unread where they can: of a file that was loaded before, few are read."""
     content = open_content(stream)
@@ -50,7 +52,7 @@ def open_unread(
     if chosen is Format.CSV:
         return read_csv(source, mapping)
     if chosen is Format.X12:
-        return read_x12(source, mapping)
+        return read_x12(source, mapping, x12)
     keys = object_keys(mapping)
     return FileHeader(chosen, ignored=keys.ignored), _json_rows(json_texts(source, chosen), keys)
 

@@ -22,6 +22,12 @@ class FamilyAddresses:
         self._addresses: dict[str, dict[str, object]] = {}
         self._waiting: list[tuple[Row, str]] = []
 
+    def note(self, row: Row, family: str) -> None:
+        """Remember the address of a subscriber whose row comes later."""
+        values = row.values
+        if family and "zipcode" in values and values.get("subscriber_relationship") == "Primary":
+            self._remember(family, {name: values[name] for name in ADDRESS if name in values})
+
     def take(self, row: Row, family: str) -> Iterator[Row]:
         """The row, with the address of its subscriber if it needs one; nothing if it has to wait."""
         values = row.values
@@ -29,8 +35,7 @@ class FamilyAddresses:
         if not family or row.action is Action.END or relationship is None:
             yield row
         elif "zipcode" in values:
-            if relationship == "Primary":
-                self._remember(family, {name: values[name] for name in ADDRESS if name in values})
+            self.note(row, family)
             yield row
         elif relationship == "Primary":
             yield row
@@ -59,6 +64,5 @@ class FamilyAddresses:
 
 def _of_stored(row: Row, family: str) -> Row:
     """The row with the identifiers that the default keys give the subscriber of its family."""
-    return replace(
-        row, subscriber_keys=(family, *(f"{family}-{code}" for code in ("01", "1", "00", "0", "001")))
-    )
+    keys = (family, *(f"{family}-{code}" for code in ("01", "1", "00", "0", "001")))
+    return replace(row, hints=row.hints._replace(subscriber_keys=keys))

@@ -1,0 +1,144 @@
+"""Recognises a person among the stored members of its family, whatever its identifier in an 834 (docs/decisions/0086).
+
+A newborn is stored under a key made from its family and gets a number of its own later; a change file may omit that number. The
+person is the member of the family with the same first name and date of birth.
+"""
+
+from collections.abc import Container, Iterable, Sequence
+from enum import IntEnum
+from hashlib import blake2b
+from typing import Any
+
+from frontdesk.config import Uniqueness
+from frontdesk.eligibility.model import MemberRecord, StoredMember, Submission
+from frontdesk.eligibility.row_hints import FamilyMember
+from frontdesk.eligibility.unique_keys import KeyHolders, scope_of
+
+
+class KeyStrength(IntEnum):
+    """How much an identifier tells, the least first: only a person code and a number of its own tell one person for good."""
+
+    RELATIONSHIP = 0
+    BIRTH_SEQUENCE = 1
+    SUBSCRIBER = 2
+    PERSON_CODE = 3
+    OWN = 4
+
+
+def fold_first_name(name: str) -> str:
+    """A first name without letter case, spaces and punctuation."""
+    folded = name.casefold()
+    return folded if folded.isalnum() else "".join(filter(str.isalnum, folded))
+
+
+def family_digest(name: str, secret: bytes) -> str:
+    """What stands for a family in the database. `secret` is the account's, so accounts share no family."""
+    return blake2b(name.encode(), key=secret, digest_size=16).hexdigest()
+
+
+def strength_of(key: str, family: str) -> KeyStrength:
+    """The strength of an identifier, where `family` is the name of its family."""
+    if key == family:
+        return KeyStrength.SUBSCRIBER
+    if not key.startswith(f"{family}-"):
+        return KeyStrength.OWN
+    return {"R": KeyStrength.RELATIONSHIP, "B": KeyStrength.BIRTH_SEQUENCE}.get(
+        key[len(family) + 1 :][:1], KeyStrength.PERSON_CODE
+    )
+
+
+def may_be_one_person(first: KeyStrength, second: KeyStrength) -> bool:
+    """Whether one person may have both identifiers. Two numbers or two person codes are two persons."""
+    return first is not second or first < KeyStrength.SUBSCRIBER
+
+
+def family_keys(
+    submissions: Sequence[Submission], uniqueness: Uniqueness, known: Container[str]
+) -> dict[int, dict[str, set[str]]]:
+    """What finds the families of the members that their identifiers do not tell, by uniqueness scope and column."""
+    keys: dict[int, dict[str, set[str]]] = {}
+    for submission in submissions:
+        record = submission.record
+        family = record.hints and record.hints.family
+        if family and (family.telling_key or record.external_id not in known):
+            scope = scope_of(submission.account_id, uniqueness)
+            of_scope = keys.setdefault(scope, {"family_digest": set(), "external_id": set()})
+            of_scope["family_digest"].add(family.digest)
+            of_scope["external_id"].update(_other_keys(family))
+    return keys
+
+
+class Families:
+    """The members of a chunk by family, kept up to date while its records are decided."""
+
+    def __init__(self, members: Iterable[StoredMember]) -> None:
+        self._members: dict[str, list[StoredMember]] = {}
+        for member in members:
+            self.hold(member)
+
+    def hold(self, member: StoredMember) -> None:
+        digest = member.values["family_digest"]
+        if digest is not None:
+            of_family = self._members.setdefault(digest, [])
+            if not any(member is other for other in of_family):
+                of_family.append(member)
+
+    def persons(
+        self, family: FamilyMember, key: str, holders: KeyHolders, account_id: int, scope: int
+    ) -> Sequence[StoredMember]:
+        """The stored members that may be the person, whose row has this key."""
+        own = strength_of(key, family.name)
+        known = [*self._members.get(family.digest, ())]
+        for other in _other_keys(family):
+            if (holder := holders.find(other, scope)) is not None and not any(
+                holder is each for each in known
+            ):
+                known.append(holder)
+        return [
+            member
+            for member in known
+            if member.values["account_id"] == account_id
+            and is_same_person(member, family)
+            and may_be_one_person(strength_of(str(member.values["external_id"]), family.name), own)
+        ]
+
+    def subscriber(self, family: FamilyMember, account_id: int) -> dict[str, Any] | None:
+        """The values of the family's stored subscriber that has an address."""
+        for member in self._members.get(family.digest, ()):
+            values = member.values
+            if values["account_id"] == account_id and values["subscriber_relationship"] == "Primary":
+                return values
+        return None
+
+
+def _other_keys(family: FamilyMember) -> Sequence[str]:
+    """Identifiers by which the person may be stored: those of older defaults, which kept no family, and one of its own."""
+    older = f"{family.name}-{family.code}" if family.code else family.name
+    return (older, family.telling_key) if family.telling_key else (older,)
+
+
+def is_same_person(member: StoredMember, family: FamilyMember) -> bool:
+    return bool(family.first_name and family.dob) and _agreements(member, family) == [True, True]
+
+
+def is_stranger(member: StoredMember, family: FamilyMember) -> bool:
+    """Whether both first name and date of birth are another's."""
+    return _agreements(member, family) == [False, False]
+
+
+def is_other(member: StoredMember, family: FamilyMember) -> bool:
+    """Whether the first name or the date of birth is another's."""
+    return False in _agreements(member, family)
+
+
+def _agreements(member: StoredMember, family: FamilyMember) -> list[bool]:
+    """Whether first name and date of birth are the member's, as far as the row carries them."""
+    stored = (fold_first_name(str(member.values["first_name"])), member.values["dob"])
+    said = (fold_first_name(family.first_name), family.dob)
+    return [mine == theirs for mine, theirs in zip(said, stored, strict=True) if mine]
+
+
+def keeps_its_key(record: MemberRecord, family: FamilyMember, stored: StoredMember) -> bool:
+    """Whether the stored identifier tells more than that of the row."""
+    row, kept = record.external_id or "", str(stored.values["external_id"])
+    return strength_of(kept, family.name) > strength_of(row, family.name)

@@ -1,0 +1,122 @@
+"""What the record of a file's row means beside the stored members: rules that a POST does not have (docs/834.md)."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from frontdesk.eligibility.families import Families, is_other, is_stranger, keeps_its_key
+from frontdesk.eligibility.model import ADDRESS, Action, StoredMember, Submission
+from frontdesk.eligibility.unique_keys import KeyHolders
+from frontdesk.errors import Fault
+
+IDENTITY_AMBIGUOUS = Fault("external_id", "identity_ambiguous", "is that of another person of the family")
+
+
+def find_person(
+    submission: Submission,
+    stored: StoredMember | None,
+    scope: int,
+    *,
+    holders: KeyHolders,
+    families: Families,
+) -> tuple[Submission, StoredMember | None, Fault | None]:
+    """The submission, the stored member that it is about, and the fault if several may be meant.
+
+    `stored` was found by the identifier. Else the person is looked for in its family, and the report says so.
+    """
+    record, hints = submission.record, submission.record.hints
+    family = hints and hints.family
+    if not hints or not family or record.external_id is None:
+        return submission, stored, None
+    if stored is not None and not (
+        (hints.is_weak_key and is_other(stored, family))
+        or (hints.may_be_shared and is_stranger(stored, family))
+    ):
+        return submission, stored, None
+    persons = families.persons(family, record.external_id, holders, submission.account_id, scope)
+    if len(persons) > 1 or (not persons and stored is not None and not is_stranger(stored, family)):
+        return submission, None, IDENTITY_AMBIGUOUS
+    if not persons and stored is None:
+        return submission, None, None
+    if not persons:
+        renamed = _renamed(submission, family.telling_key)
+        return renamed, holders.find(family.telling_key, scope), None
+    [person] = persons
+    if stored is not None or submission.action is not Action.ENROL or keeps_its_key(record, family, person):
+        submission = _renamed(submission, None)
+    record = submission.record
+    record = replace(record, warnings=(*record.warnings, "identity_matched"))
+    return submission._replace(record=record), person, None
+
+
+def _renamed(submission: Submission, key: str | None) -> Submission:
+    """The submission with another identifier of the person; with None it carries none, and the stored one stays.
+
+    The next row with the old identifier must be looked at again, so it keeps no digest.
+    """
+    record = submission.record
+    old = record.external_id
+    given = {
+        name: key if value == old and name in ("external_id", "member_id") else value
+        for name, value in record.given.items()
+    }
+    given = {name: value for name, value in given.items() if value is not None or record.given[name] is None}
+    return submission._replace(record=replace(record, external_id=key or old, given=given), row_digest=None)
+
+
+def as_new(submission: Submission, scope: int, *, holders: KeyHolders, families: Families) -> Submission:
+    """The submission for a member that is not stored yet."""
+    record, hints = submission.record, submission.record.hints
+    if hints is None:
+        return submission
+    if record.given_of_new:
+        record = replace(record, given={**record.given_of_new, **record.given})
+    if hints.subscriber_keys and "zipcode" not in record.given:
+        account_id = submission.account_id
+        subscriber = families.subscriber(hints.family, account_id) if hints.family else None
+        found = subscriber or _subscriber(hints.subscriber_keys, holders, account_id, scope)
+        if address := {name: found[name] for name in ADDRESS if found and found[name] is not None}:
+            warnings = (*record.warnings, "address_of_subscriber")
+            record = replace(record, given={**address, **record.given}, warnings=warnings)
+    return _without_taken_email(submission._replace(record=record), holders, scope, own=None)
+
+
+def as_change(submission: Submission, holders: KeyHolders, scope: int, stored: StoredMember) -> Submission:
+    """The submission for the stored member."""
+    record, values = submission.record, stored.values
+    if record.hints is None:
+        return submission
+    if record.hints.ends_access:
+        begin = record.given.get("effective_date") or values["effective_date"]
+        if (record.given.get("expiry_date") or begin) < begin:
+            given, warnings = {**record.given, "expiry_date": begin}, (*record.warnings, "ends_on_first_day")
+            submission = submission._replace(
+                record=replace(record, given=given, warnings=warnings), row_digest=None
+            )
+    return _without_taken_email(submission, holders, scope, own=stored)
+
+
+def _subscriber(keys: Iterable[str], holders: KeyHolders, account_id: int, scope: int) -> dict[str, Any]:
+    """The values of the stored subscriber that has one of the keys; empty if there is none."""
+    for key in keys:
+        stored = holders.find(key, scope)
+        values: dict[str, Any] = {} if stored is None else stored.values
+        if values.get("account_id") == account_id and values["subscriber_relationship"] == "Primary":
+            return values
+    return {}
+
+
+def _without_taken_email(
+    submission: Submission, holders: KeyHolders, scope: int, *, own: StoredMember | None
+) -> Submission:
+    """An address that another record carries is left out: a family shares one, and no one loses access for it (0085).
+
+    The row keeps no digest, so that it is read again: the address may be free by then.
+    """
+    record = submission.record
+    folded = record.given.get("email_folded")
+    if folded is None or not holders.taken({"email_folded": folded}, scope, own):
+        return submission
+    given = {name: value for name, value in record.given.items() if name not in ("email", "email_folded")}
+    record = replace(record, given=given, warnings=(*record.warnings, "email_dropped"))
+    return submission._replace(record=record, row_digest=None)

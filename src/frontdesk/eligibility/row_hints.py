@@ -1,0 +1,41 @@
+"""The types of what a row of a file says besides the values of fields."""
+
+from typing import NamedTuple
+
+from frontdesk.errors import Fault
+
+
+class FamilyMember(NamedTuple):
+    """What recognises a person among the stored members of its family (eligibility.families).
+
+    `digest` stands for the family in the database, `name` in identifiers. `code` is the person code, "" without one.
+    `telling_key` is an identifier of the person's own, where that of the record may be another's.
+    """
+
+    digest: str
+    name: str
+    first_name: str
+    dob: str
+    code: str
+    telling_key: str
+
+
+class RowHints(NamedTuple):
+    """What a row of a file says besides the values of fields (eligibility.file_rows).
+
+    `causes` say why a required field is absent: each stands for the `required` of its field. A new member without a zip code
+    takes the address of the subscriber of its family, or the one that has one of `subscriber_keys`.
+
+    With `is_weak_key`, a stored member of another first name or date of birth is another person; with `may_be_shared`, one of
+    another first name and date of birth. With `ends_access`, an end before the first day of access is an end on that day.
+    """
+
+    causes: tuple[Fault, ...] = ()
+    subscriber_keys: tuple[str, ...] = ()
+    is_weak_key: bool = False
+    may_be_shared: bool = False
+    ends_access: bool = False
+    family: FamilyMember | None = None
+
+
+NO_HINTS = RowHints()

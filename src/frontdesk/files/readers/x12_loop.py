@@ -1,0 +1,145 @@
+"""The segments of one INS loop of an 834, sorted by what they are about (docs/834.md)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from frontdesk.eligibility.fields import x12_date
+from frontdesk.eligibility.model import Action
+from frontdesk.files.model import FileMode
+
+# The elements of a segment, the tag first.
+Segment = list[str]
+
+NEVER_EFFECTIVE, END, REINSTATE, _AUDIT = "002", "024", "025", "030"
+_ACTIONS = {
+    "001": Action.ENROL,
+    "021": Action.ENROL,
+    REINSTATE: Action.ENROL,
+    END: Action.END,
+    _AUDIT: Action.ENROL,
+}
+_CORRECTED, _WRONG = "74", "70"
+_PEOPLE = {"IL", _CORRECTED}  # NM1*70 is the old, wrong value
+_ABOUT_PERSON = {"NM1", "N4", "DMG"}  # the name, the place, the birth
+# These begin providers, other payors, reporting categories, disabilities: their references and dates are not the member's.
+_OTHER_LOOPS = {"LX", "COB", "LS", "DSB"}
+
+# The begin of a coverage and of the member's eligibility, each with its end; a range of days (RD8) says both.
+_END_OF = {"348": "349", "356": "357"}
+_RANGE_LENGTH = len("20260101-20261231")
+
+# A segment may be shorter than the element that is read.
+PADDING = ("",) * 18
+
+
+@dataclass(slots=True)
+class Transaction:
+    """What a transaction says of all its members, before the first of them. In a file of changes, a member to audit (INS03 = 030)
+    is one that has not changed."""
+
+    mode: FileMode
+    file_date: str
+    audits_compare: bool = False
+    payor_name: str = ""
+    references: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Level:
+    """References and dates by their qualifiers: those of the member, or of one coverage, which begins with its HD."""
+
+    references: dict[str, str]
+    hd: Sequence[str] = PADDING
+    dates: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class MemberLoop:
+    """What one INS loop says of a member; `person` has the segments about the member itself, by their tag.
+
+    Loops of one `identity` are about one person: the key, and where that may be another's also first name and date of birth.
+    `action` is None for an unknown code.
+    """
+
+    transaction: Transaction
+    ins: Sequence[str]
+    own: Level
+    coverages: list[Level] = field(default_factory=list)
+    contacts: dict[str, str] = field(default_factory=dict)
+    person: dict[str, Sequence[str]] = field(default_factory=dict)
+    is_corrected: bool = False
+    key: str = ""
+    identity: str = ""
+    is_weak: bool = False
+    may_be_shared: bool = False
+    action: Action | None = None
+
+    @property
+    def family(self) -> str:
+        """The subscriber's number, which repeats on the dependents."""
+        return self.own.references.get("0F", "")
+
+    @property
+    def is_subscriber(self) -> bool:
+        return self.ins[1].strip() == "Y"
+
+    @property
+    def code(self) -> str:
+        return self.ins[3].strip()
+
+    def find_action(self) -> Action | None:
+        """A file for comparing changes nothing. None for an unknown code."""
+        action, transaction = _ACTIONS.get(self.code), self.transaction
+        compares = transaction.mode is FileMode.COMPARE or (
+            transaction.audits_compare and self.code == _AUDIT
+        )
+        return action and (Action.COMPARE if compares else action)
+
+
+def read_loop(segments: list[Segment], transaction: Transaction) -> MemberLoop:
+    """One INS loop; `segments` begin with its INS."""
+    loop = MemberLoop(transaction, (*segments[0], *PADDING), Level(dict(transaction.references)))
+    _sort(segments, loop)
+    loop.action = loop.find_action()
+    return loop
+
+
+def _sort(segments: list[Segment], loop: MemberLoop) -> None:
+    """A REF or DTP belongs to the member, to a coverage after HD, and is ignored in loops about others."""
+    level: Level | None = loop.own
+    is_person = False
+    for segment in segments:
+        tag = segment[0]
+        if tag == "NM1":
+            who = element(segment, 1)
+            is_person = who in _PEOPLE and not loop.coverages
+            level = loop.own if is_person else None
+            loop.is_corrected |= who in (_CORRECTED, _WRONG) and not loop.coverages
+        if level is not None and len(segment) > 2 and tag == "REF":
+            level.references[segment[1]] = segment[2].strip()
+        elif level is not None and len(segment) > 3 and tag == "DTP":
+            _take_date(segment, level.dates)
+        elif tag == "HD":
+            level = Level({}, (*segment, *PADDING))
+            loop.coverages.append(level)
+        elif tag in _OTHER_LOOPS:
+            level, is_person = None, False
+        elif is_person and tag == "PER":
+            for at in range(3, len(segment) - 1, 2):
+                loop.contacts.setdefault(segment[at].strip(), segment[at + 1].strip())
+        elif is_person and tag in _ABOUT_PERSON:
+            loop.person[tag] = (*segment, *PADDING)
+
+
+def _take_date(segment: Segment, dates: dict[str, str]) -> None:
+    """A day (D8), or a range (RD8): its first day is a begin, its last day the end that belongs to it."""
+    qualifier, text = segment[1].strip(), segment[3].strip()
+    first, _, last = text.partition("-") if len(text) == _RANGE_LENGTH else (text, "", "")
+    if qualifier in _END_OF and last:
+        dates.setdefault(_END_OF[qualifier], x12_date(last))
+    dates[qualifier] = x12_date(last if last and qualifier in _END_OF.values() else first)
+
+
+def element(segment: Segment, position: int) -> str:
+    """The element without space around it; "" when the segment ends before it."""
+    return segment[position].strip() if len(segment) > position else ""
