@@ -187,7 +187,7 @@ def test_a_mapping_with_faults_is_refused_with_all_of_them(
         told = cli.refused("file", *command)
         assert told.startswith("Error: The mapping's columns.Zip must be a field of a member.\n")
         assert "The mapping's delimiter must be" in told
-        assert "The mapping's external_id must not be REF*0F" in told
+        assert "The mapping's external_id must not be made from" in told
     assert "give one of the two" in cli.refused(
         *("file", "mapping", "--account", "1", "--set", str(mapping), "--clear"), status=2
     )
