@@ -47,7 +47,16 @@ def copy_with_new_field(folder: Path) -> Path:
 
 
 def test_the_members_table_has_a_column_for_every_field_that_is_stored() -> None:
-    own = {"id", "account_id", "plan_id", "uniqueness_scope", "row_digest", "created_at", "updated_at"}
+    own = {
+        "id",
+        "account_id",
+        "plan_id",
+        "uniqueness_scope",
+        "row_digest",
+        "family_digest",
+        "created_at",
+        "updated_at",
+    }
     assert {column.name for column in members.columns} == own | set(STORED_COLUMNS)
     for field in FIELDS.values():
         if field.kind.storage is not Storage.NONE:
