@@ -6,37 +6,42 @@ from functools import partial
 
 from bench.wait_world import Day
 from frontdesk.queues.backtest.rivals import RIVALS, Question, Rival
-from frontdesk.queues.estimate.model import DoctorPool
+from frontdesk.queues.estimate.model import DoctorPool, WaitEstimate
 from frontdesk.queues.estimate.waits import estimate_waits
 
 OURS = "frontdesk"
+LOW, HIGH = "low", "high"  # the ends of our interval
 OURS_WITH_LESS = "frontdesk, less data"
 HARDER = "AHT x position, idle seen"
 
 
-def ours(day: Day, plan_id: int) -> float:
+def ours(day: Day, plan_id: int) -> WaitEstimate:
     return _estimate(day, day.known.pool(day.env.now), plan_id)
 
 
 def ours_with_less(day: Day, plan_id: int) -> float:
     """The same without data on patients that left unseen and on doctors that came and went."""
-    return _estimate(day, replace(day.known.pool(day.env.now), waited=(), past_waits=(), duty=()), plan_id)
+    pool = replace(day.known.pool(day.env.now), waited=(), past_waits=(), duty=())
+    return float(_estimate(day, pool, plan_id).seconds)
 
 
-def _estimate(day: Day, pool: DoctorPool, plan_id: int) -> float:
-    return float(estimate_waits(pool, [plan_id], day.scenario.default_seconds)[plan_id])
+def _estimate(day: Day, pool: DoctorPool, plan_id: int) -> WaitEstimate:
+    return estimate_waits(pool, [plan_id], day.scenario.default_seconds)[plan_id]
 
 
 def _rival(rule: Rival, day: Day, plan_id: int) -> float:
     return rule(Question(day.known, plan_id, day.env.now, day.scenario.default_seconds))
 
 
-ESTIMATORS: dict[str, Callable[[Day, int], float]] = {
-    OURS: ours,
+OTHERS: dict[str, Callable[[Day, int], float]] = {
     OURS_WITH_LESS: ours_with_less,
     **{name: partial(_rival, rule) for name, rule in RIVALS.items()},
 }
+ESTIMATORS = [OURS, *OTHERS]
 
 
 def ask_all(day: Day, plan_id: int) -> dict[str, float]:
-    return {name: estimate(day, plan_id) for name, estimate in ESTIMATORS.items()}
+    """What each estimator tells, and the ends of our interval."""
+    seconds, low, high = ours(day, plan_id)
+    told = {OURS: float(seconds), LOW: float(low or 0), HIGH: float(high or 0)}
+    return told | {name: estimate(day, plan_id) for name, estimate in OTHERS.items()}

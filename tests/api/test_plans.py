@@ -44,6 +44,22 @@ def test_all_plans_of_the_account_are_listed_by_id_with_their_queues(api: Api, c
     }
 
 
+def test_an_interval_stands_beside_the_queue_only_where_it_is_asked_for(
+    api: Api, db: Database, customer: Customer
+) -> None:
+    plain = api.get("/v2/plans").json()["data"]
+    asked = api.get("/v2/plans?queue_interval=true").json()["data"]
+    assert [plan.pop("queue_interval") for plan in asked] == [{"share": 0.8, "low": 0, "high": 0}] * len(
+        plain
+    )
+    assert asked == plain == api.get("/v2/plans?queue_interval=false").json()["data"]
+    own = api.get(f"/v2/plans?external_id={plain[0]['external_id']}&queue_interval=true").json()["data"]
+    assert own[0]["queue_interval"]["share"] == 0.8
+    page = api.get("/v2/plans?page[size]=1&queue_interval=true").json()
+    assert page["links"]["next"].endswith("&queue_interval=true")
+    assert faults(api.get("/v2/plans?queue_interval=yes")) == {"queue_interval": "not_allowed"}
+
+
 @pytest.mark.parametrize(
     ("query", "found"),
     [("external_id=plan-1", ["plan-1"]), ("external_id=PLAN-1", []), ("external_id=", []), ("external_id=%00", []),

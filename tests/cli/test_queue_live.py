@@ -97,6 +97,8 @@ def test_estimates_are_compared_with_the_waits_that_came(cli: CommandLine, demo:
             "mean_error_seconds": 50.0,
             "bias_seconds": -10.0,
             "p90_error_seconds": 60.0,
+            "wrong_zero_share": None,
+            "coverage_share": None,
         }
     ]
     assert sum(hour["matched"] for hour in outcome["by_hour"]) == 3

@@ -28,11 +28,14 @@ def test_the_error_of_an_estimate_that_was_shown_is_in_the_metrics(
         answer = api.as_(operator).post("/operator/v1/queue-events", event | {"doctor": "doctor-1"})
         assert answer.json()["stored"] == 1
     text = metrics(api, operator)
+    assert f'frontdesk_queue_wait_seconds{{plan="{plan}",value="high"}}' not in text  # expired
     for name, value in (
         ("matched", 1),
         ("mean_error_seconds", 40),
         ("bias_seconds", -40),
         ("p90_error_seconds", 40),
+        ("wrong_zero_share", 1),
+        ("coverage_share", 0),
     ):
         assert f'frontdesk_queue_estimate_{name}{{plan="{plan}"}} {value}.0' in text
     clock.advance(3600)

@@ -63,7 +63,7 @@ def busy(*elapsed: float, plan_ids: frozenset[int] | None = None, capacity: int 
 
 
 def wait_of(pool: DoctorPool, plan_id: int = PLAN) -> int:
-    return estimate_waits(pool, PLANS, DEFAULT)[plan_id]
+    return estimate_waits(pool, PLANS, DEFAULT)[plan_id].seconds
 
 
 @FEW
@@ -71,16 +71,21 @@ def wait_of(pool: DoctorPool, plan_id: int = PLAN) -> int:
 def test_minus_one_exactly_when_nobody_on_duty_serves_the_plan_and_never_negative_otherwise(
     pool: DoctorPool,
 ) -> None:
-    for plan_id, wait in estimate_waits(pool, PLANS, DEFAULT).items():
+    for plan_id, (wait, low, high) in estimate_waits(pool, PLANS, DEFAULT).items():
         attended = any(serves(doctor, plan_id) for doctor in pool.doctors)
-        assert wait >= 0 if attended else wait == NOBODY_ON_DUTY == -1
+        if attended:
+            assert low is not None
+            assert high is not None
+            assert 0 <= low <= wait <= high
+        else:
+            assert (wait, low, high) == (NOBODY_ON_DUTY, None, None) == (-1, None, None)
 
 
 @FEW
 @given(pools())
 def test_nobody_waits_where_a_doctor_is_free_and_no_one_is_ahead(pool: DoctorPool) -> None:
     pool = replace(pool, waiting=[], waited=[])
-    for plan_id, wait in estimate_waits(pool, PLANS, DEFAULT).items():
+    for plan_id, (wait, _, _) in estimate_waits(pool, PLANS, DEFAULT).items():
         serving = [doctor for doctor in pool.doctors if serves(doctor, plan_id)]
         free = any(len(doctor.visits) < doctor.capacity for doctor in serving)
         assert not serving or (wait == 0) == free
@@ -113,7 +118,7 @@ def test_the_same_pool_has_the_same_estimate(pool: DoctorPool) -> None:
 @FEW
 @given(pools())
 def test_the_estimate_of_a_plan_does_not_depend_on_what_else_is_asked(pool: DoctorPool) -> None:
-    assert estimate_waits(pool, [PLAN], DEFAULT)[PLAN] == wait_of(pool)
+    assert estimate_waits(pool, [PLAN], DEFAULT)[PLAN].seconds == wait_of(pool)
 
 
 def test_without_any_visit_known_the_default_is_what_a_visit_takes() -> None:
@@ -228,3 +233,33 @@ def test_who_waits_for_a_plan_that_nobody_serves_is_in_nobodys_way() -> None:
     only_plan = DoctorPool([busy(0, plan_ids=frozenset({PLAN}))], [SIBLING] * 20, TEN_MINUTES)
     assert wait_of(only_plan) == wait_of(replace(only_plan, waiting=[]))
     assert wait_of(only_plan, SIBLING) == NOBODY_ON_DUTY
+
+
+def interval_of(pool: DoctorPool) -> tuple[int, int]:
+    _, low, high = estimate_waits(pool, PLANS, DEFAULT)[PLAN]
+    assert low is not None
+    assert high is not None
+    return low, high
+
+
+def test_visits_of_one_length_leave_no_doubt_and_spread_ones_do() -> None:
+    spread = [PastVisit(PLAN, 60.0 + 20 * i, i * 60.0) for i in range(60)]
+    known, doubtful = (interval_of(DoctorPool([busy(0)], [PLAN], past)) for past in (TEN_MINUTES, spread))
+    assert known[1] - known[0] < 0.5 * (doubtful[1] - doubtful[0])
+    assert interval_of(DoctorPool([Doctor(None, 1, ())], [], spread)) == (0, 0)
+
+
+def test_the_textbooks_interval_of_one_visit() -> None:
+    """One exponential visit in progress: a tenth of the rests is below 0.105 means, a tenth above 2.3 means."""
+    exponential = [PastVisit(PLAN, -600 * log(1 - (i + 0.5) / 100), i * 37.0 % 100) for i in range(100)]
+    low, high = interval_of(DoctorPool([busy(0)], [], exponential))
+    assert low == pytest.approx(0.09 * 600, abs=30)
+    assert high == pytest.approx(2.4 * 600, rel=0.15)
+
+
+def test_the_interval_of_a_long_line_is_narrow_and_that_of_few_runs_is_one() -> None:
+    spread = [PastVisit(PLAN, 60.0 + 20 * i, i * 60.0) for i in range(60)]
+    pool = DoctorPool([busy(100 + i % 500) for i in range(100)], [PLAN] * 2000, spread)
+    (low, high), wait = interval_of(pool), wait_of(pool)
+    assert 0.9 * wait < low < high < 1.1 * wait
+    assert high - low > 10

@@ -29,7 +29,7 @@ def busy(name: str, elapsed: float = 0.0, waited: float = 300.0) -> Doctor:
 
 
 def wait_of(pool: DoctorPool) -> int:
-    return estimate_waits(pool, [PLAN], 900.0)[PLAN]
+    return estimate_waits(pool, [PLAN], 900.0)[PLAN].seconds
 
 
 def pause_after(pool: DoctorPool) -> float:

@@ -70,6 +70,14 @@ class PlanQueueInfoBody(TypedDict):
     cache_info: NotRequired[PlanQueueInfoCacheInfoBody]
 
 
+class PlanQueueIntervalBody(TypedDict):
+    """The interval of the wait: a share of the patients who join now is expected to wait for so long. The ends count."""
+
+    share: Annotated[float, "The share of the waits that is expected between the ends: 0.8."]
+    low: Annotated[int | None, "Seconds; null when no doctor is on duty for the plan."]
+    high: Annotated[int | None, "Seconds; null when no doctor is on duty for the plan."]
+
+
 class PlanBody(TypedDict):
     """A plan. Only reads have `queue_info`."""
 
@@ -82,6 +90,7 @@ class PlanBody(TypedDict):
     created_at: Time
     provider_group: ProviderGroupBody
     queue_info: NotRequired[PlanQueueInfoBody]
+    queue_interval: NotRequired[PlanQueueIntervalBody]
 
 
 class PlansLinksBody(TypedDict):

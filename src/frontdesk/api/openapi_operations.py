@@ -123,7 +123,7 @@ _FILES = Operation(
 OPERATIONS: dict[str, Operation] = {
     "listPlans": Operation(
         {"200": Answer("The plans, by id.", "Plans", _READ, _OF_FIRST_PLAN), "304": _NOT_MODIFIED},
-        parameters=("external_id", "page_size", "page_after", "if_none_match"),
+        parameters=("external_id", "page_size", "page_after", "queue_interval", "if_none_match"),
         faults=("not_allowed", "repeated"),
     ),
     "showPlan": Operation(

@@ -127,6 +127,11 @@ PARAMETERS: dict[str, Schema] = {
         "Your name for this upload: 1 to 255 visible ASCII characters. A retry with the same key, file and parameters "
         "answers the file of the first; with others it is refused.",
     ),
+    "queue_interval": _query(
+        "queue_interval",
+        "`true`: each plan has a `queue_interval` beside its `queue_info`.",
+        enum=["true", "false"],
+    ),
     "external_id": _query("external_id", "Only the plan with exactly this `external_id`."),
     "page_size": _query(
         "page[size]",

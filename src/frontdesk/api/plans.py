@@ -36,19 +36,20 @@ class Page(NamedTuple):
 
 async def list_plans(app: App, request: Request) -> Response:
     """List the account's plans with their queues. Answers every plan in the order of `id`, or one page of them."""
-    query = request.query("external_id", "page[size]", "page[after]")
-    check_query(query, "page_size", "page_after")
+    query = request.query("external_id", "page[size]", "page[after]", "queue_interval")
+    check_query(query, "page_size", "page_after", "queue_interval")
     size = int(query["page[size]"]) if "page[size]" in query else None
     after, external_id = int(query.get("page[after]", 0)), query.get("external_id")
     account_id = request.caller.account_id
-    key = ("plans", account_id, external_id, size, after)
+    intervals = query.get("queue_interval") == "true"
+    key = ("plans", account_id, external_id, size, after, intervals)
     filters: Any = {"external_id": external_id, "after_id": after}
 
     def render(found: Sequence[Plan], snapshot: QueueSnapshot | None) -> Page:
         next_after = found[size - 1].id if size is not None and len(found) > size else None
         if external_id is not None and found:
-            return _render_one(found[0], snapshot)
-        return _render(found[:size], snapshot, next_after=next_after)
+            return _render_one(found[0], snapshot, intervals=intervals)
+        return _render(found[:size], snapshot, next_after=next_after, intervals=intervals)
 
     def read_many() -> Page:
         limit = None if size is None else size + 1
@@ -68,7 +69,7 @@ async def list_plans(app: App, request: Request) -> Response:
         return await app.read_in_thread(read_many)
 
     page = await app.shared_reads.get(key, read)
-    return _page_response(app, request, page, size=size)
+    return _page_response(app, request, page, size=size, intervals=intervals)
 
 
 async def show_plan(app: App, request: Request) -> Response:
@@ -129,26 +130,37 @@ def _matches(if_match: str, version: int) -> bool:
     return any(tag is not None and int(tag.group(1)) == version for tag in tags)
 
 
-def _render(found: Sequence[Plan], snapshot: QueueSnapshot | None, *, next_after: int | None = None) -> Page:
+def _render(
+    found: Sequence[Plan],
+    snapshot: QueueSnapshot | None,
+    *,
+    next_after: int | None = None,
+    intervals: bool = False,
+) -> Page:
     """A plan has no queue_info while there is no snapshot to read, or when it is newer than the snapshot."""
-    bodies = [
-        plan.serialize()
-        | ({"queue_info": snapshot.serialize(plan.id)} if snapshot and plan.id in snapshot.queues else {})
-        for plan in found
-    ]
+    bodies = []
+    for plan in found:
+        body = plan.serialize()
+        if snapshot and plan.id in snapshot.queues:
+            body["queue_info"] = snapshot.serialize(plan.id)
+            if intervals:
+                body["queue_interval"] = snapshot.serialize_interval(plan.id)
+        bodies.append(body)
     data = orjson.dumps(bodies)
     # links.next depends on plans that are not on the page, so it is a part of what the tag stands for.
     hashed = hashlib.sha256(data if next_after is None else data + b"%d" % next_after)
     return Page(data, b'"%s"' % hashed.hexdigest()[:16].encode(), next_after)
 
 
-def _render_one(plan: Plan, snapshot: QueueSnapshot | None) -> Page:
+def _render_one(plan: Plan, snapshot: QueueSnapshot | None, *, intervals: bool = False) -> Page:
     """One plan, found by either of its identifiers. Its tag begins with the version, which If-Match compares."""
-    data, tag, _ = _render([plan], snapshot)
+    data, tag, _ = _render([plan], snapshot, intervals=intervals)
     return Page(data, b'"v%d.' % plan.version + tag[1:], None)
 
 
-def _page_response(app: App, request: Request, page: Page, *, size: int | None = None) -> Response:
+def _page_response(
+    app: App, request: Request, page: Page, *, size: int | None = None, intervals: bool = False
+) -> Response:
     headers = ((b"etag", page.tag), (b"cache-control", b"private, no-cache"))
     known = request.header(b"if-none-match")
     if known is not None and (known.strip() == "*" or page.tag.decode() in known):
@@ -158,4 +170,6 @@ def _page_response(app: App, request: Request, page: Page, *, size: int | None =
         links["next"] = (
             f"{app.config.base_url}/v2/plans?page%5Bsize%5D={size}&page%5Bafter%5D={page.next_after}"
         )
+        if intervals:
+            links["next"] += "&queue_interval=true"
     return Response(200, b'{"links":%s,"data":%s}' % (json.dumps(links).encode(), page.data), headers)

@@ -26,8 +26,26 @@ from frontdesk.queues.model import WaitOutcome
 from frontdesk.queues.queue_state import measure_accuracy, queue_rules, queue_state
 
 RECENT = timedelta(hours=1)
-BOARD_COLUMNS = ("plan", "name", "doctors", "with patients", "waiting", "wait", "error in the last hour")
-ACCURACY_COLUMNS = ("plan", "patients", "mean wait", "mean error", "bias", "error of 90 %")
+BOARD_COLUMNS = (
+    "plan",
+    "name",
+    "doctors",
+    "with patients",
+    "waiting",
+    "wait",
+    "8 of 10",
+    "error in the last hour",
+)
+ACCURACY_COLUMNS = (
+    "plan",
+    "patients",
+    "mean wait",
+    "mean error",
+    "bias",
+    "error of 90 %",
+    "told 0, waited",
+    "in interval",
+)
 BAR_WIDTH = 40
 
 
@@ -75,6 +93,7 @@ def board(tx: Tx, account_id: int | None) -> list[dict[str, Any]]:
             "doctors": queue.doctors,
             "doctors_with_patients": queue.in_visit,
             **queue.info.serialize(),
+            "interval": queue.info.serialize_interval(),
             "last_hour": {
                 "matched": of_plan.matched if of_plan else 0,
                 "mean_error_seconds": round(of_plan.mean_error_seconds) if of_plan else None,
@@ -90,6 +109,7 @@ def _board_parts(items: list[dict[str, Any]]) -> tuple[Text, Table]:
         (
             *(item[column] for column in columns),
             _wait_text(item["estimated_wait_time"]),
+            _interval_text(item["interval"]),
             _error_text(item["last_hour"]),
         )
         for item in items
@@ -106,6 +126,16 @@ def _wait_text(seconds: int) -> str:
 def _minutes_text(seconds: float) -> str:
     minutes, rest = divmod(round(abs(seconds)), 60)
     return f"{'-' if seconds < 0 else ''}{minutes}:{rest:02d} min"
+
+
+def _share_text(share: float | None) -> str | None:
+    return None if share is None else f"{share:.0%}"
+
+
+def _interval_text(interval: dict[str, Any]) -> str | None:
+    if not interval["high"]:
+        return None
+    return f"{_minutes_text(interval['low']).removesuffix(' min')} to {_minutes_text(interval['high'])}"
 
 
 def _error_text(last_hour: dict[str, Any]) -> str | None:
@@ -125,11 +155,20 @@ def accuracy(
     """
     outcomes = list_outcomes(tx, system_clock() - timedelta(hours=hours))
     plans, by_hour = measure_accuracy(outcomes), _by_hour(outcomes)
-    items = [{name: round(value, 1) for name, value in plan._asdict().items()} for plan in plans]
+    items = [
+        {
+            name: value if value is None else round(value, 3 if "share" in name else 1)
+            for name, value in row.items()
+        }
+        for row in (plan._asdict() for plan in plans)
+    ]
     result = {"hours": hours, "plans": items, "by_hour": by_hour}
     if not plans:
         return Output(result, [f"No patient with an estimate of the last {hours} h has been seen yet."])
-    rows = [(plan.plan_id, plan.matched, *map(_minutes_text, plan[2:])) for plan in plans]
+    rows = [
+        (plan.plan_id, plan.matched, *map(_minutes_text, plan[2:6]), *map(_share_text, plan[6:]))
+        for plan in plans
+    ]
     return Output(
         result, [table(ACCURACY_COLUMNS, rows), heading("Mean error by hour (UTC)"), *chart(by_hour)]
     )

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from frontdesk.clock import wire_time
 from frontdesk.errors import Fault
-from frontdesk.queues.estimate.model import DEFAULT_VISIT_SECONDS
+from frontdesk.queues.estimate.model import DEFAULT_VISIT_SECONDS, READY_SECONDS
 
+INTERVAL_SHARE = 0.8  # of the waits are expected to fall into the interval
 STALE_TTLS = 4  # while no newer snapshot can be had, an expired one is served for this many ttls more
 
 # A visit or a doctor, with the provider group: references are unique in a group only.
@@ -142,11 +143,13 @@ class QueueRules(NamedTuple):
 
 
 class QueueInfo(NamedTuple):
-    """One plan's queue. `estimated_wait_seconds` is -1 exactly when no doctor is on duty."""
+    """One plan's queue. `estimated_wait_seconds` is -1 exactly when no doctor is on duty; then there is no interval."""
 
     estimated_wait_seconds: int
     queue_length: int
     doctors_on_duty: bool
+    low_seconds: int | None = None
+    high_seconds: int | None = None
 
     def serialize(self) -> dict[str, Any]:
         """The queue as every answer shows it (docs/interface.md, Queue values)."""
@@ -155,6 +158,10 @@ class QueueInfo(NamedTuple):
             "queue_length": self.queue_length,
             "is_active": self.doctors_on_duty,
         }
+
+    def serialize_interval(self) -> dict[str, Any]:
+        """The interval that 80 % of the waits are expected to fall into (docs/interface.md, Queue values)."""
+        return {"share": INTERVAL_SHARE, "low": self.low_seconds, "high": self.high_seconds}
 
 
 class PlanQueue(NamedTuple):
@@ -179,6 +186,10 @@ class QueueSnapshot:
         cache_info = {"ttl": self.ttl_seconds, "expires_at": wire_time(self.expires_at)}
         return self.queues[plan_id].serialize() | {"cache_info": cache_info}
 
+    def serialize_interval(self, plan_id: int) -> dict[str, Any]:
+        """The `queue_interval` of a plan."""
+        return self.queues[plan_id].serialize_interval()
+
     def in_time(self, now: datetime) -> bool:
         """False when it has expired, or when a clock that was set back makes it one of the future."""
         return self.taken_at - timedelta(seconds=self.ttl_seconds) <= now < self.expires_at
@@ -200,10 +211,32 @@ class WaitOutcome(NamedTuple):
     joined_at: datetime
     estimate_seconds: int
     wait_seconds: float
+    low_seconds: int | None = None
+    high_seconds: int | None = None
+
+    @property
+    def error_seconds(self) -> float:
+        return self.estimate_seconds - self.wait_seconds
+
+    @property
+    def is_wrong_zero(self) -> bool:
+        """A patient who was told 0 waited over 30 s."""
+        return self.estimate_seconds == 0 and self.wait_seconds > READY_SECONDS
+
+    @property
+    def in_interval(self) -> bool | None:
+        """None where no interval was told. The ends are whole seconds, so a wait in the last second counts."""
+        if self.low_seconds is None or self.high_seconds is None:
+            return None
+        return self.low_seconds <= self.wait_seconds < self.high_seconds + 1
 
 
 class EstimateAccuracy(NamedTuple):
-    """The accuracy of a plan's estimates, in seconds; `bias_seconds` above 0: patients waited less than the estimate said."""
+    """The accuracy of a plan's estimates, in seconds; `bias_seconds` above 0: patients waited less than the estimate said.
+
+    `wrong_zero_share`: of those who were told 0, the share that waited over 30 s. `coverage_share`: the share of the waits inside
+    the interval. Both are None where nothing was told that could be counted.
+    """
 
     plan_id: int
     matched: int
@@ -211,6 +244,8 @@ class EstimateAccuracy(NamedTuple):
     mean_error_seconds: float
     bias_seconds: float
     p90_error_seconds: float
+    wrong_zero_share: float | None
+    coverage_share: float | None
 
 
 class RebuildReport(NamedTuple):

@@ -30,7 +30,8 @@ def queue_state(
         waits = estimate_waits(pool, plans[group], rules.default_visit_seconds)
         lengths = Counter(pool.waiting)
         for plan in plans[group]:
-            info = QueueInfo(waits[plan], lengths[plan], waits[plan] != NOBODY_ON_DUTY)
+            seconds, low, high = waits[plan]
+            info = QueueInfo(seconds, lengths[plan], seconds != NOBODY_ON_DUTY, low, high)
             serving = [doctor for doctor in pool.doctors if doctor.serves(plan)]
             queues[plan] = PlanQueue(info, len(serving), sum(bool(doctor.visits) for doctor in serving))
     return dict(sorted(queues.items()))
@@ -45,7 +46,9 @@ def measure_accuracy(outcomes: Iterable[WaitOutcome]) -> list[EstimateAccuracy]:
 
 
 def _accuracy(plan_id: int, outcomes: Sequence[WaitOutcome]) -> EstimateAccuracy:
-    errors = [outcome.estimate_seconds - outcome.wait_seconds for outcome in outcomes]
+    errors = [outcome.error_seconds for outcome in outcomes]
+    zeros = [outcome.is_wrong_zero for outcome in outcomes if outcome.estimate_seconds == 0]
+    covered = [outcome.in_interval for outcome in outcomes if outcome.in_interval is not None]
     sizes = sorted(map(abs, errors))
     count = len(errors)
     return EstimateAccuracy(
@@ -55,4 +58,6 @@ def _accuracy(plan_id: int, outcomes: Sequence[WaitOutcome]) -> EstimateAccuracy
         mean_error_seconds=sum(sizes) / count,
         bias_seconds=sum(errors) / count,
         p90_error_seconds=sizes[ceil(0.9 * count) - 1],
+        wrong_zero_share=sum(zeros) / len(zeros) if zeros else None,
+        coverage_share=sum(covered) / len(covered) if covered else None,
     )

@@ -92,6 +92,8 @@ estimate_log = Table(
     Column("taken_at", UtcTime, nullable=False),
     Column("expires_at", UtcTime, nullable=False),
     Column("estimate_seconds", Integer, nullable=False),
+    Column("low_seconds", Integer, nullable=True),  # of the interval; null: told by an older version
+    Column("high_seconds", Integer, nullable=True),
     Index("ix_estimate_log_plan_id_taken_at", "plan_id", "taken_at"),
     Index("ix_estimate_log_taken_at", "taken_at"),
 )

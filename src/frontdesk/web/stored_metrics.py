@@ -12,7 +12,8 @@ from frontdesk.db import Database, Tx
 from frontdesk.errors import Unavailable
 from frontdesk.invitations import delivery
 from frontdesk.invitations.model import InvitationState
-from frontdesk.queues import list_outcomes, measure_accuracy
+from frontdesk.queues import list_current, list_outcomes, measure_accuracy
+from frontdesk.queues.model import QueueInfo
 
 RECENT = timedelta(hours=1)
 SELDOM = (
@@ -81,6 +82,8 @@ def accuracy_metrics(tx: Tx, now: datetime) -> list[Metric]:
     """The accuracy of the last hour's wait estimates, by plan."""
     found = measure_accuracy(list_outcomes(tx, now - RECENT))
     sentences = {
+        "wrong_zero_share": "Share of the patients who were told 0 in the last hour and waited over 30 s.",
+        "coverage_share": "Share of the last hour's waits inside the interval that was told; 0.8 is meant.",
         "matched": "Estimates of the last hour that could be compared with a patient's wait.",
         "mean_error_seconds": "Mean absolute error of the last hour's wait estimates.",
         "bias_seconds": "Mean of estimate minus wait over the last hour.",
@@ -91,10 +94,26 @@ def accuracy_metrics(tx: Tx, now: datetime) -> list[Metric]:
             f"frontdesk_queue_estimate_{name}",
             sentence,
             "plan",
-            {accuracy.plan_id: getattr(accuracy, name) for accuracy in found},
+            {one.plan_id: getattr(one, name) for one in found if getattr(one, name) is not None},
         )
         for name, sentence in sentences.items()
-    ]
+    ] + [_wait_gauge(list_current(tx, now))]
+
+
+def _wait_gauge(queues: Mapping[int, QueueInfo]) -> Metric:
+    """What is told now; a plan without a doctor on duty has no sample."""
+    sentence = "Wait that is told now, in seconds: the estimate, and the ends of its 80 % interval."
+    family = GaugeMetricFamily("frontdesk_queue_wait_seconds", sentence, labels=["plan", "value"])
+    for plan_id, queue in queues.items():
+        values = {
+            "low": queue.low_seconds,
+            "estimate": queue.estimated_wait_seconds,
+            "high": queue.high_seconds,
+        }
+        for name, seconds in values.items():
+            if queue.doctors_on_duty and seconds is not None:
+                family.add_metric([str(plan_id), name], seconds)
+    return family
 
 
 def _gauges(name: str, sentence: str, label: str, values: Mapping[Any, float]) -> Metric:

@@ -16,10 +16,9 @@ from frontdesk.queues.estimate.distributions import (
     Point,
     curve,
 )
-from frontdesk.queues.estimate.model import Doctor, DoctorPool
+from frontdesk.queues.estimate.model import READY_SECONDS, Doctor, DoctorPool
 from frontdesk.queues.estimate.turns import Turn, Turns
 
-READY_SECONDS = 30.0  # a doctor that takes a new patient within this time was ready
 READY_WEIGHT = 2.0  # number of pauses of no length that are assumed before any is known
 SHORTEST_SECONDS = 5.0  # where no pause is longer, none is played
 LONGEST_SECONDS = 7200.0  # a longer one counts as this: somebody forgot to go off duty

@@ -9,13 +9,14 @@ from collections.abc import Collection, Sequence
 from functools import cache
 from heapq import heapify, heapreplace
 from itertools import cycle
-from math import ceil, exp, log
+from math import ceil, exp, log, sqrt
 from operator import itemgetter
 from random import Random
+from typing import NamedTuple
 
 from frontdesk.queues.estimate.distributions import AbandonmentModel, lengths_by_plan
-from frontdesk.queues.estimate.model import Doctor, DoctorPool
-from frontdesk.queues.estimate.pauses import READY_SECONDS, Pauses
+from frontdesk.queues.estimate.model import READY_SECONDS, Doctor, DoctorPool
+from frontdesk.queues.estimate.pauses import Pauses
 from frontdesk.queues.estimate.turns import Turns
 
 MAX_RUNS = 32
@@ -26,9 +27,20 @@ TEAMS_PER_COST = 4  # a turn with this many teams to choose from counts double
 BLOCKS = 32
 TRIMMED_PART = 8  # an eighth of the runs is left out at either end: a value between mean and median fits best
 DOUBT_PART = 16  # nobody is told 0 while one of so many runs has a wait
+# The part of the runs that is left out at an end of the interval: where a run has no wait, where all have one, and at the lower
+# end where patients leave.
+MISSED_PART, MISSED_WAITING, MISSED_LEAVING = 0.1, 0.08, 0.04
 DRAWS = 256  # places in the line before the draws repeat
 
 Team = list[float]  # a heap: when each slot of the team's doctors is free
+
+
+class SimulatedWait(NamedTuple):
+    """The wait to tell, and the interval that holds 80 % of the waits; in seconds."""
+
+    seconds: float
+    low: float
+    high: float
 
 
 class QueueSimulation:
@@ -66,19 +78,29 @@ class QueueSimulation:
         """The mean length of a visit of the plan."""
         return sum(self._parts[plan_id]) / self._runs
 
-    def waits(self, plan_ids: Collection[int]) -> dict[int, float | None]:
-        """When the first doctor is free for a newcomer, in seconds; None where no doctor serves the plan."""
+    def waits(self, plan_ids: Collection[int]) -> dict[int, SimulatedWait | None]:
+        """When the first doctor is ready for a newcomer; None where no doctor serves the plan."""
         choices = max((len(teams) for teams in self._teams_of.values()), default=1)
         simulated = MAX_TURNS // (self._runs * max(1, choices // TEAMS_PER_COST))
         free_at = [self._run(run, self._line[:simulated]) for run in range(self._runs)]
+        levels, leaving = None, self._abandonment.anyone_leaves
         if len(self._line) > simulated:
             levels = [sum(times[i] for times in free_at) / self._runs for i in range(len(self._sizes))]
             self._add_flow(levels, simulated)
-            free_at = [levels]
-        return {
-            plan_id: _told([min(times[i] for i in teams) for times in free_at]) if teams else None
-            for plan_id, teams in ((plan_id, self._teams_of[plan_id]) for plan_id in plan_ids)
-        }
+        found: dict[int, SimulatedWait | None] = {}
+        for plan_id in plan_ids:
+            teams = self._teams_of[plan_id]
+            waits = sorted(min(times[i] for i in teams) for times in free_at) if teams else []
+            if levels is not None and teams:
+                # The spread of a sum grows with the root of its length.
+                found[plan_id] = _moved(
+                    waits, min(levels[i] for i in teams), sqrt(len(self._line) / simulated), leaving=leaving
+                )
+            else:
+                found[plan_id] = (
+                    SimulatedWait(_told(waits), *_interval(waits, leaving=leaving)) if waits else None
+                )
+        return found
 
     def _rests_of(self, doctor: Doctor) -> list[list[float] | None]:
         """By slot of the doctor, when it is free: equally likely parts; None: now.
@@ -138,13 +160,37 @@ class QueueSimulation:
                 _raise_lowest(levels, [(i, self._sizes[i]) for i in teams], work)
 
 
-def _told(waits: list[float]) -> float:
+def _told(ordered: list[float]) -> float:
     """The mean of the middle three quarters; at least what the long waits add to the mean while more than one is in doubt."""
-    ordered, out = sorted(waits), len(waits) // TRIMMED_PART
-    kept = ordered[out : len(waits) - out]
+    out = len(ordered) // TRIMMED_PART
+    kept = ordered[out : len(ordered) - out]
     middle = sum(kept) / len(kept)
-    in_doubt = ordered[-max(1, len(waits) // DOUBT_PART)] > READY_SECONDS
-    return max(middle, sum(ordered[len(waits) - out :]) / len(waits)) if in_doubt else middle
+    in_doubt = ordered[-max(1, len(ordered) // DOUBT_PART)] > READY_SECONDS
+    return max(middle, sum(ordered[len(ordered) - out :]) / len(ordered)) if in_doubt else middle
+
+
+def _interval(ordered: list[float], *, leaving: bool) -> tuple[float, float]:
+    """The ends of the interval that eight of ten waits fall into: a little wider than the runs say, which share one past."""
+    if ordered[0] == 0:
+        return 0.0, _quantile(ordered, 1 - MISSED_PART)
+    return _quantile(ordered, MISSED_LEAVING if leaving else MISSED_WAITING), _quantile(
+        ordered, 1 - MISSED_WAITING
+    )
+
+
+def _quantile(ordered: list[float], share: float) -> float:
+    place = share * len(ordered) - 0.5
+    at = min(max(0, int(place)), len(ordered) - 2)
+    # Beyond the outermost of few runs the line goes on.
+    return max(0.0, ordered[at] + (place - at) * (ordered[at + 1] - ordered[at]))
+
+
+def _moved(ordered: list[float], wait: float, wider: float, *, leaving: bool) -> SimulatedWait:
+    low, high = _interval(ordered, leaving=leaving)
+    middle = sum(ordered) / len(ordered)
+    return SimulatedWait(
+        wait, max(0.0, wait - wider * (middle - low)), wait + wider * max(0.0, high - middle)
+    )
 
 
 def _raise_lowest(levels: list[float], teams: list[tuple[int, int]], work: float) -> None:

@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, exp
 
-from frontdesk.queues.estimate.model import DEFAULT_VISIT_SECONDS, NOBODY_ON_DUTY, DoctorPool, DutySpan
+from frontdesk.queues.estimate.model import (
+    DEFAULT_VISIT_SECONDS,
+    NOBODY_ON_DUTY,
+    DoctorPool,
+    DutySpan,
+    WaitEstimate,
+)
 from frontdesk.queues.estimate.simulation import QueueSimulation
 
 RECENT_SECONDS = 4 * 3600.0
@@ -16,26 +22,31 @@ LEAST_SHARE = 0.5  # of the doctors on duty now: the correction at most doubles 
 
 def estimate_waits(
     pool: DoctorPool, plan_ids: Collection[int], default_visit_seconds: float = DEFAULT_VISIT_SECONDS
-) -> dict[int, int]:
-    """By plan: whole seconds, rounded up; 0 if a doctor is free for the newcomer, -1 if none is on duty for the plan.
+) -> dict[int, WaitEstimate]:
+    """By plan: whole seconds, rounded up; 0 if a doctor is ready for the newcomer, -1 if none is on duty for the plan.
 
     The doctors of a provider group serve all its plans, or some of them, in the order of arrival. So the
     patients of sibling plans that share doctors are served before the newcomer.
 
     >>> from frontdesk.queues.estimate.model import Doctor
     >>> estimate_waits(DoctorPool([Doctor(None, 1, ())], waiting=[], past=[]), [7], 900.0)
-    {7: 0}
+    {7: WaitEstimate(seconds=0, low_seconds=0, high_seconds=0)}
     """
     simulation = QueueSimulation(pool, plan_ids, default_visit_seconds)
-    waits = simulation.waits(plan_ids)
     doctors = sum(doctor.capacity > 0 for doctor in pool.doctors)
     trend = staffing_trend(pool.duty) if doctors else None
-    if trend:
-        waits = {
-            plan_id: wait and trend.corrected(wait, doctors, simulation.mean_seconds(plan_id))
-            for plan_id, wait in waits.items()
-        }
-    return {plan_id: NOBODY_ON_DUTY if wait is None else ceil(wait) for plan_id, wait in waits.items()}
+    estimates = {}
+    for plan_id, wait in simulation.waits(plan_ids).items():
+        if wait is None:
+            estimates[plan_id] = WaitEstimate(NOBODY_ON_DUTY, None, None)
+            continue
+        seconds, low, high = wait
+        if trend and high:
+            visit = simulation.mean_seconds(plan_id)
+            seconds, low, high = (trend.corrected(part, doctors, visit) if part else 0.0 for part in wait)
+        told = ceil(seconds)
+        estimates[plan_id] = WaitEstimate(told, min(told, int(low)), max(told, ceil(high)))
+    return estimates
 
 
 @dataclass(frozen=True, slots=True)

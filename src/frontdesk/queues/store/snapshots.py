@@ -37,12 +37,28 @@ def save_snapshot(tx: Tx, account_id: int, snapshot: QueueSnapshot, *, logged: C
     if tx.execute(update(queue_snapshots).where(own).values(**values)).rowcount == 0:
         tx.execute(insert(queue_snapshots).values(account_id=account_id, **values))
     estimates = [
-        times | {"plan_id": id_, "estimate_seconds": queue.estimated_wait_seconds}
+        {
+            **times,
+            "plan_id": id_,
+            "estimate_seconds": queue.estimated_wait_seconds,
+            "low_seconds": queue.low_seconds,
+            "high_seconds": queue.high_seconds,
+        }
         for id_, queue in snapshot.queues.items()
         if queue.doctors_on_duty and id_ not in logged
     ]
     if estimates:
         tx.execute(insert(estimate_log), estimates)
+
+
+def list_current(tx: Tx, now: datetime) -> dict[int, QueueInfo]:
+    """By plan: what the shared snapshots in time tell, of all accounts."""
+    query = select(queue_snapshots.c.queues).where(queue_snapshots.c.expires_at > now)
+    return {
+        int(id_): QueueInfo(*values)
+        for queues in tx.execute(query).scalars()
+        for id_, values in queues.items()
+    }
 
 
 def list_outcomes(tx: Tx, since: datetime) -> list[WaitOutcome]:
@@ -64,7 +80,10 @@ def list_outcomes(tx: Tx, since: datetime) -> list[WaitOutcome]:
         estimate_log, SameKey(log.id, latest)
     )
     query = (
-        select(columns.plan_id, columns.joined_at, columns.started_at, log.id, log.estimate_seconds)
+        select(
+            *columns["plan_id", "joined_at", "started_at"],
+            *log["id", "estimate_seconds", "low_seconds", "high_seconds"],
+        )
         .select_from(of_plans)
         .where(
             columns.joined_at >= since,
@@ -77,7 +96,12 @@ def list_outcomes(tx: Tx, since: datetime) -> list[WaitOutcome]:
     first = {row.id: row for row in tx.execute(query)}  # the earliest comes last
     return [
         WaitOutcome(
-            row.plan_id, row.joined_at, row.estimate_seconds, (row.started_at - row.joined_at).total_seconds()
+            row.plan_id,
+            row.joined_at,
+            row.estimate_seconds,
+            (row.started_at - row.joined_at).total_seconds(),
+            row.low_seconds,
+            row.high_seconds,
         )
         for row in reversed(first.values())
     ]
