@@ -27,9 +27,8 @@ TEAMS_PER_COST = 4  # a turn with this many teams to choose from counts double
 BLOCKS = 32
 TRIMMED_PART = 8  # an eighth of the runs is left out at either end: a value between mean and median fits best
 DOUBT_PART = 16  # nobody is told 0 while one of so many runs has a wait
-# The part of the runs that is left out at an end of the interval: where a run has no wait, where all have one, and at the lower
-# end where patients leave.
-MISSED_PART, MISSED_WAITING, MISSED_LEAVING = 0.1, 0.08, 0.04
+# The part of the runs that is left out at either end of the interval, and at the lower end where patients leave.
+MISSED_PART, MISSED_LEAVING = 0.1, 0.04
 DRAWS = 256  # places in the line before the draws repeat
 
 Team = list[float]  # a heap: when each slot of the team's doctors is free
@@ -170,12 +169,8 @@ def _told(ordered: list[float]) -> float:
 
 
 def _interval(ordered: list[float], *, leaving: bool) -> tuple[float, float]:
-    """The ends of the interval that eight of ten waits fall into: a little wider than the runs say, which share one past."""
-    if ordered[0] == 0:
-        return 0.0, _quantile(ordered, 1 - MISSED_PART)
-    return _quantile(ordered, MISSED_LEAVING if leaving else MISSED_WAITING), _quantile(
-        ordered, 1 - MISSED_WAITING
-    )
+    """The ends of the interval that eight of ten waits fall into."""
+    return _quantile(ordered, MISSED_LEAVING if leaving else MISSED_PART), _quantile(ordered, 1 - MISSED_PART)
 
 
 def _quantile(ordered: list[float], share: float) -> float:

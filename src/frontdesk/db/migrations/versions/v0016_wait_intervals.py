@@ -5,8 +5,8 @@ from alembic import op
 
 from frontdesk.db.migrations.ddl import optional
 
-revision = "0014"
-down_revision = "0013"
+revision = "0016"
+down_revision = "0015"
 
 
 def upgrade() -> None:
