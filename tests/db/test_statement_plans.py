@@ -19,7 +19,7 @@ MOST_ROWS = 1000  # that a statement of these sets may look at in one table
 # One row; a row for each account, plan or group, all of which are asked for; the set itself; the oldest 20 by the primary key.
 READ_WHOLE = {
     *("alembic_version", "installation", "delivery_home"),
-    *("delivery_windows", "plans", "provider_groups"),
+    *("delivery_windows", "plans", "provider_groups", "queue_snapshots"),
     *("staging_members", "staging_invitations"),
     "failed_attempts",
 }
