@@ -1,4 +1,4 @@
-"""`frontdesk file suggest`: a mapping for a file whose names are not the interface's. It needs no database."""
+"""`frontdesk file suggest`: a mapping for a file with names of its own. It needs no database."""
 
 import json
 from pathlib import Path

@@ -88,7 +88,7 @@ def _rights_failures(path: Path) -> Iterator[CheckFailure]:
         beside = sorted(path.parent.glob(f"{path.name}*"))
         wide = [each for each in (path.parent, *beside) if each.stat().st_mode & _OTHERS]
     except OSError:
-        return  # whoever opens the database says more
+        return  # opening the database says more
     for each in wide:
         rights = "700" if each.is_dir() else "600"
         what = f"Other users of this machine have rights to {each}."

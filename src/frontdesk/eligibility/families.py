@@ -86,7 +86,7 @@ class Families:
     def persons(
         self, family: FamilyMember, key: str, holders: KeyHolders, account_id: int, scope: int
     ) -> Sequence[StoredMember]:
-        """The stored members that may be the person, whose row has this key."""
+        """The stored members that may be the person of the row with this key."""
         own = strength_of(key, family.name)
         known = [*self._members.get(family.digest, ())]
         for other in _other_keys(family):

@@ -43,7 +43,7 @@ members = Table(
     Column("expiry_before_absence", IsoDate, nullable=True),
     # The digest of the file's row that says what the record says (docs/decisions/0075). Every write sets or clears it.
     Column("row_digest", String(32), nullable=True),
-    # Stands for the account and REF*0F of an 834: who belongs together (docs/decisions/0086).
+    # Stands for the account and REF*0F of an 834: the members that belong together (docs/decisions/0086).
     Column("family_digest", String(32), nullable=True),
     Column("created_at", UtcTime, nullable=False),
     Column("updated_at", UtcTime, nullable=False),

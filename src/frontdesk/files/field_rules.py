@@ -62,8 +62,8 @@ class FieldRule:
 
 @dataclass(frozen=True, slots=True)
 class SkipRule:
-    """Rows to leave out: those whose cell of the column is one of the folded `words` ("" is a blank cell), or begins with one
-    of `starts`."""
+    """Rows to leave out: their cell of the column is one of the folded `words` ("" is a blank cell), or begins with one of
+    `starts`."""
 
     column: str
     words: frozenset[str]

@@ -94,7 +94,7 @@ class NewFile:
 
 
 class MappingName(NamedTuple):
-    """The name of a mapping, and whose it is."""
+    """The name of a mapping, and its account."""
 
     account_id: int
     name: str
@@ -195,7 +195,7 @@ class Row:
 
 
 class UnreadRow(NamedTuple):
-    """A row of a table whose values are not made yet: `read()` does, at ten times the cost of the rest.
+    """A row of a table before its values are made: `read()` makes them, at ten times the cost of the rest.
 
     `text` says all that the row says, under the file's columns and mapping, and names the file's plan. `key` is the
     external_id as `read()` would have it; "" or None if there is none.

@@ -1,7 +1,7 @@
 """Recognises rows that say what the same member's last row said, before they are parsed (docs/decisions/0075).
 
-A member keeps the digest of the row that it agrees with, and every write of the member sets or clears it. A row whose digest
-is kept is `unchanged`, without a warning: nothing else that its outcome depends on can have changed.
+A member keeps the digest of the row that it agrees with, and every write of the member sets or clears it. A row with a kept
+digest is `unchanged`, without a warning: nothing else that its outcome depends on can have changed.
 """
 
 from collections.abc import Mapping, Sequence

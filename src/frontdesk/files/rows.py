@@ -54,7 +54,7 @@ _LENGTH_BYTES = 4
 @dataclass(frozen=True, slots=True)
 class CheckResult:
     """What the first reading found. `mode` is the file's own, else the caller's; `unnamed` counts the rows without a
-    readable identifier; `apart` are the places of an 834's rows whose member has others elsewhere in the file.
+    readable identifier; `apart` are the places of an 834's rows of members with others elsewhere in the file.
     """
 
     header: FileHeader
@@ -123,7 +123,7 @@ def _clear_equal(claim: FileClaim, identifiers: IdentifierIndex) -> None:
 
 
 def _rows_apart(claim: FileClaim, identifiers: IdentifierIndex) -> tuple[Sequence[int], int]:
-    """The places of the rows of an 834 whose member has differing rows, and how many fewer rows they become."""
+    """The places of the rows of an 834 of members with differing rows, and how many fewer rows they become."""
     places, members = array("Q"), set()
     for identity, row in _differing_rows(claim, identifiers):
         places.append(row.place)

@@ -18,7 +18,7 @@ class Wakeup:
         self._calls: SimpleQueue[None] = SimpleQueue()
 
     def set(self) -> None:
-        if self._calls.empty():  # who is busy for hours must not gather them
+        if self._calls.empty():  # a worker that is busy for hours must not gather them
             self._calls.put(None)
 
     def wait(self, seconds: float) -> None:

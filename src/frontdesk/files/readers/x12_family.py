@@ -23,7 +23,7 @@ class FamilyAddresses:
         self._waiting: list[tuple[Row, str]] = []
 
     def note(self, row: Row, family: str) -> None:
-        """Remember the address of a subscriber whose row comes later."""
+        """Remember the address of a subscriber with a later row."""
         values = row.values
         if family and "zipcode" in values and values.get("subscriber_relationship") == "Primary":
             self._remember(family, {name: values[name] for name in ADDRESS if name in values})

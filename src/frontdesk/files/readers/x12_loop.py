@@ -111,10 +111,10 @@ def _sort(segments: list[Segment], loop: MemberLoop) -> None:
     for segment in segments:
         tag = segment[0]
         if tag == "NM1":
-            who = element(segment, 1)
-            is_person = who in _PEOPLE and not loop.coverages
+            entity = element(segment, 1)
+            is_person = entity in _PEOPLE and not loop.coverages
             level = loop.own if is_person else None
-            loop.is_corrected |= who in (_CORRECTED, _WRONG) and not loop.coverages
+            loop.is_corrected |= entity in (_CORRECTED, _WRONG) and not loop.coverages
         if level is not None and len(segment) > 2 and tag == "REF":
             level.references[segment[1]] = segment[2].strip()
         elif level is not None and len(segment) > 3 and tag == "DTP":

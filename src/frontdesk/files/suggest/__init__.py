@@ -1,4 +1,4 @@
-"""Suggests a mapping for a file whose names are not the interface's (docs/file-formats.md, Let a mapping be suggested)."""
+"""Suggests a mapping for a file with names of its own (docs/file-formats.md, Let a mapping be suggested)."""
 
 from frontdesk.files.suggest.suggestion import serialize_suggestion, suggest_mapping
 

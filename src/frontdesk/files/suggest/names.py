@@ -49,7 +49,7 @@ _OTHER_PERSONS = {
     *("employer", "company", "agent", "broker", "bank", "arbeitgeber"),
 }
 
-# Words that say whose, or where, and nothing about the field.
+# Words that name an owner or a place, and say nothing about the field.
 _NOISE = {
     *(
         "legal",

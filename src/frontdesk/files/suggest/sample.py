@@ -1,4 +1,4 @@
-"""The first rows of a file whose names are not known yet: its columns as texts, and values masked for people to look at."""
+"""The first rows of a file with names that are not known yet: its columns as texts, and values masked for people to look at."""
 
 import csv
 import re

@@ -23,8 +23,8 @@ READY_WEIGHT = 2.0  # number of pauses of no length that are assumed before any 
 SHORTEST_SECONDS = 5.0  # where no pause is longer, none is played
 LONGEST_SECONDS = 7200.0  # a longer one counts as this: somebody forgot to go off duty
 POINTS = 16
-# A pause unlike all that are known: as likely as this, and of this mean from now on. It counts only against a doctor who is
-# passed over or lets others wait.
+# A pause that is unlike all that are known: as likely as this, and of this mean from now on. It counts only against a doctor that
+# is passed over or lets others wait.
 RARE_SHARE = 0.01
 RARE_SECONDS = 600.0
 
@@ -33,7 +33,7 @@ class _Evidence(NamedTuple):
     """What the patients that a team serves tell of its idle doctors."""
 
     waits_now: float  # for how long somebody has been waiting now
-    let_wait_ago: float | None  # when a patient last was taken who had waited
+    let_wait_ago: float | None  # when the last patient with a wait was taken
     chosen_ago: list[float]  # when each idle doctor was chosen for a patient, the latest first
     idle: int  # doctors that look free
 
@@ -83,7 +83,7 @@ class Pauses:
 
 def _evidence(pool: DoctorPool, turns: Sequence[Turn], plan_ids: Collection[int] | None) -> _Evidence:
     own = [turn for turn in turns if plan_ids is None or turn.plan_id in plan_ids]
-    # Who joined before a patient that was taken has been overtaken: the end of that wait was not told, or it is another's turn.
+    # A patient that joined before one that was taken has been overtaken: the end of its wait was not told, or its turn is later.
     overtaken = min((turn.ago + (turn.waited_seconds or 0.0) for turn in own), default=float("inf"))
     waits = (
         waited

@@ -57,7 +57,7 @@ class _Work:
 
 class Turns:
     """Of a pool: `taken`, the latest first; `idle_seconds` by doctor on duty, for how long each has had room; and `past`, its
-    visits, of which those end earlier whose doctor took the next patient before their end was told.
+    visits. A visit ends when its doctor takes the next patient, if its own end was told later.
     """
 
     def __init__(self, pool: DoctorPool) -> None:

@@ -1,4 +1,4 @@
-"""Who belongs to one family of an 834, and the mode that the caller of a file asked for.
+"""The family of an 834 that a member belongs to, and the mode that the caller of a file asked for.
 
 Members of before have no family; the next file that names them gives it. Files of before did not keep what was asked.
 """
