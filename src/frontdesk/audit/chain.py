@@ -1,8 +1,8 @@
 """The audit trail as a file of JSON lines that shows any later change: each line carries a digest of all lines up to it.
 
 `chain` is the SHA-256, in hexadecimal, of the `chain` of the line before (nothing at the first line), a line feed, and the
-line itself without `chain`, its names sorted. To change, drop or add a line, one must compute every digest after it anew. The last
-one is then no longer the one that was noted elsewhere.
+line itself without `chain`, its names sorted. To change, drop or add a line, one must compute every digest after it anew. The
+last one is then no longer the one that was noted elsewhere.
 """
 
 import hashlib

@@ -1,4 +1,5 @@
-"""Suggests a mapping for a file with names of its own: what its columns may hold, how sure that is, and what would still be refused (docs/file-formats.md). Nothing is stored, and no value of a member is in the answer."""
+"""Suggests a mapping for a file with names of its own: what its columns may hold, how sure that is, and what would
+still be refused (docs/file-formats.md). Nothing is stored, and no value of a member is in the answer."""
 
 from collections import Counter
 from dataclasses import dataclass
