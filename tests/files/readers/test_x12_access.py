@@ -35,6 +35,13 @@ ENROLLED: list[tuple[str, str, str, Any, Any, Any]] = [
     # A range of days says begin and end.
     ("021", "", "HD*021**HLT*Gold~DTP*348*RD8*20260101-20261231~", "2026-01-01", "2026-12-31", "Gold"),
     ("021", "DTP*356*RD8*20250601-20270630~", "HD*021**HLT*Gold~", "2025-06-01", "2027-06-30", "Gold"),
+    # A day with a time, codes in small letters, and dates before the HD that they are about.
+    ("021", "", "HD*021**HLT*Gold~DTP*348*DT*202601010830~", "2026-01-01", None, "Gold"),
+    ("021", "", "HD*021**hlt*Gold~DTP*348*D8*20260101~", "2026-01-01", None, "Gold"),
+    ("021", "DTP*348*D8*20260101~", "HD*021**HLT*Gold~", "2026-01-01", None, "Gold"),
+    ("021", "DTP*348*D8*20250101~", OPEN, "2026-01-01", None, "Gold"),
+    ("001", "DTP*349*D8*20261031~", "HD*024**HLT*Gold~", ..., "2026-10-31", "Gold"),
+    ("001", "DTP*349*D8*20260731~", OPEN, "2026-01-01", None, "Gold"),
     # The end of a coverage: its own date, else the member's, else the file's.
     ("001", "", "HD*024**HLT*Gold~DTP*349*D8*20261031~", ..., "2026-10-31", "Gold"),
     ("001", "DTP*357*D8*20261015~", "HD*024**HLT*Gold~", ..., "2026-10-15", "Gold"),
@@ -131,3 +138,11 @@ def test_an_account_may_count_every_line() -> None:
         "2027-06-30",
         (),
     )
+
+
+def test_codes_in_small_letters_are_read() -> None:
+    text = "INS*y*18*021*28*a***ft~REF*0F*FAMILY1~REF*17*01~NM1*il*1*Sample*Robin~"
+    [row] = rows_of(file_834(text + "DMG*D8*19770111*f~" + OPEN))
+    assert row.faults == ()
+    found = (row.values["first_name"], row.values["gender"], row.values[BEGIN])
+    assert found == ("Robin", "female", "2026-01-01")

@@ -26,7 +26,8 @@ _OTHER_LOOPS = {"LX", "COB", "LS", "DSB"}
 
 # The begin of a coverage and of the member's eligibility, each with its end; a range of days (RD8) says both.
 _END_OF = {"348": "349", "356": "357"}
-_RANGE_LENGTH = len("20260101-20261231")
+_OF_COVERAGE = {"348", "349"}
+_DAY_LENGTH, _RANGE_LENGTH = len("20260101"), len("20260101-20261231")
 
 # A segment may be shorter than the element that is read.
 PADDING = ("",) * 18
@@ -98,8 +99,11 @@ class MemberLoop:
 
 def read_loop(segments: list[Segment], transaction: Transaction) -> MemberLoop:
     """One INS loop; `segments` begin with its INS."""
-    loop = MemberLoop(transaction, (*segments[0], *PADDING), Level(dict(transaction.references)))
+    ins = map(str.upper, segments[0])  # some senders write codes in small letters
+    loop = MemberLoop(transaction, (*ins, *PADDING), Level(dict(transaction.references)))
     _sort(segments, loop)
+    for coverage in loop.coverages:
+        _take_dates_before(coverage, loop.own)
     loop.action = loop.find_action()
     return loop
 
@@ -111,7 +115,7 @@ def _sort(segments: list[Segment], loop: MemberLoop) -> None:
     for segment in segments:
         tag = segment[0]
         if tag == "NM1":
-            entity = element(segment, 1)
+            entity = element(segment, 1).upper()
             is_person = entity in _PEOPLE and not loop.coverages
             level = loop.own if is_person else None
             loop.is_corrected |= entity in (_CORRECTED, _WRONG) and not loop.coverages
@@ -120,7 +124,8 @@ def _sort(segments: list[Segment], loop: MemberLoop) -> None:
         elif level is not None and len(segment) > 3 and tag == "DTP":
             _take_date(segment, level.dates)
         elif tag == "HD":
-            level = Level({}, (*segment, *PADDING))
+            # HD01 and HD03 are codes; the description of the plan keeps its letters.
+            level = Level({}, (*map(str.upper, segment[:4]), *segment[4:], *PADDING))
             loop.coverages.append(level)
         elif tag in _OTHER_LOOPS:
             level, is_person = None, False
@@ -131,9 +136,17 @@ def _sort(segments: list[Segment], loop: MemberLoop) -> None:
             loop.person[tag] = (*segment, *PADDING)
 
 
+def _take_dates_before(coverage: Level, own: Level) -> None:
+    """Some senders write the dates of the coverage before its HD: they are those of a coverage without its own."""
+    if not coverage.dates.keys() & _OF_COVERAGE:
+        coverage.dates.update({name: own.dates[name] for name in own.dates.keys() & _OF_COVERAGE})
+
+
 def _take_date(segment: Segment, dates: dict[str, str]) -> None:
-    """A day (D8), or a range (RD8): its first day is a begin, its last day the end that belongs to it."""
+    """A day (D8), a day and a time (DT), or a range (RD8): its first day is a begin, its last day the end that belongs to it."""
     qualifier, text = segment[1].strip(), segment[3].strip()
+    if segment[2].strip() == "DT":
+        text = text[:_DAY_LENGTH]
     first, _, last = text.partition("-") if len(text) == _RANGE_LENGTH else (text, "", "")
     if qualifier in _END_OF and last:
         dates.setdefault(_END_OF[qualifier], x12_date(last))
