@@ -74,13 +74,15 @@ def test_check_names_a_pooler_and_what_to_do(config: Config, pooler: Pooler, ref
 
 
 def test_a_connection_without_its_settings_is_refused_by_code_and_closed(
-    db: Database, pooler: Pooler, refuses: None
+    database_url: str, pooler: Pooler, refuses: None
 ) -> None:
+    db = open_database(database_url)
     with pytest.raises(Unavailable) as refused, db.write():
         pytest.fail("the connection was used")
     assert refused.value.code == DatabaseState.SETTINGS
     with pytest.raises(Unavailable) as refused:
         upgrade(db)
+    db.close()
     assert refused.value.code == DatabaseState.SETTINGS
     assert all(connection.closed for connection in pooler.opened)
 

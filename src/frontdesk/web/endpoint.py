@@ -16,6 +16,7 @@ from frontdesk.web.telemetry import Telemetry
 
 Handler = Callable[[App, Request], Awaitable[Response]]
 
+MAY_BE_EMPTY = {b"application/x-ndjson"}
 COMMON_HEADERS: tuple[Header, ...] = ((b"x-content-type-options", b"nosniff"),)
 
 
@@ -112,14 +113,14 @@ def _limit_headers(allowance: RequestAllowance | None) -> tuple[Header, ...]:
 
 
 async def _send(response: Response, request: Request, send: Send) -> None:
-    """An empty body has no type; 204 and 304 have no length either (RFC 9110, section 8.6)."""
+    """An empty body has no type, unless it is lines. 204 and 304 have no length either (RFC 9110, section 8.6)."""
     headers = [
         (b"x-request-id", request.request_id.encode("ascii")),
         *COMMON_HEADERS,
         *request.extra_headers,
         *response.headers,
     ]
-    if response.body or response.pieces is not None:
+    if response.body or response.pieces is not None or response.content_type in MAY_BE_EMPTY:
         headers.append((b"content-type", response.content_type))
     if response.pieces is None and response.status not in (204, 304):
         headers.append((b"content-length", b"%d" % len(response.body)))
