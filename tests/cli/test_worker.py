@@ -40,9 +40,17 @@ def test_a_worker_that_can_no_longer_deliver_ends_its_other_tasks_before_it_clos
 
 
 @pytest.mark.usefixtures("signals")
-def test_a_worker_without_a_relay_loads_files_until_it_is_told_to_stop(cli: CommandLine) -> None:
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM))
-    timer.start()
+def test_a_worker_without_a_relay_loads_files_until_it_is_told_to_stop(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    join = FileLoader.join
+
+    def told_to_stop(loader: FileLoader) -> None:
+        """The signal comes when the worker has its handlers: before, it would end the test process."""
+        os.kill(os.getpid(), signal.SIGTERM)
+        join(loader)
+
+    monkeypatch.setattr(FileLoader, "join", told_to_stop)
     result = cli.run("worker", environment="production", link_secret="x" * 40)
     assert (result.exit_code, "Invitations are not delivered" in result.stderr) == (0, True)
     assert {type(thread) for thread in threading.enumerate()}.isdisjoint({FileLoader, QueuePruner})
