@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from frontdesk.access import caller_of
 from frontdesk.access.model import Caller
+from frontdesk.access.open_reports import OpenReports
 from frontdesk.access.request_limits import RequestLimits
 from frontdesk.access.tokens import TokenCheck
 from frontdesk.clock import Clock, system_clock
@@ -55,7 +56,8 @@ class App:
         self._probes: SharedReads[Any] = SharedReads(Deadlines(READY_SECONDS))
         self._callers: SharedReads[Caller | None] = SharedReads(Deadlines(LOOK_UP_SECONDS))
         self.tokens = TokenCheck(self._find_caller, clock)
-        self.limits = RequestLimits(db, clock)
+        self.open_reports = OpenReports()
+        self.limits = RequestLimits(db, clock, default=config.requests_per_minute)
         self.queues = QueueSnapshots(clock, config.queue_ttl_seconds, queue_rules(config))
         self.enrolments = Enrolments(db, config, clock, self.deadlines)
 

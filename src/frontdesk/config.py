@@ -262,6 +262,12 @@ class Config:
         "Whether an invitation without a decision in that time is sent once more (`yes`) or stays held "
         "(`no`).",
     )
+    requests_per_minute: int = setting(
+        "300000",
+        _whole(60, 1_000_000, "whole requests"),
+        "How many requests an API client without a limit of its own may send in a minute, token requests included. Above "
+        "that it gets 429 until the minute ends.",
+    )
     file_limit_mib: int = setting(
         "1024",
         _whole(1, 1_048_576, "whole MiB"),

@@ -19,7 +19,7 @@ from frontdesk.access.accounts import (
     rotate_secret,
     suspend_account,
 )
-from frontdesk.access.authentication import authenticate_client
+from frontdesk.access.authentication import note_use, recognise_client
 from frontdesk.access.model import NewClient, Scope, digest
 from frontdesk.access.store import caller_of
 from frontdesk.access.tables import client_secrets
@@ -31,9 +31,9 @@ from tests.factories import Customer, make_customer
 
 def let_in(db: Database, client_id: str, secret: str, now: datetime) -> bool:
     with db.write() as tx:
-        found = authenticate_client(
-            tx, client_id=client_id, client_secret=secret, address="192.0.2.1", now=now
-        )
+        found = recognise_client(tx, client_id=client_id, client_secret=secret, now=now)
+        if found is not None:
+            note_use(tx, found, now=now)
     return found is not None
 
 

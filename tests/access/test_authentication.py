@@ -10,7 +10,10 @@ from frontdesk.access.authentication import (
     FAILURES_PER_ADDRESS,
     FAILURES_PER_CLIENT_AND_ADDRESS,
     WINDOW_SECONDS,
-    authenticate_client,
+    note_use,
+    recognise_client,
+    record_failure,
+    seconds_limited,
 )
 from frontdesk.access.tables import failed_attempts
 from frontdesk.db import Database
@@ -29,19 +32,27 @@ class Caller:
         self.clock = clock
 
     def let_in(self, client_id: str, secret: str, address: str = HERE) -> bool:
+        """Whether the pair is right. A wrong one is recorded, or refused unheard (RateLimited)."""
+        now = self.clock()
         with self.db.write() as tx:
-            client = authenticate_client(
-                tx, client_id=client_id, client_secret=secret, address=address, now=self.clock()
-            )
-        return client is not None
+            found = recognise_client(tx, client_id=client_id, client_secret=secret, now=now)
+            if found is None:
+                record_failure(tx, client_id=client_id, address=address, now=now)
+        return found is not None
+
+    def is_paused(self, client_id: str, address: str = HERE) -> bool:
+        """Whether the right secret waits a moment."""
+        with self.db.read() as tx:
+            return seconds_limited(tx, client_id=client_id, address=address, now=self.clock()) > 0
 
     def fail(self, times: int, *client_ids: str, address: str = HERE) -> None:
         for n in range(times):
             assert not self.let_in(client_ids[n % len(client_ids)], "wrong", address)
 
-    def wait_seconds(self, client_id: str, secret: str, address: str = HERE) -> int:
+    def wait_seconds(self, client_id: str, address: str = HERE) -> int:
+        """How long a further wrong secret is told to wait."""
         with pytest.raises(RateLimited) as limited:
-            self.let_in(client_id, secret, address)
+            self.let_in(client_id, "wrong", address)
         return limited.value.retry_after_seconds
 
 
@@ -57,16 +68,17 @@ def row_count(db: Database) -> int:
 def test_the_right_secret_lets_the_client_in_and_is_no_failure(
     caller: Caller, customer: Customer, db: Database
 ) -> None:
-    with db.write() as tx:
-        client = authenticate_client(
-            tx,
-            client_id=customer.client_id,
-            client_secret=customer.client_secret,
-            address=HERE,
-            now=caller.clock(),
-        )
-    assert client is not None
-    assert (client.client_id, client.account_id) == (customer.client_id, customer.account_id)
+    pair = {"client_id": customer.client_id, "client_secret": customer.client_secret}
+    for is_first in (True, False):
+        with db.write() as tx:
+            found = recognise_client(tx, **pair, now=caller.clock())
+            assert found is not None
+            assert (found.client.client_id, found.client.account_id) == (
+                customer.client_id,
+                customer.account_id,
+            )
+            assert found.is_first_today is is_first
+            note_use(tx, found, now=caller.clock())
     assert row_count(db) == 0
 
 
@@ -96,18 +108,28 @@ def test_a_revoked_client_is_refused(caller: Caller, customer: Customer, db: Dat
     assert not caller.let_in(customer.client_id, customer.client_secret)
 
 
-def test_after_ten_failures_even_the_right_secret_waits_until_the_oldest_is_five_minutes_old(
+def test_after_ten_failures_wrong_secrets_wait_until_the_oldest_is_five_minutes_old(
     caller: Caller, customer: Customer
 ) -> None:
     caller.fail(1, customer.client_id)
     caller.clock.advance(100)
     caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS - 1, customer.client_id)
-    pair = customer.client_id, customer.client_secret
-    assert caller.wait_seconds(*pair) == WINDOW_SECONDS - 100
+    assert caller.wait_seconds(customer.client_id) == WINDOW_SECONDS - 100
     caller.clock.advance(WINDOW_SECONDS - 100 - 0.5)
-    assert caller.wait_seconds(*pair) == 1
+    assert caller.wait_seconds(customer.client_id) == 1
     caller.clock.advance(0.5)
-    assert caller.let_in(*pair)
+    assert not caller.is_paused(customer.client_id)
+    caller.fail(1, customer.client_id)
+
+
+def test_the_right_secret_is_let_in_from_any_address_and_pauses_only_where_others_failed(
+    caller: Caller, customer: Customer
+) -> None:
+    caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS, customer.client_id)
+    assert caller.let_in(customer.client_id, customer.client_secret, THERE)
+    assert not caller.is_paused(customer.client_id, THERE)
+    assert caller.let_in(customer.client_id, customer.client_secret)
+    assert caller.is_paused(customer.client_id)
 
 
 def test_the_window_slides_so_that_no_five_minutes_hold_more_than_the_limit(
@@ -130,15 +152,15 @@ def test_attempts_that_are_turned_away_do_not_prolong_the_wait(caller: Caller, c
     caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS, customer.client_id)
     for _ in range(5):
         caller.clock.advance(WINDOW_SECONDS / 5 - 1)
-        caller.wait_seconds(customer.client_id, "wrong")
+        caller.wait_seconds(customer.client_id)
     caller.clock.advance(5)
-    assert caller.let_in(customer.client_id, customer.client_secret)
+    assert not caller.is_paused(customer.client_id)
 
 
 def test_a_stranger_elsewhere_locks_nobody_out(caller: Caller, customer: Customer) -> None:
     for n in range(20):
         caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS, customer.client_id, address=f"203.0.113.{n}")
-    assert caller.let_in(customer.client_id, customer.client_secret, THERE)
+    assert not caller.is_paused(customer.client_id, THERE)
 
 
 def test_one_client_that_fails_does_not_stop_another_at_the_same_address(
@@ -146,15 +168,15 @@ def test_one_client_that_fails_does_not_stop_another_at_the_same_address(
 ) -> None:
     other = make_customer(db, name="Other")
     caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS, other.client_id)
-    assert caller.let_in(customer.client_id, customer.client_secret)
+    assert not caller.is_paused(customer.client_id)
 
 
 def test_an_address_that_tries_many_clients_is_stopped_for_all_of_them(
     caller: Caller, customer: Customer
 ) -> None:
     caller.fail(FAILURES_PER_ADDRESS, *(f"guess-{n}" for n in range(FAILURES_PER_ADDRESS)))
-    assert caller.wait_seconds(customer.client_id, customer.client_secret) == WINDOW_SECONDS
-    assert caller.let_in(customer.client_id, customer.client_secret, THERE)
+    assert caller.wait_seconds(customer.client_id) == WINDOW_SECONDS
+    assert not caller.is_paused(customer.client_id, THERE)
 
 
 def test_of_two_limits_the_longer_wait_is_told(caller: Caller, customer: Customer) -> None:
@@ -162,10 +184,10 @@ def test_of_two_limits_the_longer_wait_is_told(caller: Caller, customer: Custome
     caller.clock.advance(60)
     caller.fail(FAILURES_PER_ADDRESS - FAILURES_PER_CLIENT_AND_ADDRESS, *(f"guess-{n}" for n in range(20)))
     # After 240 s neither limit holds: the ten oldest failures count for both.
-    assert caller.wait_seconds(customer.client_id, "wrong") == WINDOW_SECONDS - 60
+    assert caller.wait_seconds(customer.client_id) == WINDOW_SECONDS - 60
     caller.clock.advance(WINDOW_SECONDS - 60)
     caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS, customer.client_id)
-    assert caller.wait_seconds(customer.client_id, "wrong") == WINDOW_SECONDS
+    assert caller.wait_seconds(customer.client_id) == WINDOW_SECONDS
 
 
 def test_an_ipv6_caller_is_known_by_its_network_and_a_mapped_address_by_its_ipv4_one(
@@ -173,16 +195,15 @@ def test_an_ipv6_caller_is_known_by_its_network_and_a_mapped_address_by_its_ipv4
 ) -> None:
     for n in range(FAILURES_PER_CLIENT_AND_ADDRESS):
         caller.fail(1, customer.client_id, address=f"2001:db8:0:1:{n:x}::1")
-    pair = customer.client_id, customer.client_secret
-    caller.wait_seconds(*pair, address="2001:db8:0:1:ffff::")
-    assert caller.let_in(*pair, "2001:db8:0:2::1")
+    caller.wait_seconds(customer.client_id, address="2001:db8:0:1:ffff::")
+    assert not caller.is_paused(customer.client_id, "2001:db8:0:2::1")
     caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS, customer.client_id, address=f"::ffff:{THERE}")
-    caller.wait_seconds(*pair, address=THERE)
+    caller.wait_seconds(customer.client_id, address=THERE)
 
 
 def test_an_address_that_is_no_ip_address_counts_too(caller: Caller, customer: Customer) -> None:
     caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS, customer.client_id, address="unknown")
-    caller.wait_seconds(customer.client_id, customer.client_secret, address="unknown")
+    caller.wait_seconds(customer.client_id, address="unknown")
 
 
 def test_guesses_that_are_sent_at_once_find_no_more_room_than_one_after_the_other(
@@ -213,7 +234,7 @@ def test_those_who_are_turned_away_write_nothing(caller: Caller, db: Database) -
     caller.fail(FAILURES_PER_ADDRESS, *(f"guess-{n}" for n in range(FAILURES_PER_ADDRESS)))
     before = row_count(db)
     for n in range(50):
-        caller.wait_seconds(f"another-{n}", "wrong")
+        caller.wait_seconds(f"another-{n}")
     assert row_count(db) == before == 2 * FAILURES_PER_ADDRESS
 
 
@@ -223,7 +244,7 @@ def test_a_clock_that_was_ahead_for_a_while_locks_nobody_out(
     caller.clock.advance(86_400)
     caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS, customer.client_id)
     caller.clock.advance(-86_400)
-    assert caller.let_in(customer.client_id, customer.client_secret)
+    assert not caller.is_paused(customer.client_id)
     caller.fail(1, customer.client_id)
     assert row_count(db) == 2
 
@@ -232,7 +253,7 @@ def test_machines_whose_clocks_differ_by_seconds_count_together(caller: Caller, 
     caller.clock.advance(3)
     caller.fail(FAILURES_PER_CLIENT_AND_ADDRESS, customer.client_id)
     caller.clock.advance(-3)
-    assert caller.wait_seconds(customer.client_id, customer.client_secret) == WINDOW_SECONDS
+    assert caller.wait_seconds(customer.client_id) == WINDOW_SECONDS
 
 
 def test_no_address_and_no_client_id_is_kept_in_the_clear(

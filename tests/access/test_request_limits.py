@@ -13,21 +13,23 @@ from frontdesk.access.request_limits import RequestLimits
 from frontdesk.access.store import caller_of
 from frontdesk.access.tables import request_allowances
 from frontdesk.db import Database, open_database
-from frontdesk.errors import RateLimited
+from frontdesk.errors import RateLimited, Unavailable
 from tests.conftest import SetClock
 from tests.factories import Customer
+
+DEFAULT = 600  # requests per minute of a client without a limit of its own
 
 
 class Process:
     """One serving process's limits; `spend` asks `times` times and says how many were let through."""
 
     def __init__(self, db: Database, clock: SetClock, caller: Caller) -> None:
-        self.limits = RequestLimits(db, clock)
+        self.limits = RequestLimits(db, clock, default=DEFAULT)
         self.caller = caller
 
     async def ask(self) -> RequestAllowance | RateLimited | None:
         try:
-            return await self.limits.admit(self.caller)
+            return await self.limits.admit(self.caller.client, self.caller.requests_per_minute)
         except RateLimited as limited:
             return limited
 
@@ -74,10 +76,43 @@ def statements(db: Database) -> Iterator[list[str]]:
     event.remove(db.engine, "before_cursor_execute", note)
 
 
-def test_without_a_limit_nothing_is_asked_of_the_database(process: Process, statements: list[str]) -> None:
+def test_a_usual_client_asks_nothing_of_the_database(process: Process, statements: list[str]) -> None:
     process.caller = replace(process.caller, requests_per_minute=None)
-    assert process.once() is None
+    assert process.limits.admit_now(process.caller.client, None) == RequestAllowance(DEFAULT, DEFAULT - 1, 60)
+    assert process.spend(DEFAULT // 20 - 1) == DEFAULT // 20 - 1
     assert statements == []
+
+
+def test_without_a_limit_of_its_own_a_client_has_the_installations(process: Process, clock: SetClock) -> None:
+    process.caller = replace(process.caller, requests_per_minute=None)
+    assert process.spend(DEFAULT + 50) == DEFAULT
+    clock.advance(60)
+    assert process.spend(DEFAULT + 50) == DEFAULT
+
+
+def test_another_process_adds_a_twentieth_to_the_installations_limit_at_most(
+    process: Process, other_process: Process
+) -> None:
+    for each in (process, other_process):
+        each.caller = replace(each.caller, requests_per_minute=None)
+    assert process.spend(DEFAULT) == DEFAULT
+    assert other_process.spend(DEFAULT) == DEFAULT // 20
+
+
+@pytest.mark.parametrize(("own_limit", "let_through"), [(None, 1000), (600, 0)])
+def test_while_the_database_takes_no_writes_each_process_counts_by_itself(
+    process: Process, own_limit: int | None, let_through: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object, **__: object) -> None:
+        raise Unavailable("The disk is full.")
+
+    monkeypatch.setattr("frontdesk.access.request_limits.write_alone", away)
+    process.caller = replace(process.caller, requests_per_minute=own_limit)
+    if own_limit:
+        with pytest.raises(Unavailable):
+            process.spend(1)
+    else:
+        assert process.spend(let_through) == let_through
 
 
 @pytest.mark.parametrize("limit", [1, 2, 19, 20, 59, 600])
@@ -159,7 +194,10 @@ def test_a_process_whose_clock_is_behind_opens_no_minute_anew(
     for _ in range(30):  # in turns, as they would at the turn of a minute
         let_through += process.spend(15)
         late.spend(15)
-        process.limits, late.limits = RequestLimits(process.limits._db, clock), RequestLimits(late_db, behind)
+        process.limits, late.limits = (
+            RequestLimits(process.limits._db, clock, default=DEFAULT),
+            RequestLimits(late_db, behind, default=DEFAULT),
+        )
     late_db.close()
     assert let_through <= 600
     rows = select(request_allowances.c.minute, request_allowances.c.taken)

@@ -11,7 +11,14 @@ from frontdesk.access.accounts import get_client, revoke_client
 from frontdesk.access.model import AccountState, Caller, Scope, digest
 from frontdesk.access.store import caller_of
 from frontdesk.access.tables import access_tokens
-from frontdesk.access.tokens import CACHE_SIZE, LIFETIME_SECONDS, TokenCheck, issue_token
+from frontdesk.access.tokens import (
+    CACHE_SIZE,
+    LIFETIME_SECONDS,
+    LIVE_TOKENS,
+    TokenCheck,
+    issue_token,
+    revoke_token,
+)
 from frontdesk.db import Database
 from frontdesk.errors import Unauthorized
 from tests.conftest import SetClock
@@ -195,3 +202,45 @@ def test_a_client_that_gets_a_token_loses_its_expired_ones(
         issue_token(tx, client, client.scopes, now=clock())
     with db.read() as tx:
         assert len(tx.execute(access_tokens.select()).all()) == 1
+
+
+def test_a_client_has_a_thousand_live_tokens_and_one_more_ends_the_oldest(
+    db: Database, customer: Customer, clock: SetClock
+) -> None:
+    with db.write() as tx:
+        client = get_client(tx, customer.client_id)
+        tokens = [customer.token]
+        for _ in range(LIVE_TOKENS):
+            clock.advance(1)
+            tokens.append(issue_token(tx, client, client.scopes, now=clock()))
+    alive = [db.ask(caller_of(digest(token)).read) is not None for token in tokens]
+    assert alive == [False] + [True] * LIVE_TOKENS
+
+
+def test_a_revoked_token_takes_no_place(db: Database, customer: Customer, clock: SetClock) -> None:
+    with db.write() as tx:
+        client = get_client(tx, customer.client_id)
+        for _ in range(LIVE_TOKENS):
+            clock.advance(1)
+            assert revoke_token(tx, client, issue_token(tx, client, client.scopes, now=clock()))
+    assert db.ask(caller_of(digest(customer.token)).read) is not None
+    with db.read() as tx:
+        assert len(tx.execute(access_tokens.select()).all()) == 1
+
+
+def test_the_many_tokens_of_before_end_a_hundred_at_a_time(
+    db: Database, customer: Customer, clock: SetClock
+) -> None:
+    rows = [
+        {
+            "token_hash": n.to_bytes(32), "api_client_id": 1, "scopes": "customer", "created_at": NOW,
+            "expires_at": NOW + timedelta(hours=1, seconds=n / 100), "revoked": False,
+        }
+        for n in range(5000)
+    ]  # fmt: skip
+    with db.write() as tx:
+        client = get_client(tx, customer.client_id)
+        tx.execute(access_tokens.insert(), [row | {"api_client_id": client.id} for row in rows])
+        for _ in range(45):
+            issue_token(tx, client, client.scopes, now=clock())
+        assert len(tx.execute(access_tokens.select()).all()) == LIVE_TOKENS

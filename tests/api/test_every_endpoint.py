@@ -1,17 +1,24 @@
 """What holds for every route: tokens, headers, methods, limits, and what is logged."""
 
+import io
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from starlette.testclient import TestClient
 
 from frontdesk.access.model import Scope
 from frontdesk.api.routes import ENDPOINTS, ENTRANCE, PAGES
+from frontdesk.app import App
+from frontdesk.asgi import build_asgi
+from frontdesk.config import Config
 from frontdesk.db import Database
 from frontdesk.operator.routes import ENDPOINTS as OPERATORS
 from frontdesk.web.endpoint import Endpoint
-from tests.conftest import Api, SetClock
+from frontdesk.web.telemetry import Telemetry
+from tests.conftest import Api, SetClock, open_for_test
 from tests.factories import Customer, make_customer, member_body
 
 # The operator's routes all ask for a token; those of the sandbox's mailbox look at it themselves.
@@ -145,6 +152,20 @@ def test_requests_without_the_scope_count_against_the_limit(api: Api, db: Databa
     answers = [caller.patch(path, {}) for _ in range(3)]
     assert [answer.status_code for answer in answers] == [403, 403, 429]
     assert answers[0].headers["RateLimit-Remaining"] == "1"
+
+
+def test_a_client_without_a_limit_of_its_own_has_the_installations_and_hears_of_it_at_its_end(
+    config: Config, db: Database, clock: SetClock
+) -> None:
+    app = App(replace(config, requests_per_minute=60), open_for_test(config.database_url, "service"), clock)
+    customer = make_customer(db, name="Plain")
+    with TestClient(build_asgi(app, Telemetry(io.StringIO()))) as http:
+        api = Api(http, customer.token, io.StringIO())
+        answers = [api.get("/v2/plans") for _ in range(61)]
+    assert [answer.status_code for answer in answers] == [200] * 60 + [429]
+    told = [answer.headers.get("RateLimit-Remaining") for answer in answers]
+    assert told == [None] * 54 + ["5", "4", "3", "2", "1", "0", "0"]
+    assert answers[-1].headers["Retry-After"] == "60"
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from urllib.parse import quote_plus, urlencode
 import pytest
 
 from frontdesk.access.accounts import revoke_client, rotate_secret
+from frontdesk.access.authentication import PAUSE_SECONDS
 from frontdesk.access.model import Scope
 from frontdesk.db import Database
 from tests.conftest import Api, SetClock
@@ -306,12 +307,53 @@ def test_who_keeps_guessing_is_told_when_to_come_back_and_the_failures_are_kept(
 ) -> None:
     for _ in range(10):
         refused(stranger.post(PATH, **urlencoded(form | {"client_secret": "wrong"})), 401, "invalid_client")
-    answer = stranger.post(PATH, **urlencoded(form))
+    wrong = form | {"client_secret": "wrong"}
+    answer = stranger.post(PATH, **urlencoded(wrong))
     refused(answer, 429, "rate_limited")
     assert answer.headers["Retry-After"] == "300"
-    refused(stranger.post("/oauth/revoke", **urlencoded(form | {"token": "x"})), 429, "rate_limited")
+    refused(stranger.post("/oauth/revoke", **urlencoded(wrong | {"token": "x"})), 429, "rate_limited")
     clock.advance(300)
+    refused(stranger.post(PATH, **urlencoded(wrong)), 401, "invalid_client")
+
+
+def test_the_right_secret_is_let_in_after_a_pause_where_others_guessed(
+    stranger: Api, form: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        pauses.append(seconds)
+
+    monkeypatch.setattr("frontdesk.api.oauth.asyncio.sleep", pause)
+    for _ in range(30):
+        stranger.post(PATH, **urlencoded(form | {"client_secret": "wrong"}))
+        stranger.post(PATH, **urlencoded(form | {"client_id": "unknown"}))
     assert stranger.post(PATH, **urlencoded(form)).status_code == 200
+    assert pauses == [PAUSE_SECONDS]
+
+
+def test_token_requests_count_against_the_limit_once_the_secret_is_right(stranger: Api, db: Database) -> None:
+    limited = make_customer(db, name="Limited", requests_per_minute=4)
+    own = {
+        "grant_type": "client_credentials",
+        "client_id": limited.client_id,
+        "client_secret": limited.client_secret,
+    }
+    for _ in range(3):  # a stranger who knows the public client_id uses none of them up
+        refused(stranger.post(PATH, **urlencoded(own | {"client_secret": "wrong"})), 401, "invalid_client")
+    answer = stranger.post(PATH, **urlencoded(own))
+    assert (answer.status_code, answer.headers["RateLimit-Remaining"]) == (200, "3")
+    token = {"token": answer.json()["access_token"]}
+    assert stranger.as_(token["token"]).get("/v2/plans").headers["RateLimit-Remaining"] == "2"
+    assert stranger.post("/oauth/revoke", **urlencoded(own | token)).headers["RateLimit-Remaining"] == "1"
+    assert stranger.post(PATH, **urlencoded(own)).status_code == 200
+    answer = stranger.post(PATH, **urlencoded(own))
+    refused(answer, 429, "rate_limited")
+    told = [
+        answer.headers[name]
+        for name in ("Retry-After", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
+    ]
+    assert told == ["60", "4", "0", "60"]
 
 
 def test_what_a_caller_sent_is_in_no_log_and_no_answer(

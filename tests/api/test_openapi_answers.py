@@ -127,7 +127,7 @@ def beyond_the_limit(caller: OperationCaller) -> Any:
 def after_many_failures(caller: OperationCaller) -> Any:
     for _ in range(10):
         caller.form(client_secret="wrong")
-    return caller.form()
+    return caller.form(client_secret="wrong")
 
 
 def with_invalid_fields(caller: OperationCaller) -> Any:

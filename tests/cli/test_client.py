@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from frontdesk.access.authentication import authenticate_client
+from frontdesk.access.authentication import note_use, recognise_client
 from tests.cli.conftest import CommandLine
 
 
@@ -17,9 +17,10 @@ def client(cli: CommandLine) -> Any:
 def lets_in(cli: CommandLine, client_id: str, secret: str) -> bool:
     db = cli.open()
     with db.write() as tx:
-        found = authenticate_client(
-            tx, client_id=client_id, client_secret=secret, address="192.0.2.1", now=datetime.now(UTC)
-        )
+        now = datetime.now(UTC)
+        found = recognise_client(tx, client_id=client_id, client_secret=secret, now=now)
+        if found is not None:
+            note_use(tx, found, now=now)
     db.close()
     return found is not None
 

@@ -1,8 +1,9 @@
 """Authenticates API clients by their secrets, and slows down guessing.
 
 All processes count failures in the database over the last five minutes: per client at one address, and per address over all
-clients. A limited caller is refused with the right secret too, else the limit would tell a good guess from a bad one. Refused
-attempts don't count, so the limit always ends.
+clients. The limit refuses wrong pairs, unheard and unrecorded: so guesses fill no table, and the limit always ends. The right
+secret is let through after a pause (PAUSE_SECONDS): callers that share an address, behind a proxy or a firm's way out, must not
+lock each other out, and a limit on guesses protects no secret of 256 random bits.
 
 There is no count per client over all addresses: a stranger that keeps failing from many places would lock the customer out,
 and the count would hinder only the guessing of 256 random bits. An IPv6 address counts as its /64, the range of one caller.
@@ -12,6 +13,7 @@ import hmac
 import math
 from datetime import datetime, timedelta
 from ipaddress import IPv6Address, IPv6Network, ip_address
+from typing import NamedTuple
 
 from frontdesk.access import limits_store, store
 from frontdesk.access.accounts import find_client
@@ -22,20 +24,23 @@ from frontdesk.errors import RateLimited
 WINDOW_SECONDS = 300
 FAILURES_PER_CLIENT_AND_ADDRESS = 10
 FAILURES_PER_ADDRESS = 30
+PAUSE_SECONDS = 1.0  # of the right secret from a limited address
 
 _WINDOW = timedelta(seconds=WINDOW_SECONDS)
 _NO_CLIENT = 0  # no row has this id
 _NO_SECRET = digest("")
 
 
-def authenticate_client(
-    tx: Tx, *, client_id: str, client_secret: str, address: str, now: datetime
-) -> ApiClient | None:
-    """The client, or None for a wrong pair: then commit the transaction, which records the failure. Raises RateLimited."""
-    client_at_address, at_address = _limits(client_id, address)
-    # Guesses that arrive together are counted one after the other, else all of them would pass below the limit.
-    limits_store.lock_failures(tx, at_address)
-    refuse_if_limited(tx, client_id=client_id, address=address, now=now)
+class Recognised(NamedTuple):
+    """A client that named one of its live secrets. `is_first_today`: the secret's day of last use is to be noted."""
+
+    client: ApiClient
+    secret: int
+    is_first_today: bool
+
+
+def recognise_client(tx: Tx, *, client_id: str, client_secret: str, now: datetime) -> Recognised | None:
+    """The client behind the pair; None for a wrong one. Reads only, so the right secret never waits for the writer."""
     client = find_client(tx, client_id)
     if client is not None and client.revoked_at is not None:
         client = None
@@ -44,22 +49,36 @@ def authenticate_client(
     # Every live secret is compared, and one even when there is none, so that the time tells nothing.
     hmac.compare_digest(offered, _NO_SECRET)
     matches = [secret for secret in secrets if hmac.compare_digest(offered, secret.secret_hash)]
-    if client is not None and matches:
-        today = now.date().isoformat()
-        if matches[0].last_used_on != today:
-            store.note_use(tx, matches[0].id, today)
-        return client
+    if client is None or not matches:
+        return None
+    return Recognised(client, matches[0].id, matches[0].last_used_on != now.date().isoformat())
+
+
+def note_use(tx: Tx, recognised: Recognised, *, now: datetime) -> None:
+    """Note the day as that of the secret's last use."""
+    store.note_use(tx, recognised.secret, now.date().isoformat())
+
+
+def record_failure(tx: Tx, *, client_id: str, address: str, now: datetime) -> bool:
+    """Record a wrong pair; whether it was the last before the limit. Raises RateLimited when others were quicker."""
+    client_at_address, at_address = _limits(client_id, address)
+    # Guesses that arrive together are counted one after the other, else all of them would pass below the limit.
+    limits_store.lock_failures(tx, at_address)
+    refuse_if_limited(tx, client_id=client_id, address=address, now=now)
     limits_store.add_failures(tx, (client_at_address, at_address), now=now, window=_counted(now))
-    return None
+    return seconds_limited(tx, client_id=client_id, address=address, now=now) > 0
 
 
 def refuse_if_limited(tx: Tx, *, client_id: str, address: str, now: datetime) -> None:
-    """Raises RateLimited while there are too many failures. Writes nothing, so a caller can ask before it opens a writing
-    transaction."""
+    """Raises RateLimited while there are too many failures."""
+    if wait := seconds_limited(tx, client_id=client_id, address=address, now=now):
+        raise RateLimited("Too many failed attempts.", retry_after_seconds=wait)
+
+
+def seconds_limited(tx: Tx, *, client_id: str, address: str, now: datetime) -> int:
+    """Seconds until a wrong pair would be heard again; 0 if it would be now."""
     limits = _limits(client_id, address)
-    waits = [_wait_seconds(tx, subject, limit=limit, now=now) for subject, limit in limits.items()]
-    if any(waits):
-        raise RateLimited("Too many failed attempts.", retry_after_seconds=max(waits))
+    return max(_wait_seconds(tx, subject, limit=limit, now=now) for subject, limit in limits.items())
 
 
 def _wait_seconds(tx: Tx, subject: bytes, *, limit: int, now: datetime) -> int:

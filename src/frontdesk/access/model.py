@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 
 class Scope(StrEnum):
@@ -96,7 +97,7 @@ class NewClient:
 
 @dataclass(frozen=True, slots=True)
 class ApiClient:
-    """A system of an account that calls the API. `client_id` is public; `requests_per_minute` None means no limit."""
+    """A system of an account that calls the API. `client_id` is public; without `requests_per_minute` the installation's counts."""
 
     id: int
     account_id: int
@@ -125,8 +126,7 @@ class Caller:
     account_state: AccountState
 
 
-@dataclass(frozen=True, slots=True)
-class RequestAllowance:
+class RequestAllowance(NamedTuple):
     """Requests that `remaining` of this minute's `limit`, as this process knows; the minute ends in `reset_seconds`."""
 
     limit: int

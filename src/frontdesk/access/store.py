@@ -26,6 +26,8 @@ from frontdesk.db import Tx
 from frontdesk.db.lookups import Lookup
 from frontdesk.db.set_sql import SameKey
 
+MOST_DELETED = 100  # tokens, by one request for another
+
 
 def create_account(tx: Tx, *, name: str, now: datetime) -> Account:
     row = {"name": name, "created_at": now, "state": AccountState.ACTIVE}
@@ -124,7 +126,7 @@ def revoke_tokens(tx: Tx, client: int, now: datetime) -> int:
     """How many tokens of the client had not ended yet."""
     alive = access_tokens.c.revoked.is_(False) & (access_tokens.c.expires_at > now)
     mine = (access_tokens.c.api_client_id == client) & alive
-    return tx.execute(update(access_tokens).where(mine).values(revoked=True)).rowcount
+    return tx.execute(delete(access_tokens).where(mine)).rowcount
 
 
 def revoke_client(tx: Tx, client: int, *, now: datetime) -> None:
@@ -138,10 +140,13 @@ def _is_live(client: int) -> ColumnElement[bool]:
     return (client_secrets.c.api_client_id == client) & client_secrets.c.revoked_at.is_(None)
 
 
-def replace_tokens(tx: Tx, client: int, *, now: datetime, **row: object) -> None:
-    """Delete the client's expired tokens, and insert the new one."""
-    old = (access_tokens.c.api_client_id == client) & (access_tokens.c.expires_at < now)
-    tx.execute(delete(access_tokens).where(old))
+def replace_tokens(tx: Tx, client: int, *, keep_newest: int, now: datetime, **row: object) -> None:
+    """Delete the client's expired tokens, and up to 100 of the oldest beyond `keep_newest`; insert the new one."""
+    mine = access_tokens.c.api_client_id == client
+    tx.execute(delete(access_tokens).where(mine, access_tokens.c.expires_at < now))
+    newest = select(access_tokens.c.token_hash).where(mine).order_by(access_tokens.c.expires_at.desc())
+    if beyond := list(tx.execute(newest.offset(keep_newest).limit(MOST_DELETED)).scalars()):
+        tx.execute(delete(access_tokens).where(access_tokens.c.token_hash.in_(beyond)))
     tx.execute(insert(access_tokens).values(api_client_id=client, created_at=now, revoked=False, **row))
 
 
@@ -178,4 +183,4 @@ def revoke_token(tx: Tx, client: int, token_hash: bytes) -> bool:
     """Whether it was one of the client's that was not revoked yet."""
     own = (access_tokens.c.token_hash == token_hash) & (access_tokens.c.api_client_id == client)
     alive = access_tokens.c.revoked.is_(False)
-    return tx.execute(update(access_tokens).where(own & alive).values(revoked=True)).rowcount == 1
+    return tx.execute(delete(access_tokens).where(own & alive)).rowcount == 1

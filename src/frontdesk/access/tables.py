@@ -54,12 +54,13 @@ access_tokens = Table(
     "access_tokens",
     metadata,
     Column("token_hash", LargeBinary(32), primary_key=True),
-    Column("api_client_id", Id, ForeignKey("api_clients.id"), nullable=False, index=True),
+    Column("api_client_id", Id, ForeignKey("api_clients.id"), nullable=False),
     Column("scopes", String(255), nullable=False),
     Column("created_at", UtcTime, nullable=False),
     Column("expires_at", UtcTime, nullable=False),
-    Column("revoked", Boolean, nullable=False),
+    Column("revoked", Boolean, nullable=False),  # of older versions: a revoked token is deleted
     Index("ix_access_tokens_expires_at", "expires_at"),
+    Index("ix_access_tokens_api_client_id_expires_at", "api_client_id", "expires_at"),
 )
 
 # One row per client and minute: the requests that processes have taken (request_limits.py).

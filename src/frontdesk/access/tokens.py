@@ -12,16 +12,19 @@ from frontdesk.db import Tx
 from frontdesk.errors import Unauthorized
 
 LIFETIME_SECONDS = 7200
+# Of one client. A program that gets a token for each run and forgets it goes on for ever, since the oldest token ends. A refusal
+# would stop it for two hours. So many processes of a customer can each keep one.
+LIVE_TOKENS = 1000
 CACHE_SECONDS = 5  # how long a revoked token may still pass in another process (docs/interface.md, Tokens)
 CACHE_SIZE = 10_000
 
 
 def issue_token(tx: Tx, client: ApiClient, scopes: frozenset[Scope], *, now: datetime) -> str:
-    """A new token of the client, valid for 7200 s. Deletes the client's expired tokens."""
+    """A new token of the client, valid for 7200 s. The client's oldest ends if it has LIVE_TOKENS already."""
     token = new_secret()
     expires_at = now + timedelta(seconds=LIFETIME_SECONDS)
     row = {"token_hash": digest(token), "scopes": scope_text(scopes), "expires_at": expires_at}
-    store.replace_tokens(tx, client.id, now=now, **row)
+    store.replace_tokens(tx, client.id, keep_newest=LIVE_TOKENS - 1, now=now, **row)
     return token
 
 

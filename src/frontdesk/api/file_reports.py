@@ -19,7 +19,7 @@ LINES_PER_PAGE = 1000
 
 async def report_eligibility_file(app: App, request: Request) -> Response:
     """Read the outcome of each row of a file. While the file is being loaded, the report has the rows so far. It can be read
-    by the page: then `Link` has the address of the next one."""
+    by the page: then `Link` has the address of the next one. A client is sent one whole report at a time (429)."""
     query = request.query("format", "outcome", "code", "page[size]", "page[after]")
     checked = ("report_format", "report_outcome", "report_code", "report_page_size", "report_page_after")
     check_query(query, *checked)
@@ -35,10 +35,11 @@ async def report_eligibility_file(app: App, request: Request) -> Response:
         if next_place is not None:
             headers += (_link(app, request, query, next_place),)
         return Response(200, gzip.compress(body, mtime=0) if is_packed else body, headers, kind)
+    at_end = app.open_reports.begin(request.caller.client)
     wanted = ReportFilter(query.get("outcome"), query.get("code"))
     pieces = (files.report_csv if as_csv else files.report_json_lines)(app.db, file.id, wanted)
     pieces = gzip_pieces(pieces) if is_packed else pieces
-    return Response(200, b"", headers, kind, _in_threads(app, pieces))
+    return Response(200, b"", headers, kind, _in_threads(app, pieces), at_end)
 
 
 def _page(app: App, file: EligibilityFile, query: dict[str, str]) -> tuple[bytes, ReportPlace | None]:

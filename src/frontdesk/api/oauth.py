@@ -1,5 +1,6 @@
 """`POST /oauth/token` and `POST /oauth/revoke`: client credentials (RFC 6749) and revocation (RFC 7009)."""
 
+import asyncio
 import hmac
 import json
 from collections.abc import Awaitable, Callable
@@ -8,7 +9,15 @@ from typing import TypeVar
 from frontdesk import audit
 from frontdesk.access import tokens
 from frontdesk.access.accounts import find_client
-from frontdesk.access.authentication import authenticate_client, network_of, refuse_if_limited
+from frontdesk.access.authentication import (
+    PAUSE_SECONDS,
+    Recognised,
+    network_of,
+    note_use,
+    recognise_client,
+    record_failure,
+    seconds_limited,
+)
 from frontdesk.access.model import ApiClient, Scope, parse_scopes, scope_text
 from frontdesk.api.bodies import OAUTH_ERRORS
 from frontdesk.api.oauth_form import OAuthError, read_credentials, read_form
@@ -17,6 +26,7 @@ from frontdesk.audit.model import AuditEntry
 from frontdesk.db import Tx
 from frontdesk.db.races import write_alone
 from frontdesk.errors import RateLimited
+from frontdesk.web.limits import count_request
 from frontdesk.web.request import Request
 from frontdesk.web.response import Header, Response
 
@@ -104,32 +114,47 @@ def _requested_scopes(form: dict[str, str], client: ApiClient) -> frozenset[Scop
 
 
 async def _authenticate(app: App, request: Request, form: dict[str, str]) -> ApiClient:
+    """The client, with this request counted. Raises OAuthError."""
     client_id, secret = read_credentials(request, form)
     address, now = request.address(app.config.trusted_proxies), app.clock()
 
+    def look(tx: Tx) -> tuple[Recognised | None, int]:
+        found = recognise_client(tx, client_id=client_id, client_secret=secret, now=now)
+        return found, seconds_limited(tx, client_id=client_id, address=address, now=now)
+
     def refuse(tx: Tx) -> None:
-        refuse_if_limited(tx, client_id=client_id, address=address, now=now)
+        is_last = record_failure(tx, client_id=client_id, address=address, now=now)
+        known = find_client(tx, client_id)
+        _record(app, request, tx, "token.refused", known)
+        if is_last:  # those that are refused unheard are not recorded
+            _record(app, request, tx, "token.limited", known)
 
-    def prove(tx: Tx) -> ApiClient | None:
-        client = authenticate_client(tx, client_id=client_id, client_secret=secret, address=address, now=now)
-        if client is None:
-            known = find_client(tx, client_id)
-            _record(app, request, tx, "token.refused", known)
-            try:
-                refuse(tx)
-            except RateLimited:  # this failure was the last; those that are refused unheard are not recorded
-                _record(app, request, tx, "token.limited", known)
-        return client
-
+    # A read, so that callers over the limit never occupy the writer.
+    recognised, wait = await app.read_in_thread(lambda: app.db.ask(look))
     try:
-        # A read refuses callers that are over the limit, so that they never occupy the writer.
-        await app.read_in_thread(lambda: app.db.ask(refuse))
-        client = await _write(app, prove)
+        if recognised is not None:
+            if wait:
+                await asyncio.sleep(PAUSE_SECONDS)
+            return await _admitted(app, request, recognised)
+        if not wait:
+            await _write(app, refuse)
     except RateLimited as error:
-        after = str(error.retry_after_seconds).encode()
-        raise OAuthError("rate_limited", error.detail, (b"retry-after", after)) from None
-    if client is None:
-        raise OAuthError("invalid_client", "The client is unknown or its secret is wrong.")
+        raise _limited(error.detail, error.retry_after_seconds) from None
+    if wait:
+        raise _limited("Too many failed attempts.", wait)
+    raise OAuthError("invalid_client", "The client is unknown or its secret is wrong.")
+
+
+def _limited(detail: str, wait_seconds: int) -> OAuthError:
+    return OAuthError("rate_limited", detail, (b"retry-after", b"%d" % wait_seconds))
+
+
+async def _admitted(app: App, request: Request, recognised: Recognised) -> ApiClient:
+    """The client of the right secret. Counted only now: a stranger must not use up its requests. Raises RateLimited."""
+    client = recognised.client
+    await count_request(app, request, client=client.id, own_limit=client.requests_per_minute)
+    if recognised.is_first_today:
+        await _write(app, lambda tx: note_use(tx, recognised, now=app.clock()))
     return client
 
 

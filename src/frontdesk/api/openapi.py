@@ -105,7 +105,7 @@ def _operation(endpoint: Endpoint, operation: Operation, examples: Json) -> Json
 
 def _answers(endpoint: Endpoint, operation: Operation, examples: Json) -> Json:
     """The good answers by status."""
-    limited = OF_LIMITED_CLIENTS if endpoint.scope else ()
+    limited = OF_LIMITED_CLIENTS if endpoint.scope or endpoint.path.startswith("/oauth/") else ()
     shown = examples["answers"].get(operation_id(endpoint), {})
     answers: Json = {}
     for status, answer in operation.answers.items():

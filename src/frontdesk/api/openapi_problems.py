@@ -108,6 +108,8 @@ class ErrorResponses:
     def _oauth_error(self, status: int, operation: Operation) -> Json:
         codes = [code for code in operation.oauth_errors if OAUTH_ERRORS[code][0] == status]
         headers = header_refs((*_NO_STORE, *(name for code in codes for name in _HEADERS.get(code, ()))))
+        if status == 429:
+            headers |= header_refs(OF_LIMITED_CLIENTS)
         if status == 401:
             headers["WWW-Authenticate"] = HEADERS["WWW-Authenticate"] | {"example": 'Basic realm="frontdesk"'}
         said = self._examples["oauth_errors"]
@@ -147,8 +149,6 @@ def _headers(kind: str, endpoint: Endpoint) -> Json:
         example = f'Bearer error="insufficient_scope", scope="{endpoint.scope}"'
         # It is not sent when the account is suspended.
         headers["WWW-Authenticate"] = HEADERS["WWW-Authenticate"] | {"example": example, "required": False}
-    if kind == "rate_limited":
-        headers |= {name: HEADERS[name] | {"required": True} for name in OF_LIMITED_CLIENTS}
     return headers
 
 

@@ -34,7 +34,9 @@ Scopes = Annotated[
 ]
 RequestsPerMinute = Annotated[
     int | None,
-    typer.Option(min=1, max=LARGEST_REQUESTS_PER_MINUTE, help="Its limit of requests. Default: no limit."),
+    typer.Option(
+        min=1, max=LARGEST_REQUESTS_PER_MINUTE, help="Its own limit of requests. Default: the installation's."
+    ),
 ]
 ExpiresInDays = Annotated[
     int | None,

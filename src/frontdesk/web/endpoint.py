@@ -4,11 +4,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
-from frontdesk.access.model import AccountState, RequestAllowance, Scope
+from frontdesk.access.model import AccountState, Scope
 from frontdesk.app import App
 from frontdesk.deadlines import Deadlines
-from frontdesk.errors import Forbidden, FrontdeskError, NotFound, RateLimited, Suspended
+from frontdesk.errors import Forbidden, FrontdeskError, NotFound, Suspended
 from frontdesk.web.json_body import check_accept, check_json_body
+from frontdesk.web.limits import count_request
 from frontdesk.web.problems import problem_response
 from frontdesk.web.request import Message, Receive, Request, Send
 from frontdesk.web.response import Header, HttpError, Response
@@ -55,7 +56,11 @@ class Resource:
             if not isinstance(error, FrontdeskError | HttpError):
                 self._telemetry.unexpected(error, request, self._route)
             response = problem_response(error, request, self._app.config.base_url)
-        await _send(response, request, send)
+        try:
+            await _send(response, request, send)
+        finally:
+            if response.at_end is not None:
+                response.at_end()
         self._telemetry.answered(request, self._route, response.status, perf_counter() - started)
 
     async def _respond(self, request: Request) -> Response:
@@ -82,34 +87,17 @@ class Resource:
             self._telemetry.proxy_seen()
 
     async def _authorize(self, request: Request, scope: Scope) -> None:
-        """Check the token, the client's request limit and the scope. Raises Unauthorized, Suspended, RateLimited, Forbidden.
+        """Check the token, the client's request limit and the scope. Raises Unauthorized, RateLimited, Suspended, Forbidden.
 
-        A request without the scope counts against the limit too: a client can't probe without end.
+        A request that is refused counts against the limit too: a client can't probe without end.
         """
         caller = await self._app.tokens.check(request.bearer_token())
         request.known_caller = caller
+        await count_request(self._app, request, client=caller.client, own_limit=caller.requests_per_minute)
         if caller.account_state is not AccountState.ACTIVE:
             raise Suspended
-        limit = caller.requests_per_minute
-        if limit is not None:
-            try:
-                allowance = await self._app.in_time(self._app.limits.admit(caller))
-            except RateLimited as error:
-                request.extra_headers = _limit_headers(RequestAllowance(limit, 0, error.retry_after_seconds))
-                raise
-            request.extra_headers = _limit_headers(allowance)
         if scope not in caller.scopes:
             raise Forbidden(scope)
-
-
-def _limit_headers(allowance: RequestAllowance | None) -> tuple[Header, ...]:
-    if allowance is None:
-        return ()
-    return (
-        (b"ratelimit-limit", b"%d" % allowance.limit),
-        (b"ratelimit-remaining", b"%d" % allowance.remaining),
-        (b"ratelimit-reset", b"%d" % allowance.reset_seconds),
-    )
 
 
 async def _send(response: Response, request: Request, send: Send) -> None:

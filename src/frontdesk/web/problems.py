@@ -75,7 +75,10 @@ PROBLEMS: dict[str, ProblemType] = {
 
 
 # Codes of `errors` that say more exactly what a problem of another kind than `invalid` is.
-EXACT_CODES = {kind: PROBLEMS[kind].happens for kind in ("wrong_state", "second_person_needed")}
+QUOTA_CODES = {
+    "report_open": "Another whole report is on its way to this client (429).",
+}
+EXACT_CODES = QUOTA_CODES | {kind: PROBLEMS[kind].happens for kind in ("wrong_state", "second_person_needed")}
 
 
 def problem_response(error: Exception, request: Request, base_url: str) -> Response:

@@ -1,6 +1,6 @@
 """What a handler returns or raises: a response, or an error of HTTP."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
 from frontdesk.text import SHOWN_NAMES, shown_name
@@ -20,13 +20,15 @@ class HttpError(Exception):
 
 @dataclass(slots=True)
 class Response:
-    """A response. `pieces`, if given, are sent one after the other instead of `body`."""
+    """A response. `pieces`, if given, are sent one after the other instead of `body`. `at_end` is called when it
+    is sent, or can't be."""
 
     status: int
     body: bytes = b""
     headers: tuple[Header, ...] = ()
     content_type: bytes = b"application/json"
     pieces: AsyncIterator[bytes] | None = None
+    at_end: Callable[[], None] | None = None
 
 
 def name_list(names: tuple[str, ...]) -> bytes:
