@@ -97,7 +97,7 @@ class NewClient:
 
 @dataclass(frozen=True, slots=True)
 class ApiClient:
-    """A system of an account that calls the API. `client_id` is public; without `requests_per_minute` the installation's counts."""
+    """A system of an account that calls the API. `client_id` is public; `requests_per_minute` is its own limit."""
 
     id: int
     account_id: int

@@ -57,8 +57,8 @@ HEADERS: dict[str, Schema] = {
     "WWW-Authenticate": _sent("How to authenticate, and what was wrong.", 'Bearer error="invalid_token"'),
     "Retry-After": _sent("Seconds to wait before the next request.", 1, minimum=1),
     "RateLimit-Limit": _sent(
-        "Requests per minute of this client. The three RateLimit headers come with each answer to a client with a limit of its own, to "
-        "others when less than a tenth is left.",
+        "Requests per minute of this client. The three RateLimit headers come with each answer to a client with a limit of its "
+        "own, to others when less than a tenth is left.",
         600,
         always=False,
     ),
