@@ -273,6 +273,17 @@ class Config:
         _whole(1, 1_048_576, "whole MiB"),
         "The largest eligibility file that an upload may have, in MiB (1,048,576 bytes), as it is sent.",
     )
+    files_waiting: int = setting(
+        "100",
+        _whole(1, 1_000_000),
+        "How many files of one account may wait or run at a time; a further upload is refused (429).",
+    )
+    files_waiting_mib: int = setting(
+        "4096",
+        _whole(1, 1_048_576, "whole MiB"),
+        "How many MiB the waiting and running files of one account may have together, as they are sent; a further upload is "
+        "refused (413).",
+    )
 
     @property
     def host_name(self) -> str:

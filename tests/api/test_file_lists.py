@@ -2,10 +2,12 @@
 
 import gzip
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from frontdesk.app import App
 from frontdesk.db import Database
 from frontdesk.files import Upload, begin_file, set_file_settings
 from frontdesk.files.model import NewFile, Requester
@@ -209,3 +211,29 @@ def test_an_account_may_want_a_second_person_to_approve(
     second = second_token(db, customer.account_id)
     approved = act(api.as_(second), customer, file_id, "approve")
     assert (approved.status_code, approved.json()["data"]["state"]) == (200, "waiting")
+
+
+def test_an_account_has_so_many_files_waiting_and_no_more(
+    api: Api, app: App, db: Database, customer: Customer, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "config", replace(app.config, files_waiting=2, files_waiting_mib=1))
+    for n in range(2):
+        assert upload(api, customer, csv_of([row(n)])).status_code == 202
+    refused = upload(api, customer, csv_of([row(9)]))
+    assert (refused.status_code, refused.json()["errors"][0]["code"]) == (429, "too_many_files")
+    assert int(refused.headers["Retry-After"]) > 0
+    other = make_customer(db, name="Other")
+    assert upload(api.as_(other.token), other, csv_of([row(3)])).status_code == 202
+    assert work(db, clock)
+    assert upload(api, customer, csv_of([row(9)])).status_code == 202
+
+
+def test_the_waiting_files_of_an_account_have_so_many_bytes_together(
+    api: Api, app: App, db: Database, customer: Customer, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "config", replace(app.config, files_waiting_mib=1))
+    assert upload(api, customer, b"external_id\n" + b"x" * 700_000).status_code == 202
+    refused = upload(api, customer, b"external_id\n" + b"y" * 700_000)
+    assert (refused.status_code, refused.json()["errors"][0]["code"]) == (413, "too_many_bytes")
+    assert len(ids(api.get(EVERY))) == 1
+    assert upload(api, customer, csv_of([row(1)])).status_code == 202

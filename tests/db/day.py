@@ -2,6 +2,7 @@
 
 import io
 from contextlib import ExitStack
+from dataclasses import replace
 
 from starlette.testclient import TestClient
 
@@ -11,7 +12,7 @@ from frontdesk.asgi import build_asgi
 from frontdesk.config import read_config
 from frontdesk.db import open_database
 from frontdesk.db.migrate import upgrade
-from frontdesk.files import RunOptions
+from frontdesk.files import OpenLoads, RunOptions, run_next
 from frontdesk.invitations.delivery.changes import DeliveryContext
 from frontdesk.invitations.delivery.claim import expire_leases
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
@@ -86,6 +87,34 @@ class Installation:
         rows = [row(n + 600 + i) for i in range(3)]
         self.desk.load(csv_of(rows), plan=2, full=True)
         assert self.desk.load(csv_of(rows[1:]), plan=2, full=True).counts["ended"] == 1
+        assert self.desk.load(csv_of(rows), plan=2, full=True).counts["reopened"] == 1
+        self._look_at_files(csv_of(rows[:1]))
+
+    def _look_at_files(self, content: bytes) -> None:
+        of_plan = f"/v2/plans/{self.customer.plan_ids[2]}/eligibility-files"
+        headers = {"Content-Type": "text/csv", "Idempotency-Key": f"key-{self.number}"}
+        sent, again = (
+            self.api.request("POST", of_plan + "?mode=full&dry_run=true", content=content, headers=headers)
+            for _ in range(2)
+        )
+        assert (sent.status_code, again.json()["data"]["id"]) == (202, sent.json()["data"]["id"])
+        file = sent.json()["data"]
+        options = replace(self.desk.options, slice_seconds=0.0)
+        loads = OpenLoads()
+        while run_next(self.db, self.clock, options, loads=loads):
+            pass
+        for query in (
+            "",
+            "?page[size]=2",
+            "?page[after]=1000000",
+            "?state=done",
+            f"?sha256={file['sha256']}",
+        ):
+            for path in ("/v2/eligibility-files", of_plan):
+                assert self.api.get(path + query).status_code == 200
+        report = self.api.get(f"{of_plan}/{file['id']}/report?outcome=would_end&page[size]=1")
+        assert report.status_code == 200
+        assert '"would_end"' in report.text
 
     def _deliver(self, n: int) -> None:
         plan = self.customer.plan_ids[0]

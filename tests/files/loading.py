@@ -13,9 +13,11 @@ from frontdesk.clock import Clock
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database
 from frontdesk.files import (
+    OpenLoads,
     RunOptions,
     Upload,
     begin_file,
+    cancel_file,
     get_file,
     report_json_lines,
     run_next,
@@ -87,10 +89,16 @@ class Desk:
     def load(self, content: bytes, **options: Any) -> EligibilityFile:
         return self.work(self.hand_in(content, **options))
 
-    def undo(self, file: EligibilityFile) -> EligibilityFile:
+    def hand_in_undo(self, file: EligibilityFile) -> EligibilityFile:
         with self.db.write() as tx:
-            undo = undo_file(tx, file.id, self.requester(), account_id=None)
-        return self.work(undo)
+            return undo_file(tx, file.id, self.requester(), account_id=None)
+
+    def undo(self, file: EligibilityFile) -> EligibilityFile:
+        return self.work(self.hand_in_undo(file))
+
+    def cancel(self, file: EligibilityFile) -> EligibilityFile:
+        with self.db.write() as tx:
+            return cancel_file(tx, file.id, self.requester(), account_id=None)
 
     def break_off(self) -> None:
         """Begin an upload that never ends."""
@@ -145,3 +153,22 @@ class Desk:
 
     def requester(self) -> Requester:
         return Requester("client-1", "request-1", self.clock())
+
+
+class Worker:
+    """Takes turns, of no length by default: it gives a file back as soon as it has advanced while another account waits."""
+
+    def __init__(self, desk: Desk, *, kept: int = 4, seconds: float = 0.0) -> None:
+        self.desk = desk
+        self.options = replace(desk.options, chunk_rows=10, slice_seconds=seconds)
+        self.loads = OpenLoads(kept)
+
+    def turn(self) -> bool:
+        return run_next(self.desk.db, self.desk.clock, self.options, loads=self.loads)
+
+    def work(self) -> None:
+        while self.turn():
+            pass
+
+    def end(self) -> None:
+        self.loads.close(self.desk.db)

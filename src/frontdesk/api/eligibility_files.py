@@ -19,12 +19,13 @@ from frontdesk.files.model import (
     NewFile,
     Requester,
 )
-from frontdesk.files.requests import Retry
+from frontdesk.files.requests import FileQuota, Retry
 from frontdesk.web.json_body import parse_json_object
 from frontdesk.web.request import Request
 from frontdesk.web.response import Header, HttpError, Response
 
 _CHARSET = re.compile(r';\s*charset\s*=\s*"?([^";\s]{1,32})', re.IGNORECASE)
+MIB = 1024 * 1024
 _KEY = re.compile("[!-~]{1,255}")
 _NO_STORE: Header = (b"cache-control", b"no-store")
 
@@ -38,18 +39,19 @@ async def upload_eligibility_file(app: App, request: Request) -> Response:
     new, requester = _new_file(request), _requester(app, request)
     key = _idempotency_key(request)
     retry = None if key is None else Retry(key, new)
-    pieces = request.body_pieces(app.config.file_limit_mib * 1024 * 1024)
+    pieces = request.body_pieces(app.config.file_limit_mib * MIB)
     start = await _start_of(pieces)
     files.check_start(start, encoding=new.encoding, **_declared(request))
     if request.query("suggest_mapping").get("suggest_mapping") == "true":
         return await suggest_for(app, request, new, start, pieces)
+    quota = FileQuota(app.config.files_waiting, app.config.files_waiting_mib * MIB)
 
     def begin() -> EligibilityFile:
         with app.db.write() as tx:
-            return files.begin_file(tx, new, requester)
+            return files.begin_file(tx, new, requester, quota=quota)
 
     file = await app.in_thread(begin)
-    upload = files.Upload(app.db, file)
+    upload = files.Upload(app.db, file, quota)
     upload.write(start)
     try:
         async for data in pieces:

@@ -12,6 +12,7 @@ from frontdesk.files.jobs import (
     undo_file,
 )
 from frontdesk.files.mappings import delete_mapping, get_mapping, save_mapping, serialize_mapping
+from frontdesk.files.open_loads import OpenLoads
 from frontdesk.files.readers.content_type import MEDIA_TYPES, START_BYTES, check_start
 from frontdesk.files.report import report_csv, report_json_lines
 from frontdesk.files.run import run_next
@@ -21,6 +22,7 @@ from frontdesk.files.suggest import serialize_suggestion, suggest_mapping
 __all__ = [
     "MEDIA_TYPES",
     "START_BYTES",
+    "OpenLoads",
     "RunOptions",
     "Upload",
     "approve_file",

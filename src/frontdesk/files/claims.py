@@ -6,9 +6,9 @@ its lease changes nothing.
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -37,13 +37,18 @@ class Stopped(Exception):
     """The worker was told to stop. Another one goes on after the last committed chunk."""
 
 
+class TurnOver(Stopped):
+    """The account's turn is over, and others wait. The file goes on at the account's next turn."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     """How to work on files: the installation's rule of uniqueness, when to stop, and a listener to the progress.
 
     `on_progress(step, done, total)` counts rows; `total` is None until it is known. Without `chunk_rows` the chunk suits
     the database. Files of at least `subprocess_from_rows` rows are parsed by a process of their own. Unless it is renewed,
-    a claim lapses after `lease_seconds`.
+    a claim lapses after `lease_seconds`. With `slice_seconds`, a file is given back after so long while files of other accounts
+    wait (docs/decisions/0093).
     """
 
     uniqueness: Uniqueness
@@ -52,6 +57,7 @@ class RunOptions:
     chunk_rows: int | None = None
     subprocess_from_rows: int = SUBPROCESS_FROM_ROWS
     lease_seconds: float = LEASE_SECONDS
+    slice_seconds: float | None = None
 
     def lease_until(self, tx: Tx) -> datetime:
         """The end of a lease that begins now, on the database's clock."""
@@ -61,13 +67,18 @@ class RunOptions:
 @dataclass(slots=True)
 class FileClaim:
     """A file that this worker alone works on. `file` is as it was last saved; `is_lost` once another one has it, or it was
-    cancelled."""
+    cancelled. `is_kept`: what the worker has in memory of the load is kept when the file is given back. `kept` are the epochs
+    of other files that it keeps."""
 
     db: Database
     clock: Clock
     options: RunOptions
     file: EligibilityFile
+    kept: Mapping[int, int] = field(default_factory=dict)
     is_lost: bool = False
+    is_kept: bool = False
+    _began: float = field(default_factory=time.monotonic)
+    _advanced_at: float | None = None
 
     def save(self, tx: Tx, **changes: Any) -> None:
         """Change the file and renew the lease, in the caller's transaction. Raises LostClaim.
@@ -83,6 +94,8 @@ class FileClaim:
         file = self.file
         store.insert_outcomes(tx, file.id, file.chunks_done, file.step, outcomes)
         tally = Tally.of(file).plus(outcomes)
+        if self._advanced_at is None:
+            self._advanced_at = time.monotonic()
         self.save(
             tx, chunks_done=file.chunks_done + 1, rows_done=file.rows_done + rows_done, **tally._asdict()
         )
@@ -129,6 +142,35 @@ class FileClaim:
         self.options.on_progress(step, rows, self.file.rows_total)
         if self.options.should_stop():
             raise Stopped
+        if self._is_turn_over(step):
+            raise TurnOver
+
+    def _is_turn_over(self, step: FileStep) -> bool:
+        """True after a slice of time in which the file advanced, if another account waits. Reading up to where the last turn
+        ended is no advance, and a slice is at least as long as that took: so every file comes to its end. A slice of no length
+        ends with the first advance."""
+        seconds, start = self.options.slice_seconds, self._advanced_at
+        if start is None and step is FileStep.CHECK:
+            start = self._began
+        lasts = self.is_kept or (step is not FileStep.CHECK and not self.file.dry_run)
+        if seconds is None or start is None or not lasts:
+            return False
+        now = time.monotonic()
+        if now < start + (max(seconds, start - self._began) if seconds else 0.0):
+            return False
+        account_id, kept = self.file.account_id, self.kept
+        if self.db.ask(lambda tx: store.others_wait(tx, account_id, database_time(tx), kept=kept)):
+            return True
+        self._began = self._advanced_at = now
+        return False
+
+    def give_back(self, *, is_kept: bool) -> None:
+        """Let the file wait for its next turn, with this worker only if its load is kept. Raises LostClaim."""
+        with self.db.write() as tx:
+            self.save(
+                tx, state=FileState.WAITING, kept_until=self.options.lease_until(tx) if is_kept else None
+            )
+        self.refresh()
 
     @contextmanager
     def renewing(self) -> Iterator[None]:
@@ -148,22 +190,31 @@ class FileClaim:
                 try:
                     with self.db.write() as tx:
                         self.save(tx)
+                        store.keep(tx, self.kept, until=self.options.lease_until(tx))
                 except LostClaim:
                     self.is_lost = True  # the next checkpoint or write of the block raises it
                     return
 
 
 def claim_next(
-    db: Database, clock: Clock, options: RunOptions, *, only: int | None = None
+    db: Database,
+    clock: Clock,
+    options: RunOptions,
+    *,
+    only: int | None = None,
+    kept: Mapping[int, int] | None = None,
 ) -> FileClaim | None:
-    """Claim the oldest file that can be worked on (with `only`, that file); None if there is none."""
+    """Claim the oldest file of the account whose last turn is longest ago (with `only`, that file); None if there is none.
+    `kept` are the epochs of the files that this worker keeps; those that others keep are left to them."""
+    kept = kept or {}
     while True:
-        file = db.ask(lambda tx: store.find_claimable(tx, database_time(tx), only=only))
+        file = db.ask(lambda tx: store.find_claimable(tx, database_time(tx), only=only, kept=kept))
         if file is None:
             return None
         # Another worker may be quicker, with this file or with another one of the account.
         with suppress(store.AccountBusy), db.write() as tx:
             now, lease_until = database_time(tx), options.lease_until(tx)
             if store.claim(tx, file.id, file.epoch, now=now, lease_until=lease_until):
+                store.take_turn(tx, file.account_id, now)
                 claimed = replace(file, state=FileState.RUNNING, epoch=file.epoch + 1)
-                return FileClaim(db, clock, options, claimed)
+                return FileClaim(db, clock, options, claimed, kept)

@@ -13,18 +13,20 @@ from frontdesk.errors import Fault, Invalid
 from frontdesk.files import store
 from frontdesk.files.jobs import record_audit
 from frontdesk.files.model import EligibilityFile, FileState, Requester
-from frontdesk.files.requests import Retry
+from frontdesk.files.requests import FileQuota, Retry, TooManyBytes
 
 PART_BYTES = 1024 * 1024
 ABANDONED_AFTER = timedelta(days=1)
 
 
 class Upload:
-    """Stores the content of a file part by part, so that memory stays small."""
+    """Stores the content of a file part by part, so that memory stays small. With a quota, what the account's files have
+    together is bounded while the content arrives."""
 
-    def __init__(self, db: Database, file: EligibilityFile) -> None:
+    def __init__(self, db: Database, file: EligibilityFile, quota: FileQuota | None = None) -> None:
         self._db = db
         self._file = file
+        self._quota = quota
         self._buffer = bytearray()
         self._parts = 0
         self._digest = hashlib.sha256()
@@ -41,12 +43,16 @@ class Upload:
         self.size_bytes += len(data)
 
     def flush(self) -> None:
-        """Store the buffered data as one part."""
+        """Store the buffered data as one part. Raises TooManyBytes; the upload has to be discarded."""
         part = bytes(self._buffer)
         self._buffer.clear()
         self._digest.update(part)
         with self._db.write() as tx:
             store.insert_part(tx, self._file.id, self._parts, zlib.compress(part, 1))
+            if self._quota is not None:
+                store.change_file(tx, self._file.id, size_bytes=self.size_bytes)
+                if store.find_backlog(tx, self._file.account_id)[1] > self._quota.size_bytes:
+                    raise TooManyBytes(self._quota.size_bytes)
         self._parts += 1
 
     def finish(self, requester: Requester, retry: Retry | None = None) -> EligibilityFile:

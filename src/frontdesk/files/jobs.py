@@ -19,14 +19,23 @@ from frontdesk.files.model import (
     SecondPersonNeeded,
     WrongState,
 )
-from frontdesk.files.requests import FileFilter
+from frontdesk.files.requests import FileFilter, FileQuota, TooManyBytes, TooManyFiles
 from frontdesk.plans import get_plan
 
 
-def begin_file(tx: Tx, new: NewFile, requester: Requester) -> EligibilityFile:
-    """A file that receives its content; `Upload.finish` lets it wait for a worker. Raises NotFound, Suspended, Invalid."""
+def begin_file(
+    tx: Tx, new: NewFile, requester: Requester, *, quota: FileQuota | None = None
+) -> EligibilityFile:
+    """A file that receives its content; `Upload.finish` lets it wait for a worker. Raises NotFound, Suspended, Invalid,
+    TooManyFiles, TooManyBytes. Uploads that begin at the same moment don't see one another and may exceed the quota."""
     refuse_unless_active(tx, new.account_id)
     get_plan(tx, new.account_id, new.plan_id)
+    if quota is not None:
+        count, size_bytes = store.find_backlog(tx, new.account_id)
+        if count >= quota.files:
+            raise TooManyFiles(quota.files)
+        if size_bytes >= quota.size_bytes:
+            raise TooManyBytes(quota.size_bytes)
     return store.insert_file(
         tx,
         requester,

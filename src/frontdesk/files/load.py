@@ -1,40 +1,42 @@
 """Loads a file: checks it, applies its rows by the chunk from where the last worker stopped, ends the members that it omits."""
 
 from collections.abc import Iterator
-from contextlib import nullcontext
+from functools import partial
 
 from frontdesk.db import Tx
-from frontdesk.eligibility import count_members_open, dry_run
+from frontdesk.eligibility import count_members_open
 from frontdesk.files import store
+from frontdesk.files.check import CheckResult
 from frontdesk.files.chunks import ChunkWriter, keys_of
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.missing import end_missing
-from frontdesk.files.model import REPEATED, ChunkRow, FileMode, FileStep
-from frontdesk.files.rows import CheckResult, check_file, parse_in_process, parse_rows
+from frontdesk.files.model import REFUSED, REPEATED, ChunkRow, EligibilityFile, FileMode, FileStep, Unreadable
+from frontdesk.files.open_loads import Chunks, OpenLoad
+from frontdesk.files.rows import parse_in_process, parse_rows
 from frontdesk.files.threads import ordered_commit, prefetch
 
 # SQLite has one writer, so its chunks are short for the sake of others that wait to write.
 SQLITE_ROWS, POSTGRESQL_ROWS = 250, 2000
 POSTGRESQL_THREADS = 2
+ROWS_TO_JUDGE_BY = 10_000
 
 
-def run_load(claim: FileClaim) -> None:
+def run_load(claim: FileClaim, load: OpenLoad) -> None:
     """Do what is left to do of the file. Raises Unreadable, ApprovalNeeded, Stopped, LostClaim, Unavailable."""
-    check = check_file(claim)
+    check = load.check.finish(claim)
     with claim.db.write() as tx:
-        _start(tx, claim, check)
+        _start(tx, claim, check, is_resumed=load.has_started)
+    load.has_started = True
     claim.refresh()
-    rehearsal = dry_run(claim.options.uniqueness) if claim.file.dry_run else nullcontext()
-    with rehearsal as scratch:
-        writer = ChunkWriter(claim, scratch, reopens_absent=_reopens_absent(claim))
-        if claim.file.step is FileStep.APPLY:
-            alone = claim.db.is_sqlite or claim.file.dry_run
-            threads = 1 if alone else POSTGRESQL_THREADS
-            ordered_commit(_chunks(claim, check), writer.write, keys_of=keys_of, threads=threads)
-            claim.checkpoint(FileStep.APPLY, claim.file.rows_done)
-            claim.update(step=FileStep.END)
-        if check.mode is FileMode.FULL:
-            end_missing(claim, writer, check)
+    writer = ChunkWriter(claim, load.scratch, reopens_absent=_reopens_absent(claim))
+    if claim.file.step is FileStep.APPLY:
+        alone = claim.db.is_sqlite or claim.file.dry_run
+        threads = 1 if alone else POSTGRESQL_THREADS
+        ordered_commit(_chunks(claim, load, check), writer.write, keys_of=keys_of, threads=threads)
+        claim.checkpoint(FileStep.APPLY, claim.file.rows_done)
+        claim.update(step=FileStep.END)
+    if check.mode is FileMode.FULL:
+        end_missing(claim, writer, check)
 
 
 def _reopens_absent(claim: FileClaim) -> bool:
@@ -45,10 +47,10 @@ def _reopens_absent(claim: FileClaim) -> bool:
     )
 
 
-def _start(tx: Tx, claim: FileClaim, check: CheckResult) -> None:
-    """Store what the check found. A dry run starts anew each time, since its scratch database is gone."""
+def _start(tx: Tx, claim: FileClaim, check: CheckResult, *, is_resumed: bool) -> None:
+    """Store what the check found. A dry run starts anew when its scratch database is gone."""
     file = claim.file
-    if file.dry_run:
+    if file.dry_run and not is_resumed:
         store.delete_outcomes(tx, file.id)
         claim.save(tx, chunks_done=0, rows_done=0, counts={}, codes={})
     elif file.step is not FileStep.CHECK:
@@ -69,9 +71,25 @@ def _start(tx: Tx, claim: FileClaim, check: CheckResult) -> None:
     )
 
 
-def _chunks(claim: FileClaim, check: CheckResult) -> Iterator[list[ChunkRow]]:
-    """The rows that are not applied yet, parsed while the database writes. Rows of one identifier that differ can't all be
-    meant, so each is refused."""
+def _chunks(claim: FileClaim, load: OpenLoad, check: CheckResult) -> Iterator[list[ChunkRow]]:
+    """The rows that are not applied yet. Rows of one identifier that differ can't all be meant, so each is refused.
+
+    A turn ends between two chunks, so the next turn goes on with the chunk after the last that was committed.
+    """
+    load.begin_rows(claim.file.rows_done, partial(_parse, claim, check))
+    while True:
+        claim.checkpoint(FileStep.APPLY, claim.file.rows_done)
+        _check_refusals(claim.file)
+        if (rows := load.next_chunk()) is None:
+            return
+        for row in rows:
+            if row.external_id is not None and check.is_contradictory(row.external_id):
+                row.faults, row.submission, row.known = [*row.faults, REPEATED], None, False
+        yield rows
+
+
+def _parse(claim: FileClaim, check: CheckResult) -> Chunks:
+    """The chunks of rows that are not applied yet, parsed while the database writes."""
     file, db, options = claim.file, claim.db, claim.options
     chunk_rows = options.chunk_rows or (SQLITE_ROWS if db.is_sqlite else POSTGRESQL_ROWS)
     in_process = (file.rows_total or 0) - file.rows_done >= options.subprocess_from_rows
@@ -79,9 +97,11 @@ def _chunks(claim: FileClaim, check: CheckResult) -> Iterator[list[ChunkRow]]:
     today = claim.clock().date().isoformat()
     chunks = parse(db, file, chunk_rows=chunk_rows, today=today, apart=check.apart)
     # SQLite lets go of the interpreter at every row, and would wait for the parsing thread each time.
-    for rows in chunks if in_process or db.is_sqlite else prefetch(chunks):
-        claim.checkpoint(FileStep.APPLY, claim.file.rows_done)
-        for row in rows:
-            if row.external_id is not None and check.is_contradictory(row.external_id):
-                row.faults, row.submission, row.known = [*row.faults, REPEATED], None, False
-        yield rows
+    return chunks if in_process or db.is_sqlite else prefetch(chunks)
+
+
+def _check_refusals(file: EligibilityFile) -> None:
+    """Raises Unreadable for a file that begins with nothing but refused rows: it is another list, or it needs a mapping."""
+    if file.rows_done >= ROWS_TO_JUDGE_BY and file.counts.get(REFUSED) == file.rows_done:
+        message = f"The first {file.rows_done:,} rows were all refused; the report says why. The rest was not looked at."
+        raise Unreadable("all_refused", message)

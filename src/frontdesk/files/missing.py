@@ -10,11 +10,11 @@ from frontdesk.db import Tx
 from frontdesk.eligibility import list_members_under, parse_member
 from frontdesk.eligibility.model import Action, MemberAccess, Submission
 from frontdesk.files import store
+from frontdesk.files.check import CheckResult
 from frontdesk.files.chunks import ChunkWriter
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.jobs import newer_full_file
 from frontdesk.files.model import WARNED_FIELDS, WOULD_END, ChunkRow, FileStep, RowOutcome
-from frontdesk.files.rows import CheckResult
 from frontdesk.files.threads import CommitTurn
 
 ENDED_TOGETHER = 250  # members; SQLite has one writer, and others wait for it

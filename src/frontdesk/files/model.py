@@ -153,6 +153,7 @@ class EligibilityFile:
     finished_at: datetime | None
     epoch: int
     lease_until: datetime | None
+    kept_until: datetime | None
     idempotency_key: str | None
     idempotency_digest: str | None
 
@@ -324,6 +325,7 @@ ROW_FAULTS = {
 FILE_PROBLEMS = FILE_FAULTS | {
     "brake": "Too many members would be ended, a row without a readable external_id may be one of them, or a newer full "
     "file has come; a person has to approve it.",
+    "all_refused": "The first 10,000 rows were all refused, so the rest was not looked at.",
     "bad_mapping": "The account's mapping can't be used.",
     "internal": "A fault of the service; what was applied stands, and the report lists it.",
 }

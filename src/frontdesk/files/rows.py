@@ -1,4 +1,4 @@
-"""The rows of a stored file: read once to check it, then parsed into submissions by the rules and codes of a POST.
+"""The rows of a stored file, parsed into submissions by the rules and codes of a POST.
 
 A large file is parsed by a process of its own, which lets this one decide and write meanwhile. It reads what to parse from
 standard input and answers with chunks on standard output. After its parent was killed, it ends at its next write.
@@ -11,19 +11,16 @@ import marshal
 import subprocess
 import sys
 from array import array
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator, Sequence
 from itertools import islice
 from typing import IO, Any
 
 from frontdesk.db import Database, open_database
-from frontdesk.eligibility import ValueCache, parse_member, read_external_id, row_digest_key
-from frontdesk.eligibility.model import Action, MemberAccess, MemberRecord, Submission
+from frontdesk.eligibility import ValueCache, parse_member, row_digest_key
+from frontdesk.eligibility.model import Action, MemberRecord, Submission
 from frontdesk.eligibility.row_hints import NO_HINTS, FamilyMember, RowHints
 from frontdesk.errors import Fault, Unavailable
-from frontdesk.files.claims import FileClaim
 from frontdesk.files.content import StoredContent
-from frontdesk.files.identifiers import IdentifierIndex, PeopleIndex
 from frontdesk.files.jobs import get_file
 from frontdesk.files.mapping import parse_mapping
 from frontdesk.files.model import (
@@ -32,8 +29,6 @@ from frontdesk.files.model import (
     EligibilityFile,
     FileHeader,
     FileMode,
-    FileStep,
-    Format,
     Row,
     UnreadRow,
     read_row,
@@ -43,7 +38,6 @@ from frontdesk.files.recognise import RowRecogniser, SeenRow
 from frontdesk.files.threads import lower_priority
 from frontdesk.plans import list_plans
 
-CHECKPOINT_ROWS = 10_000
 COLLECT_AFTER = 200_000  # rows make no cycles, and looking for some took a third of the time
 LOOKUP_ROWS = 1000
 MOST_ROWS = 5000  # of a chunk: known rows cost it only their lines in the report
@@ -51,132 +45,30 @@ MOST_ROWS = 5000  # of a chunk: known rows cost it only their lines in the repor
 _LENGTH_BYTES = 4
 
 
-@dataclass(frozen=True, slots=True)
-class CheckResult:
-    """What the first reading found. `mode` is the file's own, else the caller's; `unnamed` counts the rows without a
-    readable identifier; `apart` are the places of an 834's rows of members with others elsewhere in the file.
-    """
-
-    header: FileHeader
-    rows: int
-    mode: FileMode
-    file_date: str
-    identifiers: IdentifierIndex
-    people: PeopleIndex
-    unnamed: int
-    apart: Sequence[int]
-
-    def names(self, member: MemberAccess) -> bool:
-        """Whether the member stands in the full file."""
-        return self.identifiers.contains(member.external_id) or self.people.contains(member)
-
-    def is_contradictory(self, key: str) -> bool:
-        """Whether rows of this identifier differ. They can't all be meant, so none is applied; those of an 834 are folded."""
-        return self.header.format is not Format.X12 and self.identifiers.is_contradictory(key)
-
-
-def check_file(claim: FileClaim) -> CheckResult:
-    """Read the whole file once, before anything of it is applied. Raises Unreadable, Stopped."""
-    db, file = claim.db, claim.file
-    header, rows = _open_rows(db, file)
-    mode = header.mode or file.mode
-    identifiers, people = IdentifierIndex(), PeopleIndex(_secret(db, file))
-    count = unnamed = 0
-    for row in rows:
-        count += 1
-        if count % CHECKPOINT_ROWS == 0:
-            claim.checkpoint(FileStep.CHECK, count)
-        if row.skipped:
-            continue
-        key = read_external_id(row.key)
-        if key is None:
-            unnamed += 1
-        elif isinstance(row, UnreadRow):
-            identifiers.add(key, hash(row.text))
-        else:
-            if row.identity is not None:
-                identifiers.add(row.identity, _hash_of(row))
-                if row.hints.family is not None:
-                    identifiers.add(row.hints.family.telling_key, 0)
-            identifiers.add(key, _hash_of(row) if row.identity is None else 0)
-            if mode is FileMode.FULL and row.hints.family is not None:
-                people.add(key, row.hints.family)
-    identifiers.finish(keep_keys=mode is FileMode.FULL)
-    people.finish()
-    apart: Sequence[int] = ()
-    repeats = 0
-    if header.format is Format.X12:
-        apart, repeats = _rows_apart(claim, identifiers)
-    else:
-        _clear_equal(claim, identifiers)
-    day = header.file_date or file.created_at.date().isoformat()
-    return CheckResult(header, count - repeats, mode, day, identifiers, people, unnamed, apart)
-
-
-def _clear_equal(claim: FileClaim, identifiers: IdentifierIndex) -> None:
-    """Rows of one identifier that were written in different ways may say the same: read those. Raises Stopped."""
-    read = IdentifierIndex()
-    for key, row in _differing_rows(claim, identifiers):
-        read.add(key, _hash_of(row))
-    read.finish(keep_keys=False)
-    identifiers.differing &= read.differing
-
-
-def _rows_apart(claim: FileClaim, identifiers: IdentifierIndex) -> tuple[Sequence[int], int]:
-    """The places of the rows of an 834 of members with differing rows, and how many fewer rows they become."""
-    places, members = array("Q"), set()
-    for identity, row in _differing_rows(claim, identifiers):
-        places.append(row.place)
-        members.add(hash(identity))
-    return array("Q", sorted(places)), len(places) - len(members)
-
-
-def _differing_rows(claim: FileClaim, identifiers: IdentifierIndex) -> Iterator[tuple[str, Row]]:
-    """The rows of which others of the same person differ, with what tells the person. Reads the file only if there are any."""
-    if not identifiers.differing:
-        return
-    for count, row in enumerate(_open_rows(claim.db, claim.file)[1]):
-        if count % CHECKPOINT_ROWS == 0:
-            claim.checkpoint(FileStep.CHECK, count)
-        identity = None if isinstance(row, UnreadRow) else row.identity
-        person = identity or read_external_id(row.key)
-        if person is not None and identifiers.is_contradictory(person):
-            yield person, read_row(row)
-
-
-def _open_rows(
+def open_rows(
     db: Database, file: EligibilityFile, apart: Sequence[int] = ()
 ) -> tuple[FileHeader, Iterator[Row | UnreadRow]]:
     """The stored file's header and rows, from its beginning. Raises Unreadable, here or from the rows."""
     content, mapping = StoredContent(db, file.id), parse_mapping(file.mapping or {})
-    x12 = X12Options(file.asked_mode, _secret(db, file), apart)
+    x12 = X12Options(file.asked_mode, secret_of(db, file), apart)
     return open_unread(content, file.format, file.encoding or "utf-8", mapping, x12=x12)
 
 
-def _secret(db: Database, file: EligibilityFile) -> bytes:
+def secret_of(db: Database, file: EligibilityFile) -> bytes:
     """The account's secret for hashes in its 834s, which stays the same."""
     return hmac.digest(db.ask(row_digest_key), f"834 of account {file.account_id}".encode(), "sha256")
 
 
-def _hash_of(row: Row) -> int:
-    """Equal for rows that say the same, whatever the order of their fields."""
-    try:
-        values = hash(frozenset(row.values.items()))
-    except TypeError:  # metadata is an object
-        values = hash(repr(sorted(row.values.items())))
-    return hash((values, row.action, row.plan, row.faults != ()))
-
-
 def parse_rows(
     db: Database, file: EligibilityFile, *, chunk_rows: int, today: str, apart: Sequence[int] = ()
-) -> Iterator[list[ChunkRow]]:
+) -> Generator[list[ChunkRow], None, None]:
     """The rows that are not applied yet, by the chunk. The file has been checked, so its mode and its date are known.
 
     A chunk has up to `chunk_rows` rows that are to be written, known rows up to MOST_ROWS in all, and the rest of its last
     family: chunks that share one can't be written at the same time. `today` is `YYYY-MM-DD`.
     """
     plan_ids = {plan.external_id: plan.id for plan in db.ask(lambda tx: list_plans(tx, file.account_id))}
-    header, rows = _open_rows(db, file, apart)
+    header, rows = open_rows(db, file, apart)
     rows = islice(rows, file.rows_done, None)
     recogniser, cache = RowRecogniser(db, file, plan_ids, header.columns), ValueCache()
     most_rows = max(chunk_rows, MOST_ROWS)
@@ -228,7 +120,7 @@ def _parse(seen: SeenRow, file: EligibilityFile, today: str, cache: ValueCache) 
 
 def parse_in_process(
     db: Database, file: EligibilityFile, *, chunk_rows: int, today: str, apart: Sequence[int] = ()
-) -> Iterator[list[ChunkRow]]:
+) -> Generator[list[ChunkRow], None, None]:
     """`parse_rows` in a child process. Raises Unavailable if the child ends early: the file goes on after the last chunk."""
     request = {
         "url": db.url,

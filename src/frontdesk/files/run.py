@@ -15,7 +15,7 @@ from frontdesk.eligibility.model import Outcome, RestoredMember, UndoRequest
 from frontdesk.errors import FrontdeskError, Invalid, Unavailable
 from frontdesk.files import store
 from frontdesk.files.chunks import faults_of
-from frontdesk.files.claims import FileClaim, LostClaim, RunOptions, Stopped, claim_next
+from frontdesk.files.claims import FileClaim, LostClaim, RunOptions, Stopped, TurnOver, claim_next
 from frontdesk.files.content import delete_abandoned_uploads
 from frontdesk.files.jobs import get_file, record_audit
 from frontdesk.files.load import run_load
@@ -33,6 +33,7 @@ from frontdesk.files.model import (
     RowOutcome,
     Unreadable,
 )
+from frontdesk.files.open_loads import OpenLoads
 from frontdesk.files.report import read_outcomes
 from frontdesk.files.rows import COLLECT_AFTER
 
@@ -41,19 +42,29 @@ SWITCH_SECONDS = 0.0005
 _WRITTEN = set(Outcome) - {Outcome.UNCHANGED}
 
 
-def run_next(db: Database, clock: Clock, options: RunOptions, *, only: int | None = None) -> bool:
-    """Work on one file until it ends or `options.should_stop()`; False if there is none to work on. Raises Unavailable.
+def run_next(
+    db: Database,
+    clock: Clock,
+    options: RunOptions,
+    *,
+    only: int | None = None,
+    loads: OpenLoads | None = None,
+) -> bool:
+    """Work on one file until it ends, its turn is over or `options.should_stop()`; False if there is none to work on. What is
+    worth keeping until its next turn is kept in `loads`. Raises Unavailable.
 
     After an error the next worker goes on after the last committed chunk, once the lease has run out. A fault of the
     service fails the file and is raised, so that it is logged.
     """
-    claim = claim_next(db, clock, options, only=only)
+    loads = OpenLoads(most=0) if loads is None else loads
+    loads.drop_outdated(db)
+    claim = claim_next(db, clock, options, only=only, kept=loads.epochs)
     if claim is None:
         delete_abandoned_uploads(db, clock())
         return False
     # After a lost claim another worker has the file; what was committed before counts.
     with suppress(LostClaim), _at_full_speed(), claim.renewing():
-        _run(claim)
+        _run(claim, loads)
         with suppress(Unavailable):  # autovacuum will do it
             _refresh_statistics(claim)
     db.announce_work()  # not for each chunk: looking for invitations would slow the load down
@@ -73,14 +84,17 @@ def _at_full_speed() -> Iterator[None]:
         sys.setswitchinterval(interval)
 
 
-def _run(claim: FileClaim) -> None:
+def _run(claim: FileClaim, loads: OpenLoads) -> None:
     try:
         if claim.file.undoes_id is not None:
             _undo(claim, claim.file.undoes_id)
         else:
-            run_load(claim)
+            with loads.opened(claim) as load:
+                run_load(claim, load)
+    except TurnOver:
+        claim.give_back(is_kept=claim.is_kept)
     except Stopped:
-        claim.update(state=FileState.WAITING)
+        claim.give_back(is_kept=False)
     except Unreadable as error:
         _end(claim, FileState.FAILED, error.code, error.detail, error.place)
     except Invalid as error:

@@ -1,7 +1,7 @@
 """The SQL of eligibility files: the files, their content in parts, the outcomes of their rows, the accounts' mappings."""
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
@@ -12,6 +12,7 @@ from sqlalchemy import Column, ColumnElement, Select, delete, func, insert, lite
 from frontdesk.access import account_is_active
 from frontdesk.db import Tx
 from frontdesk.db.failures import violation_as
+from frontdesk.db.set_sql import SameKey
 from frontdesk.files.model import (
     EligibilityFile,
     FileMode,
@@ -28,6 +29,7 @@ from frontdesk.files.tables import (
     file_outcomes,
     file_parts,
     file_settings,
+    file_turns,
 )
 
 _columns = eligibility_files.c
@@ -95,18 +97,61 @@ def find_undo(tx: Tx, file_id: int) -> int | None:
     return tx.execute(query).scalar()
 
 
-def find_claimable(tx: Tx, now: datetime, *, only: int | None) -> EligibilityFile | None:
-    """The oldest running file with a lapsed lease, else the oldest that waits while no other of its account runs."""
-    running = select(_columns.account_id).where(_columns.state == FileState.RUNNING)
-    waits = (_columns.state == FileState.WAITING) & _columns.account_id.not_in(running)
+def find_claimable(
+    tx: Tx, now: datetime, *, only: int | None, kept: Collection[int]
+) -> EligibilityFile | None:
+    """A file with a lapsed lease, else one that waits while no other of its account runs. Of several, the oldest of the account
+    whose last turn is longest ago."""
+    waits = (_columns.state == FileState.WAITING) & _columns.account_id.not_in(_busy_accounts(now, kept))
+    own_turns = SameKey(file_turns.c.account_id, _columns.account_id)
     for condition in (_has_lapsed(now), waits):
-        query = select(eligibility_files).where(condition, account_is_active(_columns.account_id))
-        query = query.order_by(_columns.id).limit(1)
-        if only is not None:
-            query = query.where(_columns.id == only)
-        if (file := _first(tx, query)) is not None:
+        query = (
+            select(eligibility_files)
+            .outerjoin(file_turns, own_turns)
+            .where(condition, account_is_active(_columns.account_id))
+            .order_by(file_turns.c.taken_at.asc().nulls_first(), _columns.id)
+            .limit(1)
+        )
+        file = _first(tx, query if only is None else query.where(_columns.id == only))
+        if file is not None:
             return file
     return None
+
+
+def others_wait(tx: Tx, account_id: int, now: datetime, *, kept: Collection[int]) -> bool:
+    """True if a file of another account waits for this worker, which keeps the loads of the files in `kept`."""
+    waits = (_columns.state == FileState.WAITING) & (_columns.account_id != account_id)
+    free = _columns.account_id.not_in(_busy_accounts(now, kept)) & account_is_active(_columns.account_id)
+    return tx.execute(select(_columns.id).where(waits, free).limit(1)).first() is not None
+
+
+def take_turn(tx: Tx, account_id: int, now: datetime) -> None:
+    """Others go first from now on."""
+    own = file_turns.c.account_id == account_id
+    if tx.execute(update(file_turns).where(own).values(taken_at=now)).rowcount == 0:
+        tx.execute(insert(file_turns).values(account_id=account_id, taken_at=now))
+
+
+def waiting_epochs(tx: Tx, file_ids: Collection[int]) -> dict[int, int]:
+    """The epochs of those of the files that wait."""
+    waits = (_columns.state == FileState.WAITING) & _columns.id.in_(list(file_ids))
+    return {row.id: row.epoch for row in tx.execute(select(_columns.id, _columns.epoch).where(waits))}
+
+
+def keep(tx: Tx, epochs: Mapping[int, int], *, until: datetime | None) -> None:
+    """Leave the files to the worker that keeps their loads, each as long as it waits in its epoch."""
+    for file_id, epoch in epochs.items():
+        mine = (_columns.id == file_id) & (_columns.epoch == epoch) & (_columns.state == FileState.WAITING)
+        tx.execute(update(eligibility_files).where(mine).values(kept_until=until))
+
+
+def find_backlog(tx: Tx, account_id: int) -> tuple[int, int]:
+    """How many files of the account arrive, wait or run, and their bytes."""
+    states = (FileState.RECEIVING, FileState.WAITING, FileState.RUNNING)
+    mine = (_columns.account_id == account_id) & _columns.state.in_(states) & _columns.undoes_id.is_(None)
+    sums = select(func.count(), func.coalesce(func.sum(_columns.size_bytes), 0)).where(mine)
+    count, size = tx.execute(sums).one()
+    return int(count), int(size)
 
 
 def claim(tx: Tx, file_id: int, epoch: int, *, now: datetime, lease_until: datetime) -> bool:
@@ -116,7 +161,7 @@ def claim(tx: Tx, file_id: int, epoch: int, *, now: datetime, lease_until: datet
     """
     is_free = (_columns.state == FileState.WAITING) | _has_lapsed(now)
     query = update(eligibility_files).where(_columns.id == file_id, _columns.epoch == epoch, is_free)
-    changes = {"state": FileState.RUNNING, "epoch": epoch + 1, "lease_until": lease_until}
+    changes = {"state": FileState.RUNNING, "epoch": epoch + 1, "lease_until": lease_until, "kept_until": None}
     with violation_as(AccountBusy(), eligibility_files, "account_id"):
         return tx.execute(query.values(**changes)).rowcount == 1
 
@@ -237,6 +282,15 @@ def find_outcomes(tx: Tx, file_id: int, number: int) -> list[RowOutcome] | None:
 def delete_outcomes(tx: Tx, file_id: int, *, from_number: int = 0) -> None:
     chunks = (file_outcomes.c.file_id == file_id) & (file_outcomes.c.number >= from_number)
     tx.execute(delete(file_outcomes).where(chunks))
+
+
+def _busy_accounts(now: datetime, kept: Collection[int]) -> Select[Any]:
+    """The accounts of which a file runs, or waits for another worker, which keeps its load."""
+    is_elsewhere = (_columns.kept_until > now) & _columns.id.not_in(list(kept))
+    runs = _columns.state == FileState.RUNNING
+    return select(_columns.account_id).where(
+        _columns.state.in_((FileState.RUNNING, FileState.WAITING)), runs | is_elsewhere
+    )
 
 
 def _has_lapsed(now: datetime) -> ColumnElement[bool]:

@@ -58,6 +58,8 @@ eligibility_files = Table(
     # The claim of a worker counts the epoch up, and every later write is `WHERE epoch = mine`.
     Column("epoch", Integer, nullable=False, default=0),
     Column("lease_until", UtcTime, nullable=True),
+    # While it waits, a worker keeps its load in memory until then, for the account's next turn.
+    Column("kept_until", UtcTime, nullable=True),
     # The caller's name for an upload, by which a retry finds the file.
     Column("idempotency_key", String(255), nullable=True),
     Column("idempotency_digest", String(64), nullable=True),
@@ -104,6 +106,14 @@ file_settings = Table(
     Column("account_id", Id, ForeignKey("accounts.id"), primary_key=True),
     Column("reopen_absent", Boolean, nullable=False),
     Column("second_approver", Boolean, nullable=False, default=False, server_default=false()),
+)
+
+# When a worker last took a file of the account in hand: accounts take turns.
+file_turns = Table(
+    "file_turns",
+    metadata,
+    Column("account_id", Id, ForeignKey("accounts.id"), primary_key=True),
+    Column("taken_at", UtcTime, nullable=False),
 )
 
 # The content in parts of 1 MiB (each deflated), so that any worker on any host can read it.

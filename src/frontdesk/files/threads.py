@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Final, TypeVar
 
@@ -23,7 +23,7 @@ def lower_priority() -> None:
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 
 
-def prefetch(items: Iterator[Item], *, depth: int = 2) -> Iterator[Item]:
+def prefetch(items: Iterator[Item], *, depth: int = 2) -> Generator[Item, None, None]:
     """The items in order; a thread takes up to `depth` of them ahead of their use. Raises what `items` raises."""
     with ThreadPoolExecutor(1, thread_name_prefix="prefetch") as pool:
         pending = deque(pool.submit(next, items, _END) for _ in range(depth))

@@ -10,7 +10,7 @@ from frontdesk.config import Config
 from frontdesk.db import Database
 from frontdesk.db.races import write_alone
 from frontdesk.errors import Unavailable
-from frontdesk.files import RunOptions, run_next
+from frontdesk.files import OpenLoads, RunOptions, run_next
 from frontdesk.queues.model import PruneReport
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
 from frontdesk.worker.log import WorkerLog
@@ -18,6 +18,7 @@ from frontdesk.worker.wakeup import IDLE_SECONDS, Wakeup
 
 UNAVAILABLE_SECONDS = 60.0  # until the next step after the database was unavailable, at most
 SHORTEST_WAIT_SECONDS = 0.25  # between two steps that find nothing to do
+SLICE_SECONDS = 3.0  # of a file while those of other accounts wait
 PRUNE_PAUSE_SECONDS = 0.2  # between pages, so that ingesting events waits for a moment only
 
 
@@ -82,7 +83,7 @@ class BackgroundTask(threading.Thread, ABC):
 
 
 class FileLoader(BackgroundTask):
-    """Loads the files that wait, one after the other; after `stop()` the next worker goes on from the same chunk."""
+    """Loads the files that wait, account by account in turns; after `stop()` the next worker goes on from the same chunk."""
 
     first_seconds, poll_seconds = 0.0, IDLE_SECONDS
     failure_event = "file_failed"
@@ -91,10 +92,17 @@ class FileLoader(BackgroundTask):
         self, config: Config, db: Database, *, clock: Clock = system_clock, log: WorkerLog | None = None
     ) -> None:
         super().__init__(db, clock=clock, log=log)
-        self._options = RunOptions(config.uniqueness, should_stop=lambda: self._is_stopping)
+        self._options = RunOptions(
+            config.uniqueness, should_stop=lambda: self._is_stopping, slice_seconds=SLICE_SECONDS
+        )
+        self._loads = OpenLoads()
+
+    def run(self) -> None:
+        super().run()
+        self._loads.close(self._db)
 
     def step(self) -> bool:
-        return run_next(self._db, self._clock, self._options)
+        return run_next(self._db, self._clock, self._options, loads=self._loads)
 
 
 class QueuePruner(BackgroundTask):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 LONGEST_LINE = 64 * 1024
 LARGEST_CONTENT = 16 * 1024**3
 # Lists of members shrink 5 to 40 times. Only content that is large enough to do harm is checked.
-LARGEST_RATIO, RATIO_COUNTS_FROM = 200, 16 * 1024**2
+LARGEST_RATIO, RATIO_COUNTS_FROM = 200, 1024**2
 
 # Encodings are declared, never guessed: guesses are wrong for short names, and the error stays unseen.
 _AS_NAMED = (

@@ -1,0 +1,165 @@
+"""The first reading of a stored file, before anything of it is applied: is it readable, what does it name."""
+
+from array import array
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
+
+from frontdesk.db import Database
+from frontdesk.eligibility import read_external_id
+from frontdesk.eligibility.model import MemberAccess
+from frontdesk.files.claims import FileClaim
+from frontdesk.files.identifiers import IdentifierIndex, PeopleIndex
+from frontdesk.files.model import (
+    EligibilityFile,
+    FileHeader,
+    FileMode,
+    FileStep,
+    Format,
+    Row,
+    Unreadable,
+    UnreadRow,
+    read_row,
+)
+from frontdesk.files.rows import open_rows, secret_of
+
+CHECKPOINT_ROWS = 10_000
+ROWS_PER_BYTE = 1  # of the file as it was sent
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What the first reading found. `mode` is the file's own, else the caller's; `unnamed` counts the rows without a
+    readable identifier; `apart` are the places of an 834's rows of members with others elsewhere in the file.
+    """
+
+    header: FileHeader
+    rows: int
+    mode: FileMode
+    file_date: str
+    identifiers: IdentifierIndex
+    people: PeopleIndex
+    unnamed: int
+    apart: Sequence[int]
+
+    def names(self, member: MemberAccess) -> bool:
+        """Whether the member stands in the full file."""
+        return self.identifiers.contains(member.external_id) or self.people.contains(member)
+
+    def is_contradictory(self, key: str) -> bool:
+        """Whether rows of this identifier differ. They can't all be meant, so none is applied; those of an 834 are folded."""
+        return self.header.format is not Format.X12 and self.identifiers.is_contradictory(key)
+
+
+class FileCheck:
+    """The first reading of one file. It can be paused, and go on in a later turn."""
+
+    def __init__(self, db: Database, file: EligibilityFile) -> None:
+        self._db, self._file = db, file
+        self._identifiers, self._people = IdentifierIndex(), PeopleIndex(secret_of(db, file))
+        self._unnamed = 0
+        self._reading = self._read()
+        self._result: CheckResult | None = None
+
+    def finish(self, claim: FileClaim) -> CheckResult:
+        """The result, once the file was read to its end. Raises Unreadable; Stopped, after which it can go on."""
+        while self._result is None:
+            try:
+                rows = next(self._reading)
+            except StopIteration as end:
+                self._result = end.value
+            else:
+                claim.checkpoint(FileStep.CHECK, rows)
+        return self._result
+
+    def close(self) -> None:
+        self._reading.close()
+
+    def _read(self) -> Generator[int, None, CheckResult]:
+        """Yields the number of rows so far, now and then."""
+        file = self._file
+        header, rows = open_rows(self._db, file)
+        mode = header.mode or file.mode
+        count = 0
+        for row in rows:
+            count += 1
+            if count % CHECKPOINT_ROWS == 0:
+                _check_density(count, file.size_bytes)
+                yield count
+            if not row.skipped:
+                self._note(row, mode)
+        self._identifiers.finish(keep_keys=mode is FileMode.FULL)
+        self._people.finish()
+        apart: Sequence[int] = ()
+        repeats = 0
+        if header.format is Format.X12:
+            apart, repeats = yield from self._rows_apart()
+        else:
+            yield from self._clear_equal()
+        day = header.file_date or file.created_at.date().isoformat()
+        return CheckResult(
+            header, count - repeats, mode, day, self._identifiers, self._people, self._unnamed, apart
+        )
+
+    def _note(self, row: Row | UnreadRow, mode: FileMode) -> None:
+        identifiers, key = self._identifiers, read_external_id(row.key)
+        if key is None:
+            self._unnamed += 1
+        elif isinstance(row, UnreadRow):
+            identifiers.add(key, hash(row.text))
+        else:
+            if row.identity is not None:
+                identifiers.add(row.identity, _hash_of(row))
+                if row.hints.family is not None:
+                    identifiers.add(row.hints.family.telling_key, 0)
+            identifiers.add(key, _hash_of(row) if row.identity is None else 0)
+            if mode is FileMode.FULL and row.hints.family is not None:
+                self._people.add(key, row.hints.family)
+
+    def _clear_equal(self) -> Iterator[int]:
+        """Rows of one identifier that were written in different ways may say the same: read those."""
+        read = IdentifierIndex()
+        yield from self._read_differing(lambda key, row: read.add(key, _hash_of(row)))
+        read.finish(keep_keys=False)
+        self._identifiers.differing &= read.differing
+
+    def _rows_apart(self) -> Generator[int, None, tuple[Sequence[int], int]]:
+        """The places of the rows of an 834 of members with differing rows, and how many fewer rows they become."""
+        places, members = array("Q"), set()
+
+        def note(identity: str, row: Row) -> None:
+            places.append(row.place)
+            members.add(hash(identity))
+
+        yield from self._read_differing(note)
+        return array("Q", sorted(places)), len(places) - len(members)
+
+    def _read_differing(self, note: Callable[[str, Row], None]) -> Iterator[int]:
+        """Give `note` each row of which others of the same person differ, with what tells the person. Reads the file only if
+        there are any. Yields as `_read` does."""
+        if not self._identifiers.differing:
+            return
+        for count, row in enumerate(open_rows(self._db, self._file)[1]):
+            if count % CHECKPOINT_ROWS == 0:
+                yield count
+            identity = None if isinstance(row, UnreadRow) else row.identity
+            person = identity or read_external_id(row.key)
+            if person is not None and self._identifiers.is_contradictory(person):
+                note(person, read_row(row))
+
+
+def _check_density(rows: int, size_bytes: int) -> None:
+    """A million members in a row of identifiers alone, compressed, take two bytes each."""
+    if rows > size_bytes * ROWS_PER_BYTE:
+        message = (
+            f"The file has more than {ROWS_PER_BYTE} row for each byte of its size: no list of members does."
+        )
+        raise Unreadable("zip_bomb", message)
+
+
+def _hash_of(row: Row) -> int:
+    """Equal for rows that say the same, whatever the order of their fields."""
+    try:
+        values = hash(frozenset(row.values.items()))
+    except TypeError:  # metadata is an object
+        values = hash(repr(sorted(row.values.items())))
+    return hash((values, row.action, row.plan, row.faults != ()))
