@@ -2,7 +2,6 @@
 
 from array import array
 from bisect import bisect_left
-from itertools import pairwise
 
 from frontdesk.eligibility.families import (
     KeyStrength,
@@ -14,7 +13,7 @@ from frontdesk.eligibility.families import (
 from frontdesk.eligibility.model import MemberAccess
 from frontdesk.eligibility.row_hints import FamilyMember
 
-_BUCKETS = 256  # sorted one at a time, so that sorting needs little memory besides the hashes themselves
+_BUCKETS = 256  # looked through one at a time, which needs little memory besides the hashes themselves
 
 
 class IdentifierIndex:
@@ -39,11 +38,11 @@ class IdentifierIndex:
         """Find the identifiers on differing rows. `contains` needs `keep_keys`; else their memory is freed."""
         for number, keys in enumerate(self._keys):
             if len(set(keys)) != len(keys):
-                pairs = sorted(zip(keys, self._rows[number], strict=True))
+                first: dict[int, int] = {}
                 self.differing.update(
                     key
-                    for (key, row), (other, next_row) in pairwise(pairs)
-                    if key == other and row != next_row
+                    for key, row in zip(keys, self._rows[number], strict=True)
+                    if first.setdefault(key, row) != row
                 )
             self._keys[number] = array("q", sorted(keys) if keep_keys else ())
             self._rows[number] = array("q")
