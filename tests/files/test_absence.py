@@ -262,7 +262,7 @@ def test_a_worker_that_dies_while_it_lists_members_leaves_a_list_without_gaps(
     monkeypatch.setattr("frontdesk.files.missing.LISTED_TOGETHER", 7)
     desk.load(csv_of(row(n) for n in range(60)))
     file = desk.hand_in(csv_of([row(0)]), full=True)
-    looks = iter([False] * 12 + [True])
+    looks = iter([False] * 13 + [True])
     desk.options = replace(desk.options, should_stop=lambda: next(looks, False))
     stopped = desk.work(file)
     assert (stopped.state, 0 < stopped.counts["would_end"] < 59) == ("waiting", True)

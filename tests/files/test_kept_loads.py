@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from frontdesk.db import Database
-from frontdesk.files import load, rows
+from frontdesk.files.readers import open_unread
+from frontdesk.files.rows import parse_in_process
 from tests.files.loading import COLUMNS, Desk, Worker, csv_of, lines_of, row
 from tests.files.readers.reading import file_834
 from tests.files.readers.workbooks import workbook
@@ -43,10 +44,9 @@ FORMATS: dict[str, Callable[[], bytes]] = {
 def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The places of the rows that were read, of all files."""
     read: list[int] = []
-    real = rows.open_unread
 
     def counted(*args: Any, **options: Any) -> Any:
-        header, found = real(*args, **options)
+        header, found = open_unread(*args, **options)
 
         def each() -> Iterator[Any]:
             for found_row in found:
@@ -55,7 +55,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
         return header, each()
 
-    monkeypatch.setattr(rows, "open_unread", counted)
+    monkeypatch.setattr("frontdesk.files.rows.open_unread", counted)
     return read
 
 
@@ -89,13 +89,12 @@ def test_a_file_that_is_not_kept_is_read_again_and_complete(desk: Desk, other: D
 
 def test_a_parsing_process_is_kept_too(desk: Desk, other: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[int] = []
-    real = load.parse_in_process
 
     def counted(*args: Any, **options: Any) -> Any:
         begun.append(1)
-        return real(*args, **options)
+        return parse_in_process(*args, **options)
 
-    monkeypatch.setattr(load, "parse_in_process", counted)
+    monkeypatch.setattr("frontdesk.files.load.parse_in_process", counted)
     desk.options = replace(desk.options, subprocess_from_rows=10)
     large = desk.hand_in(FORMATS["csv"]())
     for n in range(SMALL):
@@ -154,13 +153,13 @@ def test_a_kept_file_is_renewed_while_the_worker_is_busy_with_another(
     worker = Worker(desk)
     worker.turn()
     first = desk.reread(large).kept_until
-    renewed = []
+    renewed: list[bool] = []
 
     def wait_for_renewal() -> bool:
         while not renewed:
             now = desk.reread(large).kept_until
             if first is not None and now is not None and now > first:
-                renewed.append(now)
+                renewed.append(True)
         return False
 
     worker.options = replace(worker.options, should_stop=wait_for_renewal)
