@@ -64,7 +64,7 @@ def with_wrong_size(content: bytes) -> bytes:
     return bytes(raw)
 
 
-WIDE = sheet_xml(f'<row r="1">{cell("A1", "external_id")}' + "<c><v>1</v></c>" * 60_000 + "</row>")
+WIDE = sheet_xml(f'<row r="1">{cell("A1", "external_id")}' + "<c><v>1</v></c>" * 68_000 + "</row>")
 MANY_STRINGS = sheet_xml(
     *(f'<row r="{n}">' + '<c t="s"><v>0</v></c>' * 20 + "</row>" for n in range(1, 3000))
 )
@@ -89,7 +89,7 @@ HOSTILE: list[tuple[str, Callable[[], bytes], str]] = [
         '<!DOCTYPE x [<!ENTITY g SYSTEM "file:///etc/passwd">]>' + GOOD.replace("Boston", "&g;")), "bad_workbook"),
     ("a cell in the last column of the last row", lambda: raw_workbook(far_away("XFD1048576")), "sheet_too_large"),
     ("a cell outside any sheet", lambda: raw_workbook(far_away("ZZZZZZ99999999")), "sheet_too_large"),
-    ("sixty thousand columns", lambda: raw_workbook(WIDE), "line_too_long"),
+    ("columns without end", lambda: raw_workbook(WIDE), "line_too_long"),
     ("a sheet without a table", lambda: raw_workbook(f'<worksheet xmlns="{MAIN}"/>'), "bad_workbook"),
     ("an empty table", lambda: raw_workbook(f'<worksheet xmlns="{MAIN}"><sheetData/></worksheet>'), "no_rows"),
     ("a table that does not end", lambda: raw_workbook(GOOD.partition("</sheetData>")[0]), "bad_workbook"),
