@@ -152,7 +152,7 @@ class Day:
             self.newcomers.append(patient)
         if plan.told:
             self.line.append(patient)
-            self._tell(ReplayEvent(self.env.now, EventType.PATIENT_JOINED, plan_id, patient.number))
+            self._tell(ReplayEvent(self.env.now, EventType.PATIENT_JOINED, plan_id, str(patient.number)))
         else:
             self.line.insert(0, patient)
         if plan.patience is not None:
@@ -163,7 +163,9 @@ class Day:
         yield self.env.timeout(seconds)
         if patient.wait is None:
             patient.left = True
-            self._tell(ReplayEvent(self.env.now, EventType.PATIENT_LEFT, patient.plan_id, patient.number))
+            self._tell(
+                ReplayEvent(self.env.now, EventType.PATIENT_LEFT, patient.plan_id, str(patient.number))
+            )
 
     def _work(self, doctor: Worker) -> Generator[Any, Any, None]:
         shift = doctor.shift
@@ -218,7 +220,7 @@ class Day:
 
     def _visit(self, doctor: Worker, patient: Patient) -> Generator[Any, Any, None]:
         told = ReplayEvent(
-            self.env.now, EventType.VISIT_STARTED, patient.plan_id, patient.number, doctor.name
+            self.env.now, EventType.VISIT_STARTED, patient.plan_id, str(patient.number), doctor.name
         )
         if patient.told:
             self._tell(told)

@@ -9,6 +9,7 @@ import typer
 from frontdesk.cli.command_group import CommandContext, CommandGroup, change_in, migrated_database
 from frontdesk.cli.options import PlanId, read_text
 from frontdesk.cli.output import Output, listing, settings
+from frontdesk.cli.queue_backtest import backtest
 from frontdesk.cli.queue_live import accuracy, watch
 from frontdesk.db import Tx
 from frontdesk.plans import get_plan
@@ -42,6 +43,7 @@ def _age(text: str) -> timedelta:
 commands = CommandGroup()
 commands.command("watch")(watch)
 commands.query("accuracy")(accuracy)
+commands.standalone("backtest")(backtest)
 
 
 @commands.change("join")

@@ -120,28 +120,28 @@ def _board_parts(items: list[dict[str, Any]]) -> tuple[Text, Table]:
 def _wait_text(seconds: int) -> str:
     if seconds < 0:
         return "nobody on duty"
-    return "none" if seconds == 0 else _minutes_text(seconds)
+    return "none" if seconds == 0 else minutes_text(seconds)
 
 
-def _minutes_text(seconds: float) -> str:
+def minutes_text(seconds: float) -> str:
     minutes, rest = divmod(round(abs(seconds)), 60)
     return f"{'-' if seconds < 0 else ''}{minutes}:{rest:02d} min"
 
 
-def _share_text(share: float | None) -> str | None:
+def share_text(share: float | None) -> str | None:
     return None if share is None else f"{share:.0%}"
 
 
 def _interval_text(interval: dict[str, Any]) -> str | None:
     if not interval["high"]:
         return None
-    return f"{_minutes_text(interval['low']).removesuffix(' min')} to {_minutes_text(interval['high'])}"
+    return f"{minutes_text(interval['low']).removesuffix(' min')} to {minutes_text(interval['high'])}"
 
 
 def _error_text(last_hour: dict[str, Any]) -> str | None:
     if not last_hour["matched"]:
         return None
-    return f"{_minutes_text(last_hour['mean_error_seconds'])} ({last_hour['matched']} patients)"
+    return f"{minutes_text(last_hour['mean_error_seconds'])} ({last_hour['matched']} patients)"
 
 
 def accuracy(
@@ -166,7 +166,7 @@ def accuracy(
     if not plans:
         return Output(result, [f"No patient with an estimate of the last {hours} h has been seen yet."])
     rows = [
-        (plan.plan_id, plan.matched, *map(_minutes_text, plan[2:6]), *map(_share_text, plan[6:]))
+        (plan.plan_id, plan.matched, *map(minutes_text, plan[2:6]), *map(share_text, plan[6:]))
         for plan in plans
     ]
     return Output(
@@ -192,5 +192,5 @@ def chart(by_hour: Sequence[dict[str, Any]]) -> list[str]:
     for hour in by_hour:
         error = hour["mean_error_seconds"]
         bar = "█" * round(error / longest * BAR_WIDTH)
-        lines.append(f"{hour['hour'][5:13].replace('T', ' ')}h {bar:<{BAR_WIDTH}} {_minutes_text(error)}")
+        lines.append(f"{hour['hour'][5:13].replace('T', ' ')}h {bar:<{BAR_WIDTH}} {minutes_text(error)}")
     return lines

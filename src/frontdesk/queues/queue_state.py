@@ -42,10 +42,11 @@ def measure_accuracy(outcomes: Iterable[WaitOutcome]) -> list[EstimateAccuracy]:
     by_plan: defaultdict[int, list[WaitOutcome]] = defaultdict(list)
     for outcome in outcomes:
         by_plan[outcome.plan_id].append(outcome)
-    return [_accuracy(plan_id, own) for plan_id, own in sorted(by_plan.items())]
+    return [accuracy_of(own, plan_id) for plan_id, own in sorted(by_plan.items())]
 
 
-def _accuracy(plan_id: int, outcomes: Sequence[WaitOutcome]) -> EstimateAccuracy:
+def accuracy_of(outcomes: Sequence[WaitOutcome], plan_id: int = 0) -> EstimateAccuracy:
+    """Of one outcome at least; `plan_id` 0: of several plans."""
     errors = [outcome.error_seconds for outcome in outcomes]
     zeros = [outcome.is_wrong_zero for outcome in outcomes if outcome.estimate_seconds == 0]
     covered = [outcome.in_interval for outcome in outcomes if outcome.in_interval is not None]

@@ -29,15 +29,17 @@ LONGEST_WAIT = 24 * HOUR
 
 
 class ReplayEvent(NamedTuple):
-    """One event at `at` seconds. The other fields are those of a QueueEvent."""
+    """One event at `at` seconds, known from `known_at` on. The other fields are those of a QueueEvent."""
 
     at: float
     type: EventType
     plan_id: int = 0
-    visit: int = 0
+    visit: str = ""
     doctor: str = ""
     plan_ids: frozenset[int] | None = None
     capacity: int = 1
+    group: int = 0
+    known_at: float = 0.0
 
 
 class SeenPatient(NamedTuple):
@@ -62,7 +64,7 @@ class DoctorAtWork:
     on_at: float
     plan_ids: frozenset[int] | None
     capacity: int
-    visits: dict[int, _Visit] = field(default_factory=dict)
+    visits: dict[str, _Visit] = field(default_factory=dict)
 
     def serves(self, plan_id: int) -> bool:
         return self.plan_ids is None or plan_id in self.plan_ids
@@ -78,13 +80,13 @@ class QueueReplay:
     def __init__(self, longest_visit_seconds: float = 4 * HOUR) -> None:
         self._longest_visit = longest_visit_seconds
         self.staff: dict[str, DoctorAtWork] = {}
-        self.line: dict[int, tuple[int, float]] = {}  # by visit: plan, when joined
+        self.line: dict[str, tuple[int, float]] = {}  # by visit: plan, when joined
         self.plan_ids: set[int] = set()  # the plans that patients have joined
         self.arrivals: deque[tuple[int, float]] = deque(maxlen=5000)  # plan, when
         self.seen: deque[SeenPatient] = deque(maxlen=5000)
         self.past: dict[int, deque[tuple[float, PastVisit]]] = {}  # by plan, with the end
-        self._doctor_of: dict[int, str] = {}
-        self._absent: dict[int, _Visit] = {}  # visits of doctors that are off duty
+        self._doctor_of: dict[str, str] = {}  # of the visits in progress
+        self._absent: dict[str, _Visit] = {}  # visits of doctors that are off duty
         self._waits_over: deque[tuple[float, PastWait]] = deque(maxlen=KNOWN_WAITS)
         self._spans: deque[tuple[str, float, float]] = deque()
 
@@ -95,12 +97,9 @@ class QueueReplay:
             case EventType.DOCTOR_OFF_DUTY:
                 self._off_duty(event)
             case EventType.PATIENT_JOINED:
-                self.line[event.visit] = (event.plan_id, event.at)
-                self.arrivals.append((event.plan_id, event.at))
-                self.plan_ids.add(event.plan_id)
+                self._join(event)
             case EventType.PATIENT_LEFT:
-                if (waiting := self.line.pop(event.visit, None)) is not None:
-                    self._waits_over.append((event.at, PastWait(event.at - waiting[1], left=True)))
+                self._leave(event)
             case EventType.VISIT_STARTED:
                 self._start(event)
             case EventType.VISIT_ENDED:
@@ -157,25 +156,50 @@ class QueueReplay:
             self._spans.append((event.doctor, at_work.on_at, event.at))
             self._absent.update(at_work.visits)
 
+    def _join(self, event: ReplayEvent) -> None:
+        """A patient that waits for the plan already keeps the place; one that is with a doctor does not wait."""
+        if event.visit in self._doctor_of or self._waits(event):
+            return
+        self.line.pop(event.visit, None)
+        self.line[event.visit] = (event.plan_id, event.at)
+        self.arrivals.append((event.plan_id, event.at))
+        self.plan_ids.add(event.plan_id)
+
+    def _leave(self, event: ReplayEvent) -> None:
+        if self._waits(event):
+            _, joined = self.line.pop(event.visit)
+            self._waits_over.append((event.at, PastWait(event.at - joined, left=True)))
+
+    def _waits(self, event: ReplayEvent) -> bool:
+        waiting = self.line.get(event.visit)
+        return waiting is not None and waiting[0] == event.plan_id
+
     def _start(self, event: ReplayEvent) -> None:
-        joined = self.line.pop(event.visit, None)
-        waited = event.at - joined[1] if joined else None
-        if waited is not None:
-            self._waits_over.append((event.at, PastWait(waited, left=False)))
-            self.seen.append(SeenPatient(event.plan_id, event.at, waited))
-        visit = _Visit(event.plan_id, event.at, waited)
+        """A second start hands the visit over to another doctor."""
+        visit = self._taken_from_doctor(event.visit)
+        if visit is None:
+            joined = self.line[event.visit][1] if self._waits(event) else None
+            self.line.pop(event.visit, None)
+            waited = event.at - joined if joined is not None else None
+            if waited is not None:
+                self._waits_over.append((event.at, PastWait(waited, left=False)))
+                self.seen.append(SeenPatient(event.plan_id, event.at, waited))
+            visit = _Visit(event.plan_id, event.at, waited)
         self._doctor_of[event.visit] = event.doctor
         at_work = self.staff.get(event.doctor)
         (at_work.visits if at_work else self._absent)[event.visit] = visit
 
     def _end(self, event: ReplayEvent) -> None:
         self.line.pop(event.visit, None)
-        doctor = self._doctor_of.pop(event.visit, "")
-        at_work = self.staff.get(doctor)
-        visit = at_work.visits.pop(event.visit, None) if at_work else None
-        visit = visit or self._absent.pop(event.visit, None)
-        if visit is None:
-            return
-        past = self.past.setdefault(visit.plan_id, deque(maxlen=KNOWN_VISITS))
-        seconds = event.at - visit.started_at
-        past.append((event.at, PastVisit(visit.plan_id, seconds, 0.0, doctor, visit.waited_seconds)))
+        doctor = self._doctor_of.get(event.visit, "")
+        visit = self._taken_from_doctor(event.visit)
+        if visit is not None:
+            past = self.past.setdefault(visit.plan_id, deque(maxlen=KNOWN_VISITS))
+            seconds = event.at - visit.started_at
+            past.append((event.at, PastVisit(visit.plan_id, seconds, 0.0, doctor, visit.waited_seconds)))
+
+    def _taken_from_doctor(self, visit: str) -> _Visit | None:
+        """The visit in progress, which its doctor has no more."""
+        at_work = self.staff.get(self._doctor_of.pop(visit, ""))
+        found = at_work.visits.pop(visit, None) if at_work else None
+        return found or self._absent.pop(visit, None)

@@ -27,9 +27,13 @@ Rival = Callable[[Question], float]
 
 def handle_time_by_position(asked: Question) -> float:
     """Handle time x position / doctors, over all plans that share a doctor with this one, as a careful product would."""
+    return _handle_seconds(asked) * (ahead_of(asked) + 1) / _places(asked)
+
+
+def ahead_of(asked: Question) -> int:
+    """How many patients wait for this plan, or for one that shares a doctor with it."""
     sharing = _sharing(asked)
-    ahead = sum(plan in sharing for plan, _ in asked.known.line.values())
-    return _handle_seconds(asked) * (ahead + 1) / _places(asked)
+    return sum(plan in sharing for plan, _ in asked.known.line.values())
 
 
 def the_same_with_idle(asked: Question) -> float:

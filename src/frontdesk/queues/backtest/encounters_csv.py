@@ -1,0 +1,178 @@
+"""Reads a CSV of past encounters, one a row, and makes the events that a clinical system would have told.
+
+Columns by name, in any order (docs/wait-estimate.md): joined, started, ended, left, doctor, plan. A doctor's shifts are not in
+such a file: they follow from the visits.
+"""
+
+import csv
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from frontdesk.errors import Fault
+from frontdesk.queues.backtest.replay import ReplayEvent
+from frontdesk.queues.model import EventType
+
+TIMES = ("joined", "started", "ended", "left")
+COLUMNS = (*TIMES, "doctor", "plan")
+NEEDED = ("joined", "started", "doctor")  # without these columns nothing can be judged
+SHIFT_GAP_SECONDS = 3600.0  # a doctor without a visit for so long was off duty
+# A doctor has as many visits at a time as at this share of their starts: some overlap because an end was forgotten.
+USUAL_SHARE = 0.05
+
+
+class EncounterRow(NamedTuple):
+    """Seconds since 1970; None: there is no such time in the row."""
+
+    joined: float | None
+    started: float | None
+    ended: float | None
+    left: float | None
+    doctor: str
+    plan: str
+
+
+class RowFault(NamedTuple):
+    """`line` of the file, the first is 1; `fault.field` is the column."""
+
+    line: int
+    fault: Fault
+
+
+class EncountersCsv(NamedTuple):
+    rows: list[EncounterRow]
+    faults: list[RowFault]
+    faulty_rows: int
+
+
+class EncounterEvents(NamedTuple):
+    """The events, and the names of the plans by the ids that the events have."""
+
+    events: list[ReplayEvent]
+    plans: dict[int, str]
+
+
+def read_encounters(lines: Iterable[str]) -> EncountersCsv:
+    """The rows that can be used, and ALL faults of the others. Columns that have other names are ignored."""
+    reader = csv.DictReader(lines)
+    rows: list[EncounterRow] = []
+    faults: list[RowFault] = []
+    faulty = 0
+    try:
+        reader.fieldnames = [(name or "").strip().lower() for name in reader.fieldnames or ()]
+        rule = "is not among the columns of the first line"
+        missing = [name for name in NEEDED if name not in reader.fieldnames]
+        faults += [RowFault(1, Fault(name, "required", rule)) for name in missing]
+        if faults:
+            return EncountersCsv([], faults, 0)
+        for values in reader:
+            row, found = _row({name: (values.get(name) or "").strip() for name in COLUMNS})
+            if found:
+                faulty += 1
+                faults += [RowFault(reader.line_num, fault) for fault in found]
+            else:
+                rows.append(row)
+    except (csv.Error, UnicodeDecodeError):
+        line = reader.line_num + 1
+        faults.append(RowFault(line, Fault("file", "unreadable", "is not CSV in UTF-8 from this line on")))
+        faulty += 1
+    return EncountersCsv(rows, faults, faulty)
+
+
+def _row(values: Mapping[str, str]) -> tuple[EncounterRow, list[Fault]]:
+    times: dict[str, float | None] = {}
+    faults = []
+    for name in TIMES:
+        try:
+            times[name] = _seconds(values[name]) if values[name] else None
+        except (ValueError, OverflowError):
+            times[name] = None
+            faults.append(Fault(name, "not_a_time", "is not a time such as 2026-11-20T09:15:00Z"))
+    row = EncounterRow(**times, doctor=values["doctor"], plan=values["plan"])
+    return row, faults or list(_contradictions(row))
+
+
+def _seconds(text: str) -> float:
+    at = datetime.fromisoformat(text)
+    return (at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+
+
+def _contradictions(row: EncounterRow) -> Iterator[Fault]:
+    if row.joined is None and row.started is None:
+        yield Fault("joined", "required", "is missing, and so is started")
+    if row.started is not None and not row.doctor:
+        yield Fault("doctor", "required", "is missing although the visit started")
+    if row.started is not None and row.left is not None:
+        yield Fault("left", "not_allowed", "a patient that was seen did not leave unseen")
+    for earlier, later in (
+        ("joined", "started"),
+        ("joined", "left"),
+        ("started", "ended"),
+        ("joined", "ended"),
+    ):
+        first, second = getattr(row, earlier), getattr(row, later)
+        if first is not None and second is not None and second < first:
+            yield Fault(later, "too_early", f"is before {earlier}")
+
+
+def encounter_events(rows: Sequence[EncounterRow]) -> EncounterEvents:
+    """The events of the encounters, and of the shifts that follow from them."""
+    ids: dict[str, int] = {}
+    for row in rows:
+        ids.setdefault(row.plan, len(ids) + 1)
+    events: list[ReplayEvent] = []
+    by_doctor: defaultdict[str, list[EncounterRow]] = defaultdict(list)
+    for number, row in enumerate(rows):
+        events += _events_of(row, str(number), ids[row.plan])
+        if row.started is not None:
+            by_doctor[row.doctor].append(row)
+    for doctor, own in by_doctor.items():
+        events += _shifts(doctor, own, frozenset(ids[row.plan] for row in own))
+    return EncounterEvents(events, {id_: name for name, id_ in ids.items()})
+
+
+def _events_of(row: EncounterRow, visit: str, plan_id: int) -> Iterator[ReplayEvent]:
+    told = (
+        (EventType.PATIENT_JOINED, row.joined),
+        (EventType.VISIT_STARTED, row.started),
+        (EventType.VISIT_ENDED, row.ended),
+        (EventType.PATIENT_LEFT, row.left),
+    )
+    for type_, at in told:
+        if at is not None:
+            yield ReplayEvent(at, type_, plan_id, visit, row.doctor, known_at=at)
+
+
+def _shifts(doctor: str, rows: Sequence[EncounterRow], plan_ids: frozenset[int]) -> Iterator[ReplayEvent]:
+    spans = sorted((row.started or 0.0, row.ended or row.started or 0.0) for row in rows)
+    capacity = _capacity(spans)
+    start, until = spans[0]
+    shifts = []
+    for started, ended in spans:
+        if started - until > SHIFT_GAP_SECONDS:
+            shifts.append((start, until))
+            start, until = started, ended
+        until = max(until, ended)
+    for on, off in [*shifts, (start, until)]:
+        yield ReplayEvent(
+            on, EventType.DOCTOR_ON_DUTY, doctor=doctor, plan_ids=plan_ids, capacity=capacity, known_at=on
+        )
+        yield ReplayEvent(off, EventType.DOCTOR_OFF_DUTY, doctor=doctor, known_at=off)
+
+
+def _capacity(spans: Sequence[tuple[float, float]]) -> int:
+    """How many visits at a time the doctor usually has."""
+    ends: list[float] = []
+    starts_with: defaultdict[int, int] = defaultdict(int)
+    for started, ended in spans:
+        ends = [end for end in ends if end > started]
+        ends.append(ended)
+        starts_with[len(ends)] += 1
+    capacity, above = 1, 0
+    for at_a_time in sorted(starts_with, reverse=True):
+        above += starts_with[at_a_time]
+        if above >= USUAL_SHARE * len(spans):
+            capacity = at_a_time
+            break
+    return capacity

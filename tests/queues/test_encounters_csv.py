@@ -1,0 +1,114 @@
+"""A CSV of past encounters: what can be read, every fault of the rest, and the shifts that follow from the visits."""
+
+import io
+
+import pytest
+
+from frontdesk.queues.backtest.encounters_csv import EncountersCsv, encounter_events, read_encounters
+from frontdesk.queues.backtest.judge import run_backtest
+from frontdesk.queues.model import QueueRules
+from tests.queues.feed import ENDED, JOINED, LEFT, OFF, ON, STARTED
+
+HEAD = "joined,started,ended,left,doctor,plan\n"
+DAY = "2026-11-20T"
+
+
+def read(text: str) -> EncountersCsv:
+    return read_encounters(io.StringIO(text, newline=""))
+
+
+def test_columns_are_found_by_name_and_others_are_ignored() -> None:
+    text = f"Plan, DOCTOR ,note,Joined,Started\nGold,dr-1,x,{DAY}09:00:00Z,2026-11-20 04:05:00-05:00\n"
+    found = read(text)
+    assert (len(found.rows), found.faults) == (1, [])
+    row = found.rows[0]
+    assert row.joined is not None
+    assert row.started == row.joined + 300
+    assert (row.ended, row.left, row.doctor, row.plan) == (None, None, "dr-1", "Gold")
+
+
+def test_a_time_without_an_offset_is_utc() -> None:
+    plain, utc = (read(f"{HEAD}{DAY}09:00:00{zone},,,,,\n").rows[0].joined for zone in ("", "Z"))
+    assert plain == utc
+
+
+@pytest.mark.parametrize(
+    ("row", "faults"),
+    [
+        (",,,,,", [("joined", "required")]),
+        (f"yesterday,{DAY}25:00:00Z,,,a,", [("joined", "not_a_time"), ("started", "not_a_time")]),
+        (f"{DAY}09:00:00Z,{DAY}09:01:00Z,,,,", [("doctor", "required")]),
+        (f"{DAY}09:00:00Z,{DAY}09:01:00Z,,{DAY}09:01:00Z,a,", [("left", "not_allowed")]),
+        (f"{DAY}09:00:00Z,{DAY}08:00:00Z,,,a,", [("started", "too_early")]),
+        (f",{DAY}09:00:00Z,{DAY}08:00:00Z,,a,", [("ended", "too_early")]),
+        (f"{DAY}09:00:00Z,,,{DAY}08:00:00Z,,", [("left", "too_early")]),
+        (
+            "0001-01-01T00:00:00+23:59,9999-12-31T23:59:59-23:59,,,a,",
+            [("joined", "not_a_time"), ("started", "not_a_time")],
+        ),
+    ],
+)
+def test_each_fault_of_a_row_is_told_with_its_line(row: str, faults: list[tuple[str, str]]) -> None:
+    found = read(f"{HEAD}{DAY}08:00:00Z,,,,,\n{row}\n")
+    told = [(line, fault.field, fault.code) for line, fault in found.faults]
+    assert told == [(3, *fault) for fault in faults]
+    assert (len(found.rows), found.faulty_rows) == (1, 1)
+    assert not any("yesterday" in fault.message for _, fault in found.faults)
+
+
+@pytest.mark.parametrize("text", ["", "\n", "a,b\n1,2\n"])
+def test_a_file_without_the_columns_says_which_are_missing(text: str) -> None:
+    assert [fault.field for _, fault in read(text).faults] == ["joined", "started", "doctor"]
+
+
+def test_what_is_no_csv_in_utf_8_is_told_and_not_raised() -> None:
+    broken = io.TextIOWrapper(io.BytesIO(HEAD.encode() + b"\xff\xfe\x00"), encoding="utf-8", newline="")
+    assert [fault.code for _, fault in read_encounters(broken).faults] == ["unreadable"]
+    huge = read(f'{HEAD}"{"x" * 200_000}",,,,,\n')
+    assert [fault.code for _, fault in huge.faults] == ["unreadable"]
+
+
+def test_an_encounter_becomes_its_events_and_plans_keep_their_names() -> None:
+    rows = read(
+        f"{HEAD}{DAY}09:00:00Z,{DAY}09:01:00Z,{DAY}09:05:00Z,,a,Gold\n{DAY}09:02:00Z,,,{DAY}09:04:00Z,,Silver\n"
+    ).rows
+    told = encounter_events(rows)
+    assert told.plans == {1: "Gold", 2: "Silver"}
+    of_visits = [(event.type, event.plan_id) for event in told.events if event.visit]
+    assert of_visits == [(JOINED, 1), (STARTED, 1), (ENDED, 1), (JOINED, 2), (LEFT, 2)]
+    assert {event.plan_ids for event in told.events if event.type is ON} == {frozenset({1})}
+
+
+def shifts(*visits: tuple[str, str]) -> list[tuple[str, str]]:
+    rows = read(HEAD + "".join(f",{DAY}{start}:00Z,{DAY}{end}:00Z,,a,p\n" for start, end in visits)).rows
+    events = [event for event in encounter_events(rows).events if event.type in (ON, OFF)]
+    base = rows[0].started or 0.0
+    at = [f"{(event.at - base) / 3600:g}" for event in events]
+    return list(zip(at[::2], at[1::2], strict=True))
+
+
+def test_a_doctor_is_on_duty_while_visits_are_less_than_an_hour_apart() -> None:
+    assert shifts(("09:00", "09:30"), ("10:15", "10:30"), ("13:00", "14:00")) == [("0", "1.5"), ("4", "5")]
+
+
+def test_a_doctor_has_as_many_visits_at_a_time_as_usual_and_a_forgotten_end_is_not_usual() -> None:
+    chat = [f",{DAY}09:{n:02d}:00Z,{DAY}09:{n + 3:02d}:00Z,,chat,p\n" for n in range(50)]
+    single = [f",{DAY}09:{n:02d}:00Z,{DAY}09:{n:02d}:50Z,,single,p\n" for n in range(1, 40)]
+    forgotten = f",{DAY}09:00:00Z,{DAY}09:01:30Z,,single,p\n"
+    told = encounter_events(read(HEAD + "".join([*chat, *single, forgotten])).rows)
+    assert {event.doctor: event.capacity for event in told.events if event.type is ON} == {
+        "chat": 3,
+        "single": 1,
+    }
+
+
+def test_a_file_can_be_judged_as_it_is() -> None:
+    waits = (2, 1, 5, 9)
+    rows = [
+        f"{DAY}09:{n * 10:02d}:00Z,{DAY}09:{n * 10 + wait:02d}:00Z,{DAY}09:{n * 10 + wait + 9:02d}:00Z,,a,p\n"
+        for n, wait in enumerate(waits)
+    ]
+    told = encounter_events(read(HEAD + "".join(rows)).rows)
+    found = run_backtest(told.events, since=0.0, rules=QueueRules())
+    # The first visit begins the first shift: nobody is on duty before it.
+    assert (len(found.judged), found.unattended) == (3, 1)
