@@ -5,6 +5,7 @@ import json
 import platform
 import statistics
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from multiprocessing import get_context
@@ -15,22 +16,27 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from bench.wait_estimators import ESTIMATORS, HARDER, OURS, OURS_WITH_LESS, ask_all
+from bench.wait_estimators import ESTIMATORS, HARDER, HIGH, LOW, OURS, OURS_WITH_LESS, ask_all
 from bench.wait_scenarios import SCENARIOS
 from bench.wait_world import Day
+from frontdesk.queues.estimate.model import READY_SECONDS
 
 RESULTS = Path(__file__).parent / "WAIT.md"
 DOCUMENT = Path(__file__).parents[1] / "docs" / "wait-estimate.md"
 START, END = "<!-- measured -->", "<!-- /measured -->"
 PROCESSES = 2
 OTHERS = [name for name in ESTIMATORS if name not in {OURS, OURS_WITH_LESS, HARDER}]
-TABLE_WIDTH = 150
+TABLE_WIDTH = 190
 ALL = "all scenarios"
 
 
 @dataclass(frozen=True)
 class Measured:
-    """One estimator on one scenario, in seconds. `better_days`: the share of days on which ours had the lower error."""
+    """One estimator on one scenario, in seconds. `better_days`: the share of days on which ours had the lower error.
+
+    `wrong_zeros`: of those who were told 0, the share that waited over 30 s. `shorter`, `longer`: the share of the waits
+    below and above our interval, which eight of ten should be in; None for the others.
+    """
 
     scenario: str
     estimator: str
@@ -40,11 +46,14 @@ class Measured:
     bias: float
     error_90: float
     better_days: float
+    wrong_zeros: float | None
+    shorter: float | None
+    longer: float | None
 
 
 @dataclass(frozen=True)
 class SimulatedDay:
-    """One simulated day: the waits, and the estimates by estimator."""
+    """One simulated day: the waits, the estimates by estimator, and the ends of our interval as LOW and HIGH."""
 
     scenario: int
     waits: list[float]
@@ -96,7 +105,9 @@ def _one_day(work: tuple[int, int]) -> SimulatedDay:
     scenario, seed = work
     patients = Day(SCENARIOS[scenario], seed, ask_all).run()
     waits = [patient.wait for patient in patients if patient.wait is not None]
-    return SimulatedDay(scenario, waits, {name: [p.estimates[name] for p in patients] for name in ESTIMATORS})
+    return SimulatedDay(
+        scenario, waits, {name: [p.estimates[name] for p in patients] for name in (*ESTIMATORS, LOW, HIGH)}
+    )
 
 
 def _measure(seen: list[SimulatedDay]) -> list[Measured]:
@@ -121,7 +132,21 @@ def _row(scenario: str, estimator: str, days: list[SimulatedDay]) -> Measured:
         bias=round(statistics.fmean(errors), 1),
         error_90=round(sizes[int(0.9 * len(sizes))], 1),
         better_days=round(better / len(days), 3),
+        wrong_zeros=_share(wait > READY_SECONDS for told, wait in _told(estimator, days) if told == 0),
+        shorter=_share(wait < low for low, wait in _told(LOW, days)) if estimator == OURS else None,
+        longer=_share(wait >= high + 1 for high, wait in _told(HIGH, days)) if estimator == OURS else None,
     )
+
+
+def _told(name: str, days: list[SimulatedDay]) -> Iterator[tuple[float, float]]:
+    """What was told, and the wait that followed."""
+    for day in days:
+        yield from zip(day.estimates[name], day.waits, strict=True)
+
+
+def _share(found: Iterable[bool]) -> float | None:
+    cases = list(found)
+    return round(sum(cases) / len(cases), 3) if cases else None
 
 
 def _verdicts(measured: list[Measured]) -> list[dict[str, str]]:
@@ -140,6 +165,10 @@ def _verdicts(measured: list[Measured]) -> list[dict[str, str]]:
                 "our MAE": f"{ours.mean_absolute_error:.0f} s",
                 "our bias": f"{ours.bias / ours.mean_wait:+.1%}",
                 "our 90 %": f"{ours.error_90:.0f} s",
+                "in interval": _percent(1 - (ours.shorter or 0.0) - (ours.longer or 0.0)),
+                "shorter": _percent(ours.shorter),
+                "longer": _percent(ours.longer),
+                "told 0, waited": _percent(ours.wrong_zeros),
                 "best other": best.estimator,
                 "its MAE": f"{best.mean_absolute_error:.0f} s",
                 "ours below by": _below(ours, best),
@@ -148,6 +177,10 @@ def _verdicts(measured: list[Measured]) -> list[dict[str, str]]:
             }
         )
     return rows
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{share:.0%}"
 
 
 def _below(ours: Measured, other: Measured) -> str:
@@ -163,6 +196,7 @@ def _details(measured: list[Measured]) -> list[dict[str, str]]:
             "MAE / mean wait": f"{row.mean_absolute_error / row.mean_wait:.2f}",
             "bias": f"{row.bias / row.mean_wait:+.0%}",
             "90 %": f"{row.error_90:.0f} s",
+            "told 0, waited": _percent(row.wrong_zeros),
             "days ours is nearer": "" if row.estimator == OURS else f"{row.better_days:.0%}",
         }
         for row in measured
@@ -191,7 +225,9 @@ def _markdown(measured: list[Measured], days: int) -> str:
             f"Written by `make bench-wait` on {datetime.now(UTC):%Y-%m-%d}, Python {platform.python_version()}: {days}",
             "simulated days per scenario (bench/wait_scenarios.py). Every newcomer while a doctor is on duty counts; a patient",
             "that left unseen counts with the wait it would have had. MAE: mean absolute error. Bias: mean of estimate minus",
-            "wait, as a share of the mean wait. Last line: all newcomers together.",
+            "wait, as a share of the mean wait. In interval: the share of the waits inside our 80 % interval; shorter,",
+            "longer: on either side of it. Told 0, waited: of those who were told 0, the share that waited over 30 s. Last line:",
+            "all newcomers.",
             "",
             *_markdown_table(_verdicts(measured)),
             "",

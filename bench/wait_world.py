@@ -132,7 +132,7 @@ class Day:
 
     def _tell_later(self, event: ReplayEvent, seconds: float) -> Generator[Any, Any, None]:
         yield self.env.timeout(seconds)
-        self.known.apply(event)
+        self.known.apply(event._replace(known_at=self.env.now))
 
     def _arrive(self, plan_id: int, plan: Plan) -> Generator[Any, Any, None]:
         last = self.scenario.measured[1]

@@ -22,7 +22,7 @@ def queue_rules(config: Config) -> QueueRules:
 def queue_state(
     tx: Tx, account_id: int | None, now: datetime, rules: QueueRules = DEFAULT_RULES
 ) -> dict[int, PlanQueue]:
-    """By plan id: the queues of the account's plans (None: of all accounts), from one consistent read, in seven statements."""
+    """By plan id: the queues of the account's plans (None: of all accounts), from one consistent read, in eight statements."""
     plans = plans_by_group(tx, account_id)
     pools = select_pools(tx, plans.keys(), now, timedelta(seconds=rules.longest_visit_seconds))
     queues = {}

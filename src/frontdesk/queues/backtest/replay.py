@@ -8,8 +8,10 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import takewhile
+from operator import attrgetter
 from typing import NamedTuple
 
+from frontdesk.queues.estimate.late_feed import KNOWN_STARTS, median_lateness
 from frontdesk.queues.estimate.model import (
     KNOWN_VISITS,
     Doctor,
@@ -55,6 +57,7 @@ class _Visit:
     plan_id: int
     started_at: float
     waited_seconds: float | None
+    late_seconds: float  # how long after its start the service knew of it
 
 
 @dataclass(slots=True)
@@ -120,7 +123,19 @@ class QueueReplay:
                 *(DutySpan(name, now - start, now - end) for name, start, end in self._spans),
                 *(DutySpan(name, now - at_work.on_at, 0.0) for name, at_work in self.staff.items()),
             ],
+            feed_late_seconds=self._feed_late(now),
         )
+
+    def _feed_late(self, now: float) -> float:
+        """As `feed_lateness` of the service: the median over the visits in progress that began last."""
+        visits = [visit for at_work in self.staff.values() for visit in at_work.visits.values()]
+        recent = [
+            visit
+            for visit in (*visits, *self._absent.values())
+            if visit.started_at > now - self._longest_visit
+        ]
+        recent.sort(key=attrgetter("started_at"), reverse=True)
+        return median_lateness([visit.late_seconds for visit in recent[:KNOWN_STARTS]])
 
     def recent_arrivals(self, since: float) -> list[int]:
         """The plans of the patients that have joined since then."""
@@ -184,7 +199,8 @@ class QueueReplay:
             if waited is not None:
                 self._waits_over.append((event.at, PastWait(waited, left=False)))
                 self.seen.append(SeenPatient(event.plan_id, event.at, waited))
-            visit = _Visit(event.plan_id, event.at, waited)
+            late = max(0.0, event.known_at - event.at)
+            visit = _Visit(event.plan_id, event.at, waited, late)
         self._doctor_of[event.visit] = event.doctor
         at_work = self.staff.get(event.doctor)
         (at_work.visits if at_work else self._absent)[event.visit] = visit

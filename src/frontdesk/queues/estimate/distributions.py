@@ -4,12 +4,13 @@ Few visits are known at the start of a day. So each plan's own visits are mixed 
 the mean so far, which is the configured default at first.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import accumulate, pairwise
 from math import exp, log, sqrt
+from operator import attrgetter, mul, sub
 from statistics import NormalDist
 
 from frontdesk.queues.estimate.model import OngoingVisit, PastVisit, PastWait
@@ -48,6 +49,16 @@ class Lengths:
         self._below = [0.0, *accumulate([weight for _, weight in ordered])]
         self._sums = [0.0, *accumulate([seconds * weight for seconds, weight in ordered])]
 
+    @property
+    def doubt(self) -> float:
+        """How well the mean is known: its standard error, as a share of it. A point of weight 1 is one observation."""
+        weight = self._below[-1]
+        mean = self._sums[-1] / weight
+        squares = sum(
+            map(mul, map(mul, self._seconds, self._seconds), map(sub, self._below[1:], self._below))
+        )
+        return sqrt(max(0.0, squares / weight - mean * mean) / weight) / mean if mean > 0 else 0.0
+
     def parts(self, count: int, elapsed_seconds: float = 0.0) -> list[float]:
         """The remaining seconds of something that has lasted `elapsed_seconds`: the means of `count` equally likely parts."""
         seconds, below, sums = self._seconds, self._below, self._sums
@@ -55,14 +66,14 @@ class Lengths:
         at, last = bisect_right(seconds, elapsed_seconds) if elapsed_seconds > 0 else 0, len(seconds) - 1
         if at > last:
             return [OVERDUE_SHARE * elapsed_seconds * part for part in _exponential_parts(count)]
-        low, step = below[at], (below[-1] - below[at]) / count
+        low, step, end = below[at], (below[-1] - below[at]) / count, len(seconds)
         parts, before = [], sums[at]
         for i in range(1, count + 1):
             weight = low + step * i
-            while at < last and below[at + 1] < weight:
-                at += 1
+            at = bisect_left(below, weight, at + 1, end) - 1
             upto = sums[at] + (weight - below[at]) * seconds[at]
-            parts.append(max(0.0, (upto - before) / step - elapsed_seconds))
+            rest = (upto - before) / step - elapsed_seconds
+            parts.append(rest if rest > 0 else 0.0)
             before = upto
         return parts
 
@@ -75,8 +86,8 @@ def lengths_by_plan(
 ) -> dict[int, Lengths]:
     """The distribution of each plan's visits: from its own, the group's and the default."""
     own: defaultdict[int, list[float]] = defaultdict(list)
-    for visit in sorted(past, key=lambda visit: visit.ended_seconds_ago):
-        own[visit.plan_id].append(max(SHORTEST_SECONDS, visit.seconds))
+    for visit in sorted(past, key=attrgetter("ended_seconds_ago")):
+        own[visit.plan_id].append(visit.seconds)
     points = {plan_id: _weighted(seconds) for plan_id, seconds in own.items()}
     everyone = [point for of_plan in points.values() for point in of_plan]
     weight = sum(weight for _, weight in everyone)
@@ -119,10 +130,20 @@ def _with_ongoing(points: list[Point], ongoing: list[float], ended: int) -> list
 
 def _weighted(newest_first: list[float]) -> list[Point]:
     usual_long = sorted(newest_first)[int(0.95 * (len(newest_first) - 1))]
-    longest = OUTLIER_TIMES * usual_long
-    return [
-        (min(seconds, longest), 0.5 ** (rank / HALVED_EVERY)) for rank, seconds in enumerate(newest_first)
-    ]
+    longest = max(SHORTEST_SECONDS, OUTLIER_TIMES * usual_long)
+    points = zip(newest_first, recency_weights(len(newest_first)), strict=False)
+    # In order, so that the distributions that they are mixed into are sorted fast.
+    return sorted([(min(longest, max(SHORTEST_SECONDS, seconds)), weight) for seconds, weight in points])
+
+
+def recency_weights(count: int) -> Sequence[float]:
+    """What the newest, the second newest, ... count; at least `count` of them."""
+    return _weights(1 << max(7, count.bit_length()))
+
+
+@cache
+def _weights(count: int) -> list[float]:
+    return [0.5 ** (rank / HALVED_EVERY) for rank in range(count)]
 
 
 @cache
@@ -145,7 +166,7 @@ def _exponential_parts(count: int) -> tuple[float, ...]:
 class AbandonmentModel:
     """The rate at which patients leave, by seconds waited: a staircase with about as many leavers on each step.
 
-    `spent_at` is its integral. A patient stays while it is below an exponential draw with mean 1.
+    `spent_at` is its integral, `fastest` its largest value. A patient stays while it is below an exponential draw with mean 1.
     """
 
     def __init__(self, past: Sequence[PastWait], waiting: Sequence[float]) -> None:
@@ -156,15 +177,18 @@ class AbandonmentModel:
         ends = sorted({leavers[len(leavers) * i // steps] for i in range(1, steps)})
         self._starts = [0.0, *ends]
         # Only a part of the line: a long one must not outweigh the few past waits.
-        waits = [*(wait.seconds for wait in past), *waiting[: len(past) // WAITING_PART]]
+        waits = sorted([*(wait.seconds for wait in past), *waiting[: len(past) // WAITING_PART]])
+        sums = [0.0, *accumulate(waits)]
         self._rates = [0.0]
         self._spent = [0.0]
         for start, end in pairwise([*self._starts, FOREVER]):
-            waited = sum(min(wait, end) - start for wait in waits if wait > start)
-            left = sum(start < wait <= end for wait in leavers)
+            first, last = bisect_right(waits, start), bisect_right(waits, end)
+            waited = sums[last] - sums[first] + end * (len(waits) - last) - start * (len(waits) - first)
+            left = bisect_right(leavers, end) - bisect_right(leavers, start)
             # Where nobody has waited yet, the rate of the step before holds.
             self._rates.append(left / waited if waited > 0 else self._rates[-1])
             self._spent.append(self._spent[-1] + self._rates[-1] * (end - start))
+        self.fastest = max(self._rates)
 
     def spent_at(self, waited_seconds: float) -> float:
         step = bisect_right(self._starts, waited_seconds)

@@ -69,7 +69,7 @@ class DoctorPool:
     `waiting` holds the plan of each waiting patient in order of arrival, `past` the newest KNOWN_VISITS visits of each plan.
     The rest may be left out; the estimate then assumes that nobody leaves the line and that no doctor comes or goes:
     `waited` (seconds, in the order of `waiting`), `past_waits` (the last 200 or so) and `duty` (the last four hours,
-    doctors on duty now included).
+    doctors on duty now included). `feed_late_seconds`: how long after its time an event comes to be known.
     """
 
     doctors: Sequence[Doctor]
@@ -78,6 +78,7 @@ class DoctorPool:
     waited: Sequence[float] = ()
     past_waits: Sequence[PastWait] = ()
     duty: Sequence[DutySpan] = ()
+    feed_late_seconds: float = 0.0
 
 
 class WaitEstimate(NamedTuple):

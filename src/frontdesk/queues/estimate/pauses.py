@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from frontdesk.queues.estimate.distributions import (
     CURVE_POINTS,
-    HALVED_EVERY,
     Lengths,
     Point,
     curve,
+    recency_weights,
 )
 from frontdesk.queues.estimate.model import READY_SECONDS, Doctor, DoctorPool
 from frontdesk.queues.estimate.turns import Turn, Turns
@@ -93,28 +93,29 @@ def _evidence(pool: DoctorPool, turns: Sequence[Turn], plan_ids: Collection[int]
     let_wait = (turn.ago for turn in own if (turn.waited_seconds or 0.0) > READY_SECONDS)
     idle = sum(len(one.visits) < one.capacity for one in pool.doctors if one.plan_ids == plan_ids)
     return _Evidence(
-        max(waits, default=0.0), next(let_wait, None), [turn.ago for turn in own if turn.idle_seconds], idle
+        next(waits, 0.0), next(let_wait, None), [turn.ago for turn in own if turn.idle_seconds], idle
     )
 
 
 def _points(turns: Sequence[Turn]) -> list[Point]:
     """The lengths of pauses with their weights, in order; none longer than 0 if no pause is known."""
     known, total = [], READY_WEIGHT
-    for rank, (_, _, waited, idle) in enumerate(turns):
+    for (_, _, waited, idle), weight in zip(turns, recency_weights(len(turns)), strict=False):
         if idle is None or waited is None:
             continue
-        weight = 0.5 ** (rank / HALVED_EVERY)
         total += weight
-        waited_for_doctor = min(idle, waited)
         # Somebody waited already when the doctor had room, or waited long: the pause ended when the patient was taken.
-        exact = waited > idle or waited_for_doctor > READY_SECONDS
-        known.append((min(LONGEST_SECONDS, idle if exact else idle - waited_for_doctor), exact, weight))
+        if waited > idle or waited > READY_SECONDS:
+            known.append((idle, True, weight))
+        else:
+            known.append((idle - waited, False, weight))
     known.sort(reverse=True)
     left, points = 1.0, []
     for seconds, exact, weight in known:
         if exact and seconds > 0:
-            points.append((seconds, left * weight / total))
-            left -= points[-1][1]
+            share = left * weight / total
+            points.append((min(LONGEST_SECONDS, seconds), share))
+            left -= share
         total -= weight
     return [(0.0, left), *_compressed(points)]
 

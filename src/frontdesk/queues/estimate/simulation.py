@@ -9,12 +9,13 @@ from collections.abc import Collection, Sequence
 from functools import cache
 from heapq import heapify, heapreplace
 from itertools import cycle
-from math import ceil, exp, log, sqrt
-from operator import itemgetter
+from math import ceil, exp, hypot, log, sqrt
+from operator import attrgetter, itemgetter
 from random import Random
 from typing import NamedTuple
 
 from frontdesk.queues.estimate.distributions import AbandonmentModel, lengths_by_plan
+from frontdesk.queues.estimate.late_feed import LEAST_SECONDS, UnseenJoin, as_told, unseen_joins
 from frontdesk.queues.estimate.model import READY_SECONDS, Doctor, DoctorPool
 from frontdesk.queues.estimate.pauses import Pauses
 from frontdesk.queues.estimate.turns import Turns
@@ -29,6 +30,9 @@ TRIMMED_PART = 8  # an eighth of the runs is left out at either end: a value bet
 DOUBT_PART = 16  # nobody is told 0 while one of so many runs has a wait
 # The part of the runs that is left out at either end of the interval, and at the lower end where patients leave.
 MISSED_PART, MISSED_LEAVING = 0.1, 0.04
+NORMAL_TENTH = (
+    1.28  # a tenth of a normal distribution is further from its mean than so many standard deviations
+)
 DRAWS = 256  # places in the line before the draws repeat
 
 Team = list[float]  # a heap: when each slot of the team's doctors is free
@@ -46,6 +50,9 @@ class QueueSimulation:
     """A pool made ready to run. Doctors with the same plans form one team; a doctor has a slot per parallel visit."""
 
     def __init__(self, pool: DoctorPool, plan_ids: Collection[int], default_seconds: float) -> None:
+        self._late = pool.feed_late_seconds if pool.feed_late_seconds > LEAST_SECONDS else 0.0
+        if self._late:
+            pool = as_told(pool)
         visits = [visit for doctor in pool.doctors for visit in doctor.visits]
         plans = {*plan_ids, *pool.waiting, *(visit.plan_id for visit in visits)}
         staff = [doctor for doctor in pool.doctors if doctor.capacity > 0]
@@ -68,10 +75,21 @@ class QueueSimulation:
             plan_id: [i for i, served in enumerate(teams) if served is None or plan_id in served]
             for plan_id in plans
         }
-        # Patients that no doctor on duty serves take no turn.
-        waited = pool.waited or [0.0] * len(pool.waiting)
-        self._line = [one for one in zip(pool.waiting, waited, strict=True) if self._teams_of[one[0]]]
+        self._take_line(pool)
         self._abandonment = AbandonmentModel(pool.past_waits, pool.waited)
+        self._unseen: list[list[UnseenJoin]] = [[]] * self._runs
+        if self._late:
+            self._unseen = unseen_joins(pool, self._runs, known_for=turns.horizon)
+
+    def _take_line(self, pool: DoctorPool) -> None:
+        """The line's plans and seconds waited. Patients that no doctor on duty serves take no turn."""
+        self._plans: Sequence[int] = pool.waiting
+        self._waited: Sequence[float] = pool.waited or [0.0] * len(pool.waiting)
+        unserved = {plan_id for plan_id, teams in self._teams_of.items() if not teams}
+        if not unserved.isdisjoint(pool.waiting):
+            line = zip(self._plans, self._waited, strict=True)
+            served = [one for one in line if one[0] not in unserved]
+            self._plans, self._waited = [one[0] for one in served], [one[1] for one in served]
 
     def mean_seconds(self, plan_id: int) -> float:
         """The mean length of a visit of the plan."""
@@ -81,32 +99,45 @@ class QueueSimulation:
         """When the first doctor is ready for a newcomer; None where no doctor serves the plan."""
         choices = max((len(teams) for teams in self._teams_of.values()), default=1)
         simulated = MAX_TURNS // (self._runs * max(1, choices // TEAMS_PER_COST))
-        free_at = [self._run(run, self._line[:simulated]) for run in range(self._runs)]
-        levels, leaving = None, self._abandonment.anyone_leaves
-        if len(self._line) > simulated:
+        spent_at, leaving = self._abandonment.spent_at, self._abandonment.anyone_leaves
+        line = [
+            (plan_id, waited, spent_at(waited) if leaving else 0.0)
+            for plan_id, waited in zip(self._plans[:simulated], self._waited[:simulated], strict=True)
+        ]
+        levels, length = None, len(self._plans)
+        whole = length <= simulated
+        free_at = [self._run(run, line, self._unseen[run] if whole else []) for run in range(self._runs)]
+        if not whole:
             levels = [sum(times[i] for times in free_at) / self._runs for i in range(len(self._sizes))]
             self._add_flow(levels, simulated)
         found: dict[int, SimulatedWait | None] = {}
         for plan_id in plan_ids:
             teams = self._teams_of[plan_id]
-            waits = sorted(min(times[i] for i in teams) for times in free_at) if teams else []
-            if levels is not None and teams:
+            if not teams:
+                found[plan_id] = None
+                continue
+            waits = sorted(self._from_now(min([times[i] for i in teams])) for times in free_at)
+            if levels is not None:
                 # The spread of a sum grows with the root of its length.
-                found[plan_id] = _moved(
-                    waits, min(levels[i] for i in teams), sqrt(len(self._line) / simulated), leaving=leaving
-                )
+                level = self._from_now(min(levels[i] for i in teams))
+                found[plan_id] = _moved(waits, level, sqrt(length / simulated), leaving=leaving)
             else:
-                found[plan_id] = (
-                    SimulatedWait(_told(waits), *_interval(waits, leaving=leaving)) if waits else None
-                )
+                told = SimulatedWait(_told(waits), *_interval(waits, leaving=leaving))
+                found[plan_id] = _widened(told, self._lengths[plan_id].doubt) if told.high else told
         return found
+
+    def _from_now(self, free_at: float) -> float:
+        """The runs begin at the last news."""
+        return free_at - self._late if free_at > self._late else 0.0
 
     def _rests_of(self, doctor: Doctor) -> list[list[float] | None]:
         """By slot of the doctor, when it is free: equally likely parts; None: now.
 
         Of more visits than slots the latest count: the ends of the others were not reported.
         """
-        visits = sorted(doctor.visits, key=lambda visit: visit.elapsed_seconds)[: doctor.capacity]
+        visits = doctor.visits
+        if len(visits) > 1:
+            visits = tuple(sorted(visits, key=attrgetter("elapsed_seconds"))[: doctor.capacity])
         rests: list[list[float] | None] = [
             self._with_pause(self._lengths[visit.plan_id].parts(self._runs, visit.elapsed_seconds), place)
             for place, visit in enumerate(visits)
@@ -121,42 +152,59 @@ class QueueSimulation:
         pauses = _orders(self._runs, 20160930)[place % DRAWS]
         return [part + self._paused[pause] for part, pause in zip(parts, pauses, strict=True)]
 
-    def _run(self, run: int, line: Sequence[tuple[int, float]]) -> list[float]:
-        """When the first slot of each team is free after everyone in the line was seen or left."""
+    def _run(
+        self, run: int, line: Sequence[tuple[int, float, float]], unseen: Sequence[UnseenJoin]
+    ) -> list[float]:
+        """When the first slot of each team is free after everyone in the line was seen or left.
+
+        `line`: by patient the plan, the seconds waited and the patience that these have spent.
+        """
         order = _shuffled(self._runs, 20160928)[run]
         ongoing = cycle(order)
         teams: list[Team] = [
             [rest[part] if rest else 0.0 for rest, part in zip(rests, ongoing, strict=False)]
             for rests in self._rests
         ]
+        if not line and not unseen:
+            return [min(team) for team in teams]
         for team in teams:
             heapify(team)
         serving = {plan_id: [teams[i] for i in of_plan] for plan_id, of_plan in self._teams_of.items()}
         patience, draws = _exponential_values(self._runs), cycle(_shuffled(self._runs, 20160929)[run])
-        leaves, spent_at = self._abandonment.anyone_leaves, self._abandonment.spent_at
+        fastest, spent_at, parts = self._abandonment.fastest, self._abandonment.spent_at, self._parts
         # Backwards, so that the draws of the line differ from those of the visits in progress.
-        for (plan_id, waited), part, draw in zip(line, cycle(reversed(order)), draws, strict=False):
+        lengths = cycle(reversed(order))
+        for (plan_id, waited, spent), part, draw in zip(line, lengths, draws, strict=False):
             choice = serving[plan_id]
-            team = choice[0] if len(choice) == 1 else min(choice, key=itemgetter(0))
+            team = choice[0] if len(choice) == 1 else min(choice, key=_first)
             at = team[0]
-            if not leaves or spent_at(waited + at) - spent_at(waited) <= patience[draw]:
-                heapreplace(team, at + self._parts[plan_id][part])
+            # Nearly always the patient stays even at the fastest rate of leaving.
+            if at * fastest <= patience[draw] or spent_at(waited + at) - spent <= patience[draw]:
+                heapreplace(team, at + parts[plan_id][part])
+        for (joined_at, plan_id), part in zip(unseen, lengths, strict=False):
+            if choice := serving[plan_id]:
+                team = min(choice, key=_first)
+                heapreplace(team, max(team[0], joined_at) + parts[plan_id][part])
         return [team[0] for team in teams]
 
     def _add_flow(self, levels: list[float], simulated: int) -> None:
         """The back of the line as a flow: each block's work raises the lowest of the teams that serve it, like water."""
-        size = ceil((len(self._line) - simulated) / BLOCKS)
+        length = len(self._plans)
+        size = ceil((length - simulated) / BLOCKS)
         mean = {plan_id: self.mean_seconds(plan_id) for plan_id in self._parts}
-        spent_at = self._abandonment.spent_at
-        for start in range(simulated, len(self._line), size):
-            block = self._line[start : start + size]
-            waited = sum(waited for _, waited in block) / len(block)
-            for plan_id, patients in Counter(plan_id for plan_id, _ in block).items():
+        spent_at, leaving = self._abandonment.spent_at, self._abandonment.anyone_leaves
+        for start in range(simulated, length, size):
+            block = self._waited[start : start + size]
+            waited = sum(block) / len(block)
+            for plan_id, patients in Counter(self._plans[start : start + size]).items():
                 teams = self._teams_of[plan_id]
-                at = min(levels[i] for i in teams)
-                staying = exp(spent_at(waited) - spent_at(waited + at))
+                at = min([levels[i] for i in teams])
+                staying = exp(spent_at(waited) - spent_at(waited + at)) if leaving else 1.0
                 work = patients * mean[plan_id] * staying
                 _raise_lowest(levels, [(i, self._sizes[i]) for i in teams], work)
+
+
+_first = itemgetter(0)
 
 
 def _told(ordered: list[float]) -> float:
@@ -171,6 +219,14 @@ def _told(ordered: list[float]) -> float:
 def _interval(ordered: list[float], *, leaving: bool) -> tuple[float, float]:
     """The ends of the interval that eight of ten waits fall into."""
     return _quantile(ordered, MISSED_LEAVING if leaving else MISSED_PART), _quantile(ordered, 1 - MISSED_PART)
+
+
+def _widened(wait: SimulatedWait, doubt: float) -> SimulatedWait:
+    """The interval with what the runs do not play: that the mean visit is known only so well."""
+    unsure = NORMAL_TENTH * doubt * wait.seconds
+    low = wait.seconds - hypot(max(0.0, wait.seconds - wait.low), unsure)
+    high = wait.seconds + hypot(max(0.0, wait.high - wait.seconds), unsure)
+    return SimulatedWait(wait.seconds, min(wait.low, max(0.0, low)), max(wait.high, high))
 
 
 def _quantile(ordered: list[float], share: float) -> float:

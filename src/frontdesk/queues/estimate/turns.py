@@ -32,9 +32,9 @@ class _Work:
 
     __slots__ = ("after_visit", "capacity", "changed_at", "duty_starts", "ends", "last_visit")
 
-    def __init__(self, capacity: int | None = None, duty_starts: list[float] | None = None) -> None:
-        self.capacity = capacity
-        self.duty_starts = duty_starts or []
+    def __init__(self) -> None:
+        self.capacity: int | None = None
+        self.duty_starts: list[float] = []
         self.ends: list[float] = []  # of the visits in hand
         self.changed_at = -_FOREVER  # when a visit last began or ended, or the doctor came on duty
         self.after_visit = False
@@ -44,7 +44,7 @@ class _Work:
         """Since when the doctor has had room just before `at`; `at` itself without room."""
         ends = self.ends
         if len(ends) == 1 and ends[0] <= at:  # nearly always
-            self.changed_at, self.ends = ends[0], []
+            self.changed_at = ends.pop()
         elif over := [end for end in ends if end <= at]:
             self.changed_at, self.ends = max(over), [end for end in ends if end > at]
         elif len(ends) >= (self.capacity or 1):
@@ -56,31 +56,36 @@ class _Work:
 
 
 class Turns:
-    """Of a pool: `taken`, the latest first; `idle_seconds` by doctor on duty, for how long each has had room; and `past`, its
-    visits. A visit ends when its doctor takes the next patient, if its own end was told later.
+    """The turns of a pool, `taken`, the latest first; and `past`, its visits.
+
+    A visit ends when its doctor takes the next patient, if its own end was told later. `idle_seconds`: by doctor that has room,
+    for how long. `horizon`: for how many seconds back all visits are known.
     """
 
     def __init__(self, pool: DoctorPool) -> None:
         self.past = list(pool.past)
         visits = sorted(_visits(pool), key=itemgetter(0))[-MOST_TURNS:]
-        horizon, work, taken = _horizon(pool), _staff(pool), []
+        self.horizon, staff, taken = _horizon(pool), _Staff(pool), []
         if len(visits) == MOST_TURNS:
-            horizon = min(horizon, -visits[0][0])
+            self.horizon = min(self.horizon, -visits[0][0])
         for start, end, name, plan_id, waited, place in visits:
-            doctor = work[name]
+            doctor = staff.work_of(name)
             since = doctor.room_since(start)
-            known = doctor.after_visit and since >= -horizon
+            known = doctor.after_visit and since >= -self.horizon
             taken.append(Turn(-start, plan_id, waited, start - since if known else None))
-            if doctor.ends and doctor.capacity == 1:
+            if doctor.capacity == 1 and doctor.ends:
                 self._cut(doctor.last_visit, start)
-                doctor.ends = []
-            doctor.ends.append(end)
+                doctor.ends = [end]
+            else:
+                doctor.ends.append(end)
             doctor.changed_at, doctor.after_visit, doctor.last_visit = start, True, place
         self.taken = taken[::-1]
         self.idle_seconds = {
-            name: min(horizon, -doctor.room_since(0.0))
-            for name, doctor in work.items()
-            if doctor.capacity is not None
+            doctor.name: min(self.horizon, -staff.work_of(doctor.name).room_since(0.0))
+            for doctor in pool.doctors
+            if doctor.name is not None
+            and doctor.on_duty_seconds is not None
+            and len(doctor.visits) < doctor.capacity
         }
 
     def _cut(self, place: int, at: float) -> None:
@@ -106,16 +111,25 @@ def _visits(pool: DoctorPool) -> list[_Visit]:
     return visits
 
 
-def _staff(pool: DoctorPool) -> defaultdict[str, _Work]:
-    starts: defaultdict[str, list[float]] = defaultdict(list)
-    for span in pool.duty:
-        starts[span.doctor].append(-span.from_ago)
-    work: defaultdict[str, _Work] = defaultdict(_Work)
-    for doctor in pool.doctors:
-        if doctor.name is not None and doctor.on_duty_seconds is not None:
-            own = [*starts[doctor.name], -doctor.on_duty_seconds]
-            work[doctor.name] = _Work(doctor.capacity, own)
-    return work
+class _Staff:
+    """What each doctor has in hand, made where it is asked for: of many doctors few took one of the latest turns."""
+
+    def __init__(self, pool: DoctorPool) -> None:
+        self._doctors = {doctor.name: doctor for doctor in pool.doctors if doctor.on_duty_seconds is not None}
+        self._starts: defaultdict[str, list[float]] = defaultdict(list)
+        for span in pool.duty:
+            self._starts[span.doctor].append(-span.from_ago)
+        self._work: dict[str, _Work] = {}
+
+    def work_of(self, name: str) -> _Work:
+        work = self._work.get(name)
+        if work is None:
+            doctor = self._doctors.get(name)
+            work = self._work[name] = _Work()
+            if doctor is not None:
+                work.capacity = doctor.capacity
+                work.duty_starts = [*self._starts[name], -(doctor.on_duty_seconds or 0.0)]
+        return work
 
 
 def _horizon(pool: DoctorPool) -> float:

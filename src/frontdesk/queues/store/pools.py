@@ -1,7 +1,7 @@
 """Reads provider groups as pools of doctors: bounded and by index, however many patients and visits there ever were."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, String, and_, bindparam, cast, func, liter
 from frontdesk.db import Tx
 from frontdesk.db.set_sql import SameKey
 from frontdesk.plans.tables import plans
+from frontdesk.queues.estimate.late_feed import KNOWN_STARTS, median_lateness
 from frontdesk.queues.estimate.model import (
     KNOWN_VISITS,
     Doctor,
@@ -46,7 +47,7 @@ def plans_by_group(tx: Tx, account_id: int | None) -> dict[int, list[int]]:
 def select_pools(
     tx: Tx, groups: Collection[int], now: datetime, longest_visit: timedelta
 ) -> dict[int, DoctorPool]:
-    """The groups as they are now, in six statements. The plans of all accounts count.
+    """The groups as they are now, in seven statements. The plans of all accounts count.
 
     Visits of doctors off duty don't count: those doctors take no further patient.
     """
@@ -63,12 +64,47 @@ def select_pools(
         doctors[group].append(Doctor(served, capacity, visits, doctor, _ago(on_at, now)))
     lines, past = _waiting(tx, groups, now), _past_visits(tx, groups, now)
     waits, spans = _past_waits(tx, groups, now), _duty_spans(tx, groups, now, on_duty)
+    late = _lateness(tx, groups, now, longest_visit) if ongoing else {}
     return {
         group: DoctorPool(
-            doctors[group], lines[group][0], past[group], lines[group][1], waits[group], spans[group]
+            doctors[group],
+            lines[group][0],
+            past[group],
+            lines[group][1],
+            waits[group],
+            spans[group],
+            median_lateness(late.get(group, ())),
         )
         for group in groups
     }
+
+
+def _lateness(
+    tx: Tx, groups: Collection[int], now: datetime, longest: timedelta
+) -> Mapping[int, Sequence[float]]:
+    """For how many seconds the starts of the visits in progress were not known, the latest KNOWN_STARTS of each group."""
+    columns, event = encounters.c, queue_events.c
+    place = func.row_number().over(partition_by=columns.provider_group_id, order_by=columns.started_at.desc())
+    latest = (
+        select(*columns["provider_group_id", "visit", "started_at"], place.label("place"))
+        .where(
+            columns.provider_group_id.in_(groups),
+            _is_now(EncounterState.IN_VISIT),
+            columns.started_at > now - longest,
+        )
+        .subquery("latest")
+    )
+    same = and_(
+        SameKey(event.visit, latest.c.visit),
+        event.provider_group_id == latest.c.provider_group_id,
+        event.at == latest.c.started_at,
+        event.type == EventType.VISIT_STARTED.value,
+    )
+    query = select(latest.c.provider_group_id, event.at, event.received_at).join(queue_events, same)
+    late: ByGroup[float] = defaultdict(list)
+    for group, at, received_at in tx.execute(query.where(latest.c.place <= KNOWN_STARTS)):
+        late[group].append(_ago(at, received_at))
+    return late
 
 
 def _ongoing_visits(

@@ -1,0 +1,105 @@
+"""A feed that is late: what is known is the queue as it was. It is played forward to now, with the patients that joined unseen.
+
+How late the feed is, the service sees: the time between an event and its arrival.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from math import exp
+from random import Random
+from statistics import median
+from typing import NamedTuple
+
+from frontdesk.queues.estimate.model import Doctor, DoctorPool
+
+LEAST_SECONDS = 5.0  # a feed that is less late is in time
+RATE_SECONDS = 3600.0  # patients join as often as they did in this time
+MOST_UNSEEN = 100  # the joins of one run
+KNOWN_STARTS = 20  # the starts of visits in progress that tell how late the feed is, the latest
+# A start that came later than this was loaded afterwards, or corrected by hand: it says nothing of the feed.
+MOST_LATE_SECONDS = 1800.0
+
+
+class UnseenJoin(NamedTuple):
+    """A patient that the feed has not told of yet joined `at` seconds after the last news."""
+
+    at: float
+    plan_id: int
+
+
+def median_lateness(late_seconds: Sequence[float]) -> float:
+    """How late the feed is, from the seconds between the starts of visits and their arrival; 0 where none is known."""
+    return median([late for late in late_seconds if late <= MOST_LATE_SECONDS] or [0.0])
+
+
+def as_told(pool: DoctorPool) -> DoctorPool:
+    """The pool at the moment of the last news: every time is earlier by the lateness."""
+    late = pool.feed_late_seconds
+    return replace(
+        pool,
+        doctors=[_as_told(doctor, late) for doctor in pool.doctors],
+        past=[
+            visit._replace(ended_seconds_ago=max(0.0, visit.ended_seconds_ago - late)) for visit in pool.past
+        ],
+        waited=[max(0.0, waited - late) for waited in pool.waited],
+        duty=[
+            span._replace(from_ago=max(0.0, span.from_ago - late), until_ago=max(0.0, span.until_ago - late))
+            for span in pool.duty
+        ],
+    )
+
+
+def _as_told(doctor: Doctor, late: float) -> Doctor:
+    on_duty = doctor.on_duty_seconds
+    visits = tuple(
+        visit._replace(elapsed_seconds=max(0.0, visit.elapsed_seconds - late)) for visit in doctor.visits
+    )
+    return replace(
+        doctor, visits=visits, on_duty_seconds=None if on_duty is None else max(0.0, on_duty - late)
+    )
+
+
+def unseen_joins(told: DoctorPool, runs: int, *, known_for: float) -> list[list[UnseenJoin]]:
+    """By run, the patients that joined since the last news: as often, and for the plans, as before it.
+
+    `known_for`: for how many seconds back all joins are known.
+    """
+    span, late = min(RATE_SECONDS, known_for), told.feed_late_seconds
+    recent = sorted(join for join in _joins(told) if join[0] <= span)
+    if not recent or span <= 0:
+        return [[] for _ in range(runs)]
+    counts = _poisson_parts(round(late * len(recent) / span, 3), runs)
+    plans = [plan_id for _, plan_id in recent]
+    return [
+        [
+            UnseenJoin(late * (number + 0.5) / count, plans[(13 * run + 7 * number) % len(plans)])
+            for number in range(count)
+        ]
+        for run, count in enumerate(counts)
+    ]
+
+
+def _joins(pool: DoctorPool) -> Iterator[tuple[float, int]]:
+    """How long ago patients joined, with their plans."""
+    yield from zip(pool.waited, pool.waiting, strict=False)
+    for doctor in pool.doctors:
+        for visit in doctor.visits:
+            yield visit.elapsed_seconds + (visit.waited_seconds or 0.0), visit.plan_id
+    for past in pool.past:
+        yield past.ended_seconds_ago + past.seconds + (past.waited_seconds or 0.0), past.plan_id
+
+
+@cache
+def _poisson_parts(mean: float, runs: int) -> list[int]:
+    """A count for each run: evenly spread over the Poisson distribution, in an order that chance has fixed."""
+    counts, count = [], 0
+    below = term = exp(-mean)
+    for run in range(runs):
+        while below < (run + 0.5) / runs and count < MOST_UNSEEN:
+            count += 1
+            term *= mean / count
+            below += term
+        counts.append(count)
+    Random(20160931).shuffle(counts)  # noqa: S311 - no secret
+    return counts

@@ -1,0 +1,113 @@
+"""A feed that is late: how late is learnt, and what has happened since the last news is played."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from frontdesk.db import Database
+from frontdesk.queues.backtest.replay import QueueReplay
+from frontdesk.queues.estimate.late_feed import MOST_LATE_SECONDS, as_told, median_lateness, unseen_joins
+from frontdesk.queues.estimate.model import (
+    NOBODY_ON_DUTY,
+    Doctor,
+    DoctorPool,
+    OngoingVisit,
+    PastVisit,
+    WaitEstimate,
+)
+from frontdesk.queues.estimate.waits import estimate_waits
+from frontdesk.queues.ingest import ingest
+from frontdesk.queues.store.history import list_history
+from frontdesk.queues.store.pools import select_pools
+from tests.factories import NOW
+from tests.queues.feed import JOINED, ON, STARTED, event, make_clinic
+
+PLAN = 7
+LATE = 120.0
+TEN_MINUTES = [PastVisit(PLAN, 600.0, i * 60.0) for i in range(49)]
+
+
+def busy(elapsed: float) -> Doctor:
+    return Doctor(None, 1, (OngoingVisit(PLAN, elapsed),))
+
+
+def estimate_of(pool: DoctorPool, plan_id: int = PLAN) -> WaitEstimate:
+    return estimate_waits(pool, [plan_id], 900.0)[plan_id]
+
+
+def late(pool: DoctorPool) -> DoctorPool:
+    return replace(pool, feed_late_seconds=LATE)
+
+
+def test_a_feed_in_time_changes_nothing() -> None:
+    pool = DoctorPool([busy(100), busy(300)], [PLAN] * 3, TEN_MINUTES, waited=[60.0, 30.0, 9.0])
+    assert estimate_of(replace(pool, feed_late_seconds=4.0)) == estimate_of(pool)
+
+
+def test_patients_that_joined_unseen_take_doctors_that_look_idle() -> None:
+    """Sixty patients an hour: in two minutes two of them, for the one doctor that was idle."""
+    pool = DoctorPool([Doctor(None, 1, ()), busy(100)], [], TEN_MINUTES)
+    assert estimate_of(pool) == WaitEstimate(0, 0, 0)
+    unsure = estimate_of(late(pool))
+    assert unsure.seconds > 100
+    assert unsure.high_seconds is not None
+    assert unsure.high_seconds > 300
+
+
+def test_where_hardly_anybody_joins_an_idle_doctor_is_still_idle() -> None:
+    rare = [PastVisit(PLAN, 600.0, i * 3600.0) for i in range(1, 20)]
+    assert estimate_of(late(DoctorPool([Doctor(None, 1, ())], [], rare))).seconds == 0
+
+
+def test_a_visit_that_was_nearly_over_at_the_last_news_is_over_now() -> None:
+    quiet = [PastVisit(PLAN, 600.0, 4000.0 + i * 60.0) for i in range(49)]
+    pool = DoctorPool([busy(590 + LATE)], [], quiet)
+    assert estimate_of(late(pool)).low_seconds == 0
+    assert estimate_of(late(pool)).seconds < estimate_of(pool).seconds
+
+
+def test_nobody_on_duty_is_nobody_on_duty() -> None:
+    assert estimate_of(late(DoctorPool([], [PLAN], TEN_MINUTES, waited=[10.0]))).seconds == NOBODY_ON_DUTY
+    other = Doctor(frozenset({8}), 1, ())
+    assert estimate_of(late(DoctorPool([other], [], TEN_MINUTES))).seconds == NOBODY_ON_DUTY
+
+
+def test_over_all_runs_as_many_join_unseen_as_are_expected() -> None:
+    pool = as_told(late(DoctorPool([], [], TEN_MINUTES)))
+    runs = unseen_joins(pool, 32, known_for=3600.0)
+    expected = len([visit for visit in pool.past if visit.ended_seconds_ago + 600 <= 3600]) / 3600 * LATE
+    assert sum(map(len, runs)) / 32 == pytest.approx(expected, rel=0.05)
+    assert all(0 < join.at < LATE for joins in runs for join in joins)
+    assert unseen_joins(DoctorPool([], [], []), 4, known_for=3600.0) == [[]] * 4
+
+
+def test_a_history_that_was_loaded_later_is_no_late_feed() -> None:
+    assert median_lateness([100.0, 130.0, 120.0, MOST_LATE_SECONDS + 1]) == 120.0
+    assert median_lateness([MOST_LATE_SECONDS + 1] * 5) == 0.0
+    assert median_lateness([]) == 0.0
+
+
+def test_the_service_learns_it_from_the_visits_in_progress_and_a_replay_does_the_same(db: Database) -> None:
+    clinic = make_clinic(db)
+    plan = clinic.plan_ids[0]
+    told = [
+        (0, event("on", ON, 0, provider_group_id=clinic.group_id, doctor="a", capacity=3)),
+        *(
+            (90 + 10 * n, event(f"s{n}", STARTED, n, plan_id=plan, visit=f"v{n}", doctor="a"))
+            for n in range(3)
+        ),
+        (500, event("j", JOINED, 100, plan_id=plan, visit="waits")),
+    ]
+    for seconds, one in told:
+        with db.write() as tx:
+            ingest(tx, [one], now=one.at + timedelta(seconds=seconds))
+    now = NOW + timedelta(seconds=600)
+    with db.read() as tx:
+        pool = select_pools(tx, [clinic.group_id], now, timedelta(hours=4))[clinic.group_id]
+        stored = sorted(list_history(tx, NOW), key=lambda one: one.at)
+    assert pool.feed_late_seconds == pytest.approx(100.0)
+    replay = QueueReplay()
+    for known in stored:
+        replay.apply(known)
+    assert replay.pool(now.timestamp()).feed_late_seconds == pytest.approx(100.0)
