@@ -1,4 +1,4 @@
-"""What the past tells: how long a plan's visits last, and how many patients leave before their turn.
+"""What the past tells of the length of a plan's visits.
 
 Few visits are known at the start of a day. So each plan's own visits are mixed with the group's and with a broad curve around
 the mean so far, which is the configured default at first.
@@ -7,13 +7,13 @@ the mean so far, which is the configured default at first.
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from functools import cache
-from itertools import accumulate, pairwise
+from functools import cache, lru_cache
+from itertools import accumulate
 from math import exp, log, sqrt
 from operator import attrgetter, mul, sub
 from statistics import NormalDist
 
-from frontdesk.queues.estimate.model import OngoingVisit, PastVisit, PastWait
+from frontdesk.queues.estimate.model import OngoingVisit, PastVisit
 
 # A possible length in seconds and how much it counts.
 Point = tuple[float, float]
@@ -34,10 +34,7 @@ SHORTEST_SECONDS = 1.0
 YOUNG_VISITS_EACH = 8
 YOUNG_VISITS = 50
 
-LEAVERS_PER_STEP = 8
-MAX_STEPS = 8
-WAITING_PART = 4
-FOREVER = 1e9
+KEPT_GROUPS = 64  # provider groups whose distributions are kept in memory
 
 
 class Lengths:
@@ -88,34 +85,49 @@ def lengths_by_plan(
     own: defaultdict[int, list[float]] = defaultdict(list)
     for visit in sorted(past, key=attrgetter("ended_seconds_ago")):
         own[visit.plan_id].append(visit.seconds)
-    points = {plan_id: _weighted(seconds) for plan_id, seconds in own.items()}
-    everyone = [point for of_plan in points.values() for point in of_plan]
-    weight = sum(weight for _, weight in everyone)
-    known = sum(seconds * weight for seconds, weight in everyone)
-    mean = (known + DEFAULT_WEIGHT * default_seconds) / (weight + DEFAULT_WEIGHT)
-    group = Lengths(everyone).parts(GROUP_POINTS) if everyone else []
+    known = _known_lengths(tuple((plan_id, *seconds) for plan_id, seconds in own.items()), default_seconds)
     ongoing: defaultdict[int, list[float]] = defaultdict(list)
     for now in in_progress:
         ongoing[now.plan_id].append(now.elapsed_seconds)
-    lengths = {}
-    for plan_id in plan_ids:
-        mixed = _mixed(points.get(plan_id, []), group, weight, mean)
-        lengths[plan_id] = Lengths(_with_ongoing(mixed, ongoing[plan_id], len(own[plan_id])))
-    return lengths
+    return {plan_id: known.lengths_of(plan_id, ongoing[plan_id]) for plan_id in plan_ids}
 
 
-def _mixed(own: list[Point], group: list[float], group_weight: float, mean_seconds: float) -> list[Point]:
-    weight = sum(weight for _, weight in own)
-    from_group = min(GROUP_WEIGHT, group_weight) * GROUP_WEIGHT / (GROUP_WEIGHT + weight)
-    points = own + [(seconds, from_group / len(group)) for seconds in group]
-    return points + [(mean_seconds * part, CURVE_WEIGHT / CURVE_POINTS) for part in curve()]
+class _KnownLengths:
+    """What the ended visits of a group tell: the same until the next one ends, so it is kept between two estimates."""
+
+    def __init__(self, own: Iterable[tuple[float, ...]], default_seconds: float) -> None:
+        """`own`: a plan's id, then the seconds of its visits, the newest first."""
+        self._own = {int(plan_id): _weighted(seconds) for plan_id, *seconds in own}
+        everyone = [point for of_plan in self._own.values() for point in of_plan]
+        self._weight = sum(weight for _, weight in everyone)
+        known = sum(seconds * weight for seconds, weight in everyone)
+        self._mean = (known + DEFAULT_WEIGHT * default_seconds) / (self._weight + DEFAULT_WEIGHT)
+        self._group = Lengths(everyone).parts(GROUP_POINTS) if everyone else []
+        self._lengths: dict[int, Lengths] = {}
+
+    def lengths_of(self, plan_id: int, ongoing: list[float]) -> Lengths:
+        ended = len(self._own.get(plan_id, ()))
+        if ended < min(YOUNG_VISITS_EACH * len(ongoing), YOUNG_VISITS):
+            return Lengths(_with_ongoing(self._mixed(plan_id), ongoing, ended))
+        lengths = self._lengths.get(plan_id)
+        if lengths is None:
+            lengths = self._lengths[plan_id] = Lengths(self._mixed(plan_id))
+        return lengths
+
+    def _mixed(self, plan_id: int) -> list[Point]:
+        own = self._own.get(plan_id, [])
+        weight = sum(weight for _, weight in own)
+        from_group = min(GROUP_WEIGHT, self._weight) * GROUP_WEIGHT / (GROUP_WEIGHT + weight)
+        points = own + [(seconds, from_group / len(self._group)) for seconds in self._group]
+        return points + [(self._mean * part, CURVE_WEIGHT / CURVE_POINTS) for part in curve()]
+
+
+_known_lengths = lru_cache(maxsize=KEPT_GROUPS)(_KnownLengths)
 
 
 def _with_ongoing(points: list[Point], ongoing: list[float], ended: int) -> list[Point]:
     """While a record is young, each visit in progress counts as one more that lasts longer than it has lasted so far."""
     young = min(YOUNG_VISITS_EACH * len(ongoing), YOUNG_VISITS)
-    if ended >= young:
-        return points
     ordered, longer = sorted(points), iter(sorted(ongoing))
     above, factor, result = sum(weight for _, weight in ordered), 1.0, []
     elapsed = next(longer, None)
@@ -161,35 +173,3 @@ def _exponential_parts(count: int) -> tuple[float, ...]:
     left = [1 - i / count for i in range(count + 1)]
     sums = [share * (1 - log(share)) if share > 0 else 0.0 for share in left]
     return tuple((sums[i] - sums[i + 1]) * count for i in range(count))
-
-
-class AbandonmentModel:
-    """The rate at which patients leave, by seconds waited: a staircase with about as many leavers on each step.
-
-    `spent_at` is its integral, `fastest` its largest value. A patient stays while it is below an exponential draw with mean 1.
-    """
-
-    def __init__(self, past: Sequence[PastWait], waiting: Sequence[float]) -> None:
-        """`waiting`: how long the patients in the line have waited so far; that they have not left counts too."""
-        leavers = sorted(max(1.0, wait.seconds) for wait in past if wait.left)
-        self.anyone_leaves = bool(leavers)
-        steps = max(1, min(MAX_STEPS, len(leavers) // LEAVERS_PER_STEP))
-        ends = sorted({leavers[len(leavers) * i // steps] for i in range(1, steps)})
-        self._starts = [0.0, *ends]
-        # Only a part of the line: a long one must not outweigh the few past waits.
-        waits = sorted([*(wait.seconds for wait in past), *waiting[: len(past) // WAITING_PART]])
-        sums = [0.0, *accumulate(waits)]
-        self._rates = [0.0]
-        self._spent = [0.0]
-        for start, end in pairwise([*self._starts, FOREVER]):
-            first, last = bisect_right(waits, start), bisect_right(waits, end)
-            waited = sums[last] - sums[first] + end * (len(waits) - last) - start * (len(waits) - first)
-            left = bisect_right(leavers, end) - bisect_right(leavers, start)
-            # Where nobody has waited yet, the rate of the step before holds.
-            self._rates.append(left / waited if waited > 0 else self._rates[-1])
-            self._spent.append(self._spent[-1] + self._rates[-1] * (end - start))
-        self.fastest = max(self._rates)
-
-    def spent_at(self, waited_seconds: float) -> float:
-        step = bisect_right(self._starts, waited_seconds)
-        return self._spent[step - 1] + self._rates[step] * (waited_seconds - self._starts[step - 1])

@@ -6,18 +6,18 @@ process computes the same number, and few runs are enough. Of a very long line o
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from functools import cache
 from heapq import heapify, heapreplace
 from itertools import cycle
-from math import ceil, exp, hypot, log, sqrt
+from math import ceil, exp, sqrt
 from operator import attrgetter, itemgetter
-from random import Random
-from typing import NamedTuple
 
-from frontdesk.queues.estimate.distributions import AbandonmentModel, lengths_by_plan
+from frontdesk.queues.estimate.abandonment import AbandonmentModel
+from frontdesk.queues.estimate.distributions import lengths_by_plan
+from frontdesk.queues.estimate.draws import DRAWS, exponential_values, orders, shuffled
 from frontdesk.queues.estimate.late_feed import LEAST_SECONDS, UnseenJoin, as_told, unseen_joins
-from frontdesk.queues.estimate.model import READY_SECONDS, Doctor, DoctorPool
+from frontdesk.queues.estimate.model import Doctor, DoctorPool
 from frontdesk.queues.estimate.pauses import Pauses
+from frontdesk.queues.estimate.telling import SimulatedWait, moved, wait_to_tell
 from frontdesk.queues.estimate.turns import Turns
 
 MAX_RUNS = 32
@@ -26,24 +26,8 @@ SLOTS_SIMULATED = 640  # the more doctors, the fewer runs: many doctors even eac
 MAX_TURNS = 4000  # turns at a doctor that are simulated over all runs
 TEAMS_PER_COST = 4  # a turn with this many teams to choose from counts double
 BLOCKS = 32
-TRIMMED_PART = 8  # an eighth of the runs is left out at either end: a value between mean and median fits best
-DOUBT_PART = 16  # nobody is told 0 while one of so many runs has a wait
-# The part of the runs that is left out at either end of the interval, and at the lower end where patients leave.
-MISSED_PART, MISSED_LEAVING = 0.1, 0.04
-NORMAL_TENTH = (
-    1.28  # a tenth of a normal distribution is further from its mean than so many standard deviations
-)
-DRAWS = 256  # places in the line before the draws repeat
 
 Team = list[float]  # a heap: when each slot of the team's doctors is free
-
-
-class SimulatedWait(NamedTuple):
-    """The wait to tell, and the interval that holds 80 % of the waits; in seconds."""
-
-    seconds: float
-    low: float
-    high: float
 
 
 class QueueSimulation:
@@ -120,10 +104,10 @@ class QueueSimulation:
             if levels is not None:
                 # The spread of a sum grows with the root of its length.
                 level = self._from_now(min(levels[i] for i in teams))
-                found[plan_id] = _moved(waits, level, sqrt(length / simulated), leaving=leaving)
+                found[plan_id] = moved(waits, level, sqrt(length / simulated), leaving=leaving)
             else:
-                told = SimulatedWait(_told(waits), *_interval(waits, leaving=leaving))
-                found[plan_id] = _widened(told, self._lengths[plan_id].doubt) if told.high else told
+                doubt = self._lengths[plan_id].doubt
+                found[plan_id] = wait_to_tell(waits, doubt, leaving=leaving)
         return found
 
     def _from_now(self, free_at: float) -> float:
@@ -149,7 +133,7 @@ class QueueSimulation:
         """Each part with the pause after it. Each pause comes up once, at a part that chance has fixed."""
         if self._paused is None:
             return parts
-        pauses = _orders(self._runs, 20160930)[place % DRAWS]
+        pauses = orders(self._runs, 20160930)[place % DRAWS]
         return [part + self._paused[pause] for part, pause in zip(parts, pauses, strict=True)]
 
     def _run(
@@ -159,7 +143,7 @@ class QueueSimulation:
 
         `line`: by patient the plan, the seconds waited and the patience that these have spent.
         """
-        order = _shuffled(self._runs, 20160928)[run]
+        order = shuffled(self._runs, 20160928)[run]
         ongoing = cycle(order)
         teams: list[Team] = [
             [rest[part] if rest else 0.0 for rest, part in zip(rests, ongoing, strict=False)]
@@ -170,7 +154,7 @@ class QueueSimulation:
         for team in teams:
             heapify(team)
         serving = {plan_id: [teams[i] for i in of_plan] for plan_id, of_plan in self._teams_of.items()}
-        patience, draws = _exponential_values(self._runs), cycle(_shuffled(self._runs, 20160929)[run])
+        patience, draws = exponential_values(self._runs), cycle(shuffled(self._runs, 20160929)[run])
         fastest, spent_at, parts = self._abandonment.fastest, self._abandonment.spent_at, self._parts
         # Backwards, so that the draws of the line differ from those of the visits in progress.
         lengths = cycle(reversed(order))
@@ -207,43 +191,6 @@ class QueueSimulation:
 _first = itemgetter(0)
 
 
-def _told(ordered: list[float]) -> float:
-    """The mean of the middle three quarters; at least what the long waits add to the mean while more than one is in doubt."""
-    out = len(ordered) // TRIMMED_PART
-    kept = ordered[out : len(ordered) - out]
-    middle = sum(kept) / len(kept)
-    in_doubt = ordered[-max(1, len(ordered) // DOUBT_PART)] > READY_SECONDS
-    return max(middle, sum(ordered[len(ordered) - out :]) / len(ordered)) if in_doubt else middle
-
-
-def _interval(ordered: list[float], *, leaving: bool) -> tuple[float, float]:
-    """The ends of the interval that eight of ten waits fall into."""
-    return _quantile(ordered, MISSED_LEAVING if leaving else MISSED_PART), _quantile(ordered, 1 - MISSED_PART)
-
-
-def _widened(wait: SimulatedWait, doubt: float) -> SimulatedWait:
-    """The interval with what the runs do not play: that the mean visit is known only so well."""
-    unsure = NORMAL_TENTH * doubt * wait.seconds
-    low = wait.seconds - hypot(max(0.0, wait.seconds - wait.low), unsure)
-    high = wait.seconds + hypot(max(0.0, wait.high - wait.seconds), unsure)
-    return SimulatedWait(wait.seconds, min(wait.low, max(0.0, low)), max(wait.high, high))
-
-
-def _quantile(ordered: list[float], share: float) -> float:
-    place = share * len(ordered) - 0.5
-    at = min(max(0, int(place)), len(ordered) - 2)
-    # Beyond the outermost of few runs the line goes on.
-    return max(0.0, ordered[at] + (place - at) * (ordered[at + 1] - ordered[at]))
-
-
-def _moved(ordered: list[float], wait: float, wider: float, *, leaving: bool) -> SimulatedWait:
-    low, high = _interval(ordered, leaving=leaving)
-    middle = sum(ordered) / len(ordered)
-    return SimulatedWait(
-        wait, max(0.0, wait - wider * (middle - low)), wait + wider * max(0.0, high - middle)
-    )
-
-
 def _raise_lowest(levels: list[float], teams: list[tuple[int, int]], work: float) -> None:
     """Raise the lowest levels to a common one that takes the work. `teams`: index of the level, number of slots."""
     ordered = sorted(teams, key=lambda team: levels[team[0]])
@@ -258,22 +205,3 @@ def _raise_lowest(levels: list[float], teams: list[tuple[int, int]], work: float
         raised += 1
     for i, _ in ordered[:raised]:
         levels[i] = level
-
-
-@cache
-def _orders(runs: int, seed: int) -> list[list[int]]:
-    """By place in the line, the numbers below `runs` in an order that chance has fixed."""
-    draw = Random(seed)  # noqa: S311 - no secret
-    return [draw.sample(range(runs), runs) for _ in range(DRAWS)]
-
-
-@cache
-def _shuffled(runs: int, seed: int) -> list[list[int]]:
-    """By run, a number below `runs` for each place in the line. Over all runs each place gets each number once."""
-    return [list(column) for column in zip(*_orders(runs, seed), strict=True)]
-
-
-@cache
-def _exponential_values(runs: int) -> list[float]:
-    """Evenly spread values of an exponential distribution with mean 1."""
-    return [-log((part + 0.5) / runs) for part in range(runs)]
