@@ -72,9 +72,10 @@ def main() -> None:
         prog="python -m bench.wait", description="Example: python -m bench.wait --quick"
     )
     parser.add_argument("--quick", action="store_true", help="few days, and nothing is written")
+    parser.add_argument("--days", type=int, default=40, help="simulated days per scenario (default 40)")
     parser.add_argument("--json", action="store_true", help="print the numbers for programs")
     options = parser.parse_args()
-    days = 8 if options.quick else 40
+    days = 8 if options.quick else options.days
     measured = _measure(_simulate(days))
     if options.json:
         print(json.dumps([asdict(row) for row in measured], indent=2))

@@ -96,14 +96,17 @@ def _lateness(
     )
     same = and_(
         SameKey(event.visit, latest.c.visit),
-        event.provider_group_id == latest.c.provider_group_id,
-        event.at == latest.c.started_at,
+        SameKey(event.provider_group_id, latest.c.provider_group_id),
         event.type == EventType.VISIT_STARTED.value,
     )
-    query = select(latest.c.provider_group_id, event.at, event.received_at).join(queue_events, same)
+    known = latest.c
+    query = select(known.provider_group_id, known.started_at, event.at, event.received_at)
     late: ByGroup[float] = defaultdict(list)
-    for group, at, received_at in tx.execute(query.where(latest.c.place <= KNOWN_STARTS)):
-        late[group].append(_ago(at, received_at))
+    for group, started_at, at, received_at in tx.execute(
+        query.join(queue_events, same).where(known.place <= KNOWN_STARTS)
+    ):
+        if at == started_at:  # else the visit was handed over
+            late[group].append(_ago(at, received_at))
     return late
 
 
