@@ -56,6 +56,16 @@ def test_each_fault_of_a_row_is_told_with_its_line(row: str, faults: list[tuple[
     assert not any("yesterday" in fault.message for _, fault in found.faults)
 
 
+def test_clocks_that_differ_by_seconds_are_no_fault() -> None:
+    """As in a bank's call centre: put through at 8:03:31, answered at 8:03:30."""
+    found = read(
+        f"{HEAD}{DAY}08:03:31Z,{DAY}08:03:30Z,{DAY}08:03:28Z,,a,\n{DAY}08:03:40Z,{DAY}08:03:30Z,,,a,\n"
+    )
+    [row] = found.rows
+    assert row.joined == row.started == row.ended
+    assert [(line, fault.code) for line, fault in found.faults] == [(3, "too_early")]
+
+
 @pytest.mark.parametrize("text", ["", "\n", "a,b\n1,2\n"])
 def test_a_file_without_the_columns_says_which_are_missing(text: str) -> None:
     assert [fault.field for _, fault in read(text).faults] == ["joined", "started", "doctor"]

@@ -17,6 +17,9 @@ from frontdesk.queues.model import EventType
 TIMES = ("joined", "started", "ended", "left")
 COLUMNS = (*TIMES, "doctor", "plan")
 NEEDED = ("joined", "started", "doctor")  # without these columns nothing can be judged
+# In real files the system of the line and that of the visits have clocks and roundings of their own: a visit "starts" up to
+# two seconds before its patient leaves the line.
+CLOCKS_DIFFER_SECONDS = 5.0
 SHIFT_GAP_SECONDS = 3600.0  # a doctor without a visit for so long was off duty
 # A doctor has as many visits at a time as at this share of their starts: some overlap because an end was forgotten.
 USUAL_SHARE = 0.05
@@ -89,13 +92,25 @@ def _row(values: Mapping[str, str]) -> tuple[EncounterRow, list[Fault]]:
         except (ValueError, OverflowError):
             times[name] = None
             faults.append(Fault(name, "not_a_time", "is not a time such as 2026-11-20T09:15:00Z"))
-    row = EncounterRow(**times, doctor=values["doctor"], plan=values["plan"])
+    row = _with_one_clock(EncounterRow(**times, doctor=values["doctor"], plan=values["plan"]))
     return row, faults or list(_contradictions(row))
 
 
 def _seconds(text: str) -> float:
     at = datetime.fromisoformat(text)
     return (at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+
+
+def _with_one_clock(row: EncounterRow) -> EncounterRow:
+    """The start of the visit counts where another time is on the wrong side of it by a few seconds."""
+    if row.started is None:
+        return row
+    joined, ended = row.joined, row.ended
+    if joined is not None and 0 < joined - row.started <= CLOCKS_DIFFER_SECONDS:
+        joined = row.started
+    if ended is not None and 0 < row.started - ended <= CLOCKS_DIFFER_SECONDS:
+        ended = row.started
+    return row._replace(joined=joined, ended=ended)
 
 
 def _contradictions(row: EncounterRow) -> Iterator[Fault]:
