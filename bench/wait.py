@@ -72,7 +72,7 @@ def main() -> None:
         prog="python -m bench.wait", description="Example: python -m bench.wait --quick"
     )
     parser.add_argument("--quick", action="store_true", help="few days, and nothing is written")
-    parser.add_argument("--days", type=int, default=40, help="simulated days per scenario (default 40)")
+    parser.add_argument("--days", type=int, default=30, help="simulated days per scenario (default 30)")
     parser.add_argument("--json", action="store_true", help="print the numbers for programs")
     options = parser.parse_args()
     days = 8 if options.quick else options.days
