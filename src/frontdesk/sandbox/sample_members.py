@@ -105,7 +105,7 @@ def sample_members(count: int, *, seed: int) -> Iterator[dict[str, str]]:
     Another seed gives other members with other identifiers.
     """
     # Not a secret: the same seed must give the same people.
-    return islice(_all_families(random.Random(seed), seed), count)  # noqa: S311
+    return islice(_all_families(random.Random(seed), seed), count)  # noqa: S311 - invented people
 
 
 def _all_families(chance: random.Random, series: int) -> Iterator[dict[str, str]]:

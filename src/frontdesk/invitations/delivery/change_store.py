@@ -81,10 +81,10 @@ _CLAIMED_POSTGRESQL = _CLAIM.format(
     fresh="replace(gen_random_uuid()::text, '-', '')",
 )
 _CLAIM_POSTGRESQL = text(
-    f"WITH claimed AS ({_CLAIMED_POSTGRESQL}), noted AS ({_CLAIM_EVENTS} FROM claimed) SELECT {_CLAIMED_COLUMNS} FROM claimed"  # noqa: S608
+    f"WITH claimed AS ({_CLAIMED_POSTGRESQL}), noted AS ({_CLAIM_EVENTS} FROM claimed) SELECT {_CLAIMED_COLUMNS} FROM claimed"  # noqa: S608 - constants only
 )
 _CLAIM_SQLITE = text(_CLAIM.format(among=f"IN ({_PENDING_DUE})", fresh="lower(hex(randomblob(16)))"))
-_CLAIM_EVENTS_SQLITE = f"{_CLAIM_EVENTS} FROM invitations WHERE id IN (SELECT value FROM json_each(?))"  # noqa: S608
+_CLAIM_EVENTS_SQLITE = f"{_CLAIM_EVENTS} FROM invitations WHERE id IN (SELECT value FROM json_each(?))"  # noqa: S608 - constants only
 
 
 def claim_pending(tx: Tx, **wanted: Any) -> list[ClaimedInvitation]:
@@ -146,20 +146,20 @@ _CHANGED_POSTGRESQL = f"""
         {_INTO_TIMELINE} SELECT id, updated_at, from_state, state, reason, relay_code FROM changed WHERE %s::boolean
     )
     SELECT id, account_id, delivery FROM changed
-"""  # noqa: S608
+"""  # noqa: S608 - constants only
 
 _ROWS_SQLITE = f"""
     (SELECT o.value->>'id' AS id, o.value->>'epoch' AS epoch,
         {", ".join(f"c.value->>'{name}' AS {name}" for name in _CHANGE_COLUMNS)}
     FROM json_each(?) AS c JOIN json_each(?) AS o ON o.value->>'change' = c.key) AS r
-"""  # noqa: S608
+"""  # noqa: S608 - constants only
 _CHANGED_SQLITE = (
     f"{_BECOMES} FROM {_ROWS_SQLITE} WHERE i.id = r.id AND {_IS_UNCHANGED} RETURNING id, account_id, delivery"
 )
 _EVENTS_SQLITE = f"""
     {_INTO_TIMELINE} SELECT r.id, r.updated_at, r.from_state, r.state, r.reason, r.code
     FROM {_ROWS_SQLITE} CROSS JOIN invitations AS i ON i.id = r.id AND {_IS_UNCHANGED}
-"""  # noqa: S608
+"""  # noqa: S608 - constants only
 
 
 def change_states(tx: Tx, changes: Sequence[Row], versions: Sequence[Row], *, is_step: bool) -> Sequence[Any]:

@@ -14,7 +14,7 @@ def upgrade() -> None:
     for table in TABLES:
         # An id that is still to be given is -1 here, so only positive ones are looked for.
         op.execute(
-            f"CREATE TRIGGER {table}_no_replace BEFORE INSERT ON {table} WHEN NEW.id > 0 AND EXISTS "  # noqa: S608
+            f"CREATE TRIGGER {table}_no_replace BEFORE INSERT ON {table} WHEN NEW.id > 0 AND EXISTS "  # noqa: S608 - constants only
             f"(SELECT 1 FROM {table} WHERE id = NEW.id) BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
         )
 
