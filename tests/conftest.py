@@ -22,9 +22,10 @@ from frontdesk.config import Config, read_config
 from frontdesk.db import Database, open_database
 from frontdesk.db.migrate import upgrade
 from frontdesk.db.schema import metadata
+from frontdesk.db.service_role import grant_rights
 from frontdesk.web.telemetry import Telemetry
 from tests.factories import NOW, Customer, make_customer
-from tests.postgres import Databases, server_for_tests
+from tests.postgres import OWNER, SERVICE, Databases, as_role, as_superuser, server_for_tests
 
 SOURCE = Path(__file__).parents[1] / "src"
 
@@ -98,12 +99,9 @@ def sqlite_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def postgres_url(postgres: Databases) -> Iterator[str]:
+    """The address of a migrated database for the service role; its owner has migrated it."""
     name = f"frontdesk_{secrets.token_hex(6)}"
-    url = read_config({"FRONTDESK_DATABASE_URL": postgres.create_database(name)}).database_url
-    db = open_database(url)
-    upgrade(db)
-    db.close()
-    yield url
+    yield migrated(postgres, name)
     postgres.drop_database(name)
 
 
@@ -120,6 +118,24 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 def db(database_url: str) -> Iterator[Database]:
     opened = open_for_test(database_url, "test")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def owner(database_url: str) -> Iterator[Database]:
+    """The database as the role that migrates sees it; `db` and the service are the service role."""
+    opened = open_for_test(as_role(database_url, OWNER), "owner")
+    yield opened
+    if not opened.is_sqlite:  # the test may have made the tables anew
+        grant_rights(opened, SERVICE)
+    opened.close()
+
+
+@pytest.fixture
+def superuser(database_url: str) -> Iterator[Database]:
+    """The database as an administrator of the server sees it."""
+    opened = open_for_test(as_superuser(database_url), "superuser")
     yield opened
     opened.close()
 
@@ -150,6 +166,17 @@ def api(app: App, customer: Customer) -> Iterator[Api]:
         yield Api(http, customer.token, log)
 
 
+def migrated(server: Databases, name: str) -> str:
+    """A new database that its owner has migrated; its address for the service role."""
+    server.create_database(name)
+    url = read_config({"FRONTDESK_DATABASE_URL": server.give_to_owner(name)}).database_url
+    db = open_database(url)
+    upgrade(db)
+    grant_rights(db, SERVICE)
+    db.close()
+    return as_role(url, SERVICE)
+
+
 def forget_home(db: Database) -> None:
     """So that copies of it are at home where they are used."""
     with db.write() as tx:
@@ -161,7 +188,7 @@ def emptied(url: str) -> str:
 
     By DELETE: TRUNCATE makes new files for every table and index, which took most of the time of a small test.
     """
-    db = open_for_test(url, "test")
+    db = open_for_test(as_superuser(url), "superuser")
     deletes = "; ".join(f"DELETE FROM {table}" for table in metadata.tables if table != "installation")  # noqa: S608
     restart = "SELECT setval(format('%I.%I', schemaname, sequencename), 1, false) FROM pg_sequences"
     with db.write() as tx:

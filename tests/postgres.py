@@ -35,11 +35,42 @@ _PORTS = range(20_000, 32_000)
 _USER = "nobody"  # PostgreSQL refuses to run as root
 
 
+# The roles of an installation: one owns the tables and migrates, the other is what the service runs as.
+OWNER, SERVICE = "frontdesk_test_owner", "frontdesk_test_service"
+_PASSWORD = "frontdesk-test"  # where the server asks for one
+
+
+def as_role(url: str, role: str) -> str:
+    """The address of the same database for another role; SQLite has none."""
+    if url.startswith("sqlite"):
+        return url
+    parts = urlsplit(url)
+    return parts._replace(netloc=f"{role}:{_PASSWORD}@{parts.netloc.rpartition('@')[2]}").geturl()
+
+
+def as_superuser(url: str) -> str:
+    if url.startswith("sqlite"):
+        return url
+    parts, given = urlsplit(url), urlsplit(os.environ.get("FRONTDESK_TEST_POSTGRES_URL", ""))
+    user = given.netloc.rpartition("@")[0] or "postgres"
+    return parts._replace(netloc=f"{user}@{parts.netloc.rpartition('@')[2]}").geturl()
+
+
 class Databases:
-    """A server's databases. `base` is the address of the server: postgresql://user@host:port."""
+    """A server's databases. `base` is the address of the server for a superuser: postgresql://user@host:port."""
 
     def __init__(self, base: str) -> None:
         self._base = base
+
+    def give_to_owner(self, name: str) -> str:
+        """Make OWNER the owner of the database, as `createdb --owner` does; its address for OWNER. SERVICE exists then too."""
+        for role in (OWNER, SERVICE):
+            with contextlib.suppress(psycopg.errors.DuplicateObject, psycopg.errors.UniqueViolation):
+                create = sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}")
+                self._execute(create.format(sql.Identifier(role), sql.Literal(_PASSWORD)))
+        change = sql.SQL("ALTER DATABASE {} OWNER TO {}")
+        self._execute(change.format(sql.Identifier(name), sql.Identifier(OWNER)))
+        return as_role(self.url(name), OWNER)
 
     def url(self, database: str = "postgres") -> str:
         """The address of one database, as FRONTDESK_DATABASE_URL takes it."""

@@ -1,5 +1,8 @@
 from frontdesk.db.checks import HEAD
 from tests.cli.conftest import CommandLine
+from tests.postgres import SERVICE
+
+GOOD = {"ok": True, "problems": [], "warnings": [], "database_role": None}
 
 
 def test_migrate_makes_the_folder_and_the_tables_and_tells_what_ran(bare_cli: CommandLine) -> None:
@@ -22,8 +25,11 @@ def test_people_are_told_what_ran(bare_cli: CommandLine) -> None:
 
 
 def test_a_good_installation_passes_the_check(cli: CommandLine) -> None:
-    assert cli.json("check") == {"ok": True, "problems": [], "warnings": []}
+    is_sqlite = cli.database_url.startswith("sqlite")
+    role = None if is_sqlite else {"name": SERVICE, "owns_tables": False}
+    assert cli.json("check") == GOOD | {"database_role": role}
     assert "All is well" in cli.text("check")
+    assert (f"as the role {SERVICE}, which owns none" in cli.text("check")) is not is_sqlite
 
 
 def test_a_check_says_what_is_wrong_and_its_remedy(bare_cli: CommandLine) -> None:
@@ -50,8 +56,12 @@ def test_an_installation_for_unrelated_customers_is_checked_against_its_own_sett
     bare_cli: CommandLine,
 ) -> None:
     bare_cli.json("migrate", uniqueness="account")
-    assert bare_cli.json("check", uniqueness="account") == {"ok": True, "problems": [], "warnings": []}
+    assert bare_cli.json("check", uniqueness="account") == GOOD
     assert "FRONTDESK_UNIQUENESS=account" in bare_cli.run("check").stdout
     assert "FRONTDESK_UNIQUENESS=account" in bare_cli.refused("serve", "--port", "20003")
     bare_cli.json("migrate")  # with the default setting: what is written down stays
-    assert bare_cli.json("check", uniqueness="account") == {"ok": True, "problems": [], "warnings": []}
+    assert bare_cli.json("check", uniqueness="account") == GOOD
+
+
+def test_sqlite_has_no_service_role(bare_cli: CommandLine) -> None:
+    assert "SQLite has no roles" in bare_cli.refused("migrate", "--service-role", "anybody")

@@ -14,9 +14,9 @@ from frontdesk.plans.tables import plans, provider_groups
 from tests.factories import NOW, make_customer
 
 BUSY = ["55P03", "57014"]
-AWAY = ["08006", "53300", "53100", "57P01", "57P03", "58030", "25006"]
+AWAY = ["08006", "53300", "53100", "57P01", "57P03", "58030", "25006", "42501"]
 LOST_RACES = ["40001", "40P01"]
-OURS = ["22001", "23502", "23503", "23514", "42P01", "42501"]
+OURS = ["22001", "23502", "23503", "23514", "42P01"]
 ON_POSTGRESQL = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
 ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 

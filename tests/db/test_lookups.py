@@ -221,7 +221,10 @@ def test_a_server_that_is_not_there_is_unavailable(customer: Customer) -> None:
         asyncio.run(ask())
 
 
-OURS = "FROM pg_stat_activity WHERE application_name = 'frontdesk' AND datname = current_database()"
+OURS = (
+    "FROM pg_stat_activity WHERE application_name = 'frontdesk' AND datname = current_database() "
+    "AND usename = current_user"
+)
 
 
 def connections(db: Database) -> int:

@@ -21,6 +21,12 @@ from tests.conftest import Api
 from tests.factories import Customer, make_customer, member_body
 
 
+@pytest.fixture
+def db(owner: Database) -> Database:
+    """Migrations run as the owner of the tables."""
+    return owner
+
+
 def test_the_migrated_schema_is_what_the_models_say(db: Database) -> None:
     with db.read() as tx:
         context = MigrationContext.configure(tx)

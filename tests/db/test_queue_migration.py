@@ -3,6 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
+import pytest
 from sqlalchemy import column, insert, select, table
 
 from frontdesk.db import Database, migrate
@@ -22,6 +23,12 @@ VISITS = table(
     *(column(name) for name in ("plan_id", "provider_group_id", "doctor")),
     *(column(name, UtcTime) for name in ("started_at", "ended_at")),
 )
+
+
+@pytest.fixture
+def db(owner: Database) -> Database:
+    """Migrations run as the owner of the tables."""
+    return owner
 
 
 def test_doctors_patients_and_visits_move_up_and_down(db: Database, customer: Customer) -> None:

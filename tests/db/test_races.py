@@ -197,7 +197,8 @@ def test_a_connection_that_dies_at_the_commit_leaves_the_outcome_unknown(
 
 
 @ON_POSTGRESQL
-def test_of_two_transactions_in_a_deadlock_both_are_written(db: Database) -> None:
+def test_of_two_transactions_in_a_deadlock_both_are_written(superuser: Database) -> None:
+    db = superuser  # nobody else changes deadlock_timeout
     one, other = make_customer(db).plan_ids
     both_hold_one = Barrier(2, timeout=10)
     attempts: list[str] = []

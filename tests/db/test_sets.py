@@ -55,10 +55,10 @@ HOSTILE = [
 
 
 @pytest.fixture
-def tx(db: Database) -> Iterator[Tx]:
+def tx(owner: Database) -> Iterator[Tx]:
     """A transaction with a table of its own, which is gone with it."""
-    with db.engine.connect() as connection:
-        if not db.is_sqlite:
+    with owner.engine.connect() as connection:
+        if not owner.is_sqlite:
             connection.exec_driver_sql(
                 "SET LOCAL enable_seqscan = on"
             )  # for checks; the set statements use keys

@@ -124,8 +124,9 @@ def test_callers_of_two_accounts_at_once_create_a_record_each(
 
 
 def test_the_first_migration_writes_the_setting_down_and_another_one_is_refused(
-    db: Database, database_url: str, config: Config
+    owner: Database, database_url: str, config: Config
 ) -> None:
+    db = owner
     downgrade(db, "base")
     try:
         upgrade(db, uniqueness="account")

@@ -13,7 +13,7 @@ from frontdesk.errors import Invalid
 from frontdesk.files import suggest_mapping
 from frontdesk.files.file_faults import FILE_FAULTS
 from frontdesk.files.mapping import NO_MAPPING, FileMapping, parse_mapping
-from frontdesk.files.model import ROW_FAULTS, FileMode, Format, Row, Unreadable, read_row
+from frontdesk.files.model import REPORT_CODES, FileMode, Format, Row, Unreadable, read_row
 from frontdesk.files.readers import X12Options, open_unread
 from frontdesk.invitations.bounces import parse_report, split_mailbox
 from frontdesk.invitations.reports import read_message_id
@@ -53,7 +53,7 @@ def read_all(
 
 
 def check_row(row: Row) -> None:
-    assert {fault.code for fault in row.faults} <= set(ROW_FAULTS)
+    assert {fault.code for fault in row.faults} <= set(REPORT_CODES)
     record = parse_member(row.values, today=TODAY, lenient=True)
     assert not any(CANARY in fault.message for fault in (*row.faults, *record.faults))
 

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from frontdesk.clock import system_clock
-from frontdesk.config import read_config
 from frontdesk.db import Database, open_database
-from frontdesk.db.migrate import upgrade
+from tests.conftest import migrated
 from tests.factories import Customer, make_customer
 from tests.faults.callers import Callers, times
 from tests.faults.server import Server
@@ -68,9 +67,8 @@ def durable() -> Iterator[PostgresServer]:
 def test_killed_backends_and_postmasters_lose_nothing_and_the_server_recovers(
     durable: PostgresServer, tmp_path: Path
 ) -> None:
-    url = read_config({"FRONTDESK_DATABASE_URL": durable.create_database("killed")}).database_url
+    url = migrated(durable, "killed")
     db = open_database(url)
-    upgrade(db)
     customer = make_customer(db, now=system_clock())
     server = Server(url, tmp_path / "log")
     server.start()

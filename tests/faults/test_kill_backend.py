@@ -8,9 +8,8 @@ import psycopg
 import pytest
 
 from frontdesk.clock import system_clock
-from frontdesk.config import read_config
 from frontdesk.db import Database, open_database
-from frontdesk.db.migrate import upgrade
+from tests.conftest import migrated
 from tests.factories import make_customer
 from tests.faults.callers import Callers, call, times
 from tests.faults.server import Server
@@ -29,9 +28,7 @@ def durable() -> Iterator[PostgresServer]:
 @pytest.fixture
 def crashed(durable: PostgresServer) -> Iterator[Database]:
     """A migrated database of the durable server."""
-    database_url = durable.create_database("crashed")
-    db = open_database(read_config({"FRONTDESK_DATABASE_URL": database_url}).database_url)
-    upgrade(db)
+    db = open_database(migrated(durable, "crashed"))
     yield db
     db.close()
 

@@ -8,11 +8,10 @@ from functools import partial
 from typing import Any
 
 from frontdesk.clock import system_clock
-from frontdesk.config import read_config
 from frontdesk.db import Database, open_database
-from frontdesk.db.migrate import upgrade
 from frontdesk.errors import Unavailable
 from frontdesk.files.model import EligibilityFile
+from tests.conftest import migrated
 from tests.factories import make_customer
 from tests.faults.callers import LONG
 from tests.faults.loader import start_loader
@@ -78,9 +77,7 @@ def test_a_killed_worker_is_followed_by_another_that_applies_every_row_once(
 
 def test_a_killed_database_leaves_a_file_that_goes_on_after_the_last_chunk() -> None:
     with PostgresServer(durable=True) as server:
-        url = read_config({"FRONTDESK_DATABASE_URL": server.create_database("files")}).database_url
-        db = open_database(url)
-        upgrade(db)
+        db = open_database(migrated(server, "files"))
         rows = 300 * POSTMASTER_KILLS
         desk, file = hand_in(db, rows=rows)
         left = random.Random(6).sample(range(0, rows, 50), POSTMASTER_KILLS)

@@ -16,9 +16,8 @@ import pytest
 
 from frontdesk import invitations
 from frontdesk.clock import system_clock
-from frontdesk.config import read_config
 from frontdesk.db import Database, open_database
-from frontdesk.db.migrate import upgrade
+from tests.conftest import migrated
 from tests.factories import Customer, make_customer, member_body
 from tests.faults.callers import call
 from tests.faults.server import Server, wait_until
@@ -56,10 +55,10 @@ class TwoHosts:
 @pytest.fixture(scope="module")
 def hosts(postgres: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoHosts]:
     with ExitStack() as stack:
-        plain = stack.enter_context(postgres.database())
-        db = open_database(read_config({"FRONTDESK_DATABASE_URL": plain}).database_url)
+        plain = migrated(postgres, "two_hosts")
+        stack.callback(postgres.drop_database, "two_hosts")
+        db = open_database(plain)
         stack.callback(db.close)
-        upgrade(db)
         relay = stack.enter_context(Relay())
         settings = {
             "FRONTDESK_ENVIRONMENT": "production",

@@ -21,12 +21,11 @@ from frontdesk.asgi import build_asgi
 from frontdesk.clock import system_clock
 from frontdesk.config import Config, read_config
 from frontdesk.db import Database, open_database
-from frontdesk.db.migrate import upgrade
 from frontdesk.eligibility import parse_member
 from frontdesk.eligibility.model import Submission
 from frontdesk.errors import Unavailable
 from frontdesk.web.telemetry import Telemetry
-from tests.conftest import SetClock
+from tests.conftest import SetClock, migrated
 from tests.factories import Customer, make_customer, member_body
 from tests.faults.callers import call
 from tests.faults.in_process import Nowhere, call_asgi
@@ -104,9 +103,7 @@ def postgres_of_its_own() -> Iterator[PostgresServer]:
 @pytest.fixture
 def silent(postgres_of_its_own: PostgresServer) -> Iterator[Database]:
     """A migrated database of a server that can be made to fall silent."""
-    url = postgres_of_its_own.create_database("silent")
-    db = open_database(read_config({"FRONTDESK_DATABASE_URL": url}).database_url)
-    upgrade(db)
+    db = open_database(migrated(postgres_of_its_own, "silent"))
     yield db
     db.close()
 

@@ -239,10 +239,10 @@ def test_a_postgresql_database_that_never_delivered_is_held_elsewhere(postgres: 
         assert held_at(original) is None
 
 
-def test_a_database_that_delivers_already_is_at_home_after_its_upgrade(db: Database) -> None:
+def test_a_database_that_delivers_already_is_at_home_after_its_upgrade(db: Database, owner: Database) -> None:
     assert held(db) is None
-    downgrade(db, "0007")
-    upgrade(db)
+    downgrade(owner, "0007")
+    upgrade(owner)
     assert held(db) is None
 
 

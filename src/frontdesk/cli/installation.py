@@ -2,6 +2,9 @@
 
 import os
 from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
 
 from frontdesk.cli.command_group import change_in, opened_database, printing
 from frontdesk.cli.output import FAILED, Output, settings
@@ -9,6 +12,7 @@ from frontdesk.config import Config, ConfigError, read_config
 from frontdesk.db import Database
 from frontdesk.db.checks import HEAD, problems
 from frontdesk.db.deployment import CheckFailure
+from frontdesk.db.service_role import DatabaseRole, current_role, grant_rights
 from frontdesk.errors import FrontdeskError
 
 
@@ -18,7 +22,8 @@ def check() -> Output:
 
     A warning keeps nothing from serving. Example: frontdesk check --json
     """
-    found = sorted(_problems(), key=lambda problem: problem.is_warning)
+    failures, role = _findings()
+    found = sorted(failures, key=lambda failure: failure.is_warning)
     items, warnings = (
         [{"what": each.what, "mend": each.remedy} for each in found if each.is_warning is is_warning]
         for is_warning in (False, True)
@@ -27,33 +32,52 @@ def check() -> Output:
         f"{'Warning' if each.is_warning else 'Problem'}: {each.what}\nRemedy: {each.remedy}" for each in found
     ]
     well = "All is well: the settings can be used, the database answers and has the tables that this program needs."
-    told = {"ok": not items, "problems": items, "warnings": warnings}
-    return Output(told, parts or [well], FAILED if items else 0)
+    told: dict[str, Any] = {"ok": not items, "problems": items, "warnings": warnings, "database_role": None}
+    if role is not None:
+        told["database_role"] = role._asdict()
+        whose = "which owns the tables" if role.owns_tables else "which owns none of the tables"
+        parts.append(f"The database is used as the role {role.name}, {whose}.")
+    return Output(told, parts if found else [well, *parts], FAILED if items else 0)
 
 
-def _problems() -> list[CheckFailure]:
+def _findings() -> tuple[list[CheckFailure], DatabaseRole | None]:
     try:
         config = read_config(os.environ)
     except ConfigError as error:
         remedy = "Correct or remove this variable in the environment."
-        return [CheckFailure(problem, remedy) for problem in error.problems]
+        return [CheckFailure(problem, remedy) for problem in error.problems], None
     try:
         with opened_database(config) as db:
-            return problems(db, config)
+            found = problems(db, config)
+            is_usable = all(each.is_warning for each in found)
+            return found, current_role(db) if is_usable else None
     except FrontdeskError as error:
-        return [CheckFailure(error.detail, "Correct FRONTDESK_DATABASE_URL, or make the database reachable.")]
+        remedy = "Correct FRONTDESK_DATABASE_URL, or make the database reachable."
+        return [CheckFailure(error.detail, remedy)], None
 
 
 @printing
-def migrate() -> Output:
+def migrate(
+    service_role: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ROLE",
+            help="PostgreSQL: give this role what the service needs, and nothing else (docs/security.md).",
+        ),
+    ] = None,
+) -> Output:
     """Create or update the database's tables; safe to run again.
 
-    Example: frontdesk migrate
+    Example: frontdesk migrate --service-role frontdesk_service
     """
     config = settings()
     with opened_database(config) as db:
         notices: list[str] = []
         applied = bring_up_to_date(db, config, tell=notices.append)
+        if service_role is not None:
+            grant_rights(db, service_role)
+            change_in(db, lambda context: context.record("database.rights_given", role=service_role))
+            notices.append(f"The role {service_role} has the rights of the service, and no other.")
     done = f"Migrated: {', '.join(applied)}. The" if applied else "Nothing to do: the"
     told = {"applied": applied, "revision": HEAD, "notices": notices}
     return Output(told, [f"{done} database is at revision {HEAD}.", *notices])

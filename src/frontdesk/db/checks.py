@@ -12,6 +12,7 @@ from frontdesk.config import Config
 from frontdesk.db.deployment import CheckFailure, deployment_failures
 from frontdesk.db.engine import Database, Tx
 from frontdesk.db.failures import DatabaseState
+from frontdesk.db.service_role import role_failures
 from frontdesk.errors import Unavailable
 
 OLDEST_POSTGRESQL = 14
@@ -26,6 +27,7 @@ _REMEDIES: dict[str, str] = {
     DatabaseState.FULL: "Make room on its disk.",
     DatabaseState.DAMAGED: "Bring a backup back, or correct FRONTDESK_DATABASE_URL.",
     DatabaseState.SETTINGS: "Name PostgreSQL itself in FRONTDESK_DATABASE_URL (docs/operations.md, Connection poolers).",
+    DatabaseState.RIGHTS: "As the owner run: frontdesk migrate --service-role NAME (docs/security.md, Two roles of PostgreSQL).",
     DatabaseState.MISSING: "Run: frontdesk migrate (or correct FRONTDESK_DATABASE_URL).",
 }
 
@@ -57,6 +59,7 @@ def _problems(db: Database, config: Config) -> Iterator[CheckFailure]:
     if revision == HEAD:
         yield from _setting_problems(db, config)
         yield from _link_problems(db)
+        yield from role_failures(db, config)
         yield from _write_problems(db)
         return
     have = "has no tables yet" if revision is None else f"is at revision {revision}"

@@ -24,6 +24,7 @@ class DatabaseState(StrEnum):
     DAMAGED = "database_damaged"
     MISSING = "database_missing"
     SETTINGS = "database_settings"
+    RIGHTS = "database_rights"
 
 
 _DETAILS = {
@@ -32,12 +33,14 @@ _DETAILS = {
     DatabaseState.FULL: "The database's disk is full.",
     DatabaseState.DAMAGED: "The database's file is damaged or not a database.",
     DatabaseState.MISSING: "There is no database here.",
+    DatabaseState.RIGHTS: "The role of FRONTDESK_DATABASE_URL lacks a right to this. Only the owner of the tables migrates.",
 }
 _BY_SQLSTATE = {
     "55P03": DatabaseState.BUSY,  # lock_timeout
     "57014": DatabaseState.BUSY,  # statement_timeout
     "25006": DatabaseState.READ_ONLY,  # a standby, or set so by its operator; the driver calls it no OperationalError
     "53100": DatabaseState.FULL,
+    "42501": DatabaseState.RIGHTS,
 }
 _BY_SQLITE_CODE = {
     5: DatabaseState.BUSY,

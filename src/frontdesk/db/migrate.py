@@ -5,11 +5,13 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config as AlembicConfig
+from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
 from frontdesk.db.checks import revision_of
 from frontdesk.db.engine import Database
+from frontdesk.db.service_role import renew_rights
 
 FOLDER = Path(__file__).parent / "migrations"
 
@@ -30,6 +32,8 @@ def upgrade(
     before = revision_of(db)
     with db.write_schema() as connection:
         command.upgrade(_alembic(connection, uniqueness, tell), revision)
+        if not db.is_sqlite and MigrationContext.configure(connection).get_current_revision() != before:
+            renew_rights(connection)
     applied = ScriptDirectory(str(FOLDER)).iterate_revisions(revision_of(db), before or "base")
     return [step.revision for step in reversed(list(applied))]
 

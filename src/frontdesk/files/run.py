@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from frontdesk.clock import Clock
 from frontdesk.db import Database
 from frontdesk.db.races import WriteInOne
+from frontdesk.db.service_role import ANALYSED
 from frontdesk.db.statistics import refresh_statistics
 from frontdesk.eligibility import restore
 from frontdesk.eligibility.model import Outcome, RestoredMember, UndoRequest
@@ -132,7 +133,7 @@ def _refresh_statistics(claim: FileClaim) -> None:
     file = claim.file
     written = sum(count for outcome, count in file.counts.items() if outcome in _WRITTEN)
     if written and not file.dry_run and file.mode is not FileMode.COMPARE:
-        refresh_statistics(claim.db, ("invitations", "member_history", "members"), written=written)
+        refresh_statistics(claim.db, ANALYSED, written=written)
 
 
 def _undo(claim: FileClaim, undone_id: int) -> None:

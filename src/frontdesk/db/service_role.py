@@ -1,0 +1,190 @@
+"""PostgreSQL's two roles: the owner of the tables migrates, and the service role reads and writes rows (docs/decisions/0104).
+
+The service role can't drop, alter or truncate anything, so no fault in the service can remove the triggers that keep the history
+and the audit trail.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from sqlalchemy import Connection
+
+from frontdesk.config import Config, Environment
+from frontdesk.db.deployment import CheckFailure
+from frontdesk.db.engine import Database
+from frontdesk.errors import FrontdeskError
+
+_READ, _ADD, _KEEP, _ALL = (
+    ("SELECT",),
+    ("SELECT", "INSERT"),
+    ("SELECT", "INSERT", "UPDATE"),
+    ("SELECT", "INSERT", "UPDATE", "DELETE"),
+)
+# What the service's statements need; a lock on a row (FOR UPDATE) needs UPDATE.
+RIGHTS: Mapping[str, tuple[str, ...]] = {
+    "alembic_version": _READ,
+    "installation": ("SELECT", "UPDATE (uniqueness)"),  # `check` writes it as it is, to see whether it can
+    **dict.fromkeys(("member_history", "audit_entries", "invitation_links", "invitation_events", "delivery_reports"), _ADD),
+    **dict.fromkeys(("accounts", "api_clients", "client_secrets", "provider_groups", "plans", "members", "invitations"), _KEEP),
+    **dict.fromkeys(("delivery_windows", "delivery_home", "queue_snapshots"), _KEEP),
+    **dict.fromkeys(("access_tokens", "request_allowances", "failed_attempts", "delivery_counts"), _ALL),
+    **dict.fromkeys(("encounters", "duties", "eligibility_files", "eligibility_mappings"), _ALL),
+    **dict.fromkeys(
+        (
+            *("suppressions", "deliverability", "invitation_templates", "queue_events", "estimate_log", "caught_messages"),
+            *("file_settings", "file_parts", "file_outcomes"),
+        ),
+        ("SELECT", "INSERT", "DELETE"),
+    ),
+}  # fmt: skip
+# Tables whose statistics a worker renews after a large file; a role other than the owner can since PostgreSQL 17.
+ANALYSED = ("invitations", "member_history", "members")
+MAINTAIN_SINCE = 170_000
+
+# Roles that add to the audit trail are service roles: a migration gives them their rights to new tables.
+_SERVICE_ROLES = """
+    SELECT r.rolname FROM pg_class c, aclexplode(c.relacl) a JOIN pg_roles r ON r.oid = a.grantee
+    WHERE c.oid = to_regclass('audit_entries') AND a.privilege_type = 'INSERT' AND a.grantee <> c.relowner ORDER BY 1
+"""
+_OWNED = """
+    SELECT count(*) FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'
+    AND relname = ANY(%s) AND pg_has_role(%s, relowner, 'MEMBER')
+"""
+_HELD = """
+    SELECT c.relname, p.name FROM pg_class c,
+        unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER']) p(name)
+    WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND c.relname = ANY(%s)
+        AND has_table_privilege(c.oid, p.name)
+    UNION ALL
+    SELECT c.relname, 'UPDATE (' || a.attname || ')' FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+    WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND c.relname = ANY(%s)
+        AND a.attnum > 0 AND NOT a.attisdropped AND has_column_privilege(c.oid, a.attnum, 'UPDATE')
+        AND NOT has_table_privilege(c.oid, 'UPDATE')
+"""
+_CAN_CREATE = "SELECT has_schema_privilege(current_schema(), 'CREATE')"
+_CAN_STAGE = (
+    "SELECT has_database_privilege(current_database(), 'TEMPORARY')"  # large sets come by temporary tables
+)
+_OWNS_DATABASE = "SELECT pg_has_role(datdba, 'MEMBER') FROM pg_database WHERE datname = current_database()"
+
+
+def grant_rights(db: Database, role: str) -> None:
+    """Give the role what the service needs and nothing else; safe to run again.
+
+    Call it as the owner of the tables. Raises FrontdeskError on SQLite, and for a role that does not exist, or that is the owner,
+    belongs to it or is a superuser.
+    """
+    if db.is_sqlite:
+        raise FrontdeskError(
+            "SQLite has no roles: its file belongs to the user that serves.", code="no_roles"
+        )
+    with db.write_schema() as tx:
+        if not _owned(tx, _name(tx)):
+            what = "Only the owner of the tables gives rights to them. Run this with the owner in FRONTDESK_DATABASE_URL."
+            raise FrontdeskError(what, code="not_owner")
+        if not tx.exec_driver_sql("SELECT count(*) FROM pg_roles WHERE rolname = %s", (role,)).scalar():
+            made = f"CREATE ROLE {_quoted(tx, role)} LOGIN PASSWORD '…'"
+            raise FrontdeskError(f"There is no role of this name. Create it first: {made}", code="no_role")
+        if _owned(tx, role):
+            what = "This role owns the tables, belongs to the role that does, or is a superuser."
+            raise FrontdeskError(f"{what} Name another one for the service.", code="owner")
+        tx.exec_driver_sql(f"REVOKE ALL ON ALL TABLES IN SCHEMA {_schema(tx)} FROM {_quoted(tx, role)}")
+        _grant(tx, role)
+
+
+def renew_rights(tx: Connection) -> None:
+    """After a migration: give the service roles their rights to what is new. Nothing is taken from them."""
+    for role in tx.exec_driver_sql(_SERVICE_ROLES).scalars().all():
+        _grant(tx, role)
+
+
+class DatabaseRole(NamedTuple):
+    """The role that the connections have. `owns_tables`: itself, as a member of the role that does, or as a superuser."""
+
+    name: str
+    owns_tables: bool
+
+
+def current_role(db: Database) -> DatabaseRole | None:
+    """None on SQLite. Raises Unavailable."""
+    if db.is_sqlite:
+        return None
+
+    def read(tx: Connection) -> DatabaseRole:
+        name = _name(tx)
+        return DatabaseRole(name, _owned(tx, name))
+
+    return db.ask(read)
+
+
+def role_failures(db: Database, config: Config) -> Iterator[CheckFailure]:
+    """Rights that the service needs and lacks; in production also what it has and does not need."""
+    role = current_role(db)
+    if role is None:
+        return
+    name = role.name
+    is_production = config.environment is Environment.PRODUCTION
+    if role.owns_tables:
+        if is_production:
+            what = f"The service is the role {name}, which owns the tables: it could remove the triggers that keep the history."
+            yield CheckFailure(what, _remedy("SERVICE_ROLE"), is_warning=True)
+        return
+    needed = {(table, right) for table, rights in RIGHTS.items() for right in rights}
+    held = set(db.ask(lambda tx: [tuple(row) for row in tx.exec_driver_sql(_HELD, (list(RIGHTS),) * 2)]))
+    # A right to a whole table is one to its column too.
+    missing = sorted(each for each in needed - held if (each[0], each[1].partition(" ")[0]) not in held)
+    if not db.ask(lambda tx: tx.exec_driver_sql(_CAN_STAGE).scalar()):
+        missing.append(("the database", "TEMPORARY"))
+    if missing:
+        table, right = missing[0]
+        more = f", and {len(missing) - 1} rights more" if len(missing) > 1 else ""
+        yield CheckFailure(f"The role {name} lacks {right} on {table}{more}.", _remedy(name))
+    excess = [f"{right} on {table}" for table, right in sorted(held - needed)]
+    excess += ["CREATE in the schema"] * bool(db.ask(lambda tx: tx.exec_driver_sql(_CAN_CREATE).scalar()))
+    if excess and is_production:
+        more = f", and {len(excess) - 1} rights more" if len(excess) > 1 else ""
+        what = f"The role {name} has rights that the service does not need: {excess[0]}{more}."
+        yield CheckFailure(what, _remedy(name), is_warning=True)
+
+
+def _remedy(role: str) -> str:
+    return f"As the owner of the tables run: frontdesk migrate --service-role {role} (docs/security.md, Two roles of PostgreSQL)."
+
+
+def _name(tx: Connection) -> str:
+    return str(tx.exec_driver_sql("SELECT current_user").scalar_one())
+
+
+def _owned(tx: Connection, role: str) -> bool:
+    return bool(tx.exec_driver_sql(_OWNED, (list(RIGHTS), role)).scalar())
+
+
+def _grant(tx: Connection, role: str) -> None:
+    schema, to = _schema(tx), f"TO {_quoted(tx, role)}"
+    there = set(
+        tx.exec_driver_sql("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()").scalars()
+    )
+    statements = [
+        f"GRANT USAGE ON SCHEMA {schema} {to}",
+        f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} {to}",
+        *(
+            f"GRANT {', '.join(rights)} ON {schema}.{table} {to}"
+            for table, rights in RIGHTS.items()
+            if table in there
+        ),
+    ]
+    if tx.exec_driver_sql("SELECT current_setting('server_version_num')::int").scalar_one() >= MAINTAIN_SINCE:
+        statements += [f"GRANT MAINTAIN ON {schema}.{table} {to}" for table in ANALYSED if table in there]
+    if tx.exec_driver_sql(_OWNS_DATABASE).scalar():
+        name = str(tx.exec_driver_sql("SELECT current_database()").scalar_one())
+        statements.append(f"GRANT CONNECT, TEMPORARY ON DATABASE {_quoted(tx, name)} {to}")
+    for statement in statements:
+        tx.exec_driver_sql(statement.replace("%", "%%"))
+
+
+def _schema(tx: Connection) -> str:
+    return _quoted(tx, str(tx.exec_driver_sql("SELECT current_schema()").scalar_one()))
+
+
+def _quoted(tx: Connection, name: str) -> str:
+    return tx.dialect.identifier_preparer.quote_identifier(name)

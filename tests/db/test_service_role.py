@@ -1,0 +1,113 @@
+"""Least privilege on PostgreSQL: what the role of the service may do, how it gets it, and what `check` says of it."""
+
+import pytest
+
+from frontdesk.config import Environment, read_config
+from frontdesk.db import Database
+from frontdesk.db.checks import problems
+from frontdesk.db.migrate import downgrade, upgrade
+from frontdesk.db.schema import metadata
+from frontdesk.db.service_role import RIGHTS, current_role, grant_rights, role_failures
+from frontdesk.errors import FrontdeskError, Unavailable
+from tests.cli.conftest import CommandLine
+from tests.factories import make_customer
+from tests.postgres import OWNER, SERVICE, as_role
+
+pytestmark = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DROP TABLE members CASCADE",
+        "DROP TRIGGER audit_entries_append_only ON audit_entries",
+        "ALTER TABLE audit_entries DISABLE TRIGGER ALL",
+        "ALTER TABLE members ADD COLUMN x int",
+        "ALTER TABLE members OWNER TO CURRENT_USER",
+        "TRUNCATE audit_entries",
+        "DELETE FROM audit_entries",
+        "DELETE FROM members",
+        "UPDATE audit_entries SET actor = 'nobody'",
+        "UPDATE member_history SET client = 'nobody'",
+        "DELETE FROM member_history",
+        "UPDATE alembic_version SET version_num = '0001'",
+        "UPDATE installation SET row_digest_key = NULL",
+        "DELETE FROM plans",
+        "CREATE INDEX i ON members (id)",
+        "CREATE TRIGGER t BEFORE INSERT ON members EXECUTE FUNCTION suppress_redundant_updates_trigger()",
+        "CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
+        "SET session_replication_role = replica",
+        f"SET ROLE {OWNER}",
+    ],
+)  # fmt: skip
+def test_the_service_role_can_not(db: Database, statement: str) -> None:
+    with pytest.raises(Unavailable) as refused, db.write() as tx:
+        tx.exec_driver_sql(statement)
+    assert refused.value.code == "database_rights"
+
+
+def test_every_table_has_its_rights(db: Database, database_url: str) -> None:
+    """A table that is new: give it a line in RIGHTS, with no more than its statements need."""
+    assert set(RIGHTS) == {*metadata.tables, "alembic_version"}
+    assert current_role(db) == (SERVICE, False)
+    production = read_config({"FRONTDESK_DATABASE_URL": database_url, "FRONTDESK_ENVIRONMENT": "production"})
+    excess = [failure.what for failure in role_failures(db, production)]
+    old = "CREATE in the schema" in "".join(excess)  # of everybody, before PostgreSQL 15
+    assert len(excess) == old
+
+
+def test_an_installation_with_one_role_works_as_before_and_is_warned_of_in_production(
+    owner: Database, database_url: str
+) -> None:
+    make_customer(owner)
+    variables = {"FRONTDESK_DATABASE_URL": as_role(database_url, OWNER)}
+    assert problems(owner, read_config(variables)) == []
+    production = read_config(variables | {"FRONTDESK_ENVIRONMENT": "production"})
+    [warning] = role_failures(owner, production)
+    assert production.environment is Environment.PRODUCTION
+    assert warning.is_warning
+    assert OWNER in warning.what
+    assert "--service-role" in warning.remedy
+
+
+def test_a_right_that_lacks_is_a_problem_and_one_too_many_a_warning(
+    owner: Database, db: Database, database_url: str
+) -> None:
+    with owner.write() as tx:
+        tx.exec_driver_sql(f"REVOKE INSERT ON members FROM {SERVICE}")
+        tx.exec_driver_sql(f"GRANT TRUNCATE ON audit_entries TO {SERVICE}")
+    config = read_config({"FRONTDESK_DATABASE_URL": database_url, "FRONTDESK_ENVIRONMENT": "production"})
+    lacking, excess, *_ = role_failures(db, config)
+    assert (lacking.is_warning, excess.is_warning) == (False, True)
+    assert "INSERT on members" in lacking.what
+    assert "TRUNCATE on audit_entries" in excess.what
+    grant_rights(owner, SERVICE)
+    assert not [failure for failure in role_failures(db, config) if not failure.is_warning]
+
+
+def test_a_later_migration_gives_the_rights_to_its_tables_by_itself(owner: Database, db: Database) -> None:
+    downgrade(owner, "0009")
+    upgrade(owner)
+    assert db.ask(lambda tx: tx.exec_driver_sql("SELECT count(*) FROM eligibility_mappings").scalar()) == 0
+
+
+def test_a_role_that_is_none_or_owns_the_tables_is_refused(
+    owner: Database, superuser: Database, db: Database
+) -> None:
+    for role, code in (("nobody here", "no_role"), (OWNER, "owner"), ("postgres", "owner")):
+        with pytest.raises(FrontdeskError) as refused:
+            grant_rights(superuser, role)
+        assert refused.value.code == code
+    with pytest.raises(FrontdeskError) as refused:  # a service can't give itself anything
+        grant_rights(db, SERVICE)
+    assert refused.value.code == "not_owner"
+
+
+def test_the_owner_gives_the_rights_by_a_command_which_is_audited(database_url: str) -> None:
+    as_owner = CommandLine(as_role(database_url, OWNER))
+    assert f"The role {SERVICE} has the rights" in as_owner.text("migrate", "--service-role", SERVICE)
+    [entry] = as_owner.audit_trail()
+    assert (entry["action"], entry["detail"]) == ("database.rights_given", {"role": SERVICE})
+    assert "Only the owner of the tables" in CommandLine(database_url).refused(
+        "migrate", "--service-role", SERVICE
+    )
