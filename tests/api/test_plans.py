@@ -266,7 +266,8 @@ def test_the_audit_entry_of_a_patch_names_what_it_changed_and_not_what_was_sent(
     path = f"/v2/plans/{customer.plan_ids[1]}"
     api.patch(path, {"name": "Renamed", "description": None, "external_id": "plan-1"})
     entry = db.ask(lambda tx: audit.list_entries(tx, AuditQuery(account_id=customer.account_id)))[0]
-    assert (entry["action"], entry["detail"]) == ("plan.changed", {"fields": ["name"]})
+    assert (entry["action"], entry["detail"]["fields"]) == ("plan.changed", ["name"])
+    assert set(entry["detail"]) == {"fields", "network"}
 
 
 def test_queue_values_are_kept_for_their_ttl_and_then_taken_anew(

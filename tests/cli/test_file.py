@@ -43,6 +43,7 @@ def test_a_file_is_loaded_reported_and_undone(cli: CommandLine, plan: str, tmp_p
     loaded = cli.json("file", "load", path, "--plan", plan)
     assert (loaded["state"], loaded["counts"], loaded["rows_total"]) == ("done", {"created": 2}, 2)
     lines = list(csv.reader(io.StringIO(cli.text("file", "report", "1"))))
+    assert cli.audit_trail()[-1]["action"] == "file.report_read"
     assert lines == [
         ["row", "external_id", "outcome", "code", "field", "hint"],
         ["2", "E00001", "created", "", "", ""],

@@ -196,12 +196,12 @@ def test_the_row_of_another_account_is_not_recognised(desk: Desk, db: Database, 
 
 
 def test_members_of_an_older_version_are_recognised_from_the_second_reload_on(
-    desk: Desk, db: Database, clock: SetClock
+    desk: Desk, db: Database, owner: Database, clock: SetClock
 ) -> None:
     content = lines_of(FIFTY * 3)
     desk.load(content)
-    migrate.downgrade(db, "0008")
-    assert migrate.upgrade(db)[0] == "0009"
+    migrate.downgrade(owner, "0008")
+    assert migrate.upgrade(owner)[0] == "0009"
     with db.read() as tx:
         before = [tuple(found) for found in tx.execute(select(members.c.id, members.c.updated_at))]
     clock.advance(86_400)

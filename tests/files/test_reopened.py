@@ -148,8 +148,8 @@ def test_a_recognised_row_does_not_hide_a_member_that_comes_back(desk: Desk) -> 
     assert desk.load(lines_of(many), full=True).counts == {"unchanged": 40}
 
 
-def test_members_that_an_older_version_has_ended_stay_ended(desk: Desk, db: Database) -> None:
+def test_members_that_an_older_version_has_ended_stay_ended(desk: Desk, owner: Database) -> None:
     omit(desk, row(2))
-    migrate.downgrade(db, "0011")
-    migrate.upgrade(db)
+    migrate.downgrade(owner, "0011")
+    migrate.upgrade(owner)
     assert desk.load(BOTH, full=True).counts == {"unchanged": 2, "warned": 1}

@@ -61,7 +61,7 @@ def test_no_two_members_have_one_address(api: Api, customer: Customer) -> None:
 
 
 def test_whoever_unsubscribed_is_not_invited_in_another_spelling(
-    api: Api, db: Database, customer: Customer
+    api: Api, db: Database, owner: Database, customer: Customer
 ) -> None:
     with db.write() as tx:
         suppress(tx, "alice@bücher.de", SuppressionReason.UNSUBSCRIBE, now=NOW)
@@ -71,7 +71,7 @@ def test_whoever_unsubscribed_is_not_invited_in_another_spelling(
 
 
 def test_stored_foldings_are_made_anew_and_what_collides_is_told_and_kept(
-    api: Api, db: Database, customer: Customer
+    api: Api, db: Database, owner: Database, customer: Customer
 ) -> None:
     path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
     before = [
@@ -84,7 +84,7 @@ def test_stored_foldings_are_made_anew_and_what_collides_is_told_and_kept(
     for number in range(len(before)):
         answer = api.post(path, member_body(number, email=f"{number}@example.com", invite_immediately=True))
         assert answer.status_code == 201
-    migrate.downgrade(db, "0012")
+    migrate.downgrade(owner, "0012")
     with db.write() as tx:
         for number, email in enumerate(before):
             row = {"email": email, "id": number + 1}
@@ -96,7 +96,7 @@ def test_stored_foldings_are_made_anew_and_what_collides_is_told_and_kept(
                 row,
             )
     told: list[str] = []
-    assert migrate.upgrade(db, tell=told.append)[0] == "0013"
+    assert migrate.upgrade(owner, tell=told.append)[0] == "0013"
     with db.read() as tx:
         folded = tx.execute(select(members.c.email_folded).order_by(members.c.id)).scalars().all()
         mailed = (
@@ -114,8 +114,10 @@ def test_stored_foldings_are_made_anew_and_what_collides_is_told_and_kept(
     assert refused.json()["errors"][0]["code"] == "not_unique"
 
 
-def test_a_stored_suppression_holds_after_the_migration_and_the_first_reason_stays(db: Database) -> None:
-    migrate.downgrade(db, "0012")
+def test_a_stored_suppression_holds_after_the_migration_and_the_first_reason_stays(
+    db: Database, owner: Database
+) -> None:
+    migrate.downgrade(owner, "0012")
     rows = [
         ("alice@bücher.de", "unsubscribe", 1),
         ("alice@xn--bcher-kva.de", "hard_bounce", 2),
@@ -131,7 +133,7 @@ def test_a_stored_suppression_holds_after_the_migration_and_the_first_reason_sta
                 "created_at": NOW.replace(hour=hour),
             }
             tx.execute(suppressions.insert().values(row))
-    migrate.upgrade(db)
+    migrate.upgrade(owner)
     with db.read() as tx:
         found = [
             (each.address, each.reason, each.created_at.hour) for each in list_suppressions(tx, limit=10)

@@ -10,6 +10,7 @@ from typing import Any
 from frontdesk import files
 from frontdesk.api.parameters import check_query
 from frontdesk.api.suggestions import suggest_for
+from frontdesk.api.trail import requester_of
 from frontdesk.app import App
 from frontdesk.errors import Fault, Invalid, Malformed
 from frontdesk.files.model import (
@@ -17,7 +18,6 @@ from frontdesk.files.model import (
     FileMode,
     Format,
     NewFile,
-    Requester,
 )
 from frontdesk.files.requests import FileQuota, Retry
 from frontdesk.web.json_body import parse_json_object
@@ -36,7 +36,7 @@ async def upload_eligibility_file(app: App, request: Request) -> Response:
     `failed`. A second upload of the same file changes nothing; with the same `Idempotency-Key` it answers the file of the first.
     A mapping translates names and values that are not the interface's own; with `suggest_mapping` the answer is a mapping that
     would read the file, and nothing is loaded. A Content-Type that the content contradicts is 415."""
-    new, requester = _new_file(request), _requester(app, request)
+    new, requester = _new_file(request), requester_of(app, request)
     key = _idempotency_key(request)
     retry = None if key is None else Retry(key, new)
     pieces = request.body_pieces(app.config.file_limit_mib * MIB)
@@ -100,7 +100,7 @@ async def undo_eligibility_file(app: App, request: Request) -> Response:
 
 
 async def _act(app: App, request: Request, action: Callable[..., EligibilityFile]) -> EligibilityFile:
-    file, requester = _of_path(request), _requester(app, request)
+    file, requester = _of_path(request), requester_of(app, request)
 
     def work() -> EligibilityFile:
         with app.db.write() as tx:
@@ -162,10 +162,6 @@ def _idempotency_key(request: Request) -> str | None:
             [Fault("Idempotency-Key", "not_allowed", "must have 1 to 255 visible ASCII characters")]
         )
     return key
-
-
-def _requester(app: App, request: Request) -> Requester:
-    return Requester(request.caller.client_id, request.request_id, app.clock())
 
 
 def _of_path(request: Request) -> dict[str, Any]:

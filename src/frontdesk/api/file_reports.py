@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 from frontdesk import files
 from frontdesk.api.eligibility_files import find_file
 from frontdesk.api.parameters import check_query
+from frontdesk.api.trail import record_read
 from frontdesk.app import App
 from frontdesk.files.model import EligibilityFile
 from frontdesk.files.report import CSV_HEADER, ReportFilter, ReportPlace, csv_lines, json_lines, report_page
@@ -24,6 +25,7 @@ async def report_eligibility_file(app: App, request: Request) -> Response:
     checked = ("report_format", "report_outcome", "report_code", "report_page_size", "report_page_after")
     check_query(query, *checked)
     file = await find_file(app, request)
+    await record_read(app, request, "file.report_read", file.id)
     as_csv = query.get("format") == "csv"
     headers = _headers(file, as_csv=as_csv)
     kind = b"text/csv; charset=utf-8" if as_csv else b"application/x-ndjson"

@@ -5,9 +5,10 @@ from typing import Any
 
 from frontdesk import files
 from frontdesk.api.parameters import check_query
+from frontdesk.api.trail import requester_of
 from frontdesk.app import App
 from frontdesk.db.races import write_alone
-from frontdesk.files.model import MappingName, Requester, StoredMapping
+from frontdesk.files.model import MappingName, StoredMapping
 from frontdesk.web.json_body import parse_json_object
 from frontdesk.web.request import Request
 from frontdesk.web.response import Header, Response
@@ -35,7 +36,7 @@ async def save_eligibility_mapping(app: App, request: Request) -> Response:
     query = request.query("default", strict=True)
     check_query(query, "mapping_default")
     default = query["default"] == "true" if "default" in query else None
-    key, requester = _key(request), _requester(app, request)
+    key, requester = _key(request), requester_of(app, request)
     content: dict[str, Any] = parse_json_object(await request.body())
 
     def save() -> tuple[bool, StoredMapping]:
@@ -53,17 +54,13 @@ async def save_eligibility_mapping(app: App, request: Request) -> Response:
 
 async def delete_eligibility_mapping(app: App, request: Request) -> Response:
     """Delete a mapping. Files that came before keep their copy of it."""
-    key, requester = _key(request), _requester(app, request)
+    key, requester = _key(request), requester_of(app, request)
     await app.in_thread(lambda: write_alone(app.db, lambda tx: files.delete_mapping(tx, key, requester)))
     return Response(204, b"", (_NO_STORE,))
 
 
 def _key(request: Request) -> MappingName:
     return MappingName(request.caller.account_id, request.path_parameters["mapping_name"])
-
-
-def _requester(app: App, request: Request) -> Requester:
-    return Requester(request.caller.client_id, request.request_id, app.clock())
 
 
 def _response(app: App, request: Request, data: object, *, status: int = 200) -> Response:

@@ -1,7 +1,6 @@
 """`POST /oauth/token` and `POST /oauth/revoke`: client credentials (RFC 6749) and revocation (RFC 7009)."""
 
 import asyncio
-import hmac
 import json
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -12,7 +11,6 @@ from frontdesk.access.accounts import find_client
 from frontdesk.access.authentication import (
     PAUSE_SECONDS,
     Recognised,
-    network_of,
     note_use,
     recognise_client,
     record_failure,
@@ -21,6 +19,7 @@ from frontdesk.access.authentication import (
 from frontdesk.access.model import ApiClient, Scope, parse_scopes, scope_text
 from frontdesk.api.bodies import OAUTH_ERRORS
 from frontdesk.api.oauth_form import OAuthError, read_credentials, read_form
+from frontdesk.api.trail import network_digest
 from frontdesk.app import App
 from frontdesk.audit.model import AuditEntry
 from frontdesk.db import Tx
@@ -161,12 +160,12 @@ async def _admitted(app: App, request: Request, recognised: Recognised) -> ApiCl
 def _record(app: App, request: Request, tx: Tx, action: str, client: ApiClient | None) -> None:
     """Add an audit entry with the caller's network, hashed: an address can be a person's. A client_id that is none of ours
     is not repeated."""
-    network = network_of(request.address(app.config.trusted_proxies))
-    digest = hmac.digest(app.config.link_secret.encode(), network.encode(), "sha256").hex()
     actor, account, subject = (
         (client.client_id, client.account_id, client.id) if client else (UNKNOWN, None, None)
     )
-    entry = AuditEntry(action, actor, request.request_id, account, subject, {"network": digest[:16]})
+    entry = AuditEntry(
+        action, actor, request.request_id, account, subject, {"network": network_digest(app, request)}
+    )
     audit.record(tx, [entry], now=app.clock())
 
 

@@ -10,6 +10,7 @@ import orjson
 
 from frontdesk import audit, plans
 from frontdesk.api.parameters import check_query
+from frontdesk.api.trail import network_digest
 from frontdesk.app import App
 from frontdesk.audit.model import AuditEntry
 from frontdesk.db import Tx
@@ -108,7 +109,7 @@ async def change_plan(app: App, request: Request) -> Response:
                 request_id=request.request_id,
                 account_id=caller.account_id,
                 subject_id=plan.id,
-                detail={"fields": changed},
+                detail={"fields": changed, "network": network_digest(app, request)},
             )
             audit.record(tx, [entry], now=app.clock())
         return plan

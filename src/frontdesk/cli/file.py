@@ -193,7 +193,7 @@ def report(
     """
     write_pieces = report_json_lines if as_json or format_ == "jsonl" else report_csv
     with migrated_database(settings()) as db:
-        db.ask(lambda tx: get_file(tx, file_id, account_id=None))
+        change_in(db, lambda context: _record_read(context, file_id))
         with opened_file(out, "wb", "The report can't be written: {}. Give another --out.") as stream:
             stream.writelines(write_pieces(db, file_id, ReportFilter(outcome, code)))
 
@@ -333,6 +333,11 @@ def _read_mapping(path: Path) -> dict[str, Any]:
         sentences = (f"The mapping's {fault.field} {fault.message}." for fault in error.faults)
         raise FrontdeskError("\n".join(sentences), code="invalid_mapping") from None
     return body
+
+
+def _record_read(context: CommandContext, file_id: int) -> None:
+    file = get_file(context.tx, file_id, account_id=None)
+    context.record("file.report_read", account_id=file.account_id, subject_id=file_id)
 
 
 def _requester(context: CommandContext) -> Requester:

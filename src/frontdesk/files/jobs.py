@@ -152,7 +152,9 @@ def newer_full_file(tx: Tx, file: EligibilityFile, *, started: bool = False) -> 
 def record_audit(tx: Tx, action: str, file: EligibilityFile, requester: Requester, **detail: Any) -> None:
     """Add one audit entry about the file."""
     client, request_id = requester.client, requester.request_id
-    entry = AuditEntry(action, client, request_id, file.account_id, file.id, detail or None)
+    entry = AuditEntry(
+        action, client, request_id, file.account_id, file.id, requester.traced | detail or None
+    )
     audit.record(tx, [entry], now=requester.now)
 
 

@@ -89,7 +89,12 @@ def _mapping_of(tx: Tx, new: NewFile) -> dict[str, Any] | None:
 
 def _record(tx: Tx, action: str, key: MappingName, requester: Requester) -> None:
     entry = AuditEntry(
-        action, requester.client, requester.request_id, key.account_id, None, {"name": key.name}
+        action,
+        requester.client,
+        requester.request_id,
+        key.account_id,
+        None,
+        {"name": key.name} | requester.traced,
     )
     audit.record(tx, [entry], now=requester.now)
 
