@@ -217,20 +217,20 @@ def test_members_of_an_older_version_are_recognised_from_the_second_reload_on(
     assert desk.count("member_history") == 50
 
 
-def test_digests_of_another_key_or_of_other_code_are_not_recognised(desk: Desk, db: Database) -> None:
+def test_digests_of_another_key_or_of_other_code_are_not_recognised(desk: Desk, owner: Database) -> None:
     content = lines_of([row(1)])
     desk.load(content)
     with counting_parsed() as parsed, patch.object(recognise, "_digest_of_code", lambda: b"other"):
         desk.load(content)
     assert parsed == ["E00001"]
     desk.load(content)
-    with db.write() as tx:
+    with owner.write() as tx:
         kept = tx.execute(select(installation.c.row_digest_key)).scalar_one()
         tx.execute(update(installation).values(row_digest_key="00" * 32))
     with counting_parsed() as parsed:
         desk.load(content)
     assert parsed == ["E00001"]
-    with db.write() as tx:
+    with owner.write() as tx:
         tx.execute(update(installation).values(row_digest_key=kept))
 
 
