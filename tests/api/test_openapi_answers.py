@@ -19,9 +19,10 @@ from frontdesk.api.routes import FILES
 from frontdesk.db import Database
 from frontdesk.files.model import EligibilityFile, Format
 from tests.api.test_openapi import BASE_URL, DOCUMENT, operations, resolved, schema_validator
-from tests.conftest import Api, SetClock
+from tests.conftest import Api, SetClock, open_for_test
 from tests.factories import Customer, make_customer
 from tests.files.loading import Desk, csv_of, row
+from tests.postgres import OWNER, as_role
 
 EXAMPLES = read_examples(BASE_URL)
 UPLOADS = {name: example["value"] for name, example in EXAMPLES["requests"]["uploadEligibilityFile"].items()}
@@ -137,13 +138,15 @@ def with_invalid_fields(caller: OperationCaller) -> Any:
 
 def before_a_migration(caller: OperationCaller) -> Any:
     """The database is shared with other tests, so its revision is put back."""
-    with caller.db.write() as tx:
+    owner = open_for_test(as_role(caller.db.url, OWNER), "owner")
+    with owner.write() as tx:
         tx.exec_driver_sql("UPDATE alembic_version SET version_num = 'x' || version_num")
     try:
         return caller.send()
     finally:
-        with caller.db.write() as tx:
+        with owner.write() as tx:
             tx.exec_driver_sql("UPDATE alembic_version SET version_num = substr(version_num, 2)")
+        owner.close()
 
 
 def request(operation: str, name: str = "example") -> Any:

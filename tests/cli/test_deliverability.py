@@ -1,5 +1,6 @@
 import pytest
 
+from frontdesk.db import Database
 from tests.cli.conftest import CommandLine
 
 
@@ -104,12 +105,10 @@ def test_a_registration_link_is_https_without_a_user(cli: CommandLine, account: 
     assert "secret" not in said
 
 
-def test_a_stored_link_of_before_is_told_of(cli: CommandLine, account: str) -> None:
+def test_a_stored_link_of_before_is_told_of(cli: CommandLine, account: str, owner: Database) -> None:
     cli.json("deliverability", "set", "--account", account, "--registration-url", "https://join.example.com")
     assert cli.json("check")["warnings"] == []
-    db = cli.open()
-    with db.write() as tx:
+    with owner.write() as tx:
         tx.exec_driver_sql("UPDATE deliverability SET registration_url = 'http://join.example.com'")
-    db.close()
     [warning] = cli.json("check")["warnings"]
     assert f"account {account}" in warning["what"]
