@@ -75,7 +75,11 @@ class Server:
                 env=self._environment,
                 start_new_session=True,
             )
-        wait_until(self.ready, "the server to be ready")
+        try:
+            wait_until(self.ready, "the server to be ready")
+        except RuntimeError:
+            self.kill()
+            raise
         return self
 
     def ready(self) -> bool:

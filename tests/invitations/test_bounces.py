@@ -76,6 +76,12 @@ def test_a_bounce_tells_what_became_of_our_mail(raw: bytes, event: ReportEvent, 
     assert parse_report(raw) == DeliveryReport(ID, event, code)
 
 
+def test_a_report_that_the_library_cannot_write_again_is_none() -> None:
+    """A form feed ends a line to one half of the library and not to the other; the fuzzer found it."""
+    for letter in "\v\f\x1c\x1d\x1e":
+        assert parse_report(bounce(status=STATUS.replace("\nAction", letter + "Action"))) is None
+
+
 @pytest.mark.parametrize(("kind", "is_complaint"), [("abuse", True), ("fraud", True), ("not-spam", False)])
 def test_a_feedback_report_is_a_complaint_unless_it_takes_one_back(kind: str, *, is_complaint: bool) -> None:
     raw = bounce(

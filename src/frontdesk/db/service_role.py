@@ -5,6 +5,7 @@ and the audit trail.
 """
 
 from collections.abc import Iterator, Mapping
+from shlex import quote
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -148,7 +149,7 @@ def role_failures(db: Database, config: Config) -> Iterator[CheckFailure]:
 
 
 def _remedy(role: str) -> str:
-    return f"As the owner of the tables run: frontdesk migrate --service-role {role} (docs/security.md, Two roles of PostgreSQL)."
+    return f"As the owner of the tables run: frontdesk migrate --service-role {quote(role)} (docs/security.md, Two roles of PostgreSQL)."
 
 
 def _name(tx: Connection) -> str:

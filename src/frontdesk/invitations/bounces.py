@@ -5,6 +5,7 @@ The address that a report names is never used.
 """
 
 from collections.abc import Iterator
+from email.errors import MessageError
 from email.message import Message
 from email.parser import BytesHeaderParser, BytesParser
 from typing import BinaryIO
@@ -47,7 +48,7 @@ def parse_report(raw: bytes) -> DeliveryReport | None:
     """What the mail reports about one of ours; None when it is no report, or can't be parsed."""
     try:
         return _parse(BytesParser().parsebytes(raw))
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except (MessageError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return None  # the library fails on some malformed mails
 
 
