@@ -211,6 +211,9 @@ class LentDatabase(Database):
 
 
 _engines: dict[tuple[str, str], Engine] = {}
+_left: list[
+    Engine | None
+] = []  # a thread may still use one: a connection that goes while it is open is a warning
 
 
 def open_for_test(url: str, user: str) -> Database:
@@ -220,6 +223,7 @@ def open_for_test(url: str, user: str) -> Database:
         return open_database(url)
     engine = _engines.get((url, user))
     if engine is None or not _is_whole(engine):
+        _left.append(engine)
         engine = _engines[url, user] = open_database(url).engine
     return LentDatabase(engine)
 

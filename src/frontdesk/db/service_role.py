@@ -27,7 +27,7 @@ RIGHTS: Mapping[str, tuple[str, ...]] = {
     "installation": ("SELECT", "UPDATE (uniqueness)"),  # `check` writes it as it is, to see whether it can
     **dict.fromkeys(("member_history", "audit_entries", "invitation_links", "invitation_events", "delivery_reports"), _ADD),
     **dict.fromkeys(("accounts", "api_clients", "client_secrets", "provider_groups", "plans", "members", "invitations"), _KEEP),
-    **dict.fromkeys(("delivery_windows", "delivery_home", "queue_snapshots"), _KEEP),
+    **dict.fromkeys(("delivery_windows", "delivery_home", "queue_snapshots", "file_turns"), _KEEP),
     **dict.fromkeys(("access_tokens", "request_allowances", "failed_attempts", "delivery_counts"), _ALL),
     **dict.fromkeys(("encounters", "duties", "eligibility_files", "eligibility_mappings"), _ALL),
     **dict.fromkeys(
@@ -149,7 +149,7 @@ def role_failures(db: Database, config: Config) -> Iterator[CheckFailure]:
 
 
 def _remedy(role: str) -> str:
-    return f"As the owner of the tables run: frontdesk migrate --service-role {quote(role)} (docs/security.md, Two roles of PostgreSQL)."
+    return f"As the owner of the tables run: frontdesk migrate --service-role {quote(role)} (docs/security.md, Two roles)."
 
 
 def _name(tx: Connection) -> str:
