@@ -119,6 +119,18 @@ def _whole(lowest: int, highest: int, unit: str = "a whole number") -> Callable[
     return parse
 
 
+def _age(lowest: int, unit: str) -> Callable[[str], int]:
+    """So many days or years, or 0: for ever."""
+    read = _whole(0, 36_500, unit)
+
+    def parse(text: str) -> int:
+        if 0 < (number := read(text)) < lowest:
+            raise ValueError(f"use at least {lowest} {unit}, or 0 for ever")
+        return number
+
+    return parse
+
+
 def _yes_or_no(text: str) -> bool:
     if text not in ("yes", "no"):
         raise ValueError("use one of: yes, no")
@@ -283,6 +295,32 @@ class Config:
         _whole(1, 1_048_576, "whole MiB"),
         "How many MiB the waiting and running files of one account may have together, as they are sent; a further upload is "
         "refused (413).",
+    )
+
+    keep_reports_days: int = setting(
+        "400", _age(1, "days"), "How long the report of a file is kept after its end; 0 is for ever."
+    )
+    keep_invitations_days: int = setting(
+        "400",
+        _age(1, "days"),
+        "How long an invitation keeps its address after it was sent, has failed or was cancelled; 0 is for ever.",
+    )
+    keep_withdrawn_days: int = setting(
+        "90",
+        _age(1, "days"),
+        "When a member that an undo withdrew is erased, counted from then on; 0 is never.",
+    )
+    keep_ended_years: int = setting(
+        "10", _age(1, "years"), "When a member is erased after the end of its access; 0 is never."
+    )
+    keep_history_years: int = setting(
+        "10",
+        _age(6, "years"),
+        "How long an entry of a member's history keeps its values; the plan and the days of access stay. 6 or more; "
+        "0 is for ever.",
+    )
+    keep_audit_years: int = setting(
+        "7", _age(6, "years"), "How long an audit entry is kept: 6 (45 CFR 164.316) or more; 0 is for ever."
     )
 
     @property

@@ -27,7 +27,7 @@ each_command = pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
 
 def test_the_command_tree_is_the_documented_one() -> None:
     assert {" ".join(path) for path in COMMANDS} == {
-        *("serve", "worker", "migrate", "demo", "check", "sample"),
+        *("serve", "worker", "migrate", "demo", "check", "sample", "retention"),
         *("account create", "account list", "account suspend", "account resume", "account close"),
         *("provider-group create", "provider-group list"),
         *("client create", "client list", "client rotate", "client revoke"),
@@ -45,7 +45,15 @@ def test_the_command_tree_is_the_documented_one() -> None:
             "queue simulate",
         ),
         *("queue rebuild", "queue prune"),
-        *("member show", "member eligible"),
+        *(
+            "member show",
+            "member eligible",
+            "member erase",
+            "member export",
+            "member hold",
+            "member release",
+            "member holds",
+        ),
         *("file load", "file resume", "file list", "file show", "file report"),
         *(
             "file approve",

@@ -15,6 +15,11 @@ from frontdesk.db.migrate import upgrade
 from frontdesk.files import OpenLoads, RunOptions, run_next
 from frontdesk.invitations.delivery.changes import DeliveryContext
 from frontdesk.invitations.delivery.claim import expire_leases
+from frontdesk.privacy.erasure import erase_person, find_persons
+from frontdesk.privacy.export import export_person
+from frontdesk.privacy.holds import place_hold, release_hold
+from frontdesk.privacy.model import Actor, RetentionKind
+from frontdesk.privacy.retention import RetentionTurn, kept_days
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
 from frontdesk.web.telemetry import Telemetry
 from frontdesk.worker.delivery import policy_of
@@ -132,6 +137,27 @@ class Installation:
         )
         with self.db.write() as tx:
             expire_leases(tx, DeliveryContext(policy_of(self.config)), now=self.clock())
+
+    def forget(self) -> None:
+        """One member is exported, held, released and erased by request, another one by retention."""
+        n = self.number + 950
+        for i in range(2):
+            body = member_body(n + i, email=f"f{n + i}@example.com", invite_immediately=True)
+            assert (
+                self.api.post(f"/v2/plans/{self.customer.plan_ids[0]}/eligibility", body).status_code == 201
+            )
+        actor = Actor("someone", "request", self.clock())
+        [person] = self.db.ask(lambda tx: find_persons(tx, f"AB {n:06d}", None))
+        export_person(self.db, person, actor)
+        with self.db.write() as tx:
+            place_hold(tx, person, "Case", actor)
+            release_hold(tx, person, actor)
+        erase_person(self.db, [person], actor)
+        ended = {"external_id": f"AB {n + 1:06d}", "expiry_date": "2026-01-02"}
+        assert self.api.post(f"/v2/plans/{self.customer.plan_ids[0]}/eligibility", ended).status_code == 200
+        kept = kept_days(self.config) | {RetentionKind.ENDED: 300, RetentionKind.COUNTERS: 0}
+        turn = RetentionTurn(self.db, self.clock, kept, actor)
+        assert turn.count()[RetentionKind.ENDED] == turn.run()[RetentionKind.ENDED] == 1
 
     def _queue(self, n: int) -> None:
         events = [

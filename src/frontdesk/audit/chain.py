@@ -2,7 +2,8 @@
 
 `chain` is the SHA-256, in hexadecimal, of the `chain` of the line before (nothing at the first line), a line feed, and the
 line itself without `chain`, its names sorted. To change, drop or add a line, one must compute every digest after it anew. The
-last one is then no longer the one that was noted elsewhere.
+last one is then no longer the one that was noted elsewhere. Retention keeps the chain of what it prunes, so a file that begins
+after a pruning ends with the same chain as one that has everything.
 """
 
 import hashlib
@@ -12,6 +13,8 @@ from typing import Any, NamedTuple
 import orjson
 
 from frontdesk.clock import stored_time
+
+PRUNED = "pruned_through"  # the id in the first line of a file that begins after a pruning
 
 
 class ChainEnd(NamedTuple):
@@ -40,6 +43,12 @@ def sealed(entries: Iterable[dict[str, Any]], end: ChainEnd) -> Iterator[tuple[b
         yield line, end
 
 
+def first_line(through_id: int, chain: str) -> tuple[bytes, ChainEnd]:
+    """The first line of a file that begins after a pruning: the chain goes on from what was pruned, as if it stood there."""
+    line = orjson.dumps({PRUNED: through_id, "chain": chain}, option=orjson.OPT_APPEND_NEWLINE)
+    return line, ChainEnd(chain, through_id, len(line))
+
+
 def ends_of(lines: Iterable[bytes]) -> Iterator[ChainEnd]:
     """The end of the chain after each line. Raises BrokenChain."""
     end = ChainEnd()
@@ -47,6 +56,10 @@ def ends_of(lines: Iterable[bytes]) -> Iterator[ChainEnd]:
         try:
             row = orjson.loads(line)
             told = row.pop("chain")
+            if number == 1 and row.keys() == {PRUNED}:
+                end = ChainEnd(told, row[PRUNED], len(line))
+                yield end
+                continue
             end = ChainEnd(_digest(end.chain, row), row["id"], end.size_bytes + len(line))
         except (ValueError, TypeError, KeyError, AttributeError):
             raise BrokenChain(number) from None

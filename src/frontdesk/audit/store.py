@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import func, or_, select
 
 from frontdesk.audit.model import AuditEntry, AuditQuery
 from frontdesk.audit.tables import audit_entries
@@ -49,6 +49,14 @@ def entries_after(tx: Tx, entry_id: int, *, until: datetime, limit: int) -> list
     found = [dict(row) for row in tx.execute(query).mappings()]
     late = next((index for index, row in enumerate(found) if row["at"] > until), len(found))
     return found[:late]
+
+
+def entries_about(tx: Tx, member_id: int, after_id: int, until_id: int) -> list[dict[str, Any]]:
+    """What was done to the member, among the entries after one id up to another."""
+    is_about_members = or_(_columns.action.startswith("member."), _columns.action.startswith("eligibility."))
+    within = (_columns.id > after_id) & (_columns.id <= until_id) & (_columns.subject_id == member_id)
+    query = select(audit_entries).where(within, is_about_members).order_by(_columns.id)
+    return [{str(name): value for name, value in row.items()} for row in tx.execute(query).mappings()]
 
 
 def last_entry_id(tx: Tx) -> int:

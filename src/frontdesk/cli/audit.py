@@ -11,13 +11,14 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from frontdesk.audit import entries_after, last_entry_id, list_entries
-from frontdesk.audit.chain import BrokenChain, ChainEnd, ends_of, sealed
+from frontdesk.audit.chain import BrokenChain, ChainEnd, ends_of, first_line, sealed
 from frontdesk.audit.model import AuditQuery
 from frontdesk.cli.command_group import CommandGroup, change_in, migrated_database
 from frontdesk.cli.options import OnlyAccount, checked_id, end_of, limit_option, start_of
 from frontdesk.cli.output import Output, fail, listing, opened_file, settings
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
+from frontdesk.privacy.retention import last_pruning
 
 # A transaction that began this long ago has ended: no entry can still appear before those that are exported.
 SETTLED_SECONDS = 60
@@ -68,8 +69,14 @@ def export(path: File) -> Output:
     """
     with migrated_database(settings()) as db:
         before = _end_of_file(path) if path.exists() else ChainEnd()
+        pruned = db.ask(last_pruning)
+        if 0 < before.entry_id < pruned[0]:
+            fail(f"Entries up to {pruned[0]} were pruned since. Keep the file, and export to another one.")
         with opened_file(path, "ab", "The file can't be written: {}.") as file:
             file.truncate(before.size_bytes)  # a line that a killed export began
+            if not before.entry_id and pruned[0]:
+                line, before = first_line(*pruned)
+                file.write(line)
             end, count = _append(db, file, before)
         change_in(db, lambda context: context.record("audit.exported", entries=count, chain=end.chain))
     detail = {"entries": count, "last_id": end.entry_id, "chain": end.chain}

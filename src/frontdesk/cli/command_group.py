@@ -24,6 +24,7 @@ from frontdesk.db.checks import HEAD, revision_of
 from frontdesk.db.failures import DatabaseState
 from frontdesk.db.races import write_alone
 from frontdesk.errors import FrontdeskError, Unavailable
+from frontdesk.privacy.model import Actor
 
 ACTOR_LENGTH = 64  # the audit trail's column
 
@@ -39,6 +40,10 @@ class CommandContext:
     now: datetime
     actor: str
     request_id: str
+
+    @property
+    def requester(self) -> Actor:
+        return Actor(self.actor, self.request_id, self.now)
 
     def record(
         self, action: str, *, account_id: int | None = None, subject_id: int | None = None, **detail: Any
@@ -108,10 +113,15 @@ def change(work: Callable[[CommandContext], Answer]) -> Answer:
 
 def change_in(db: Database, work: Callable[[CommandContext], Answer]) -> Answer:
     """`change` on a database that is open already."""
-    now, actor, request_id = system_clock(), _actor(), f"cli-{secrets.token_hex(8)}"
+    actor, request_id, now = new_request()
     answer = write_alone(db, lambda tx: work(CommandContext(tx, now, actor, request_id)))
     db.announce_work()
     return answer
+
+
+def new_request() -> Actor:
+    """The person at this command line, with the id and the time of the call."""
+    return Actor(_actor(), f"cli-{secrets.token_hex(8)}", system_clock())
 
 
 class CommandGroup(typer.Typer):

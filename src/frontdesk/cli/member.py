@@ -1,28 +1,29 @@
-"""`frontdesk member`: a member's record and history. Only these commands show a person's data on a terminal."""
+"""`frontdesk member`: a member's record and history; erasure, export and legal hold. Only these commands show a person's data
+on a terminal."""
 
 from datetime import datetime
 from typing import Annotated
 
 import typer
 
+from frontdesk.cli import personal_data
 from frontdesk.cli.command_group import CommandContext, CommandGroup
 from frontdesk.cli.options import OnlyAccount, end_of, read_text
 from frontdesk.cli.output import Output, Part, describe, field_table, heading, picked, table
+from frontdesk.cli.personal_data import ExternalId
 from frontdesk.clock import wire_time
 from frontdesk.db import Tx
 from frontdesk.eligibility import find_eligibility, find_member, list_history
 
 _INTERNAL = ("uniqueness_scope", "email_folded")  # columns that serve the database only
 
-ExternalId = Annotated[
-    str,
-    typer.Argument(
-        metavar="EXTERNAL_ID", help="The member's external_id; letter case and inner spaces count."
-    ),
-]
-
 
 commands = CommandGroup()
+commands.standalone("erase")(personal_data.erase)
+commands.standalone("export")(personal_data.export)
+commands.change("hold")(personal_data.hold)
+commands.change("release")(personal_data.release)
+commands.query("holds")(personal_data.holds)
 
 
 @commands.change("show")

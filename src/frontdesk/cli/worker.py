@@ -10,7 +10,7 @@ from frontdesk.cli.output import settings
 from frontdesk.config import Environment
 from frontdesk.db.notifications import WorkListener
 from frontdesk.processes import stop_with_parent
-from frontdesk.worker.background import FileLoader, QueuePruner
+from frontdesk.worker.background import FileLoader, QueuePruner, RetentionPruner
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
 from frontdesk.worker.mailer_factory import make_mailer
 
@@ -31,7 +31,7 @@ def worker(
     """
     config = settings()
     with migrated_database(config, index_scans=True) as db:
-        loader, pruner = FileLoader(config, db), QueuePruner(db)
+        loader, pruner, retention = FileLoader(config, db), QueuePruner(db), RetentionPruner(config, db)
         delivery = None
         if config.environment is Environment.PRODUCTION and config.smtp_url is None:
             typer.echo("Invitations are not delivered: FRONTDESK_SMTP_URL names no relay.", err=True)
@@ -40,7 +40,7 @@ def worker(
             delivery = DeliveryWorker(config, db, make_mailer(config, db), options)
 
         def stop(*_: object) -> None:
-            for part in (loader, pruner, delivery):
+            for part in (loader, pruner, retention, delivery):
                 if part is not None:
                     part.stop()
 
@@ -52,7 +52,7 @@ def worker(
         for signal_number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(signal_number, stop)
         stop_with_parent(stop)
-        with loader, pruner, WorkListener(db.engine, wake):
+        with loader, pruner, retention, WorkListener(db.engine, wake):
             if delivery is None:
                 loader.join()
             else:

@@ -25,15 +25,18 @@ _READ, _ADD, _KEEP, _ALL = (
 RIGHTS: Mapping[str, tuple[str, ...]] = {
     "alembic_version": _READ,
     "installation": ("SELECT", "UPDATE (uniqueness)"),  # `check` writes it as it is, to see whether it can
-    **dict.fromkeys(("member_history", "audit_entries", "invitation_links", "invitation_events", "delivery_reports"), _ADD),
+    # Retention: entries of the trail that are six years old go, and the triggers let nothing else through.
+    "member_history": ("SELECT", "INSERT", "UPDATE (changes)"),
+    "audit_entries": ("SELECT", "INSERT", "DELETE"),
+    **dict.fromkeys(("invitation_events", "delivery_reports", "erasures", "audit_prunings"), _ADD),
     **dict.fromkeys(("accounts", "api_clients", "client_secrets", "provider_groups", "plans", "members", "invitations"), _KEEP),
-    **dict.fromkeys(("delivery_windows", "delivery_home", "queue_snapshots", "file_turns"), _KEEP),
+    **dict.fromkeys(("delivery_windows", "delivery_home", "queue_snapshots", "file_turns", "retention_positions"), _KEEP),
     **dict.fromkeys(("access_tokens", "request_allowances", "failed_attempts", "delivery_counts"), _ALL),
-    **dict.fromkeys(("encounters", "duties", "eligibility_files", "eligibility_mappings"), _ALL),
+    **dict.fromkeys(("encounters", "duties", "eligibility_files", "eligibility_mappings", "suppressions", "file_outcomes"), _ALL),
     **dict.fromkeys(
         (
-            *("suppressions", "deliverability", "invitation_templates", "queue_events", "estimate_log", "caught_messages"),
-            *("file_settings", "file_parts", "file_outcomes"),
+            *("deliverability", "invitation_templates", "queue_events", "estimate_log", "caught_messages"),
+            *("file_settings", "file_parts", "invitation_links", "legal_holds"),
         ),
         ("SELECT", "INSERT", "DELETE"),
     ),

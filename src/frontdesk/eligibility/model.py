@@ -82,6 +82,11 @@ class StoredMember:
     is_new: bool = False
     is_changed: bool = False
 
+    @property
+    def is_erased(self) -> bool:
+        """An erased member has no identifier (docs/erasure.md)."""
+        return not self.values["external_id"]
+
 
 class Enrolled(NamedTuple):
     """What one accepted record did. `changes` is `{field: [from, to]}` without `email_folded`, `answered` the values of

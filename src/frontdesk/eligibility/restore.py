@@ -36,7 +36,8 @@ class _Undone:
 def restore(tx: Tx, member_ids: Sequence[int], undo: UndoRequest) -> list[RestoredMember]:
     """Take the request back for each member, in order. Raises the driver's error on a lost race, like `enrol`.
 
-    A member stays as it is where its newest history is another request's, or where another member has its old keys.
+    A member stays as it is where its newest history is another request's, where another member has its old keys, or where it
+    is erased.
     """
     members = {member.values["id"]: member for member in store.lock_by_ids(tx, member_ids)}
     histories = store.find_histories(tx, set(member_ids))
@@ -57,7 +58,7 @@ def restore(tx: Tx, member_ids: Sequence[int], undo: UndoRequest) -> list[Restor
 def _undo(member: StoredMember, history: Sequence[HistoryEntry], undo: UndoRequest) -> _Undone | None:
     """The member before the request; None when the newest change is not the request's."""
     newest = history[0]
-    if newest.file_id != undo.undone_file_id:
+    if newest.file_id != undo.undone_file_id or member.is_erased:
         return None
     values = dict(member.values)
     came_back = newest.outcome is Outcome.RESTORED and history[1].outcome is Outcome.WITHDRAWN

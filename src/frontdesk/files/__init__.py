@@ -16,7 +16,13 @@ from frontdesk.files.open_loads import OpenLoads
 from frontdesk.files.readers.content_type import MEDIA_TYPES, START_BYTES, check_start
 from frontdesk.files.report import report_csv, report_json_lines
 from frontdesk.files.run import run_next
-from frontdesk.files.store import get_file_settings, list_mappings, set_file_settings
+from frontdesk.files.store import (
+    get_file_settings,
+    list_mappings,
+    newest_file,
+    set_file_settings,
+    unfinished_files,
+)
 from frontdesk.files.suggest import serialize_suggestion, suggest_mapping
 
 __all__ = [
@@ -35,6 +41,7 @@ __all__ = [
     "get_file_settings",
     "get_mapping",
     "list_mappings",
+    "newest_file",
     "report_csv",
     "report_json_lines",
     "run_next",
@@ -46,4 +53,5 @@ __all__ = [
     "suggest_mapping",
     "summary",
     "undo_file",
+    "unfinished_files",
 ]

@@ -119,6 +119,8 @@ def undo_file(
         raise WrongState("The file was a dry run: it has changed nothing.")
     if file.state not in (FileState.DONE, FileState.FAILED, FileState.CANCELLED):
         raise WrongState(f"The file is {file.state}. Let it end, or cancel it, before it is undone.")
+    if file.chunks_done and store.find_outcomes(tx, file_id, 0) is None:
+        raise WrongState("The file is too old to be undone: retention has deleted its report.")
     undos = _undos(tx, file_id)
     if len(undos) % 2:
         raise WrongState(f"The file is undone already, by file {undos[-1]}.")

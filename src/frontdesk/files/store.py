@@ -34,6 +34,7 @@ from frontdesk.files.tables import (
 
 _columns = eligibility_files.c
 LARGEST_ID = 2**63 - 1
+UNFINISHED = (FileState.RECEIVING, FileState.WAITING, FileState.RUNNING, FileState.HELD)
 
 
 class AccountBusy(Exception):
@@ -269,14 +270,56 @@ def unfinished_uploads(tx: Tx, before: datetime) -> list[int]:
 def insert_outcomes(
     tx: Tx, file_id: int, number: int, step: FileStep, outcomes: Sequence[RowOutcome]
 ) -> None:
-    content = zlib.compress(orjson.dumps([tuple(outcome) for outcome in outcomes]), 1)
-    tx.execute(insert(file_outcomes).values(file_id=file_id, number=number, step=step, content=content))
+    row = {"file_id": file_id, "number": number, "step": step, "content": _packed(outcomes)}
+    tx.execute(insert(file_outcomes).values(row))
 
 
 def find_outcomes(tx: Tx, file_id: int, number: int) -> list[RowOutcome] | None:
     chunk = (file_outcomes.c.file_id == file_id) & (file_outcomes.c.number == number)
     content = tx.execute(select(file_outcomes.c.content).where(chunk)).scalar()
     return None if content is None else [RowOutcome(*row) for row in orjson.loads(zlib.decompress(content))]
+
+
+def list_file_ids(tx: Tx, account_id: int, *, after_id: int = 0) -> list[int]:
+    """The account's files after this one, the oldest first: a range of an index in its own order, as in `list_files`."""
+    place = tuple_(_columns.account_id, _columns.id)
+    within = (place > tuple_(account_id, after_id)) & (place <= tuple_(account_id, LARGEST_ID))
+    return list(tx.execute(select(_columns.id).where(within).order_by(*place)).scalars())
+
+
+def newest_file(tx: Tx, account_id: int) -> int:
+    """The newest file of the account; 0 without one."""
+    newest = list_files(tx, FileFilter(account_id=account_id, limit=1))
+    return newest[0].id if newest else 0
+
+
+def unfinished_files(tx: Tx, account_id: int) -> list[int]:
+    """The account's files that have not ended: they may still hold content, or change members."""
+    is_mine = (_columns.account_id == account_id) & _columns.state.in_(UNFINISHED)
+    return list(tx.execute(select(_columns.id).where(is_mine).order_by(_columns.id)).scalars())
+
+
+def list_outcome_parts(tx: Tx, file_id: int, *, after: int, limit: int) -> list[tuple[int, bytes]]:
+    """The parts of a report after this number as JSON, each with its number."""
+    columns = file_outcomes.c
+    query = select(columns.number, columns.content).where(columns.file_id == file_id, columns.number > after)
+    rows = tx.execute(query.order_by(columns.number).limit(limit))
+    return [(number, zlib.decompress(content)) for number, content in rows]
+
+
+def replace_outcomes(tx: Tx, file_id: int, number: int, outcomes: Sequence[RowOutcome]) -> None:
+    part = (file_outcomes.c.file_id == file_id) & (file_outcomes.c.number == number)
+    tx.execute(update(file_outcomes).where(part).values(content=_packed(outcomes)))
+
+
+def forget_digests(tx: Tx, file_ids: Collection[int]) -> None:
+    """The files are no longer found by their SHA-256, and their idempotency keys belong to nothing any more."""
+    for file_id in sorted(file_ids):
+        tx.execute(
+            update(eligibility_files)
+            .where(_columns.id == file_id)
+            .values(sha256=None, idempotency_digest=None)
+        )
 
 
 def delete_outcomes(tx: Tx, file_id: int, *, from_number: int = 0) -> None:
@@ -291,6 +334,10 @@ def _busy_accounts(now: datetime, kept: Collection[int]) -> Select[Any]:
     return select(_columns.account_id).where(
         _columns.state.in_((FileState.RUNNING, FileState.WAITING)), runs | is_elsewhere
     )
+
+
+def _packed(outcomes: Sequence[RowOutcome]) -> bytes:
+    return zlib.compress(orjson.dumps([tuple(outcome) for outcome in outcomes]), 1)
 
 
 def _has_lapsed(now: datetime) -> ColumnElement[bool]:

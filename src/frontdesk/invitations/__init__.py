@@ -2,6 +2,7 @@
 
 from frontdesk.invitations.store import (
     get_deliverability,
+    hash_suppressions,
     list_invitations,
     list_suppressions,
     set_deliverability,
@@ -11,6 +12,7 @@ from frontdesk.invitations.store import (
 
 __all__ = [
     "get_deliverability",
+    "hash_suppressions",
     "list_invitations",
     "list_suppressions",
     "set_deliverability",

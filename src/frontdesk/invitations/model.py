@@ -117,6 +117,7 @@ class InvitationStep(DescribedEnum):
     SUPPRESSED = "suppressed", "The address is on the suppression list."
     EXPIRED = "expired", "The member's access has ended."
     WITHDRAWN = "withdrawn", "The file that created the member was undone."
+    ERASED = "erased", "The member was erased."
     NOT_WRITABLE = "not_writable", "No message could be written, for instance because a template is at fault."
     BY_OPERATOR = "by_operator", "An operator decided so."
     BY_REPORT = "by_report", "A delivery report says so."

@@ -1,10 +1,13 @@
 """The SQL of invitations: settings, what is enqueued, links, senders, templates, delivery reports, suppressed addresses."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, replace
 from datetime import datetime
+from hashlib import blake2b
+from typing import Any
+from weakref import WeakKeyDictionary
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import delete, insert, select, update
 
 from frontdesk.db import Tx
 from frontdesk.db.set_sql import SameKey
@@ -57,9 +60,52 @@ def set_deliverability(tx: Tx, account_id: int, **changes: object) -> Deliverabi
     return settings
 
 
-def find_suppressed(tx: SetTransaction, addresses: Collection[str]) -> Found:
-    """Rows (address) of those of the folded addresses that must not be mailed."""
-    return find_set(tx, suppressions, "address_folded", addresses, columns=("address_folded",))
+class SuppressedAddresses:
+    """A set read's rows, each with the address that was asked for."""
+
+    def __init__(self, found: Found, asked: Mapping[str, str]) -> None:
+        self._found, self._asked = found, asked
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        return [row | {"address_folded": self._asked[row["address_folded"]]} for row in self._found.rows]
+
+
+def find_suppressed(tx: SetTransaction, addresses: Collection[str]) -> SuppressedAddresses:
+    """Rows (address) of those of the folded addresses that must not be mailed. Of an erased member the list has a hash."""
+    key = _hash_key(tx)
+    asked = {_hashed(address, key): address for address in addresses} | {each: each for each in addresses}
+    found = find_set(tx, suppressions, "address_folded", asked, columns=("address_folded",))
+    return SuppressedAddresses(found, asked)
+
+
+def hash_suppressions(tx: Tx, addresses: Collection[str]) -> int:
+    """Keep only keyed hashes of those of the folded addresses that are suppressed; how many there were."""
+    key, column = _hash_key(tx), suppressions.c.address_folded
+    plain = tx.execute(select(column).where(column.in_(sorted(addresses)))).scalars().all()
+    for address in plain:
+        # Its hash is on the list already when the address was suppressed again after an erasure.
+        tx.execute(delete(suppressions).where(column == _hashed(address, key)))
+        tx.execute(update(suppressions).where(column == address).values(address_folded=_hashed(address, key)))
+    return len(plain)
+
+
+def _hashed(address: str, key: bytes) -> str:
+    """No address looks like it: it has no `@`."""
+    return "#" + blake2b(address.encode(), key=key, digest_size=32, person=b"suppression").hexdigest()
+
+
+# The installation's key by engine: read once, it never changes.
+_hash_keys: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()
+
+
+def _hash_key(tx: SetTransaction) -> bytes:
+    if (key := _hash_keys.get(tx.engine)) is None:
+        # A pipeline's answers are JSON.
+        column = "row_digest_key" if tx.dialect.name == "sqlite" else "to_json(row_digest_key)"
+        [text] = tx.exec_driver_sql(f"SELECT {column} FROM installation").one()  # noqa: S608
+        key = _hash_keys[tx.engine] = bytes.fromhex(text)
+    return key
 
 
 def list_invitations(
@@ -158,7 +204,9 @@ def suppress(tx: Tx, address: str, reason: SuppressionReason, *, now: datetime) 
 
 def unsuppress(tx: Tx, address: str) -> bool:
     """Take the address off the list. False if it was not on it."""
-    done = tx.execute(delete(suppressions).where(suppressions.c.address_folded == fold_email(address)))
+    folded = fold_email(address)
+    column = suppressions.c.address_folded
+    done = tx.execute(delete(suppressions).where(column.in_((folded, _hashed(folded, _hash_key(tx))))))
     return done.rowcount > 0
 
 

@@ -96,7 +96,7 @@ invitation_links = Table(
     Column("registration_hash", String(64), primary_key=True),
     Column("unsubscribe_hash", String(64), nullable=False),
     Column("message_id", String(255), nullable=False, index=True),
-    Column("invitation_id", Id, ForeignKey("invitations.id"), nullable=False),
+    Column("invitation_id", Id, ForeignKey("invitations.id"), nullable=False, index=True),
     Column("created_at", UtcTime, nullable=False),
     UniqueConstraint("unsubscribe_hash"),
 )

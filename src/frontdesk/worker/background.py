@@ -1,4 +1,4 @@
-"""What a worker does beside delivering, each in a thread: loading eligibility files, and pruning old queue events."""
+"""What a worker does beside delivering, each in a thread: loading eligibility files, and pruning what is old."""
 
 import threading
 import time
@@ -11,6 +11,8 @@ from frontdesk.db import Database
 from frontdesk.db.races import write_alone
 from frontdesk.errors import Unavailable
 from frontdesk.files import OpenLoads, RunOptions, run_next
+from frontdesk.privacy.model import Actor
+from frontdesk.privacy.retention import RetentionTurn, begin_turn, kept_days
 from frontdesk.queues.model import PruneReport
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
 from frontdesk.worker.log import WorkerLog
@@ -19,7 +21,7 @@ from frontdesk.worker.wakeup import IDLE_SECONDS, Wakeup
 UNAVAILABLE_SECONDS = 60.0  # until the next step after the database was unavailable, at most
 SHORTEST_WAIT_SECONDS = 0.25  # between two steps that find nothing to do
 SLICE_SECONDS = 3.0  # of a file while those of other accounts wait
-PRUNE_PAUSE_SECONDS = 0.2  # between pages, so that ingesting events waits for a moment only
+PRUNE_PAUSE_SECONDS = 0.2  # between pages, so that others that write wait for a moment only
 
 
 class BackgroundTask(threading.Thread, ABC):
@@ -103,6 +105,31 @@ class FileLoader(BackgroundTask):
 
     def step(self) -> bool:
         return run_next(self._db, self._clock, self._options, loads=self._loads)
+
+
+class RetentionPruner(BackgroundTask):
+    """Takes the nightly turn of retention, if no other worker has: it looks each hour, and not while its worker still starts."""
+
+    first_seconds, poll_seconds = 120.0, 3600.0
+    failure_event = "retention_failed"
+
+    def __init__(
+        self, config: Config, db: Database, *, clock: Clock = system_clock, log: WorkerLog | None = None
+    ) -> None:
+        super().__init__(db, clock=clock, log=log)
+        self._kept = kept_days(config)
+
+    def step(self) -> bool:
+        now = self._clock()
+        if write_alone(self._db, lambda tx: begin_turn(tx, now)):
+            actor = Actor("retention", f"retention-{now:%Y-%m-%d}", now)
+            turn = RetentionTurn(self._db, self._clock, self._kept, actor, self._pause)
+            self._log.write("retention_pruned", **{str(kind): count for kind, count in turn.run().items()})
+        return False
+
+    def _pause(self) -> bool:
+        self._wakeup.wait(PRUNE_PAUSE_SECONDS)
+        return self._is_stopping
 
 
 class QueuePruner(BackgroundTask):

@@ -32,6 +32,25 @@ def create_partial_index(name: str, table: str, *columns: str, where: str, uniqu
     )
 
 
+def refuse_changes(table: str) -> None:
+    """Rows of the table can be added and never changed or deleted, whatever the program does."""
+    if op.get_bind().dialect.name == "sqlite":
+        for change in ("UPDATE", "DELETE"):
+            op.execute(
+                f"CREATE TRIGGER {table}_no_{change.lower()} BEFORE {change} ON {table} "
+                f"BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
+            )
+        return
+    op.execute(
+        "CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS "
+        "$$ BEGIN RAISE EXCEPTION '% is append-only', TG_TABLE_NAME; END $$"
+    )
+    op.execute(
+        f"CREATE TRIGGER {table}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
+        "FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()"
+    )
+
+
 @contextmanager
 def changing_append_only(table: str) -> Iterator[None]:
     """Let the migration change rows of a table that only takes new ones. The migration is one transaction, so nobody else can."""

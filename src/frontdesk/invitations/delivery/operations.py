@@ -36,13 +36,19 @@ def cancel_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
     _change(tx, _lock(tx, invitation_id, CANCELLABLE, "cancelled"), InvitationState.CANCELLED, now=now)
 
 
-def cancel_of_members(tx: Tx, member_ids: Collection[int], *, now: datetime) -> int:
-    """Cancel the invitations of withdrawn members that have not begun to leave; returns their number.
+def cancel_of_members(
+    tx: Tx,
+    member_ids: Collection[int],
+    *,
+    now: datetime,
+    reason: InvitationStep = InvitationStep.WITHDRAWN,
+) -> int:
+    """Cancel the invitations of withdrawn or erased members that have not begun to leave; returns their number.
 
     One that a worker claims at this moment may leave; each later claim looks at the member.
     """
     changes = [
-        (StateChange(found.state, InvitationState.CANCELLED, InvitationStep.WITHDRAWN, closes=True), found)
+        (StateChange(found.state, InvitationState.CANCELLED, reason, closes=True), found)
         for found in store.find_of_members(tx, member_ids)
         if found.state in CANCELLABLE
     ]
@@ -61,6 +67,8 @@ def resend_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
     offered to the relay for it less than COOL_DOWN_HOURS ago.
     """
     invitation = _lock(tx, invitation_id, RESENDABLE, "resent")
+    if not invitation.address:
+        raise FrontdeskError("The invitation has no address any more: it was erased.", code="erased")
     address = fold_email(invitation.address)
     store.lock_address(tx, address)  # another resend to it waits here, and then sees this invitation pending
     if find_suppressed(tx, {address}).rows:

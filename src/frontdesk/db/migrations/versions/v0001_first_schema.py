@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import context, op
 
-from frontdesk.db.migrations.ddl import key, optional, required
+from frontdesk.db.migrations.ddl import key, optional, refuse_changes, required
 from frontdesk.db.schema import Id, IsoDate, Json, UtcTime
 
 revision = "0001"
@@ -26,7 +26,7 @@ def upgrade() -> None:
     _create_history_and_audit()
     _create_invitations()
     for table in APPEND_ONLY:
-        _refuse_changes(table)
+        refuse_changes(table)
     uniqueness = context.config.attributes["uniqueness"]
     op.execute(sa.text("INSERT INTO installation (id, uniqueness) VALUES (1, :it)").bindparams(it=uniqueness))
 
@@ -61,25 +61,6 @@ def create_queues() -> None:
         *required(UtcTime(), "started_at"),
         *optional(UtcTime(), "ended_at"),
         sa.Index(None, "provider_group_id", "ended_at"),
-    )
-
-
-def _refuse_changes(table: str) -> None:
-    """Rows of the table can be added and never changed or deleted, whatever the program does."""
-    if op.get_bind().dialect.name == "sqlite":
-        for change in ("UPDATE", "DELETE"):
-            op.execute(
-                f"CREATE TRIGGER {table}_no_{change.lower()} BEFORE {change} ON {table} "
-                f"BEGIN SELECT RAISE(ABORT, '{table} is append-only'); END"
-            )
-        return
-    op.execute(
-        "CREATE OR REPLACE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS "
-        "$$ BEGIN RAISE EXCEPTION '% is append-only', TG_TABLE_NAME; END $$"
-    )
-    op.execute(
-        f"CREATE TRIGGER {table}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
-        "FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()"
     )
 
 

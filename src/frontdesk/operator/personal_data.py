@@ -1,0 +1,65 @@
+"""A person's data over the operator's interface: shown whole, erased (docs/erasure.md)."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from frontdesk.app import App
+from frontdesk.privacy.erasure import erase_person, get_person
+from frontdesk.privacy.export import export_person
+from frontdesk.privacy.model import Actor, TooMuchToSearch
+from frontdesk.web.request import Request
+from frontdesk.web.response import Response
+
+SEARCH_SECONDS = 6.0  # of the 10 in which a request is answered
+
+
+async def export(app: App, request: Request) -> Response:
+    """`GET /operator/v1/members/:member_id/export`: all that is kept about a member, by table. The audit trail keeps it.
+
+    Raises NotFound, and TooMuchToSearch when the account's reports take too long to search.
+    """
+    member_id, actor = request.path_id("member_id", of="eligible member"), _actor(app, request)
+
+    def run() -> dict[str, Any]:
+        person = app.db.ask(lambda tx: get_person(tx, member_id))
+        return export_person(app.db, person, actor, go_on=_in_time())._asdict()
+
+    return _response(await app.in_thread(run))
+
+
+async def erase(app: App, request: Request) -> Response:
+    """`DELETE /operator/v1/members/:member_id`: 200 with the fact of the erasure, the same however often it is asked for.
+
+    Raises NotFound, UnderLegalHold, FilesUnfinished, TooMuchToSearch.
+    """
+    member_id, actor = request.path_id("member_id", of="eligible member"), _actor(app, request)
+
+    def run() -> dict[str, Any]:
+        person = app.db.ask(lambda tx: get_person(tx, member_id))
+        [erasure] = erase_person(app.db, [person], actor, go_on=_in_time())
+        return erasure._asdict()
+
+    return _response(await app.in_thread(run))
+
+
+def _actor(app: App, request: Request) -> Actor:
+    return Actor(request.caller.client_id, request.request_id, app.clock())
+
+
+def _in_time() -> Callable[[], None]:
+    """Raises TooMuchToSearch after SEARCH_SECONDS: a search that goes on after the answer would take a writer."""
+    until = time.monotonic() + SEARCH_SECONDS
+
+    def go_on() -> None:
+        if time.monotonic() > until:
+            raise TooMuchToSearch
+
+    return go_on
+
+
+def _response(content: dict[str, Any]) -> Response:
+    body = orjson.dumps(content, option=orjson.OPT_UTC_Z)
+    return Response(200, body, ((b"cache-control", b"no-store"),))

@@ -1,0 +1,140 @@
+"""Erases members: every value that is theirs leaves the database, and their ids, times and the fact stay (docs/erasure.md)."""
+
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+
+from frontdesk import audit
+from frontdesk.audit.model import AuditEntry
+from frontdesk.db import Database, Tx
+from frontdesk.db.races import write_alone
+from frontdesk.errors import Conflict, FrontdeskError, NotFound
+from frontdesk.files import newest_file, unfinished_files
+from frontdesk.files.mentions import ReportPart, erase_mentions, find_mentions
+from frontdesk.invitations import hash_suppressions
+from frontdesk.invitations.delivery import cancel_of_members
+from frontdesk.invitations.model import InvitationStep
+from frontdesk.privacy import store
+from frontdesk.privacy.model import (
+    Actor,
+    Erasure,
+    ErasureCause,
+    FilesUnfinished,
+    Person,
+    UnderLegalHold,
+)
+from frontdesk.text import fold_email
+
+SEARCHES = 3  # of reports; a member that gets another identifier meanwhile needs another one
+
+
+class _Mentions:
+    """The parts of an account's reports that name one of the identifiers, up to the file that was the newest then."""
+
+    def __init__(self, external_ids: set[str], last_file: int, parts: Sequence[ReportPart]) -> None:
+        self.external_ids, self.last_file, self.parts = external_ids, last_file, parts
+
+
+def find_persons(tx: Tx, external_id: str, account_id: int | None) -> list[Person]:
+    """The records with the identifier, those too that an undo withdrew.
+
+    Raises NotFound, and FrontdeskError `several_accounts`.
+    """
+    found = store.find_by_external_id(tx, external_id, account_id)
+    if not found:
+        detail = (
+            "There is no such eligible member. The external_id counts upper and lower case too, and an erased member has none: "
+            "name it by its id."
+        )
+        raise NotFound("eligible member", detail)
+    if len(accounts := {person.account_id for person in found}) > 1:
+        named = ", ".join(map(str, sorted(accounts)))
+        detail = f"Several accounts have such a member: {named}. Say which with --account."
+        raise FrontdeskError(detail, code="several_accounts")
+    return found
+
+
+def get_person(tx: Tx, member_id: int) -> Person:
+    """The member with this id, erased or not. Raises NotFound."""
+    if (person := store.find_person(tx, member_id)) is None:
+        raise NotFound("eligible member")
+    return person
+
+
+def erase_person(
+    db: Database, persons: Sequence[Person], actor: Actor, *, go_on: Callable[[], None] = lambda: None
+) -> list[Erasure]:
+    """Erase the records of one person, all of one account, in one transaction. One that is erased already stays as it is.
+
+    The account's reports are searched before that transaction; `go_on` is called between two pages of them and may raise.
+    Raises UnderLegalHold, FilesUnfinished, Unavailable, and Conflict when the records keep changing meanwhile.
+    """
+    ids, account_id = {person.member_id for person in persons}, persons[0].account_id
+    for _ in range(SEARCHES):
+        mentions = _search(db, ids, account_id, go_on)
+        done = write_alone(db, partial(_erase, persons=persons, actor=actor, mentions=mentions))
+        if done is not None:
+            return done
+    raise Conflict("The member keeps changing. Try again.")
+
+
+def erase_old(tx: Tx, persons: Sequence[Person], actor: Actor) -> None:
+    """Erase members by retention, in the caller's transaction. Their lines in reports stay until those go by themselves.
+
+    None of the members is erased or under legal hold.
+    """
+    store.lock_members(tx, [person.member_id for person in persons])
+    _erase_rows(tx, persons, actor, ErasureCause.RETENTION)
+
+
+def _search(db: Database, ids: Collection[int], account_id: int, go_on: Callable[[], None]) -> _Mentions:
+    external_ids = db.ask(lambda tx: store.identifiers(tx, ids))[0]
+    last_file = db.ask(lambda tx: newest_file(tx, account_id))
+    if not external_ids:
+        return _Mentions(external_ids, last_file, ())
+    found = find_mentions(db.ask, account_id, external_ids, go_on=go_on)
+    return _Mentions(external_ids, last_file, [*found])
+
+
+def _erase(tx: Tx, persons: Sequence[Person], actor: Actor, mentions: _Mentions) -> list[Erasure] | None:
+    """None when the members have got other identifiers since the search."""
+    ids, account_id = [person.member_id for person in persons], persons[0].account_id
+    store.lock_members(tx, ids)
+    erased = {erasure.member_id: erasure for erasure in store.find_erasures(tx, ids)}
+    left = [person for person in persons if person.member_id not in erased]
+    if not left:
+        return [*erased.values()]
+    if holds := store.find_holds(tx, ids):
+        raise UnderLegalHold(holds[0])
+    if unfinished := unfinished_files(tx, account_id):
+        raise FilesUnfinished(unfinished)
+    if not store.identifiers(tx, ids)[0] <= mentions.external_ids:
+        return None
+    newer = find_mentions(
+        lambda question: question(tx), account_id, mentions.external_ids, after_file=mentions.last_file
+    )
+    erase_mentions(tx, {*mentions.parts, *newer}, mentions.external_ids)
+    _erase_rows(tx, left, actor, ErasureCause.REQUEST)
+    made = [Erasure(*person, actor.now, ErasureCause.REQUEST, is_new=True) for person in left]
+    return [*erased.values(), *made]
+
+
+def _erase_rows(tx: Tx, persons: Sequence[Person], actor: Actor, cause: ErasureCause) -> None:
+    ids = [person.member_id for person in persons]
+    hash_suppressions(tx, {fold_email(address) for address in store.identifiers(tx, ids)[1]})
+    cancel_of_members(tx, ids, now=actor.now, reason=InvitationStep.ERASED)
+    store.insert_erasures(tx, persons, actor, cause)  # lets the history lose its values
+    store.empty_histories(tx, ids)
+    store.empty_invitations(tx, store.invitations_of(tx, ids))
+    store.empty_members(tx, ids)
+    entries = [
+        AuditEntry(
+            "member.erased",
+            actor.name,
+            actor.request_id,
+            person.account_id,
+            person.member_id,
+            {"cause": cause},
+        )
+        for person in persons
+    ]
+    audit.record(tx, entries, now=actor.now)

@@ -1,0 +1,115 @@
+"""What is kept about a person: kinds of columns, erasures, legal holds (docs/erasure.md)."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from frontdesk.errors import Fault, FrontdeskError
+
+
+class ColumnKind(StrEnum):
+    """What a column holds, and so what an erasure does with it."""
+
+    ID = "id"  # of the service's own rows: stays
+    TIME = "time"  # of an event, and the days of access: stays
+    FACT = "fact"  # words, numbers and codes of the service: stays
+    PERSON = "person"  # a value of one member, or made from one: erased
+    PERSONS = "persons"  # values of several members in one cell: the person's part is erased
+    REFERENCE = "reference"  # a caller's name for a request, a file, a visit or a doctor: stays, and must not name a member
+    ACCOUNT = "account"  # what an account or an operator says of itself: stays
+    PROOF = "proof"  # what an API client or an installation proves itself by: stays
+
+
+class ErasureCause(StrEnum):
+    """Why a member was erased."""
+
+    REQUEST = "request"
+    RETENTION = "retention"
+
+
+class RetentionKind(StrEnum):
+    """What is kept for a time only (docs/configuration.md)."""
+
+    REPORTS = "reports"  # of files, row by row
+    INVITATIONS = "invitations"  # the address of one that is settled
+    WITHDRAWN = "withdrawn"  # members that an undo withdrew
+    ENDED = "ended"  # members with an access that has ended
+    HISTORY = "history"  # the values of a member's old changes
+    AUDIT = "audit"
+    MAILBOX = "mailbox"  # mails that a sandbox caught
+    COUNTERS = "counters"  # failed attempts, tokens, request counters
+
+
+class Person(NamedTuple):
+    """A member as erasures, holds and exports name it: never by a value of its own."""
+
+    member_id: int
+    account_id: int
+
+
+class Actor(NamedTuple):
+    """The client or operator that asks, the id of its request, and its time."""
+
+    name: str
+    request_id: str
+    now: datetime
+
+
+class Erasure(NamedTuple):
+    """The fact that is left. `is_new` is False where the member had been erased before."""
+
+    member_id: int
+    account_id: int
+    erased_at: datetime
+    cause: ErasureCause
+    is_new: bool = False
+
+
+class LegalHold(NamedTuple):
+    """While it lasts, nothing of the member is erased or pruned. `reference` names the case, never the person."""
+
+    member_id: int
+    account_id: int
+    reference: str
+    held_at: datetime
+    actor: str
+
+
+class PersonalData(NamedTuple):
+    """All that is kept about one member, by table, as rows by column."""
+
+    member_id: int
+    account_id: int
+    tables: dict[str, list[dict[str, Any]]]
+
+
+class UnderLegalHold(FrontdeskError, kind="wrong_state"):
+    """The member is under legal hold."""
+
+    def __init__(self, hold: LegalHold) -> None:
+        detail = f"Member {hold.member_id} is under legal hold ({hold.reference}); nothing was erased."
+        super().__init__(detail, code="legal_hold")
+        self.faults = (Fault("member", self.code, detail),)
+
+
+class FilesUnfinished(FrontdeskError, kind="wrong_state"):
+    """Files of the account that have not ended may hold rows of the member."""
+
+    def __init__(self, file_ids: Sequence[int]) -> None:
+        named = ", ".join(map(str, file_ids[:5])) + (", …" if file_ids[5:] else "")
+        detail = f"Files of the account have not ended and may hold the member: {named}. Let them end, or cancel them."
+        super().__init__(detail, code="files_unfinished")
+        self.faults = (Fault("files", self.code, detail),)
+
+
+class TooMuchToSearch(FrontdeskError, kind="wrong_state"):
+    """The account's reports and the audit trail can't be searched in the time of a request."""
+
+    def __init__(self) -> None:
+        detail = (
+            "The account has more reports of files than can be searched in a request; nothing was done. "
+            "Use the command line: frontdesk member erase, frontdesk member export."
+        )
+        super().__init__(detail, code="too_much_to_search")
+        self.faults = (Fault("files", self.code, detail),)

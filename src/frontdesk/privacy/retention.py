@@ -1,0 +1,188 @@
+"""Deletes or erases what has been kept long enough, in small transactions (docs/erasure.md, docs/configuration.md).
+
+Any number of workers may do so at the same time: each batch looks at its rows again in its own transaction. Under legal hold a
+member stays, with its history, its invitation and the reports of its account; while there is any hold, so does the audit trail.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+from frontdesk import audit
+from frontdesk.audit.chain import ChainEnd, sealed
+from frontdesk.audit.model import AuditEntry
+from frontdesk.clock import Clock
+from frontdesk.config import Config
+from frontdesk.db import Database, Tx
+from frontdesk.db.engine import database_time
+from frontdesk.db.races import write_alone
+from frontdesk.privacy import retention_store, store
+from frontdesk.privacy.erasure import erase_old
+from frontdesk.privacy.model import Actor, RetentionKind
+
+_K = RetentionKind
+BATCH = 100  # rows in one transaction: SQLite has one writer, and others wait for it
+AUDIT_BATCH = 1000
+MAILBOX_DAYS, COUNTER_DAYS = 90, 2
+GUARDED = (_K.HISTORY, _K.AUDIT)
+TURN_HOUR = 3  # UTC
+DAYS_OF_YEAR = 366  # so that years are never shorter than the database's
+TURN = "turn"  # among the positions: when the last turn began, in seconds since 1970
+
+Counts = dict[RetentionKind, int]
+
+
+def kept_days(config: Config) -> Counts:
+    """How many days each kind is kept; without those that are kept for ever."""
+    days = {
+        _K.REPORTS: config.keep_reports_days,
+        _K.INVITATIONS: config.keep_invitations_days,
+        _K.WITHDRAWN: config.keep_withdrawn_days,
+        _K.ENDED: config.keep_ended_years * DAYS_OF_YEAR,
+        _K.HISTORY: config.keep_history_years * DAYS_OF_YEAR,
+        _K.AUDIT: config.keep_audit_years * DAYS_OF_YEAR,
+        _K.MAILBOX: MAILBOX_DAYS,
+        _K.COUNTERS: COUNTER_DAYS,
+    }
+    return {kind: count for kind, count in days.items() if count}
+
+
+@dataclass(slots=True)
+class RetentionTurn:
+    """One pass over everything that is kept for a time. `pause` is called after each batch and ends the turn by True."""
+
+    db: Database
+    clock: Clock
+    kept: Counts
+    actor: Actor
+    pause: Callable[[], bool] = lambda: False
+    counts: Counts = field(default_factory=dict)
+    limits: dict[RetentionKind, datetime] = field(default_factory=dict)
+
+    def run(self) -> Counts:
+        """Do the turn; how many rows of each kind went. Raises Unavailable: what was committed stays done."""
+        self._set_limits()
+        self.counts = {}
+        works = {_K.AUDIT: self._audit, _K.COUNTERS: self._counters}
+        for kind in self.kept:
+            count = sum(self._paused(works.get(kind, partial(self._rows, kind))()))
+            if count:
+                self.counts[kind] = count
+        if self.counts:
+            write_alone(self.db, self._record)
+        return self.counts
+
+    def count(self) -> Counts:
+        """How many rows of each kind a turn would find now; it changes nothing."""
+        self._set_limits()
+        found = {kind: sum(len(ids) for ids, _ in self._windows(kind)) for kind in self.kept}
+        if self.db.ask(retention_store.has_holds):
+            found[_K.AUDIT] = 0
+        return found
+
+    def _set_limits(self) -> None:
+        """The time before which each kind is old enough. The triggers of some go by the database's clock."""
+        now = self.clock()
+        database_now = min(now, self.db.ask(database_time))
+        for kind, days in self.kept.items():
+            self.limits[kind] = (database_now if kind in GUARDED else now) - timedelta(days=days)
+
+    def _paused(self, batches: Iterator[int]) -> Iterator[int]:
+        for count in batches:
+            yield count
+            if self.pause():
+                return
+
+    def _windows(self, kind: RetentionKind) -> Iterator[tuple[list[int], int]]:
+        """The old rows by windows of ids, each with the id up to which nothing is left to do.
+
+        The history is gone through from where the last turn came to, up to the first window with a newer entry.
+        """
+        before, ask = self.limits[kind], self.db.ask
+        start = ask(lambda tx: retention_store.get_position(tx, kind)) if kind is _K.HISTORY else 0
+        last = ask(partial(retention_store.last_id, kind=kind))
+        for after in range(start, last, retention_store.WINDOW):
+            is_done = True
+            if kind is _K.HISTORY:
+                newest = ask(partial(retention_store.newest_change, after_id=after))
+                is_done = newest is None or newest < before
+            ids = ask(partial(retention_store.old_ids, kind=kind, before=before, after_id=after))
+            yield ids, min(after + retention_store.WINDOW, last) if is_done else after
+            if not is_done:
+                return
+
+    def _rows(self, kind: RetentionKind) -> Iterator[int]:
+        for ids, done in self._windows(kind):
+            for first in range(0, len(ids), BATCH):
+                yield from self._batch(kind, ids[first : first + BATCH])
+            if kind is _K.HISTORY and done:
+                write_alone(self.db, partial(retention_store.move_position, kind=kind, position=done))
+
+    def _batch(self, kind: RetentionKind, ids: Sequence[int]) -> Iterator[int]:
+        if kind is not _K.REPORTS:
+            yield write_alone(self.db, lambda tx: self._apply(tx, kind, ids))
+            return
+        for file_id in ids:
+            while count := write_alone(self.db, partial(self._report, file_id=file_id)):
+                yield count
+
+    def _apply(self, tx: Tx, kind: RetentionKind, ids: Sequence[int]) -> int:
+        if kind in (_K.WITHDRAWN, _K.ENDED):
+            store.lock_members(tx, ids)
+        old = retention_store.still_old(tx, kind, self.limits[kind], ids)
+        if not old:
+            return 0
+        match kind:
+            case _K.WITHDRAWN | _K.ENDED:
+                erase_old(tx, retention_store.persons_of(tx, old), self.actor)
+            case _K.INVITATIONS:
+                store.empty_invitations(tx, old)
+            case _K.HISTORY:
+                retention_store.drop_values(tx, old)
+            case _:
+                retention_store.delete_rows(tx, kind, old)
+        return len(old)
+
+    def _report(self, tx: Tx, file_id: int) -> int:
+        if not retention_store.still_old(tx, _K.REPORTS, self.limits[_K.REPORTS], [file_id]):
+            return 0
+        return retention_store.delete_report_parts(tx, file_id)
+
+    def _counters(self) -> Iterator[int]:
+        yield from self._rows(_K.COUNTERS)
+        before = self.limits[_K.COUNTERS]
+        yield write_alone(self.db, lambda tx: retention_store.delete_counters(tx, before))
+
+    def _audit(self) -> Iterator[int]:
+        """From the oldest entry on, and up to the first that is not old enough."""
+        while count := write_alone(self.db, self._prune_audit):
+            yield count
+
+    def _prune_audit(self, tx: Tx) -> int:
+        """The chain of the export is kept up to the last entry that goes, so that later exports go on from there."""
+        if retention_store.has_holds(tx):
+            return 0
+        after, chain = retention_store.last_pruning(tx)
+        old = audit.entries_after(tx, after, until=self.limits[_K.AUDIT], limit=AUDIT_BATCH)
+        if not old:
+            return 0
+        *_, (_, end) = sealed(old, ChainEnd(chain, after))
+        return retention_store.prune_audit(tx, after, end.entry_id, end.chain, now=self.clock())
+
+    def _record(self, tx: Tx) -> None:
+        detail = {str(kind): count for kind, count in self.counts.items()}
+        entry = AuditEntry("retention.pruned", self.actor.name, self.actor.request_id, detail=detail)
+        audit.record(tx, [entry], now=self.clock())
+
+
+def last_pruning(tx: Tx) -> tuple[int, str]:
+    """The id of the last entry of the audit trail that was pruned, and the chain there; 0 and "" before the first."""
+    return retention_store.last_pruning(tx)
+
+
+def begin_turn(tx: Tx, now: datetime) -> bool:
+    """Whether a nightly turn is due: once after each 3 o'clock in UTC, for one of all workers."""
+    due = now.astimezone(UTC).replace(hour=TURN_HOUR, minute=0, second=0, microsecond=0)
+    due -= timedelta(days=now < due)
+    return retention_store.move_position(tx, TURN, int(now.timestamp()), only_below=int(due.timestamp()))
