@@ -48,7 +48,7 @@ class DryRun:
     ) -> list[StoredMember]:
         """The stored members, each as the dry run would have left it."""
         wanted = submitted_keys(submissions, self._uniqueness)
-        of_families = family_keys(submissions, self._uniqueness, known=())
+        of_families = family_keys(submissions, self._uniqueness, known={})
         found = [
             store.lock_members(scratch, scope, keys)
             for of_scope in (wanted, of_families)

@@ -85,7 +85,7 @@ def read_chunk(
     plan_owners = {row["id"]: row["account_id"] for row in owners.rows}
     context = ChunkContext(plan_owners, read_invitation_context(), uniqueness, stored_time(now))
     members_found = {member.values["id"]: member for member in store.stored_members(found)}
-    known = {member.values["external_id"] for member in members_found.values()}
+    known = {str(member.values["external_id"]): member for member in members_found.values()}
     if of_families := family_keys(submissions, uniqueness, known):
         # Only for members that are not found by their identifier, which a POST never is.
         with one_round_trip(tx):

@@ -4,7 +4,8 @@ A newborn is stored under a key made from its family and gets a number of its ow
 person is the member of the family with the same first name and date of birth.
 """
 
-from collections.abc import Container, Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from hashlib import blake2b
 from typing import Any
@@ -13,6 +14,11 @@ from frontdesk.config import Uniqueness
 from frontdesk.eligibility.model import MemberRecord, StoredMember, Submission
 from frontdesk.eligibility.row_hints import FamilyMember
 from frontdesk.eligibility.unique_keys import KeyHolders, scope_of
+
+# What senders write for a child without a name yet, folded.
+_NEWBORN = re.compile(
+    r"(?:baby|newborn|infant|nb)(?:boy|girl|male|female|[a-dfgm1-4])?|(?:boy|girl)[a-d1-4]?|b[bg]|(?:baby(?:boy|girl|of)|newborn).*"
+)
 
 
 class KeyStrength(IntEnum):
@@ -29,6 +35,11 @@ def fold_first_name(name: str) -> str:
     """A first name without letter case, spaces and punctuation."""
     folded = name.casefold()
     return folded if folded.isalnum() else "".join(filter(str.isalnum, folded))
+
+
+def is_newborn_name(name: str) -> bool:
+    """Whether a first name stands for a child that had none yet, as `Baby Boy`."""
+    return _NEWBORN.fullmatch(fold_first_name(name)) is not None
 
 
 def family_digest(name: str, secret: bytes) -> str:
@@ -53,14 +64,18 @@ def may_be_one_person(first: KeyStrength, second: KeyStrength) -> bool:
 
 
 def family_keys(
-    submissions: Sequence[Submission], uniqueness: Uniqueness, known: Container[str]
+    submissions: Sequence[Submission], uniqueness: Uniqueness, known: Mapping[str, StoredMember]
 ) -> dict[int, dict[str, set[str]]]:
-    """What finds the families of the members that their identifiers do not tell, by uniqueness scope and column."""
+    """What finds the families of the members that their identifiers do not tell, by uniqueness scope and column.
+
+    `known` are stored members by their identifiers.
+    """
     keys: dict[int, dict[str, set[str]]] = {}
     for submission in submissions:
         record = submission.record
         family = record.hints and record.hints.family
-        if family and (family.telling_key or record.external_id not in known):
+        stored = known.get(record.external_id or "")
+        if family and (stored is None or (family.telling_key and is_other(stored, family))):
             scope = scope_of(submission.account_id, uniqueness)
             of_scope = keys.setdefault(scope, {"family_digest": set(), "external_id": set()})
             of_scope["family_digest"].add(family.digest)
@@ -87,20 +102,29 @@ class Families:
         self, family: FamilyMember, key: str, holders: KeyHolders, account_id: int, scope: int
     ) -> Sequence[StoredMember]:
         """The stored members that may be the person of the row with this key."""
-        own = strength_of(key, family.name)
+        own = _strength_in(key, family)
         known = [*self._members.get(family.digest, ())]
         for other in _other_keys(family):
             if (holder := holders.find(other, scope)) is not None and not any(
                 holder is each for each in known
             ):
                 known.append(holder)
-        return [
+        known = [
             member
             for member in known
             if member.values["account_id"] == account_id
-            and is_same_person(member, family)
-            and may_be_one_person(strength_of(str(member.values["external_id"]), family.name), own)
+            and _may_have_both(_strength_in(str(member.values["external_id"]), family), own, family)
         ]
+        same = [member for member in known if is_same_person(member, family)]
+        return same or [member for member in known if is_newborn_of(member, family)]
+
+    def has_other_name(self, family: FamilyMember, account_id: int) -> bool:
+        """Whether a stored identifier of the family has its other name."""
+        return any(
+            member.values["account_id"] == account_id
+            and str(member.values["external_id"]).startswith(family.other_name)
+            for member in self._members.get(family.digest, ())
+        )
 
     def subscriber(self, family: FamilyMember, account_id: int) -> dict[str, Any] | None:
         """The values of the family's stored subscriber that has an address."""
@@ -114,7 +138,31 @@ class Families:
 def _other_keys(family: FamilyMember) -> Sequence[str]:
     """Identifiers by which the person may be stored: those of older defaults, which kept no family, and one of its own."""
     older = f"{family.name}-{family.code}" if family.code else family.name
-    return (older, family.telling_key) if family.telling_key else (older,)
+    return (older, *filter(None, (family.telling_key, family.open_key, family.hidden_key)))
+
+
+def _strength_in(key: str, family: FamilyMember) -> KeyStrength:
+    strength = strength_of(key, family.name)
+    return (
+        strength_of(key, family.other_name) if strength is KeyStrength.OWN and family.other_name else strength
+    )
+
+
+def _may_have_both(kept: KeyStrength, own: KeyStrength, family: FamilyMember) -> bool:
+    """Whether the member with one identifier may be the person with the other. Newborns with birth sequences are twins."""
+    if kept is own is KeyStrength.BIRTH_SEQUENCE and is_newborn_name(family.first_name):
+        return False
+    return may_be_one_person(kept, own)
+
+
+def is_newborn_of(member: StoredMember, family: FamilyMember) -> bool:
+    """Whether one of the two has the name of a newborn and the other its own, with one date of birth."""
+    stored = str(member.values["first_name"])
+    return (
+        bool(family.first_name and family.dob)
+        and member.values["dob"] == family.dob
+        and is_newborn_name(stored) is not is_newborn_name(family.first_name)
+    )
 
 
 def is_same_person(member: StoredMember, family: FamilyMember) -> bool:
@@ -122,8 +170,15 @@ def is_same_person(member: StoredMember, family: FamilyMember) -> bool:
 
 
 def is_stranger(member: StoredMember, family: FamilyMember) -> bool:
-    """Whether both first name and date of birth are another's."""
-    return _agreements(member, family) == [False, False]
+    """Whether the member is another person: both first name and date of birth are another's, or one of them is, and the family
+    or the role in it."""
+    agreements = _agreements(member, family)
+    if all(agreements):
+        return False
+    values = member.values
+    role = values["subscriber_relationship"]
+    is_elsewhere = values["family_digest"] not in (None, family.digest)
+    return agreements == [False, False] or is_elsewhere or (role or family.role) != family.role
 
 
 def is_other(member: StoredMember, family: FamilyMember) -> bool:
@@ -141,4 +196,4 @@ def _agreements(member: StoredMember, family: FamilyMember) -> list[bool]:
 def keeps_its_key(record: MemberRecord, family: FamilyMember, stored: StoredMember) -> bool:
     """Whether the stored identifier tells more than that of the row."""
     row, kept = record.external_id or "", str(stored.values["external_id"])
-    return strength_of(kept, family.name) > strength_of(row, family.name)
+    return _strength_in(kept, family) > _strength_in(row, family)

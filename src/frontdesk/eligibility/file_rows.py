@@ -1,11 +1,19 @@
 """What the record of a file's row means beside the stored members: rules that a POST does not have (docs/834.md)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from frontdesk.eligibility.families import Families, is_other, is_stranger, keeps_its_key
+from frontdesk.eligibility.families import (
+    Families,
+    is_newborn_name,
+    is_newborn_of,
+    is_other,
+    is_stranger,
+    keeps_its_key,
+)
 from frontdesk.eligibility.model import ADDRESS, Action, StoredMember, Submission
+from frontdesk.eligibility.row_hints import FamilyMember
 from frontdesk.eligibility.unique_keys import KeyHolders
 from frontdesk.errors import Fault
 
@@ -28,12 +36,18 @@ def find_person(
     family = hints and hints.family
     if not hints or not family or record.external_id is None:
         return submission, stored, None
+    if stored is None and (family.open_key or family.hidden_key):
+        submission, family, stored = _in_other_form(
+            submission, family, scope, holders=holders, families=families
+        )
+        record = submission.record
+    key = record.external_id or ""
     if stored is not None and not (
         (hints.is_weak_key and is_other(stored, family))
         or (hints.may_be_shared and is_stranger(stored, family))
     ):
         return submission, stored, None
-    persons = families.persons(family, record.external_id, holders, submission.account_id, scope)
+    persons = families.persons(family, key, holders, submission.account_id, scope)
     if len(persons) > 1 or (not persons and stored is not None and not is_stranger(stored, family)):
         return submission, None, IDENTITY_AMBIGUOUS
     if not persons and stored is None:
@@ -42,11 +56,42 @@ def find_person(
         renamed = _renamed(submission, family.telling_key)
         return renamed, holders.find(family.telling_key, scope), None
     [person] = persons
+    if is_newborn_of(person, family) and is_newborn_name(family.first_name):
+        submission = _without_name(submission)
     if stored is not None or submission.action is not Action.ENROL or keeps_its_key(record, family, person):
         submission = _renamed(submission, None)
     record = submission.record
     record = replace(record, warnings=(*record.warnings, "identity_matched"))
     return submission._replace(record=record), person, None
+
+
+def _in_other_form(
+    submission: Submission, family: FamilyMember, scope: int, *, holders: KeyHolders, families: Families
+) -> tuple[Submission, FamilyMember, StoredMember | None]:
+    """A row whose file shows that a number is a social security number, or does not, and another file said otherwise.
+
+    The record and the report get the identifier that hides the number.
+    """
+    account_id, record = submission.account_id, submission.record
+    stored = holders.find(family.open_key or family.hidden_key, scope)
+    if stored is not None and stored.values["account_id"] != account_id:
+        stored = None
+    if family.open_key:
+        if stored is not None and stored.values["member_id"] == family.open_key:
+            given = {**record.given, "member_id": record.external_id}
+            submission = submission._replace(record=replace(record, given=given))
+    elif stored is not None or families.has_other_name(family, account_id):
+        hidden, telling = family.hidden_key, family.telling_key
+        telling = telling and hidden + telling[len(record.external_id or "") :]
+        submission = _renamed(submission, hidden)
+        family = family._replace(name=family.other_name, other_name=family.name, telling_key=telling)
+    return submission, family, stored
+
+
+def _without_name(submission: Submission) -> Submission:
+    """The submission without a first name that stands for none."""
+    given = {name: value for name, value in submission.record.given.items() if name != "first_name"}
+    return submission._replace(record=replace(submission.record, given=given), row_digest=None)
 
 
 def _renamed(submission: Submission, key: str | None) -> Submission:
@@ -56,12 +101,19 @@ def _renamed(submission: Submission, key: str | None) -> Submission:
     """
     record = submission.record
     old = record.external_id
-    given = {
+    given, of_new = _with_key(record.given, old, key), record.given_of_new
+    record = replace(record, external_id=key or old, given=given)
+    if of_new:
+        record = replace(record, given_of_new=_with_key(of_new, old, key))
+    return submission._replace(record=record, row_digest=None)
+
+
+def _with_key(given: Mapping[str, Any], old: str | None, key: str | None) -> dict[str, Any]:
+    renamed = {
         name: key if value == old and name in ("external_id", "member_id") else value
-        for name, value in record.given.items()
+        for name, value in given.items()
     }
-    given = {name: value for name, value in given.items() if value is not None or record.given[name] is None}
-    return submission._replace(record=replace(record, external_id=key or old, given=given), row_digest=None)
+    return {name: value for name, value in renamed.items() if value is not None or given[name] is None}
 
 
 def as_new(submission: Submission, scope: int, *, holders: KeyHolders, families: Families) -> Submission:

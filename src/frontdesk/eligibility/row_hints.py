@@ -9,7 +9,9 @@ class FamilyMember(NamedTuple):
     """What recognises a person among the stored members of its family (eligibility.families).
 
     `digest` stands for the family in the database, `name` in identifiers. `code` is the person code, "" without one.
-    `telling_key` is an identifier of the person's own, where that of the record may be another's.
+    `telling_key` is an identifier of the person's own, where that of the record may be another's. A file that does not
+    show that a number is a social security number makes another identifier of it than one that does: `open_key` is the one that
+    may be stored and `hidden_key` the one to take instead, if the family has members whose identifiers have its `other_name`.
     """
 
     digest: str
@@ -18,6 +20,15 @@ class FamilyMember(NamedTuple):
     dob: str
     code: str
     telling_key: str
+    open_key: str = ""
+    hidden_key: str = ""
+    other_name: str = ""
+    is_subscriber: bool = False
+
+    @property
+    def role(self) -> str:
+        """The member's `subscriber_relationship`."""
+        return "Primary" if self.is_subscriber else "Dependent"
 
 
 class RowHints(NamedTuple):

@@ -25,7 +25,7 @@ FILE_FAULTS = {
     "too_large": "The content is larger than what is read.",
     "zip_bomb": "The compressed data unpacks to far more than any list of members would.",
     "not_x12": "The file does not begin with an ISA segment, or the segment is damaged.",
-    "wrong_version": "The file is not an 834 of version 005010X220A1.",
+    "wrong_version": "The file is not an 834 of version 005010X220A1, or of 004010X095A1.",
     "wrong_order": "A segment stands where it has no place.",
     "wrong_count": "A count or control number of SE, GE or IEA does not agree with the file.",
     "unknown_purpose": "BGN08 is none of 2, 4 and RX.",

@@ -7,6 +7,7 @@ from frontdesk.eligibility.families import (
     KeyStrength,
     family_digest,
     fold_first_name,
+    is_newborn_name,
     may_be_one_person,
     strength_of,
 )
@@ -66,10 +67,9 @@ class PeopleIndex:
         self._people = IdentifierIndex()
 
     def add(self, key: str, person: FamilyMember) -> None:
-        said = _person(
-            person.digest, fold_first_name(person.first_name), person.dob, strength_of(key, person.name)
-        )
-        self._people.add(said, 0)
+        strength = strength_of(key, person.name)
+        name = "" if is_newborn_name(person.first_name) else fold_first_name(person.first_name)
+        self._people.add(_person(person.digest, name, person.dob, strength), 0)
 
     def finish(self) -> None:
         self._people.finish(keep_keys=True)
@@ -78,11 +78,13 @@ class PeopleIndex:
         if member.family_digest is None:
             return False
         own = self._strength_of(member.external_id, member.family_digest)
-        name = fold_first_name(member.first_name)
+        # The file may call a child that has a name by then a newborn.
+        names = {fold_first_name(member.first_name), ""}
         return any(
             may_be_one_person(strength, own)
             and self._people.contains(_person(member.family_digest, name, member.dob, strength))
             for strength in KeyStrength
+            for name in names
         )
 
     def _strength_of(self, key: str, digest: str) -> KeyStrength:

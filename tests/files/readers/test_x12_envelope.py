@@ -1,5 +1,7 @@
 """The envelopes of an 834: delimiters, several interchanges, groups and transactions, and every count and number checked."""
 
+import re
+
 import pytest
 
 from frontdesk.eligibility.model import Action
@@ -78,7 +80,7 @@ WRONG: list[tuple[str, str, str, str]] = [
     ("IEA*1*", "IEA*2*", "wrong_count", "Segment 20: IEA01"),
     ("IEA*1*000000007", "IEA*1*000000008", "wrong_count", "Segment 20: IEA02"),
     ("N3*1 Example Street~", "", "wrong_count", "Segment 17: SE01"),
-    ("*X*005010X220A1", "*X*004010X095A1", "wrong_version", "Segment 2: "),
+    ("*X*005010X220A1", "*X*004010X098A1", "wrong_version", "Segment 2: "),
     ("ST*834*", "ST*835*", "wrong_version", "Segment 3: "),
     ("0001*005010X220A1", "0001*005010X279A1", "wrong_version", "Segment 3: "),
     (GS, "", "wrong_order", "Segment 2: ST has no place here"),
@@ -120,7 +122,7 @@ def test_a_file_cut_off_anywhere_is_refused(length: int) -> None:
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [("*ZZ*SENDER         *", "*ZZ*SENDER*"), ("*:~", "**~"), ("ISA*", "ISA "), ("*:~", "*:A")],
+    [("*ZZ*SENDER         *", "*SENDER*"), ("*:~", "**~"), ("ISA*", "ISA "), ("*:~", "*:A")],
 )
 def test_a_damaged_isa_is_refused(old: str, new: str) -> None:
     code, sentence = refused(lambda: read(GOOD.replace(old, new)))
@@ -175,3 +177,34 @@ def test_an_account_may_say_that_a_file_to_verify_is_its_full_file() -> None:
     assert read(audit)[0].mode is FileMode.COMPARE
     head, [row] = read(audit, mapping={"834": {"verify": "full"}})
     assert (head.mode, row.action) == (FileMode.FULL, Action.ENROL)
+
+
+@pytest.mark.parametrize(("padding", "left"), [(" +", " "), (" {2,}", "")])
+@pytest.mark.parametrize("breaks", ["", "\r\n"])
+def test_an_isa_that_has_lost_its_padding_is_read_with_one_warning(
+    padding: str, left: str, breaks: str
+) -> None:
+    text = GOOD.replace("~", "~" + breaks)
+    _, rows = read(text.replace(ISA, re.sub(padding, left, ISA)))
+    assert [row.values for row in rows] == [row.values for row in read(GOOD)[1]]
+    assert [row.warnings for row in rows][-1] == ("untidy_file",)
+
+
+@pytest.mark.parametrize("wrong", ["*T*~", "*T*:", "*T*::~", "*T*A1"])
+def test_an_isa_without_padding_whose_terminator_is_not_certain_is_refused(wrong: str) -> None:
+    damaged = re.sub(" {2,}", "", GOOD).replace("*T*:~", wrong, 1)
+    code, sentence = refused(lambda: read(damaged))
+    assert (code, "not as the text of a mail" in sentence) == ("not_x12", True)
+
+
+@pytest.mark.parametrize("version", ["004010X095A1", "004010X095"])
+def test_the_older_version_is_read_with_one_warning(version: str) -> None:
+    older = (
+        GOOD.replace("*X*005010X220A1", f"*X*{version}")
+        .replace("*005010X220A1~BGN", "~BGN")
+        .replace("00501", "00401")
+    )
+    assert older.count("005010") == 0
+    _, rows = read(older)
+    assert [row.values for row in rows] == [row.values for row in read(GOOD)[1]]
+    assert [row.warnings for row in rows][-1] == ("untidy_file",)

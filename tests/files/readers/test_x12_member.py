@@ -241,3 +241,17 @@ def test_each_transaction_has_its_own_date_and_payor() -> None:
     other = end.replace("REF*17*01", "REF*17*02")
     content = interchange(transaction(end), transaction(other, control="0002", day="20261201"))
     assert [row.values["expiry_date"] for row in rows_of(content)] == ["2026-11-20", "2026-12-01"]
+
+
+def test_codes_without_their_zeros_are_read() -> None:
+    row = one(member(("INS*Y*18*021", "INS*N*1*21"), ("HD*021**", "HD*21**")))
+    assert (row.action, row.values["relationship_code_hipaa"]) == (Action.ENROL, "01")
+    ended = one(
+        member((HD, f"{HD}HD*24**PPO~DTP*349*D8*20261231~"), ("DTP*348*D8*20260101~", "DTP*348*D8*20260101~"))
+    )
+    assert ended.values["expiry_date"] is None
+
+
+@pytest.mark.parametrize("end", ["DTP*349*D8*99991231~", "DTP*349*D8*00000000~", "DTP*349*D8*~"])
+def test_a_day_that_stands_for_no_end_is_none(end: str) -> None:
+    assert one(member((HD, HD + end))).values["expiry_date"] is None

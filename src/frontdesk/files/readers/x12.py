@@ -10,11 +10,10 @@ from frontdesk.files.mapping import FileMapping
 from frontdesk.files.model import REPEATED, FileHeader, FileMode, Format, Row, Unreadable
 from frontdesk.files.readers.source import Source
 from frontdesk.files.readers.x12_apart import APART_LIMIT, LoopsApart
-from frontdesk.files.readers.x12_envelope import ENVELOPES, Envelope, at_segment, read_segments
+from frontdesk.files.readers.x12_envelope import ENVELOPES, Envelope
 from frontdesk.files.readers.x12_family import FamilyAddresses
 from frontdesk.files.readers.x12_keys import X12Keys
 from frontdesk.files.readers.x12_loop import (
-    PADDING,
     MemberLoop,
     Segment,
     Transaction,
@@ -22,6 +21,7 @@ from frontdesk.files.readers.x12_loop import (
     read_loop,
 )
 from frontdesk.files.readers.x12_member import read_member
+from frontdesk.files.readers.x12_segments import at_segment, read_segments
 
 MODES = {"2": FileMode.CHANGE, "4": FileMode.COMPARE, "RX": FileMode.FULL}
 MEMBER_SEGMENTS_LIMIT = 10_000
@@ -60,7 +60,7 @@ class _X12Reader:
 
     def __init__(self, source: Source, mapping: FileMapping, options: X12Options) -> None:
         self._segments = read_segments(source, self._note)
-        self._envelope = Envelope(self._note if mapping.counts == "lenient" else None)
+        self._envelope = Envelope(self._note, refuses_counts=mapping.counts != "lenient")
         self._is_untidy = False
         self._mapping = mapping
         self._transaction: Transaction | None = None
@@ -124,12 +124,10 @@ class _X12Reader:
 
     def _read_loop(self, member: list[Segment], transaction: Transaction) -> MemberLoop:
         loop = read_loop(member, transaction)
-        loop.key = self._keys.external_id(loop)
-        loop.identity, loop.is_weak = loop.key, self._keys.is_weak(loop)
-        loop.may_be_shared = self._keys.may_be_shared(loop)
-        if loop.is_weak or loop.may_be_shared:
-            name, birth = (loop.person.get(tag, PADDING) for tag in ("NM1", "DMG"))
-            person = name[4].strip(), birth[2].strip()
+        self._keys.name(loop)
+        loop.identity = loop.key
+        if loop.is_weak or loop.is_category:
+            person = loop.said("NM1", 4), loop.said("DMG", 2)
             if loop.is_weak or all(person):
                 loop.identity = "\0".join((loop.key, *person))
         return loop

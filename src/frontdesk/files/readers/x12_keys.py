@@ -17,10 +17,15 @@ from frontdesk.files.mapping import (
 from frontdesk.files.mapping_834 import Alternatives
 from frontdesk.files.readers.x12_access import NO_COVERAGE, Coverage
 from frontdesk.files.readers.x12_loop import PADDING, MemberLoop
+from frontdesk.files.readers.x12_numbers import (
+    LONGEST_PERSON_CODE,
+    SSN,
+    FamilyNumbers,
+    OwnNumbers,
+    own_ssns,
+    ssn_digits,
+)
 
-_LONGEST_PERSON_CODE = 3  # a REF*17 that is longer says something about a group of people
-_SSN, _SSN_DIGITS = "34", 9
-_OWN_NAMES = {"MI", "ZZ", "II"}
 _HASHED, _HASH_LETTERS = "ssn1-", 20  # 80 bits
 _PERSON_LETTERS = 8
 
@@ -32,7 +37,9 @@ class X12Keys:
         self._mapping, self._secret = mapping, secret
         self._has_one_key = mapping.member_id == mapping.external_id
         self._last = ("", "")  # the family of the member before, and its digest
+        self._families, self._own_numbers = FamilyNumbers(), OwnNumbers()
         self._is_default = mapping.external_id is DEFAULT_KEY
+        self._needs_own = self._is_default or mapping.member_id is DEFAULT_KEY
         self._of_member: dict[str, Callable[[MemberLoop], str]] = {
             "NM109": self._name_reference,
             "REF*0F": self.family_name,
@@ -43,8 +50,18 @@ class X12Keys:
             SUBSCRIBER: self._subscriber,
         }
 
-    def external_id(self, loop: MemberLoop) -> str:
-        return self._first(self._mapping.external_id, loop)
+    def name(self, loop: MemberLoop) -> None:
+        """Give the loop its key, and what it takes to know whether that is another's. Call it in the order of the file."""
+        if self._mapping.ssn != "plain":
+            own = own_ssns(loop)
+            loop.ssns = (*own, ssn_digits(loop.family)) if self._families.is_ssn(loop, own) else own
+        if self._needs_own:
+            loop.own_number = self._own_numbers.find(loop, self._name_reference(loop))
+        loop.key = self._first(self._mapping.external_id, loop)
+        loop.may_be_shared = self._is_default and bool(loop.key) and loop.key == loop.own_number
+        loop.other_key = self._other_key(loop)
+        loop.is_weak = self._is_weak(loop)
+        loop.is_category = self._is_category(loop)
 
     def member_id(self, loop: MemberLoop) -> str:
         return loop.key if self._has_one_key else self._first(self._mapping.member_id, loop)
@@ -53,7 +70,7 @@ class X12Keys:
         """What the member calls its plan. A reference of the coverage goes before the member's own."""
         return self._first(self._mapping.plan, loop, coverage)
 
-    def is_weak(self, loop: MemberLoop) -> bool:
+    def _is_weak(self, loop: MemberLoop) -> bool:
         """Whether the key names the family and the relationship only, which two children share."""
         return (
             self._is_default
@@ -61,7 +78,7 @@ class X12Keys:
             and loop.key == f"{self.family_name(loop)}-{_relationship(loop)}"
         )
 
-    def may_be_shared(self, loop: MemberLoop) -> bool:
+    def _is_category(self, loop: MemberLoop) -> bool:
         """Whether the key is a reference that senders also use for a group of people: REF*17, a category, and REF*ZZ."""
         references, key = loop.own.references, loop.key
         is_such = key in (references.get("17"), references.get("ZZ")) and self._is_default
@@ -69,18 +86,19 @@ class X12Keys:
 
     def is_ssn(self, loop: MemberLoop, number: str) -> bool:
         """Whether the identifier was made from a social security number, which never replaces a stored one."""
+        if number.startswith(_HASHED):
+            return True
         if not self._mapping.ssn or not number:
             return False
         kind = loop.person.get("NM1", PADDING)[8].strip()
-        return kind == _SSN and number == self._name_reference(loop)
+        return kind == SSN and number == self._name_reference(loop)
 
     def family_name(self, loop: MemberLoop) -> str:
         """REF*0F as identifiers carry it. Where numbers are hashed, so is one that looks like a social security number."""
         family = loop.family
-        if self._mapping.ssn != "hashed":
-            return family
-        digits = family.replace("-", "")
-        return self._hashed(family) if len(digits) == _SSN_DIGITS and digits.isdigit() else family
+        if self._mapping.ssn == "hashed" and ssn_digits(family):
+            return self._hashed(family)
+        return self._hidden(family, loop)
 
     def family_member(self, loop: MemberLoop, *, first_name: str, dob: str) -> FamilyMember | None:
         """What recognises the member among the stored members of its family; None without a REF*0F."""
@@ -88,13 +106,46 @@ class X12Keys:
         if not name:
             return None
         if self._last[0] != name:
-            self._last = name, family_digest(name, self._secret)
+            # A file may show, and another may not, that REF*0F is such a number: the digest must be the same.
+            told = name if self._mapping.ssn == "hashed" else loop.family
+            self._last = name, family_digest(told, self._secret)
         code = self._person_code(loop) if self._is_default else ""
         telling = ""
         if loop.is_weak or loop.may_be_shared:
             person = fold_first_name(first_name) + dob
             telling = f"{loop.key}-{family_digest(person, self._secret)[:_PERSON_LETTERS]}"
-        return FamilyMember(self._last[1], name, first_name, dob, code, telling)
+        return FamilyMember(
+            digest=self._last[1],
+            name=name,
+            first_name=first_name,
+            dob=dob,
+            code=code,
+            telling_key=telling,
+            open_key=loop.other_key if _HASHED in loop.key else "",
+            hidden_key="" if _HASHED in loop.key else loop.other_key,
+            other_name=self._other_name(loop, name),
+            is_subscriber=loop.is_subscriber,
+        )
+
+    def _other_name(self, loop: MemberLoop, name: str) -> str:
+        """The name of the family where its number is known to be, or not to be, a social security number."""
+        if self._mapping.ssn or not ssn_digits(loop.family):
+            return ""
+        return self._hashed(loop.family) if name == loop.family else loop.family
+
+    def _other_key(self, loop: MemberLoop) -> str:
+        """The key as another file may have made it, which shows less or more of what is a social security number; or ""."""
+        if self._mapping.ssn == "plain":
+            return ""
+        known, digits = loop.ssns, ssn_digits(loop.family)
+        loop.ssns = () if _HASHED in loop.key else (digits,) if digits else known
+        other = self._first(self._mapping.external_id, loop) if loop.ssns != known else ""
+        loop.ssns = known
+        return other if other != loop.key else ""
+
+    def _hidden(self, number: str, loop: MemberLoop) -> str:
+        """The number, hashed if it is a social security number."""
+        return self._hashed(number) if loop.ssns and ssn_digits(number) in loop.ssns else number
 
     def _hashed(self, number: str) -> str:
         digits = number.replace("-", "").replace(" ", "")
@@ -120,7 +171,7 @@ class X12Keys:
 
     def _person_code(self, loop: MemberLoop) -> str:
         code = loop.own.references.get(self._mapping.person_code[4:], "")
-        return code if len(code) <= _LONGEST_PERSON_CODE else ""
+        return code if len(code) <= LONGEST_PERSON_CODE else ""
 
     def _subscriber(self, loop: MemberLoop) -> str:
         return self.family_name(loop) if loop.is_subscriber else ""
@@ -129,21 +180,14 @@ class X12Keys:
         """NM109; a social security number only where the mapping says so, and how."""
         name = loop.person.get("NM1", PADDING)
         number = name[9].strip()
-        if not number or name[8].strip() != _SSN:
-            return number
+        if not number or name[8].strip() != SSN:
+            return self._hidden(number, loop)
         if self._mapping.ssn == "plain":
             return number
         return self._hashed(number) if self._mapping.ssn == "hashed" else ""
 
     def _own_reference(self, loop: MemberLoop) -> str:
-        """The member's own number. A short one is a person code, one without a digit a category, REF*0F is the family's."""
-        kind = loop.person.get("NM1", PADDING)[8].strip()
-        name = self._name_reference(loop) if kind in _OWN_NAMES or kind == _SSN else ""
-        references = loop.own.references
-        for found in (references.get("23", ""), name, references.get("ZZ", ""), references.get("17", "")):
-            if len(found) > _LONGEST_PERSON_CODE and found != loop.family and any(map(str.isdigit, found)):
-                return found
-        return ""
+        return self._hidden(loop.own_number, loop)
 
 
 def _birth_sequence(loop: MemberLoop) -> str:

@@ -27,6 +27,8 @@ _OTHER_LOOPS = {"LX", "COB", "LS", "DSB"}
 # The begin of a coverage and of the member's eligibility, each with its end; a range of days (RD8) says both.
 _END_OF = {"348": "349", "356": "357"}
 _OF_COVERAGE = {"348", "349"}
+_RELATION, _CODE = 2, 3  # INS02, INS03
+_OPEN_YEAR = "9999"
 _DAY_LENGTH, _RANGE_LENGTH = len("20260101"), len("20260101-20261231")
 
 # A segment may be shorter than the element that is read.
@@ -59,7 +61,8 @@ class MemberLoop:
     """What one INS loop says of a member; `person` has the segments about the member itself, by their tag.
 
     Loops of one `identity` are about one person: the key, and where that may be another's also first name and date of birth.
-    `action` is None for an unknown code.
+    `action` is None for an unknown code. `ssns` are the digits of the social security numbers among its references, and
+    `other_key` is the key as it is where they are known to be, or not to be, such numbers.
     """
 
     transaction: Transaction
@@ -69,10 +72,15 @@ class MemberLoop:
     contacts: dict[str, str] = field(default_factory=dict)
     person: dict[str, Sequence[str]] = field(default_factory=dict)
     is_corrected: bool = False
+    has_two_names: bool = False
+    ssns: tuple[str, ...] = ()
     key: str = ""
+    other_key: str = ""
     identity: str = ""
+    own_number: str = ""
     is_weak: bool = False
     may_be_shared: bool = False
+    is_category: bool = False
     action: Action | None = None
 
     @property
@@ -83,6 +91,10 @@ class MemberLoop:
     @property
     def is_subscriber(self) -> bool:
         return self.ins[1].strip() == "Y"
+
+    def said(self, tag: str, position: int) -> str:
+        """An element about the person, "" without one."""
+        return self.person.get(tag, PADDING)[position].strip()
 
     @property
     def code(self) -> str:
@@ -99,8 +111,12 @@ class MemberLoop:
 
 def read_loop(segments: list[Segment], transaction: Transaction) -> MemberLoop:
     """One INS loop; `segments` begin with its INS."""
-    ins = map(str.upper, segments[0])  # some senders write codes in small letters
-    loop = MemberLoop(transaction, (*ins, *PADDING), Level(dict(transaction.references)))
+    ins = [
+        *map(str.upper, segments[0]),
+        *PADDING,
+    ]  # some senders write codes in small letters, or without zeros
+    ins[_RELATION], ins[_CODE] = _filled(ins[_RELATION], 2), _filled(ins[_CODE], 3)
+    loop = MemberLoop(transaction, ins, Level(dict(transaction.references)))
     _sort(segments, loop)
     for coverage in loop.coverages:
         _take_dates_before(coverage, loop.own)
@@ -125,7 +141,17 @@ def _sort(segments: list[Segment], loop: MemberLoop) -> None:
             _take_date(segment, level.dates)
         elif tag == "HD":
             # HD01 and HD03 are codes; the description of the plan keeps its letters.
-            level = Level({}, (*map(str.upper, segment[:4]), *segment[4:], *PADDING))
+            level = Level(
+                {},
+                (
+                    "HD",
+                    _filled(element(segment, 1), 3),
+                    "",
+                    element(segment, 3).upper(),
+                    *segment[4:],
+                    *PADDING,
+                ),
+            )
             loop.coverages.append(level)
         elif tag in _OTHER_LOOPS:
             level, is_person = None, False
@@ -133,7 +159,18 @@ def _sort(segments: list[Segment], loop: MemberLoop) -> None:
             for at in range(3, len(segment) - 1, 2):
                 loop.contacts.setdefault(segment[at].strip(), segment[at + 1].strip())
         elif is_person and tag in _ABOUT_PERSON:
+            loop.has_two_names |= (
+                tag == "NM1" and tag in loop.person and _names(loop.person[tag]) != _names(segment)
+            )
             loop.person[tag] = (*segment, *PADDING)
+
+
+def _filled(code: str, length: int) -> str:
+    return code and code.strip().zfill(length)
+
+
+def _names(segment: Sequence[str]) -> tuple[str, str]:
+    return element(segment, 3).casefold(), element(segment, 4).casefold()
 
 
 def _take_dates_before(coverage: Level, own: Level) -> None:
@@ -145,6 +182,8 @@ def _take_dates_before(coverage: Level, own: Level) -> None:
 def _take_date(segment: Segment, dates: dict[str, str]) -> None:
     """A day (D8), a day and a time (DT), or a range (RD8): its first day is a begin, its last day the end that belongs to it."""
     qualifier, text = segment[1].strip(), segment[3].strip()
+    if text.strip("0") == "" or (qualifier in _END_OF.values() and text.startswith(_OPEN_YEAR)):
+        return  # a blank day, and one that stands for none
     if segment[2].strip() == "DT":
         text = text[:_DAY_LENGTH]
     first, _, last = text.partition("-") if len(text) == _RANGE_LENGTH else (text, "", "")
@@ -153,6 +192,6 @@ def _take_date(segment: Segment, dates: dict[str, str]) -> None:
     dates[qualifier] = x12_date(last if last and qualifier in _END_OF.values() else first)
 
 
-def element(segment: Segment, position: int) -> str:
+def element(segment: Sequence[str], position: int) -> str:
     """The element without space around it; "" when the segment ends before it."""
     return segment[position].strip() if len(segment) > position else ""

@@ -188,6 +188,9 @@ def _faults(loop: MemberLoop) -> list[Fault]:
         faults.append(Fault("INS03", "unknown_code", "must be 001, 021, 024, 025 or 030"))
     if loop.ins[1].strip() not in X12_SUBSCRIBER:
         faults.append(Fault("INS01", "unknown_code", "must be Y or N"))
+    if loop.has_two_names:
+        message = "has two names (NM1*IL) that differ; each member needs an INS loop of its own"
+        faults.append(Fault("last_name", REPEATED.code, message))
     if not loop.key:
         message = "the member has none of the parts that the mapping names"
         faults.append(Fault("external_id", "no_match_key", message))

@@ -1,0 +1,97 @@
+"""Tells which references of an 834 are social security numbers, and which numbers several people carry (docs/834.md,
+Identifiers)."""
+
+import re
+
+from frontdesk.files.readers.x12_loop import PADDING, MemberLoop
+
+LONGEST_PERSON_CODE = 3  # a REF*17 that is longer says something about a group of people
+SSN, _SSN_DIGITS = "34", 9
+_NUMBER = re.compile(rf"[0-9A-Za-z][0-9A-Za-z._/#-]{{{LONGEST_PERSON_CODE},}}")
+_OWN_NAMES = {"MI", "ZZ", "II", SSN}
+_SHARED_LIMIT = 10_000  # numbers; more would be a file without any number of a member's own
+
+
+def ssn_digits(text: str) -> str:
+    """The digits of what looks like a social security number, else ""."""
+    digits = text.replace("-", "")
+    return digits if len(digits) == _SSN_DIGITS and digits.isascii() and digits.isdigit() else ""
+
+
+def own_ssns(loop: MemberLoop) -> tuple[str, ...]:
+    """The social security numbers that the loop says are its member's: NM109 with NM108 = 34, and REF*SY."""
+    name = loop.person.get("NM1", PADDING)
+    said = (name[9] if name[8].strip() == SSN else "", loop.own.references.get("SY", ""))
+    return tuple(filter(None, map(ssn_digits, map(str.strip, said))))
+
+
+class FamilyNumbers:
+    """Notices, loop by loop in the order of the file, that REF*0F is the subscriber's social security number.
+
+    Dependents follow their subscriber. Where the file does not show the subscriber, it is taken as the file does elsewhere.
+    """
+
+    def __init__(self) -> None:
+        self._is_usual = False
+        self._last = (
+            "",
+            False,
+        )  # the number of the last subscriber, and whether it is a social security number
+
+    def is_ssn(self, loop: MemberLoop, own: tuple[str, ...]) -> bool:
+        digits = ssn_digits(loop.family)
+        if not digits:
+            return False
+        if digits in own:
+            self._is_usual = True
+        found = digits in own or (self._is_usual and not (own and loop.is_subscriber))
+        if loop.is_subscriber:
+            self._last = digits, found
+        return self._last[1] if digits == self._last[0] else found
+
+
+class OwnNumbers:
+    """Finds the number of a member's own. Two people who stand beside each other and carry one number show that it is that of a
+    family or a group."""
+
+    def __init__(self) -> None:
+        self._shared: set[str] = set()
+        self._last: dict[str, tuple[str, MemberLoop]] = {}
+
+    def find(self, loop: MemberLoop, name_reference: str) -> str:
+        """The number as the file has it, or "". Call it for each loop, in the order of the file.
+
+        A short one is a person code, one without a digit or with other signs a category or a list, REF*0F is the family's.
+        """
+        references = loop.own.references
+        name = name_reference if loop.said("NM1", 8) in _OWN_NAMES else ""
+        for source, found in (
+            ("23", references.get("23", "")),
+            ("NM109", name),
+            ("ZZ", references.get("ZZ", "")),
+            ("17", references.get("17", "")),
+        ):
+            is_number = found != loop.family and _NUMBER.fullmatch(found) and any(map(str.isdigit, found))
+            if is_number and not self._is_shared(source, found, loop):
+                return found
+        return ""
+
+    def _is_shared(self, source: str, number: str, loop: MemberLoop) -> bool:
+        last, self._last[source] = self._last.get(source), (number, loop)
+        if number in self._shared:
+            return True
+        if last is None or last[0] != number or not _are_two(last[1], loop):
+            return False
+        if len(self._shared) < _SHARED_LIMIT:
+            self._shared.add(number)
+        return True
+
+
+def _are_two(one: MemberLoop, other: MemberLoop) -> bool:
+    """Whether the loops are about two people. A subscriber whose loops differ is one that contradicts itself."""
+    name, birth = ((one.said(tag, at), other.said(tag, at)) for tag, at in (("NM1", 4), ("DMG", 2)))
+    differ = any(
+        first and second and first.casefold() != second.casefold() for first, second in (name, birth)
+    )
+    is_one_role = one.family == other.family and one.ins[2] == other.ins[2]
+    return differ and not (is_one_role and one.is_subscriber)
