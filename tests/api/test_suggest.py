@@ -13,6 +13,7 @@ from tests.api.test_mappings import counts, put
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer
 from tests.files.exports import hr_export, synthea, written
+from tests.files.readers.workbooks import workbook
 
 
 def suggestion(api: Api, customer: Customer, content: bytes, query: str = "") -> Any:
@@ -33,6 +34,22 @@ def test_a_suggestion_is_stored_as_it_is_and_loads_the_file(
     taken = upload(api, customer, hr_export(), "?mapping=hr")
     assert work(db, clock)
     assert counts(api, customer, taken) == {"created": 40, "skipped": 1}
+
+
+def test_a_workbook_gets_a_suggestion_too(
+    api: Api, db: Database, customer: Customer, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [line.split(",") for line in hr_export().decode().splitlines()]
+    content = workbook([], sheets={"Notes": [["A list"]], "People": rows})
+    found = suggestion(api, customer, content, "&sheet=People")
+    assert (found["format"], found["mapping"]["sheet"]) == ("xlsx", "People")
+    assert put(api, "hr", found["mapping"]).status_code == 201
+    taken = upload(api, customer, content, "?mapping=hr")
+    assert work(db, clock)
+    assert counts(api, customer, taken) == {"created": 40, "skipped": 1}
+    monkeypatch.setattr("frontdesk.api.suggestions.WORKBOOK_BYTES", 1000)
+    refused = upload(api, customer, content, "?suggest_mapping=true")
+    assert (refused.status_code, "first 1,000 rows" in refused.text) == (400, True)
 
 
 def test_a_suggestion_says_what_is_missing(api: Api, db: Database, customer: Customer) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from frontdesk.eligibility import parse_member
 from frontdesk.eligibility.fields import FIELDS
-from frontdesk.eligibility.model import FAULT_CODES, WARNINGS, MemberRecord
+from frontdesk.eligibility.model import FAULT_CODES, WARNING_MARK, WARNINGS, MemberRecord
 from frontdesk.eligibility.values import _PLAIN_EMAIL
 from frontdesk.errors import Malformed
 from frontdesk.web.json_body import parse_json_object
@@ -181,7 +181,8 @@ def test_a_likely_mistake_is_kept_and_warned_of(field: str, sent: str, warning: 
 
 def test_in_a_file_a_malformed_email_is_dropped_and_the_row_kept() -> None:
     record = parse_member({"external_id": "X", "email": "a@"}, today=TODAY, lenient=True)
-    assert (record.faults, record.warnings) == ((), ("email_dropped",))
+    assert record.faults == ()
+    assert [warning.split(WARNING_MARK)[0] for warning in record.warnings] == ["email_dropped"]
     assert "email" not in record.given  # absent, so that a stored address stays
 
 

@@ -53,6 +53,7 @@ def test_a_malformed_email_costs_only_itself(desk: Desk) -> None:
     assert file.counts == {"updated": 1, "created": 1, "warned": 2}
     assert desk.members()["E00001"]["email"] == "old@example.com"
     assert desk.outcomes(file)[1] == (2, "warned", "email_dropped")
+    assert "was kept without it" in desk.report(file)[1]["hint"]
 
 
 @pytest.mark.parametrize(
@@ -72,6 +73,27 @@ def test_an_optional_value_that_cannot_be_used_costs_only_itself(desk: Desk, fie
     file = desk.load(lines_of([row(1, **{field: bad})]))
     assert desk.outcomes(file) == [(1, "created", ""), (1, "warned", f"{field}_dropped")]
     assert desk.report(file)[1]["field"] == field
+
+
+@pytest.mark.parametrize(
+    ("field", "bad", "hint"),
+    [
+        ("phone", "+49 30 1234567", "it looks like a number outside North America"),
+        ("email", "robin.example.com", "it has no @"),
+        ("medical_enrollment", "y", "it looks like yes or no"),
+    ],
+)
+def test_the_report_says_what_a_dropped_value_looks_like_and_never_the_value(
+    desk: Desk, field: str, bad: str, hint: str
+) -> None:
+    file = desk.load(lines_of([row(1, **{field: bad})]))
+    said = desk.report(file)[1]
+    assert (said["code"], hint in said["hint"], bad in str(desk.report(file))) == (
+        f"{field}_dropped",
+        True,
+        False,
+    )
+    assert file.codes == {f"{field}_dropped": 1}
 
 
 def test_a_dropped_value_leaves_the_stored_one_and_an_end_that_cannot_be_used_is_refused(desk: Desk) -> None:

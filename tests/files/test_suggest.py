@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import re
+from datetime import date
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from frontdesk.files.model import Unreadable
 from tests.files.exports import excel_export, german_export, hr_export, synthea, written
 from tests.files.loading import Desk
 from tests.files.readers.reading import rows_of
+from tests.files.readers.workbooks import workbook
 
 EXPORTS = {"synthea": synthea, "hr": hr_export, "excel": excel_export, "german": german_export}
 COVERAGE = {"effective_date": {"constant": "2026-01-01"}}
@@ -44,6 +47,32 @@ def test_an_export_loads_after_the_suggestion_and_one_constant(name: str, desk: 
     assert (file.state, file.counts.get("created"), file.counts.get("refused")) == ("done", 40, None)
     assert found["skipped_rows"] == file.counts.get("skipped", 0)
     assert found["refused_rows"] == (40 if missing else 0)
+
+
+def typed(cell: str) -> Any:
+    """The cell as Excel keeps what is typed into it: dates and numbers, without their zeros."""
+    if re.fullmatch(r"[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}", cell):
+        month, day, year = map(int, cell.split("/"))
+        return date(year, month, day)
+    return int(cell) if cell.isdigit() else cell or None
+
+
+@pytest.mark.parametrize("name", EXPORTS)
+@pytest.mark.parametrize("is_typed", [False, True])
+def test_an_export_that_is_a_workbook_loads_so_too(name: str, desk: Desk, is_typed: bool) -> None:
+    text = EXPORTS[name]().decode()
+    rows = [*csv.reader(text.splitlines(), delimiter=";" if ";" in text else ",")]
+    cells = [[typed(cell) if is_typed else cell or None for cell in row] for row in rows]
+    content = workbook([], sheets={"Notes": [["A list"]], "People": cells})
+    found = suggested(content, sheet="People")
+    mapping = found["mapping"]
+    assert mapping["sheet"] == "People"
+    assert "delimiter" not in mapping
+    if found["refused"]:
+        assert {each["field"] for each in found["refused"]} == {"effective_date"}
+        mapping = mapping | {"fields": mapping["fields"] | COVERAGE}
+    file = desk.load(content, mapping=mapping)
+    assert (file.state, file.counts.get("created"), file.counts.get("refused")) == ("done", 40, None)
 
 
 @pytest.mark.parametrize("name", EXPORTS)
@@ -231,7 +260,10 @@ def test_json_is_looked_at_too(content: str) -> None:
         ("Employee ID," + ",".join(f"DOB {n}" for n in range(300)) + "\n1\n", "too_large"),
         ("ISA*00*          *00*          *ZZ*S", "no_header"),
         ("Personalnummer;Vorname\n1;J\u00f6rg\n".encode("cp1252"), "wrong_encoding"),
-        (b"PK\x03\x04rest", "not_text"),
+        (b"PK\x03\x04rest", "bad_workbook"),
+        (workbook([["E1", "Robin"], ["E2", "Lee"]]), "no_header"),
+        (workbook([["Employee ID", "DOB"]]), "no_rows"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1rest", "old_workbook"),
         (b"", "empty"),
     ],
 )

@@ -1,21 +1,23 @@
 """Suggests a mapping for a file that is sent to be looked at: the upload's endpoint with `suggest_mapping` (docs/interface.md,
 Eligibility files). Nothing is stored."""
 
-import io
 import json
 from collections.abc import AsyncIterator
+from tempfile import SpooledTemporaryFile
 
 from frontdesk import files
 from frontdesk.app import App
 from frontdesk.errors import Fault, Invalid
-from frontdesk.files.model import NewFile
+from frontdesk.files.model import Format, NewFile, Unreadable
 from frontdesk.plans import get_plan
 from frontdesk.web.request import Request
 from frontdesk.web.response import Response
 
 # The first thousand rows are in it, of all but the widest files. What follows is read and let go.
 SAMPLE_BYTES = 2 * 1024 * 1024
-_OF_A_LOAD = ("mode", "dry_run", "mapping", "sheet", "header_row")
+# A workbook tells at its end what is in it, so it is kept whole, in a file once it is larger than the sample.
+WORKBOOK_BYTES = 64 * 1024 * 1024
+_OF_A_LOAD = ("mode", "dry_run", "mapping", "header_row")
 
 
 async def suggest_for(
@@ -27,19 +29,28 @@ async def suggest_for(
     if faults := [Fault(name, "not_allowed", rule) for name in given]:
         raise Invalid(faults)
     await app.read_in_thread(lambda: app.db.ask(lambda tx: get_plan(tx, new.account_id, new.plan_id)))
-    kept, size = bytearray(start), len(start)
-    async for data in rest:
-        kept += data[: max(SAMPLE_BYTES - len(kept), 0)]
-        size += len(data)
-    suggestion = await app.in_thread(
-        lambda: files.suggest_mapping(
-            io.BytesIO(kept),
-            today=app.clock().date().isoformat(),
-            format=new.format,
-            encoding=new.encoding,
-            is_cut=size > len(kept),
+    is_workbook = new.format is Format.XLSX or files.detect_content(start, new.encoding).is_workbook
+    limit = WORKBOOK_BYTES if is_workbook else SAMPLE_BYTES
+    with SpooledTemporaryFile(SAMPLE_BYTES) as kept:
+        kept.write(start)
+        size = len(start)
+        async for data in rest:
+            kept.write(data[: max(limit - size, 0)])
+            size += len(data)
+        if is_workbook and size > limit:
+            message = "The workbook has more than 64 MiB. Send a copy with its first 1,000 rows."
+            raise Unreadable("too_large", message)
+        kept.seek(0)
+        suggestion = await app.in_thread(
+            lambda: files.suggest_mapping(
+                kept,
+                today=app.clock().date().isoformat(),
+                format=new.format,
+                encoding=new.encoding,
+                is_cut=size > limit,
+                sheet=request.query("sheet").get("sheet"),
+            )
         )
-    )
     body = {
         "links": {"self": app.config.base_url + request.target},
         "data": files.serialize_suggestion(suggestion),

@@ -21,6 +21,10 @@ def suggest(
         Format | None,
         typer.Option("--format", help="Its format; by default its first letters decide."),
     ] = None,
+    sheet: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The sheet of a workbook; by default the first that is shown."),
+    ] = None,
     encoding: Annotated[str, typer.Option(metavar="NAME", help="The encoding of its text.")] = "utf-8",
     out: Annotated[
         str | None,
@@ -34,7 +38,7 @@ def suggest(
     """
     with path.open("rb") as stream:
         found = suggest_mapping(
-            stream, today=system_clock().date().isoformat(), format=format_, encoding=encoding
+            stream, today=system_clock().date().isoformat(), format=format_, encoding=encoding, sheet=sheet
         )
     if out is not None:
         with opened_file(out, "wb", "The mapping can't be written: {}. Give another --out.") as target:

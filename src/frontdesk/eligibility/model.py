@@ -177,6 +177,8 @@ FAULT_CODES = {
     "idempotency_key_reused": "The Idempotency-Key came before, with another file or other parameters.",
 }
 
+# Between the code of a warning about a value that a file's row loses, and the rule that the value breaks.
+WARNING_MARK = "; "
 WARNINGS = {
     "dob_not_midnight": "The date of birth came as a timestamp that is not midnight; its date as written was taken.",
     "dob_shifted_one_day": "The date of birth moved by exactly one day: the classic time-zone mistake.",

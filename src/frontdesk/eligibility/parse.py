@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from frontdesk.eligibility.fields import DROPPED, FIELDS, REQUIRED, Field
-from frontdesk.eligibility.model import MemberRecord
+from frontdesk.eligibility.model import WARNING_MARK, MemberRecord
 from frontdesk.eligibility.values import FieldContext
 from frontdesk.errors import Fault, unknown_faults
 from frontdesk.text import Rejected, RejectedParts, fold_email, parse_text, trimmed
@@ -67,7 +67,8 @@ def parse_member(
                 kept[value] = read
         except (Rejected, RejectedParts) as rejected:
             if lenient and name in DROPPED:
-                context.warnings.append(f"{name}_dropped")
+                [(_, _, message), *_] = _faults(name, rejected)
+                context.warnings.append(f"{name}_dropped{WARNING_MARK}{message}")
             else:
                 faults += _faults(name, rejected)
     if "external_id" not in body:

@@ -13,7 +13,7 @@ from frontdesk.files.jobs import (
 )
 from frontdesk.files.mappings import delete_mapping, get_mapping, save_mapping, serialize_mapping
 from frontdesk.files.open_loads import OpenLoads
-from frontdesk.files.readers.content_type import MEDIA_TYPES, START_BYTES, check_start
+from frontdesk.files.readers.content_type import MEDIA_TYPES, START_BYTES, check_start, detect_content
 from frontdesk.files.report import report_csv, report_json_lines
 from frontdesk.files.run import run_next
 from frontdesk.files.store import (
@@ -36,6 +36,7 @@ __all__ = [
     "cancel_file",
     "check_start",
     "delete_mapping",
+    "detect_content",
     "find_files",
     "get_file",
     "get_file_settings",

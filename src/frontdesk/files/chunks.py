@@ -11,7 +11,7 @@ from frontdesk.db.races import WriteInOne
 from frontdesk.eligibility import enrol
 from frontdesk.eligibility.dry_run import DryRun
 from frontdesk.eligibility.fields import UNIQUE
-from frontdesk.eligibility.model import Action, Enrolled, Outcome, Submission
+from frontdesk.eligibility.model import WARNING_MARK, Action, Enrolled, Outcome, Submission
 from frontdesk.errors import Fault, Invalid, NotFound, Unavailable
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.model import NO_PLAN, NOT_NOW, NOT_STORED, SKIPPED, WARNED_FIELDS, ChunkRow, RowOutcome
@@ -95,7 +95,7 @@ def _outcome(
     codes = (*row.warnings, *result.warnings)
     if row.place is None and result.outcome is Outcome.UNCHANGED:
         codes = ()  # a newer change kept the member from being ended, so the warning did not come true
-    warnings = [(WARNED_FIELDS.get(code, "external_id"), code) for code in codes]
+    warnings: list[Sequence[str]] = [_warning(*code.split(WARNING_MARK, 1)) for code in codes]
     values = result.stored.values
     if submission.action is Action.COMPARE:
         warnings += [(name, "differs") for name in result.changes]
@@ -108,6 +108,10 @@ def _outcome(
         warnings.append(("expiry_date", "still_ended"))
     member_id = 0 if result.outcome is Outcome.UNCHANGED else int(values["id"] or 0)
     return RowOutcome(row.place, values["external_id"], result.outcome.value, member_id, (), warnings)
+
+
+def _warning(code: str, *message: str) -> Sequence[str]:
+    return (WARNED_FIELDS.get(code, "external_id"), code, *message)
 
 
 def faults_of(error: Exception) -> Sequence[Fault]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.files.date_formats import DateFormat, date_reader
+from frontdesk.files.person_names import split_name
 
 PLAN = "plan"  # the target that names the plan of a row
 _EXTENSIONS = ("ext", "x", "#", ";")
@@ -80,26 +81,6 @@ def _padded(text: str, length: int) -> str:
     return "0" * (length - digits) + text if digits else text
 
 
-def _first_name(text: str) -> str:
-    given = _given_names(text)
-    return given[0] if given else ""
-
-
-def _middle_name(text: str) -> str:
-    return " ".join(_given_names(text)[1:])
-
-
-def _last_name(text: str) -> str:
-    last, comma, _ = text.partition(",")
-    return last.strip() if comma else (text.split() or [""])[-1]
-
-
-def _given_names(text: str) -> list[str]:
-    """Of `Last, First Middle` what follows the comma; of `First Middle Last` all but the last word."""
-    _, comma, given = text.partition(",")
-    return given.split() if comma else text.split()[:-1]
-
-
 def _phone(text: str) -> str:
     """The number before an extension."""
     folded = text.casefold()
@@ -108,8 +89,8 @@ def _phone(text: str) -> str:
 
 
 NAME_PARTS: dict[str, Callable[[str], str]] = {
-    "first_name": _first_name,
-    "middle_name": _middle_name,
-    "last_name": _last_name,
+    "first_name": lambda text: split_name(text).first,
+    "middle_name": lambda text: split_name(text).middle,
+    "last_name": lambda text: split_name(text).last,
     "phone": _phone,
 }

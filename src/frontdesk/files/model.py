@@ -260,7 +260,8 @@ class RowOutcome(NamedTuple):
     """One line of the stored report: an Outcome, WOULD_END, REFUSED or SKIPPED. `place` is None for a member that a full file
     omits.
 
-    `faults` are (field, code, message); `warnings` are (field, code).
+    `faults` are (field, code, message); `warnings` are (field, code), and of a value that
+    was dropped the rule.
     """
 
     place: int | None

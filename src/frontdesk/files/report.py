@@ -114,8 +114,9 @@ def report_lines(outcome: RowOutcome) -> Iterator[ReportLine]:
     else:
         code = ENDED_BY_ABSENCE if outcome.is_by_absence else ""
         yield ReportLine(place, external_id, result, code, "", _HINTS.get(code, ""))
-    for field, code in outcome.warnings:
-        yield ReportLine(place, external_id, WARNED, code, field, _HINTS.get(code, ""))
+    for field, code, *rule in outcome.warnings:
+        hint = _HINTS.get(code, "") + "".join(f" It {message}." for message in rule)
+        yield ReportLine(place, external_id, WARNED, code, field, hint)
 
 
 def json_lines(lines: Lines) -> bytes:

@@ -31,7 +31,7 @@ class Tally(NamedTuple):
                 codes.update(code for _, code, _ in outcome.faults)
             if outcome.warnings:
                 counts[WARNED] += 1
-                codes.update(code for _, code in outcome.warnings)
+                codes.update(warning[1] for warning in outcome.warnings)
             if outcome.is_by_absence:
                 codes[ENDED_BY_ABSENCE] += 1
         return Tally(_sum(self.counts, counts, sign), _sum(self.codes, codes, sign))

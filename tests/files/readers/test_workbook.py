@@ -112,6 +112,25 @@ def test_a_formula_counts_by_its_stored_value_and_an_error_refuses_the_row() -> 
     assert (bad.values, codes(bad)) == ({"external_id": "E2"}, [("row", "cell_error")])
 
 
+def test_what_other_programs_write_is_read() -> None:
+    inline = (
+        '<row r="1"><c r="A1" t="inlineStr"><is><t>Members</t></is></c></row><row r="2">'
+        + "".join(
+            f'<c t="inlineStr"><is><t>{name}</t></is></c>' for name in ("external_id", "city", "zipcode")
+        )
+        + '</row><row r="3"><c t="inlineStr"><is><r><t>E</t></r><r><rPr><b/></rPr><t>1</t></r></is></c>'
+        '<c t="inlineStr"><is><t xml:space="preserve"> Boston</t></is></c><c t="str"><v>02134</v></c></row>'
+    )
+    formatted = "".join(
+        f'<row r="{n}" s="1"><c r="A{n}" s="1"/><c r="XFD{n}" s="1"/></row>' for n in range(4, 3000)
+    )
+    merged = '</sheetData><mergeCells count="1"><mergeCell ref="A1:C1"/></mergeCells>'
+    text = sheet_xml(inline, formatted).replace("</sheetData>", merged)
+    assert rows_of(raw_workbook(text)) == [
+        Row(3, {"external_id": "E1", "city": " Boston", "zipcode": "02134"})
+    ]
+
+
 def test_days_since_1904_packed_files_and_unusual_parts_are_read() -> None:
     content = workbook([["external_id", "dob"], ["E1", date(1977, 1, 11)]], is_1904=True)
     assert rows_of(gzip.compress(content))[0].values == {"external_id": "E1", "dob": "1977-01-11"}

@@ -62,7 +62,7 @@ def workbook(
 
 
 def _cell(row: int, column: int, value: Any, strings: dict[str, int], *, is_1904: bool) -> str:
-    reference = f"{chr(65 + column)}{row}"
+    reference = f"{chr(64 + column // 26) if column > 25 else ''}{chr(65 + column % 26)}{row}"
     match value:
         case None:
             return f'<c r="{reference}" s="1"/>'

@@ -1,6 +1,6 @@
 """Readers of eligibility files: `open_file` gives the header and the rows of a file of any format, in constant memory."""
 
-from frontdesk.files.readers.opening import json_texts, open_file, open_unread, opened_source
+from frontdesk.files.readers.opening import json_texts, open_file, open_unread, opened_source, opened_workbook
 from frontdesk.files.readers.x12 import X12Options
 
-__all__ = ["X12Options", "json_texts", "open_file", "open_unread", "opened_source"]
+__all__ = ["X12Options", "json_texts", "open_file", "open_unread", "opened_source", "opened_workbook"]

@@ -1,7 +1,7 @@
 """Opens a file: finds its format, unpacks it, and gives it to the reader of the format. Reads JSON lines itself."""
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from frontdesk.errors import Fault
@@ -12,7 +12,7 @@ from frontdesk.files.readers.csv_rows import read_csv
 from frontdesk.files.readers.json_array import array_items
 from frontdesk.files.readers.object_keys import ObjectKeys, object_keys
 from frontdesk.files.readers.source import Source, known_encoding, open_content
-from frontdesk.files.readers.workbook import read_workbook
+from frontdesk.files.readers.workbook import NumberedCells, read_workbook, sheet_rows
 from frontdesk.files.readers.x12 import DEFAULT_OPTIONS, X12Options, read_x12
 from frontdesk.strict_json import NotStrict, parse_strictly
 
@@ -46,7 +46,7 @@ def open_unread(
 ) -> tuple[FileHeader, Iterator[Row | UnreadRow]]:
     """As `open_file`, but the rows of a table come unread where they can: of a file that was loaded before, few are read."""
     content = open_content(stream)
-    if format is Format.XLSX or detect_content(content.peek(1), known_encoding(encoding)).is_workbook:
+    if _is_workbook(content, format, encoding):
         return read_workbook(content, mapping)
     source, chosen = _as_text(content, format, encoding)
     if chosen is Format.CSV:
@@ -57,13 +57,28 @@ def open_unread(
     return FileHeader(chosen, ignored=keys.ignored), _json_rows(json_texts(source, chosen), keys)
 
 
-def opened_source(
+def opened_workbook(
     stream: "SupportsRead[bytes]",
+    format: Format | None,  # noqa: A002
+    encoding: str,
+    sheet: str | None,
+) -> tuple[io.BufferedReader, Generator[NumberedCells] | None]:
+    """The content, and the rows of the sheet if it is a workbook; close them. Raises Unreadable, here or from the iterator."""
+    content = open_content(stream)
+    return content, sheet_rows(content, sheet) if _is_workbook(content, format, encoding) else None
+
+
+def opened_source(
+    content: io.BufferedReader,
     format: Format | None,  # noqa: A002
     encoding: str,
 ) -> tuple[Source, Format]:
     """The file as text, and its format: the one that is given, else the one that its content has. Raises Unreadable."""
-    return _as_text(open_content(stream), format, encoding)
+    return _as_text(content, format, encoding)
+
+
+def _is_workbook(content: io.BufferedReader, format: Format | None, encoding: str) -> bool:  # noqa: A002
+    return format is Format.XLSX or detect_content(content.peek(1), known_encoding(encoding)).is_workbook
 
 
 def _as_text(

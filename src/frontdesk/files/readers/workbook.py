@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from itertools import chain
 from typing import IO, Any
 
@@ -43,11 +43,7 @@ def read_workbook(content: IO[bytes], mapping: FileMapping) -> tuple[FileHeader,
 
     Raises Unreadable, and Unavailable if the reading process was ended from outside.
     """
-    if (start := content.read(len(OLE_MAGIC))).startswith(OLE_MAGIC):
-        raise _old_workbook(content)
-    if not start.startswith(ZIP_MAGIC):
-        raise Unreadable("not_workbook", "The file is no workbook (.xlsx).")
-    numbered = _numbered_cells(start, content, mapping.sheet)
+    numbered = sheet_rows(content, mapping.sheet)
     first = list(_up_to_the_header(numbered))
     if not first:
         raise Unreadable("no_rows", "The sheet is empty.")
@@ -59,6 +55,18 @@ def read_workbook(content: IO[bytes], mapping: FileMapping) -> tuple[FileHeader,
     columns = TableColumns(_without_blank_end(searched[place - 1]), mapping, place=place)
     below = ((number, cells) for number, cells in chain(first, numbered) if number > place)
     return FileHeader(Format.XLSX, ignored=columns.ignored), _rows(below, columns)
+
+
+def sheet_rows(content: IO[bytes], sheet: str | None) -> Generator[NumberedCells]:
+    """Number and cells of each row that is not blank, of the sheet or else of the first one that is shown.
+
+    Raises Unreadable, here or from the iterator. Close the iterator to end the process that reads.
+    """
+    if (start := content.read(len(OLE_MAGIC))).startswith(OLE_MAGIC):
+        raise _old_workbook(content)
+    if not start.startswith(ZIP_MAGIC):
+        raise Unreadable("not_workbook", "The file is no workbook (.xlsx).")
+    return _numbered_cells(start, content, sheet)
 
 
 def _without_blank_end(cells: Sequence[str]) -> Sequence[str]:
@@ -94,7 +102,7 @@ def _rows(numbered: Iterator[NumberedCells], columns: TableColumns) -> Iterator[
         raise no_rows("The sheet has a header and no row below it.", skipped=skipped)
 
 
-def _numbered_cells(start: bytes, content: IO[bytes], sheet: str | None) -> Iterator[NumberedCells]:
+def _numbered_cells(start: bytes, content: IO[bytes], sheet: str | None) -> Generator[NumberedCells]:
     """Number and cells of each row that is not blank, from the process that reads the workbook."""
     # The process needs a file that it can seek in. This one has no name, and is gone with its last descriptor.
     with tempfile.TemporaryFile() as file:

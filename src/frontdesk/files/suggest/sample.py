@@ -3,14 +3,16 @@
 import csv
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from io import BufferedReader
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from frontdesk.files.mapping import DELIMITERS
 from frontdesk.files.model import Format, Unreadable
-from frontdesk.files.readers import json_texts, opened_source
+from frontdesk.files.readers import json_texts, opened_source, opened_workbook
 from frontdesk.files.readers.object_keys import cell_of
 from frontdesk.files.suggest.names import meanings
 from frontdesk.strict_json import NotStrict, parse_strictly
@@ -27,7 +29,7 @@ _VALUE = re.compile(r"[^@\s]+@[^@\s]+[.][^@\s]+|[-+(). 0-9/:]{4,}")
 @dataclass(frozen=True, slots=True)
 class Sample:
     """The names of the columns, and the rows below them: those with as many cells each, and the odd ones. `delimiter` is None
-    for JSON."""
+    for JSON and workbooks."""
 
     format: Format
     names: list[str]
@@ -42,21 +44,48 @@ class Sample:
 
 
 def read_sample(
-    stream: "SupportsRead[bytes]", format_: Format | None, encoding: str, *, is_cut: bool
+    stream: "SupportsRead[bytes]",
+    format_: Format | None,
+    encoding: str,
+    *,
+    is_cut: bool,
+    sheet: str | None = None,
 ) -> Sample:
-    """The first rows; `is_cut` says that the stream may end within one. Raises Unreadable for an 834, and for what has no
-    names of columns."""
-    source, found = opened_source(stream, format_, encoding)
-    if found is Format.X12:
-        raise Unreadable("no_header", "An 834 needs no mapping of names: docs/834.md says how it is read.")
-    texts = source.lines() if found is Format.CSV else (text for _, text in json_texts(source, found))
-    lines = list(islice(_whole(texts, is_cut=is_cut), SAMPLE_ROWS + HEADER_ROWS))
-    sample = _of_table(lines) if found is Format.CSV else _of_objects(lines, found)
+    """The first rows, of a workbook those of the sheet; `is_cut` says that the stream may end within one, which a workbook
+    must not. Raises Unreadable for an 834, and for what has no names of columns."""
+    content, sheet_rows = opened_workbook(stream, format_, encoding, sheet)
+    sample = (
+        _of_text(content, format_, encoding, is_cut=is_cut) if sheet_rows is None else _of_sheet(sheet_rows)
+    )
     if len(sample.names) > MOST_COLUMNS:
         raise Unreadable("too_large", f"The file has more than {MOST_COLUMNS} columns.")
     if not sample.rows:
         raise Unreadable("no_rows", "The file has no row below its header.")
     return sample
+
+
+def _of_text(content: BufferedReader, format_: Format | None, encoding: str, *, is_cut: bool) -> Sample:
+    source, found = opened_source(content, format_, encoding)
+    if found is Format.X12:
+        raise Unreadable("no_header", "An 834 needs no mapping of names: docs/834.md says how it is read.")
+    texts = source.lines() if found is Format.CSV else (text for _, text in json_texts(source, found))
+    lines = list(islice(_whole(texts, is_cut=is_cut), SAMPLE_ROWS + HEADER_ROWS))
+    return _of_table(lines) if found is Format.CSV else _of_objects(lines, found)
+
+
+def _of_sheet(numbered: Generator[tuple[int, Sequence[str]]]) -> Sample:
+    """The rows of a sheet; what stands beside the table has no name."""
+    with closing(numbered):
+        table = [
+            [*cells] for _, cells in islice(numbered, SAMPLE_ROWS + HEADER_ROWS) if any(map(str.strip, cells))
+        ]
+    names, below = _header_of(table)
+    _check_header(names)
+    while names and not names[-1].strip():
+        names.pop()
+    width = len(names)
+    rows = [[*cells[:width], *[""] * (width - len(cells))] for cells in below]
+    return Sample(Format.XLSX, names, [cells for cells in rows if any(map(str.strip, cells))][:SAMPLE_ROWS])
 
 
 def _whole(texts: Iterator[str], *, is_cut: bool) -> Iterator[str]:
@@ -77,8 +106,7 @@ def _whole(texts: Iterator[str], *, is_cut: bool) -> Iterator[str]:
 def _of_table(lines: Sequence[str]) -> Sample:
     tables = [(delimiter, *_split(lines, delimiter)) for delimiter in DELIMITERS]
     delimiter, names, rows = max(tables, key=lambda table: _score(table[1]))
-    if any(_VALUE.fullmatch(name.strip()) for name in names) or _score(names)[0] < 1:
-        raise Unreadable("no_header", "No row has names of columns that mean something for a member.")
+    _check_header(names)
     width, rows = len(names), rows[:SAMPLE_ROWS]
     even = [row for row in rows if len(row) == width]
     return Sample(Format.CSV, names, even, [row for row in rows if len(row) != width], delimiter)
@@ -86,11 +114,19 @@ def _of_table(lines: Sequence[str]) -> Sample:
 
 def _split(lines: Sequence[str], delimiter: str) -> tuple[list[str], list[list[str]]]:
     """The header, the row among the first that means most, and the rows below it that are not blank."""
-    table = [row for row in _readable(lines, delimiter) if any(map(str.strip, row))]
+    return _header_of([row for row in _readable(lines, delimiter) if any(map(str.strip, row))])
+
+
+def _header_of(table: list[list[str]]) -> tuple[list[str], list[list[str]]]:
     if not table:
         return [], []
     at = max(range(min(HEADER_ROWS, len(table))), key=lambda number: (_score(table[number]), -number))
     return table[at], table[at + 1 :]
+
+
+def _check_header(names: Sequence[str]) -> None:
+    if any(_VALUE.fullmatch(name.strip()) for name in names) or _score(names)[0] < 1:
+        raise Unreadable("no_header", "No row has names of columns that mean something for a member.")
 
 
 def _readable(lines: Sequence[str], delimiter: str) -> Iterator[list[str]]:

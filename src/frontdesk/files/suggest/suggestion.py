@@ -47,13 +47,17 @@ def suggest_mapping(
     format: Format | None = None,  # noqa: A002 - the word of the command line and of the interface
     encoding: str = "utf-8",
     is_cut: bool = False,
+    sheet: str | None = None,
 ) -> MappingSuggestion:
-    """A mapping for the file, of which the first 1,000 rows are read; `is_cut` says that the stream is a part of it.
+    """A mapping for the file, of which the first 1,000 rows are read; `is_cut` says that the stream is a part of it, `sheet`
+    names a sheet of a workbook.
 
     `today` is `YYYY-MM-DD`. Raises Unreadable for what is not a table with a header, and as the readers do.
     """
-    sample = read_sample(stream, format, encoding, is_cut=is_cut)
+    sample = read_sample(stream, format, encoding, is_cut=is_cut, sheet=sheet)
     mapping, columns = suggest_columns(sample, year=int(today[:4]))
+    if sheet is not None and sample.format is Format.XLSX:
+        mapping["sheet"] = sheet
     refused_rows, skipped_rows, refused = _try(sample, mapping, today)
     return MappingSuggestion(
         sample.format,
