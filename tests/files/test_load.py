@@ -80,7 +80,7 @@ def test_an_optional_value_that_cannot_be_used_costs_only_itself(desk: Desk, fie
     [
         ("phone", "+49 30 1234567", "it looks like a number outside North America"),
         ("email", "robin.example.com", "it has no @"),
-        ("medical_enrollment", "y", "it looks like yes or no"),
+        ("medical_enrollment", "Y", "it looks like yes or no"),
     ],
 )
 def test_the_report_says_what_a_dropped_value_looks_like_and_never_the_value(

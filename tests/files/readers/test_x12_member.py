@@ -252,6 +252,13 @@ def test_codes_without_their_zeros_are_read() -> None:
     assert ended.values["expiry_date"] is None
 
 
-@pytest.mark.parametrize("end", ["DTP*349*D8*99991231~", "DTP*349*D8*00000000~", "DTP*349*D8*~"])
+@pytest.mark.parametrize(
+    "end", ["DTP*349*D8*99991231~", "DTP*349*D8*00000000~", "DTP*349*D8*~", "DTP*349*RD8*20260101-99991231~"]
+)
 def test_a_day_that_stands_for_no_end_is_none(end: str) -> None:
     assert one(member((HD, HD + end))).values["expiry_date"] is None
+
+
+def test_a_range_without_an_end_is_open() -> None:
+    row = one(member(("DTP*348*D8*20260101~", "DTP*348*RD8*20260101-99991231~")))
+    assert (row.values["effective_date"], row.values["expiry_date"]) == ("2026-01-01", None)

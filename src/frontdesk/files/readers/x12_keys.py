@@ -138,6 +138,8 @@ class X12Keys:
         if self._mapping.ssn == "plain":
             return ""
         known, digits = loop.ssns, ssn_digits(loop.family)
+        if not known and not digits:
+            return ""
         loop.ssns = () if _HASHED in loop.key else (digits,) if digits else known
         other = self._first(self._mapping.external_id, loop) if loop.ssns != known else ""
         loop.ssns = known

@@ -182,14 +182,21 @@ def _take_dates_before(coverage: Level, own: Level) -> None:
 def _take_date(segment: Segment, dates: dict[str, str]) -> None:
     """A day (D8), a day and a time (DT), or a range (RD8): its first day is a begin, its last day the end that belongs to it."""
     qualifier, text = segment[1].strip(), segment[3].strip()
-    if text.strip("0") == "" or (qualifier in _END_OF.values() and text.startswith(_OPEN_YEAR)):
-        return  # a blank day, and one that stands for none
     if segment[2].strip() == "DT":
         text = text[:_DAY_LENGTH]
     first, _, last = text.partition("-") if len(text) == _RANGE_LENGTH else (text, "", "")
-    if qualifier in _END_OF and last:
-        dates.setdefault(_END_OF[qualifier], x12_date(last))
-    dates[qualifier] = x12_date(last if last and qualifier in _END_OF.values() else first)
+    if qualifier in _END_OF:
+        _keep(dates, qualifier, first)
+        if last and _END_OF[qualifier] not in dates:
+            _keep(dates, _END_OF[qualifier], last)
+    else:
+        _keep(dates, qualifier, last if last and qualifier in _END_OF.values() else first)
+
+
+def _keep(dates: dict[str, str], qualifier: str, day: str) -> None:
+    """Keep a day, unless it is blank, or an end that stands for none."""
+    if day.strip("0") and not (day.startswith(_OPEN_YEAR) and qualifier in _END_OF.values()):
+        dates[qualifier] = x12_date(day)
 
 
 def element(segment: Sequence[str], position: int) -> str:

@@ -7,6 +7,7 @@ from frontdesk.files.readers.x12_loop import PADDING, MemberLoop
 
 LONGEST_PERSON_CODE = 3  # a REF*17 that is longer says something about a group of people
 SSN, _SSN_DIGITS = "34", 9
+_SSN_LENGTHS = {_SSN_DIGITS, _SSN_DIGITS + 2}  # with hyphens
 _NUMBER = re.compile(rf"[0-9A-Za-z][0-9A-Za-z._/#-]{{{LONGEST_PERSON_CODE},}}")
 _OWN_NAMES = {"MI", "ZZ", "II", SSN}
 _SHARED_LIMIT = 10_000  # numbers; more would be a file without any number of a member's own
@@ -14,6 +15,8 @@ _SHARED_LIMIT = 10_000  # numbers; more would be a file without any number of a 
 
 def ssn_digits(text: str) -> str:
     """The digits of what looks like a social security number, else ""."""
+    if len(text) not in _SSN_LENGTHS:
+        return ""
     digits = text.replace("-", "")
     return digits if len(digits) == _SSN_DIGITS and digits.isascii() and digits.isdigit() else ""
 
@@ -21,6 +24,8 @@ def ssn_digits(text: str) -> str:
 def own_ssns(loop: MemberLoop) -> tuple[str, ...]:
     """The social security numbers that the loop says are its member's: NM109 with NM108 = 34, and REF*SY."""
     name = loop.person.get("NM1", PADDING)
+    if name[8].strip() != SSN and "SY" not in loop.own.references:
+        return ()
     said = (name[9] if name[8].strip() == SSN else "", loop.own.references.get("SY", ""))
     return tuple(filter(None, map(ssn_digits, map(str.strip, said))))
 
@@ -71,7 +76,9 @@ class OwnNumbers:
             ("ZZ", references.get("ZZ", "")),
             ("17", references.get("17", "")),
         ):
-            is_number = found != loop.family and _NUMBER.fullmatch(found) and any(map(str.isdigit, found))
+            if len(found) <= LONGEST_PERSON_CODE or found == loop.family:
+                continue
+            is_number = _NUMBER.fullmatch(found) and any(map(str.isdigit, found))
             if is_number and not self._is_shared(source, found, loop):
                 return found
         return ""
