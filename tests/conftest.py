@@ -143,7 +143,7 @@ def postgres_customer(postgres_url: str) -> tuple[str, Customer]:
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The address of a migrated database of the test's own: empty, but for `customer` where the test asks for that."""
-    with_customer = "customer" in request.fixturenames
+    with_customer = "kept_customer" in request.fixturenames
     if request.param == "sqlite":
         template = request.getfixturevalue("sqlite_template")
         if with_customer:
@@ -194,11 +194,16 @@ def app(config: Config, clock: SetClock) -> App:
 
 
 @pytest.fixture
-def customer(request: pytest.FixtureRequest, database_url: str) -> Customer:
+def kept_customer(request: pytest.FixtureRequest, database_url: str) -> Customer:
     """Made once: making it took half of the time of a small test. `database_url` has put its rows into the database."""
     kept = "sqlite_of_customer" if database_url.startswith("sqlite") else "postgres_customer"
     made: Customer = request.getfixturevalue(kept)[1]
     return made
+
+
+@pytest.fixture
+def customer(kept_customer: Customer) -> Customer:
+    return kept_customer
 
 
 @pytest.fixture
