@@ -121,21 +121,23 @@ def postgres_customer(postgres_url: str) -> tuple[str, Customer]:
     """A customer of the emptied database, and the statements that put it back: its rows are kept in a schema of their own."""
     db = open_for_test(emptied(postgres_url), "test")
     made = make_customer(db)
+    db.close()
+    db = open_for_test(as_superuser(postgres_url), "superuser")
+    rows = []
     with db.write() as tx:
-        filled = [
-            name
-            for name in metadata.tables
-            if name != "installation" and tx.exec_driver_sql(f"SELECT 1 FROM {name} LIMIT 1").first()  # noqa: S608
-        ]
         tx.exec_driver_sql("CREATE SCHEMA kept")
-        for name in filled:
-            tx.exec_driver_sql(f"CREATE TABLE kept.{name} AS TABLE public.{name}")
+        for name, table in metadata.tables.items():
+            if name != "installation" and tx.exec_driver_sql(f"SELECT 1 FROM {name} LIMIT 1").first():  # noqa: S608
+                tx.exec_driver_sql(f"CREATE TABLE kept.{name} AS TABLE public.{name}")
+                columns = ", ".join(f'"{column.name}"' for column in table.columns)
+                rows.append(
+                    f"INSERT INTO {name} ({columns}) OVERRIDING SYSTEM VALUE SELECT {columns} FROM kept.{name}"  # noqa: S608
+                )
         sequences = (
             "SELECT schemaname, sequencename, last_value FROM pg_sequences WHERE last_value IS NOT NULL"
         )
         counted = tx.exec_driver_sql(sequences).all()
     db.close()
-    rows = [f"INSERT INTO {name} OVERRIDING SYSTEM VALUE TABLE kept.{name}" for name in filled]
     ids = [f"SELECT setval('{schema}.{name}', {last})" for schema, name, last in counted]
     return "; ".join(rows + ids), made
 
