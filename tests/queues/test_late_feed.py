@@ -7,7 +7,7 @@ import pytest
 
 from frontdesk.db import Database
 from frontdesk.queues.backtest.replay import QueueReplay
-from frontdesk.queues.estimate.late_feed import MOST_LATE_SECONDS, as_told, median_lateness, unseen_joins
+from frontdesk.queues.estimate.late_feed import MOST_LATE_SECONDS, as_told, unseen_joins, usual_lateness
 from frontdesk.queues.estimate.model import (
     NOBODY_ON_DUTY,
     Doctor,
@@ -82,10 +82,13 @@ def test_over_all_runs_as_many_join_unseen_as_are_expected() -> None:
     assert unseen_joins(DoctorPool([], [], []), 4, known_for=3600.0) == [[]] * 4
 
 
-def test_a_history_that_was_loaded_later_is_no_late_feed() -> None:
-    assert median_lateness([100.0, 130.0, 120.0, MOST_LATE_SECONDS + 1]) == 120.0
-    assert median_lateness([MOST_LATE_SECONDS + 1] * 5) == 0.0
-    assert median_lateness([]) == 0.0
+def test_a_state_that_was_loaded_at_once_is_no_late_feed() -> None:
+    assert (
+        usual_lateness([(10.0, 100.0), (50.0, 130.0), (70.0, 120.0), (90.0, MOST_LATE_SECONDS + 1)]) == 120.0
+    )
+    assert usual_lateness([(10.0, 240.0), (10.0, 600.0), (10.0, 480.0)]) == 0.0
+    assert usual_lateness([(10.0, 240.0), (10.0, 600.0), (50.0, 1.0)]) == 1.0
+    assert usual_lateness([]) == 0.0
 
 
 def test_the_service_learns_it_from_the_visits_in_progress_and_a_replay_does_the_same(db: Database) -> None:

@@ -11,7 +11,7 @@ from itertools import takewhile
 from operator import attrgetter
 from typing import NamedTuple
 
-from frontdesk.queues.estimate.late_feed import KNOWN_STARTS, median_lateness
+from frontdesk.queues.estimate.late_feed import KNOWN_STARTS, usual_lateness
 from frontdesk.queues.estimate.model import (
     KNOWN_VISITS,
     Doctor,
@@ -57,7 +57,7 @@ class _Visit:
     plan_id: int
     started_at: float
     waited_seconds: float | None
-    late_seconds: float  # how long after its start the service knew of it
+    known_at: float  # when the service knew of it
 
 
 @dataclass(slots=True)
@@ -127,7 +127,7 @@ class QueueReplay:
         )
 
     def _feed_late(self, now: float) -> float:
-        """As `feed_lateness` of the service: the median over the visits in progress that began last."""
+        """As `feed_lateness` of the service: over the visits in progress that began last."""
         visits = [visit for at_work in self.staff.values() for visit in at_work.visits.values()]
         recent = [
             visit
@@ -135,7 +135,9 @@ class QueueReplay:
             if visit.started_at > now - self._longest_visit
         ]
         recent.sort(key=attrgetter("started_at"), reverse=True)
-        return median_lateness([visit.late_seconds for visit in recent[:KNOWN_STARTS]])
+        return usual_lateness(
+            (visit.known_at, visit.known_at - visit.started_at) for visit in recent[:KNOWN_STARTS]
+        )
 
     def recent_arrivals(self, since: float) -> list[int]:
         """The plans of the patients that have joined since then."""
@@ -199,8 +201,7 @@ class QueueReplay:
             if waited is not None:
                 self._waits_over.append((event.at, PastWait(waited, left=False)))
                 self.seen.append(SeenPatient(event.plan_id, event.at, waited))
-            late = max(0.0, event.known_at - event.at)
-            visit = _Visit(event.plan_id, event.at, waited, late)
+            visit = _Visit(event.plan_id, event.at, waited, max(event.at, event.known_at))
         self._doctor_of[event.visit] = event.doctor
         at_work = self.staff.get(event.doctor)
         (at_work.visits if at_work else self._absent)[event.visit] = visit

@@ -3,12 +3,12 @@
 How late the feed is, the service sees: the time between an event and its arrival.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from math import exp
 from random import Random
-from statistics import median
+from statistics import median_low
 from typing import NamedTuple
 
 from frontdesk.queues.estimate.model import Doctor, DoctorPool
@@ -18,7 +18,7 @@ RATE_SECONDS = 3600.0  # patients join as often as they did in this time
 MOST_UNSEEN = 100  # the joins of one run
 KNOWN_STARTS = 20  # the starts of visits in progress that tell how late the feed is, the latest
 # A start that came later than this was loaded afterwards, or corrected by hand: it says nothing of the feed.
-MOST_LATE_SECONDS = 1800.0
+MOST_LATE_SECONDS = 900.0
 
 
 class UnseenJoin(NamedTuple):
@@ -28,9 +28,17 @@ class UnseenJoin(NamedTuple):
     plan_id: int
 
 
-def median_lateness(late_seconds: Sequence[float]) -> float:
-    """How late the feed is, from the seconds between the starts of visits and their arrival; 0 where none is known."""
-    return median([late for late in late_seconds if late <= MOST_LATE_SECONDS] or [0.0])
+def usual_lateness(starts: Iterable[tuple[float, float]]) -> float:
+    """How late the feed is: the lower median over the starts of visits. 0 where fewer than two arrivals tell of it.
+
+    `starts`: when each arrived, on any scale, and how many seconds after its time. Of those that arrived together the latest
+    start counts: a state that is loaded at once, as by `frontdesk demo` or on going live, is no late feed.
+    """
+    arrivals: dict[float, float] = {}
+    for arrived_at, late in starts:
+        if late <= MOST_LATE_SECONDS:
+            arrivals[arrived_at] = min(late, arrivals.get(arrived_at, late))
+    return median_low(arrivals.values()) if len(arrivals) > 1 else 0.0
 
 
 def as_told(pool: DoctorPool) -> DoctorPool:

@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from frontdesk.db import Tx
 from frontdesk.plans.tables import plans
-from frontdesk.queues.estimate.late_feed import median_lateness
+from frontdesk.queues.estimate.late_feed import usual_lateness
 from frontdesk.queues.estimate.model import (
     Doctor,
     DoctorPool,
@@ -76,19 +76,21 @@ def select_pools(
             lines[group][1],
             waits[group],
             spans[group],
-            median_lateness(late.get(group, ())),
+            usual_lateness(late.get(group, ())),
         )
         for group in groups
     }
 
 
-def _lateness(tx: Tx, groups: Collection[int], since: datetime) -> Mapping[int, Sequence[float]]:
-    """For how many seconds the starts of the visits in progress were not known."""
-    late: ByGroup[float] = defaultdict(list)
+def _lateness(
+    tx: Tx, groups: Collection[int], since: datetime
+) -> Mapping[int, Sequence[tuple[float, float]]]:
+    """When the starts of the visits in progress arrived, and how many seconds late."""
+    late: ByGroup[tuple[float, float]] = defaultdict(list)
     rows = tx.execute(STARTS, {"groups": groups, "since": since})
     for group, started_at, at, received_at in rows:
         if at == started_at:  # else the visit was handed over
-            late[group].append(_ago(at, received_at))
+            late[group].append((received_at.timestamp(), _ago(at, received_at)))
     return late
 
 
