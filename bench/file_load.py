@@ -3,7 +3,9 @@ r"""`python -m bench.file_load`: a file loaded with all rules, history and outco
 The limit on PostgreSQL is `psql \copy` into a staging table and one INSERT … ON CONFLICT DO UPDATE into a members table
 with the same indexes; on SQLite it is `executemany` of the same upsert. Each is measured into an empty table and with all
 rows matching and changed. Then the same file comes again, and as a full file of which one row in fifty is changed; these
-two are also told as a part of the first load.
+two are also told as a part of the first load. Beside each load: the processor time of a row for checking (the first reading),
+parsing (the second, in a process of its own), deciding (with the driver's share on PostgreSQL), and writing (SQLite's
+statements, PostgreSQL's server).
 """
 
 import argparse
@@ -21,10 +23,12 @@ from typing import Any
 
 import psycopg
 import pysqlite3
+from sqlalchemy import event
 
+from bench.processor import processor_seconds
 from frontdesk.clock import system_clock
 from frontdesk.config import Uniqueness, read_config
-from frontdesk.db import open_database
+from frontdesk.db import Database, open_database
 from frontdesk.db.migrate import upgrade
 from frontdesk.files import RunOptions, Upload, begin_file, get_file, run_next
 from frontdesk.files.content import PART_BYTES
@@ -90,20 +94,29 @@ def _write_files(folder: Path, rows: int) -> list[Path]:
 
 def _measure(database: str, files: list[Path], folder: Path, options: argparse.Namespace) -> None:
     if database == "sqlite":
-        url, limit = f"sqlite:///{folder / 'frontdesk.db'}", _sqlite_limit
-        _compare(database, url, files, limit(folder / "limit.db", files[3], options), options)
+        limit = _sqlite_limit(folder / "limit.db", files[3], options)
+        _compare(database, f"sqlite:///{folder / 'frontdesk.db'}", files, limit, options)
         return
     with PostgresServer(durable=True) as server:
         server_url = server.create_database("frontdesk")
         limit_url = server.create_database("limit")
         url = read_config({"FRONTDESK_DATABASE_URL": server_url}).database_url
-        _compare(database, url, files, _postgresql_limit(server, limit_url, files[3], options), options)
+        limit = _postgresql_limit(server, limit_url, files[3], options)
+        _compare(database, url, files, limit, options, server.pid)
 
 
 def _compare(
-    database: str, url: str, files: list[Path], limit: Iterator[float], options: argparse.Namespace
+    database: str,
+    url: str,
+    files: list[Path],
+    limit: Iterator[float],
+    options: argparse.Namespace,
+    server: int = 0,
 ) -> None:
-    """Interleaved: limit and load into empty tables, then limit and load with every row matching and changed."""
+    """Interleaved: limit and load into empty tables, then limit and load with every row matching and changed.
+
+    `server` is the process id of PostgreSQL's.
+    """
     db = open_database(url)
     upgrade(db)
     plan = make_customer(db, now=system_clock()).plan_ids[0]
@@ -112,17 +125,28 @@ def _compare(
     first = 0.0
     for what, number in steps:
         limited = next(limit) if number < 2 and what != "unchanged" else 0.0
+        before = processor_seconds(server) if server else 0.0
         ours = _in_a_child(url, plan, files[number], options.chunk)
+        if server:
+            ours["writing_seconds"] = processor_seconds(server) - before
         first = first or ours["seconds"]
         ratio = f"{ours['seconds'] / limited:.2f} x" if limited else "-"
         print(
             f"{database:10} {what:9} {options.rows:>9,} rows: ours {ours['seconds']:6.1f} s "
             f"({options.rows / ours['seconds']:,.0f} rows/s, {ours['cpu_seconds']:.1f} s of Python, "
-            f"check {ours['check_seconds']:.1f} s, "
+            f"check {ours['check_seconds']:.1f} s, {_shares(ours, options.rows)}, "
             f"{ours['peak_mib']:.0f} MiB) limit {limited:5.1f} s ratio {ratio}, "
             f"{ours['seconds'] / first:.2f} x the first load  {ours['counts']}",
             flush=True,
         )
+
+
+def _shares(ours: dict[str, Any], rows: int) -> str:
+    """Processor time of one row: reading it twice, deciding what it does, and what the driver and SQLite or the server do."""
+    told = {
+        name: ours[f"{name}_seconds"] / rows * 1e6 for name in ("checking", "parsing", "deciding", "writing")
+    }
+    return ", ".join(f"{name} {time:.0f} us" for name, time in told.items())
 
 
 def _in_a_child(url: str, plan: int, path: Path, chunk: int | None) -> dict[str, Any]:
@@ -139,11 +163,11 @@ def load(url: str, plan: int, path: Path, chunk: int | None) -> dict[str, Any]:
     """What `frontdesk file load` does, timed from the first byte to the last commit."""
     db = open_database(url)
     requester = Requester("bench", "bench", system_clock())
-    checked: list[float] = []
+    checked: list[tuple[float, float]] = []
 
     def watch(step: str, _done: int, _total: int | None) -> None:
         if step == "apply" and not checked:
-            checked.append(time.perf_counter())
+            checked.append((time.perf_counter(), time.process_time()))
 
     started = time.perf_counter()
     with db.write() as tx:
@@ -156,21 +180,46 @@ def load(url: str, plan: int, path: Path, chunk: int | None) -> dict[str, Any]:
             upload.write(piece)
             upload.flush()
     upload.finish(requester)
-    taken = time.perf_counter()
+    taken, taken_processor, statements = (
+        time.perf_counter(),
+        time.process_time(),
+        _processor_time_of_statements(db),
+    )
     run_next(
         db, system_clock, RunOptions(Uniqueness.SERVICE, on_progress=watch, chunk_rows=chunk), only=file.id
     )
-    seconds = time.perf_counter() - started
+    seconds, ended_processor = time.perf_counter() - started, time.process_time()
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
     file = db.ask(lambda tx: get_file(tx, file.id, account_id=None))
     if file.state != "done":
         raise RuntimeError(str(file.problem))
     return {
         "seconds": seconds,
-        "check_seconds": (checked[0] if checked else taken) - taken,
+        "check_seconds": checked[0][0] - taken,
+        "checking_seconds": checked[0][1] - taken_processor,
+        "parsing_seconds": children.ru_utime + children.ru_stime,
+        "deciding_seconds": ended_processor - checked[0][1] - statements[0],
+        "writing_seconds": statements[0],
         "cpu_seconds": time.process_time(),
         "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "counts": file.counts,
     }
+
+
+def _processor_time_of_statements(db: Database) -> list[float]:
+    """One number, which grows: SQLite works in this process. PostgreSQL's own is measured where its server is."""
+    total = [0.0, 0.0]
+
+    def begin(*_: object) -> None:
+        total[1] = time.thread_time()
+
+    def end(*_: object) -> None:
+        total[0] += time.thread_time() - total[1]
+
+    if db.is_sqlite:
+        event.listen(db.engine, "before_cursor_execute", begin)
+        event.listen(db.engine, "after_cursor_execute", end)
+    return total
 
 
 _TABLE = f"({', '.join(f'{name} text' for name in COLUMNS)})"

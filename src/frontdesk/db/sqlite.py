@@ -17,6 +17,7 @@ from frontdesk.errors import Unavailable
 OLDEST_SAFE_VERSION = (3, 51, 3)
 POLL_MILLISECONDS = 2  # how often a writer tries whether the file is free
 BUSY_MILLISECONDS = 250  # how long any other statement waits, which is rare
+_DATA_VERSION = "data_version"
 
 
 def create_sqlite_engine(url: URL, *, pool_size: int, wait_seconds: float) -> Engine:
@@ -31,6 +32,7 @@ def create_sqlite_engine(url: URL, *, pool_size: int, wait_seconds: float) -> En
         module=pysqlite3,
         pool_size=pool_size,
         max_overflow=0,
+        pool_use_lifo=True,  # what another connection has written empties the page cache of this one
         pool_timeout=wait_seconds,
         hide_parameters=True,  # they hold health information
         connect_args={"timeout": wait_seconds, "check_same_thread": False, "cached_statements": 256},
@@ -65,6 +67,15 @@ def begin_writing(connection: Connection, begin: str, *, has_time: Callable[[], 
                 return
     finally:
         driver.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
+
+
+def others_wrote(tx: Connection) -> bool:
+    """True if another connection has committed since this was last asked by the same connection."""
+    driver: Any = tx.connection.driver_connection
+    [version] = driver.execute("PRAGMA data_version").fetchone()
+    before = tx.info.get(_DATA_VERSION)
+    tx.info[_DATA_VERSION] = version
+    return before not in (None, version)
 
 
 def set_foreign_keys(connection: Connection, *, on: bool) -> None:

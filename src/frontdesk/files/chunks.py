@@ -4,10 +4,12 @@ A kill before the commit leaves nothing of the chunk, a kill after it everything
 is complete. On PostgreSQL two chunks are written at once and committed in order; rows are read ahead of their use.
 """
 
+import time
 from collections.abc import Sequence
 from functools import partial
 
 from frontdesk.db.races import WriteInOne
+from frontdesk.db.sqlite import others_wrote
 from frontdesk.eligibility import enrol
 from frontdesk.eligibility.dry_run import DryRun
 from frontdesk.eligibility.fields import UNIQUE
@@ -15,6 +17,7 @@ from frontdesk.eligibility.model import WARNING_MARK, Action, Enrolled, Outcome,
 from frontdesk.errors import Fault, Invalid, NotFound, Unavailable
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.model import NO_PLAN, NOT_NOW, NOT_STORED, SKIPPED, WARNED_FIELDS, ChunkRow, RowOutcome
+from frontdesk.files.pace import ChunkPace
 from frontdesk.files.threads import CommitTurn, OutOfTurn
 
 
@@ -36,11 +39,13 @@ def keys_of(rows: Sequence[ChunkRow]) -> set[str]:
 
 
 class ChunkWriter:
-    """Writes the chunks of one file. With a DryRun no member is written, only the outcomes are. `reopens_absent` as in
-    `enrol`."""
+    """Writes the chunks of one file. With a DryRun no member is written, only the outcomes are. A pace is told of each chunk.
+    `reopens_absent` as in `enrol`."""
 
-    def __init__(self, claim: FileClaim, dry_run: DryRun | None, *, reopens_absent: bool) -> None:
-        self._claim = claim
+    def __init__(
+        self, claim: FileClaim, dry_run: DryRun | None, pace: ChunkPace | None, *, reopens_absent: bool
+    ) -> None:
+        self._claim, self._pace = claim, pace
         decide = (
             dry_run.enrol if dry_run else partial(enrol, uniqueness=claim.options.uniqueness, audited=False)
         )
@@ -52,17 +57,24 @@ class ChunkWriter:
         Raises LostClaim, Unavailable; then nothing is written.
         """
         try:
-            self._write(rows, turn)
+            seconds, others = self._write(rows, turn)
         except OutOfTurn:
             turn.wait()
-            self._write(rows, turn)
+            seconds, others = self._write(rows, turn)
+        if self._pace is not None:
+            written = sum(row.submission is not None for row in rows)
+            self._pace.note(written, seconds, others_wrote=others)
         self._claim.refresh()
 
-    def _write(self, rows: Sequence[ChunkRow], turn: CommitTurn) -> None:
+    def _write(self, rows: Sequence[ChunkRow], turn: CommitTurn) -> tuple[float, bool]:
+        """The seconds of the transaction, and on SQLite whether others have written since the last one."""
         claim = self._claim
         submissions = [row.submission for row in rows if row.submission is not None]
+        began, others = 0.0, False
         for attempt in WriteInOne[Submission, Enrolled](claim.db, submissions):
+            began = time.monotonic()
             with attempt:
+                others = claim.db.is_sqlite and others_wrote(attempt.tx)
                 for part in attempt.parts():
                     with part:
                         part.results = self._enrol(part.tx, part.items, now=claim.clock())
@@ -77,6 +89,7 @@ class ChunkWriter:
                 turn.take()
                 rows_done = sum(row.place is not None for row in rows)
                 claim.save_chunk(attempt.tx, outcomes, rows_done=rows_done)
+        return time.monotonic() - began, others
 
 
 def _outcome_unwritten(row: ChunkRow) -> RowOutcome:

@@ -79,6 +79,7 @@ class FileClaim:
     is_kept: bool = False
     _began: float = field(default_factory=time.monotonic)
     _advanced_at: float | None = None
+    _saved_at: float = 0.0
 
     def save(self, tx: Tx, **changes: Any) -> None:
         """Change the file and renew the lease, in the caller's transaction. Raises LostClaim.
@@ -88,6 +89,7 @@ class FileClaim:
         lease_until = self.options.lease_until(tx)
         if not store.save(tx, self.file.id, self.file.epoch, lease_until=lease_until, **changes):
             raise LostClaim
+        self._saved_at = time.monotonic()
 
     def save_chunk(self, tx: Tx, outcomes: Sequence[RowOutcome], *, rows_done: int) -> None:
         """Store a chunk's outcomes and move the file's position by `rows_done`. Raises LostClaim."""
@@ -186,6 +188,8 @@ class FileClaim:
 
     def _renew(self, ended: threading.Event) -> None:
         while not ended.wait(RENEW_SECONDS):
+            if time.monotonic() < self._saved_at + RENEW_SECONDS / 2:
+                continue  # chunks renew it too, and on SQLite this would look like another writer
             with suppress(Unavailable):
                 try:
                     with self.db.write() as tx:

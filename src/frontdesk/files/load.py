@@ -12,11 +12,11 @@ from frontdesk.files.claims import FileClaim
 from frontdesk.files.missing import end_missing
 from frontdesk.files.model import REFUSED, REPEATED, ChunkRow, EligibilityFile, FileMode, FileStep, Unreadable
 from frontdesk.files.open_loads import Chunks, OpenLoad
+from frontdesk.files.pace import ChunkPace
 from frontdesk.files.rows import parse_in_process, parse_rows
 from frontdesk.files.threads import ordered_commit, prefetch
 
-# SQLite has one writer, so its chunks are short for the sake of others that wait to write.
-SQLITE_ROWS, POSTGRESQL_ROWS = 250, 2000
+CHUNK_ROWS = 2000  # which are to be written; a ChunkPace cuts them on SQLite
 POSTGRESQL_THREADS = 2
 ROWS_TO_JUDGE_BY = 10_000
 
@@ -28,15 +28,16 @@ def run_load(claim: FileClaim, load: OpenLoad) -> None:
         _start(tx, claim, check, is_resumed=load.has_started)
     load.has_started = True
     claim.refresh()
-    writer = ChunkWriter(claim, load.scratch, reopens_absent=_reopens_absent(claim))
+    pace = load.pace if claim.options.chunk_rows is None else None
+    writer = ChunkWriter(claim, load.scratch, pace, reopens_absent=_reopens_absent(claim))
     if claim.file.step is FileStep.APPLY:
         alone = claim.db.is_sqlite or claim.file.dry_run
         threads = 1 if alone else POSTGRESQL_THREADS
-        ordered_commit(_chunks(claim, load, check), writer.write, keys_of=keys_of, threads=threads)
+        ordered_commit(_chunks(claim, load, check, pace), writer.write, keys_of=keys_of, threads=threads)
         claim.checkpoint(FileStep.APPLY, claim.file.rows_done)
         claim.update(step=FileStep.END)
     if check.mode is FileMode.FULL:
-        end_missing(claim, writer, check)
+        end_missing(claim, writer, check, pace)
 
 
 def _reopens_absent(claim: FileClaim) -> bool:
@@ -71,12 +72,14 @@ def _start(tx: Tx, claim: FileClaim, check: CheckResult, *, is_resumed: bool) ->
     )
 
 
-def _chunks(claim: FileClaim, load: OpenLoad, check: CheckResult) -> Iterator[list[ChunkRow]]:
+def _chunks(
+    claim: FileClaim, load: OpenLoad, check: CheckResult, pace: ChunkPace | None
+) -> Iterator[list[ChunkRow]]:
     """The rows that are not applied yet. Rows of one identifier that differ can't all be meant, so each is refused.
 
     A turn ends between two chunks, so the next turn goes on with the chunk after the last that was committed.
     """
-    load.begin_rows(claim.file.rows_done, partial(_parse, claim, check))
+    load.begin_rows(claim.file.rows_done, partial(_parse, claim, check, pace))
     while True:
         claim.checkpoint(FileStep.APPLY, claim.file.rows_done)
         _check_refusals(claim.file)
@@ -88,14 +91,16 @@ def _chunks(claim: FileClaim, load: OpenLoad, check: CheckResult) -> Iterator[li
         yield rows
 
 
-def _parse(claim: FileClaim, check: CheckResult) -> Chunks:
+def _parse(claim: FileClaim, check: CheckResult, pace: ChunkPace | None) -> Chunks:
     """The chunks of rows that are not applied yet, parsed while the database writes."""
     file, db, options = claim.file, claim.db, claim.options
-    chunk_rows = options.chunk_rows or (SQLITE_ROWS if db.is_sqlite else POSTGRESQL_ROWS)
+    chunk_rows = options.chunk_rows or CHUNK_ROWS
     in_process = (file.rows_total or 0) - file.rows_done >= options.subprocess_from_rows
     parse = parse_in_process if in_process else parse_rows
     today = claim.clock().date().isoformat()
     chunks = parse(db, file, chunk_rows=chunk_rows, today=today, apart=check.apart)
+    if pace is not None:
+        return pace.cut(chunks)
     # SQLite lets go of the interpreter at every row, and would wait for the parsing thread each time.
     return chunks if in_process or db.is_sqlite else prefetch(chunks)
 

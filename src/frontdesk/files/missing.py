@@ -15,6 +15,7 @@ from frontdesk.files.chunks import ChunkWriter
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.jobs import newer_full_file
 from frontdesk.files.model import WARNED_FIELDS, WOULD_END, ChunkRow, FileStep, RowOutcome
+from frontdesk.files.pace import ChunkPace
 from frontdesk.files.threads import CommitTurn
 
 ENDED_TOGETHER = 250  # members; SQLite has one writer, and others wait for it
@@ -28,7 +29,7 @@ class ApprovalNeeded(Exception):
     """No member is ended until a person approves it."""
 
 
-def end_missing(claim: FileClaim, writer: ChunkWriter, check: CheckResult) -> None:
+def end_missing(claim: FileClaim, writer: ChunkWriter, check: CheckResult, pace: ChunkPace | None) -> None:
     """End the plan's members that the file omits: their expiry_date becomes the file's date. Raises ApprovalNeeded.
 
     It is never before effective_date (docs/interface.md, Fields of a member): access that was to begin later ends on its
@@ -54,10 +55,14 @@ def end_missing(claim: FileClaim, writer: ChunkWriter, check: CheckResult) -> No
         claim.add_provisional(_would_end(claim, check))
         return
     ended = 0
-    for batch in _missing(claim, check, limit=ENDED_TOGETHER):
+    chunks = (
+        [_ending(claim, member, check) for member in batch]
+        for batch in _missing(claim, check, limit=ENDED_TOGETHER)
+    )
+    for rows in chunks if pace is None else pace.cut(chunks):
         claim.checkpoint(FileStep.END, ended)
-        writer.write([_ending(claim, member, check) for member in batch], CommitTurn())
-        ended += len(batch)
+        writer.write(rows, CommitTurn())
+        ended += len(rows)
 
 
 def _check_approval(tx: Tx, claim: FileClaim, *, missing: int, unnamed: int) -> None:

@@ -15,6 +15,7 @@ from frontdesk.files import store
 from frontdesk.files.check import FileCheck
 from frontdesk.files.claims import FileClaim, TurnOver
 from frontdesk.files.model import ChunkRow, EligibilityFile
+from frontdesk.files.pace import ChunkPace
 
 MOST_KEPT = 4  # each takes 16 bytes a row, and a parsing process
 
@@ -22,7 +23,8 @@ Chunks = Generator[list[ChunkRow], None, None]
 
 
 class OpenLoad:
-    """The load of one file. `has_started` once the result of its check is stored; `scratch` is for a dry run only."""
+    """The load of one file. `has_started` once the result of its check is stored; `scratch` is for a dry run only, `pace` for
+    SQLite."""
 
     def __init__(self, db: Database, file: EligibilityFile, uniqueness: Uniqueness) -> None:
         self._stack = ExitStack()
@@ -30,6 +32,7 @@ class OpenLoad:
         self._stack.callback(self.check.close)
         self.scratch = self._stack.enter_context(dry_run(uniqueness)) if file.dry_run else None
         self.has_started = False
+        self.pace = ChunkPace() if db.is_sqlite else None
         self._chunks: Chunks | None = None
         self._rows_taken = 0
 
