@@ -13,7 +13,7 @@ from frontdesk.deadlines import Deadlines
 from frontdesk.operator.routes import ENDPOINTS as OPERATOR_ENDPOINTS
 from frontdesk.web.endpoint import Resource
 from frontdesk.web.request import BODY_DEADLINE_SECONDS, Message, Receive, Send
-from frontdesk.web.stored_metrics import StoredMetrics, accuracy_metrics, delivery_metrics
+from frontdesk.web.stored_metrics import StoredMetrics, accuracy_metrics, delivery_metrics, probe_metrics
 from frontdesk.web.telemetry import Telemetry
 
 Asgi = Callable[[Message, Receive, Send], Awaitable[None]]
@@ -29,6 +29,7 @@ def build_asgi(app: App, telemetry: Telemetry | None = None) -> Asgi:
     app.registry.register(telemetry)
     app.registry.register(StoredMetrics(app.db, app.clock, accuracy_metrics))
     app.registry.register(StoredMetrics(app.db, app.clock, delivery_metrics, fresh_seconds=5.0))
+    app.registry.register(StoredMetrics(app.db, app.clock, probe_metrics(app.config.taken_per_day)))
     deadlines = Deadlines(BODY_DEADLINE_SECONDS)
     endpoints = ENTRANCE + CUSTOMER_ENDPOINTS + PAGES + OPERATOR_ENDPOINTS
     routes = [

@@ -274,6 +274,12 @@ class Config:
         "Whether an invitation without a decision in that time is sent once more (`yes`) or stays held "
         "(`no`).",
     )
+    taken_per_day: int = setting(
+        "1000",
+        _whole(1, 1_000_000, "whole records"),
+        "How many records of an API client may tell it, in a UTC day, that another account has their external_id, member_id or "
+        "e-mail. Above that its records with new ones are refused until the day ends.",
+    )
     requests_per_minute: int = setting(
         "300000",
         _whole(60, 1_000_000, "whole requests"),

@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 from frontdesk.access.model import Scope
 from frontdesk.app import App
 from frontdesk.asgi import build_asgi
-from frontdesk.config import read_config
+from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import open_database
 from frontdesk.db.migrate import upgrade
 from frontdesk.files import OpenLoads, RunOptions, run_next
@@ -46,6 +46,7 @@ class Installation:
         asgi = build_asgi(self.app, Telemetry(io.StringIO()))
         http = stack.enter_context(TestClient(asgi))
         self.customer = make_customer(self.db, plan_count=3)
+        self.neighbour = make_customer(self.db, name="Neighbour", plan_count=1)
         operator = make_customer(self.db, name="Operator", plan_count=0, scopes=frozenset({Scope.OPERATOR}))
         self.api = Api(http, self.customer.token, io.StringIO())
         self.operator = self.api.as_(operator.token)
@@ -69,6 +70,10 @@ class Installation:
         assert self.api.post(path, member_body(n)).status_code == 201
         assert self.api.post(path, member_body(n, last_name="Changed")).status_code == 200
         assert self.api.post(f"/v2/plans/{other}/eligibility", member_body(n)).status_code == 200  # moves it
+        taken = member_body(n, external_id=f"N{n}", member_id=f"N{n}")
+        address = f"/v2/plans/{self.neighbour.plan_ids[0]}/eligibility"
+        told = self.api.as_(self.neighbour.token).post(address, taken).status_code
+        assert told == (422 if self.config.uniqueness is Uniqueness.SERVICE else 201)
         for caller, url in (
             (self.api, "/v2/plans"), (self.api, f"/v2/plans/{plan}"), (self.operator, "/metrics"), (self.api, "/readyz"),
         ):  # fmt: skip

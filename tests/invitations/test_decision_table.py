@@ -65,7 +65,8 @@ def test_who_is_invited_and_how(api: Api, db: Database, customer: Customer, sett
         body = member_body(number, email=... if email == "none" else address)
         if email == "suppressed":
             with db.write() as tx:
-                suppress(tx, address, SuppressionReason.BY_HAND, now=NOW)
+                reason, account_id = SuppressionReason.HARD_BOUNCE, customer.account_id
+                suppress(tx, address, reason, now=NOW, account_id=account_id)
         if member == "known":
             # Known, and without an address until now: even the first address that it gets invites nobody.
             assert api.post(path, body | {"email": None}).status_code == 201

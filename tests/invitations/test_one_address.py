@@ -64,7 +64,9 @@ def test_whoever_unsubscribed_is_not_invited_in_another_spelling(
     api: Api, db: Database, owner: Database, customer: Customer
 ) -> None:
     with db.write() as tx:
-        suppress(tx, "alice@bücher.de", SuppressionReason.UNSUBSCRIBE, now=NOW)
+        suppress(
+            tx, "alice@bücher.de", SuppressionReason.UNSUBSCRIBE, now=NOW, account_id=customer.account_id
+        )
     body = member_body(email="alice@xn--bcher-kva.de", invite_immediately=True)
     answer = api.post(f"/v2/plans/{customer.plan_ids[0]}/eligibility", body)
     assert answer.headers["Invitation"] == "none; reason=suppressed"

@@ -1,10 +1,12 @@
 """The suppression list, and what it prevents."""
 
+from typing import Any
+
 from frontdesk.db import Database
 from frontdesk.invitations import list_suppressions, suppress, unsuppress
 from frontdesk.invitations.model import SuppressionReason
 from tests.conftest import Api
-from tests.factories import NOW, Customer, member_body
+from tests.factories import NOW, Customer, make_customer, member_body
 
 
 def test_an_address_is_suppressed_however_it_is_written_and_its_first_reason_stays(db: Database) -> None:
@@ -35,15 +37,38 @@ def test_the_list_is_read_in_order_up_to_the_limit(db: Database) -> None:
         assert [each.address for each in list_suppressions(tx, limit=1003)] == addresses[:1003]
 
 
-def test_a_suppressed_address_is_named_as_the_reason_and_invited_again_when_it_is_allowed(
+def test_an_address_is_named_as_suppressed_to_the_account_whose_mail_caused_it_and_to_no_other(
     api: Api, db: Database, customer: Customer
 ) -> None:
-    path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
+    other = make_customer(db, name="Other")
     with db.write() as tx:
-        suppress(tx, "robin.1@example.com", SuppressionReason.COMPLAINT, now=NOW)
-    answer = api.post(path, member_body(1, email="Robin.1@Example.COM", invite_immediately=True))
-    assert (answer.status_code, answer.headers["Invitation"]) == (201, "none; reason=suppressed")
+        for number, account_id in ((1, customer.account_id), (2, customer.account_id), (3, None)):
+            address = f"robin.{number}@example.com"
+            suppress(tx, address, SuppressionReason.COMPLAINT, now=NOW, account_id=account_id)
+    ours, theirs = (
+        [
+            told(
+                each.post(
+                    path_of(of),
+                    member_body(number, email=f"Robin.{number}@Example.COM", invite_immediately=True),
+                )
+            )
+            for number in numbers
+        ]
+        for each, of, numbers in ((api, customer, (1, 3)), (api.as_(other.token), other, (2, 4)))
+    )
+    assert ours == ["none; reason=suppressed", "immediate"]
+    assert theirs == ["immediate", "immediate"]  # the first will be cancelled when its turn comes
     with db.write() as tx:
         unsuppress(tx, "robin.1@example.com")
-    answer = api.post(path, member_body(2, email="robin.11@example.com", invite_immediately=True))
-    assert answer.headers["Invitation"] == "immediate"
+    body = member_body(5, email="robin.1@example.com", external_id="AB 000001", member_id="M-000001")
+    assert told(api.post(path_of(customer), body)) == "none; reason=not_new"
+
+
+def path_of(customer: Customer) -> str:
+    return f"/v2/plans/{customer.plan_ids[0]}/eligibility"
+
+
+def told(answer: Any) -> str:
+    assert answer.status_code in (200, 201)
+    return str(answer.headers["Invitation"])

@@ -60,7 +60,10 @@ async def unsubscribe(app: App, request: Request) -> Response:
 
     def record(tx: Tx) -> None:
         target, now = find_link_target(tx, "unsubscribe", token), app.clock()
-        if target is not None and suppress(tx, target.address, SuppressionReason.UNSUBSCRIBE, now=now):
+        if target is None:
+            return
+        reason, account_id = SuppressionReason.UNSUBSCRIBE, target.account_id
+        if suppress(tx, target.address, reason, now=now, account_id=account_id):
             entry = AuditEntry(
                 action="suppression.added",
                 actor="unsubscribe-link",

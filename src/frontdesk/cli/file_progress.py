@@ -22,6 +22,7 @@ from rich.text import Text
 from frontdesk.clock import system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database
+from frontdesk.eligibility.probes import ProbeLimit
 from frontdesk.errors import FrontdeskError, Unavailable
 from frontdesk.files import RunOptions, get_file, run_next
 from frontdesk.files.model import EligibilityFile, FileState, FileStep
@@ -46,7 +47,12 @@ def work_on(db: Database, config: Config, file_id: int) -> EligibilityFile:
         def show(step: FileStep, done: int, total: int | None) -> None:
             bar.update(task, description=_STEPS[step], completed=done, total=total)
 
-        options = RunOptions(config.uniqueness, lambda: bool(signals), show)
+        options = RunOptions(
+            config.uniqueness,
+            lambda: bool(signals),
+            show,
+            probe_limit=ProbeLimit(config.taken_per_day, config.uniqueness),
+        )
         patient_until = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:

@@ -8,12 +8,22 @@ import typer
 
 from frontdesk.cli.command_group import change_in, opened_database, printing
 from frontdesk.cli.output import FAILED, Output, settings
-from frontdesk.config import Config, ConfigError, read_config
+from frontdesk.config import Config, ConfigError, Uniqueness, read_config
 from frontdesk.db import Database
 from frontdesk.db.checks import HEAD, problems
 from frontdesk.db.deployment import CheckFailure
 from frontdesk.db.service_role import DatabaseRole, current_role, grant_rights
 from frontdesk.errors import FrontdeskError
+
+FIRST = "0001"  # the revision that makes a database
+
+# What an answer tells a customer of others, by the installation's rule.
+UNIQUENESS_TELLS = {
+    Uniqueness.SERVICE: "Identifiers and e-mail addresses are unique over the whole service: a refusal tells a customer that "
+    "another one has a value, for FRONTDESK_TAKEN_PER_DAY records a day at most. For customers that are unrelated, set "
+    "FRONTDESK_UNIQUENESS=account before the first migrate.",
+    Uniqueness.ACCOUNT: "Identifiers and e-mail addresses are unique inside each account: no answer tells what another one has.",
+}
 
 
 @printing
@@ -32,12 +42,14 @@ def check() -> Output:
         f"{'Warning' if each.is_warning else 'Problem'}: {each.what}\nRemedy: {each.remedy}" for each in found
     ]
     well = "All is well: the settings can be used, the database answers and has the tables that this program needs."
-    told: dict[str, Any] = {"ok": not items, "problems": items, "warnings": warnings, "database_role": None}
+    notes = [] if items else [UNIQUENESS_TELLS[settings().uniqueness]]
+    told: dict[str, Any] = {"ok": not items, "problems": items, "warnings": warnings, "notes": notes}
+    told["database_role"] = None
     if role is not None:
         told["database_role"] = role._asdict()
         whose = "which owns the tables" if role.owns_tables else "which owns none of the tables"
         parts.append(f"The database is used as the role {role.name}, {whose}.")
-    return Output(told, parts if found else [well, *parts], FAILED if items else 0)
+    return Output(told, [*(parts if found else [well, *parts]), *notes], FAILED if items else 0)
 
 
 def _findings() -> tuple[list[CheckFailure], DatabaseRole | None]:
@@ -78,6 +90,8 @@ def migrate(
             grant_rights(db, service_role)
             change_in(db, lambda context: context.record("database.rights_given", role=service_role))
             notices.append(f"The role {service_role} has the rights of the service, and no other.")
+    if FIRST in applied:
+        notices.append(UNIQUENESS_TELLS[config.uniqueness])
     done = f"Migrated: {', '.join(applied)}. The" if applied else "Nothing to do: the"
     told = {"applied": applied, "revision": HEAD, "notices": notices}
     return Output(told, [f"{done} database is at revision {HEAD}.", *notices])

@@ -36,7 +36,7 @@ RIGHTS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(
         (
             *("deliverability", "invitation_templates", "queue_events", "estimate_log", "caught_messages"),
-            *("file_settings", "file_parts", "invitation_links", "legal_holds"),
+            *("file_settings", "file_parts", "invitation_links", "legal_holds", "uniqueness_probes"),
         ),
         ("SELECT", "INSERT", "DELETE"),
     ),

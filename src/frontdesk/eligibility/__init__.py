@@ -12,6 +12,7 @@ from frontdesk.eligibility.store import (
     find_row_digests,
     list_history,
     list_members_under,
+    list_probes,
     row_digest_key,
 )
 
@@ -27,6 +28,7 @@ __all__ = [
     "find_row_digests",
     "list_history",
     "list_members_under",
+    "list_probes",
     "parse_member",
     "read_external_id",
     "restore",

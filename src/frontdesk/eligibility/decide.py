@@ -17,6 +17,7 @@ from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.file_rows import as_change, as_new, find_person
 from frontdesk.eligibility.model import ANSWERED, Action, Enrolled, Outcome, StoredMember, Submission
 from frontdesk.eligibility.parse import check_dates, in_field_order, missing_on_create
+from frontdesk.eligibility.probes import ChunkProbes
 from frontdesk.eligibility.unique_keys import KeyHolders, not_unique, scope_of
 from frontdesk.errors import Fault, FrontdeskError, Invalid, NotFound
 from frontdesk.invitations.enqueue import decide_invitation
@@ -49,8 +50,8 @@ class ChunkContext:
 class ChunkState:
     """The stored members that a chunk touches, kept up to date while its records are decided."""
 
-    def __init__(self, members: Iterable[StoredMember], context: ChunkContext) -> None:
-        self._context = context
+    def __init__(self, members: Iterable[StoredMember], context: ChunkContext, probes: ChunkProbes) -> None:
+        self._context, self._probes = context, probes
         members = [*members]
         self._holders, self._families = KeyHolders(members), Families(members)
 
@@ -61,6 +62,8 @@ class ChunkState:
         key = submission.record.external_id
         scope = scope_of(submission.account_id, self._context.uniqueness)
         stored = None if key is None else self._holders.find(key, scope)
+        if (unheard := self._probes.look_at(submission, stored, scope, self._holders)) is not None:
+            return unheard
         submission, stored, ambiguous = find_person(
             submission, stored, scope, holders=self._holders, families=self._families
         )
@@ -159,7 +162,7 @@ class ChunkState:
         invitation = decide_invitation(
             is_new=outcome is Outcome.CREATED,
             has_email=folded is not None,
-            suppressed=folded in context.invitations.suppressed,
+            suppressed=(submission.account_id, folded) in context.invitations.suppressed,
             expired=expiry is not None and expiry < context.today,
             asked=record.invite_immediately,
             batches_enabled=context.invitations.batches_enabled.get(submission.account_id),

@@ -17,6 +17,7 @@ from frontdesk.eligibility.decide import ChunkState
 from frontdesk.eligibility.enrol import read_chunk, submitted_keys
 from frontdesk.eligibility.families import family_keys
 from frontdesk.eligibility.model import Action, Enrolled, StoredMember, Submission
+from frontdesk.eligibility.probes import TAKEN_PER_DAY, ProbeLimit
 from frontdesk.eligibility.tables import members
 from frontdesk.errors import FrontdeskError
 
@@ -29,18 +30,21 @@ class DryRun:
 
     _scratch: Database
     _uniqueness: Uniqueness
+    _probe_limit: ProbeLimit
     _next_id: int = FIRST_ID
 
     def enrol(
         self, tx: Tx, submissions: Sequence[Submission], *, now: datetime, reopens_absent: bool
     ) -> list[Enrolled | FrontdeskError]:
-        """The answers that `enrol` would give. Reads through `tx` and locks and writes nothing there."""
+        """The answers that `enrol` would give. Reads through `tx` and locks nothing there; only probes are counted."""
         stored, context = read_chunk(tx, submissions, self._uniqueness, now=now, lock=False)
         with self._scratch.write() as scratch:
             members = self._with_dry_run(scratch, stored, submissions)
-            state = ChunkState(members, replace(context, reopens_absent=reopens_absent))
+            probes = self._probe_limit.begin(tx, submissions, members, now=now)
+            state = ChunkState(members, replace(context, reopens_absent=reopens_absent), probes)
             results = [state.decide(submission) for submission in submissions]
             self._keep(scratch, submissions, results)
+        self._probe_limit.end(tx, probes)
         return results
 
     def _with_dry_run(
@@ -81,7 +85,7 @@ class DryRun:
 
 
 @contextmanager
-def dry_run(uniqueness: Uniqueness) -> Iterator[DryRun]:
+def dry_run(uniqueness: Uniqueness, *, probe_limit: ProbeLimit | None = None) -> Iterator[DryRun]:
     """A dry run with a scratch database of its own."""
     with scratch_database([members]) as scratch:
-        yield DryRun(scratch, uniqueness)
+        yield DryRun(scratch, uniqueness, probe_limit or ProbeLimit(TAKEN_PER_DAY, uniqueness))

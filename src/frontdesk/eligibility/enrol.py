@@ -19,6 +19,7 @@ from frontdesk.eligibility.decide import ChunkContext, ChunkState
 from frontdesk.eligibility.families import family_keys
 from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.model import Action, Enrolled, Outcome, StoredMember, Submission
+from frontdesk.eligibility.probes import TAKEN_PER_DAY, ProbeLimit
 from frontdesk.eligibility.tables import member_history, members
 from frontdesk.eligibility.unique_keys import keys_by_scope, scope_of
 from frontdesk.errors import FrontdeskError
@@ -37,24 +38,27 @@ _ALWAYS_UPDATED = {"row_digest", "updated_at"}
 changed_before: set[str] = set()
 
 
-def enrol(
+def enrol(  # noqa: PLR0913 - each is said by another caller
     tx: SetTransaction,
     submissions: Sequence[Submission],
     *,
     now: datetime,
     uniqueness: Uniqueness,
+    probe_limit: ProbeLimit | None = None,
     audited: bool = True,
     reopens_absent: bool = False,
 ) -> list[Enrolled | FrontdeskError]:
     """Create or update a member per submission, in order (docs/interface.md, Eligible members).
 
-    Returns an outcome for each, or NotFound (the plan is not the account's), or Invalid with every fault. Nothing is
-    written for a refused record. `audited` False leaves the audit trail to the caller: a file is one action, and the
-    history of each row names the file. `reopens_absent` is as in ChunkContext. Raises the driver's error on a lost race: run
-    it again in a new transaction.
+    Returns an outcome for each, or NotFound (the plan is not the account's), or Invalid with every fault, or TooManyTaken. Of a
+    refused record nothing is written; that it told of another account's value is counted (`probe_limit`). `audited` False leaves
+    the audit trail to the caller: a file is one action, and the history of each row names the file. `reopens_absent` is as in
+    ChunkContext. Raises the driver's error on a lost race: run it again in a new transaction.
     """
     stored, context = read_chunk(tx, submissions, uniqueness, now=now)
-    state = ChunkState(stored, replace(context, reopens_absent=reopens_absent))
+    probe_limit = probe_limit or ProbeLimit(TAKEN_PER_DAY, uniqueness)
+    probes = probe_limit.begin(tx, submissions, stored, now=now)
+    state = ChunkState(stored, replace(context, reopens_absent=reopens_absent), probes)
     results = [state.decide(submission) for submission in submissions]
     accepted = [
         (submission, result)
@@ -63,6 +67,7 @@ def enrol(
     ]
     if accepted:
         _write(tx, accepted, now=now, audited=audited)
+    probe_limit.end(tx, probes)
     return results
 
 

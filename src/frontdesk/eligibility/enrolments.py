@@ -14,6 +14,7 @@ from frontdesk.db.set_transaction import SetTransaction
 from frontdesk.deadlines import Deadlines
 from frontdesk.eligibility.enrol import enrol
 from frontdesk.eligibility.model import Enrolled, Submission
+from frontdesk.eligibility.probes import ProbeLimit
 from frontdesk.invitations.model import Delivery
 
 POSTGRESQL_LANES = 2  # SQLite has one writer, so a second lane would only wait
@@ -22,7 +23,7 @@ POSTGRESQL_LANES = 2  # SQLite has one writer, so a second lane would only wait
 class Enrolments(GroupCommit[Submission, Enrolled]):
     """`await submit(submission)` returns what became of the record, once it is committed.
 
-    Raises NotFound, Invalid, Unavailable.
+    Raises NotFound, Invalid, TooManyTaken, Unavailable.
     """
 
     def __init__(self, db: Database, config: Config, clock: Clock, deadlines: Deadlines) -> None:
@@ -30,6 +31,7 @@ class Enrolments(GroupCommit[Submission, Enrolled]):
         self._db = db
         self._clock = clock
         self._uniqueness = config.uniqueness
+        self._probe_limit = ProbeLimit(config.taken_per_day, config.uniqueness)
         self._pipeline_db = None if db.is_sqlite else PipelineDatabase(config.database_url)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="enrol")
 
@@ -45,7 +47,11 @@ class Enrolments(GroupCommit[Submission, Enrolled]):
         for attempt in writing:
             with attempt:
                 attempt.results = enrol(
-                    attempt.tx, attempt.items, now=self._clock(), uniqueness=self._uniqueness
+                    attempt.tx,
+                    attempt.items,
+                    now=self._clock(),
+                    uniqueness=self._uniqueness,
+                    probe_limit=self._probe_limit,
                 )
         if any(
             isinstance(each, Enrolled) and isinstance(each.invitation, Delivery) for each in writing.results

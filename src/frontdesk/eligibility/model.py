@@ -151,6 +151,14 @@ class HistoryEntry(NamedTuple):
     changed_at: datetime
 
 
+class ProbeCount(NamedTuple):
+    """How many records of a client told it, on a day, that another account has their value (eligibility.probes)."""
+
+    account_id: int
+    client: str
+    taken: int
+
+
 FAULT_CODES = {
     "required": "The field is missing, null or blank, and must not be.",
     "wrong_type": "The value has another JSON type than the field's.",

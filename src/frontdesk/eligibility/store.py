@@ -1,6 +1,6 @@
 """The SQL of members and their history."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from operator import itemgetter
 from typing import Any
@@ -10,10 +10,10 @@ from sqlalchemy import delete, func, select, tuple_
 
 from frontdesk.db import Tx
 from frontdesk.db.set_transaction import SetTransaction
-from frontdesk.db.sets import Found, find_set, lock_set
+from frontdesk.db.sets import Found, find_set, insert_set, lock_set
 from frontdesk.eligibility.fields import STORED_COLUMNS
-from frontdesk.eligibility.model import HistoryEntry, MemberAccess, Outcome, StoredMember
-from frontdesk.eligibility.tables import installation, member_history, members
+from frontdesk.eligibility.model import HistoryEntry, MemberAccess, Outcome, ProbeCount, StoredMember
+from frontdesk.eligibility.tables import installation, member_history, members, uniqueness_probes
 
 _READ = ("id", "account_id", "plan_id", "uniqueness_scope", *STORED_COLUMNS, "family_digest", "updated_at")
 
@@ -116,6 +116,31 @@ def list_history(tx: Tx, member_id: int) -> list[HistoryEntry]:
     """The member's history, oldest first."""
     query = select(member_history).where(member_history.c.member_id == member_id)
     return [_history_entry(dict(row)) for row in tx.execute(query.order_by(member_history.c.id)).mappings()]
+
+
+def count_probes(tx: SetTransaction, client: str, day: str) -> dict[int | None, int]:
+    """How many records of the client told of another account's value on the day, by file (None: in POSTs)."""
+    mark = "?" if tx.dialect.name == "sqlite" else "%s"
+    query = f"SELECT file_id, sum(taken) FROM uniqueness_probes WHERE day = {mark} AND client = {mark} GROUP BY file_id"  # noqa: S608
+    return {file_id: int(taken) for file_id, taken in tx.exec_driver_sql(query, (day, client))}
+
+
+def insert_probes(tx: SetTransaction, rows: Sequence[dict[str, Any]]) -> None:
+    """Only ever added, and summed up when read: chunks that are written at the same time don't wait for each other."""
+    insert_set(tx, uniqueness_probes, rows)
+
+
+def delete_probes(tx: SetTransaction, *, before_day: str) -> None:
+    mark = "?" if tx.dialect.name == "sqlite" else "%s"
+    tx.exec_driver_sql(f"DELETE FROM uniqueness_probes WHERE day < {mark}", (before_day,))  # noqa: S608
+
+
+def list_probes(tx: Tx, day: str) -> list[ProbeCount]:
+    """The day's counts by client."""
+    columns = uniqueness_probes.c
+    query = select(columns.account_id, columns.client, func.sum(columns.taken)).where(columns.day == day)
+    found = tx.execute(query.group_by(columns.account_id, columns.client))
+    return [ProbeCount(account_id, client, int(taken)) for account_id, client, taken in found]
 
 
 def _stored(row: dict[str, Any]) -> StoredMember:

@@ -54,6 +54,14 @@ class KeyHolders:
                 found.append(field)
         return found
 
+    def are_others(self, keys: Mapping[str, str], scope: int, account_id: int) -> bool:
+        """Whether a member of another account carries one of the keys, by column."""
+        return any(
+            holder is not None and holder.values["account_id"] != account_id
+            for column, key in keys.items()
+            for holder in (self._holders.get((column, scope, key)),)
+        )
+
     def hold(self, member: StoredMember) -> None:
         values, holders = member.values, self._holders
         scope = values["uniqueness_scope"]

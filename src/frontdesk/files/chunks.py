@@ -14,6 +14,7 @@ from frontdesk.eligibility import enrol
 from frontdesk.eligibility.dry_run import DryRun
 from frontdesk.eligibility.fields import UNIQUE
 from frontdesk.eligibility.model import WARNING_MARK, Action, Enrolled, Outcome, Submission
+from frontdesk.eligibility.probes import TooManyTaken
 from frontdesk.errors import Fault, Invalid, NotFound, Unavailable
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.model import NO_PLAN, NOT_NOW, NOT_STORED, SKIPPED, WARNED_FIELDS, ChunkRow, RowOutcome
@@ -47,7 +48,14 @@ class ChunkWriter:
     ) -> None:
         self._claim, self._pace = claim, pace
         decide = (
-            dry_run.enrol if dry_run else partial(enrol, uniqueness=claim.options.uniqueness, audited=False)
+            dry_run.enrol
+            if dry_run
+            else partial(
+                enrol,
+                uniqueness=claim.options.uniqueness,
+                probe_limit=claim.options.probe_limit,
+                audited=False,
+            )
         )
         self._enrol = partial(decide, reopens_absent=reopens_absent)
 
@@ -129,7 +137,7 @@ def _warning(code: str, *message: str) -> Sequence[str]:
 
 def faults_of(error: Exception) -> Sequence[Fault]:
     """The faults of a row that could not be written."""
-    if isinstance(error, Invalid):
+    if isinstance(error, Invalid | TooManyTaken):
         return error.faults
     if isinstance(error, NotFound):
         return [NO_PLAN]

@@ -16,6 +16,7 @@ from frontdesk.clock import Clock
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
+from frontdesk.eligibility.probes import ProbeLimit
 from frontdesk.errors import Unavailable
 from frontdesk.files import store
 from frontdesk.files.model import EligibilityFile, FileState, FileStep, RowOutcome
@@ -58,6 +59,7 @@ class RunOptions:
     subprocess_from_rows: int = SUBPROCESS_FROM_ROWS
     lease_seconds: float = LEASE_SECONDS
     slice_seconds: float | None = None
+    probe_limit: ProbeLimit | None = None
 
     def lease_until(self, tx: Tx) -> datetime:
         """The end of a lease that begins now, on the database's clock."""

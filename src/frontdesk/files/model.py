@@ -349,6 +349,7 @@ REPORT_CODES = ROW_FAULTS | {
     "identity_matched": "The member was found in its family by first name and date of birth, under another external_id.",
     "untidy_file": "The 834 has space between segments, TA1, wrong counts, version 004010, or no padding or last terminator.",
     "not_found": "The plan is not one of the account.",
+    "too_many_taken": "Too many records of the client had the value of another record today; hand the row in tomorrow (UTC).",
     "not_now": "Others keep writing the same record; hand the row in again.",
     "not_stored": "A fault of the service; hand the row in again.",
     "differs": "Only compared: the stored record has another value.",

@@ -7,13 +7,12 @@ the file stays with its worker. A check or a dry run that can't be kept is not g
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
-from frontdesk.config import Uniqueness
 from frontdesk.db import Database
 from frontdesk.eligibility import dry_run
 from frontdesk.errors import Unavailable
 from frontdesk.files import store
 from frontdesk.files.check import FileCheck
-from frontdesk.files.claims import FileClaim, TurnOver
+from frontdesk.files.claims import FileClaim, RunOptions, TurnOver
 from frontdesk.files.model import ChunkRow, EligibilityFile
 from frontdesk.files.pace import ChunkPace
 
@@ -26,11 +25,12 @@ class OpenLoad:
     """The load of one file. `has_started` once the result of its check is stored; `scratch` is for a dry run only, `pace` for
     SQLite."""
 
-    def __init__(self, db: Database, file: EligibilityFile, uniqueness: Uniqueness) -> None:
+    def __init__(self, db: Database, file: EligibilityFile, options: RunOptions) -> None:
         self._stack = ExitStack()
         self.check = FileCheck(db, file)
         self._stack.callback(self.check.close)
-        self.scratch = self._stack.enter_context(dry_run(uniqueness)) if file.dry_run else None
+        rehearsal = dry_run(options.uniqueness, probe_limit=options.probe_limit) if file.dry_run else None
+        self.scratch = None if rehearsal is None else self._stack.enter_context(rehearsal)
         self.has_started = False
         self.pace = ChunkPace() if db.is_sqlite else None
         self._chunks: Chunks | None = None
@@ -70,7 +70,7 @@ class OpenLoads:
         file = claim.file
         epoch, load = self._kept.pop(file.id, (0, None))
         if load is None or epoch + 1 != file.epoch:
-            load = OpenLoad(claim.db, file, claim.options.uniqueness)
+            load = OpenLoad(claim.db, file, claim.options)
         claim.is_kept = len(self._kept) < self._most
         with ExitStack() as closing:
             closing.callback(load.close)

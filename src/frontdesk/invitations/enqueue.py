@@ -61,13 +61,16 @@ def find_invitation_context(
 ) -> Callable[[], InvitationContext]:
     """Ask for the accounts' settings and for those of the (folded) addresses that are suppressed. Two set reads.
 
+    An address that another account's mail or an operator suppressed is no reason: the answer would tell what others know. Its
+    invitation is enqueued, and cancelled when its turn comes.
+
     Returns a function that gives the context once the round trip has ended.
     """
     settings = find_set(tx, deliverability, "account_id", account_ids, columns=("account_id", "enabled"))
     suppressed = find_suppressed(tx, addresses)
     return lambda: InvitationContext(
         batches_enabled={row["account_id"]: bool(row["enabled"]) for row in settings.rows},
-        suppressed={row["address_folded"] for row in suppressed.rows},
+        suppressed={(row["account_id"], row["address_folded"]) for row in suppressed.rows},
     )
 
 

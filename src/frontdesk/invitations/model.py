@@ -51,10 +51,11 @@ InvitationDecision = Delivery | NotInvitedReason
 
 @dataclass(frozen=True, slots=True)
 class InvitationContext:
-    """What the rules need of the database for a chunk: settings by account id, and suppressed (folded) addresses."""
+    """What the rules need of the database for a chunk: settings by account id, and the (folded) addresses that are suppressed
+    because of an account's own mail, each with the account's id."""
 
     batches_enabled: dict[int, bool]
-    suppressed: set[str]
+    suppressed: set[tuple[int, str]]
 
 
 class NewInvitation(NamedTuple):

@@ -49,12 +49,16 @@ def receive_report(tx: Tx, report: DeliveryReport, *, now: datetime) -> ReportEf
     if not is_new:
         return ReportEffect.KNOWN if state is invitation.state else ReportEffect.APPLIED
     if report.event is ReportEvent.COMPLAINED:
-        store.suppress(tx, invitation.address, SuppressionReason.COMPLAINT, now=now)
+        _suppress(tx, invitation, SuppressionReason.COMPLAINT, now)
         step = InvitationEvent(now, state, state, InvitationStep.COMPLAINED, None)
         insert_event(tx, invitation.id, step)
     elif report.event is ReportEvent.BOUNCED and is_hard_bounce(report):
-        store.suppress(tx, invitation.address, SuppressionReason.HARD_BOUNCE, now=now)
+        _suppress(tx, invitation, SuppressionReason.HARD_BOUNCE, now)
     return ReportEffect.APPLIED
+
+
+def _suppress(tx: Tx, invitation: Invitation, reason: SuppressionReason, now: datetime) -> None:
+    store.suppress(tx, invitation.address, reason, now=now, account_id=invitation.account_id)
 
 
 def apply_early_reports(tx: Tx, message_ids: Collection[str], *, now: datetime) -> None:

@@ -72,10 +72,10 @@ class SuppressedAddresses:
 
 
 def find_suppressed(tx: SetTransaction, addresses: Collection[str]) -> SuppressedAddresses:
-    """Rows (address) of those of the folded addresses that must not be mailed. Of an erased member the list has a hash."""
+    """Rows (address, account) of the folded addresses that must not be mailed. Of an erased member the list has a hash."""
     key = _hash_key(tx)
     asked = {_hashed(address, key): address for address in addresses} | {each: each for each in addresses}
-    found = find_set(tx, suppressions, "address_folded", asked, columns=("address_folded",))
+    found = find_set(tx, suppressions, "address_folded", asked, columns=("address_folded", "account_id"))
     return SuppressedAddresses(found, asked)
 
 
@@ -192,12 +192,17 @@ def find_reports(tx: Tx, message_ids: Collection[str]) -> list[DeliveryReport]:
     return [DeliveryReport(row["message_id"], ReportEvent(row["kind"]), row["status"]) for row in rows]
 
 
-def suppress(tx: Tx, address: str, reason: SuppressionReason, *, now: datetime) -> bool:
-    """Suppress the address in any spelling. False if it was on the list; its first reason stays."""
+def suppress(
+    tx: Tx, address: str, reason: SuppressionReason, *, now: datetime, account_id: int | None = None
+) -> bool:
+    """Suppress the address in any spelling. False if it was on the list; its first reason stays.
+
+    `account_id` is the account whose mail caused it: only this account is told when it names the address again.
+    """
     folded = fold_email(address)
     if find_suppressed(tx, {folded}).rows:
         return False
-    row = {"address_folded": folded, "reason": reason, "created_at": now}
+    row = {"address_folded": folded, "reason": reason, "created_at": now, "account_id": account_id}
     tx.execute(insert(suppressions).values(row))
     return True
 
@@ -212,5 +217,9 @@ def unsuppress(tx: Tx, address: str) -> bool:
 
 def list_suppressions(tx: Tx, *, limit: int) -> list[Suppression]:
     """The first `limit` in order of the addresses."""
-    query = select(suppressions).order_by(suppressions.c.address_folded).limit(limit)
+    query = (
+        select(*suppressions.c["address_folded", "reason", "created_at"])
+        .order_by(suppressions.c.address_folded)
+        .limit(limit)
+    )
     return [Suppression._make(row) for row in tx.execute(query)]

@@ -35,6 +35,7 @@ _COLUMNS: Mapping[str, Mapping[ColumnKind, str]] = {
         _K.TIME: "created_at expires_at",
     },
     "request_allowances": {_K.ID: "api_client_id", _K.TIME: "minute", _K.FACT: "taken"},
+    "uniqueness_probes": {_K.ID: "id client account_id file_id", _K.TIME: "day", _K.FACT: "taken"},
     "failed_attempts": {_K.ID: "id", _K.ACCOUNT: "subject_hash", _K.TIME: "failed_at"},
     "provider_groups": {_K.ID: "id", _K.ACCOUNT: "external_id name", _K.TIME: "created_at"},
     "plans": {
@@ -61,7 +62,12 @@ _COLUMNS: Mapping[str, Mapping[ColumnKind, str]] = {
         _K.FACT: "enabled batch_size batch_interval_seconds hourly_limit",
         _K.ACCOUNT: "sender_name sender_address registration_url",
     },
-    "suppressions": {_K.PERSON: "address_folded", _K.FACT: "reason", _K.TIME: "created_at"},
+    "suppressions": {
+        _K.ID: "account_id",
+        _K.PERSON: "address_folded",
+        _K.FACT: "reason",
+        _K.TIME: "created_at",
+    },
     "invitations": {
         _K.ID: "id account_id plan_id member_id message_id",
         _K.PERSON: "address address_folded",

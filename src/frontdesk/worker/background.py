@@ -9,6 +9,7 @@ from frontdesk.clock import Clock, system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database
 from frontdesk.db.races import write_alone
+from frontdesk.eligibility.probes import ProbeLimit
 from frontdesk.errors import Unavailable
 from frontdesk.files import OpenLoads, RunOptions, run_next
 from frontdesk.privacy.model import Actor
@@ -95,7 +96,10 @@ class FileLoader(BackgroundTask):
     ) -> None:
         super().__init__(db, clock=clock, log=log)
         self._options = RunOptions(
-            config.uniqueness, should_stop=lambda: self._is_stopping, slice_seconds=SLICE_SECONDS
+            config.uniqueness,
+            should_stop=lambda: self._is_stopping,
+            slice_seconds=SLICE_SECONDS,
+            probe_limit=ProbeLimit(config.taken_per_day, config.uniqueness),
         )
         self._loads = OpenLoads()
 

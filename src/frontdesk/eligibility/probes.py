@@ -1,0 +1,168 @@
+"""Counts what a client learns of other accounts' members, and ends it at a limit (docs/decisions/0108).
+
+Where identifiers are unique over the whole service, a refusal tells that another account has the value. A record tells that if it
+brings a key of a member of another account, in a POST or in a file, a dry run too. After a number of such records in a UTC day
+the client's records with new keys are refused unheard, so that the answer no longer depends on what others have.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from frontdesk import audit
+from frontdesk.audit.model import AuditEntry
+from frontdesk.config import Uniqueness
+from frontdesk.db.set_transaction import SetTransaction
+from frontdesk.eligibility import store
+from frontdesk.eligibility.fields import UNIQUE
+from frontdesk.eligibility.model import Action, StoredMember, Submission
+from frontdesk.eligibility.unique_keys import KeyHolders
+from frontdesk.errors import Fault, RateLimited
+
+TOO_MANY_TAKEN = "too_many_taken"
+TAKEN_PER_DAY = 1000
+KEPT_DAYS = 30  # of the counts
+
+_KEPT = timedelta(days=KEPT_DAYS)
+_COMPARES_KEYS = (Action.ENROL, Action.COMPARE)
+
+
+class TooManyTaken(RateLimited, kind="rate_limited"):
+    """The client was told of as many values of other accounts as it may be in a day; it may go on tomorrow (UTC)."""
+
+    def __init__(self, now: datetime) -> None:
+        tomorrow = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+        detail = "Too many records had the value of another record; new members and new keys are taken again tomorrow (UTC)."
+        super().__init__(detail, retry_after_seconds=max(1, int((tomorrow - now).total_seconds())))
+        self.faults = (
+            Fault(
+                "external_id",
+                TOO_MANY_TAKEN,
+                "was not looked at; new members and new keys are taken again tomorrow (UTC)",
+            ),
+        )
+
+
+class ProbeSource(NamedTuple):
+    """Where a record came from: the client, its account, and the file (None for a POST)."""
+
+    client: str
+    account_id: int
+    file_id: int | None
+
+
+@dataclass(slots=True)
+class ChunkProbes:
+    """The probes of a chunk's records: how many more each client has `left`, and those `found` so far.
+
+    A chunk is `quiet` if no stored member and no record of another account is in it, and no client has reached its limit.
+    """
+
+    now: datetime
+    left: dict[str, int]
+    is_quiet: bool
+    found: Counter[ProbeSource]
+    request_ids: dict[ProbeSource, str]
+
+    def look_at(
+        self, submission: Submission, stored: StoredMember | None, scope: int, holders: KeyHolders
+    ) -> TooManyTaken | None:
+        """Count the record if it brings a key of another account's member; its refusal if the client has none left.
+
+        `stored` was found by the record's identifier.
+        """
+        if self.is_quiet or submission.action not in _COMPARES_KEYS:
+            return None
+        brought = _brought_keys(submission, stored)
+        if not brought:
+            return None
+        client = submission.client
+        if self.left.get(client, 1) <= 0:
+            return TooManyTaken(self.now)
+        if holders.are_others(brought, scope, submission.account_id):
+            source = ProbeSource(client, submission.account_id, submission.file_id)
+            self.found[source] += 1
+            self.request_ids[source] = submission.request_id
+            if client in self.left:
+                self.left[client] -= 1
+        return None
+
+
+def _brought_keys(submission: Submission, stored: StoredMember | None) -> dict[str, str]:
+    """The keys by column that the record would give to a member that does not have them."""
+    record = submission.record
+    is_own = stored is not None and stored.values["account_id"] == submission.account_id
+    own = stored.values if stored is not None and is_own else {}
+    given = record.given if is_own or not record.given_of_new else {**record.given_of_new, **record.given}
+    return {
+        column: key
+        for column in UNIQUE.values()
+        if (key := given.get(column)) is not None and own.get(column) != key
+    }
+
+
+class ProbeLimit:
+    """How many records of a client may tell of another account's value in a UTC day, over all processes.
+
+    The counts are in the database. A process reads those of a client once a day, and again for each chunk once there are any:
+    so another process's are noticed at the next one that this process finds itself. Chunks at the same moment don't see each
+    other's.
+    """
+
+    def __init__(self, per_day: int, uniqueness: Uniqueness) -> None:
+        self._per_day = per_day
+        self._is_off = uniqueness is Uniqueness.ACCOUNT
+        self._day = ""
+        self._without: set[str] = set()  # clients without one today
+
+    def begin(
+        self,
+        tx: SetTransaction,
+        submissions: Sequence[Submission],
+        members: Iterable[StoredMember],
+        *,
+        now: datetime,
+    ) -> ChunkProbes:
+        """The probes of a chunk that is about to be decided."""
+        if self._is_off:
+            return ChunkProbes(now, {}, True, Counter(), {})
+        if (day := _day(now)) != self._day:
+            self._day, self._without = day, set()
+        clients = {submission.client for submission in submissions}
+        left = {}
+        for client in clients:
+            told = 0 if client in self._without else sum(store.count_probes(tx, client, day).values())
+            left[client] = self._per_day - told
+            if not told:
+                self._without.add(client)
+        accounts = {member.values["account_id"] for member in members}
+        accounts.update(submission.account_id for submission in submissions)
+        return ChunkProbes(now, left, len(accounts) < 2 and min(left.values(), default=1) > 0, Counter(), {})
+
+    def end(self, tx: SetTransaction, probes: ChunkProbes) -> None:
+        """Store what the chunk found, and tell the audit trail each time that the number has doubled or the limit is reached."""
+        if not probes.found:
+            return
+        day, entries = _day(probes.now), []
+        for source, found in probes.found.items():
+            self._without.discard(source.client)
+            counts = store.count_probes(tx, source.client, day)
+            before, today = counts.get(source.file_id, 0), sum(counts.values()) + found
+            if not before:
+                store.delete_probes(tx, before_day=_day(probes.now - _KEPT))
+            has_doubled = (before + found).bit_length() > before.bit_length()
+            if has_doubled or today >= self._per_day:
+                told = {"taken": before + found, "taken_today": today}
+                asked_by = (source.client, probes.request_ids[source], source.account_id, source.file_id)
+                entries.append(AuditEntry("uniqueness.probed", *asked_by, told))
+        store.insert_probes(
+            tx, [{"day": day, "taken": n, **source._asdict()} for source, n in probes.found.items()]
+        )
+        if entries:
+            audit.record(tx, entries, now=probes.now)
+
+
+def _day(moment: datetime) -> str:
+    return moment.date().isoformat()

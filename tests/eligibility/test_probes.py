@@ -1,0 +1,222 @@
+"""What refusals tell of other accounts' members is counted, told and ended at a limit, in POSTs and in files."""
+
+import io
+from collections import Counter
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from frontdesk.access.model import Scope
+from frontdesk.access.tables import access_tokens
+from frontdesk.app import App
+from frontdesk.asgi import build_asgi
+from frontdesk.audit import list_entries
+from frontdesk.audit.model import AuditQuery
+from frontdesk.config import Config, Uniqueness
+from frontdesk.db import Database
+from frontdesk.eligibility import list_probes
+from frontdesk.eligibility.probes import ProbeLimit
+from frontdesk.files import RunOptions
+from frontdesk.files.model import FileMode
+from frontdesk.web.telemetry import Telemetry
+from tests.conftest import Api, SetClock, open_for_test
+from tests.factories import NOW, Customer, make_customer, member_body
+from tests.files.loading import Desk, csv_of, row
+
+LIMIT = 5
+
+
+@pytest.fixture
+def config(config: Config) -> Config:
+    return replace(config, taken_per_day=LIMIT)
+
+
+@pytest.fixture
+def other(db: Database) -> Customer:
+    return make_customer(db, name="Other")
+
+
+@pytest.fixture
+def prober(api: Api, db: Database, other: Customer) -> Api:
+    """The other account's client; no token ends while the clock goes on."""
+    with db.write() as tx:
+        tx.execute(access_tokens.update().values(expires_at=NOW + timedelta(days=365)))
+    return api.as_(other.token)
+
+
+@pytest.fixture
+def desk(db: Database, other: Customer, clock: SetClock) -> Desk:
+    """Files of the other account, by a worker with the limit of the setting's default."""
+    return Desk(db, other, clock)
+
+
+def path_of(customer: Customer) -> str:
+    return f"/v2/plans/{customer.plan_ids[0]}/eligibility"
+
+
+def trail(db: Database) -> list[dict[str, Any]]:
+    found = db.ask(lambda tx: list_entries(tx, AuditQuery(action="uniqueness.probed")))
+    return [
+        {name: entry[name] for name in ("actor", "account_id", "subject_id", "detail")}
+        for entry in reversed(found)
+    ]
+
+
+def taken_today(db: Database, clock: SetClock) -> dict[str, int]:
+    found = db.ask(lambda tx: list_probes(tx, clock().date().isoformat()))
+    return {one.client: one.taken for one in found}
+
+
+def probe(prober: Api, other: Customer, number: int) -> Any:
+    """A POST that asks after the member of another account with this number."""
+    body = member_body(number, external_id=f"probe-{number}", member_id=f"probe-{number}")
+    return prober.post(path_of(other), body)
+
+
+def fill(api: Api, customer: Customer, count: int) -> None:
+    for number in range(1, count + 1):
+        assert api.post(path_of(customer), member_body(number)).status_code == 201
+
+
+def test_after_the_limit_an_answer_no_longer_depends_on_what_others_have(
+    api: Api, prober: Api, db: Database, customer: Customer, other: Customer, clock: SetClock
+) -> None:
+    fill(api, customer, LIMIT + 2)
+    clock.advance(3600)
+    answers = [probe(prober, other, number) for number in range(1, LIMIT + 3)]
+    assert [answer.status_code for answer in answers] == [422] * LIMIT + [429] * 2
+    free = probe(prober, other, 999_999)
+    assert (free.status_code, free.json()["errors"]) == (429, answers[-1].json()["errors"])
+    [fault] = free.json()["errors"]
+    assert (fault["field"], fault["code"]) == ("external_id", "too_many_taken")
+    assert free.headers["Retry-After"] == str(11 * 3600)
+    assert taken_today(db, clock) == {other.client_id: LIMIT}
+    clock.advance(11 * 3600)
+    assert probe(prober, other, 999_999).status_code == 201
+    assert probe(prober, other, 1).status_code == 422
+
+
+def test_each_of_the_three_keys_counts_and_a_record_counts_once(
+    api: Api, prober: Api, db: Database, customer: Customer, other: Customer, clock: SetClock
+) -> None:
+    fill(api, customer, 1)
+    ours = member_body(2)
+    assert prober.post(path_of(other), ours).status_code == 201
+    taken = {"external_id": "AB 000001"}, {"member_id": "M-000001"}, {"email": "ROBIN.1@example.com"}
+    for changes in (*taken[1:], taken[1] | taken[2]):
+        assert prober.post(path_of(other), ours | changes).status_code == 422
+    assert prober.post(path_of(other), taken[0]).status_code == 422
+    assert taken_today(db, clock) == {other.client_id: 4}
+
+
+def test_refusals_of_the_accounts_own_values_and_updates_of_its_members_go_on(
+    api: Api, prober: Api, db: Database, customer: Customer, other: Customer, clock: SetClock
+) -> None:
+    fill(api, customer, LIMIT)
+    ours = [member_body(number) for number in (101, 102)]
+    for body in ours:
+        assert prober.post(path_of(other), body).status_code == 201
+    assert prober.post(path_of(other), ours[0] | {"member_id": "M-000102"}).status_code == 422
+    assert taken_today(db, clock) == {}
+    for number in range(1, LIMIT + 1):
+        probe(prober, other, number)
+    assert probe(prober, other, 1).status_code == 429
+    # Its own members are updated with all their keys, by it and by others; the neighbour in the chunk notices nothing.
+    assert prober.post(path_of(other), ours[0] | {"last_name": "Changed"}).status_code == 200
+    assert prober.post(path_of(other), ours[0] | {"email": "new@example.com"}).status_code == 429
+    assert api.post(path_of(customer), member_body(201)).status_code == 201
+
+
+def test_a_burst_over_two_processes_learns_no_more_than_the_limit_and_a_chunk_of_each(
+    api: Api, prober: Api, config: Config, customer: Customer, other: Customer
+) -> None:
+    fill(api, customer, 40)
+    second = App(config, open_for_test(config.database_url, "second"), SetClock(NOW))
+    with TestClient(build_asgi(second, Telemetry(io.StringIO()))) as http:
+        processes = prober, Api(http, other.token, io.StringIO())
+        statuses = Counter(probe(processes[number % 2], other, number).status_code for number in range(1, 41))
+    assert statuses[422] <= LIMIT + 1
+    assert statuses[422] + statuses[429] == 40
+
+
+def test_the_trail_has_an_entry_each_time_the_number_doubles_and_at_the_limit(
+    api: Api, prober: Api, db: Database, customer: Customer, other: Customer
+) -> None:
+    fill(api, customer, LIMIT)
+    for number in range(1, LIMIT + 1):
+        probe(prober, other, number)
+    entry = {"actor": other.client_id, "account_id": other.account_id, "subject_id": None}
+    assert trail(db) == [entry | {"detail": {"taken": n, "taken_today": n}} for n in (1, 2, 4, LIMIT)]
+
+
+def test_a_dry_run_over_20_000_addresses_learns_a_thousand_and_leaves_its_trace(
+    db: Database, customer: Customer, other: Customer, clock: SetClock, desk: Desk
+) -> None:
+    Desk(db, customer, clock).load(csv_of(row(n, email=f"member.{n}@example.com") for n in range(20_000)))
+    theirs = [
+        row(n, external_id=f"P{n}", member_id=f"P{n}", email=f"member.{n}@example.com") for n in range(20_000)
+    ]
+    file = desk.load(csv_of(theirs), dry_run=True)
+    assert file.state == "done"
+    assert (file.rows_done, file.codes) == (20_000, {"email_dropped": 1000, "too_many_taken": 19_000})
+    assert file.counts == {"created": 1000, "refused": 19_000, "warned": 1000}
+    entries = trail(db)
+    assert {(entry["actor"], entry["account_id"], entry["subject_id"]) for entry in entries} == {
+        ("client-1", other.account_id, file.id)
+    }
+    assert entries[-1]["detail"] == {"taken": 1000, "taken_today": 1000}
+    assert len(entries) <= 11
+    assert taken_today(db, clock) == {"client-1": 1000}
+    # Nor does the same client learn more by the next file, or by a load that is no dry run.
+    again = desk.load(csv_of([*theirs[:10], row(90_000)]))
+    assert again.codes == {"too_many_taken": 11}
+    clock.advance(86_400)
+    assert desk.load(csv_of([row(90_000)])).counts == {"created": 1}
+
+
+def test_a_file_goes_on_with_the_accounts_own_members(
+    db: Database, customer: Customer, other: Customer, clock: SetClock, desk: Desk
+) -> None:
+    desk.options = RunOptions(Uniqueness.SERVICE, probe_limit=ProbeLimit(LIMIT, Uniqueness.SERVICE))
+    Desk(db, customer, clock).load(csv_of(row(n) for n in range(10)))
+    desk.load(csv_of(row(n) for n in range(100, 103)))
+    mixed = [*(row(n) for n in range(10)), *(row(n, last_name="Changed") for n in range(100, 103)), row(104)]
+    file = desk.load(csv_of(mixed), mode=FileMode.FULL)
+    assert file.counts == {"refused": 11, "updated": 3}
+    assert file.codes == {"not_unique": 2 * LIMIT, "too_many_taken": 6}
+
+
+def test_inside_accounts_nothing_is_told_and_nothing_counted(
+    db: Database, customer: Customer, clock: SetClock
+) -> None:
+    quiet = ProbeLimit(1, Uniqueness.ACCOUNT)
+    assert quiet.begin(None, [], [], now=clock()).is_quiet  # type: ignore[arg-type]
+
+
+def test_metrics_tell_how_many_and_which_are_at_their_limit(
+    api: Api, prober: Api, db: Database, customer: Customer, other: Customer
+) -> None:
+    operator = make_customer(db, name="Operator", scopes=frozenset({Scope.OPERATOR})).token
+    fill(api, customer, LIMIT)
+    for number in range(1, LIMIT):
+        probe(prober, other, number)
+    text = api.as_(operator).get("/metrics").text
+    assert f'frontdesk_uniqueness_taken{{account_id="{other.account_id}"}} {LIMIT - 1}.0' in text
+    assert "frontdesk_uniqueness_clients_at_limit 0.0" in text
+    probe(prober, other, LIMIT)
+    assert "frontdesk_uniqueness_clients_at_limit 1.0" in api.as_(operator).get("/metrics").text
+
+
+def test_counts_are_deleted_after_thirty_days(
+    api: Api, prober: Api, db: Database, customer: Customer, other: Customer, clock: SetClock
+) -> None:
+    fill(api, customer, 1)
+    for _ in range(40):
+        probe(prober, other, 1)
+        clock.advance(86_400)
+    with db.read() as tx:
+        days = tx.exec_driver_sql("SELECT count(*) FROM uniqueness_probes").scalar_one()
+    assert days == 31
