@@ -74,7 +74,13 @@ class Life:
         changed = {"external_id": KEY} | {name: VALUES[name] for name in OLD}
         assert self.api.post(self.path, changed).status_code == 200
         with self.db.write() as tx:
-            suppress_address(tx, VALUES["email"].upper(), SuppressionReason.HARD_BOUNCE, now=self.clock())
+            suppress_address(
+                tx,
+                VALUES["email"].upper(),
+                SuppressionReason.HARD_BOUNCE,
+                now=self.clock(),
+                account_id=self.customer.account_id,
+            )
         own = row(1) | {
             name: VALUES[name] for name in ("external_id", "member_id", "first_name", "last_name", "dob")
         }
