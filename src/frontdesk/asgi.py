@@ -9,10 +9,10 @@ from starlette.routing import Match, Route
 from frontdesk.api.routes import ENDPOINTS as CUSTOMER_ENDPOINTS
 from frontdesk.api.routes import ENTRANCE, PAGES
 from frontdesk.app import App
-from frontdesk.deadlines import Deadlines
 from frontdesk.operator.routes import ENDPOINTS as OPERATOR_ENDPOINTS
 from frontdesk.web.endpoint import Resource
-from frontdesk.web.request import BODY_DEADLINE_SECONDS, Message, Receive, Send
+from frontdesk.web.peers import PeerDeadlines
+from frontdesk.web.request import Message, Receive, Send
 from frontdesk.web.stored_metrics import StoredMetrics, accuracy_metrics, delivery_metrics, probe_metrics
 from frontdesk.web.telemetry import Telemetry
 
@@ -30,7 +30,7 @@ def build_asgi(app: App, telemetry: Telemetry | None = None) -> Asgi:
     app.registry.register(StoredMetrics(app.db, app.clock, accuracy_metrics))
     app.registry.register(StoredMetrics(app.db, app.clock, delivery_metrics, fresh_seconds=5.0))
     app.registry.register(StoredMetrics(app.db, app.clock, probe_metrics(app.config.taken_per_day)))
-    deadlines = Deadlines(BODY_DEADLINE_SECONDS)
+    deadlines = PeerDeadlines(upload_seconds=app.config.upload_minutes * 60)
     endpoints = ENTRANCE + CUSTOMER_ENDPOINTS + PAGES + OPERATOR_ENDPOINTS
     routes = [
         Route(path, Resource(app, telemetry, deadlines, list(methods)))

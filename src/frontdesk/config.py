@@ -291,6 +291,11 @@ class Config:
         _whole(1, 1_048_576, "whole MiB"),
         "The largest eligibility file that an upload may have, in MiB (1,048,576 bytes), as it is sent.",
     )
+    upload_minutes: int = setting(
+        "60",
+        _whole(1, 1440, "whole minutes"),
+        "How long the sender of an upload may take in all. Each 64 KiB of it have 10 s.",
+    )
     files_waiting: int = setting(
         "100",
         _whole(1, 1_000_000),

@@ -8,9 +8,13 @@ import asyncio
 import gc
 import json
 import os
+import resource
 import signal
+import socket
 import sys
 import time
+from contextlib import suppress
+from pathlib import Path
 
 import uvloop
 from granian.constants import HTTPModes, Interfaces
@@ -33,6 +37,12 @@ COLLECT_AFTER = (50_000, 20, 50)
 
 ORPHAN_SECONDS = 5.0  # a process whose parent is gone may finish what is under way
 BACKLOG = 1024
+
+# Open connections of all serving processes together (granian would take no more than its backlog). Each costs some kB.
+CONNECTIONS = 8192
+FILES_BESIDE = 256  # of a process, that are no connections of callers
+LISTENING_SECONDS = 0.005
+UNREAD_MILLISECONDS = 30_000  # for a caller that takes nothing of what was sent
 
 
 def main() -> None:
@@ -84,7 +94,7 @@ async def _serve(app: App, address: str, port: int, processes: int) -> None:
         http1_settings=HTTP1Settings(header_read_timeout=5000, max_buffer_size=32768),
         websockets=False,
         backlog=BACKLOG,
-        backpressure=BACKLOG // processes,  # connections that one process serves at once
+        backpressure=_connections(processes),
         log_enabled=False,  # granian's lines are not JSON
     )
     loop = asyncio.get_running_loop()
@@ -95,10 +105,44 @@ async def _serve(app: App, address: str, port: int, processes: int) -> None:
 
     for sign in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(sign, stop)
+    loop.call_soon(_drop_unread, loop)
     gc.collect()
     gc.freeze()  # later collections skip the objects that are loaded now
     gc.set_threshold(*COLLECT_AFTER)
     await server.serve()
+
+
+def _connections(processes: int) -> int:
+    """How many connections this process may hold: its share, within the files that the system lets it open."""
+    share = max(1, CONNECTIONS // processes)
+    files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = share + FILES_BESIDE
+    if files < wanted:
+        files = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, most))
+    return max(1, min(share, files - FILES_BESIDE))
+
+
+def _drop_unread(loop: asyncio.AbstractEventLoop) -> None:
+    """Let the system close connections whose callers don't take what was sent; granian keeps them for ever."""
+    if hasattr(socket, "TCP_USER_TIMEOUT") and not _limit_unread(socket.TCP_USER_TIMEOUT):
+        loop.call_later(LISTENING_SECONDS, _drop_unread, loop)
+
+
+def _limit_unread(option: int) -> bool:
+    """Accepted connections have the options of the socket that listens. It is granian's, and found among the open files. False if
+    it does not listen yet."""
+    is_found = False
+    for file in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):  # no TCP socket, or closed since
+            found = socket.socket(fileno=int(file.name))
+            try:
+                if found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                    found.setsockopt(socket.IPPROTO_TCP, option, UNREAD_MILLISECONDS)
+                    is_found = True
+            finally:
+                found.detach()
+    return is_found
 
 
 def _end() -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from frontdesk.deadlines import Deadlines
 from frontdesk.web.json_body import _accepts_json_cached, _is_json_cached, check_accept, check_json_body
+from frontdesk.web.peers import PeerDeadlines
 from frontdesk.web.request import Request
 from frontdesk.web.response import HttpError
 
@@ -16,7 +16,9 @@ def request(**headers: str) -> Request:
 
     sent = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     return Request(
-        {"headers": sent, "method": "POST", "path": "/", "query_string": b""}, receive, Deadlines(10)
+        {"headers": sent, "method": "POST", "path": "/", "query_string": b""},
+        receive,
+        PeerDeadlines(upload_seconds=60),
     )
 
 

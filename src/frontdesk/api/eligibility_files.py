@@ -36,6 +36,11 @@ async def upload_eligibility_file(app: App, request: Request) -> Response:
     `failed`. A second upload of the same file changes nothing; with the same `Idempotency-Key` it answers the file of the first.
     A mapping translates names and values that are not the interface's own; with `suggest_mapping` the answer is a mapping that
     would read the file, and nothing is loaded. A Content-Type that the content contradicts is 415."""
+    with request.uploading():
+        return await _upload(app, request)
+
+
+async def _upload(app: App, request: Request) -> Response:
     new, requester = _new_file(request), requester_of(app, request)
     key = _idempotency_key(request)
     retry = None if key is None else Retry(key, new)

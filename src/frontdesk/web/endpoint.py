@@ -6,10 +6,10 @@ from time import perf_counter
 
 from frontdesk.access.model import AccountState, Scope
 from frontdesk.app import App
-from frontdesk.deadlines import Deadlines
 from frontdesk.errors import Forbidden, FrontdeskError, NotFound, Suspended
 from frontdesk.web.json_body import check_accept, check_json_body
 from frontdesk.web.limits import count_request
+from frontdesk.web.peers import PeerDeadlines, ReaderTooSlow
 from frontdesk.web.problems import problem_response
 from frontdesk.web.request import Message, Receive, Request, Send
 from frontdesk.web.response import Header, HttpError, Response
@@ -37,7 +37,7 @@ class Resource:
     """One path as an ASGI application: calls the endpoint of the request's method and answers every error."""
 
     def __init__(
-        self, app: App, telemetry: Telemetry, deadlines: Deadlines, endpoints: Sequence[Endpoint]
+        self, app: App, telemetry: Telemetry, deadlines: PeerDeadlines, endpoints: Sequence[Endpoint]
     ) -> None:
         self._app = app
         self._deadlines = deadlines
@@ -57,7 +57,9 @@ class Resource:
                 self._telemetry.unexpected(error, request, self._route)
             response = problem_response(error, request, self._app.config.base_url)
         try:
-            await _send(response, request, send)
+            await _send(response, request, send, self._deadlines)
+        except ReaderTooSlow:
+            self._telemetry.response_cut(request, self._route)
         finally:
             if response.at_end is not None:
                 response.at_end()
@@ -100,8 +102,11 @@ class Resource:
             raise Forbidden(scope)
 
 
-async def _send(response: Response, request: Request, send: Send) -> None:
-    """An empty body has no type, unless it is lines. 204 and 304 have no length either (RFC 9110, section 8.6)."""
+async def _send(response: Response, request: Request, send: Send, deadlines: PeerDeadlines) -> None:
+    """An empty body has no type, unless it is lines. 204 and 304 have no length either (RFC 9110, section 8.6).
+
+    Raises ReaderTooSlow; granian then breaks the connection off, so that the part that was sent is not taken for the whole.
+    """
     headers = [
         (b"x-request-id", request.request_id.encode("ascii")),
         *COMMON_HEADERS,
@@ -115,5 +120,5 @@ async def _send(response: Response, request: Request, send: Send) -> None:
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
     if response.pieces is not None and request.method != "HEAD":
         async for piece in response.pieces:
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await deadlines.sent(send({"type": "http.response.body", "body": piece, "more_body": True}))
     await send({"type": "http.response.body", "body": b"" if request.method == "HEAD" else response.body})

@@ -42,7 +42,7 @@ PROBLEMS: dict[str, ProblemType] = {
     "not_found": ProblemType(404, "Not found", "There is nothing here, or it is another account's."),
     "method_not_allowed": ProblemType(405, "Method not allowed", "Allow names the methods of this path."),
     "not_acceptable": ProblemType(406, "Only JSON is served", "The Accept header excludes application/json."),
-    "timeout": ProblemType(408, "The request took too long", "The body did not arrive within 10 seconds."),
+    "timeout": ProblemType(408, "The request took too long", "The body did not arrive in time."),
     "conflict": ProblemType(409, "Changed by somebody else", "Two callers changed the same plan at once."),
     "wrong_state": ProblemType(
         409, "Not possible in this state", "The thing is in a state in which that can't be done to it."
@@ -76,6 +76,7 @@ PROBLEMS: dict[str, ProblemType] = {
 
 # Codes of `errors` that say more exactly what a problem of another kind than `invalid` is.
 QUOTA_CODES = {
+    "too_many_uploads": "The account has as many open uploads as it may have (429).",
     "too_many_files": "The account has as many eligibility files that wait or run as it may have (429).",
     "too_many_bytes": "The account's eligibility files that wait or run have as many bytes as they may have (413).",
     "too_many_taken": "Too many records of the client had the value of another record; new keys are taken again tomorrow (429).",

@@ -3,19 +3,19 @@
 import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
+from contextlib import AbstractContextManager
 from itertools import count
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, quote
 
 from frontdesk.access.model import Caller
-from frontdesk.deadlines import Deadlines
 from frontdesk.errors import Fault, Invalid, Malformed, NotFound, Unauthorized, unknown_faults
 from frontdesk.text import SHOWN_NAMES
 from frontdesk.web.forwarded import Network, caller_address
+from frontdesk.web.peers import PeerDeadlines
 from frontdesk.web.response import Header, HttpError
 
 BODY_LIMIT_BYTES, HEADERS_LIMIT_BYTES = 64 * 1024, 16 * 1024
-BODY_DEADLINE_SECONDS = 10
 CLOSE: Header = (b"connection", b"close")  # the rest of the body is not read
 
 Message = MutableMapping[str, Any]
@@ -33,7 +33,7 @@ _PATH_ID = re.compile(r"[0-9]{1,18}")
 class Request:
     """`known_caller` is None until the token was checked; `extra_headers` are added to whatever response follows."""
 
-    def __init__(self, scope: Message, receive: Receive, deadlines: Deadlines) -> None:
+    def __init__(self, scope: Message, receive: Receive, deadlines: PeerDeadlines) -> None:
         self._scope = scope
         self._receive = receive
         self._deadlines = deadlines
@@ -142,14 +142,20 @@ class Request:
     async def body(self, *, limit_bytes: int = BODY_LIMIT_BYTES) -> bytes:
         """The whole body. Raises HttpError `too_large` above the limit, `timeout` after 10 s, `malformed`."""
         self._check_length(limit_bytes, "body")
-        return await self._in_time(self._whole_body(limit_bytes))
+        account_id = None if self.known_caller is None else self.known_caller.account_id
+        return await _in_time(self._deadlines.body(self._whole_body(limit_bytes), account_id))
+
+    def uploading(self) -> AbstractContextManager[None]:
+        """Counts one of the account's open uploads. Raises TooManyUploads."""
+        return self._deadlines.uploading(self.caller.account_id)
 
     async def body_pieces(self, limit_bytes: int) -> AsyncIterator[bytes]:
-        """The body of an upload, piece by piece as it arrives. Each piece has 10 s. Raises as `body` does."""
+        """The body of an upload, piece by piece as it arrives, at the pace of UploadPace. Raises as `body` does."""
         self._check_length(limit_bytes, "file")
         left, is_last = limit_bytes, False
+        pace = self._deadlines.upload_pace()
         while not is_last:
-            piece, is_last = await self._in_time(self._piece(left, limit_bytes, "file"))
+            piece, is_last = await _in_time(pace.wait(self._piece(left, limit_bytes, "file")))
             left -= len(piece)
             if piece:
                 yield piece
@@ -183,17 +189,18 @@ class Request:
         if declared is not None and declared.isdigit() and int(declared) > limit_bytes:
             raise _too_large(limit_bytes, noun)
 
-    async def _in_time(self, reading: Awaitable[Result]) -> Result:
-        try:
-            return await self._deadlines.within(reading)
-        except TimeoutError:
-            raise HttpError("timeout", "The body did not arrive in time.", CLOSE) from None
-
     def _request_id(self) -> str:
         for key, value in self._headers:
             if key == b"x-request-id" and _SANE_ID.fullmatch(value):
                 return value.decode("ascii")
         return f"{_PROCESS}{next(_numbers):08x}"
+
+
+async def _in_time(reading: Awaitable[Result]) -> Result:
+    try:
+        return await reading
+    except TimeoutError:
+        raise HttpError("timeout", "The body did not arrive in time.", CLOSE) from None
 
 
 def _too_large(limit_bytes: int, noun: str) -> HttpError:

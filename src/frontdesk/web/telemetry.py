@@ -81,6 +81,12 @@ class Telemetry:
             self._error_line(error, event="unexpected_error", request_id=request.request_id, route=route)
         )
 
+    def response_cut(self, request: Request, route: str) -> None:
+        """Log that a reader took nothing of a response for so long that it was broken off."""
+        at, request_id = stored_time(system_clock()), request.request_id
+        line = {"at": at, "event": "response_cut", "request_id": request_id, "route": route}
+        self._write(json.dumps(line) + "\n")
+
     def proxy_seen(self) -> None:
         """Log, once in each process, that a proxy forwards and FRONTDESK_TRUSTED_PROXIES names none."""
         if not self._has_seen_proxy:

@@ -1,0 +1,108 @@
+"""How long the service waits for those who send or read slowly, and how many of their requests it holds open.
+
+No caller may take the places of the others: docs/decisions/0106 has the figures.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from frontdesk.deadlines import Deadlines
+from frontdesk.errors import Fault, RateLimited
+
+BODY_SECONDS = 10.0
+CROWD, CROWD_SECONDS = (
+    128,
+    1.0,
+)  # bodies of one account, or of requests without a token, that are waited for at once
+UPLOAD_BYTES, UPLOAD_BYTES_SECONDS = 64 * 1024, 10.0
+OPEN_UPLOADS, RETRY_UPLOAD_SECONDS = 10, 10  # of one account, in one process
+READER_SECONDS = 30.0  # for the next piece of a response
+
+Result = TypeVar("Result")
+
+
+class ReaderTooSlow(Exception):
+    """The reader of a response has taken nothing of it for READER_SECONDS."""
+
+
+class TooManyUploads(RateLimited, kind="rate_limited"):
+    """The account has as many uploads open as it may have."""
+
+    def __init__(self) -> None:
+        detail = f"The account has {OPEN_UPLOADS} open uploads; send this one when some of them have ended."
+        super().__init__(detail, retry_after_seconds=RETRY_UPLOAD_SECONDS)
+        self.faults = (Fault("body", "too_many_uploads", detail),)
+
+
+class UploadPace:
+    """What is left of the time of an upload's sender: 10 s for each 64 KiB, and `seconds` in all. The time that the service
+    itself takes between two pieces does not count."""
+
+    def __init__(self, seconds: float) -> None:
+        self._left = seconds
+        self._left_of_bytes = UPLOAD_BYTES_SECONDS
+        self._bytes = 0
+
+    async def wait(self, reading: Awaitable[tuple[bytes, bool]]) -> tuple[bytes, bool]:
+        """The piece that is read. Raises TimeoutError."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        async with asyncio.timeout(min(self._left, self._left_of_bytes)):
+            piece, is_last = await reading
+        waited = loop.time() - began
+        self._left -= waited
+        self._left_of_bytes -= waited
+        self._bytes += len(piece)
+        if self._bytes >= UPLOAD_BYTES:
+            self._bytes, self._left_of_bytes = 0, UPLOAD_BYTES_SECONDS
+        return piece, is_last
+
+
+class PeerDeadlines:
+    """The deadlines of all requests of one process."""
+
+    def __init__(self, *, upload_seconds: float) -> None:
+        self._upload_seconds = upload_seconds
+        self._bodies, self._hurried = Deadlines(BODY_SECONDS), Deadlines(CROWD_SECONDS)
+        self._readers = Deadlines(READER_SECONDS)
+        self._waiting: Counter[int | None] = Counter()
+        self._uploads: Counter[int] = Counter()
+
+    async def body(self, reading: Awaitable[Result], account_id: int | None) -> Result:
+        """The body that is read: 10 s, but 1 s while many others of the same account, or without any, are waited for.
+        Raises TimeoutError."""
+        waiting = self._waiting
+        waiting[account_id] += 1
+        try:
+            deadlines = self._bodies if waiting[account_id] <= CROWD else self._hurried
+            return await deadlines.within(reading)
+        finally:
+            waiting[account_id] -= 1
+            if not waiting[account_id]:
+                del waiting[account_id]
+
+    @contextmanager
+    def uploading(self, account_id: int) -> Iterator[None]:
+        """Raises TooManyUploads."""
+        if self._uploads[account_id] >= OPEN_UPLOADS:
+            raise TooManyUploads
+        self._uploads[account_id] += 1
+        try:
+            yield
+        finally:
+            self._uploads[account_id] -= 1
+            if not self._uploads[account_id]:
+                del self._uploads[account_id]
+
+    def upload_pace(self) -> UploadPace:
+        return UploadPace(self._upload_seconds)
+
+    async def sent(self, sending: Awaitable[None]) -> None:
+        """Raises ReaderTooSlow."""
+        try:
+            await self._readers.within(sending)
+        except TimeoutError:
+            raise ReaderTooSlow from None

@@ -1,0 +1,154 @@
+"""Callers by the thousand that send or read slowly: the others are answered as ever. How they are served does not depend on
+the database.
+"""
+
+import contextlib
+import http.client
+import os
+import resource
+import select
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from frontdesk.clock import system_clock
+from frontdesk.db import open_database
+from tests.factories import Customer, make_customer
+from tests.faults.server import Server, wait_until
+from tests.postgres import free_port
+
+pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+
+SOCKETS, READERS = 1100, 200
+PATIENCE_SECONDS = 60
+SLOW_FORM = b"POST /unsubscribe/x HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nx"
+UNREAD = b"GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: a\r\n\r\n"
+
+# A serving process that waits for a reader for half a second.
+IMPATIENT = """
+import sys
+from frontdesk import server
+server.UNREAD_MILLISECONDS, server.LISTENING_SECONDS = 500, 0  # set before the first answer
+server.main()
+"""
+
+
+@pytest.fixture(autouse=True)
+def _many_files() -> Iterator[None]:
+    before, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(before, min(4096, most)), most))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (before, most))
+
+
+@contextlib.contextmanager
+def connected(
+    port: int, count: int, sent: bytes, *, buffer: int | None = None
+) -> Iterator[list[socket.socket]]:
+    """So many connections on which `sent` was sent."""
+    with contextlib.ExitStack() as stack:
+        sockets = []
+        for _ in range(count):
+            one = stack.enter_context(socket.socket())
+            if buffer is not None:
+                one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+            one.settimeout(PATIENCE_SECONDS)
+            one.connect(("127.0.0.1", port))
+            one.sendall(sent)
+            sockets.append(one)
+        yield sockets
+
+
+def status_of(answer: bytes) -> bytes:
+    return answer.partition(b" ")[2][:3]
+
+
+def is_answered(one: socket.socket) -> bool:
+    return bool(select.select([one], [], [], 0)[0])
+
+
+def get(port: int, path: str, token: str | None = None) -> int:
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)
+    with contextlib.closing(connection):
+        connection.request("GET", path, headers=headers)
+        return connection.getresponse().status
+
+
+def upload_of(customer: Customer) -> bytes:
+    path = f"/v2/plans/{customer.plan_ids[0]}/eligibility-files"
+    return (
+        f"POST {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {customer.token}\r\nContent-Type: text/csv\r\n"
+        f"Content-Length: 1000\r\n\r\ne"
+    ).encode()
+
+
+def test_health_is_answered_beside_a_crowd_of_slow_forms_whose_last_is_cut_before_its_first(
+    database_url: str, tmp_path: Path
+) -> None:
+    with Server(database_url, tmp_path / "log") as server, connected(server.port, SOCKETS, SLOW_FORM) as slow:
+        assert [get(server.port, path) for path in ("/healthz", "/readyz")] == [200, 200]
+        assert not is_answered(slow[0]), "all had their answer before"
+        assert status_of(slow[-1].recv(1000)) == b"408"
+        assert not is_answered(slow[0])
+
+
+def test_one_account_holds_few_uploads_open_and_another_goes_on(database_url: str, tmp_path: Path) -> None:
+    db = open_database(database_url)
+    crowd, other = make_customer(db, now=system_clock()), make_customer(db, name="Other", now=system_clock())
+    db.close()
+    with (
+        Server(database_url, tmp_path / "log") as server,
+        connected(server.port, SOCKETS, upload_of(crowd)) as uploads,
+    ):
+        assert status_of(uploads[-1].recv(1000)) == b"429"
+        assert b"too_many_uploads" in uploads[-2].recv(2000)
+        assert not is_answered(uploads[0])
+        assert [get(server.port, path, other.token) for path in ("/healthz", "/v2/plans")] == [200, 200]
+        with connected(server.port, 1, upload_of(other)) as [theirs]:
+            theirs.sendall(b"x" * 999)
+            assert status_of(theirs.recv(1000)) == b"202"
+        assert not is_answered(uploads[0])
+
+
+@pytest.fixture
+def impatient(database_url: str) -> Iterator[tuple[int, int]]:
+    """Process and port of a service that waits for a reader for half a second."""
+    port = free_port()
+    settings = {"FRONTDESK_DATABASE_URL": database_url, "FRONTDESK_BASE_URL": "http://127.0.0.1:8000"}
+    command = [sys.executable, "-c", IMPATIENT, "127.0.0.1", str(port), "1"]
+    process = subprocess.Popen(command, env={**os.environ, **settings}, stdout=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: answers(port), "the service to answer")
+        yield process.pid, port
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+
+def answers(port: int) -> bool:
+    with contextlib.suppress(OSError):
+        return get(port, "/healthz") == 200
+    return False
+
+
+def open_sockets(pid: int) -> int:
+    found = 0
+    for file in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(OSError):  # closed since
+            found += str(file.readlink()).startswith("socket:")
+    return found
+
+
+def test_connections_of_readers_that_do_not_read_are_closed(impatient: tuple[int, int]) -> None:
+    pid, port = impatient
+    before = open_sockets(pid)
+    with connected(port, READERS, UNREAD * 8, buffer=4096):
+        wait_until(lambda: open_sockets(pid) >= before + READERS, "the connections to be open")
+        wait_until(lambda: open_sockets(pid) <= before + 1, "the connections to be closed")
+        assert get(port, "/healthz") == 200
