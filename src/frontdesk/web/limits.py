@@ -13,7 +13,7 @@ async def count_request(app: App, request: Request, *, client: int, own_limit: i
     """Raises RateLimited when the client has used its requests of the minute.
 
     The response then carries the RateLimit headers, and those to a client with a limit of its own do always. Under the
-    installation's limit they come when a tenth is left: on each response they would cost every client 1 % of the time.
+    installation's limit they come when a tenth is left, so that the usual response does not grow by them.
     """
     limits = app.limits
     try:
