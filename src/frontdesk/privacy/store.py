@@ -121,7 +121,7 @@ def _nothing(column: Column[Any]) -> Any:
 
 
 _OF_MEMBER = (member_history, invitations, erasures, legal_holds)
-_OF_INVITATION = (invitation_events, invitation_links, delivery_reports)
+_OF_INVITATION = (invitation_events, invitation_links)
 
 
 def rows_of(tx: Tx, member_id: int) -> dict[str, Rows]:
@@ -130,7 +130,10 @@ def rows_of(tx: Tx, member_id: int) -> dict[str, Rows]:
     found |= {table.name: _rows(tx, table, table.c.member_id, [member_id]) for table in _OF_MEMBER}
     invitation_ids = [row["id"] for row in found[invitations.name]]
     found |= {table.name: _rows(tx, table, table.c.invitation_id, invitation_ids) for table in _OF_INVITATION}
-    message_ids = {row["message_id"] for row in found[invitation_links.name]}
+    mailed = (*found[invitation_links.name], *found[invitations.name])
+    message_ids = {row["message_id"] for row in mailed} - {None}
+    reports = _rows(tx, delivery_reports, delivery_reports.c.message_id, message_ids)
+    found[delivery_reports.name] = reports
     caught = _rows(tx, caught_messages, caught_messages.c.message_id, message_ids)
     found[caught_messages.name] = [row | {"content": _as_text(row["content"])} for row in caught]
     addresses = {fold_email(address) for address in identifiers(tx, [member_id])[1]}
