@@ -15,9 +15,11 @@ from tests.factories import Customer, make_customer
 from tests.files.exports import hr_export, synthea, written
 from tests.files.readers.workbooks import workbook
 
+WORKBOOK = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 
-def suggestion(api: Api, customer: Customer, content: bytes, query: str = "") -> Any:
-    answer = upload(api, customer, content, f"?suggest_mapping=true{query}")
+
+def suggestion(api: Api, customer: Customer, content: bytes, query: str = "", kind: str = "text/csv") -> Any:
+    answer = upload(api, customer, content, f"?suggest_mapping=true{query}", kind)
     assert answer.status_code == 200, answer.text
     return answer.json()["data"]
 
@@ -41,14 +43,14 @@ def test_a_workbook_gets_a_suggestion_too(
 ) -> None:
     rows = [line.split(",") for line in hr_export().decode().splitlines()]
     content = workbook([], sheets={"Notes": [["A list"]], "People": rows})
-    found = suggestion(api, customer, content, "&sheet=People")
+    found = suggestion(api, customer, content, "&sheet=People", WORKBOOK)
     assert (found["format"], found["mapping"]["sheet"]) == ("xlsx", "People")
     assert put(api, "hr", found["mapping"]).status_code == 201
-    taken = upload(api, customer, content, "?mapping=hr")
+    taken = upload(api, customer, content, "?mapping=hr", WORKBOOK)
     assert work(db, clock)
     assert counts(api, customer, taken) == {"created": 40, "skipped": 1}
     monkeypatch.setattr("frontdesk.api.suggestions.WORKBOOK_BYTES", 1000)
-    refused = upload(api, customer, content, "?suggest_mapping=true")
+    refused = upload(api, customer, content, "?suggest_mapping=true", WORKBOOK)
     assert (refused.status_code, "first 1,000 rows" in refused.text) == (400, True)
 
 

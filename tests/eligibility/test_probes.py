@@ -40,9 +40,9 @@ def other(db: Database) -> Customer:
 
 
 @pytest.fixture
-def prober(api: Api, db: Database, other: Customer) -> Api:
+def prober(api: Api, owner: Database, other: Customer) -> Api:
     """The other account's client; no token ends while the clock goes on."""
-    with db.write() as tx:
+    with owner.write() as tx:
         tx.execute(access_tokens.update().values(expires_at=NOW + timedelta(days=365)))
     return api.as_(other.token)
 
