@@ -151,6 +151,9 @@ def completed(_context: HookContext, case: Case[Any]) -> Case[Any]:
                 if name not in complete or (name.endswith("_name") and str(value).isprintable())
             }
             case.body = complete | kept
+    # Among the values of a wrong type are numbers, and a header is text.
+    for name, value in (case.headers or {}).items():
+        case.headers[name] = value if isinstance(value, str) else str(value)
     if is_good and "mapping_name" in case.path_parameters:
         name = str(case.path_parameters["mapping_name"])
         case.path_parameters["mapping_name"] = f"m{zlib.crc32(name.encode()) % FEW_NAMES}"
