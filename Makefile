@@ -25,7 +25,7 @@ run: .venv/ready-to-run ## The service with a demo account, on http://127.0.0.1:
 	@exec $(BIN)/frontdesk demo --serve --port $(PORT)
 
 test: setup ## Every test, on SQLite and PostgreSQL
-	@$(BIN)/pytest -n $(JOBS)
+	@$(BIN)/pytest -n $(JOBS) --dist worksteal
 
 check: setup ## Format, lint, types, import contract
 	$(BIN)/ruff format --check .
