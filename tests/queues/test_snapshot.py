@@ -193,6 +193,20 @@ def test_a_first_read_is_answered_although_it_cannot_be_stored(
         assert process.snapshots._renewals  # the writer still waits, the reader does not
 
 
+def test_a_process_that_could_not_store_its_values_soon_takes_those_that_another_has_stored(
+    db: Database, clinic: Clinic, start: Callable[[], Process]
+) -> None:
+    one, other = start(), start()
+    with locked_for_writers(db):
+        alone = one.read(clinic)
+        _until(lambda: not one.snapshots._renewals)
+    assert one.read(clinic) == alone
+    joins(db, clinic, "later")
+    stored = other.read(clinic)
+    assert (length(alone, clinic), length(stored, clinic)) == (0, 1)
+    _until(lambda: one.read(clinic) == stored)
+
+
 def test_the_last_snapshot_is_served_while_a_newer_one_cannot_be_stored(
     db: Database, clinic: Clinic, clock: SetClock, start: Callable[[], Process]
 ) -> None:

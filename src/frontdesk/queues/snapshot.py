@@ -26,7 +26,7 @@ FIRST_READ_SECONDS = 5.0  # and this long when there is none
 # Then it waits this long for the new values to be stored: until they are, another process may answer differently.
 SAVE_SECONDS = 1.0
 LOCK_SECONDS = 1.0  # storing waits this long for its turn, and for locks of others
-RETRY_SECONDS = 1.0  # after a failed renewal none is tried for this long
+RETRY_SECONDS = 1.0  # after a renewal that failed or could not be stored none is tried for this long
 
 THREADS = 2
 
@@ -58,9 +58,12 @@ class QueueSnapshots:
         self._storing = ThreadPoolExecutor(THREADS, thread_name_prefix="snapshots")
 
     def in_memory(self, account_id: int, plan_ids: Collection[int]) -> QueueSnapshot | None:
-        """The snapshot that is in memory, if it is in time and holds the plans. Never waits."""
+        """The snapshot that is in memory, if it is in time, holds the plans and need not be stored again. Never waits."""
         cached = self._cached.get(account_id)
-        return cached if cached is not None and cached.covers(plan_ids, self._clock()) else None
+        if cached is None or not cached.covers(plan_ids, self._clock()):
+            return None
+        retry_at = self._retry_at.get(account_id)
+        return cached if retry_at is None or time.monotonic() < retry_at else None
 
     def read(self, db: Database, account_id: int, plan_ids: Collection[int]) -> QueueSnapshot | None:
         """The account's snapshot; None if none may be served. It may lack a plan that is newer than it."""
@@ -79,13 +82,16 @@ class QueueSnapshots:
 
     def _renewed(self, db: Database, account_id: int, plan_ids: Collection[int]) -> QueueSnapshot | None:
         with self._lock:
-            cached = self._cached.get(account_id)
-            if cached is not None and cached.covers(plan_ids, self._clock()):
+            cached = self.in_memory(account_id, plan_ids)
+            if cached is not None:
                 return cached  # a renewal has just ended
             renewal = self._renewals.get(account_id)
             if renewal is None and time.monotonic() >= self._retry_at.get(account_id, 0.0):
                 renewal = self._renewals[account_id] = _Renewal(db, account_id)
                 self._reading.submit(self._run, renewal)
+        cached = self._cached.get(account_id)
+        if cached is not None and cached.covers(plan_ids, self._clock()):
+            return cached  # it could not be stored for the others; the renewal tries that again
         last = cached if cached is not None and cached.is_usable(self._clock()) else None
         return last if renewal is None else _await(renewal, last)
 
@@ -95,15 +101,16 @@ class QueueSnapshots:
             shared, fresh = renewal.db.ask(lambda tx: self._compute(tx, renewal.account_id))
             renewal.read.set_result((fresh, time.monotonic()))
             if fresh is shared:
-                self._succeed(renewal, fresh)
+                self._serve(renewal, fresh, is_shared=True)
             else:
                 self._storing.submit(self._store, renewal, shared)
 
     def _store(self, renewal: _Renewal, shared: QueueSnapshot | None) -> None:
-        """Serve what could be stored for all processes; else the last shared snapshot, which all of them have."""
+        """Serve what could be stored for all processes; else the last shared snapshot, which all of them have, for a moment."""
         with self._answering(renewal):
             fresh, read_at = renewal.read.result()
             snapshot = shared if shared is not None and shared.is_usable(self._clock()) else fresh
+            is_shared = False
             # A renewal that had to wait longer is not tried: others before it could not be stored.
             if time.monotonic() - read_at <= LOCK_SECONDS:
                 with suppress(Unavailable):
@@ -112,7 +119,8 @@ class QueueSnapshots:
                         lambda tx: self._publish(tx, renewal.account_id, fresh),
                         wait_seconds=LOCK_SECONDS,
                     )
-            self._succeed(renewal, snapshot)
+                    is_shared = True
+            self._serve(renewal, snapshot, is_shared=is_shared)
 
     @contextmanager
     def _answering(self, renewal: _Renewal) -> Iterator[None]:
@@ -120,18 +128,20 @@ class QueueSnapshots:
         try:
             yield
         except BaseException as error:  # noqa: BLE001  # it is the readers' answer
-            self._finish(renewal, failed=True)
+            self._finish(renewal, is_shared=False)
             (renewal.stored if renewal.read.done() else renewal.read).set_exception(error)
 
-    def _succeed(self, renewal: _Renewal, snapshot: QueueSnapshot) -> None:
+    def _serve(self, renewal: _Renewal, snapshot: QueueSnapshot, *, is_shared: bool) -> None:
         self._cached[renewal.account_id] = snapshot
-        self._finish(renewal, failed=not snapshot.in_time(self._clock()))
+        self._finish(renewal, is_shared=is_shared)
         renewal.stored.set_result(snapshot)
 
-    def _finish(self, renewal: _Renewal, *, failed: bool) -> None:
+    def _finish(self, renewal: _Renewal, *, is_shared: bool) -> None:
         with self._lock:
             del self._renewals[renewal.account_id]
-            if failed:
+            if is_shared:
+                self._retry_at.pop(renewal.account_id, None)
+            else:
                 self._retry_at[renewal.account_id] = time.monotonic() + RETRY_SECONDS
 
     def _compute(self, tx: Tx, account_id: int) -> tuple[QueueSnapshot | None, QueueSnapshot]:
