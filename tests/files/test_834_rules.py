@@ -87,7 +87,7 @@ FULL, CHANGE = FileMode.FULL, FileMode.CHANGE
         ("", "021", CHANGE, {"created": 1}),
         ("RX", "021", None, {"created": 1, "ended": 1}),
         ("4", "030", None, {"refused": 1}),
-        ("2", "030", None, {"refused": 1}),
+        ("2", "030", None, {"created": 1}),
     ],
 )
 def test_the_mode_of_the_upload_goes_before_what_the_file_says(

@@ -8,7 +8,7 @@ from frontdesk.files.tables import eligibility_files
 from tests.files.loading import Desk
 from tests.files.readers.reading import MEMBER, file_834
 
-END, COMPARE = MEMBER.replace("*021*28", "*024*28"), MEMBER.replace("*021*28", "*030*28")
+END = MEMBER.replace("*021*28", "*024*28")
 KEY = "FAMILY1-01"
 
 
@@ -38,8 +38,8 @@ def test_who_is_not_enrolled_under_the_plan_cannot_be_ended(desk: Desk) -> None:
 def test_a_compared_member_is_told_apart_field_by_field_and_nothing_is_written(desk: Desk) -> None:
     desk.load(file_834().encode())
     before = desk.members(), desk.count("member_history")
-    other = COMPARE.replace("*Sample*", "*Sampel*").replace("02134", "02135")
-    file = desk.load(file_834(other).encode())
+    other = MEMBER.replace("*Sample*", "*Sampel*").replace("02134", "02135")
+    file = desk.load(file_834(other, purpose="4").encode())
     assert file.counts == {"unchanged": 1, "warned": 1}
     assert {(line["code"], line["field"]) for line in desk.report(file)} == {
         ("", ""),
@@ -47,7 +47,7 @@ def test_a_compared_member_is_told_apart_field_by_field_and_nothing_is_written(d
         ("differs", "zipcode"),
     }
     assert (desk.members(), desk.count("member_history")) == before
-    assert desk.load(file_834(COMPARE).encode()).counts == {"unchanged": 1}
+    assert desk.load(file_834(purpose="4").encode()).counts == {"unchanged": 1}
 
 
 def test_a_file_that_only_compares_writes_nothing_even_for_new_members(desk: Desk) -> None:

@@ -28,7 +28,7 @@ FILE_FAULTS = {
     "wrong_version": "The file is not an 834 of version 005010X220A1, or of 004010X095A1.",
     "wrong_order": "A segment stands where it has no place.",
     "wrong_count": "A count or control number of SE, GE or IEA does not agree with the file.",
-    "unknown_purpose": "BGN08 is none of 2, 4 and RX.",
+    "unknown_purpose": "BGN08 is neither blank nor one of 2, 4 and RX.",
     "wrong_date": "BGN03, the date of the file, is not a real date.",
     "mixed_purposes": "The transactions of the file say different things of themselves.",
 }

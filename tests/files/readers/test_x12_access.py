@@ -55,6 +55,8 @@ ENROLLED: list[tuple[str, str, str, Any, Any, Any]] = [
     ("021", "", DENTAL + OPEN + DENTAL, "2026-01-01", None, "Gold"),
     # A coverage that was never effective is none.
     ("001", "", "HD*002**HLT*Old~DTP*348*D8*20200101~" + OPEN, "2026-01-01", None, "Gold"),
+    # So is one that only the dependents have.
+    ("021", "", OPEN + "HD*032**PPO*Other~DTP*348*D8*20200101~", "2026-01-01", None, "Gold"),
     # Of several: from the earliest in force or to come, to the latest end, open if any is.
     ("001", "", OPEN + "HD*021**PPO*Next~DTP*348*D8*20270101~", "2026-01-01", None, "Next"),
     ("001", "", "HD*024**HMO*Old~DTP*348*D8*20240101~DTP*349*D8*20251231~" + OPEN, "2026-01-01", None, "Gold"),
@@ -96,6 +98,11 @@ def test_a_member_without_a_coverage_that_counts_keeps_its_access(code: str, lin
     assert row.values["first_name"] == "Robin"
     assert row.warnings == ("no_medical_coverage",)
     assert [(cause.field, cause.code) for cause in row.hints.causes] == [(BEGIN, "no_medical_coverage")]
+
+
+def test_the_employee_of_covered_dependents_is_not_covered() -> None:
+    row = row_of("021", "", "HD*032**HLT*Gold~DTP*348*D8*20260101~")
+    assert (row.warnings, BEGIN in row.values) == (("no_medical_coverage",), False)
 
 
 def test_a_change_without_any_coverage_is_no_news_of_the_access() -> None:

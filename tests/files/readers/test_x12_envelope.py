@@ -88,7 +88,7 @@ WRONG: list[tuple[str, str, str, str]] = [
     ("SE*16*0001~", "", "wrong_order", "Segment 18: GE has no place here"),
     ("BGN*00*REF1*20261120*0800****2~", "", "wrong_order", "Segment 7: INS stands before BGN"),
     ("****2~", "****15~", "unknown_purpose", "Segment 4: BGN08"),
-    ("****2~", "~", "unknown_purpose", "Segment 4: BGN08"),
+    ("****2~", "****RG~", "unknown_purpose", "Segment 4: BGN08"),
     ("REF1*20261120", "REF1*20261320", "wrong_date", "Segment 4: BGN03"),
     ("REF1*20261120", "REF1*", "wrong_date", "Segment 4: BGN03"),
     (MEMBER, "", "wrong_count", "Segment 8: SE01"),
@@ -195,6 +195,39 @@ def test_an_isa_without_padding_whose_terminator_is_not_certain_is_refused(wrong
     damaged = re.sub(" {2,}", "", GOOD).replace("*T*:~", wrong, 1)
     code, sentence = refused(lambda: read(damaged))
     assert (code, "not as the text of a mail" in sentence) == ("not_x12", True)
+
+
+@pytest.mark.parametrize(
+    ("blank", "mode"),
+    [
+        ("", "change"),
+        ("****", "change"),
+        ("***2", "change"),
+        ("***RX", "full"),
+        ("***rx", "full"),
+        ("***ES", "change"),
+    ],
+)
+def test_a_file_without_bgn08_is_a_change_unless_the_code_stands_one_element_early(
+    blank: str, mode: str
+) -> None:
+    head, rows = read(GOOD.replace("****2~", blank + "~"))
+    assert (str(head.mode), [row.warnings for row in rows]) == (mode, [("untidy_file",)])
+
+
+def test_a_group_may_name_the_version_without_the_guide() -> None:
+    [row] = rows_of(GOOD.replace("3*X*005010X220A1", "3*X*005010"))
+    assert (row.faults, row.warnings) == ((), ("untidy_file",))
+
+
+def test_a_file_in_small_letters_says_the_same() -> None:
+    [small], [row] = rows_of(GOOD.lower()), rows_of(GOOD)
+    assert small.warnings == ("untidy_file",)
+    assert {name: str(value).casefold() for name, value in small.values.items()} == {
+        name: str(value).casefold() for name, value in row.values.items()
+    }
+    [tags] = rows_of(re.sub(r"(?<=~)[A-Z0-9]+\*", lambda found: found[0].lower(), GOOD))
+    assert (tags.values, tags.warnings) == (row.values, ("untidy_file",))
 
 
 @pytest.mark.parametrize("version", ["004010X095A1", "004010X095"])

@@ -123,9 +123,8 @@ def test_a_rule_of_the_mapping(old: str, new: str, difference: dict[str, Any]) -
 @pytest.mark.parametrize(
     ("purpose", "code", "intent"),
     [
-        *(("2", code, Action.ENROL) for code in ("021", "001", "025")),
+        *(("2", code, Action.ENROL) for code in ("021", "001", "025", "026", "030")),
         ("2", "024", Action.END),
-        ("2", "030", Action.COMPARE),
         *(("RX", code, Action.ENROL) for code in ("021", "001", "025", "030")),
         ("RX", "024", Action.END),
         *(("4", code, Action.COMPARE) for code in ("021", "001", "025", "024", "030")),
@@ -134,6 +133,12 @@ def test_a_rule_of_the_mapping(old: str, new: str, difference: dict[str, Any]) -
 def test_ins03_and_bgn08_say_what_is_asked_for(purpose: str, code: str, intent: Action) -> None:
     row = one(member(("*021*28", f"*{code}*28")), purpose=purpose)
     assert (row.action, row.faults) == (intent, ())
+
+
+def test_the_letter_o_for_the_zero_of_0f_is_read_with_a_warning() -> None:
+    good, misspelt = one(MEMBER), one(member(("REF*0F", "REF*OF")))
+    assert misspelt == replace(good, warnings=("untidy_file",))
+    assert one(member(("REF*0F", "REF*OF*OTHER~REF*0F"))).values == good.values
 
 
 @pytest.mark.parametrize(

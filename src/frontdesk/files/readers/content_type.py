@@ -52,7 +52,7 @@ _NAMES = {
 _OLD_WORKBOOK = "an older Excel workbook (.xls), or one with a password"
 _OTHER_MAGIC = {b"%PDF-": "PDF", b"\x89PNG": "an image", b"\xff\xd8\xff": "an image"}
 
-_ISA = re.compile(r"ISA(?!\w)")
+_ISA = re.compile(r"ISA(?!\w)|isa\W[0-9 ]{2}\W")
 _OBJECT, _ARRAY = re.compile(r'\{\s*(?:["}]|$)'), re.compile(r"\[\s*(?:[{\]]|$)")
 # Controls that texts don't have. A few stand in damaged texts, whose rows are refused one by one.
 _CONTROL = re.compile("[\x00-\x08\x0e-\x19\x1c-\x1f]")

@@ -124,6 +124,8 @@ class _X12Reader:
 
     def _read_loop(self, member: list[Segment], transaction: Transaction) -> MemberLoop:
         loop = read_loop(member, transaction)
+        if loop.is_untidy:
+            self._note()
         self._keys.name(loop)
         loop.identity = loop.key
         if loop.is_weak or loop.is_category:
@@ -176,17 +178,16 @@ class _X12Reader:
             self._transaction = self._begin(number, segment)
         elif self._transaction is not None:
             if tag == "REF":
-                self._transaction.references[element(segment, 1)] = element(segment, 2)
-            elif tag == "N1" and element(segment, 1) == "IN":
+                self._transaction.references[element(segment, 1).upper()] = element(segment, 2)
+            elif tag == "N1" and element(segment, 1).upper() == "IN":
                 self._transaction.payor_name = element(segment, 2)
 
     def _begin(self, number: int, segment: Segment) -> Transaction:
-        purpose = element(segment, 8)
-        mode = self._asked_mode or MODES.get(purpose)
+        mode = self._asked_mode or self._said_mode(segment)
         if self._asked_mode is None and mode is FileMode.COMPARE and self._mapping.verify == "full":
             mode = FileMode.FULL  # what many senders call their full file
         if mode is None:
-            message = "BGN08 must be 2 (change), 4 (compare) or RX (full), unless the upload says the mode"
+            message = "BGN08 must be 2 (change), 4 (compare) or RX (full), or be blank, unless the upload says the mode"
             raise at_segment(number, "unknown_purpose", message)
         if self._mode not in (None, mode):
             message = "BGN08 differs from that of the first transaction; send them as files of their own"
@@ -198,7 +199,16 @@ class _X12Reader:
             raise at_segment(
                 number, "wrong_date", "BGN03, the date of the file, must be a real date, CCYYMMDD"
             )
-        return Transaction(mode, day, purpose == "2" and mode is not FileMode.FULL)
+        return Transaction(mode, day)
+
+    def _said_mode(self, segment: Segment) -> FileMode | None:
+        """What BGN08 says; the element before it where the sender has left one out. Without any, the file ends nobody by
+        what it omits."""
+        purpose = element(segment, 8).upper()
+        if purpose:
+            return MODES.get(purpose)
+        self._note()
+        return MODES.get(element(segment, 7).upper(), FileMode.CHANGE)
 
 
 def _is_date(text: str) -> bool:

@@ -9,6 +9,7 @@ from frontdesk.files.readers.x12_segments import at_segment
 GUIDE = "005010X220"
 # The guide before says the same of all that is read here.
 OLDER_GUIDE = "004010X095"
+_VERSIONS = {"005010", "004010"}
 
 # Each tag: the level at which it may stand, and the level to which it leads.
 _LEVELS = {"ISA": (0, 1), "GS": (1, 2), "ST": (2, 3), "SE": (3, 2), "GE": (2, 1), "IEA": (1, 0)}
@@ -54,19 +55,21 @@ class Envelope:
             raise Unreadable("cut_off", "The file ends before its IEA.")
 
     def _open(self, number: int, segment: Segment, level: int) -> None:
+        # A group may name the version only; the transaction names the guide.
         tag = segment[0]
         self._control[level] = element(segment, _OPENS[tag])
         self._count[level] = 0
         self._count[level - 1] += 1
         self._began_at = number
-        version = element(segment, 3 if tag == "ST" else 8) or ("" if tag == "GS" else GUIDE)
+        version = element(segment, 3 if tag == "ST" else 8).upper() or ("" if tag == "GS" else GUIDE)
         if tag == "ST" and element(segment, 1) != "834":
             version = ""
-        if tag != "ISA" and not version.startswith((GUIDE, OLDER_GUIDE)):
+        is_bare = tag == "GS" and version in _VERSIONS
+        if tag != "ISA" and not is_bare and not version.startswith((GUIDE, OLDER_GUIDE)):
             what = "ST01, ST03" if tag == "ST" else "GS08"
             message = f"not an 834 of version 005010X220A1, or 004010X095A1: {what} says otherwise"
             raise at_segment(number, "wrong_version", message)
-        if tag == "GS" and version.startswith(OLDER_GUIDE):
+        if is_bare or (tag == "GS" and version.startswith(OLDER_GUIDE)):
             self._note()
 
     def _close(self, number: int, segment: Segment) -> None:

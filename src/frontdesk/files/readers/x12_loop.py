@@ -10,14 +10,11 @@ from frontdesk.files.model import FileMode
 # The elements of a segment, the tag first.
 Segment = list[str]
 
-NEVER_EFFECTIVE, END, REINSTATE, _AUDIT = "002", "024", "025", "030"
-_ACTIONS = {
-    "001": Action.ENROL,
-    "021": Action.ENROL,
-    REINSTATE: Action.ENROL,
-    END: Action.END,
-    _AUDIT: Action.ENROL,
-}
+END, REINSTATE = "024", "025"
+# A coverage that was never effective, and one that only the dependents have.
+NO_COVERAGE_CODES = {"002", "032"}
+_ACTIONS = dict.fromkeys(("001", "021", REINSTATE, "026", "030"), Action.ENROL) | {END: Action.END}
+_MISSPELT_0F = "OF"  # the letter O for the zero
 _CORRECTED, _WRONG = "74", "70"
 _PEOPLE = {"IL", _CORRECTED}  # NM1*70 is the old, wrong value
 _ABOUT_PERSON = {"NM1", "N4", "DMG"}  # the name, the place, the birth
@@ -37,12 +34,10 @@ PADDING = ("",) * 18
 
 @dataclass(slots=True)
 class Transaction:
-    """What a transaction says of all its members, before the first of them. In a file of changes, a member to audit (INS03 = 030)
-    is one that has not changed."""
+    """What a transaction says of all its members, before the first of them."""
 
     mode: FileMode
     file_date: str
-    audits_compare: bool = False
     payor_name: str = ""
     references: dict[str, str] = field(default_factory=dict)
 
@@ -72,6 +67,7 @@ class MemberLoop:
     contacts: dict[str, str] = field(default_factory=dict)
     person: dict[str, Sequence[str]] = field(default_factory=dict)
     is_corrected: bool = False
+    is_untidy: bool = False
     has_two_names: bool = False
     ssns: tuple[str, ...] = ()
     key: str = ""
@@ -102,11 +98,8 @@ class MemberLoop:
 
     def find_action(self) -> Action | None:
         """A file for comparing changes nothing. None for an unknown code."""
-        action, transaction = _ACTIONS.get(self.code), self.transaction
-        compares = transaction.mode is FileMode.COMPARE or (
-            transaction.audits_compare and self.code == _AUDIT
-        )
-        return action and (Action.COMPARE if compares else action)
+        action = _ACTIONS.get(self.code)
+        return action and (Action.COMPARE if self.transaction.mode is FileMode.COMPARE else action)
 
 
 def read_loop(segments: list[Segment], transaction: Transaction) -> MemberLoop:
@@ -118,6 +111,9 @@ def read_loop(segments: list[Segment], transaction: Transaction) -> MemberLoop:
     ins[_RELATION], ins[_CODE] = _filled(ins[_RELATION], 2), _filled(ins[_CODE], 3)
     loop = MemberLoop(transaction, ins, Level(dict(transaction.references)))
     _sort(segments, loop)
+    if _MISSPELT_0F in loop.own.references:
+        loop.own.references.setdefault("0F", loop.own.references[_MISSPELT_0F])
+        loop.is_untidy = True
     for coverage in loop.coverages:
         _take_dates_before(coverage, loop.own)
     loop.action = loop.find_action()
@@ -136,7 +132,7 @@ def _sort(segments: list[Segment], loop: MemberLoop) -> None:
             level = loop.own if is_person else None
             loop.is_corrected |= entity in (_CORRECTED, _WRONG) and not loop.coverages
         if level is not None and len(segment) > 2 and tag == "REF":
-            level.references[segment[1]] = segment[2].strip()
+            level.references[segment[1].strip().upper()] = segment[2].strip()
         elif level is not None and len(segment) > 3 and tag == "DTP":
             _take_date(segment, level.dates)
         elif tag == "HD":
@@ -157,7 +153,7 @@ def _sort(segments: list[Segment], loop: MemberLoop) -> None:
             level, is_person = None, False
         elif is_person and tag == "PER":
             for at in range(3, len(segment) - 1, 2):
-                loop.contacts.setdefault(segment[at].strip(), segment[at + 1].strip())
+                loop.contacts.setdefault(segment[at].strip().upper(), segment[at + 1].strip())
         elif is_person and tag in _ABOUT_PERSON:
             loop.has_two_names |= (
                 tag == "NM1" and tag in loop.person and _names(loop.person[tag]) != _names(segment)
@@ -182,7 +178,7 @@ def _take_dates_before(coverage: Level, own: Level) -> None:
 def _take_date(segment: Segment, dates: dict[str, str]) -> None:
     """A day (D8), a day and a time (DT), or a range (RD8): its first day is a begin, its last day the end that belongs to it."""
     qualifier, text = segment[1].strip(), segment[3].strip()
-    if segment[2].strip() == "DT":
+    if segment[2].strip().upper() == "DT":
         text = text[:_DAY_LENGTH]
     first, _, last = text.partition("-") if len(text) == _RANGE_LENGTH else (text, "", "")
     if qualifier in _END_OF:

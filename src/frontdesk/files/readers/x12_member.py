@@ -11,7 +11,7 @@ from frontdesk.files.mapping import FileMapping
 from frontdesk.files.model import NO_MEDICAL_COVERAGE, REPEATED, UNKNOWN_PLAN, Row
 from frontdesk.files.readers.x12_access import NO_COVERAGE, Coverage, access_of
 from frontdesk.files.readers.x12_keys import X12Keys
-from frontdesk.files.readers.x12_loop import END, NEVER_EFFECTIVE, PADDING, REINSTATE, MemberLoop
+from frontdesk.files.readers.x12_loop import END, NO_COVERAGE_CODES, PADDING, REINSTATE, MemberLoop
 
 _FROM_X12 = {name: field.kind.from_x12 for name, field in FIELDS.items() if field.kind.from_x12 is not None}
 _PHONES = ("CP", "HP", "TE")
@@ -86,7 +86,7 @@ def _coverages(loop: MemberLoop, mapping: FileMapping) -> list[Coverage]:
     counted = [
         level
         for level in loop.coverages
-        if level.hd[1].strip() != NEVER_EFFECTIVE
+        if level.hd[1].strip() not in NO_COVERAGE_CODES
         and (mapping.lines is None or level.hd[3].strip() in mapping.lines)
     ]
     ends_member = loop.code == END
@@ -166,7 +166,7 @@ def _values(loop: MemberLoop, keys: X12Keys) -> dict[str, object]:
         "phone": next((contacts[kind] for kind in _PHONES if kind in contacts), None),
         "zipcode": place[3].strip(),
         "city": place[1].strip(),
-        "county": place[6].strip() if place[5].strip() == "CY" else None,
+        "county": place[6].strip() if place[5].strip().upper() == "CY" else None,
         "state": place[2].strip(),
         "payor_name": loop.transaction.payor_name,
         "relationship_code": HIPAA_RELATIONSHIPS.get(code),
@@ -185,7 +185,7 @@ def _values(loop: MemberLoop, keys: X12Keys) -> dict[str, object]:
 def _faults(loop: MemberLoop) -> list[Fault]:
     faults = []
     if loop.action is None:
-        faults.append(Fault("INS03", "unknown_code", "must be 001, 021, 024, 025 or 030"))
+        faults.append(Fault("INS03", "unknown_code", "must be 001, 021, 024, 025, 026 or 030"))
     if loop.ins[1].strip() not in X12_SUBSCRIBER:
         faults.append(Fault("INS01", "unknown_code", "must be Y or N"))
     if loop.has_two_names:

@@ -69,7 +69,7 @@ class OwnNumbers:
         A short one is a person code, one without a digit or with other signs a category or a list, REF*0F is the family's.
         """
         references = loop.own.references
-        name = name_reference if loop.said("NM1", 8) in _OWN_NAMES else ""
+        name = name_reference if loop.said("NM1", 8).upper() in _OWN_NAMES else ""
         for source, found in (
             ("23", references.get("23", "")),
             ("NM109", name),

@@ -12,7 +12,7 @@ ISA_LENGTH = 106
 _ISA_ELEMENTS = 16
 _FILLER = " \t\r\n\x1a\0"  # what old systems put around an interchange
 _BLANK = ("", " ", "\t")
-_LAST_SEGMENT = re.compile(r"IEA[^0-9A-Za-z][0-9]{1,5}[^0-9A-Za-z][0-9]{9}")
+_LAST_SEGMENT = re.compile(r"IEA[^0-9A-Za-z][0-9]{1,5}[^0-9A-Za-z][0-9]{9}", re.IGNORECASE)
 _ISA_WIDTHS = [3, 2, 10, 2, 10, 2, 15, 2, 15, 6, 4, 1, 5, 9, 1, 1, 1]
 
 
@@ -22,7 +22,7 @@ def at_segment(number: int, code: str, message: str) -> Unreadable:
 
 def read_segments(source: Source, note: Callable[[], None] = lambda: None) -> Iterator[tuple[int, Segment]]:
     """Every segment with its number. Line breaks between segments are ignored, and so are space, blank segments, a missing
-    last terminator and an ISA that has lost its padding, which `note` is told of. Raises Unreadable.
+    last terminator, tags in small letters and an ISA that has lost its padding, which `note` is told of. Raises Unreadable.
     """
     text, number = _more(source, "", 1), 0
     while text:
@@ -41,8 +41,12 @@ def read_segments(source: Source, note: Callable[[], None] = lambda: None) -> It
                 number += 1
                 if not piece.isascii():
                     source.check(piece, place=number, unit="Segment")
-                yield number, piece.split(separator)
-                if piece.startswith("IEA"):
+                elements = piece.split(separator)
+                if not elements[0].isupper():
+                    note()
+                    elements[0] = elements[0].upper()
+                yield number, elements
+                if elements[0] == "IEA":
                     # What follows may declare other delimiters.
                     rest = terminator.join((*pieces[at + 1 :], rest))
                     break
@@ -82,7 +86,7 @@ def _bound(rest: str, number: int) -> None:
 
 def _delimiters(text: str, number: int, note: Callable[[], None]) -> tuple[str, str]:
     """The element separator and the segment terminator, at fixed places of the ISA."""
-    if not text.startswith("ISA"):
+    if text[:3].upper() != "ISA":
         raise at_segment(number, "not_x12", "an ISA segment is expected here")
     if len(text) < ISA_LENGTH:
         raise at_segment(number, "cut_off", "the file ends within the ISA")
@@ -113,7 +117,7 @@ def _without_padding(text: str, separator: str) -> str:
     *fixed, rest = elements
     terminator = rest[1:2]
     fits = all(len(each.strip()) <= width for each, width in zip(fixed, _ISA_WIDTHS, strict=False))
-    follows = rest[2:].lstrip(_FILLER).startswith(("GS" + separator, "TA1" + separator))
+    follows = rest[2:].lstrip(_FILLER).upper().startswith(("GS" + separator, "TA1" + separator))
     is_sign = terminator not in ("", separator, " ") and not terminator.isalnum()
     return (
         terminator if fits and follows and is_sign and rest[0] != separator and not rest[0].isspace() else ""
