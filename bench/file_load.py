@@ -26,13 +26,14 @@ import pysqlite3
 from sqlalchemy import event
 
 from bench.processor import processor_seconds
+from frontdesk.audit.model import Requester
 from frontdesk.clock import system_clock
 from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import Database, open_database
 from frontdesk.db.migrate import upgrade
 from frontdesk.files import RunOptions, Upload, begin_file, get_file, run_next
 from frontdesk.files.content import PART_BYTES
-from frontdesk.files.model import FileMode, Format, NewFile, Requester
+from frontdesk.files.model import FileMode, Format, NewFile
 from frontdesk.sandbox.sample_files import write_sample
 from frontdesk.sandbox.sample_members import sample_members
 from tests.factories import make_customer

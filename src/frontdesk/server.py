@@ -124,7 +124,7 @@ def _connections(processes: int) -> int:
 
 
 def _drop_unread(loop: asyncio.AbstractEventLoop) -> None:
-    """Let the system close connections whose callers don't take what was sent; granian keeps them for ever."""
+    """Let the system close a connection when its caller doesn't take what was sent; granian keeps it for ever."""
     if hasattr(socket, "TCP_USER_TIMEOUT") and not _limit_unread(socket.TCP_USER_TIMEOUT):
         loop.call_later(LISTENING_SECONDS, _drop_unread, loop)
 

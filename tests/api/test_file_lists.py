@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from frontdesk.app import App
+from frontdesk.audit.model import Requester
 from frontdesk.db import Database
 from frontdesk.files import Upload, begin_file, set_file_settings
-from frontdesk.files.model import NewFile, Requester
+from frontdesk.files.model import NewFile
 from frontdesk.files.requests import Retry
 from tests.api.test_files import act, address, held, upload, work
 from tests.conftest import Api, SetClock

@@ -6,10 +6,11 @@ from typing import Any
 
 from frontdesk.access.model import Scope
 from frontdesk.audit import list_entries
+from frontdesk.audit.model import Requester
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database
 from frontdesk.files import RunOptions, run_next, save_mapping
-from frontdesk.files.model import MappingName, Requester
+from frontdesk.files.model import MappingName
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer
 from tests.files.loading import csv_of, lines_of, row

@@ -2,9 +2,13 @@
 
 from typing import Any
 
+import pytest
+
 from frontdesk.audit import list_entries
 from frontdesk.audit.model import AuditQuery
 from frontdesk.db import Database
+from frontdesk.files import begin_file
+from frontdesk.files.model import EligibilityFile
 from tests.api.test_files import address, upload, work
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer
@@ -48,3 +52,17 @@ def test_uploads_decisions_and_changes_carry_the_callers_network(
         assert len(entry["detail"]["network"]) == 16, action
     [done] = trail(db, "file.done")  # by a worker: it has none
     assert "network" not in done["detail"]
+
+
+def test_an_upload_is_recorded_with_the_time_of_its_end(
+    api: Api, db: Database, customer: Customer, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def begin_and_wait(*arguments: Any, **options: Any) -> EligibilityFile:
+        file = begin_file(*arguments, **options)
+        clock.advance(600)
+        return file
+
+    monkeypatch.setattr("frontdesk.files.begin_file", begin_and_wait)
+    upload(api, customer, csv_of([row(1)]))
+    [entry] = trail(db, "file.received")
+    assert entry["at"] == clock()

@@ -9,6 +9,7 @@ from starlette.testclient import TestClient
 from frontdesk.access.model import Scope
 from frontdesk.app import App
 from frontdesk.asgi import build_asgi
+from frontdesk.audit.model import Requester
 from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import open_database
 from frontdesk.db.migrate import upgrade
@@ -18,7 +19,7 @@ from frontdesk.invitations.delivery.claim import expire_leases
 from frontdesk.privacy.erasure import erase_person, find_persons
 from frontdesk.privacy.export import export_person
 from frontdesk.privacy.holds import place_hold, release_hold
-from frontdesk.privacy.model import Actor, RetentionKind
+from frontdesk.privacy.model import RetentionKind
 from frontdesk.privacy.retention import RetentionTurn, kept_days
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
 from frontdesk.web.telemetry import Telemetry
@@ -151,7 +152,7 @@ class Installation:
             assert (
                 self.api.post(f"/v2/plans/{self.customer.plan_ids[0]}/eligibility", body).status_code == 201
             )
-        actor = Actor("someone", "request", self.clock())
+        actor = Requester("someone", "request", self.clock())
         [person] = self.db.ask(lambda tx: find_persons(tx, f"AB {n:06d}", None))
         export_person(self.db, person, actor)
         with self.db.write() as tx:

@@ -1,8 +1,7 @@
 """The HTTP door, fuzzed on a live server by raw sockets: requests with bytes changed get an answer below 500, or none."""
 
 import socket
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -35,15 +34,6 @@ BODIES = {
     "/eligibility-mappings": compact({"columns": {"Last Name": "last_name"}}),
     "/v2/plans/": compact({"name": "Zo\u00eb"}),
 }
-
-
-@pytest.fixture(scope="module")
-def server(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    folder = tmp_path_factory.mktemp("fuzz")
-    database = folder / "frontdesk.db"
-    database.write_bytes(sqlite_template.read_bytes())
-    with Server(f"sqlite:///{database}", folder / "log") as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

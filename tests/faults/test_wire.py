@@ -2,8 +2,6 @@
 
 import json
 import socket
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -11,15 +9,6 @@ from tests.faults.server import Server, wait_until
 
 HOST = b"Host: api.example.com\r\n"
 CHUNKED = b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n"
-
-
-@pytest.fixture(scope="module")
-def server(sqlite_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    folder = tmp_path_factory.mktemp("wire")
-    database = folder / "frontdesk.db"
-    database.write_bytes(sqlite_template.read_bytes())
-    with Server(f"sqlite:///{database}", folder / "log") as running:
-        yield running
 
 
 def ask(server: Server, head: bytes, body: bytes = b"") -> tuple[int, dict[str, str], bytes]:

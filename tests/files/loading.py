@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import func, select, text
 
+from frontdesk.audit.model import Requester
 from frontdesk.clock import Clock
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database
@@ -24,7 +25,7 @@ from frontdesk.files import (
     undo_file,
 )
 from frontdesk.files.content import delete_abandoned_uploads
-from frontdesk.files.model import EligibilityFile, FileMode, NewFile, Requester
+from frontdesk.files.model import EligibilityFile, FileMode, NewFile
 from tests.factories import Customer
 
 OPTIONS = RunOptions(Uniqueness.SERVICE)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pytest
 from sqlalchemy import select
 
+from frontdesk.audit.model import Requester
 from frontdesk.config import Config
 from frontdesk.db import Database
 from frontdesk.db.schema import metadata
@@ -16,7 +17,7 @@ from frontdesk.invitations import suppress as suppress_address
 from frontdesk.invitations.model import SuppressionReason
 from frontdesk.mailbox.catcher import MailCatcher
 from frontdesk.privacy.erasure import erase_person, find_persons
-from frontdesk.privacy.model import Actor, Erasure
+from frontdesk.privacy.model import Erasure
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, member_body
@@ -93,7 +94,7 @@ class Life:
 
     def erase(self, external_id: str = KEY) -> list[Erasure]:
         persons = self.db.ask(lambda tx: find_persons(tx, external_id, None))
-        return erase_person(self.db, persons, Actor("cli:test", "request-1", self.clock()))
+        return erase_person(self.db, persons, Requester("cli:test", "request-1", self.clock()), self.clock)
 
     def cells(self) -> Iterator[tuple[str, str]]:
         """Every value of every row as text, what is deflated unpacked, with its table and column."""

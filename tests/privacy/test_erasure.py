@@ -8,7 +8,7 @@ from sqlalchemy import insert, select, text, update
 from sqlalchemy.exc import DBAPIError
 
 from frontdesk.audit import list_entries
-from frontdesk.audit.model import AuditQuery
+from frontdesk.audit.model import AuditQuery, Requester
 from frontdesk.db import Database
 from frontdesk.db.schema import metadata
 from frontdesk.eligibility import find_members, list_history
@@ -17,9 +17,9 @@ from frontdesk.errors import NotFound
 from frontdesk.invitations import list_suppressions, suppress, unsuppress
 from frontdesk.invitations.model import SuppressionReason
 from frontdesk.privacy.classification import CLASSIFICATION, ERASING
-from frontdesk.privacy.erasure import erase_person, get_person
+from frontdesk.privacy.erasure import erase_person, find_persons, get_person
 from frontdesk.privacy.holds import place_hold, release_hold
-from frontdesk.privacy.model import Actor, ColumnKind, FilesUnfinished, UnderLegalHold
+from frontdesk.privacy.model import ColumnKind, FilesUnfinished, UnderLegalHold
 from tests.files.loading import csv_of, row
 from tests.privacy.conftest import KEY, OLD, SOUGHT, VALUES, Life
 
@@ -110,11 +110,19 @@ def test_an_erasure_is_idempotent(life: Life) -> None:
     [first] = life.erase()
     life.clock.advance(60)
     person = life.db.ask(lambda tx: get_person(tx, life.member_id))
-    [again] = erase_person(life.db, [person], Actor("cli:other", "request-2", life.clock()))
+    [again] = erase_person(life.db, [person], Requester("cli:other", "request-2", life.clock()), life.clock)
     assert again == first._replace(is_new=False)
     assert len(life.db.ask(lambda tx: list_entries(tx, AuditQuery(action="member.erased")))) == 1
     with pytest.raises(NotFound):
         life.erase()
+
+
+def test_the_trail_has_the_time_of_the_erasure_and_not_that_of_the_request(life: Life) -> None:
+    persons = life.db.ask(lambda tx: find_persons(tx, KEY, None))
+    asked = Requester("cli:test", "request-1", life.clock())
+    [erasure] = erase_person(life.db, persons, asked, life.clock, go_on=lambda: life.clock.advance(600))
+    [entry] = life.db.ask(lambda tx: list_entries(tx, AuditQuery(action="member.erased")))
+    assert entry["at"] == erasure.erased_at == life.clock() > asked.now
 
 
 def test_records_that_an_undo_withdrew_are_erased_too(life: Life) -> None:
@@ -152,7 +160,7 @@ def test_a_file_that_has_not_ended_comes_first(life: Life) -> None:
 
 
 def test_a_legal_hold_refuses_the_erasure_until_it_is_released(life: Life) -> None:
-    actor = Actor("cli:counsel", "request-3", life.clock())
+    actor = Requester("cli:counsel", "request-3", life.clock())
     person = life.db.ask(lambda tx: get_person(tx, life.member_id))
     with life.db.write() as tx:
         assert place_hold(tx, person, "Case 1", actor)

@@ -58,6 +58,8 @@ def test_a_member_is_erased_over_http_as_often_as_it_is_asked_for(life: Life) ->
     assert first.json() == fact | {"cause": "request", "is_new": True}
     assert (again.status_code, again.json()) == (200, fact | {"cause": "request", "is_new": False})
     assert life.mentions() == set()
+    [entry] = life.db.ask(lambda tx: list_entries(tx, AuditQuery(action="member.erased")))
+    assert (entry["request_id"], len(entry["detail"]["network"])) == (first.headers["X-Request-Id"], 16)
     left = operator.get(f"{path}/export").json()["tables"]
     assert (left["members"][0]["external_id"], left["erasures"][0]["cause"]) == ("", "request")
     assert operator.request("DELETE", "/operator/v1/members/999").status_code == 404

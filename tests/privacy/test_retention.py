@@ -12,7 +12,7 @@ from sqlalchemy.exc import DBAPIError
 
 from frontdesk.access.tables import failed_attempts
 from frontdesk.audit import list_entries, record
-from frontdesk.audit.model import AuditEntry, AuditQuery
+from frontdesk.audit.model import AuditEntry, AuditQuery, Requester
 from frontdesk.audit.tables import audit_entries
 from frontdesk.config import Config, read_config
 from frontdesk.db import Database
@@ -23,7 +23,7 @@ from frontdesk.files.model import WrongState
 from frontdesk.invitations.tables import invitations
 from frontdesk.privacy.erasure import get_person
 from frontdesk.privacy.holds import place_hold, release_hold
-from frontdesk.privacy.model import Actor, RetentionKind
+from frontdesk.privacy.model import RetentionKind
 from frontdesk.privacy.retention import Counts, RetentionTurn, kept_days
 from frontdesk.worker.background import RetentionPruner
 from tests.cli.conftest import CommandLine
@@ -36,7 +36,7 @@ YEAR = timedelta(days=366)
 
 
 def turn_of(life: Life, config: Config | None = None) -> RetentionTurn:
-    actor = Actor("retention", "retention-1", life.clock())
+    actor = Requester("retention", "retention-1", life.clock())
     return RetentionTurn(life.db, life.clock, kept_days(config or life.config), actor)
 
 
@@ -139,7 +139,7 @@ def trail(db: Database, clock: SetClock, config: Config) -> RetentionTurn:
         entries = [AuditEntry("plan.changed", "someone", "request", subject_id=n) for n in range(3)]
         with db.write() as tx:
             record(tx, entries, now=clock() - timedelta(days=days))
-    return RetentionTurn(db, clock, kept_days(config), Actor("retention", "retention-1", clock()))
+    return RetentionTurn(db, clock, kept_days(config), Requester("retention", "retention-1", clock()))
 
 
 def test_the_audit_trail_is_pruned_from_its_beginning_and_its_chain_goes_on(
@@ -165,7 +165,7 @@ def test_the_audit_trail_is_pruned_from_its_beginning_and_its_chain_goes_on(
 
 
 def test_while_anything_is_held_the_audit_trail_stays(trail: RetentionTurn, life: Life) -> None:
-    actor = Actor("cli:counsel", "request-3", life.clock())
+    actor = Requester("cli:counsel", "request-3", life.clock())
     person = life.db.ask(lambda tx: get_person(tx, life.member_id))
     with life.db.write() as tx:
         place_hold(tx, person, "Case 1", actor)
@@ -194,7 +194,7 @@ def test_the_database_keeps_young_audit_entries_whatever_the_program_does(
 
 
 def test_a_legal_hold_keeps_the_member_its_reports_and_the_audit_trail(life: Life) -> None:
-    actor = Actor("cli:counsel", "request-3", life.clock())
+    actor = Requester("cli:counsel", "request-3", life.clock())
     person = life.db.ask(lambda tx: get_person(tx, life.member_id))
     assert life.api.post(life.path, {"external_id": KEY, "expiry_date": "2026-12-31"}).status_code == 200
     with life.db.write() as tx:

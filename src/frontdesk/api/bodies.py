@@ -66,15 +66,15 @@ class PlanQueueInfoBody(TypedDict):
     estimated_wait_time: Annotated[
         int,
         {"minimum": -1},
-        "Seconds until a patient who joins now reaches a doctor; -1 when no doctor is on duty for the plan.",
+        "Seconds until a patient joining now reaches a doctor; -1 when no doctor is on duty for the plan.",
     ]
-    queue_length: Annotated[Count, "Patients who wait in this plan's queue."]
+    queue_length: Annotated[Count, "Patients waiting in this plan's queue."]
     is_active: Annotated[bool, "Whether a doctor is on duty for the plan now."]
     cache_info: NotRequired[PlanQueueInfoCacheInfoBody]
 
 
 class PlanQueueIntervalBody(TypedDict):
-    """The interval of the wait: a share of the patients who join now is expected to wait for so long. The ends count."""
+    """The interval of the wait: a share of the patients joining now is expected to wait for so long. The ends count."""
 
     share: Annotated[float, "The share of the waits that is expected between the ends: 0.8."]
     low: Annotated[int | None, "Seconds; null when no doctor is on duty for the plan."]

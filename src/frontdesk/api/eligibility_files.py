@@ -10,7 +10,6 @@ from typing import Any
 from frontdesk import files
 from frontdesk.api.parameters import check_query
 from frontdesk.api.suggestions import suggest_for
-from frontdesk.api.trail import requester_of
 from frontdesk.app import App
 from frontdesk.errors import Fault, Invalid, Malformed
 from frontdesk.files.model import (
@@ -23,6 +22,7 @@ from frontdesk.files.requests import FileQuota, Retry
 from frontdesk.web.json_body import parse_json_object
 from frontdesk.web.request import Request
 from frontdesk.web.response import Header, HttpError, Response
+from frontdesk.web.trail import requester_of
 
 _CHARSET = re.compile(r';\s*charset\s*=\s*"?([^";\s]{1,32})', re.IGNORECASE)
 MIB = 1024 * 1024
@@ -63,6 +63,7 @@ async def _upload(app: App, request: Request) -> Response:
             upload.write(data)
             if upload.has_full_part:
                 await app.in_thread(upload.flush)
+        requester = requester_of(app, request)  # anew: the trail wants the time of the end
         file = await app.in_thread(lambda: upload.finish(requester, retry))
     except BaseException:
         # Also when the caller goes away or the server stops: half a file must never be loaded.

@@ -7,13 +7,13 @@ from urllib.parse import urlencode
 from frontdesk import files
 from frontdesk.api.eligibility_files import find_file
 from frontdesk.api.parameters import check_query
-from frontdesk.api.trail import record_read
 from frontdesk.app import App
 from frontdesk.files.model import EligibilityFile
 from frontdesk.files.report import CSV_HEADER, ReportFilter, ReportPlace, csv_lines, json_lines, report_page
 from frontdesk.web.compression import GZIPPED, VARIES, accepts_gzip, gzip_pieces
 from frontdesk.web.request import Request
 from frontdesk.web.response import Header, Response
+from frontdesk.web.trail import record_read
 
 LINES_PER_PAGE = 1000
 

@@ -5,13 +5,13 @@ from typing import Any
 
 from frontdesk import files
 from frontdesk.api.parameters import check_query
-from frontdesk.api.trail import requester_of
 from frontdesk.app import App
 from frontdesk.db.races import write_alone
 from frontdesk.files.model import MappingName, StoredMapping
 from frontdesk.web.json_body import parse_json_object
 from frontdesk.web.request import Request
 from frontdesk.web.response import Header, Response
+from frontdesk.web.trail import requester_of
 
 _NO_STORE: Header = (b"cache-control", b"no-store")
 

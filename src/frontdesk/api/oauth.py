@@ -19,15 +19,14 @@ from frontdesk.access.authentication import (
 from frontdesk.access.model import ApiClient, Scope, parse_scopes, scope_text
 from frontdesk.api.bodies import OAUTH_ERRORS
 from frontdesk.api.oauth_form import OAuthError, read_credentials, read_form
-from frontdesk.api.trail import network_digest
 from frontdesk.app import App
-from frontdesk.audit.model import AuditEntry
 from frontdesk.db import Tx
 from frontdesk.db.races import write_alone
 from frontdesk.errors import RateLimited
 from frontdesk.web.limits import count_request
 from frontdesk.web.request import Request
 from frontdesk.web.response import Header, Response
+from frontdesk.web.trail import requester_of
 
 NO_STORE: tuple[Header, ...] = ((b"cache-control", b"no-store"), (b"pragma", b"no-cache"))
 # Every 401 names a way to authenticate (RFC 9110).
@@ -163,10 +162,7 @@ def _record(app: App, request: Request, tx: Tx, action: str, client: ApiClient |
     actor, account, subject = (
         (client.client_id, client.account_id, client.id) if client else (UNKNOWN, None, None)
     )
-    entry = AuditEntry(
-        action, actor, request.request_id, account, subject, {"network": network_digest(app, request)}
-    )
-    audit.record(tx, [entry], now=app.clock())
+    audit.record_action(tx, requester_of(app, request, actor=actor), action, account, subject)
 
 
 async def _write(app: App, work: Callable[[Tx], Result]) -> Result:

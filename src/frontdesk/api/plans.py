@@ -10,9 +10,7 @@ import orjson
 
 from frontdesk import audit, plans
 from frontdesk.api.parameters import check_query
-from frontdesk.api.trail import network_digest
 from frontdesk.app import App
-from frontdesk.audit.model import AuditEntry
 from frontdesk.db import Tx
 from frontdesk.db.races import write_alone
 from frontdesk.plans.model import Plan
@@ -20,6 +18,7 @@ from frontdesk.queues.model import QueueSnapshot
 from frontdesk.web.json_body import parse_json_object
 from frontdesk.web.request import Request
 from frontdesk.web.response import Header, HttpError, Response, name_list
+from frontdesk.web.trail import requester_of
 
 _TAG = re.compile(r'"v([0-9]{1,9})(?:\.[0-9a-f]+)?"')
 
@@ -95,6 +94,7 @@ async def change_plan(app: App, request: Request) -> Response:
     plan_id = request.path_id("plan_id")
     patch = plans.parse_plan_patch(parse_json_object(await request.body()), strict=request.prefers_strict())
     if_match, caller = (request.header(b"if-match") or "").strip(), request.caller
+    requester = requester_of(app, request)
 
     def write(tx: Tx) -> Plan:
         # Locked, so that parallel changes follow each other: only a caller with If-Match hears that its copy is stale.
@@ -103,15 +103,7 @@ async def change_plan(app: App, request: Request) -> Response:
             raise HttpError("precondition_failed", "The plan has changed since it was read.")
         plan, changed = plans.patch_plan(tx, before, patch)
         if changed:
-            entry = AuditEntry(
-                action="plan.changed",
-                actor=caller.client_id,
-                request_id=request.request_id,
-                account_id=caller.account_id,
-                subject_id=plan.id,
-                detail={"fields": changed, "network": network_digest(app, request)},
-            )
-            audit.record(tx, [entry], now=app.clock())
+            audit.record_action(tx, requester, "plan.changed", caller.account_id, plan.id, fields=changed)
         return plan
 
     plan = await app.in_thread(lambda: write_alone(app.db, write))

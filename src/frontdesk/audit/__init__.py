@@ -1,5 +1,12 @@
 """The audit trail: each entry is added in the transaction of its action and never changed."""
 
-from frontdesk.audit.store import entries_about, entries_after, last_entry_id, list_entries, record
+from frontdesk.audit.store import (
+    entries_about,
+    entries_after,
+    last_entry_id,
+    list_entries,
+    record,
+    record_action,
+)
 
-__all__ = ["entries_about", "entries_after", "last_entry_id", "list_entries", "record"]
+__all__ = ["entries_about", "entries_after", "last_entry_id", "list_entries", "record", "record_action"]

@@ -1,4 +1,4 @@
-"""Entries of the audit trail."""
+"""Entries of the audit trail, and what asks for the actions in them."""
 
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -13,6 +13,24 @@ class AuditEntry(NamedTuple):
     account_id: int | None = None
     subject_id: int | None = None
     detail: dict[str, Any] | None = None
+
+
+class Requester(NamedTuple):
+    """What asks for an action: an API client by its client_id, `cli:` and a login name, or a part of the service; the id of its
+    request, its time, and over HTTP its network as a keyed hash."""
+
+    actor: str
+    request_id: str
+    now: datetime
+    network: str | None = None
+
+    def entry(
+        self, action: str, account_id: int | None = None, subject_id: int | None = None, **detail: Any
+    ) -> AuditEntry:
+        """The entry about an action of this request. `detail` holds names and ids only."""
+        if self.network is not None:
+            detail["network"] = self.network
+        return AuditEntry(action, self.actor, self.request_id, account_id, subject_id, detail or None)
 
 
 class AuditQuery(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import func, or_, select
 
-from frontdesk.audit.model import AuditEntry, AuditQuery
+from frontdesk.audit.model import AuditEntry, AuditQuery, Requester
 from frontdesk.audit.tables import audit_entries
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
@@ -22,6 +22,18 @@ def record(tx: SetTransaction, entries: Sequence[AuditEntry], *, now: datetime) 
     """Add the entries to the audit trail."""
     at = stored_time(now)
     insert_set(tx, audit_entries, [{"at": at, **entry._asdict()} for entry in entries])
+
+
+def record_action(
+    tx: SetTransaction,
+    requester: Requester,
+    action: str,
+    account_id: int | None = None,
+    subject_id: int | None = None,
+    **detail: Any,
+) -> None:
+    """Add the entry about one action of the request."""
+    record(tx, [requester.entry(action, account_id, subject_id, **detail)], now=requester.now)
 
 
 def list_entries(tx: Tx, wanted: AuditQuery = ALL, *, limit: int = 100) -> list[dict[str, Any]]:

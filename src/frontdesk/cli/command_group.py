@@ -14,7 +14,7 @@ import typer
 
 from frontdesk import audit
 from frontdesk.access.accounts import get_account
-from frontdesk.audit.model import AuditEntry
+from frontdesk.audit.model import Requester
 from frontdesk.cli.options import Json
 from frontdesk.cli.output import MISUSED, Output, fail, settings
 from frontdesk.clock import system_clock
@@ -24,7 +24,6 @@ from frontdesk.db.checks import HEAD, revision_of
 from frontdesk.db.failures import DatabaseState
 from frontdesk.db.races import write_alone
 from frontdesk.errors import FrontdeskError, Unavailable
-from frontdesk.privacy.model import Actor
 
 ACTOR_LENGTH = 64  # the audit trail's column
 
@@ -37,27 +36,17 @@ class CommandContext:
     """What a command that changes something works with: a transaction, its time, and the person responsible for it."""
 
     tx: Tx
-    now: datetime
-    actor: str
-    request_id: str
+    requester: Requester
 
     @property
-    def requester(self) -> Actor:
-        return Actor(self.actor, self.request_id, self.now)
+    def now(self) -> datetime:
+        return self.requester.now
 
     def record(
         self, action: str, *, account_id: int | None = None, subject_id: int | None = None, **detail: Any
     ) -> None:
         """Add an audit entry to the transaction. `detail` may hold names and ids only."""
-        entry = AuditEntry(
-            action=action,
-            actor=self.actor,
-            request_id=self.request_id,
-            account_id=account_id,
-            subject_id=subject_id,
-            detail=detail or None,
-        )
-        audit.record(self.tx, [entry], now=self.now)
+        audit.record_action(self.tx, self.requester, action, account_id, subject_id, **detail)
 
 
 @contextmanager
@@ -113,15 +102,15 @@ def change(work: Callable[[CommandContext], Answer]) -> Answer:
 
 def change_in(db: Database, work: Callable[[CommandContext], Answer]) -> Answer:
     """`change` on a database that is open already."""
-    actor, request_id, now = new_request()
-    answer = write_alone(db, lambda tx: work(CommandContext(tx, now, actor, request_id)))
+    requester = new_request()
+    answer = write_alone(db, lambda tx: work(CommandContext(tx, requester)))
     db.announce_work()
     return answer
 
 
-def new_request() -> Actor:
+def new_request() -> Requester:
     """The person at this command line, with the id and the time of the call."""
-    return Actor(_actor(), f"cli-{secrets.token_hex(8)}", system_clock())
+    return Requester(_actor(), f"cli-{secrets.token_hex(8)}", system_clock())
 
 
 class CommandGroup(typer.Typer):

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from frontdesk.audit.model import Requester
 from frontdesk.cli.command_group import CommandContext, CommandGroup, change_in, migrated_database
 from frontdesk.cli.file_progress import work_on
 from frontdesk.cli.file_settings import show_or_change_settings
@@ -27,6 +28,7 @@ from frontdesk.cli.output import (
     opened_file,
     settings,
 )
+from frontdesk.clock import system_clock
 from frontdesk.db import Database, Tx
 from frontdesk.errors import FrontdeskError, Invalid
 from frontdesk.files import (
@@ -60,7 +62,6 @@ from frontdesk.files.model import (
     Format,
     MappingName,
     NewFile,
-    Requester,
 )
 from frontdesk.files.report import ReportFilter
 from frontdesk.files.requests import FileFilter
@@ -131,7 +132,7 @@ def load(  # noqa: PLR0913 - one parameter per option
         new = NewFile(
             account_id, plan, format_, encoding, own, asked, dry_run, mapping_name, sheet, header_row
         )
-        return begin_file(context.tx, new, _requester(context))
+        return begin_file(context.tx, new, context.requester)
 
     return _work_on(begin, path)
 
@@ -204,7 +205,7 @@ def approve(file_id: FileId) -> Output:
 
     Example: frontdesk file approve 7
     """
-    return _work_on(lambda context: approve_file(context.tx, file_id, _requester(context), account_id=None))
+    return _work_on(lambda context: approve_file(context.tx, file_id, context.requester, account_id=None))
 
 
 @commands.change("cancel")
@@ -213,7 +214,7 @@ def cancel(context: CommandContext, file_id: FileId) -> Output:
 
     Example: frontdesk file cancel 7
     """
-    return _described(cancel_file(context.tx, file_id, _requester(context), account_id=None))
+    return _described(cancel_file(context.tx, file_id, context.requester, account_id=None))
 
 
 @commands.standalone("undo")
@@ -222,7 +223,7 @@ def undo(file_id: FileId) -> Output:
 
     Example: frontdesk file undo 7
     """
-    return _work_on(lambda context: undo_file(context.tx, file_id, _requester(context), account_id=None))
+    return _work_on(lambda context: undo_file(context.tx, file_id, context.requester, account_id=None))
 
 
 @commands.change("mapping")
@@ -258,9 +259,9 @@ def mapping_(
     key = MappingName(account, name or usual or DEFAULT_NAME)
     if set_ is not None:
         is_default = True if default or name is None else None
-        save_mapping(context.tx, key, _read_mapping(set_), _requester(context), default=is_default)
+        save_mapping(context.tx, key, _read_mapping(set_), context.requester, default=is_default)
     elif clear and (name or usual):
-        delete_mapping(context.tx, key, _requester(context))
+        delete_mapping(context.tx, key, context.requester)
     if clear or (name is None and usual is None and set_ is None):
         return Output(None, ["The account has no mapping: its files use the names of the interface."])
     found = get_mapping(context.tx, *key).mapping
@@ -314,7 +315,7 @@ def _upload(db: Database, file: EligibilityFile, path: Path) -> None:
             while piece := stream.read(PART_BYTES):
                 upload.write(piece)
                 upload.flush()
-        upload.finish(Requester(file.client, file.request_id, file.created_at))
+        upload.finish(Requester(file.client, file.request_id, system_clock()))
     except Invalid:
         upload.discard()
         raise FrontdeskError("The file is empty.", code="empty") from None
@@ -338,7 +339,3 @@ def _read_mapping(path: Path) -> dict[str, Any]:
 def _record_read(context: CommandContext, file_id: int) -> None:
     file = get_file(context.tx, file_id, account_id=None)
     context.record("file.report_read", account_id=file.account_id, subject_id=file_id)
-
-
-def _requester(context: CommandContext) -> Requester:
-    return Requester(context.actor, context.request_id, context.now)

@@ -47,8 +47,8 @@ def check() -> Output:
     told["database_role"] = None
     if role is not None:
         told["database_role"] = role._asdict()
-        whose = "which owns the tables" if role.owns_tables else "which owns none of the tables"
-        parts.append(f"The database is used as the role {role.name}, {whose}.")
+        owned = "which owns the tables" if role.owns_tables else "which owns none of the tables"
+        parts.append(f"The database is used as the role {role.name}, {owned}.")
     return Output(told, [*(parts if found else [well, *parts]), *notes], FAILED if items else 0)
 
 

@@ -1,6 +1,6 @@
 """Commands of `frontdesk member` about all that is kept of a person: erase, export, hold, release (docs/erasure.md)."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -16,18 +16,11 @@ from frontdesk.privacy.model import Person
 
 REFERENCE_LENGTH = 100
 
-ExternalId = Annotated[
-    str,
-    typer.Argument(
-        metavar="EXTERNAL_ID", help="The member's external_id; letter case and inner spaces count."
-    ),
-]
-_MaybeExternalId = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="EXTERNAL_ID", help="The member's external_id; letter case and inner spaces count."
-    ),
-]
+_EXTERNAL_ID: Any = typer.Argument(
+    metavar="EXTERNAL_ID", help="The member's external_id; letter case and inner spaces count."
+)
+ExternalId = Annotated[str, _EXTERNAL_ID]
+_MaybeExternalId = Annotated[str | None, _EXTERNAL_ID]
 _MemberId = Annotated[int | None, id_option("--id", "The member's id, instead of its external_id.")]
 
 

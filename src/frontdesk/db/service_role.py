@@ -41,7 +41,7 @@ RIGHTS: Mapping[str, tuple[str, ...]] = {
         ("SELECT", "INSERT", "DELETE"),
     ),
 }  # fmt: skip
-# Tables whose statistics a worker renews after a large file; a role other than the owner can since PostgreSQL 17.
+# A worker renews the statistics of these tables after a large file; a role other than the owner can since PostgreSQL 17.
 ANALYSED = ("invitations", "member_history", "members")
 MAINTAIN_SINCE = 170_000
 

@@ -7,12 +7,13 @@ import hashlib
 import zlib
 from datetime import datetime, timedelta
 
+from frontdesk.audit.model import Requester
 from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_alone
 from frontdesk.errors import Fault, Invalid
 from frontdesk.files import store
 from frontdesk.files.jobs import record_audit
-from frontdesk.files.model import EligibilityFile, FileState, Requester
+from frontdesk.files.model import EligibilityFile, FileState
 from frontdesk.files.requests import FileQuota, Retry, TooManyBytes
 
 PART_BYTES = 1024 * 1024

@@ -4,7 +4,7 @@ from typing import Any
 
 from frontdesk import audit
 from frontdesk.access.accounts import refuse_unless_active
-from frontdesk.audit.model import AuditEntry
+from frontdesk.audit.model import Requester
 from frontdesk.db import Tx
 from frontdesk.errors import NotFound
 from frontdesk.files import store
@@ -15,7 +15,6 @@ from frontdesk.files.model import (
     FileState,
     FileStep,
     NewFile,
-    Requester,
     SecondPersonNeeded,
     WrongState,
 )
@@ -86,7 +85,7 @@ def approve_file(
         raise WrongState(
             f"A newer full file of the plan, file {newer}, has come since. Cancel this one: frontdesk file cancel {file_id}"
         )
-    if file.client == requester.client and store.get_file_settings(tx, file.account_id).second_approver:
+    if file.client == requester.actor and store.get_file_settings(tx, file.account_id).second_approver:
         raise SecondPersonNeeded
     record_audit(tx, "file.approved", file, requester)
     return store.change_file(tx, file_id, state=FileState.WAITING, approved=True, problem=None)
@@ -153,11 +152,7 @@ def newer_full_file(tx: Tx, file: EligibilityFile, *, started: bool = False) -> 
 
 def record_audit(tx: Tx, action: str, file: EligibilityFile, requester: Requester, **detail: Any) -> None:
     """Add one audit entry about the file."""
-    client, request_id = requester.client, requester.request_id
-    entry = AuditEntry(
-        action, client, request_id, file.account_id, file.id, requester.traced | detail or None
-    )
-    audit.record(tx, [entry], now=requester.now)
+    audit.record_action(tx, requester, action, file.account_id, file.id, **detail)
 
 
 def _undos(tx: Tx, file_id: int) -> list[int]:

@@ -5,13 +5,13 @@ import re
 from typing import Any
 
 from frontdesk import audit
-from frontdesk.audit.model import AuditEntry
+from frontdesk.audit.model import Requester
 from frontdesk.clock import wire_time
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid, NotFound
 from frontdesk.files import store
 from frontdesk.files.mapping import parse_mapping
-from frontdesk.files.model import MappingName, NewFile, Requester, StoredMapping
+from frontdesk.files.model import MappingName, NewFile, StoredMapping
 
 MOST_MAPPINGS = 50
 DEFAULT_NAME = "default"
@@ -88,15 +88,7 @@ def _mapping_of(tx: Tx, new: NewFile) -> dict[str, Any] | None:
 
 
 def _record(tx: Tx, action: str, key: MappingName, requester: Requester) -> None:
-    entry = AuditEntry(
-        action,
-        requester.client,
-        requester.request_id,
-        key.account_id,
-        None,
-        {"name": key.name} | requester.traced,
-    )
-    audit.record(tx, [entry], now=requester.now)
+    audit.record_action(tx, requester, action, key.account_id, name=key.name)
 
 
 def serialize_mapping(mapping: StoredMapping) -> dict[str, Any]:

@@ -63,22 +63,6 @@ ENDED_BY_ABSENCE = "ended_by_absence"
 
 
 @dataclass(frozen=True, slots=True)
-class Requester:
-    """The client that asks for something, the id of its request, its time, and the client's network as a keyed hash, if it has
-    one."""
-
-    client: str
-    request_id: str
-    now: datetime
-    network: str | None = None
-
-    @property
-    def traced(self) -> dict[str, Any]:
-        """What the audit trail keeps of the request beside client and id."""
-        return {} if self.network is None else {"network": self.network}
-
-
-@dataclass(frozen=True, slots=True)
 class NewFile:
     """What a caller says of a file. Without `format` the file's first letters decide. `mapping` is its JSON object as sent,
     `mapping_name` names one that the account keeps; without both the account's default applies, if there is one. `sheet` and

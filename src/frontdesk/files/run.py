@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from frontdesk.audit.model import Requester
 from frontdesk.clock import Clock
 from frontdesk.db import Database
 from frontdesk.db.races import WriteInOne
@@ -30,7 +31,6 @@ from frontdesk.files.model import (
     FileMode,
     FileState,
     FileStep,
-    Requester,
     RowOutcome,
     Unreadable,
 )

@@ -10,6 +10,7 @@ import orjson
 from sqlalchemy import Column, ColumnElement, Select, delete, func, insert, literal, select, tuple_, update
 
 from frontdesk.access import account_is_active
+from frontdesk.audit.model import Requester
 from frontdesk.db import Tx
 from frontdesk.db.failures import violation_as
 from frontdesk.db.set_sql import SameKey
@@ -18,7 +19,6 @@ from frontdesk.files.model import (
     FileMode,
     FileState,
     FileStep,
-    Requester,
     RowOutcome,
     StoredMapping,
 )
@@ -43,7 +43,7 @@ class AccountBusy(Exception):
 
 def insert_file(tx: Tx, requester: Requester, **values: Any) -> EligibilityFile:
     query = insert(eligibility_files).values(
-        client=requester.client, request_id=requester.request_id, created_at=requester.now, **values
+        client=requester.actor, request_id=requester.request_id, created_at=requester.now, **values
     )
     return EligibilityFile(**tx.execute(query.returning(eligibility_files)).mappings().one())
 

@@ -197,7 +197,7 @@ def suppress(
 ) -> bool:
     """Suppress the address in any spelling. False if it was on the list; its first reason stays.
 
-    `account_id` is the account whose mail caused it: only this account is told when it names the address again.
+    `account_id` is the account that mailed the address: only this account is told when it names the address again.
     """
     folded = fold_email(address)
     if find_suppressed(tx, {folded}).rows:

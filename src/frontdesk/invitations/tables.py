@@ -43,7 +43,7 @@ suppressions = Table(
     Column("address_folded", String(508), primary_key=True),
     Column("reason", words(SuppressionReason, 32), nullable=False),
     Column("created_at", UtcTime, nullable=False),
-    # The account whose mail caused it; null for an operator's. Only this account is told.
+    # The account that mailed the address; null for an operator's. Only this account is told.
     Column("account_id", Id, nullable=True),
 )
 

@@ -9,9 +9,10 @@ import orjson
 from frontdesk.app import App
 from frontdesk.privacy.erasure import erase_person, get_person
 from frontdesk.privacy.export import export_person
-from frontdesk.privacy.model import Actor, TooMuchToSearch
+from frontdesk.privacy.model import TooMuchToSearch
 from frontdesk.web.request import Request
 from frontdesk.web.response import Response
+from frontdesk.web.trail import requester_of
 
 SEARCH_SECONDS = 6.0  # of the 10 in which a request is answered
 
@@ -21,11 +22,11 @@ async def export(app: App, request: Request) -> Response:
 
     Raises NotFound, and TooMuchToSearch when the account's reports take too long to search.
     """
-    member_id, actor = request.path_id("member_id", of="eligible member"), _actor(app, request)
+    member_id, requester = request.path_id("member_id", of="eligible member"), requester_of(app, request)
 
     def run() -> dict[str, Any]:
         person = app.db.ask(lambda tx: get_person(tx, member_id))
-        return export_person(app.db, person, actor, go_on=_in_time())._asdict()
+        return export_person(app.db, person, requester, go_on=_in_time())._asdict()
 
     return _response(await app.in_thread(run))
 
@@ -35,18 +36,14 @@ async def erase(app: App, request: Request) -> Response:
 
     Raises NotFound, UnderLegalHold, FilesUnfinished, TooMuchToSearch.
     """
-    member_id, actor = request.path_id("member_id", of="eligible member"), _actor(app, request)
+    member_id, requester = request.path_id("member_id", of="eligible member"), requester_of(app, request)
 
     def run() -> dict[str, Any]:
         person = app.db.ask(lambda tx: get_person(tx, member_id))
-        [erasure] = erase_person(app.db, [person], actor, go_on=_in_time())
+        [erasure] = erase_person(app.db, [person], requester, app.clock, go_on=_in_time())
         return erasure._asdict()
 
     return _response(await app.in_thread(run))
-
-
-def _actor(app: App, request: Request) -> Actor:
-    return Actor(request.caller.client_id, request.request_id, app.clock())
 
 
 def _in_time() -> Callable[[], None]:

@@ -4,7 +4,8 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from frontdesk import audit
-from frontdesk.audit.model import AuditEntry
+from frontdesk.audit.model import Requester
+from frontdesk.clock import Clock, system_clock
 from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_alone
 from frontdesk.errors import Conflict, FrontdeskError, NotFound
@@ -15,7 +16,6 @@ from frontdesk.invitations.delivery import cancel_of_members
 from frontdesk.invitations.model import InvitationStep
 from frontdesk.privacy import store
 from frontdesk.privacy.model import (
-    Actor,
     Erasure,
     ErasureCause,
     FilesUnfinished,
@@ -61,7 +61,12 @@ def get_person(tx: Tx, member_id: int) -> Person:
 
 
 def erase_person(
-    db: Database, persons: Sequence[Person], actor: Actor, *, go_on: Callable[[], None] = lambda: None
+    db: Database,
+    persons: Sequence[Person],
+    requester: Requester,
+    clock: Clock = system_clock,
+    *,
+    go_on: Callable[[], None] = lambda: None,
 ) -> list[Erasure]:
     """Erase the records of one person, all of one account, in one transaction. One that is erased already stays as it is.
 
@@ -71,19 +76,21 @@ def erase_person(
     ids, account_id = {person.member_id for person in persons}, persons[0].account_id
     for _ in range(SEARCHES):
         mentions = _search(db, ids, account_id, go_on)
-        done = write_alone(db, partial(_erase, persons=persons, actor=actor, mentions=mentions))
+        # With the present time: an entry that is minutes old when it is added could be missed by an export (0105).
+        by = requester._replace(now=clock())
+        done = write_alone(db, partial(_erase, persons=persons, requester=by, mentions=mentions))
         if done is not None:
             return done
     raise Conflict("The member keeps changing. Try again.")
 
 
-def erase_old(tx: Tx, persons: Sequence[Person], actor: Actor) -> None:
+def erase_old(tx: Tx, persons: Sequence[Person], requester: Requester) -> None:
     """Erase members by retention, in the caller's transaction. Their lines in reports stay until those go by themselves.
 
     None of the members is erased or under legal hold.
     """
     store.lock_members(tx, [person.member_id for person in persons])
-    _erase_rows(tx, persons, actor, ErasureCause.RETENTION)
+    _erase_rows(tx, persons, requester, ErasureCause.RETENTION)
 
 
 def _search(db: Database, ids: Collection[int], account_id: int, go_on: Callable[[], None]) -> _Mentions:
@@ -95,7 +102,9 @@ def _search(db: Database, ids: Collection[int], account_id: int, go_on: Callable
     return _Mentions(external_ids, last_file, [*found])
 
 
-def _erase(tx: Tx, persons: Sequence[Person], actor: Actor, mentions: _Mentions) -> list[Erasure] | None:
+def _erase(
+    tx: Tx, persons: Sequence[Person], requester: Requester, mentions: _Mentions
+) -> list[Erasure] | None:
     """None when the members have got other identifiers since the search."""
     ids, account_id = [person.member_id for person in persons], persons[0].account_id
     store.lock_members(tx, ids)
@@ -113,28 +122,21 @@ def _erase(tx: Tx, persons: Sequence[Person], actor: Actor, mentions: _Mentions)
         lambda question: question(tx), account_id, mentions.external_ids, after_file=mentions.last_file
     )
     erase_mentions(tx, {*mentions.parts, *newer}, mentions.external_ids)
-    _erase_rows(tx, left, actor, ErasureCause.REQUEST)
-    made = [Erasure(*person, actor.now, ErasureCause.REQUEST, is_new=True) for person in left]
+    _erase_rows(tx, left, requester, ErasureCause.REQUEST)
+    made = [Erasure(*person, requester.now, ErasureCause.REQUEST, is_new=True) for person in left]
     return [*erased.values(), *made]
 
 
-def _erase_rows(tx: Tx, persons: Sequence[Person], actor: Actor, cause: ErasureCause) -> None:
+def _erase_rows(tx: Tx, persons: Sequence[Person], requester: Requester, cause: ErasureCause) -> None:
     ids = [person.member_id for person in persons]
     hash_suppressions(tx, {fold_email(address) for address in store.identifiers(tx, ids)[1]})
-    cancel_of_members(tx, ids, now=actor.now, reason=InvitationStep.ERASED)
-    store.insert_erasures(tx, persons, actor, cause)  # lets the history lose its values
+    cancel_of_members(tx, ids, now=requester.now, reason=InvitationStep.ERASED)
+    store.insert_erasures(tx, persons, requester, cause)  # lets the history lose its values
     store.empty_histories(tx, ids)
     store.empty_invitations(tx, store.invitations_of(tx, ids))
     store.empty_members(tx, ids)
     entries = [
-        AuditEntry(
-            "member.erased",
-            actor.name,
-            actor.request_id,
-            person.account_id,
-            person.member_id,
-            {"cause": cause},
-        )
+        requester.entry("member.erased", person.account_id, person.member_id, cause=cause)
         for person in persons
     ]
-    audit.record(tx, entries, now=actor.now)
+    audit.record(tx, entries, now=requester.now)

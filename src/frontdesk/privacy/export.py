@@ -4,18 +4,18 @@ from collections.abc import Callable
 from typing import Any
 
 from frontdesk import audit
-from frontdesk.audit.model import AuditEntry
-from frontdesk.db import Database, Tx
+from frontdesk.audit.model import Requester
+from frontdesk.db import Database
 from frontdesk.db.races import write_alone
 from frontdesk.files.mentions import find_mentions, list_mentions
 from frontdesk.privacy import store
-from frontdesk.privacy.model import Actor, Person, PersonalData
+from frontdesk.privacy.model import Person, PersonalData
 
 AUDIT_IDS_TOGETHER = 1000
 
 
 def export_person(
-    db: Database, person: Person, actor: Actor, *, go_on: Callable[[], None] = lambda: None
+    db: Database, person: Person, requester: Requester, *, go_on: Callable[[], None] = lambda: None
 ) -> PersonalData:
     """All rows of the member by table, in the order of their ids; of reports the lines, each with its file.
 
@@ -37,7 +37,7 @@ def export_person(
         for file_id, line in list_mentions(db.ask, parts, external_ids)
     ]
     tables["audit_entries"] = _audit_entries(db, member_id, go_on)
-    write_alone(db, lambda tx: _record(tx, person, actor))
+    write_alone(db, lambda tx: audit.record_action(tx, requester, "member.exported", account_id, member_id))
     return PersonalData(member_id, account_id, tables)
 
 
@@ -49,8 +49,3 @@ def _audit_entries(db: Database, member_id: int, go_on: Callable[[], None]) -> l
         found += db.ask(lambda tx, after=after, until=until: audit.entries_about(tx, member_id, after, until))  # type: ignore[misc]
         go_on()
     return found
-
-
-def _record(tx: Tx, person: Person, actor: Actor) -> None:
-    entry = AuditEntry("member.exported", actor.name, actor.request_id, person.account_id, person.member_id)
-    audit.record(tx, [entry], now=actor.now)

@@ -1,26 +1,28 @@
 """Legal holds: while one lasts, nothing of the member is erased or pruned, and the audit trail is not pruned at all."""
 
 from frontdesk import audit
-from frontdesk.audit.model import AuditEntry
+from frontdesk.audit.model import Requester
 from frontdesk.db import Tx
 from frontdesk.errors import FrontdeskError
 from frontdesk.privacy import retention_store, store
-from frontdesk.privacy.model import Actor, LegalHold, Person, RetentionKind
+from frontdesk.privacy.model import LegalHold, Person, RetentionKind
 
 
-def place_hold(tx: Tx, person: Person, reference: str, actor: Actor) -> bool:
+def place_hold(tx: Tx, person: Person, reference: str, requester: Requester) -> bool:
     """Hold the member. False if it is held already, with the reference that it had. Raises FrontdeskError `erased`."""
     store.lock_members(tx, [person.member_id])  # an erasure under way comes first
     if store.find_erasures(tx, [person.member_id]):
         raise FrontdeskError("The member is erased: there is nothing left to hold.", code="erased")
     if store.find_holds(tx, [person.member_id]):
         return False
-    store.insert_hold(tx, LegalHold(*person, reference, actor.now, actor.name))
-    _record(tx, "member.held", person, actor, reference)
+    store.insert_hold(tx, LegalHold(*person, reference, requester.now, requester.actor))
+    audit.record_action(
+        tx, requester, "member.held", person.account_id, person.member_id, reference=reference
+    )
     return True
 
 
-def release_hold(tx: Tx, person: Person, actor: Actor) -> bool:
+def release_hold(tx: Tx, person: Person, requester: Requester) -> bool:
     """End the hold. False if there is none."""
     store.lock_members(tx, [person.member_id])
     holds = store.find_holds(tx, [person.member_id])
@@ -31,14 +33,10 @@ def release_hold(tx: Tx, person: Person, actor: Actor) -> bool:
     if first := retention_store.first_history_id(tx, person.member_id):
         position = retention_store.get_position(tx, RetentionKind.HISTORY)
         retention_store.move_position(tx, RetentionKind.HISTORY, min(position, first - 1))
-    _record(tx, "member.released", person, actor, holds[0].reference)
+    audit.record_action(
+        tx, requester, "member.released", person.account_id, person.member_id, reference=holds[0].reference
+    )
     return True
-
-
-def _record(tx: Tx, action: str, person: Person, actor: Actor, reference: str) -> None:
-    detail = {"reference": reference}
-    entry = AuditEntry(action, actor.name, actor.request_id, person.account_id, person.member_id, detail)
-    audit.record(tx, [entry], now=actor.now)
 
 
 def list_holds(tx: Tx, account_id: int | None) -> list[LegalHold]:

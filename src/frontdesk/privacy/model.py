@@ -48,14 +48,6 @@ class Person(NamedTuple):
     account_id: int
 
 
-class Actor(NamedTuple):
-    """The client or operator that asks, the id of its request, and its time."""
-
-    name: str
-    request_id: str
-    now: datetime
-
-
 class Erasure(NamedTuple):
     """The fact that is left. `is_new` is False where the member had been erased before."""
 

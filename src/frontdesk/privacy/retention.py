@@ -11,7 +11,7 @@ from functools import partial
 
 from frontdesk import audit
 from frontdesk.audit.chain import ChainEnd, sealed
-from frontdesk.audit.model import AuditEntry
+from frontdesk.audit.model import Requester
 from frontdesk.clock import Clock
 from frontdesk.config import Config
 from frontdesk.db import Database, Tx
@@ -19,7 +19,7 @@ from frontdesk.db.engine import database_time
 from frontdesk.db.races import write_alone
 from frontdesk.privacy import retention_store, store
 from frontdesk.privacy.erasure import erase_old
-from frontdesk.privacy.model import Actor, RetentionKind
+from frontdesk.privacy.model import RetentionKind
 
 _K = RetentionKind
 BATCH = 100  # rows in one transaction: SQLite has one writer, and others wait for it
@@ -55,7 +55,7 @@ class RetentionTurn:
     db: Database
     clock: Clock
     kept: Counts
-    actor: Actor
+    requester: Requester
     pause: Callable[[], bool] = lambda: False
     counts: Counts = field(default_factory=dict)
     limits: dict[RetentionKind, datetime] = field(default_factory=dict)
@@ -135,7 +135,7 @@ class RetentionTurn:
             return 0
         match kind:
             case _K.WITHDRAWN | _K.ENDED:
-                erase_old(tx, retention_store.persons_of(tx, old), self.actor)
+                erase_old(tx, retention_store.persons_of(tx, old), self._requester())
             case _K.INVITATIONS:
                 store.empty_invitations(tx, old)
             case _K.HISTORY:
@@ -172,8 +172,11 @@ class RetentionTurn:
 
     def _record(self, tx: Tx) -> None:
         detail = {str(kind): count for kind, count in self.counts.items()}
-        entry = AuditEntry("retention.pruned", self.actor.name, self.actor.request_id, detail=detail)
-        audit.record(tx, [entry], now=self.clock())
+        audit.record_action(tx, self._requester(), "retention.pruned", **detail)
+
+    def _requester(self) -> Requester:
+        """With the present time: an entry that is minutes old when it is added could be missed by an export (0105)."""
+        return self.requester._replace(now=self.clock())
 
 
 def last_pruning(tx: Tx) -> tuple[int, str]:

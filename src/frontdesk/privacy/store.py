@@ -5,6 +5,7 @@ from typing import Any
 
 from sqlalchemy import JSON, Column, ColumnElement, Table, delete, insert, literal_column, select, update
 
+from frontdesk.audit.model import Requester
 from frontdesk.db import Tx
 from frontdesk.db.schema import IsoDate
 from frontdesk.eligibility.tables import member_history, members
@@ -17,7 +18,7 @@ from frontdesk.invitations.tables import (
 )
 from frontdesk.mailbox.tables import caught_messages
 from frontdesk.privacy.classification import columns_of
-from frontdesk.privacy.model import Actor, ColumnKind, Erasure, ErasureCause, LegalHold, Person
+from frontdesk.privacy.model import ColumnKind, Erasure, ErasureCause, LegalHold, Person
 from frontdesk.privacy.tables import erasures, legal_holds
 from frontdesk.text import fold_email
 
@@ -72,9 +73,14 @@ def find_erasures(tx: Tx, member_ids: Collection[int]) -> list[Erasure]:
     return [Erasure(*row) for row in tx.execute(query)]
 
 
-def insert_erasures(tx: Tx, persons: Sequence[Person], actor: Actor, cause: ErasureCause) -> None:
+def insert_erasures(tx: Tx, persons: Sequence[Person], requester: Requester, cause: ErasureCause) -> None:
     """From here on the history of the members can lose its values."""
-    fact = {"erased_at": actor.now, "cause": cause, "actor": actor.name, "request_id": actor.request_id}
+    fact = {
+        "erased_at": requester.now,
+        "cause": cause,
+        "actor": requester.actor,
+        "request_id": requester.request_id,
+    }
     tx.execute(insert(erasures), [person._asdict() | fact for person in persons])
 
 

@@ -1,4 +1,4 @@
-"""How long the service waits for those who send or read slowly, and how many of their requests it holds open.
+"""How long the service waits for slow senders and readers, and how many of their requests it holds open.
 
 No caller may take the places of the others: docs/decisions/0106 has the figures.
 """
@@ -13,10 +13,8 @@ from frontdesk.deadlines import Deadlines
 from frontdesk.errors import Fault, RateLimited
 
 BODY_SECONDS = 10.0
-CROWD, CROWD_SECONDS = (
-    128,
-    1.0,
-)  # bodies of one account, or of requests without a token, that are waited for at once
+CROWD = 128  # bodies of one account, or of requests without a token, that are waited for at once
+CROWD_SECONDS = 1.0
 UPLOAD_BYTES, UPLOAD_BYTES_SECONDS = 64 * 1024, 10.0
 OPEN_UPLOADS, RETRY_UPLOAD_SECONDS = 10, 10  # of one account, in one process
 READER_SECONDS = 30.0  # for the next piece of a response

@@ -5,6 +5,7 @@ import time
 from abc import ABC, abstractmethod
 from typing import Self
 
+from frontdesk.audit.model import Requester
 from frontdesk.clock import Clock, system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database
@@ -12,7 +13,6 @@ from frontdesk.db.races import write_alone
 from frontdesk.eligibility.probes import ProbeLimit
 from frontdesk.errors import Unavailable
 from frontdesk.files import OpenLoads, RunOptions, run_next
-from frontdesk.privacy.model import Actor
 from frontdesk.privacy.retention import RetentionTurn, begin_turn, kept_days
 from frontdesk.queues.model import PruneReport
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
@@ -126,8 +126,8 @@ class RetentionPruner(BackgroundTask):
     def step(self) -> bool:
         now = self._clock()
         if write_alone(self._db, lambda tx: begin_turn(tx, now)):
-            actor = Actor("retention", f"retention-{now:%Y-%m-%d}", now)
-            turn = RetentionTurn(self._db, self._clock, self._kept, actor, self._pause)
+            requester = Requester("retention", f"retention-{now:%Y-%m-%d}", now)
+            turn = RetentionTurn(self._db, self._clock, self._kept, requester, self._pause)
             self._log.write("retention_pruned", **{str(kind): count for kind, count in turn.run().items()})
         return False
 

@@ -1,4 +1,4 @@
-"""The account whose mail caused a suppression: of those before, the account that mailed the address, if it was only one."""
+"""A suppression names the account that mailed the address. Earlier ones get it if only one account did."""
 
 from alembic import op
 
