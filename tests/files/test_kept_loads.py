@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from frontdesk.db import Database
+from frontdesk.files.parsing_process import parse_in_process
 from frontdesk.files.readers import open_unread
-from frontdesk.files.rows import parse_in_process
 from tests.files.loading import COLUMNS, Desk, Worker, csv_of, lines_of, row
 from tests.files.readers.reading import file_834
 from tests.files.readers.workbooks import workbook

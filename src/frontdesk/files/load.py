@@ -1,6 +1,8 @@
 """Loads a file: checks it, applies its rows by the chunk from where the last worker stopped, ends the members that it omits."""
 
 from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
 from functools import partial
 
 from frontdesk.db import Tx
@@ -13,7 +15,8 @@ from frontdesk.files.missing import end_missing
 from frontdesk.files.model import REFUSED, REPEATED, ChunkRow, EligibilityFile, FileMode, FileStep, Unreadable
 from frontdesk.files.open_loads import Chunks, OpenLoad
 from frontdesk.files.pace import ChunkPace
-from frontdesk.files.rows import parse_in_process, parse_rows
+from frontdesk.files.parsing_process import parse_in_process
+from frontdesk.files.rows import ParseOptions, parse_rows
 from frontdesk.files.threads import ordered_commit, prefetch
 
 CHUNK_ROWS = 2000  # which are to be written; a ChunkPace cuts them on SQLite
@@ -93,16 +96,28 @@ def _chunks(
 
 def _parse(claim: FileClaim, check: CheckResult, pace: ChunkPace | None) -> Chunks:
     """The chunks of rows that are not applied yet, parsed while the database writes."""
+    chunks = _parse_where_it_pays(claim, check)
+    return chunks if pace is None else pace.cut(chunks)
+
+
+def _parse_where_it_pays(claim: FileClaim, check: CheckResult) -> Chunks:
+    """A process of its own parses what is left of a large file from where most rows are unknown: to recognise those before
+    costs less than to start it."""
     file, db, options = claim.file, claim.db, claim.options
-    chunk_rows = options.chunk_rows or CHUNK_ROWS
-    in_process = (file.rows_total or 0) - file.rows_done >= options.subprocess_from_rows
-    parse = parse_in_process if in_process else parse_rows
-    today = claim.clock().date().isoformat()
-    chunks = parse(db, file, chunk_rows=chunk_rows, today=today, apart=check.apart)
-    if pace is not None:
-        return pace.cut(chunks)
+    parse: ParseOptions = {
+        "chunk_rows": options.chunk_rows or CHUNK_ROWS,
+        "today": claim.clock().date().isoformat(),
+        "apart": check.apart,
+    }
+    here = parse_rows(db, file, **parse, leave_from_rows=options.subprocess_from_rows)
     # SQLite lets go of the interpreter at every row, and would wait for the parsing thread each time.
-    return chunks if in_process or db.is_sqlite else prefetch(chunks)
+    with closing(here if db.is_sqlite else prefetch(here)) as chunks:
+        rows_done = file.rows_done
+        for chunk in chunks:
+            rows_done += len(chunk)
+            yield chunk
+    if rows_done < (file.rows_total or 0):
+        yield from parse_in_process(db, replace(file, rows_done=rows_done), **parse)
 
 
 def _check_refusals(file: EligibilityFile) -> None:

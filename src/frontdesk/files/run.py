@@ -35,8 +35,8 @@ from frontdesk.files.model import (
     Unreadable,
 )
 from frontdesk.files.open_loads import OpenLoads
+from frontdesk.files.parsing_process import COLLECT_AFTER
 from frontdesk.files.report import read_outcomes
-from frontdesk.files.rows import COLLECT_AFTER
 
 SWITCH_SECONDS = 0.0005
 
