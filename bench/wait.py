@@ -34,7 +34,7 @@ ALL = "all scenarios"
 class Measured:
     """One estimator on one scenario, in seconds. `better_days`: the share of days on which ours had the lower error.
 
-    `wrong_zeros`: of those who were told 0, the share that waited over 30 s. `shorter`, `longer`: the share of the waits
+    `wrong_zeros`: the share of the estimates of 0 after which the wait was over 30 s. `shorter`, `longer`: the share of the waits
     below and above our interval, which eight of ten should be in; None for the others.
     """
 
@@ -227,8 +227,8 @@ def _markdown(measured: list[Measured], days: int) -> str:
             "simulated days per scenario (bench/wait_scenarios.py). Every newcomer while a doctor is on duty counts; a patient",
             "that left unseen counts with the wait it would have had. MAE: mean absolute error. Bias: mean of estimate minus",
             "wait, as a share of the mean wait. In interval: the share of the waits inside our 80 % interval; shorter,",
-            "longer: on either side of it. Told 0, waited: of those who were told 0, the share that waited over 30 s. Last line:",
-            "all newcomers.",
+            "longer: on either side of it. Told 0, waited: the share of the estimates of 0 after which the wait was over 30 s.",
+            "Last line: all newcomers.",
             "",
             *_markdown_table(_verdicts(measured)),
             "",

@@ -40,7 +40,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Shift:
-    """One doctor's day: from when to when on duty. Who goes off duty ends the visits in progress and takes no more.
+    """One doctor's day: from when to when on duty. A doctor that goes off duty ends the visits in progress and takes no more.
 
     `breaks`: when the doctor, on duty, wants to rest, and for how long; the feed tells nothing of it.
     """

@@ -80,7 +80,7 @@ def test_a_doctor_that_let_a_patient_wait_for_another_was_away() -> None:
 
 
 def test_a_doctor_passed_over_again_and_again_is_in_doubt() -> None:
-    """Only where a doctor was chosen among idle ones: each choice counts against those who were not chosen."""
+    """Only where a doctor was chosen among idle ones: each choice counts against the others."""
     chosen = [PastVisit(PLAN, 60.0, 100.0 + n * 200, "b", 0.0) for n in range(12)]
     pool = DoctorPool([idle("a"), busy("b", 20.0, 0.0)], [], [*worked("a", 0.0, until=3000.0), *chosen])
     assert wait_of(pool) > 30

@@ -103,7 +103,7 @@ def test_two_processes_that_renew_at_once_answer_alike_every_time(
             changing = threads.submit(change)
             first, second = threads.map(renew, processes)
             changing.result()
-        # A reader whom a slow disk keeps waiting is served the last snapshot, which says that it has expired.
+        # A reader that waits for a slow disk is served the last snapshot, which says that it has expired.
         shown = [one for one in (first, second) if one is not None and one.in_time(clock())]
         shown += [_in_time(process, clinic, clock) for process in processes]
         assert shown == shown[:1] * len(shown)

@@ -220,7 +220,7 @@ class WaitOutcome(NamedTuple):
 
     @property
     def is_wrong_zero(self) -> bool:
-        """A patient who was told 0 waited over 30 s."""
+        """The patient was told 0 and waited over 30 s."""
         return self.estimate_seconds == 0 and self.wait_seconds > READY_SECONDS
 
     @property
@@ -234,8 +234,8 @@ class WaitOutcome(NamedTuple):
 class EstimateAccuracy(NamedTuple):
     """The accuracy of a plan's estimates, in seconds; `bias_seconds` above 0: patients waited less than the estimate said.
 
-    `wrong_zero_share`: of those who were told 0, the share that waited over 30 s. `coverage_share`: the share of the waits inside
-    the interval. Both are None where nothing was told that could be counted.
+    `wrong_zero_share`: the share of the estimates of 0 after which the patient waited over 30 s. `coverage_share`: the share of
+    the waits inside the interval. Both are None where nothing was told that could be counted.
     """
 
     plan_id: int

@@ -83,7 +83,7 @@ def accuracy_metrics(tx: Tx, now: datetime) -> list[Metric]:
     """The accuracy of the last hour's wait estimates, by plan."""
     found = measure_accuracy(list_outcomes(tx, now - RECENT))
     sentences = {
-        "wrong_zero_share": "Share of the patients who were told 0 in the last hour and waited over 30 s.",
+        "wrong_zero_share": "Share of the estimates of 0 in the last hour after which the patient waited over 30 s.",
         "coverage_share": "Share of the last hour's waits inside the interval that was told; 0.8 is meant.",
         "matched": "Estimates of the last hour that could be compared with a patient's wait.",
         "mean_error_seconds": "Mean absolute error of the last hour's wait estimates.",

@@ -45,7 +45,7 @@ class ReplayEvent(NamedTuple):
 
 
 class SeenPatient(NamedTuple):
-    """A patient whose wait ended with a doctor."""
+    """A doctor took the patient at `seen_at`."""
 
     plan_id: int
     seen_at: float

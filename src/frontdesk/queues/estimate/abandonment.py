@@ -20,8 +20,7 @@ class AbandonmentModel:
 
     def __init__(self, past: Sequence[PastWait], waiting: Sequence[float]) -> None:
         """`waiting`: how long the patients in the line have waited so far; that they have not left counts too."""
-        leavers = sorted(max(1.0, wait.seconds) for wait in past if wait.left)
-        self.anyone_leaves = bool(leavers)
+        leavers = sorted([max(1.0, seconds) for seconds, left in past if left])
         steps = max(1, min(MAX_STEPS, len(leavers) // LEAVERS_PER_STEP))
         ends = sorted({leavers[len(leavers) * i // steps] for i in range(1, steps)})
         self._starts = [0.0, *ends]

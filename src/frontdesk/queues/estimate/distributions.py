@@ -7,8 +7,8 @@ the mean so far, which is the configured default at first.
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from functools import cache, lru_cache
-from itertools import accumulate
+from functools import cache, cached_property, lru_cache
+from itertools import accumulate, pairwise
 from math import exp, log, sqrt
 from operator import attrgetter, mul, sub
 from statistics import NormalDist
@@ -45,8 +45,9 @@ class Lengths:
         self._seconds = [seconds for seconds, _ in ordered]
         self._below = [0.0, *accumulate([weight for _, weight in ordered])]
         self._sums = [0.0, *accumulate([seconds * weight for seconds, weight in ordered])]
+        self._from_start: dict[int, list[float]] = {}
 
-    @property
+    @cached_property
     def doubt(self) -> float:
         """How well the mean is known: its standard error, as a share of it. A point of weight 1 is one observation."""
         weight = self._below[-1]
@@ -58,21 +59,28 @@ class Lengths:
 
     def parts(self, count: int, elapsed_seconds: float = 0.0) -> list[float]:
         """The remaining seconds of something that has lasted `elapsed_seconds`: the means of `count` equally likely parts."""
-        seconds, below, sums = self._seconds, self._below, self._sums
         # A length of 0 is possible as long as no time has passed.
-        at, last = bisect_right(seconds, elapsed_seconds) if elapsed_seconds > 0 else 0, len(seconds) - 1
-        if at > last:
+        if elapsed_seconds > 0:
+            return self._parts(count, elapsed_seconds, bisect_right(self._seconds, elapsed_seconds))
+        parts = self._from_start.get(count)
+        if parts is None:
+            parts = self._from_start[count] = self._parts(count, 0.0, 0)
+        return parts
+
+    def _parts(self, count: int, elapsed_seconds: float, first: int) -> list[float]:
+        """`first`: the place of the shortest length that is still possible."""
+        seconds, below, sums, end = self._seconds, self._below, self._sums, len(self._seconds)
+        if first == end:
             return [OVERDUE_SHARE * elapsed_seconds * part for part in _exponential_parts(count)]
-        low, step, end = below[at], (below[-1] - below[at]) / count, len(seconds)
-        parts, before = [], sums[at]
+        low, step = below[first], (below[-1] - below[first]) / count
+        upto = [sums[first]]
         for i in range(1, count + 1):
             weight = low + step * i
-            at = bisect_left(below, weight, at + 1, end) - 1
-            upto = sums[at] + (weight - below[at]) * seconds[at]
-            rest = (upto - before) / step - elapsed_seconds
-            parts.append(rest if rest > 0 else 0.0)
-            before = upto
-        return parts
+            at = bisect_left(below, weight, first + 1, end) - 1
+            upto.append(sums[at] + (weight - below[at]) * seconds[at])
+        rests = [(after - before) / step - elapsed_seconds for before, after in pairwise(upto)]
+        # In order, so only the first ones can be below 0, by rounding.
+        return rests if rests[0] >= 0 else [max(0.0, rest) for rest in rests]
 
 
 def lengths_by_plan(

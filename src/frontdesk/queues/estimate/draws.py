@@ -1,7 +1,9 @@
 """The draws of the runs: fixed and even, so that every process computes the same number and few runs are enough."""
 
+from collections.abc import Callable, Sequence
 from functools import cache
 from math import log
+from operator import itemgetter
 from random import Random
 
 DRAWS = 256  # places in the line before the draws repeat
@@ -15,12 +17,13 @@ def orders(runs: int, seed: int) -> list[list[int]]:
 
 
 @cache
-def shuffled(runs: int, seed: int) -> list[list[int]]:
-    """By run, a number below `runs` for each place in the line. Over all runs each place gets each number once."""
-    return [list(column) for column in zip(*orders(runs, seed), strict=True)]
+def shuffles(runs: int, seed: int) -> list[Callable[[Sequence[float]], tuple[float, ...]]]:
+    """By place in the line, a function that puts equally likely parts in the order of the runs. Each run gets another part."""
+    return [itemgetter(*order) for order in orders(runs, seed)]
 
 
 @cache
-def exponential_values(runs: int) -> list[float]:
-    """Evenly spread values of an exponential distribution with mean 1."""
-    return [-log((part + 0.5) / runs) for part in range(runs)]
+def patiences(runs: int, seed: int) -> list[tuple[float, ...]]:
+    """By run, a value for each place in the line: evenly spread over an exponential distribution with mean 1."""
+    values = [-log((part + 0.5) / runs) for part in range(runs)]
+    return list(zip(*[in_order(values) for in_order in shuffles(runs, seed)], strict=True))

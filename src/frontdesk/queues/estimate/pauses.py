@@ -104,6 +104,8 @@ def _points(turns: Sequence[Turn]) -> list[Point]:
         if idle is None or waited is None:
             continue
         total += weight
+        if not idle:
+            continue  # no pause
         # Somebody waited already when the doctor had room, or waited long: the pause ended when the patient was taken.
         if waited > idle or waited > READY_SECONDS:
             known.append((idle, True, weight))
@@ -112,7 +114,7 @@ def _points(turns: Sequence[Turn]) -> list[Point]:
     known.sort(reverse=True)
     left, points = 1.0, []
     for seconds, exact, weight in known:
-        if exact and seconds > 0:
+        if exact:
             share = left * weight / total
             points.append((min(LONGEST_SECONDS, seconds), share))
             left -= share

@@ -5,18 +5,18 @@ process computes the same number, and few runs are enough. Of a very long line o
 """
 
 from collections import Counter
-from collections.abc import Collection, Sequence
-from heapq import heapify, heapreplace
+from collections.abc import Collection, Iterable, Sequence
 from itertools import cycle
 from math import ceil, exp, sqrt
-from operator import attrgetter, itemgetter
+from operator import add, attrgetter
 
 from frontdesk.queues.estimate.abandonment import AbandonmentModel
 from frontdesk.queues.estimate.distributions import lengths_by_plan
-from frontdesk.queues.estimate.draws import DRAWS, exponential_values, orders, shuffled
+from frontdesk.queues.estimate.draws import DRAWS, shuffles
 from frontdesk.queues.estimate.late_feed import LEAST_SECONDS, UnseenJoin, as_told, unseen_joins
 from frontdesk.queues.estimate.model import Doctor, DoctorPool
 from frontdesk.queues.estimate.pauses import Pauses
+from frontdesk.queues.estimate.runs import LENGTHS_SEED, ByRun, Runs
 from frontdesk.queues.estimate.telling import SimulatedWait, moved, wait_to_tell
 from frontdesk.queues.estimate.turns import Turns
 
@@ -26,8 +26,7 @@ SLOTS_SIMULATED = 640  # the more doctors, the fewer runs: many doctors even eac
 MAX_TURNS = 4000  # turns at a doctor that are simulated over all runs
 TEAMS_PER_COST = 4  # a turn with this many teams to choose from counts double
 BLOCKS = 32
-
-Team = list[float]  # a heap: when each slot of the team's doctors is free
+PAUSES_SEED = 20160930
 
 
 class QueueSimulation:
@@ -49,18 +48,19 @@ class QueueSimulation:
         teams: dict[frozenset[int] | None, list[list[float] | None]] = {}
         for doctor in staff:
             teams.setdefault(doctor.plan_ids, []).extend(self._rests_of(doctor))
-        self._rests = list(teams.values())
-        self._sizes = [len(team) for team in self._rests]
+        self._sizes = [len(team) for team in teams.values()]
+        self._starts = self._starts_of(teams.values())
         self._parts = {
             plan_id: self._with_pause(known.parts(self._runs), plan_id)
             for plan_id, known in self._lengths.items()
         }
         self._teams_of = {
-            plan_id: [i for i, served in enumerate(teams) if served is None or plan_id in served]
+            plan_id: tuple([i for i, served in enumerate(teams) if served is None or plan_id in served])
             for plan_id in plans
         }
         self._take_line(pool)
-        self._abandonment = AbandonmentModel(pool.past_waits, pool.waited)
+        leaving = any(left for _, left in pool.past_waits)
+        self._abandonment = AbandonmentModel(pool.past_waits, pool.waited) if leaving else None
         self._unseen: list[list[UnseenJoin]] = [[]] * self._runs
         if self._late:
             self._unseen = unseen_joins(pool, self._runs, known_for=turns.horizon)
@@ -83,31 +83,31 @@ class QueueSimulation:
         """When the first doctor is ready for a newcomer; None where no doctor serves the plan."""
         choices = max((len(teams) for teams in self._teams_of.values()), default=1)
         simulated = MAX_TURNS // (self._runs * max(1, choices // TEAMS_PER_COST))
-        spent_at, leaving = self._abandonment.spent_at, self._abandonment.anyone_leaves
-        line = [
-            (plan_id, waited, spent_at(waited) if leaving else 0.0)
-            for plan_id, waited in zip(self._plans[:simulated], self._waited[:simulated], strict=True)
-        ]
-        levels, length = None, len(self._plans)
+        length, leaving = len(self._plans), self._abandonment is not None
         whole = length <= simulated
-        free_at = [self._run(run, line, self._unseen[run] if whole else []) for run in range(self._runs)]
+        runs = Runs(self._starts, self._parts, self._teams_of, self._abandonment)
+        free_at = runs.play(self._plans[:simulated], self._waited[:simulated], self._unseen if whole else [])
+        levels = [] if whole else [sum(times) / self._runs for times in zip(*free_at, strict=True)]
         if not whole:
-            levels = [sum(times[i] for times in free_at) / self._runs for i in range(len(self._sizes))]
             self._add_flow(levels, simulated)
+        by_teams: dict[tuple[int, ...], list[float]] = {}  # the waits in order
         found: dict[int, SimulatedWait | None] = {}
         for plan_id in plan_ids:
             teams = self._teams_of[plan_id]
             if not teams:
                 found[plan_id] = None
                 continue
-            waits = sorted(self._from_now(min([times[i] for i in teams])) for times in free_at)
-            if levels is not None:
+            if teams not in by_teams:
+                by_teams[teams] = sorted(
+                    [self._from_now(min([times[i] for i in teams])) for times in free_at]
+                )
+            waits = by_teams[teams]
+            if whole:
+                found[plan_id] = wait_to_tell(waits, self._lengths[plan_id].doubt, leaving=leaving)
+            else:
                 # The spread of a sum grows with the root of its length.
                 level = self._from_now(min(levels[i] for i in teams))
                 found[plan_id] = moved(waits, level, sqrt(length / simulated), leaving=leaving)
-            else:
-                doubt = self._lengths[plan_id].doubt
-                found[plan_id] = wait_to_tell(waits, doubt, leaving=leaving)
         return found
 
     def _from_now(self, free_at: float) -> float:
@@ -133,62 +133,32 @@ class QueueSimulation:
         """Each part with the pause after it. Each pause comes up once, at a part that chance has fixed."""
         if self._paused is None:
             return parts
-        pauses = orders(self._runs, 20160930)[place % DRAWS]
-        return [part + self._paused[pause] for part, pause in zip(parts, pauses, strict=True)]
+        return list(map(add, parts, shuffles(self._runs, PAUSES_SEED)[place % DRAWS](self._paused)))
 
-    def _run(
-        self, run: int, line: Sequence[tuple[int, float, float]], unseen: Sequence[UnseenJoin]
-    ) -> list[float]:
-        """When the first slot of each team is free after everyone in the line was seen or left.
-
-        `line`: by patient the plan, the seconds waited and the patience that these have spent.
-        """
-        order = shuffled(self._runs, 20160928)[run]
-        ongoing = cycle(order)
-        teams: list[Team] = [
-            [rest[part] if rest else 0.0 for rest, part in zip(rests, ongoing, strict=False)]
-            for rests in self._rests
-        ]
-        if not line and not unseen:
-            return [min(team) for team in teams]
-        for team in teams:
-            heapify(team)
-        serving = {plan_id: [teams[i] for i in of_plan] for plan_id, of_plan in self._teams_of.items()}
-        patience, draws = exponential_values(self._runs), cycle(shuffled(self._runs, 20160929)[run])
-        fastest, spent_at, parts = self._abandonment.fastest, self._abandonment.spent_at, self._parts
-        # Backwards, so that the draws of the line differ from those of the visits in progress.
-        lengths = cycle(reversed(order))
-        for (plan_id, waited, spent), part, draw in zip(line, lengths, draws, strict=False):
-            choice = serving[plan_id]
-            team = choice[0] if len(choice) == 1 else min(choice, key=_first)
-            at = team[0]
-            # Nearly always the patient stays even at the fastest rate of leaving.
-            if at * fastest <= patience[draw] or spent_at(waited + at) - spent <= patience[draw]:
-                heapreplace(team, at + parts[plan_id][part])
-        for (joined_at, plan_id), part in zip(unseen, lengths, strict=False):
-            if choice := serving[plan_id]:
-                team = min(choice, key=_first)
-                heapreplace(team, max(team[0], joined_at) + parts[plan_id][part])
-        return [team[0] for team in teams]
+    def _starts_of(self, teams: Iterable[Sequence[list[float] | None]]) -> list[list[ByRun]]:
+        """By run and team, when each slot is free for the first patient in the line."""
+        in_order, now = cycle(shuffles(self._runs, LENGTHS_SEED)), (0.0,) * self._runs
+        by_team = []
+        for rests in teams:
+            slots = [draw(rest) if rest else now for rest, draw in zip(rests, in_order, strict=False)]
+            by_team.append(list(zip(*slots, strict=True)))
+        return [list(starts) for starts in zip(*by_team, strict=True)] or [[]] * self._runs
 
     def _add_flow(self, levels: list[float], simulated: int) -> None:
         """The back of the line as a flow: each block's work raises the lowest of the teams that serve it, like water."""
         length = len(self._plans)
         size = ceil((length - simulated) / BLOCKS)
         mean = {plan_id: self.mean_seconds(plan_id) for plan_id in self._parts}
-        spent_at, leaving = self._abandonment.spent_at, self._abandonment.anyone_leaves
+        spent_at = self._abandonment.spent_at if self._abandonment else None
         for start in range(simulated, length, size):
             block = self._waited[start : start + size]
             waited = sum(block) / len(block)
             for plan_id, patients in Counter(self._plans[start : start + size]).items():
                 teams = self._teams_of[plan_id]
                 at = min([levels[i] for i in teams])
-                staying = exp(spent_at(waited) - spent_at(waited + at)) if leaving else 1.0
+                staying = exp(spent_at(waited) - spent_at(waited + at)) if spent_at else 1.0
                 work = patients * mean[plan_id] * staying
                 _raise_lowest(levels, [(i, self._sizes[i]) for i in teams], work)
-
-
-_first = itemgetter(0)
 
 
 def _raise_lowest(levels: list[float], teams: list[tuple[int, int]], work: float) -> None:

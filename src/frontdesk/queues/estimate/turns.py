@@ -30,11 +30,10 @@ class Turn(NamedTuple):
 class _Work:
     """What a doctor has in hand, followed in the order of time. `capacity` None: is off duty now, so nobody knows."""
 
-    __slots__ = ("after_visit", "capacity", "changed_at", "duty_starts", "ends", "last_visit")
-
-    def __init__(self) -> None:
-        self.capacity: int | None = None
-        self.duty_starts: list[float] = []
+    def __init__(self, capacity: int | None, duty_starts: list[float]) -> None:
+        self.capacity = capacity
+        self.duty_starts = duty_starts
+        self.last_duty_start = max(duty_starts, default=-_FOREVER)
         self.ends: list[float] = []  # of the visits in hand
         self.changed_at = -_FOREVER  # when a visit last began or ended, or the doctor came on duty
         self.after_visit = False
@@ -45,6 +44,8 @@ class _Work:
         ends = self.ends
         if len(ends) == 1 and ends[0] <= at:  # nearly always
             self.changed_at = ends.pop()
+            if self.changed_at >= self.last_duty_start:
+                return self.changed_at
         elif over := [end for end in ends if end <= at]:
             self.changed_at, self.ends = max(over), [end for end in ends if end > at]
         elif len(ends) >= (self.capacity or 1):
@@ -68,16 +69,16 @@ class Turns:
         self.horizon, staff, taken = _horizon(pool), _Staff(pool), []
         if len(visits) == MOST_TURNS:
             self.horizon = min(self.horizon, -visits[0][0])
+        known_from, work = -self.horizon, staff.work
         for start, end, name, plan_id, waited, place in visits:
-            doctor = staff.work_of(name)
+            doctor = work.get(name) or staff.work_of(name)
             since = doctor.room_since(start)
-            known = doctor.after_visit and since >= -self.horizon
-            taken.append(Turn(-start, plan_id, waited, start - since if known else None))
+            idle = start - since if doctor.after_visit and since >= known_from else None
+            taken.append(Turn(-start, plan_id, waited, idle))
             if doctor.capacity == 1 and doctor.ends:
                 self._cut(doctor.last_visit, start)
-                doctor.ends = [end]
-            else:
-                doctor.ends.append(end)
+                doctor.ends.clear()
+            doctor.ends.append(end)
             doctor.changed_at, doctor.after_visit, doctor.last_visit = start, True, place
         self.taken = taken[::-1]
         self.idle_seconds = {
@@ -119,16 +120,17 @@ class _Staff:
         self._starts: defaultdict[str, list[float]] = defaultdict(list)
         for span in pool.duty:
             self._starts[span.doctor].append(-span.from_ago)
-        self._work: dict[str, _Work] = {}
+        self.work: dict[str, _Work] = {}
 
     def work_of(self, name: str) -> _Work:
-        work = self._work.get(name)
+        work = self.work.get(name)
         if work is None:
             doctor = self._doctors.get(name)
-            work = self._work[name] = _Work()
-            if doctor is not None:
-                work.capacity = doctor.capacity
-                work.duty_starts = [*self._starts[name], -(doctor.on_duty_seconds or 0.0)]
+            if doctor is None:
+                work = _Work(None, [])
+            else:
+                work = _Work(doctor.capacity, [*self._starts[name], -(doctor.on_duty_seconds or 0.0)])
+            self.work[name] = work
         return work
 
 

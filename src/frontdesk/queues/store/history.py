@@ -12,7 +12,7 @@ from frontdesk.queues.tables import queue_events
 
 
 def list_history(tx: Tx, since: datetime) -> Iterator[ReplayEvent]:
-    """The events since then, and all that are kept of doctors: who came on duty before may still be. In any order."""
+    """The events since then, and all that are kept of doctors: one that came on duty before may still be. In any order."""
     columns = queue_events.c
     names = "type", "at", "received_at", "plan_id", "doctor", "visit", "plan_ids", "capacity"
     query = select(*columns[*names, "provider_group_id"])
