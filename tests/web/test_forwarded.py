@@ -48,8 +48,8 @@ PROXY = "10.0.0.7"
 def test_the_caller_is_the_rightmost_address_that_is_no_trusted_proxy(
     peer: str, forwarded: list[str], address: str
 ) -> None:
-    assert caller_address(peer, forwarded, PROXIES) == address
+    assert caller_address(peer, ", ".join(forwarded), PROXIES) == address
 
 
 def test_without_trusted_proxies_the_connection_counts() -> None:
-    assert caller_address("127.0.0.1", ["198.51.100.1"], []) == "127.0.0.1"
+    assert caller_address("127.0.0.1", "198.51.100.1", []) == "127.0.0.1"

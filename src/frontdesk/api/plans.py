@@ -1,7 +1,6 @@
 """GET and PATCH of plans (docs/interface.md, Plans)."""
 
 import hashlib
-import json
 import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -165,4 +164,4 @@ def _page_response(
         )
         if intervals:
             links["next"] += "&queue_interval=true"
-    return Response(200, b'{"links":%s,"data":%s}' % (json.dumps(links).encode(), page.data), headers)
+    return Response(200, b'{"links":%s,"data":%s}' % (orjson.dumps(links), page.data), headers)

@@ -4,7 +4,7 @@ A caller can write any X-Forwarded-For. Each proxy appends the address that call
 only as far as the installation's own proxies wrote it.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
@@ -14,14 +14,14 @@ Network = IPv4Network | IPv6Network
 _LONGEST = len("[ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255]:65535")
 
 
-def caller_address(peer: str, forwarded: Iterable[str], trusted: Sequence[Network]) -> str:
+def caller_address(peer: str, forwarded: str, trusted: Sequence[Network]) -> str:
     """The address that called the outermost trusted proxy; `peer` where the connection is not from a trusted proxy.
 
-    `forwarded` are the X-Forwarded-For headers in order. An entry that is no address ends the search: the proxy that wrote it
-    counts as the caller.
+    `forwarded` is the X-Forwarded-For header, its lines joined by commas. An entry that is no address ends the search: the proxy
+    that wrote it counts as the caller.
     """
     address = peer
-    for entry in reversed(",".join(forwarded).split(",")):
+    for entry in reversed(forwarded.split(",")):
         found = _address(entry) if _is_trusted(address, trusted) else None
         if found is None:
             break

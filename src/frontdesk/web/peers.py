@@ -66,21 +66,22 @@ class PeerDeadlines:
         self._upload_seconds = upload_seconds
         self._bodies, self._hurried = Deadlines(BODY_SECONDS), Deadlines(CROWD_SECONDS)
         self._readers = Deadlines(READER_SECONDS)
-        self._waiting: Counter[int | None] = Counter()
+        self._waiting: dict[int | None, int] = {}
         self._uploads: Counter[int] = Counter()
 
     async def body(self, reading: Awaitable[Result], account_id: int | None) -> Result:
         """The body that is read: 10 s, but 1 s while many others of the same account, or without any, are waited for.
         Raises TimeoutError."""
         waiting = self._waiting
-        waiting[account_id] += 1
+        others = waiting.get(account_id, 0)
+        waiting[account_id] = others + 1
         try:
-            deadlines = self._bodies if waiting[account_id] <= CROWD else self._hurried
-            return await deadlines.within(reading)
+            return await (self._bodies if others < CROWD else self._hurried).within(reading)
         finally:
-            waiting[account_id] -= 1
-            if not waiting[account_id]:
+            if waiting[account_id] == 1:
                 del waiting[account_id]
+            else:
+                waiting[account_id] -= 1
 
     @contextmanager
     def uploading(self, account_id: int) -> Iterator[None]:

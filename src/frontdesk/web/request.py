@@ -2,7 +2,7 @@
 
 import re
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, MutableMapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import count
 from typing import Any, TypeVar
@@ -37,7 +37,7 @@ class Request:
         self._scope = scope
         self._receive = receive
         self._deadlines = deadlines
-        self._headers: list[Header] = scope["headers"]
+        self._headers, self._repeated = _by_name(scope["headers"])
         self.method: str = scope["method"]
         self._query_string: bytes = scope["query_string"]
         self.path: str = scope["path"]
@@ -55,28 +55,25 @@ class Request:
 
     def header(self, name: bytes) -> str | None:
         """The header's value; the lines of one that was repeated are a list (RFC 9110, section 5.3)."""
-        found = None
-        for key, value in self._headers:
-            if key == name:
-                found = value if found is None else found + b", " + value
+        found = self._headers.get(name)
         return None if found is None else found.decode("latin-1")
 
     def check_headers(self) -> None:
         """Raises HttpError `headers_too_large` above 16 KiB (granian's buffer takes more), and `malformed` unless there is one
         Host with a name or an address (RFC 9112, section 3.2)."""
-        if sum(len(name) + len(value) for name, value in self._headers) > HEADERS_LIMIT_BYTES:
+        headers = self._headers
+        if sum(map(len, headers)) + sum(map(len, headers.values())) > HEADERS_LIMIT_BYTES:
             raise HttpError("headers_too_large", "The headers may have 16384 bytes at most.")
-        hosts = [value for name, value in self._headers if name == b"host"]
-        is_old = not any(hosts) and self._scope.get("http_version") != "1.1"  # granian adds an empty one
-        if not is_old and (len(hosts) != 1 or not _HOST.fullmatch(hosts[0])):
+        host = headers.get(b"host", b"")
+        is_old = not host and self._scope.get("http_version") != "1.1"  # granian adds an empty one
+        if not is_old and (b"host" in self._repeated or not _HOST.fullmatch(host)):
             raise HttpError("malformed", "The request needs one Host header, with a name or an address.")
 
     def address(self, trusted_proxies: Sequence[Network]) -> str:
         """The caller's IP address: the connection's, or the one that a trusted proxy forwards."""
         client = self._scope.get("client")
         peer = str(client[0]) if client else "unknown"
-        forwarded = (value.decode("latin-1") for key, value in self._headers if key == b"x-forwarded-for")
-        return caller_address(peer, forwarded, trusted_proxies)
+        return caller_address(peer, self.header(b"x-forwarded-for") or "", trusted_proxies)
 
     @property
     def target(self) -> str:
@@ -118,10 +115,9 @@ class Request:
 
         Raises Malformed for two such headers.
         """
-        sent = [value for key, value in self._headers if key == b"authorization"]
-        if len(sent) > 1:
+        if b"authorization" in self._repeated:
             raise Malformed("There are two Authorization headers.")
-        scheme, _, credentials = sent[0].partition(b" ") if sent else (b"", b"", b"")
+        scheme, _, credentials = self._headers.get(b"authorization", b"").partition(b" ")
         return scheme.lower().decode("latin-1"), credentials.strip().decode("latin-1")
 
     def bearer_token(self) -> str:
@@ -190,10 +186,22 @@ class Request:
             raise _too_large(limit_bytes, noun)
 
     def _request_id(self) -> str:
-        for key, value in self._headers:
-            if key == b"x-request-id" and _SANE_ID.fullmatch(value):
-                return value.decode("ascii")
+        sent = self._headers.get(b"x-request-id")
+        if sent is not None and _SANE_ID.fullmatch(sent):
+            return sent.decode("ascii")
         return f"{_PROCESS}{next(_numbers):08x}"
+
+
+def _by_name(sent: Sequence[Header]) -> tuple[dict[bytes, bytes], Collection[bytes]]:
+    """The headers, with the lines of a repeated one joined by commas; and the names that are repeated."""
+    headers = dict(sent)
+    if len(headers) == len(sent):
+        return headers, ()
+    lines: dict[bytes, list[bytes]] = {}
+    for name, value in sent:
+        lines.setdefault(name, []).append(value)
+    joined = {name: b", ".join(values) for name, values in lines.items()}
+    return joined, {name for name, values in lines.items() if len(values) > 1}
 
 
 async def _in_time(reading: Awaitable[Result]) -> Result:
