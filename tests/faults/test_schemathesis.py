@@ -29,7 +29,7 @@ from tests.faults.callers import LONG
 from tests.faults.server import Server
 
 # On each of the two databases; the random ones are per operation.
-CASES, RANDOM_REQUESTS, CHAINS = (1_000, 60, 30) if LONG == 1 else (25_000, 3_600, 600)
+CASES, RANDOM_REQUESTS, CHAINS = (2_000, 20, 10) if LONG == 1 else (25_000, 3_600, 600)
 
 # Values of optional parameters with which more than a refusal can be got.
 EXAMPLES = {"if_match": "*", "external_id": "plan-0", "page_size": 1, "prefer": "handling=strict"}
