@@ -26,6 +26,7 @@ GOOD: list[dict[str, Any]] = [
     {"fields": {"dob": {"dates": ["MM/DD/YY", "excel"], "pivot": 0}, "expiry_date": {"dates": "YYYYMMDD"}}},
     {"fields": {"dob": {"dates": ["D. MON YYYY", "YYYY-MM-DD"], "open": ["9999-12-31"], "pad": 1.0}}},
     {"fields": {"gender": {"values": {"": None, "m f": "male", "x": False}, "part": "first_name"}}},
+    {"fields": {"member_id": {"column": ["a", "b"], "join": "-", "blank": "00"}}},
     {"skip": [{"column": "a", "equals": ["", "x"]}, {"column": "b", "starts_with": "Total"}]},
     {"external_id": ["REF*0F + person_code", "NM109"], "member_id": "REF*1L+REF*3H", "person_code": "REF*23"},
     {"header_row": 50, "sheet": "Members"},

@@ -60,6 +60,11 @@ _STEPS = {
     ),
     "join": _TEXT
     | {"maxLength": LONGEST_JOIN, "description": "What stands between joined cells; a space by default."},
+    "blank": _TEXT
+    | {
+        "maxLength": LONGEST_JOIN,
+        "description": "What stands for a joined cell, other than the first, that is blank.",
+    },
     "part": _TEXT | {"enum": list(NAME_PARTS), "description": "What to take of the cell."},
     "values": {
         "type": "object",

@@ -19,11 +19,13 @@ Value = str | None
 class FieldRule:
     """How one field's value is made. Without `columns` and `constant` it is the column that already has the field's name.
 
-    `values` maps folded words, "" for a blank cell, to what is stored; `open_dates` are ISO dates that clear the field.
+    `blank` stands for blank cells behind the first one. `values` maps folded words, "" for a blank cell, to what is stored;
+    `open_dates` are ISO dates that clear the field.
     """
 
     columns: tuple[str, ...] = ()
     join: str = " "
+    blank: str = ""
     part: str | None = None
     values: Mapping[str, Value] = field(default_factory=dict)
     dates: tuple[DateFormat, ...] = ()
@@ -47,6 +49,8 @@ class FieldRule:
             parts = [cells[position].strip() for position in positions]
             if not clear.isdisjoint(parts):
                 return None if clear.issuperset(parts) else ""
+            if self.blank and parts[0]:
+                parts[1:] = [part or self.blank for part in parts[1:]]
             if needs_all and not all(parts):  # half of an identifier could be another member's
                 parts = []
             text = read_part(self.join.join(filter(None, parts)))

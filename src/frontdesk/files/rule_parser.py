@@ -13,7 +13,7 @@ from frontdesk.files.field_rules import NAME_PARTS, PLAN, FieldRule, SkipRule
 from frontdesk.files.part_reader import LONGEST_JOIN, LONGEST_PAD, LONGEST_VALUE, PartReader
 from frontdesk.text import shown_name
 
-RULE_PARTS = ("column", "join", "part", "values", "dates", "pivot", "open", "pad", "constant")
+RULE_PARTS = ("column", "join", "blank", "part", "values", "dates", "pivot", "open", "pad", "constant")
 SKIP_PARTS = ("column", "equals", "starts_with")
 MOST_RULES, MOST_SKIPS = 100, 20
 
@@ -49,6 +49,7 @@ def _parse_rule(target: str, reading: "PartReader") -> FieldRule:
     return FieldRule(
         columns=tuple(map(fold_name, reading.columns())),
         join=reading.text("join", " ", LONGEST_JOIN),
+        blank=reading.text("blank", "", LONGEST_JOIN),
         part=reading.choice("part", NAME_PARTS),
         values=reading.values(),
         dates=dates,

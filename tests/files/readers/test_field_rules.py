@@ -88,6 +88,20 @@ def test_lost_zeros_come_back(cell: str, expected: object) -> None:
 
 
 @pytest.mark.parametrize(
+    ("family", "person", "expected"),
+    [("W1", "2", "W1-2"), ("W1", "", "W1-0"), ("", "2", ...), ("", "", ...), ("", r"\N", ...)],
+)
+def test_a_blank_cell_behind_the_first_may_stand_for_something(
+    family: str, person: str, expected: object
+) -> None:
+    rule = {"column": ["family", "person"], "join": "-", "blank": "0"}
+    [row] = rows_of(
+        f"family,person,first_name\n{family},{person},Robin\n", mapping={"fields": {"external_id": rule}}
+    )
+    assert row.values.get("external_id", ...) == expected
+
+
+@pytest.mark.parametrize(
     ("cell", "names"),
     [
         ("Sample, Robin Lee", ("Robin", "Lee", "Sample")),
@@ -287,6 +301,7 @@ FAULTS: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
         for part, code in (
             ("column", "wrong_type"),
             ("join", "wrong_type"),
+            ("blank", "wrong_type"),
             ("part", "not_allowed"),
             ("values", "wrong_type"),
             ("dates", "wrong_type"),

@@ -46,6 +46,8 @@ ENROLLED: list[tuple[str, str, str, Any, Any, Any]] = [
     ("001", "", "HD*024**HLT*Gold~DTP*349*D8*20261031~", ..., "2026-10-31", "Gold"),
     ("001", "DTP*357*D8*20261015~", "HD*024**HLT*Gold~", ..., "2026-10-15", "Gold"),
     ("001", "", "HD*024**HLT*Gold~", ..., "2026-11-20", "Gold"),
+    ("001", "", "HD*024**HLT*Gold~DTP*303*D8*20261031~", ..., "2026-10-31", "Gold"),
+    ("001", "DTP*303*D8*20261031~", "HD*024**HLT*Gold~", ..., "2026-11-20", "Gold"),
     # No coverage outlasts the member.
     ("001", "DTP*357*D8*20261015~", OPEN, "2026-01-01", "2026-10-15", "Gold"),
     ("001", "DTP*357*D8*20261015~", OPEN + "DTP*349*D8*20261231~", "2026-01-01", "2026-10-15", "Gold"),
@@ -87,6 +89,21 @@ def test_the_coverages_that_count_give_the_access(
 def test_a_new_member_begins_with_the_begin_that_is_known() -> None:
     row = row_of("001", "", "HD*024**HMO*Old~DTP*349*D8*20261130~HD*021**PPO~DTP*348*D8*20261201~")
     assert row.values_of_new == {BEGIN: "2026-12-01"}
+
+
+@pytest.mark.parametrize(
+    ("dates", "coverage"),
+    [
+        ("", "DTP*303*D8*20261201~"),
+        ("DTP*303*D8*20261201~", ""),
+        ("DTP*303*D8*20261001~", "DTP*303*D8*20261201~"),
+    ],
+)
+def test_without_a_begin_a_new_member_begins_on_the_day_of_the_change(dates: str, coverage: str) -> None:
+    row = row_of("021", dates, "HD*021**HLT*Gold~" + coverage)
+    assert (row.values.get(BEGIN), row.values_of_new) == (None, {BEGIN: "2026-12-01"})
+    begun = row_of("021", "DTP*356*D8*20260101~" + dates, "HD*021**HLT*Gold~" + coverage)
+    assert (begun.values.get(BEGIN), begun.values_of_new) == ("2026-01-01", None)
 
 
 @pytest.mark.parametrize("line", ["DEN", "VIS", "HE", "PDG", "LTD", "LIF", "AD", ""])

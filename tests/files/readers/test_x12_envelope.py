@@ -205,6 +205,7 @@ def test_an_isa_without_padding_whose_terminator_is_not_certain_is_refused(wrong
         ("***2", "change"),
         ("***RX", "full"),
         ("***rx", "full"),
+        ("**4*", "compare"),
         ("***ES", "change"),
     ],
 )

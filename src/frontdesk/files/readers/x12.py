@@ -202,13 +202,14 @@ class _X12Reader:
         return Transaction(mode, day)
 
     def _said_mode(self, segment: Segment) -> FileMode | None:
-        """What BGN08 says; the element before it where the sender has left one out. Without any, the file ends nobody by
+        """What BGN08 says, or an element before it where the sender has left some out. Without any, the file ends nobody by
         what it omits."""
         purpose = element(segment, 8).upper()
         if purpose:
             return MODES.get(purpose)
         self._note()
-        return MODES.get(element(segment, 7).upper(), FileMode.CHANGE)
+        early = (MODES.get(element(segment, position).upper()) for position in (7, 6))
+        return next(filter(None, early), FileMode.CHANGE)
 
 
 def _is_date(text: str) -> bool:

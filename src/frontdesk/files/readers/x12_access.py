@@ -13,7 +13,7 @@ _LAST_DAY = "9999-12-31"
 @dataclass(slots=True)
 class Coverage:
     """One coverage (HD) that counts, with its own references. `is_end` is set where the file ends it; without a `line` it is
-    the end of the member, whatever the coverage."""
+    the end of the member, whatever the coverage. `changed` is the day from which the news about it holds."""
 
     line: str
     description: str
@@ -21,6 +21,7 @@ class Coverage:
     end: str
     is_end: bool = False
     references: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    changed: str = ""
 
     @property
     def duration(self) -> tuple[str, str]:
@@ -41,7 +42,8 @@ NO_COVERAGE = Coverage("", "", "", "")
 @dataclass(frozen=True, slots=True)
 class Access:
     """What coverages give together. `begin` is empty where a coverage in force does not say it, so that a stored one stays;
-    `begin_of_new` is for a member that is not stored yet. `last` is the coverage that lasts longest."""
+    `begin_of_new` is for a member that is not stored yet, by the day of the change if no coverage says its begin. `last` is
+    the coverage that lasts longest."""
 
     begin: str
     begin_of_new: str
@@ -64,4 +66,9 @@ def access_of(coverages: Iterable[Coverage], file_date: str) -> Access:
     last = max(known, key=lambda each: each.duration)
     in_force = [each for each in known if not each.end or each.end >= file_date] or [last]
     begins = [each.begin for each in in_force]
-    return Access(min(begins), min(filter(None, begins), default=""), last.end, last)
+    begin_of_new = _earliest(begins) or _earliest(each.changed for each in in_force if not each.is_end)
+    return Access(min(begins), begin_of_new, last.end, last)
+
+
+def _earliest(days: Iterable[str]) -> str:
+    return min(filter(None, days), default="")

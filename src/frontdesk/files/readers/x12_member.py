@@ -95,8 +95,10 @@ def _coverages(loop: MemberLoop, mapping: FileMapping) -> list[Coverage]:
     )
     found = []
     for level in counted:
-        is_end = ends_member or level.hd[1].strip() == END
-        end = level.dates.get("349", "")
+        ends_coverage = level.hd[1].strip() == END
+        is_end = ends_member or ends_coverage
+        changed = level.dates.get("303", "")
+        end = level.dates.get("349", "") or (changed if ends_coverage else "")
         if ends_member:
             end = last_day or end or end_of_all or file_date
         elif is_end:
@@ -104,7 +106,8 @@ def _coverages(loop: MemberLoop, mapping: FileMapping) -> list[Coverage]:
         end = min(filter(None, (end, last_day)), default="")
         line, description = level.hd[3].strip(), level.hd[4].strip()
         begin = level.dates.get("348") or first_day or ""
-        found.append(Coverage(line or "?", description, begin, end, is_end, level.references))
+        changed = changed or loop.own.dates.get("303", "")
+        found.append(Coverage(line or "?", description, begin, end, is_end, level.references, changed))
     if not found and (last_day or (ends_member and not loop.coverages)):
         begin = (first_day or "") if mapping.lines is None else ""
         found.append(Coverage("", "", begin, last_day or file_date, is_end=True))

@@ -6,17 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from frontdesk.eligibility.code_sets import HIPAA_RELATIONSHIPS
 from frontdesk.eligibility.fields import FIELDS, Storage
 from frontdesk.files.column_names import COLUMN_NAME, field_named, fold_name
 from frontdesk.files.suggest.dates import DateHabit, Fit, date_habit
 from frontdesk.files.suggest.draft import MappingDraft, written_mapping
+from frontdesk.files.suggest.identifiers import GUESSED, add_identifiers
 from frontdesk.files.suggest.names import FULL_NAME, OFFICIAL, PERSON_NUMBER, RELATIONSHIP, meanings
 from frontdesk.files.suggest.sample import Sample, masked
 from frontdesk.files.suggest.values import fit_of
 
 _LEAST = 0.3  # what is less sure is not suggested
 _MOST_OF_A_MEANING = 6
-_GUESSED, _NO_VALUES, _SHARED_KEY = 0.6, 0.7, 0.5
+_NO_VALUES = 0.7
 _SSN = re.compile("[0-9]{3}-[0-9]{2}-[0-9]{4}")
 _OF_RELATIONSHIP = ("relationship_code", "relationship_code_hipaa", "subscriber_relationship")
 _SELF = "18"
@@ -47,7 +49,8 @@ def suggest_columns(sample: Sample, *, year: int) -> tuple[dict[str, Any], list[
     _add_date_formats(draft)
     _add_names(draft, best)
     _add_relationship(draft, best)
-    _add_identifiers(draft, best)
+    relationship = best[RELATIONSHIP][1] if RELATIONSHIP in best else None
+    add_identifiers(draft, best[PERSON_NUMBER][1] if PERSON_NUMBER in best else None, relationship)
     return written_mapping(draft), _columns(draft)
 
 
@@ -82,7 +85,7 @@ def _rated(
     target: str, score: float, cells: Sequence[str], habit: DateHabit, *, has_blanks: bool
 ) -> tuple[float, Fit]:
     fit = fit_of(target, cells, habit, has_blanks=has_blanks)
-    confidence = score * fit.share * (1.0 if fit.is_sure else _GUESSED) * (1.0 if cells else _NO_VALUES)
+    confidence = score * fit.share * (1.0 if fit.is_sure else GUESSED) * (1.0 if cells else _NO_VALUES)
     if (
         target in FIELDS
         and FIELDS[target].unique
@@ -110,8 +113,8 @@ def _add_names(draft: MappingDraft, best: Mapping[str, tuple[float, int, Fit]]) 
         return
     confidence, position, _ = best[FULL_NAME]
     known = draft.column_of("first_name")
-    if known is not None and draft.uses[known]["first_name"] >= _GUESSED:
-        draft.use("last_name", [position], _GUESSED + 0.2)
+    if known is not None and draft.uses[known]["first_name"] >= GUESSED:
+        draft.use("last_name", [position], GUESSED + 0.2)
         return
     if known is not None:
         del draft.uses[known]["first_name"]
@@ -129,30 +132,13 @@ def _add_relationship(draft: MappingDraft, best: Mapping[str, tuple[float, int, 
         return
     confidence, position, fit = best[RELATIONSHIP]
     own = [field_named(name) for name in draft.sample.names]
-    codes = fit.rule.get("values", {})
+    codes = dict(fit.rule.get("values", {}))
+    words = {word.casefold() for word in draft.sample.column(position)}
+    codes |= {word: word.upper() for word in sorted(words) if word.upper() in HIPAA_RELATIONSHIPS}
     primary = {word: "Primary" if code == _SELF else "Dependent" for word, code in codes.items()}
-    for target, rule in zip(_OF_RELATIONSHIP, ({}, fit.rule, {"values": primary}), strict=True):
+    for target, rule in zip(_OF_RELATIONSHIP, ({}, {"values": codes}, {"values": primary}), strict=True):
         if target not in own and (codes or target == "relationship_code"):
             draft.use(target, [position], confidence, rule)
-
-
-def _add_identifiers(draft: MappingDraft, best: Mapping[str, tuple[float, int, Fit]]) -> None:
-    """external_id and member_id are unique: a family's number is joined with the person's number in the family. With one
-    number only, it serves as both."""
-    person = best[PERSON_NUMBER][1] if PERSON_NUMBER in best else None
-    for target, other in (("external_id", "member_id"), ("member_id", "external_id")):
-        if target not in draft.rules and (position := draft.column_of(other)) is not None:
-            draft.use(target, [position], draft.uses[position][other] * _GUESSED)
-    for target in ("external_id", "member_id"):
-        position = draft.column_of(target)
-        if position is None:
-            continue
-        cells = draft.sample.column(position)
-        is_shared = len(set(cells)) < len(cells)
-        if is_shared and person is not None and person != position:
-            draft.use(target, [position, person], draft.uses[position][target], {"join": "-"})
-        elif is_shared:
-            draft.uses[position][target] = round(draft.uses[position][target] * _SHARED_KEY, 2)
 
 
 def _columns(draft: MappingDraft) -> list[SuggestedColumn]:

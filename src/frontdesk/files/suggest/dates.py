@@ -24,6 +24,8 @@ _PLAIN_DATES = (
 _ENOUGH = 0.02  # a format that reads fewer of the values is a slip of somebody's pen
 _LOOKED_AT = 300  # each format is tried on each of them
 _ISO = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
+# What stands for no end in columns of dates.
+_NO_DATE = re.compile("0{1,4}(?:[-/.]0{1,4}){0,2}|n/?a|none|null|-+|present|current|active|ongoing")
 _SERIAL = re.compile("(?:[1-9][0-9]{4}|295846[0-5])(?:[.]0+)?")
 
 
@@ -71,7 +73,10 @@ def fit_of_dates(values: Sequence[str], field: str, habit: DateHabit) -> Fit:
     order = (*_DAY_FIRST, *_MONTH_FIRST) if habit.day_first else (*_MONTH_FIRST, *_DAY_FIRST)
     pivot = habit.year % 100 if field == "dob" else 99 if field == "expiry_date" else (habit.year + 10) % 100
     values = values[:_LOOKED_AT]
-    left = Counter(value for value in values if not _ISO.match(value))
+    left = Counter(value for value in values if not _ISO.match(value) or _NO_DATE.fullmatch(value))
+    no_ends = {value.casefold() for value in left if _NO_DATE.fullmatch(value.casefold())}
+    if field == "expiry_date":
+        left = Counter({value: count for value, count in left.items() if value.casefold() not in no_ends})
     read = {value[:10] for value in values if _ISO.match(value)}
     formats: list[str] = []
     while left:
@@ -87,6 +92,8 @@ def fit_of_dates(values: Sequence[str], field: str, habit: DateHabit) -> Fit:
         read |= set(best.values())
         left = Counter({value: count for value, count in left.items() if value not in best})
     rule: dict[str, Any] = {"dates": formats} if formats else {}
+    if no_ends and field == "expiry_date":
+        rule["values"] = dict.fromkeys(sorted(no_ends))
     if any("YY" in name and "YYYY" not in name for name in formats):
         rule["pivot"] = pivot
     is_open = [day for day in OPEN_DATES if day in read]

@@ -29,7 +29,11 @@ class MappingDraft:
             self.uses.setdefault(position, {})[target] = round(confidence, 2)
 
     def column_of(self, target: str) -> int | None:
-        return next((position for position, uses in self.uses.items() if target in uses), None)
+        """The first column of the target's rule."""
+        if target not in self.rules:
+            return None
+        name = self.rules[target]["column"]
+        return self.sample.names.index(name if type(name) is str else name[0])
 
 
 def written_mapping(draft: MappingDraft) -> dict[str, Any]:

@@ -30,7 +30,9 @@ _SPELT_OUT = {
     "ciudad": "city", "bundesland": "state", "province": "state", "courriel": "email", "personalnummer": "employee number",
     "personalnr": "employee number", "mitarbeiternummer": "employee number", "mitarbeiternr": "employee number",
     "matricule": "employee number",
-    "identifier": "id", "identification": "id",
+    "identifier": "id", "identification": "id", "mem": "member", "mbr": "member", "subscr": "subscriber", "nm": "name",
+    "cd": "code", "addr": "address", "ph": "phone", "emplid": "employee id", "empid": "employee id", "eid": "employee id",
+    "effdt": "effective date", "doh": "hire date", "dateof": "date of", "eec": "", "eep": "",
 }  # fmt: skip
 
 _OTHER_PERSONS = {
@@ -97,35 +99,43 @@ _NAMES = {
     "~member id|subscriber id|member number|code|key",
     "member_id": "member id|member number|card number|card id|insurance id|insurance number|certificate number|policy number"
     "|subscriber id|subscriber number|enrollee id|program id|versichertennumber|versicherungsnumber|medical id",
-    "first_name": "first name|given name|forename|first|nombre|given names",
-    "last_name": "last name|family name|last|nom|nom famille|nom de famille~maiden name",
-    "middle_name": "middle name|middle|middle initial|mi|second name|zweiter vorname",
-    "dob": "birth date|date birth|date of birth|date de naissance|date naissance|fecha nacimiento|fecha de nacimiento|born|dob",
-    "gender": "gender|gender code|gender at birth|biological gender|gender identity",
+    "first_name": "first name|given name|forename|first|nombre|given names|name first|given|name given",
+    "last_name": "last name|family name|last|nom|nom famille|nom de famille|name last|family|name family~maiden name",
+    "middle_name": "middle name|name middle|middle|middle initial|mi|second name|zweiter vorname",
+    "dob": "birth date|date birth|date of birth|date de naissance|date naissance|fecha nacimiento"
+    "|fecha de nacimiento|born|dob|d o b",
+    "gender": "gender|gender code|gender at birth|biological gender|gender identity|m f|gender m f",
     "email": "email|e email|email address|work email|e email address|email work|home email|personal email|email personal"
-    "|adresse email|correo electronico|correo|adresse e email",
+    "|adresse email|correo electronico|correo|adresse e email|email id|email addr",
     "phone": "phone|phone number|home phone|phone phone|cell phone|work phone|phone phone number|handy|mobil|day phone"
     "|primary phone|portable",
     "zipcode": "zip|zip code|zip zip|code zip|codigo zip|zip zip code|zip number|zip 4",
     "city": "city|town|city name|municipality|locality",
     "county": "county|county name|landkreis",
-    "state": "state|state code|state province|state abbreviation|region state|state zip",
+    "state": "state|state code|state province|state abbreviation|region state|state zip"
+    "|st|state territory code|state territory|state code province",
     "effective_date": "effective date|coverage effective date|coverage start date|coverage start|benefit effective date"
     "|benefits effective date|benefit start date|eligibility start date|eligibility effective date|eligibility date"
+    "|effective start date|effective start|medical effective date|medical coverage effective date|medical start date"
+    "|medical coverage start date|health effective date|health coverage effective date|period start"
     "|start date|date effective|plan effective date|plan start date|enrollment effective date|valid from|effective from"
     "|gultig ab|gultig von|versicherungsbeginn|beginn|date effet|date d effet|date debut|date de debut|fecha efectiva"
     "|fecha inicio|fecha de inicio|effective"
     "~hire date|date of hire|date hire|original hire date|last hire date|rehire date|eintrittsdatum|eintritt|date entree"
-    "|date d entree|date embauche|date d embauche|fecha ingreso|enrollment date|since",
+    "|date d entree|date embauche|date d embauche|fecha ingreso|enrollment date|since"
+    "|date of last hire|date of original hire|date of joining|joining date|date joined|start|hired",
     "expiry_date": "expiry date|termination date|coverage end date|coverage end|coverage termination date|coverage expiry date"
     "|benefit end date|benefits end date|benefit termination date|eligibility end date|end date|date end|valid to|valid until"
     "|valid through|effective to|effective end|plan end date|date of termination|gultig bis|austrittsdatum|austritt"
-    "|versicherungsende|date fin|date de fin|date sortie|date de sortie|fecha fin|fecha de fin|fecha termino|ends|until",
+    "|versicherungsende|date fin|date de fin|date sortie|date de sortie|fecha fin|fecha de fin|fecha termino|ends|until"
+    "|effective end date|medical end date|medical coverage end date|medical termination date|period end|terminated on"
+    "|date terminated|terminated|separation date",
     "medical_eligibility": "medical eligibility|medical eligible|eligible|is eligible|benefit eligible|benefits eligible",
     "medical_enrollment": "medical enrollment|medical enrolled|enrolled|is enrolled|covered|medical coverage",
     "medical_plan_description": "medical plan description|medical plan|plan description|benefit plan|coverage plan"
     "|medical plan name",
     "payor_name": "payor name|payer name|payor|payer|carrier|carrier name|insurance carrier|insurer|insurance company"
+    "|payor display"
     "|krankenkasse|mutuelle",
     "payor_plan_name": "payor plan name|payer plan name|plan name|carrier plan name|insurance plan",
     RELATIONSHIP: "relationship|relationship code|relationship to subscriber|relationship subscriber|relationship type"
@@ -139,6 +149,8 @@ _NAMES = {
     "|sozialversicherungsnumber|sv number|number securite sociale|number de securite sociale|nir|passport|passport number"
     "|drivers|drivers license|driver license|drivers license number|steuer id|dni|social",
 }  # fmt: skip
+_ASIDE = re.compile(r"\([^)]*\)")  # `Birth Date (MM/DD/YYYY)`
+_INDEX = re.compile(r"[.\[][0-9]+\]?(?=[.\[]|$)")  # `name.0.given.0`, a path into an object
 GOOD_NAME, SHORTENED_NAME, OTHER_MEANING, DEPENDENTS_NAME = 1.0, 0.9, 0.6, 0.5
 
 
@@ -178,6 +190,9 @@ def meanings(name: str) -> dict[str, float]:
         return {}
     if (found := _KNOWN.get(" ".join(words))) is not None:
         return dict(found)
+    plain = _INDEX.sub("", _ASIDE.sub("", name))
+    if plain != name:
+        return meanings(plain)
     score = DEPENDENTS_NAME if "dependent" in words else SHORTENED_NAME
     # `Home Address - Zip`, `Legal Name: First Name`: what stands last says what it is.
     for text in (name, re.split(r" - |[:/.|]", name)[-1]):

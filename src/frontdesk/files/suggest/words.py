@@ -8,11 +8,16 @@ _GENDER_WORDS = {
     "other": "x nonbinary non-binary nb other divers d o transgender",
     "unknown": "u unknown n/a na unspecified undisclosed unbekannt inconnu desconocido ? -",
 }
+_UNDISCLOSED = (
+    "not specified|not disclosed|not declared|not provided|not applicable|not known|undeclared|declined|missing"
+    "|prefer not to say|prefer not to answer|prefer not to disclose|i prefer not to say|i prefer not to answer"
+    "|decline to answer|decline to state|declined to answer|declined to state|choose not to disclose"
+)
 _GENDER_PHRASES = {
-    "not specified": "unknown",
-    "not disclosed": "unknown",
-    "prefer not to say": "unknown",
-    "decline to answer": "unknown",
+    **dict.fromkeys(_UNDISCLOSED.split("|"), "unknown"),
+    "non binary": "other",
+    "gender nonconforming": "other",
+    "another gender": "other",
 }
 GENDER_OF = {
     word: gender for gender, words in _GENDER_WORDS.items() for word in words.split()

@@ -1,0 +1,46 @@
+"""The identifiers of a suggested mapping: a number that a family shares is joined with what tells its persons apart."""
+
+from frontdesk.files.suggest.draft import MappingDraft
+
+GUESSED = 0.6
+_SHARED_KEY = 0.5
+_NO_NUMBER = "0"  # the person whose number in the family is blank: the employee
+
+
+def add_identifiers(draft: MappingDraft, person: int | None, relationship: int | None) -> None:
+    """external_id and member_id are unique. With one number only, it serves as both. `person` and `relationship` are the columns
+    with a person's number in the family and its relationship, if there are any.
+
+    The first name is the last resort, and only beside one of these columns: a key with a name in it changes when the name is
+    corrected. Without them a number that stands twice is a mistake of the sender.
+    """
+    for target, other in (("external_id", "member_id"), ("member_id", "external_id")):
+        if target not in draft.rules and (position := draft.column_of(other)) is not None:
+            draft.use(target, [position], draft.uses[position][other] * GUESSED)
+    is_of_families = (person, relationship) != (None, None)
+    first_name = draft.column_of("first_name") if is_of_families else None
+    for target in ("external_id", "member_id"):
+        position = draft.column_of(target)
+        if position is not None and not _tells(draft, [position]):
+            _join(draft, target, position, [person, relationship, first_name])
+
+
+def _join(draft: MappingDraft, target: str, position: int, candidates: list[int | None]) -> None:
+    confidence = draft.uses[position][target]
+    person, *_ = known = [None if candidate == position else candidate for candidate in candidates]
+    telling = next((each for each in known if each is not None and _tells(draft, [position, each])), person)
+    if telling is None or telling != person:
+        confidence = round(confidence * _SHARED_KEY, 2)
+    if telling is None:
+        draft.uses[position][target] = confidence
+        return
+    has_blanks = len(draft.sample.column(telling)) < len(draft.sample.rows)
+    rule = {"join": "-"} | ({"blank": _NO_NUMBER} if has_blanks else {})
+    draft.use(target, [position, telling], confidence, rule)
+
+
+def _tells(draft: MappingDraft, positions: list[int]) -> bool:
+    """Whether the columns together tell all rows apart, but for rows that are the same."""
+    rows = {tuple(map(str.strip, row)) for row in draft.sample.rows}
+    keys = [tuple(row[position] for position in positions) for row in rows if row[positions[0]]]
+    return len(set(keys)) == len(keys)
