@@ -1,7 +1,9 @@
 """The audit trail as an operator reads it."""
 
 import json
+import os
 import re
+import stat
 from pathlib import Path
 
 import pytest
@@ -74,6 +76,16 @@ def test_entries_are_found_by_actor_action_subject_and_time(cli: CommandLine) ->
     assert found("--until", "2026-01-01T00:00:00Z") == []
     assert "There is no such entry." in cli.text("audit", "list", "--actor", "cli:nobody")
     assert "must be a date or a time" in cli.refused("audit", "list", "--since", "soon", status=2)
+
+
+def test_a_file_that_a_command_makes_is_its_users_alone(cli: CommandLine, tmp_path: Path) -> None:
+    path = tmp_path / "audit.jsonl"
+    before = os.umask(0)
+    try:
+        cli.json("audit", "export", str(path))
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
 def test_an_export_is_continued_verified_and_recorded(

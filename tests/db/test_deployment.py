@@ -38,6 +38,9 @@ def test_production_as_it_should_be_has_no_failure() -> None:
         "http://api.example.com",
         "https://localhost",
         "https://127.0.0.1:8443",
+        "https://localhost.",
+        "https://desk.localhost",
+        "https://0.0.0.0",
         "https://[::1]",
         "HTTP://api.example.com",
     ],
@@ -53,6 +56,7 @@ def test_production_is_reached_by_https_from_elsewhere(base_url: str) -> None:
         ({"smtp_url": "", "mail_from": ""}, [("FRONTDESK_SMTP_URL", True)]),
         ({"mail_from": ""}, [("FRONTDESK_MAIL_FROM", False)]),
         ({"mail_from": "desk@localhost"}, [("FRONTDESK_MAIL_FROM", False)]),
+        ({"mail_from": "desk@mail.localhost"}, [("FRONTDESK_MAIL_FROM", False)]),
         ({"environment": "sandbox", "base_url": "", "smtp_url": "", "mail_from": "", "link_secret": ""}, []),
     ],
 )

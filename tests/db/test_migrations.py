@@ -8,6 +8,7 @@ from sqlalchemy import delete, insert, inspect, select, text, update
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import DBAPIError
 
+from frontdesk.access.model import digest
 from frontdesk.audit.tables import audit_entries
 from frontdesk.config import read_config
 from frontdesk.db import Database, migrate, open_database
@@ -17,7 +18,7 @@ from frontdesk.eligibility.tables import member_history
 from frontdesk.errors import Unavailable
 from frontdesk.files import list_mappings
 from frontdesk.invitations.tables import invitations
-from tests.conftest import Api
+from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer, member_body
 
 
@@ -81,6 +82,21 @@ def test_the_mapping_of_an_account_becomes_its_default_and_comes_back(db: Databa
     with db.read() as tx:
         assert tx.execute(text("SELECT account_id FROM file_mappings")).scalars().all() == [account_id]
     migrate.upgrade(db)
+
+
+def test_a_token_that_an_older_version_kept_as_revoked_stays_ended(db: Database, clock: SetClock) -> None:
+    ended, alive = (make_customer(db, name=name, now=clock()) for name in ("Ended", "Alive"))
+    migrate.downgrade(db, "0022")
+    with db.write() as tx:
+        tx.execute(
+            text("UPDATE access_tokens SET revoked = true WHERE token_hash = :hash"),
+            {"hash": digest(ended.token)},
+        )
+    migrate.upgrade(db)
+    with db.read() as tx:
+        assert tx.execute(text("SELECT token_hash FROM access_tokens")).scalars().all() == [
+            digest(alive.token)
+        ]
 
 
 def test_history_and_audit_can_only_be_added_to(api: Api, db: Database, customer: Customer) -> None:

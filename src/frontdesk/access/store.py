@@ -124,8 +124,7 @@ def revoke_secret(tx: Tx, client: int, secret: int, *, now: datetime) -> bool:
 
 def revoke_tokens(tx: Tx, client: int, now: datetime) -> int:
     """How many tokens of the client had not ended yet."""
-    alive = access_tokens.c.revoked.is_(False) & (access_tokens.c.expires_at > now)
-    mine = (access_tokens.c.api_client_id == client) & alive
+    mine = (access_tokens.c.api_client_id == client) & (access_tokens.c.expires_at > now)
     return tx.execute(delete(access_tokens).where(mine)).rowcount
 
 
@@ -147,7 +146,7 @@ def replace_tokens(tx: Tx, client: int, *, keep_newest: int, now: datetime, **ro
     newest = select(access_tokens.c.token_hash).where(mine).order_by(access_tokens.c.expires_at.desc())
     if beyond := list(tx.execute(newest.offset(keep_newest).limit(MOST_DELETED)).scalars()):
         tx.execute(delete(access_tokens).where(access_tokens.c.token_hash.in_(beyond)))
-    tx.execute(insert(access_tokens).values(api_client_id=client, created_at=now, revoked=False, **row))
+    tx.execute(insert(access_tokens).values(api_client_id=client, created_at=now, **row))
 
 
 _CALLER = (
@@ -161,13 +160,13 @@ _CALLER = (
             accounts, SameKey(accounts.c.id, api_clients.c.account_id)
         )
     )
-    .where(access_tokens.c.revoked.is_(False), api_clients.c.revoked_at.is_(None))
+    .where(api_clients.c.revoked_at.is_(None))
     .where(access_tokens.c.token_hash == bindparam("token_hash"))
 )
 
 
 def caller_of(token_hash: bytes) -> Lookup[Caller | None]:
-    """The caller behind a token that is not revoked; it may have expired."""
+    """The caller behind a token; it may have expired."""
     return Lookup(_CALLER, {"token_hash": token_hash}, _caller)
 
 
@@ -180,7 +179,6 @@ def _caller(rows: Sequence[Sequence[Any]]) -> Caller | None:
 
 
 def revoke_token(tx: Tx, client: int, token_hash: bytes) -> bool:
-    """Whether it was one of the client's that was not revoked yet."""
+    """Whether it was one of the client's."""
     own = (access_tokens.c.token_hash == token_hash) & (access_tokens.c.api_client_id == client)
-    alive = access_tokens.c.revoked.is_(False)
-    return tx.execute(delete(access_tokens).where(own & alive)).rowcount == 1
+    return tx.execute(delete(access_tokens).where(own)).rowcount == 1

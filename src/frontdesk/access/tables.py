@@ -1,7 +1,6 @@
 """The tables of accounts, API clients, their secrets and their tokens (hashes only)."""
 
 from sqlalchemy import (
-    Boolean,
     Column,
     ForeignKey,
     Index,
@@ -58,7 +57,6 @@ access_tokens = Table(
     Column("scopes", String(255), nullable=False),
     Column("created_at", UtcTime, nullable=False),
     Column("expires_at", UtcTime, nullable=False),
-    Column("revoked", Boolean, nullable=False),  # of older versions: a revoked token is deleted
     Index("ix_access_tokens_expires_at", "expires_at"),
     Index("ix_access_tokens_api_client_id_expires_at", "api_client_id", "expires_at"),
 )

@@ -142,12 +142,19 @@ def say(part: Part) -> None:
     console().print(Text(part) if isinstance(part, str) else part, soft_wrap=not isinstance(part, Table))
 
 
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
 @contextmanager
 def opened_file(path: str | Path, mode: Literal["rb", "wb", "ab"], failure: str) -> Iterator[BinaryIO]:
-    """The file; stdin or stdout for `-`. Ends the command with `failure`, its {} filled with the reason, on an OSError."""
+    """The file; stdin or stdout for `-`. Ends the command with `failure`, its {} filled with the reason, on an OSError.
+
+    A file that is made is its user's alone, whatever the umask: reports and mails name members.
+    """
     standard = sys.stdin if mode == "rb" else sys.stdout
     try:
-        with nullcontext(standard.buffer) if path == "-" else Path(path).open(mode) as stream:
+        with nullcontext(standard.buffer) if path == "-" else open(path, mode, opener=_private) as stream:
             yield cast(BinaryIO, stream)
             stream.flush()
     except BrokenPipeError:  # the reader has enough

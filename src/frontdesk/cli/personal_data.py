@@ -10,6 +10,7 @@ from frontdesk.cli.options import OnlyAccount, id_option, read_text
 from frontdesk.cli.output import MISUSED, Output, Part, fail, field_table, heading, listing, picked, settings
 from frontdesk.db import Tx
 from frontdesk.privacy.erasure import erase_person, find_persons, get_person
+from frontdesk.privacy.erasure_requests import list_waiting
 from frontdesk.privacy.export import export_person
 from frontdesk.privacy.holds import list_holds, place_hold, release_hold
 from frontdesk.privacy.model import Person
@@ -122,6 +123,15 @@ def holds(tx: Tx, account: OnlyAccount = None) -> Output:
     rows = [each._asdict() for each in list_holds(tx, account)]
     names = "member_id account_id reference held_at actor"
     return listing(rows, names, nothing="No member is under legal hold.")
+
+
+def erasures(tx: Tx, account: OnlyAccount = None) -> Output:
+    """List the erasures that wait for a worker, because they need a long search. `member erase` does one at once.
+
+    Example: frontdesk member erasures --account 1
+    """
+    rows = [each._asdict() for each in list_waiting(tx, account)]
+    return listing(rows, "member_id account_id asked_at actor request_id", nothing="No erasure waits.")
 
 
 def _persons(tx: Tx, external_id: str | None, member_id: int | None, account: int | None) -> list[Person]:

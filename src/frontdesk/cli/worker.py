@@ -1,6 +1,7 @@
 """`frontdesk worker`: delivers invitations and loads files, beside any number of others; `serve` starts one as its child."""
 
 import signal
+from contextlib import ExitStack
 from typing import Annotated
 
 import typer
@@ -10,7 +11,7 @@ from frontdesk.cli.output import settings
 from frontdesk.config import Environment
 from frontdesk.db.notifications import WorkListener
 from frontdesk.processes import stop_with_parent
-from frontdesk.worker.background import FileLoader, QueuePruner, RetentionPruner
+from frontdesk.worker.background import BackgroundTask, Eraser, FileLoader, QueuePruner, RetentionPruner
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
 from frontdesk.worker.mailer_factory import make_mailer
 
@@ -31,7 +32,8 @@ def worker(
     """
     config = settings()
     with migrated_database(config, index_scans=True) as db:
-        loader, pruner, retention = FileLoader(config, db), QueuePruner(db), RetentionPruner(config, db)
+        loader = FileLoader(config, db)
+        tasks: list[BackgroundTask] = [loader, Eraser(db), QueuePruner(db), RetentionPruner(config, db)]
         delivery = None
         if config.environment is Environment.PRODUCTION and config.smtp_url is None:
             typer.echo("Invitations are not delivered: FRONTDESK_SMTP_URL names no relay.", err=True)
@@ -40,9 +42,10 @@ def worker(
             delivery = DeliveryWorker(config, db, make_mailer(config, db), options)
 
         def stop(*_: object) -> None:
-            for part in (loader, pruner, retention, delivery):
-                if part is not None:
-                    part.stop()
+            for task in tasks:
+                task.stop()
+            if delivery is not None:
+                delivery.stop()
 
         def wake() -> None:
             loader.wake()
@@ -52,7 +55,10 @@ def worker(
         for signal_number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(signal_number, stop)
         stop_with_parent(stop)
-        with loader, pruner, retention, WorkListener(db.engine, wake):
+        with ExitStack() as running:
+            for task in tasks:
+                running.enter_context(task)
+            running.enter_context(WorkListener(db.engine, wake))
             if delivery is None:
                 loader.join()
             else:

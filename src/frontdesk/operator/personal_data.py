@@ -7,9 +7,11 @@ from typing import Any
 import orjson
 
 from frontdesk.app import App
+from frontdesk.db.races import write_alone
 from frontdesk.privacy.erasure import erase_person, get_person
+from frontdesk.privacy.erasure_requests import find_waiting, leave_to_worker
 from frontdesk.privacy.export import export_person
-from frontdesk.privacy.model import TooMuchToSearch
+from frontdesk.privacy.model import Erasure, ErasureRequest, TooMuchToSearch
 from frontdesk.web.request import Request
 from frontdesk.web.response import Response
 from frontdesk.web.trail import requester_of
@@ -32,18 +34,28 @@ async def export(app: App, request: Request) -> Response:
 
 
 async def erase(app: App, request: Request) -> Response:
-    """`DELETE /operator/v1/members/:member_id`: 200 with the fact of the erasure, the same however often it is asked for.
+    """`DELETE /operator/v1/members/:member_id`: 200 with the fact of the erasure, the same however often it is asked for; or 202
+    when a worker will erase the member, because the account's reports take too long to search.
 
-    Raises NotFound, UnderLegalHold, FilesUnfinished, TooMuchToSearch.
+    Raises NotFound, UnderLegalHold, FilesUnfinished.
     """
     member_id, requester = request.path_id("member_id", of="eligible member"), requester_of(app, request)
 
-    def run() -> dict[str, Any]:
+    def run() -> Erasure | ErasureRequest:
         person = app.db.ask(lambda tx: get_person(tx, member_id))
-        [erasure] = erase_person(app.db, [person], requester, app.clock, go_on=_in_time())
-        return erasure._asdict()
+        if (waiting := app.db.ask(lambda tx: find_waiting(tx, person))) is not None:
+            return waiting
+        try:
+            [erasure] = erase_person(app.db, [person], requester, app.clock, go_on=_in_time())
+        except TooMuchToSearch:
+            return write_alone(app.db, lambda tx: leave_to_worker(tx, person, requester))
+        return erasure
 
-    return _response(await app.in_thread(run))
+    made = await app.in_thread(run)
+    if isinstance(made, Erasure):
+        return _response(made._asdict())
+    told = {"member_id": made.member_id, "account_id": made.account_id, "asked_at": made.asked_at}
+    return _response(told, status=202)
 
 
 def _in_time() -> Callable[[], None]:
@@ -57,6 +69,6 @@ def _in_time() -> Callable[[], None]:
     return go_on
 
 
-def _response(content: dict[str, Any]) -> Response:
+def _response(content: dict[str, Any], *, status: int = 200) -> Response:
     body = orjson.dumps(content, option=orjson.OPT_UTC_Z)
-    return Response(200, body, ((b"cache-control", b"no-store"),))
+    return Response(status, body, ((b"cache-control", b"no-store"),))

@@ -31,7 +31,7 @@ _COLUMNS: Mapping[str, Mapping[ColumnKind, str]] = {
     "access_tokens": {
         _K.PROOF: "token_hash",
         _K.ID: "api_client_id",
-        _K.FACT: "scopes revoked",
+        _K.FACT: "scopes",
         _K.TIME: "created_at expires_at",
     },
     "request_allowances": {_K.ID: "api_client_id", _K.TIME: "minute", _K.FACT: "taken"},
@@ -162,6 +162,12 @@ _COLUMNS: Mapping[str, Mapping[ColumnKind, str]] = {
         _K.TIME: "erased_at",
         _K.FACT: "cause",
         _K.REFERENCE: "actor request_id",
+    },
+    "erasure_requests": {
+        _K.ID: "member_id account_id",
+        _K.REFERENCE: "actor request_id",
+        _K.FACT: "network",
+        _K.TIME: "asked_at",
     },
     "legal_holds": {_K.ID: "member_id account_id", _K.REFERENCE: "reference actor", _K.TIME: "held_at"},
     "audit_prunings": {_K.ID: "through_id", _K.FACT: "chain", _K.TIME: "pruned_at"},

@@ -73,6 +73,9 @@ def erase_person(
     The account's reports are searched before that transaction; `go_on` is called between two pages of them and may raise.
     Raises UnderLegalHold, FilesUnfinished, Unavailable, and Conflict when the records keep changing meanwhile.
     """
+    erased, left = db.ask(lambda tx: _unerased(tx, persons))  # refused before the search, not after it
+    if not left:
+        return erased
     ids, account_id = {person.member_id for person in persons}, persons[0].account_id
     for _ in range(SEARCHES):
         mentions = _search(db, ids, account_id, go_on)
@@ -108,14 +111,9 @@ def _erase(
     """None when the members have got other identifiers since the search."""
     ids, account_id = [person.member_id for person in persons], persons[0].account_id
     store.lock_members(tx, ids)
-    erased = {erasure.member_id: erasure for erasure in store.find_erasures(tx, ids)}
-    left = [person for person in persons if person.member_id not in erased]
+    erased, left = _unerased(tx, persons)
     if not left:
-        return [*erased.values()]
-    if holds := store.find_holds(tx, ids):
-        raise UnderLegalHold(holds[0])
-    if unfinished := unfinished_files(tx, account_id):
-        raise FilesUnfinished(unfinished)
+        return erased
     if not store.identifiers(tx, ids)[0] <= mentions.external_ids:
         return None
     newer = find_mentions(
@@ -124,7 +122,20 @@ def _erase(
     erase_mentions(tx, {*mentions.parts, *newer}, mentions.external_ids)
     _erase_rows(tx, left, requester, ErasureCause.REQUEST)
     made = [Erasure(*person, requester.now, ErasureCause.REQUEST, is_new=True) for person in left]
-    return [*erased.values(), *made]
+    return [*erased, *made]
+
+
+def _unerased(tx: Tx, persons: Sequence[Person]) -> tuple[list[Erasure], list[Person]]:
+    """The erasures that were before, and the persons that are left. Raises UnderLegalHold, FilesUnfinished."""
+    ids = [person.member_id for person in persons]
+    erased = store.find_erasures(tx, ids)
+    before = {erasure.member_id for erasure in erased}
+    left = [person for person in persons if person.member_id not in before]
+    if left and (holds := store.find_holds(tx, ids)):
+        raise UnderLegalHold(holds[0])
+    if left and (unfinished := unfinished_files(tx, persons[0].account_id)):
+        raise FilesUnfinished(unfinished)
+    return erased, left
 
 
 def _erase_rows(tx: Tx, persons: Sequence[Person], requester: Requester, cause: ErasureCause) -> None:
@@ -135,6 +146,7 @@ def _erase_rows(tx: Tx, persons: Sequence[Person], requester: Requester, cause: 
     store.empty_histories(tx, ids)
     store.empty_invitations(tx, store.invitations_of(tx, ids))
     store.empty_members(tx, ids)
+    store.delete_requests(tx, ids)
     entries = [
         requester.entry("member.erased", person.account_id, person.member_id, cause=cause)
         for person in persons

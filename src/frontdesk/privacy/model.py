@@ -58,6 +58,17 @@ class Erasure(NamedTuple):
     is_new: bool = False
 
 
+class ErasureRequest(NamedTuple):
+    """An erasure that waits for a worker, with the request that asked for it."""
+
+    member_id: int
+    account_id: int
+    actor: str
+    request_id: str
+    network: str | None
+    asked_at: datetime
+
+
 class LegalHold(NamedTuple):
     """While it lasts, nothing of the member is erased or pruned. `reference` names the case, never the person."""
 
@@ -101,7 +112,7 @@ class TooMuchToSearch(FrontdeskError, kind="wrong_state"):
     def __init__(self) -> None:
         detail = (
             "The account has more reports of files than can be searched in a request; nothing was done. "
-            "Use the command line: frontdesk member erase, frontdesk member export."
+            "Use the command line: frontdesk member export."
         )
         super().__init__(detail, code="too_much_to_search")
         self.faults = (Fault("files", self.code, detail),)

@@ -17,6 +17,18 @@ erasures = Table(
     Column("request_id", String(64), nullable=False),
 )
 
+# Erasures that a request had no time for: a worker searches the account's reports, erases the member, and deletes the row.
+erasure_requests = Table(
+    "erasure_requests",
+    metadata,
+    Column("member_id", Id, ForeignKey("members.id"), primary_key=True),
+    Column("account_id", Id, nullable=False),
+    Column("actor", String(64), nullable=False),
+    Column("request_id", String(64), nullable=False),
+    Column("network", String(64), nullable=True),
+    Column("asked_at", UtcTime, nullable=False),
+)
+
 legal_holds = Table(
     "legal_holds",
     metadata,

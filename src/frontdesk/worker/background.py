@@ -1,8 +1,9 @@
-"""What a worker does beside delivering, each in a thread: loading eligibility files, and pruning what is old."""
+"""What a worker does beside delivering, each in a thread: loading eligibility files, erasing, and pruning what is old."""
 
 import threading
 import time
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from typing import Self
 
 from frontdesk.audit.model import Requester
@@ -13,6 +14,7 @@ from frontdesk.db.races import write_alone
 from frontdesk.eligibility.probes import ProbeLimit
 from frontdesk.errors import Unavailable
 from frontdesk.files import OpenLoads, RunOptions, run_next
+from frontdesk.privacy.erasure_requests import carry_out
 from frontdesk.privacy.retention import RetentionTurn, begin_turn, kept_days
 from frontdesk.queues.model import PruneReport
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
@@ -109,6 +111,27 @@ class FileLoader(BackgroundTask):
 
     def step(self) -> bool:
         return run_next(self._db, self._clock, self._options, loads=self._loads)
+
+
+class _Stopping(Exception):
+    """The worker was told to stop while reports were searched."""
+
+
+class Eraser(BackgroundTask):
+    """Carries out the erasures that requests have left to a worker; each is searched for from the beginning after a stop."""
+
+    first_seconds, poll_seconds = 5.0, 15.0
+    failure_event = "erasure_failed"
+
+    def step(self) -> bool:
+        with suppress(_Stopping):
+            for member_id in carry_out(self._db, self._clock, go_on=self._unless_stopping):
+                self._log.write("member_erased", member_id=member_id)
+        return False
+
+    def _unless_stopping(self) -> None:
+        if self._is_stopping:
+            raise _Stopping
 
 
 class RetentionPruner(BackgroundTask):
