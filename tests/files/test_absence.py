@@ -11,7 +11,7 @@ from sqlalchemy import event
 
 from frontdesk.config import Uniqueness
 from frontdesk.db import open_database
-from frontdesk.eligibility import enrol, list_members_under, parse_member
+from frontdesk.eligibility import enrol, list_keys_under, parse_member
 from frontdesk.eligibility.model import Submission
 from frontdesk.files import approve_file, cancel_file
 from frontdesk.files.chunks import ChunkWriter
@@ -331,7 +331,7 @@ def test_sqlite_goes_on_in_a_plans_members_where_the_last_batch_ended(sqlite_tem
     sent: list[tuple[str, Any]] = []
     event.listen(db.engine, "before_cursor_execute", lambda *told: sent.append((told[2], told[3])))
     with db.read() as tx:
-        assert list_members_under(tx, 1, after_id=7, limit=10) == []
+        assert list_keys_under(tx, 1, after_id=7, limit=10) == []
         sql, values = sent[-1]
         [step] = tx.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values).all()
     db.close()

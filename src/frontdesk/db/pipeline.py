@@ -142,6 +142,9 @@ class PipelineAnswer:
         [row] = self
         return row
 
+    def all(self) -> list[list[Any]]:
+        return [*self]
+
     def __iter__(self) -> Iterator[list[Any]]:
         if self.rows is None and self.send is not None:
             self.send()

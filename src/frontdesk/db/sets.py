@@ -183,7 +183,8 @@ def _read(tx: SetTransaction, sql: str, *, parameters: tuple[Any, ...], columns:
     found = Found()
     trip = tx.info.get(_TRIP)
     if trip is None:
-        found.rows = [dict(zip(columns, row, strict=True)) for row in tx.exec_driver_sql(sql, parameters)]
+        rows = tx.exec_driver_sql(sql, parameters).all()
+        found.rows = [dict(zip(columns, row, strict=True)) for row in rows]
     else:
         trip.append((sql, parameters, found))
     return found
@@ -191,7 +192,7 @@ def _read(tx: SetTransaction, sql: str, *, parameters: tuple[Any, ...], columns:
 
 def _write(tx: SetTransaction, sql: str, table: Table, rows: Sequence[Row], columns: tuple[str, ...]) -> None:
     if tx.dialect.name == "sqlite":
-        tx.exec_driver_sql(sql, [tuple(values) for values in values_of_rows(table, columns, rows)])
+        tx.exec_driver_sql(sql, [*values_of_rows(table, columns, rows)])
         return
     if len(columns) < len(rows[0]):  # PostgreSQL would read what it does not write
         rows = [{name: row[name] for name in columns} for row in rows]

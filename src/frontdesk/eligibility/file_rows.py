@@ -130,7 +130,9 @@ def as_new(submission: Submission, scope: int, *, holders: KeyHolders, families:
         if address := {name: found[name] for name in ADDRESS if found and found[name] is not None}:
             warnings = (*record.warnings, "address_of_subscriber")
             record = replace(record, given={**address, **record.given}, warnings=warnings)
-    return _without_taken_email(submission._replace(record=record), holders, scope, own=None)
+    if record is not submission.record:
+        submission = submission._replace(record=record)
+    return _without_taken_email(submission, holders, scope, own=None)
 
 
 def as_change(submission: Submission, holders: KeyHolders, scope: int, stored: StoredMember) -> Submission:

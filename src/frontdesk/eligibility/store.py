@@ -50,8 +50,8 @@ def delete_members(tx: Tx, ids: Collection[int]) -> None:
     tx.execute(delete(members).where(members.c.id.in_(list(ids))))
 
 
-def list_members_under(tx: Tx, plan_id: int, *, after_id: int, limit: int) -> list[MemberAccess]:
-    """The plan's members in id order, without those that were withdrawn."""
+def list_keys_under(tx: Tx, plan_id: int, *, after_id: int, limit: int) -> Sequence[tuple[int, str]]:
+    """The ids and external_ids of the plan's members in id order, without those that were withdrawn."""
     # A range of the index in its own order. By `plan_id = 1 ORDER BY id` PostgreSQL read all members in the order of their ids;
     # by the row values SQLite finds the plan only, and read all of its members from the first one on for each batch.
     if tx.dialect.name == "sqlite":
@@ -59,11 +59,14 @@ def list_members_under(tx: Tx, plan_id: int, *, after_id: int, limit: int) -> li
     else:
         from_here = tuple_(members.c.plan_id, members.c.id) > tuple_(plan_id, after_id)
         place = from_here & (members.c.plan_id <= plan_id)
-    query = select(*(members.c[name] for name in MemberAccess._fields)).where(
-        place, members.c.uniqueness_scope >= 0
-    )
-    found = tx.execute(query.order_by(members.c.plan_id, members.c.id).limit(limit))
-    return [MemberAccess(*row) for row in found]
+    query = select(members.c.id, members.c.external_id).where(place, members.c.uniqueness_scope >= 0)
+    return tx.execute(query.order_by(members.c.plan_id, members.c.id).limit(limit)).all()
+
+
+def find_access(tx: Tx, ids: Collection[int]) -> list[MemberAccess]:
+    """The members in id order, not locked."""
+    query = select(*(members.c[name] for name in MemberAccess._fields)).where(members.c.id.in_(list(ids)))
+    return [MemberAccess(*row) for row in tx.execute(query.order_by(members.c.id))]
 
 
 def count_members_open(tx: Tx, plan_id: int, day: str) -> int:

@@ -24,7 +24,7 @@ from frontdesk.files.tally import Tally
 
 LEASE_SECONDS = 15
 RENEW_SECONDS = 5  # so that one renewal may fail
-SUBPROCESS_FROM_ROWS = 30_000  # a process takes a second to start
+SUBPROCESS_FROM_ROWS = 60_000  # a process costs as much as parsing 30,000 rows, before its first one
 
 # Between two chunks, other processes that wait for SQLite's one writer look at least twice.
 SQLITE_PAUSE_SECONDS = 0.005
@@ -47,9 +47,9 @@ class RunOptions:
     """How to work on files: the installation's rule of uniqueness, when to stop, and a listener to the progress.
 
     `on_progress(step, done, total)` counts rows; `total` is None until it is known. Without `chunk_rows` the chunk suits
-    the database. Files of at least `subprocess_from_rows` rows are parsed by a process of their own. Unless it is renewed,
-    a claim lapses after `lease_seconds`. With `slice_seconds`, a file is given back after so long while files of other accounts
-    wait (docs/decisions/0093).
+    the database. A process of their own parses the rows that are left from where most of them are unknown, if at least
+    `subprocess_from_rows` are left. Unless it is renewed, a claim lapses after `lease_seconds`. With `slice_seconds`, a file is
+    given back after so long while files of other accounts wait (docs/decisions/0093).
     """
 
     uniqueness: Uniqueness
@@ -210,7 +210,7 @@ def claim_next(
     only: int | None = None,
     kept: Mapping[int, int] | None = None,
 ) -> FileClaim | None:
-    """Claim the oldest file of the account whose last turn is longest ago (with `only`, that file); None if there is none.
+    """Claim the oldest file of the account with the oldest last turn (with `only`, that file); None if there is none.
     `kept` are the epochs of the files that this worker keeps; those that others keep are left to them."""
     kept = kept or {}
     while True:

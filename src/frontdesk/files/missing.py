@@ -1,13 +1,14 @@
-"""The members that a full file omits: ended, or listed for the person who has to approve it.
+"""The members that a full file omits: ended, or listed for a person to approve.
 
 The feared day is the full file that lost half of its rows. So no member is ended when too many would be, until a person
 approves it (docs/files.md).
 """
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from frontdesk.db import Tx
-from frontdesk.eligibility import list_members_under, parse_member
+from frontdesk.eligibility import find_access, list_keys_under, parse_member
 from frontdesk.eligibility.model import Action, MemberAccess, Submission
 from frontdesk.files import store
 from frontdesk.files.check import CheckResult
@@ -89,7 +90,7 @@ def _check_approval(tx: Tx, claim: FileClaim, *, missing: int, unnamed: int) -> 
 
 
 def _would_end(claim: FileClaim, check: CheckResult) -> Iterator[Sequence[RowOutcome]]:
-    """The report's lines about the members that are not ended, for the person who has to approve it."""
+    """The report's lines about the members that are not ended, for a person to approve."""
     for batch in _missing(claim, check, limit=LISTED_TOGETHER):
         claim.checkpoint(FileStep.END, 0)
         yield [
@@ -102,22 +103,29 @@ def _missing(claim: FileClaim, check: CheckResult, *, limit: int) -> Iterator[Se
     """The members to end, in batches. Each batch is read before the one before it is written over."""
     file, after = claim.file, 0
     while True:
-        at = after
-        found = claim.db.ask(
-            lambda tx, at=at: list_members_under(tx, file.plan_id, after_id=at, limit=limit)  # type: ignore[misc]
-        )
-        if not found:
+        keys, unnamed = claim.db.ask(partial(_unnamed, file.plan_id, check, after, limit))
+        if not keys:
             return
-        after = found[-1].id
+        after = keys[-1][0]
         batch = [
             member
-            for member in found
+            for member in unnamed
             if (member.expiry_date is None or member.expiry_date > _last_day(member, check))
             and (file.started_at is None or member.updated_at <= file.started_at)
             and not check.names(member)
         ]
         if batch:
             yield batch
+
+
+def _unnamed(
+    plan_id: int, check: CheckResult, after_id: int, limit: int, tx: Tx
+) -> tuple[Sequence[tuple[int, str]], list[MemberAccess]]:
+    """The keys of the plan's next members, and the access of those that the file does not name by identifier. Most files name
+    nearly all, so the other columns are read for few."""
+    keys = list_keys_under(tx, plan_id, after_id=after_id, limit=limit)
+    unnamed = [id_ for id_, key in keys if not check.identifiers.contains(key)]
+    return keys, find_access(tx, unnamed) if unnamed else []
 
 
 def _last_day(member: MemberAccess, check: CheckResult) -> str:

@@ -61,7 +61,7 @@ class OpenLoads:
 
     @property
     def epochs(self) -> dict[int, int]:
-        """The ids of the files whose loads are kept, with their epochs."""
+        """The epochs of the files with a kept load, by id."""
         return {file_id: epoch for file_id, (epoch, _) in self._kept.items()}
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""How many rows of a file are written in one transaction on SQLite, whose other writers wait meanwhile (docs/decisions/0094)."""
+"""How many rows of a file are written in one transaction on SQLite: other writers wait meanwhile (docs/decisions/0094)."""
 
 from collections.abc import Generator
 from contextlib import closing

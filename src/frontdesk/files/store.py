@@ -102,7 +102,7 @@ def find_claimable(
     tx: Tx, now: datetime, *, only: int | None, kept: Collection[int]
 ) -> EligibilityFile | None:
     """A file with a lapsed lease, else one that waits while no other of its account runs. Of several, the oldest of the account
-    whose last turn is longest ago."""
+    with the oldest last turn."""
     waits = (_columns.state == FileState.WAITING) & _columns.account_id.not_in(_busy_accounts(now, kept))
     own_turns = SameKey(file_turns.c.account_id, _columns.account_id)
     for condition in (_has_lapsed(now), waits):

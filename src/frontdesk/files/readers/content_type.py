@@ -54,7 +54,7 @@ _OTHER_MAGIC = {b"%PDF-": "PDF", b"\x89PNG": "an image", b"\xff\xd8\xff": "an im
 
 _ISA = re.compile(r"ISA(?!\w)|isa\W[0-9 ]{2}\W")
 _OBJECT, _ARRAY = re.compile(r'\{\s*(?:["}]|$)'), re.compile(r"\[\s*(?:[{\]]|$)")
-# Controls that texts don't have. A few stand in damaged texts, whose rows are refused one by one.
+# Controls that texts don't have. A few stand in damaged texts: their rows are refused one by one.
 _CONTROL = re.compile("[\x00-\x08\x0e-\x19\x1c-\x1f]")
 
 

@@ -61,8 +61,19 @@ class _CsvReader:
 
     def _plain_row(self, line: str) -> Row | UnreadRow | None:
         """The row of a line without quotation marks; None for a blank one. csv.reader takes three times as long."""
-        text = line.rstrip("\r\n")
+        text, columns = line.rstrip("\r\n"), self._columns
+        if columns.are_told_by_key and text.count(self._delimiter) == columns.width - 1:
+            start = text.split(self._delimiter, columns.key_at + 1)
+            if start[
+                columns.key_at
+            ].strip():  # so the row is not blank, and the rest of it need not be split here
+                return UnreadRow(
+                    self._place, columns.key(start), text, partial(self._read, self._place, text)
+                )
         return self._row(text.split(self._delimiter), text)
+
+    def _read(self, place: int, text: str) -> Row:
+        return self._columns.row(place, text.split(self._delimiter))
 
     def _quoted_row(self, line: str) -> Row | UnreadRow | None:
         """The row that begins with the line."""

@@ -16,7 +16,8 @@ KEY = "external_id"
 class TableColumns:
     """The header of a table: which fields its columns hold, and how a row's cells become its values.
 
-    `read` has the positions of the columns that are read, from 0; `ignored` names the others. Raises Unreadable for a header
+    `read` has the positions of the columns that are read, from 0; `ignored` names the others. Of rows that `are_told_by_key`, the
+    cell at `key_at` is all that the first reading needs. Raises Unreadable for a header
     without fields or, with `needs_key`, a key.
     """
 
@@ -48,8 +49,9 @@ class TableColumns:
         self._makers = [(target, rule.maker(target, at, mapping.clear)) for target, rule, at in self._rules]
         self._has_metadata = [name for name in self._targets() if name.startswith(METADATA_PREFIX)]
         self._make_key = next((make for target, make in self._makers if target == KEY), None)
-        self._key_at = self._plain.index(KEY) if KEY in self._plain else 0
+        self.key_at = self._plain.index(KEY) if KEY in self._plain else 0
         self.name_plans = PLAN in self._targets()
+        self.are_told_by_key = not (self._skips or self._make_key or self.name_plans)
 
     def skips(self, cells: Sequence[str]) -> bool:
         """True for a row that the mapping leaves out."""
@@ -61,7 +63,7 @@ class TableColumns:
         """The value of external_id alone, as `row` would have it; "" or None if it has none."""
         if self._make_key is not None:
             return self._make_key(cells)
-        key = cells[self._key_at]
+        key = cells[self.key_at]
         return None if key in self._mapping.clear else key
 
     def row(self, place: int, cells: Sequence[str]) -> Row:

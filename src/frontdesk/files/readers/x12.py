@@ -33,7 +33,7 @@ _ENDS_A_MEMBER = ENVELOPES | {"INS"}
 class X12Options:
     """How to read an 834. A `mode` goes before what the file says of itself; `secret` is the account's, for hashes.
 
-    `apart` are the places, in ascending order, of rows whose member has others elsewhere in the file: they become one row.
+    `apart` are the places, in ascending order, of the rows of members with others elsewhere in the file: they become one row.
     """
 
     mode: FileMode | None = None
@@ -116,7 +116,7 @@ class _X12Reader:
             raise Unreadable("no_rows", "The file has no member (INS).")
 
     def _rest(self) -> Iterator[Row]:
-        """The last member, those whose loops stand apart, and the dependents that have waited for an address."""
+        """The last member, those with loops apart, and the dependents that have waited for an address."""
         yield from self._flush()
         for place, loops in self._apart.members():
             yield from self._row(place, loops)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from frontdesk.eligibility.model import ADDRESS, Action
 from frontdesk.files.model import Row
 
-# What is kept in memory. Other dependents get the address of the stored subscriber, whose row was applied before theirs.
+# What is kept in memory. Other dependents get the address of the stored subscriber: its row was applied before theirs.
 FAMILIES_LIMIT, WAITING_LIMIT = 10_000, 20_000
 
 _WARNING = ("address_of_subscriber",)

@@ -56,8 +56,8 @@ class FamilyNumbers:
 
 
 class OwnNumbers:
-    """Finds the number of a member's own. Two people who stand beside each other and carry one number show that it is that of a
-    family or a group."""
+    """Finds the number of a member's own. Two people with one number, side by side, show that it is that of a family or
+    a group."""
 
     def __init__(self) -> None:
         self._shared: set[str] = set()
@@ -95,7 +95,7 @@ class OwnNumbers:
 
 
 def _are_two(one: MemberLoop, other: MemberLoop) -> bool:
-    """Whether the loops are about two people. A subscriber whose loops differ is one that contradicts itself."""
+    """Whether the loops are about two people. Differing loops of one subscriber contradict each other."""
     name, birth = ((one.said(tag, at), other.said(tag, at)) for tag, at in (("NM1", 4), ("DMG", 2)))
     differ = any(
         first and second and first.casefold() != second.casefold() for first, second in (name, birth)
