@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from frontdesk.config import read_config
+from frontdesk.invitations.delivery.change_store import find_lanes
+from frontdesk.invitations.model import Delivery
 from tests.db.day import Installation
 from tests.db.explained import Explained, Recorder
-from tests.factories import NOW
+from tests.factories import NOW, member_body
 from tests.population import analyze, copy_members, fill_queues
 
 MEMBERS, VISITS = 100_000, 30_000
@@ -73,3 +75,18 @@ def faults_of(explained: Explained) -> list[str]:
     ]
     faults += sorted(explained.kinds & {"Hash Join", "Merge Join"})
     return faults + ["JIT"] * explained.is_compiled
+
+
+@pytest.mark.parametrize("url", ["sqlite", "postgresql"], indirect=True)
+def test_batches_are_found_by_key_where_nothing_else_waits(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ExitStack() as stack:
+        one = Installation(url, stack)
+        plan = one.customer.plan_ids[0]
+        assert one.api.post(f"/v2/plans/{plan}/eligibility", member_body(0)).status_code == 201
+        copy_members(one.db, 1, numbers=range(1, 20_000), invited=True)
+        analyze(one.db)
+        recorder = Recorder(one.db)
+        with recorder.recording(monkeypatch, one.db), one.db.read() as tx:
+            assert [(lane.delivery, lane.plan_id) for lane in find_lanes(tx)] == [(Delivery.BATCHED, plan)]
+    [explained] = recorder.explained
+    assert faults_of(explained) == []
