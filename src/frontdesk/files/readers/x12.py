@@ -99,7 +99,7 @@ class _X12Reader:
             tag = segment[0]
             if member and tag not in _ENDS_A_MEMBER:
                 member.append(segment)
-                if len(member) > MEMBER_SEGMENTS_LIMIT:
+                if number - place >= MEMBER_SEGMENTS_LIMIT:
                     message = f"a member of more than {MEMBER_SEGMENTS_LIMIT:,} segments begins here"
                     raise at_segment(place, "line_too_long", message)
                 continue

@@ -3,7 +3,7 @@
 Days are `YYYY-MM-DD`; an empty one is not known (a begin) or open (an end).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -51,11 +51,14 @@ class Access:
     last: Coverage
 
 
-def access_of(coverages: Iterable[Coverage], file_date: str) -> Access:
+def access_of(coverages: Sequence[Coverage], file_date: str) -> Access:
     """The access by all coverages, of which there is at least one, in the order of the file.
 
     It begins with the earliest that is in force on the file's date or to come, and is open if any is.
     """
+    if len(coverages) == 1:
+        [only] = coverages
+        return Access(only.begin, only.begin or ("" if only.is_end else only.changed), only.end, only)
     known: list[Coverage] = []
     for coverage in coverages:
         closed = [other for other in known if coverage.closes(other)]

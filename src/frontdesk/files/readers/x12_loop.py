@@ -17,7 +17,7 @@ _ACTIONS = dict.fromkeys(("001", "021", REINSTATE, "026", "030"), Action.ENROL) 
 _MISSPELT_0F = "OF"  # the letter O for the zero
 _CORRECTED, _WRONG = "74", "70"
 _PEOPLE = {"IL", _CORRECTED}  # NM1*70 is the old, wrong value
-_ABOUT_PERSON = {"NM1", "N4", "DMG"}  # the name, the place, the birth
+_ABOUT_PERSON = {"N4", "DMG"}  # the place, the birth
 # These begin providers, other payors, reporting categories, disabilities: their references and dates are not the member's.
 _OTHER_LOOPS = {"LX", "COB", "LS", "DSB"}
 
@@ -126,39 +126,47 @@ def _sort(segments: list[Segment], loop: MemberLoop) -> None:
     is_person = False
     for segment in segments:
         tag = segment[0]
-        if tag == "NM1":
-            entity = element(segment, 1).upper()
-            is_person = entity in _PEOPLE and not loop.coverages
-            level = loop.own if is_person else None
-            loop.is_corrected |= entity in (_CORRECTED, _WRONG) and not loop.coverages
-        if level is not None and len(segment) > 2 and tag == "REF":
+        if tag == "REF" and level is not None and len(segment) > 2:
             level.references[segment[1].strip().upper()] = segment[2].strip()
-        elif level is not None and len(segment) > 3 and tag == "DTP":
+        elif tag == "DTP" and level is not None and len(segment) > 3:
             _take_date(segment, level.dates)
+        elif tag == "NM1":
+            is_person = _take_name(segment, loop)
+            level = loop.own if is_person else None
         elif tag == "HD":
-            # HD01 and HD03 are codes; the description of the plan keeps its letters.
-            level = Level(
-                {},
-                (
-                    "HD",
-                    _filled(element(segment, 1), 3),
-                    "",
-                    element(segment, 3).upper(),
-                    *segment[4:],
-                    *PADDING,
-                ),
-            )
+            level = Level({}, _coverage_codes(segment))
             loop.coverages.append(level)
+        elif is_person and tag in _ABOUT_PERSON:
+            loop.person[tag] = (*segment, *PADDING)
+        elif is_person and tag == "PER":
+            _take_contacts(segment, loop.contacts)
         elif tag in _OTHER_LOOPS:
             level, is_person = None, False
-        elif is_person and tag == "PER":
-            for at in range(3, len(segment) - 1, 2):
-                loop.contacts.setdefault(segment[at].strip().upper(), segment[at + 1].strip())
-        elif is_person and tag in _ABOUT_PERSON:
-            loop.has_two_names |= (
-                tag == "NM1" and tag in loop.person and _names(loop.person[tag]) != _names(segment)
-            )
-            loop.person[tag] = (*segment, *PADDING)
+
+
+def _take_name(segment: Segment, loop: MemberLoop) -> bool:
+    """Take NM1. Returns whether it is about the member; another begins a loop about someone else."""
+    entity = element(segment, 1).upper()
+    if loop.coverages:
+        return False
+    loop.is_corrected |= entity in (_CORRECTED, _WRONG)
+    if entity not in _PEOPLE:
+        return False
+    before = loop.person.get("NM1")
+    loop.has_two_names |= before is not None and _names(before) != _names(segment)
+    loop.person["NM1"] = (*segment, *PADDING)
+    return True
+
+
+def _take_contacts(segment: Segment, contacts: dict[str, str]) -> None:
+    for at in range(3, len(segment) - 1, 2):
+        contacts.setdefault(segment[at].strip().upper(), segment[at + 1].strip())
+
+
+def _coverage_codes(segment: Segment) -> Sequence[str]:
+    """HD with its codes as the guide writes them; the description of the plan keeps its letters."""
+    code, line = _filled(element(segment, 1), 3), element(segment, 3).upper()
+    return "HD", code, "", line, *segment[4:], *PADDING
 
 
 def _filled(code: str, length: int) -> str:

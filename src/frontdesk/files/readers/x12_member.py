@@ -1,6 +1,7 @@
 """One member of an 834: the elements of its INS loops become the fields of a record (docs/834.md)."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 from frontdesk.eligibility.code_sets import HIPAA_RELATIONSHIPS, X12_SUBSCRIBER
 from frontdesk.eligibility.fields import FIELDS
@@ -13,8 +14,12 @@ from frontdesk.files.readers.x12_access import NO_COVERAGE, Coverage, access_of
 from frontdesk.files.readers.x12_keys import X12Keys
 from frontdesk.files.readers.x12_loop import END, NO_COVERAGE_CODES, PADDING, REINSTATE, MemberLoop
 
-_FROM_X12 = {name: field.kind.from_x12 for name, field in FIELDS.items() if field.kind.from_x12 is not None}
-_PHONES = ("CP", "HP", "TE")
+_FROM_X12 = [
+    (name, field.kind.from_x12)
+    for name, field in FIELDS.items()
+    if field.kind.from_x12 is not None and name not in ("effective_date", "expiry_date")  # read as they come
+]
+_duration = attrgetter("duration")
 
 
 def read_member(place: int, loops: Sequence[MemberLoop], mapping: FileMapping, keys: X12Keys) -> Row:
@@ -26,7 +31,7 @@ def read_member(place: int, loops: Sequence[MemberLoop], mapping: FileMapping, k
     has_others = not counted and any(loop.coverages for loop in loops)
     action = _action(loops, coverages)
     dates, dates_of_new = _dates(loops, coverages, mapping)
-    lasting = max(counted, key=lambda each: each.duration, default=NO_COVERAGE)
+    lasting = counted[0] if len(counted) == 1 else max(counted, key=_duration, default=NO_COVERAGE)
     plan: str | None = keys.plan(last, lasting) or None
     if plan is not None and mapping.plans:
         plan = mapping.plans.get(plan)
@@ -86,8 +91,7 @@ def _coverages(loop: MemberLoop, mapping: FileMapping) -> list[Coverage]:
     counted = [
         level
         for level in loop.coverages
-        if level.hd[1].strip() not in NO_COVERAGE_CODES
-        and (mapping.lines is None or level.hd[3].strip() in mapping.lines)
+        if level.hd[1] not in NO_COVERAGE_CODES and (mapping.lines is None or level.hd[3] in mapping.lines)
     ]
     ends_member = loop.code == END
     end_of_all = last_day or (
@@ -95,7 +99,7 @@ def _coverages(loop: MemberLoop, mapping: FileMapping) -> list[Coverage]:
     )
     found = []
     for level in counted:
-        ends_coverage = level.hd[1].strip() == END
+        ends_coverage = level.hd[1] == END
         is_end = ends_member or ends_coverage
         changed = level.dates.get("303", "")
         end = level.dates.get("349", "") or (changed if ends_coverage else "")
@@ -103,8 +107,8 @@ def _coverages(loop: MemberLoop, mapping: FileMapping) -> list[Coverage]:
             end = last_day or end or end_of_all or file_date
         elif is_end:
             end = end or last_day or file_date
-        end = min(filter(None, (end, last_day)), default="")
-        line, description = level.hd[3].strip(), level.hd[4].strip()
+        end = min(end or last_day, last_day) if last_day else end
+        line, description = level.hd[3], level.hd[4].strip()
         begin = level.dates.get("348") or first_day or ""
         changed = changed or loop.own.dates.get("303", "")
         found.append(Coverage(line or "?", description, begin, end, is_end, level.references, changed))
@@ -166,7 +170,7 @@ def _values(loop: MemberLoop, keys: X12Keys) -> dict[str, object]:
         "dob": birth[2].strip(),
         "gender": birth[3].strip().upper(),
         "email": contacts.get("EM"),
-        "phone": next((contacts[kind] for kind in _PHONES if kind in contacts), None),
+        "phone": contacts.get("CP") or contacts.get("HP") or contacts.get("TE"),
         "zipcode": place[3].strip(),
         "city": place[1].strip(),
         "county": place[6].strip() if place[5].strip().upper() == "CY" else None,
@@ -177,7 +181,7 @@ def _values(loop: MemberLoop, keys: X12Keys) -> dict[str, object]:
         "subscriber_relationship": subscriber if subscriber in X12_SUBSCRIBER else None,
     }
     values: dict[str, object] = {name: value for name, value in found.items() if value}
-    for field_name, convert in _FROM_X12.items():
+    for field_name, convert in _FROM_X12:
         if field_name in values:
             values[field_name] = convert(str(values[field_name]))
     if loop.is_corrected and "last_name" in values:

@@ -11,7 +11,6 @@ from frontdesk.files.readers.x12_loop import Segment
 ISA_LENGTH = 106
 _ISA_ELEMENTS = 16
 _FILLER = " \t\r\n\x1a\0"  # what old systems put around an interchange
-_BLANK = ("", " ", "\t")
 _LAST_SEGMENT = re.compile(r"IEA[^0-9A-Za-z][0-9]{1,5}[^0-9A-Za-z][0-9]{9}", re.IGNORECASE)
 _ISA_WIDTHS = [3, 2, 10, 2, 10, 2, 15, 2, 15, 6, 4, 1, 5, 9, 1, 1, 1]
 
@@ -31,15 +30,16 @@ def read_segments(source: Source, note: Callable[[], None] = lambda: None) -> It
         while text:
             for character in breaks:
                 text = text.replace(character, "")
+            is_ascii = text.isascii()
             *pieces, rest = text.split(terminator)
             for at, piece in enumerate(pieces):
-                if piece[:1] in _BLANK:
+                if not piece or piece[0] <= " ":
                     note()
                     piece = piece.lstrip()  # noqa: PLW2901 - the segment begins there
                     if not piece:
                         continue
                 number += 1
-                if not piece.isascii():
+                if not is_ascii and not piece.isascii():
                     source.check(piece, place=number, unit="Segment")
                 elements = piece.split(separator)
                 if not elements[0].isupper():
