@@ -2,8 +2,11 @@
 
 import io
 from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
+from threading import Event
 from typing import Any
 
 import pytest
@@ -16,9 +19,12 @@ from frontdesk.asgi import build_asgi
 from frontdesk.audit import list_entries
 from frontdesk.audit.model import AuditQuery
 from frontdesk.config import Config, Uniqueness
-from frontdesk.db import Database
-from frontdesk.eligibility import list_probes
-from frontdesk.eligibility.probes import ProbeLimit
+from frontdesk.db import Database, Tx
+from frontdesk.db.races import write_together
+from frontdesk.eligibility import enrol, list_probes, parse_member
+from frontdesk.eligibility.model import Enrolled, Submission
+from frontdesk.eligibility.probes import ChunkProbes, ProbeLimit, TooManyTaken
+from frontdesk.errors import FrontdeskError, Invalid
 from frontdesk.files import RunOptions
 from frontdesk.files.model import FileMode
 from frontdesk.web.telemetry import Telemetry
@@ -130,16 +136,61 @@ def test_refusals_of_the_accounts_own_values_and_updates_of_its_members_go_on(
     assert api.post(path_of(customer), member_body(201)).status_code == 201
 
 
-def test_a_burst_over_two_processes_learns_no_more_than_the_limit_and_a_chunk_of_each(
+def test_two_processes_together_tell_exactly_the_limit(
     api: Api, prober: Api, config: Config, customer: Customer, other: Customer
 ) -> None:
     fill(api, customer, 40)
     second = App(config, open_for_test(config.database_url, "second"), SetClock(NOW))
     with TestClient(build_asgi(second, Telemetry(io.StringIO()))) as http:
         processes = prober, Api(http, other.token, io.StringIO())
-        statuses = Counter(probe(processes[number % 2], other, number).status_code for number in range(1, 41))
-    assert statuses[422] <= LIMIT + 1
-    assert statuses[422] + statuses[429] == 40
+        for number, process in enumerate(processes, 200):  # both know that the client has told nothing yet
+            assert process.post(path_of(other), member_body(number)).status_code == 201
+        statuses = Counter(
+            probe(processes[number > LIMIT], other, number).status_code for number in range(1, 41)
+        )
+    assert statuses == {422: LIMIT, 429: 40 - LIMIT}
+
+
+def test_chunks_at_the_same_moment_tell_exactly_the_limit(
+    api: Api, db: Database, customer: Customer, other: Customer, clock: SetClock
+) -> None:
+    fill(api, customer, 2 * LIMIT)
+    has_decided, limits = Event(), [ProbeLimit(LIMIT, Uniqueness.SERVICE) for _ in range(2)]
+
+    def tell(numbers: range, limit: ProbeLimit, before_commit: Callable[[], object]) -> list[Any]:
+        records = [
+            parse_member(member_body(n, external_id=f"P{n}", member_id=f"P{n}"), today="2026-11-20")
+            for n in numbers
+        ]
+        items = [
+            Submission(other.account_id, other.plan_ids[0], record, "client-1", "request")
+            for record in records
+        ]
+
+        def work(tx: Tx, items: Sequence[Submission]) -> list[Enrolled | FrontdeskError]:
+            results = enrol(tx, items, now=clock(), uniqueness=Uniqueness.SERVICE, probe_limit=limit)
+            before_commit()
+            return results
+
+        return write_together(db, items, work)
+
+    def note_and_end(tx: Any, probes: ChunkProbes) -> None:
+        has_decided.set()
+        ProbeLimit.end(limits[1], tx, probes)
+
+    limits[1].end = note_and_end  # type: ignore[method-assign]
+    with ThreadPoolExecutor(1) as thread:
+        later: list[Future[list[Any]]] = []
+
+        def let_the_other_decide() -> None:
+            later.append(thread.submit(tell, range(LIMIT, 2 * LIMIT + 1), limits[1], lambda: None))
+            if not db.is_sqlite:  # which has one writer
+                assert has_decided.wait(10)
+
+        first = tell(range(1, LIMIT), limits[0], let_the_other_decide)
+        answers = Counter(type(answer) for answer in (*first, *later[0].result()))
+    assert answers == {Invalid: LIMIT, TooManyTaken: LIMIT}
+    assert taken_today(db, clock) == {"client-1": LIMIT}
 
 
 def test_the_trail_has_an_entry_each_time_the_number_doubles_and_at_the_limit(

@@ -57,10 +57,15 @@ class NoAnswer(psycopg.OperationalError):
     """The server has said nothing for longer than any statement may take, so the connection was closed."""
 
 
+class StateChanged(Exception):
+    """Another transaction has changed what this one was decided on; the writer found it by itself."""
+
+
 def lost_race(error: Exception) -> bool:
     """Whether another transaction came first (unique violation, deadlock): running again may succeed."""
-    return isinstance(error, DBAPIError) and (
-        unique_columns(error) is not None or _state(error) in _LOST_RACE_STATES
+    return isinstance(error, StateChanged) or (
+        isinstance(error, DBAPIError)
+        and (unique_columns(error) is not None or _state(error) in _LOST_RACE_STATES)
     )
 
 

@@ -21,7 +21,7 @@ from typing import Generic, Protocol, TypeVar
 from sqlalchemy.exc import DBAPIError
 
 from frontdesk.db.engine import Tx
-from frontdesk.db.failures import is_deadlock, lost_race
+from frontdesk.db.failures import StateChanged, is_deadlock, lost_race
 from frontdesk.errors import Unavailable
 
 Item = TypeVar("Item")
@@ -89,8 +89,8 @@ class Attempt(Generic[AnyTx, Item, Result]):
 class WriteTogether(Generic[AnyTx, Item, Result]):
     """Attempts to write the items. After the loop, `results` holds one result, or the item's own error, per item.
 
-    A lost race (unique violation, deadlock, dead connection) runs the set again against the new state. What that does not
-    settle runs item by item, so that one bad item, or one that is locked, never fails its neighbours. The loop raises
+    A lost race (unique violation, deadlock, dead connection, StateChanged) runs the set again against the new state. What that
+    does not settle runs item by item, so that one bad item, or one that is locked, never fails its neighbours. The loop raises
     Unavailable when none of the items can be written.
     """
 
@@ -158,7 +158,7 @@ class WriteInOne(Generic[Item, Result]):
     def __iter__(self) -> Iterator[Attempt[Tx, Item, Result]]:
         try:
             yield from _attempts(self.db, self.items, ATTEMPTS_TOGETHER)
-        except DBAPIError:
+        except (DBAPIError, StateChanged):
             yield from _attempts(self.db, self.items, ATTEMPTS_ALONE, is_split=True)
 
 
@@ -203,7 +203,7 @@ def _attempts(
                 attempt: Attempt[AnyTx, Item, Result] = Attempt(tx, items, is_split=is_split)
                 yield attempt
                 attempt.raise_error()
-        except (DBAPIError, Unavailable) as error:
+        except (DBAPIError, StateChanged, Unavailable) as error:
             is_stale = isinstance(error, Unavailable) and error.stale_connection
             if limit == 0 or not (is_stale or lost_race(error)):
                 raise
@@ -222,8 +222,8 @@ def _behind_savepoint(tx: Tx, item: Item) -> Generator[Attempt[Tx, Item, Result]
             with tx.begin_nested():
                 yield part
                 part.raise_error()
-        except DBAPIError as error:
-            if is_deadlock(error):
+        except (DBAPIError, StateChanged) as error:
+            if isinstance(error, DBAPIError) and is_deadlock(error):
                 raise  # the whole transaction is gone
             if not lost_race(error):
                 return error

@@ -43,8 +43,8 @@ class DryRun:
             probes = self._probe_limit.begin(tx, submissions, members, now=now)
             state = ChunkState(members, replace(context, reopens_absent=reopens_absent), probes)
             results = [state.decide(submission) for submission in submissions]
+            self._probe_limit.end(tx, probes)  # may have to be decided again, on the same scratch database
             self._keep(scratch, submissions, results)
-        self._probe_limit.end(tx, probes)
         return results
 
     def _with_dry_run(

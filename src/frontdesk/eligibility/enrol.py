@@ -53,7 +53,7 @@ def enrol(  # noqa: PLR0913 - each is said by another caller
     Returns an outcome for each, or NotFound (the plan is not the account's), or Invalid with every fault, or TooManyTaken. Of a
     refused record nothing is written; that it told of another account's value is counted (`probe_limit`). `audited` False leaves
     the audit trail to the caller: a file is one action, and the history of each row names the file. `reopens_absent` is as in
-    ChunkContext. Raises the driver's error on a lost race: run it again in a new transaction.
+    ChunkContext. Raises the driver's error, or StateChanged, on a lost race: run it again in a new transaction.
     """
     stored, context = read_chunk(tx, submissions, uniqueness, now=now)
     probe_limit = probe_limit or ProbeLimit(TAKEN_PER_DAY, uniqueness)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from frontdesk import audit
 from frontdesk.audit.model import AuditEntry
 from frontdesk.config import Uniqueness
+from frontdesk.db.failures import StateChanged
 from frontdesk.db.set_transaction import SetTransaction
 from frontdesk.eligibility import store
 from frontdesk.eligibility.fields import UNIQUE
@@ -106,9 +107,9 @@ def _brought_keys(submission: Submission, stored: StoredMember | None) -> dict[s
 class ProbeLimit:
     """How many records of a client may tell of another account's value in a UTC day, over all processes.
 
-    The counts are in the database. A process reads those of a client once a day, and again for each chunk once there are any:
-    so another process's are noticed at the next one that this process finds itself. Chunks at the same moment don't see each
-    other's.
+    The counts are in the database. A process reads those of a client once a day, and again for each chunk once there are any. A
+    chunk that found some is counted at its end, under a lock of its client. It is decided again if others have found so many
+    meanwhile that it tells too much: so the limit is exact (docs/decisions/0117).
     """
 
     def __init__(self, per_day: int, uniqueness: Uniqueness) -> None:
@@ -141,13 +142,27 @@ class ProbeLimit:
         accounts.update(submission.account_id for submission in submissions)
         return ChunkProbes(now, left, len(accounts) < 2 and min(left.values(), default=1) > 0, Counter(), {})
 
+    def has_told(self, client: str) -> bool:
+        """Whether the client was told of other accounts' values today, as far as this process knows."""
+        return not self._is_off and client not in self._without
+
     def end(self, tx: SetTransaction, probes: ChunkProbes) -> None:
-        """Store what the chunk found, and tell the audit trail each time that the number has doubled or the limit is reached."""
+        """Store what the chunk found, and tell the audit trail each time that the number has doubled or the limit is reached.
+
+        Raises StateChanged when the chunk found more than others have left.
+        """
         if not probes.found:
             return
         day, entries = _day(probes.now), []
+        found_by: Counter[str] = Counter()
         for source, found in probes.found.items():
-            self._without.discard(source.client)
+            found_by[source.client] += found
+        self._without.difference_update(found_by)
+        for client in sorted(found_by):
+            store.lock_probes(tx, client)
+            if sum(store.count_probes(tx, client, day).values()) + found_by[client] > self._per_day:
+                raise StateChanged
+        for source, found in probes.found.items():
             counts = store.count_probes(tx, source.client, day)
             before, today = counts.get(source.file_id, 0), sum(counts.values()) + found
             if not before:

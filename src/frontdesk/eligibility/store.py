@@ -128,8 +128,14 @@ def count_probes(tx: SetTransaction, client: str, day: str) -> dict[int | None, 
     return {file_id: int(taken) for file_id, taken in tx.exec_driver_sql(query, (day, client))}
 
 
+def lock_probes(tx: SetTransaction, client: str) -> None:
+    """Until the transaction ends, nobody else counts probes of the client. SQLite has one writer anyway."""
+    if tx.dialect.name != "sqlite":
+        tx.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"probes of {client}",))
+
+
 def insert_probes(tx: SetTransaction, rows: Sequence[dict[str, Any]]) -> None:
-    """Only ever added, and summed up when read: chunks that are written at the same time don't wait for each other."""
+    """Only ever added, and summed up when read: there is no row that two chunks would both change."""
     insert_set(tx, uniqueness_probes, rows)
 
 

@@ -21,22 +21,7 @@ from frontdesk.files.model import NO_PLAN, NOT_NOW, NOT_STORED, SKIPPED, WARNED_
 from frontdesk.files.pace import ChunkPace
 from frontdesk.files.threads import CommitTurn, OutOfTurn
 
-
-def keys_of(rows: Sequence[ChunkRow]) -> set[str]:
-    """Every value by which the rows can find a member. Chunks without a common one do not affect one another."""
-    records = [row.submission.record for row in rows if row.submission is not None]
-    keys = {
-        key
-        for column in UNIQUE.values()
-        for record in records
-        if (key := record.given.get(column)) is not None
-    }
-    for record in records:
-        if record.hints:
-            keys.update(record.hints.subscriber_keys)
-            if record.hints.family:
-                keys.add(record.hints.family.digest)
-    return keys
+PROBES = "\0probes"  # no member has this key
 
 
 class ChunkWriter:
@@ -58,6 +43,28 @@ class ChunkWriter:
             )
         )
         self._enrol = partial(decide, reopens_absent=reopens_absent)
+
+    def keys_of(self, rows: Sequence[ChunkRow]) -> set[str]:
+        """Every value by which the rows can find a member. Chunks without a common one do not affect one another.
+
+        Those of a client with probes have one in common: they are counted under one lock: a later chunk would hold it while it
+        waits for an earlier one.
+        """
+        records = [row.submission.record for row in rows if row.submission is not None]
+        keys = {
+            key
+            for column in UNIQUE.values()
+            for record in records
+            if (key := record.given.get(column)) is not None
+        }
+        for record in records:
+            if record.hints:
+                keys.update(record.hints.subscriber_keys)
+                if record.hints.family:
+                    keys.add(record.hints.family.digest)
+        if (limit := self._claim.options.probe_limit) is not None and limit.has_told(self._claim.file.client):
+            keys.add(PROBES)
+        return keys
 
     def write(self, rows: Sequence[ChunkRow], turn: CommitTurn) -> None:
         """Write the rows, move the file's position, and commit when it is the chunk's turn.

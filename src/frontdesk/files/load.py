@@ -9,7 +9,7 @@ from frontdesk.db import Tx
 from frontdesk.eligibility import count_members_open
 from frontdesk.files import store
 from frontdesk.files.check import CheckResult
-from frontdesk.files.chunks import ChunkWriter, keys_of
+from frontdesk.files.chunks import ChunkWriter
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.missing import end_missing
 from frontdesk.files.model import REFUSED, REPEATED, ChunkRow, EligibilityFile, FileMode, FileStep, Unreadable
@@ -36,7 +36,9 @@ def run_load(claim: FileClaim, load: OpenLoad) -> None:
     if claim.file.step is FileStep.APPLY:
         alone = claim.db.is_sqlite or claim.file.dry_run
         threads = 1 if alone else POSTGRESQL_THREADS
-        ordered_commit(_chunks(claim, load, check, pace), writer.write, keys_of=keys_of, threads=threads)
+        ordered_commit(
+            _chunks(claim, load, check, pace), writer.write, keys_of=writer.keys_of, threads=threads
+        )
         claim.checkpoint(FileStep.APPLY, claim.file.rows_done)
         claim.update(step=FileStep.END)
     if check.mode is FileMode.FULL:
