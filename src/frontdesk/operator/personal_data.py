@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 
 from frontdesk.app import App
+from frontdesk.clock import wire_time
 from frontdesk.db.races import write_alone
 from frontdesk.privacy.erasure import erase_person, get_person
 from frontdesk.privacy.erasure_requests import find_waiting, leave_to_worker
@@ -53,8 +54,12 @@ async def erase(app: App, request: Request) -> Response:
 
     made = await app.in_thread(run)
     if isinstance(made, Erasure):
-        return _response(made._asdict())
-    told = {"member_id": made.member_id, "account_id": made.account_id, "asked_at": made.asked_at}
+        return _response(made._asdict() | {"erased_at": wire_time(made.erased_at)})
+    told = {
+        "member_id": made.member_id,
+        "account_id": made.account_id,
+        "asked_at": wire_time(made.asked_at),
+    }
     return _response(told, status=202)
 
 
