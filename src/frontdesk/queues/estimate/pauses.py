@@ -16,10 +16,14 @@ from frontdesk.queues.estimate.distributions import (
     curve,
     recency_weights,
 )
+from frontdesk.queues.estimate.line_time import WeightedTurn, in_line_time
 from frontdesk.queues.estimate.model import READY_SECONDS, Doctor, DoctorPool
 from frontdesk.queues.estimate.turns import Turn, Turns
 
-READY_WEIGHT = 2.0  # number of pauses of no length that are assumed before any is known
+READY_WEIGHT = (
+    0.5  # number of pauses of no length that are assumed before any is known; 2 made all of them too short
+)
+ANY_WEIGHT = 2.0  # number of pauses in a line's time that all pauses together count as
 SHORTEST_SECONDS = 5.0  # where no pause is longer, none is played
 LONGEST_SECONDS = 7200.0  # a longer one counts as this: somebody forgot to go off duty
 POINTS = 16
@@ -44,13 +48,22 @@ class Pauses:
     def __init__(self, pool: DoctorPool, turns: Turns) -> None:
         self._pool = pool
         self._turns = turns
-        self._points = _points(turns.taken)
+        self._weighted = list(zip(turns.taken, recency_weights(len(turns.taken)), strict=False))
+        self._points = _points(self._weighted)
         self._rare = [(RARE_SECONDS * part, RARE_SHARE / CURVE_POINTS) for part in curve()]
         self._evidence: dict[frozenset[int] | None, _Evidence] = {}
 
     def after_visit(self, count: int) -> list[float] | None:
         """`count` equally likely parts, in order; None where doctors take the next patient at once."""
-        return Lengths(self._points).parts(count) if self._points[-1][0] > SHORTEST_SECONDS else None
+        if self._points[-1][0] <= SHORTEST_SECONDS:
+            return None
+        # A newcomer that waits meets pauses that begin while somebody waits. Hidden patients make these longer than others.
+        turns = in_line_time(self._pool, self._weighted)
+        weight = sum(weight for _, weight in turns)
+        points = [(seconds, weight * share) for seconds, share in _points(turns)]
+        return Lengths(points + [(seconds, ANY_WEIGHT * share) for seconds, share in self._points]).parts(
+            count
+        )
 
     def rest(self, doctor: Doctor, count: int) -> list[float] | None:
         """How long an idle doctor is not ready yet, as `count` equally likely parts; None: is ready."""
@@ -97,10 +110,10 @@ def _evidence(pool: DoctorPool, turns: Sequence[Turn], plan_ids: Collection[int]
     )
 
 
-def _points(turns: Sequence[Turn]) -> list[Point]:
-    """The lengths of pauses with their weights, in order; none longer than 0 if no pause is known."""
+def _points(turns: Sequence[WeightedTurn]) -> list[Point]:
+    """The lengths of pauses with their shares, in order; none longer than 0 if no pause is known."""
     known, total = [], READY_WEIGHT
-    for (_, _, waited, idle), weight in zip(turns, recency_weights(len(turns)), strict=False):
+    for (_, _, waited, idle, _), weight in turns:
         if idle is None or waited is None:
             continue
         total += weight

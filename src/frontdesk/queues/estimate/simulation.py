@@ -17,7 +17,7 @@ from frontdesk.queues.estimate.late_feed import LEAST_SECONDS, UnseenJoin, as_to
 from frontdesk.queues.estimate.model import Doctor, DoctorPool
 from frontdesk.queues.estimate.pauses import Pauses
 from frontdesk.queues.estimate.runs import LENGTHS_SEED, ByRun, Runs
-from frontdesk.queues.estimate.telling import SimulatedWait, moved, wait_to_tell
+from frontdesk.queues.estimate.telling import SimulatedWait, left_out, moved, wait_to_tell
 from frontdesk.queues.estimate.turns import Turns
 
 MAX_RUNS = 32
@@ -26,7 +26,7 @@ SLOTS_SIMULATED = 640  # the more doctors, the fewer runs: many doctors even eac
 MAX_TURNS = 4000  # turns at a doctor that are simulated over all runs
 TEAMS_PER_COST = 4  # a turn with this many teams to choose from counts double
 BLOCKS = 32
-PAUSES_SEED = 20160930
+PAUSES_SEED, LATE_ENDS_SEED = 20160930, 20160931
 
 
 class QueueSimulation:
@@ -42,12 +42,13 @@ class QueueSimulation:
         slots = sum(doctor.capacity for doctor in staff)
         self._runs = max(MIN_RUNS, min(MAX_RUNS, SLOTS_SIMULATED // max(1, slots)))
         turns = Turns(pool)
+        self._late_ends, self._awaited = turns.late_ends, set(pool.waiting)
         self._lengths = lengths_by_plan(turns.past, visits, plans, default_seconds)
         self._pauses = Pauses(pool, turns)
         self._paused = self._pauses.after_visit(self._runs)
         teams: dict[frozenset[int] | None, list[list[float] | None]] = {}
-        for doctor in staff:
-            teams.setdefault(doctor.plan_ids, []).extend(self._rests_of(doctor))
+        for number, doctor in enumerate(staff):
+            teams.setdefault(doctor.plan_ids, []).extend(self._rests_of(doctor, number))
         self._sizes = [len(team) for team in teams.values()]
         self._starts = self._starts_of(teams.values())
         self._parts = {
@@ -59,6 +60,7 @@ class QueueSimulation:
             for plan_id in plans
         }
         self._take_line(pool)
+        self._past_waits = pool.past_waits
         leaving = any(left for _, left in pool.past_waits)
         self._abandonment = AbandonmentModel(pool.past_waits, pool.waited) if leaving else None
         self._unseen: list[list[UnseenJoin]] = [[]] * self._runs
@@ -79,11 +81,16 @@ class QueueSimulation:
         """The mean length of a visit of the plan."""
         return sum(self._parts[plan_id]) / self._runs
 
-    def waits(self, plan_ids: Collection[int]) -> dict[int, SimulatedWait | None]:
-        """When the first doctor is ready for a newcomer; None where no doctor serves the plan."""
+    def waits(self, plan_ids: Collection[int], *, changing: bool = False) -> dict[int, SimulatedWait | None]:
+        """When the first doctor is ready for a newcomer; None where no doctor serves the plan.
+
+        `changing`: doctors come and go.
+        """
         choices = max((len(teams) for teams in self._teams_of.values()), default=1)
         simulated = MAX_TURNS // (self._runs * max(1, choices // TEAMS_PER_COST))
-        length, leaving = len(self._plans), self._abandonment is not None
+        length = len(self._plans)
+        leaving = self._abandonment is not None
+        out = left_out(self._past_waits, leaving=leaving, changing=changing, pauses=self._paused)
         whole = length <= simulated
         runs = Runs(self._starts, self._parts, self._teams_of, self._abandonment)
         free_at = runs.play(self._plans[:simulated], self._waited[:simulated], self._unseen if whole else [])
@@ -103,18 +110,18 @@ class QueueSimulation:
                 )
             waits = by_teams[teams]
             if whole:
-                found[plan_id] = wait_to_tell(waits, self._lengths[plan_id].doubt, leaving=leaving)
+                found[plan_id] = wait_to_tell(waits, self._lengths[plan_id].doubt, out)
             else:
                 # The spread of a sum grows with the root of its length.
                 level = self._from_now(min(levels[i] for i in teams))
-                found[plan_id] = moved(waits, level, sqrt(length / simulated), leaving=leaving)
+                found[plan_id] = moved(waits, level, sqrt(length / simulated), out)
         return found
 
     def _from_now(self, free_at: float) -> float:
         """The runs begin at the last news."""
         return free_at - self._late if free_at > self._late else 0.0
 
-    def _rests_of(self, doctor: Doctor) -> list[list[float] | None]:
+    def _rests_of(self, doctor: Doctor, number: int) -> list[list[float] | None]:
         """By slot of the doctor, when it is free: equally likely parts; None: now.
 
         Of more visits than slots the latest count: the ends of the others were not reported.
@@ -122,12 +129,19 @@ class QueueSimulation:
         visits = doctor.visits
         if len(visits) > 1:
             visits = tuple(sorted(visits, key=attrgetter("elapsed_seconds"))[: doctor.capacity])
-        rests: list[list[float] | None] = [
-            self._with_pause(self._lengths[visit.plan_id].parts(self._runs, visit.elapsed_seconds), place)
-            for place, visit in enumerate(visits)
-        ]
+        rests: list[list[float] | None] = []
+        for place, visit in enumerate(visits):
+            rest = self._lengths[visit.plan_id].parts(self._runs, visit.elapsed_seconds)
+            if self._late_ends.known and doctor.capacity == 1 and not any(map(doctor.serves, self._awaited)):
+                rest = self._without_late_end(rest, number)
+            rests.append(self._with_pause(rest, place))
         free = doctor.capacity - len(visits)
         return rests + [self._pauses.rest(doctor, self._runs) if free else None] * free
+
+    def _without_late_end(self, rest: list[float], number: int) -> list[float]:
+        """A visit that looks in progress while nobody waits may be over. `number`: of the doctor, each has other draws."""
+        late = shuffles(self._runs, LATE_ENDS_SEED)[number % DRAWS](self._late_ends.parts(self._runs))
+        return [max(0.0, left - part) for left, part in zip(rest, late, strict=True)]
 
     def _with_pause(self, parts: list[float], place: int) -> list[float]:
         """Each part with the pause after it. Each pause comes up once, at a part that chance has fixed."""

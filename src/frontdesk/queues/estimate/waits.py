@@ -36,7 +36,7 @@ def estimate_waits(
     doctors = sum(doctor.capacity > 0 for doctor in pool.doctors)
     trend = staffing_trend(pool.duty) if doctors else None
     estimates = {}
-    for plan_id, wait in simulation.waits(plan_ids).items():
+    for plan_id, wait in simulation.waits(plan_ids, changing=trend is not None).items():
         if wait is None:
             estimates[plan_id] = WaitEstimate(NOBODY_ON_DUTY, None, None)
             continue
