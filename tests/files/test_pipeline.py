@@ -97,7 +97,7 @@ def test_a_chunk_that_holds_what_the_one_before_waits_for_steps_back(monkeypatch
     assert done == [0, 1]
 
 
-def test_commit_threads_have_a_lower_priority_and_leave_the_caller_as_it_was() -> None:
+def test_the_threads_of_a_load_have_a_lower_priority_and_leave_the_caller_as_it_was() -> None:
     before, seen = os.nice(0), []
 
     def write(_item: int, turn: CommitTurn) -> None:
@@ -105,6 +105,7 @@ def test_commit_threads_have_a_lower_priority_and_leave_the_caller_as_it_was() -
         seen.append(os.nice(0))
 
     ordered_commit(range(4), write, keys_of=_no_keys, threads=2)
+    seen += prefetch(os.nice(0) for _ in range(2))
     assert set(seen) == {NICENESS if sys.platform == "linux" else before}
     assert os.nice(0) == before
 

@@ -24,8 +24,8 @@ def lower_priority() -> None:
 
 
 def prefetch(items: Iterator[Item], *, depth: int = 2) -> Generator[Item, None, None]:
-    """The items in order; a thread takes up to `depth` of them ahead of their use. Raises what `items` raises."""
-    with ThreadPoolExecutor(1, thread_name_prefix="prefetch") as pool:
+    """The items in order; a thread of lower priority takes up to `depth` of them ahead. Raises what `items` raises."""
+    with ThreadPoolExecutor(1, thread_name_prefix="prefetch", initializer=lower_priority) as pool:
         pending = deque(pool.submit(next, items, _END) for _ in range(depth))
         try:
             while (item := pending.popleft().result()) is not _END:
