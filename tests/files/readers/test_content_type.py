@@ -23,6 +23,14 @@ def contradiction(media_type: str, start: bytes) -> str | None:
     return None
 
 
+# Exports that often call themselves .xls.
+OTHER_TABLES = (
+    b'<?xml version="1.0"?>\n<Workbook xmlns="urn:schemas-microsoft-com:office:spreadsheet">',
+    b"\xef\xbb\xbf\n<HTML><body><table><tr><td>Employee ID</td></tr>",
+    b"<table border=1><tr><th>external_id</th></tr>",
+    b"ID;PWXL;N;E\n",
+    b"{\\rtf1\\ansi",
+)
 CONTENTS: list[tuple[bytes, Format | None]] = [
     (HEADER.encode(), Format.CSV),
     (HEADER.encode("utf-16"), Format.CSV),
@@ -38,6 +46,8 @@ CONTENTS: list[tuple[bytes, Format | None]] = [
     (b"PK\x03\x04\x14\x00", Format.XLSX),
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", None),
     (b"%PDF-1.7", None),
+    (b"ID;Prenom;Nom\n", Format.CSV),
+    *((start, None) for start in OTHER_TABLES),
     (b"\x89PNG\r\n", None),
     (b"\x00\x01\x02", None),
 ]
@@ -60,6 +70,13 @@ def test_what_no_type_takes_is_left_to_the_reader_where_nothing_is_declared() ->
     for media_type in ("", "application/octet-stream", "application/x-www-form-urlencoded"):
         assert contradiction(media_type, b"%PDF-1.7") is None
     assert refused(lambda: rows_of(b"%PDF-1.7"))[0] == "not_text"
+
+
+@pytest.mark.parametrize("content", OTHER_TABLES)
+def test_a_table_that_is_no_workbook_is_refused_with_what_to_do(content: bytes) -> None:
+    code, said = refused(lambda: rows_of(content))
+    assert (code, said.endswith("Save it as .xlsx or as CSV.")) == ("not_workbook", True)
+    assert contradiction("application/vnd.ms-excel", content) is not None
 
 
 def test_the_sentence_names_both_and_nothing_that_was_sent() -> None:

@@ -53,6 +53,11 @@ _OLD_WORKBOOK = "an older Excel workbook (.xls), or one with a password"
 _OTHER_MAGIC = {b"%PDF-": "PDF", b"\x89PNG": "an image", b"\xff\xd8\xff": "an image"}
 
 _ISA = re.compile(r"ISA(?!\w)|isa\W[0-9 ]{2}\W")
+# What exports of tables are that call themselves .xls: a web page, XML, a symbolic link file, a document.
+_OTHER_TABLE = re.compile(
+    r"<(?:\?xml|!doctype|html|head|meta|body|style|table)\b|ID;P(?:WXL|SCALC)|\{\\rtf", re.IGNORECASE
+)
+_OTHER_TABLE_NAME = "a web page, XML or a document, whatever its name"
 _OBJECT, _ARRAY = re.compile(r'\{\s*(?:["}]|$)'), re.compile(r"\[\s*(?:[{\]]|$)")
 # Controls that texts don't have. A few stand in damaged texts: their rows are refused one by one.
 _CONTROL = re.compile("[\x00-\x08\x0e-\x19\x1c-\x1f]")
@@ -65,11 +70,12 @@ class UnsupportedContent(FrontdeskError, kind="unsupported_media_type"):
 @dataclass(frozen=True, slots=True)
 class DetectedContent:
     """What the content is, as far as its first bytes tell. `format` is None for what is not read, `name` is for messages.
-    `is_workbook` is also true for a kind of workbook that is not read."""
+    `is_workbook` is also true for a kind of workbook that is not read, `is_other_table` for a table in another kind of file."""
 
     format: Format | None
     name: str
     is_workbook: bool = False
+    is_other_table: bool = False
 
 
 def detect_content(start: bytes, encoding: str = "utf-8") -> DetectedContent:
@@ -89,6 +95,8 @@ def detect_content(start: bytes, encoding: str = "utf-8") -> DetectedContent:
         return _of(Format.JSON_LINES)
     if _ARRAY.match(text):
         return _of(Format.JSON)
+    if _OTHER_TABLE.match(text):
+        return DetectedContent(None, _OTHER_TABLE_NAME, is_other_table=True)
     is_binary = len(_CONTROL.findall(text)) * _TEXT_PER_CONTROL > len(text)
     return DetectedContent(None, "binary data") if is_binary else _of(Format.CSV)
 

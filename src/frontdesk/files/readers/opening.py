@@ -88,6 +88,8 @@ def _as_text(
 ) -> tuple[Source, Format]:
     found = detect_content(content.peek(1), known_encoding(encoding))
     chosen = format or found.format
+    if chosen is None and found.is_other_table:
+        raise Unreadable("not_workbook", f"The file is {found.name}. Save it as .xlsx or as CSV.")
     if found.is_workbook or chosen is None:
         raise Unreadable("not_text", f"The file is {found.name}, and no text.")
     return Source(content, encoding), chosen
