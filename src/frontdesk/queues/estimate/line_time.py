@@ -6,6 +6,7 @@ while the doctor is idle anyway.
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from frontdesk.queues.estimate.model import DoctorPool
@@ -24,43 +25,33 @@ class _Line(NamedTuple):
 
 def in_line_time(pool: DoctorPool, turns: Sequence[WeightedTurn]) -> list[WeightedTurn]:
     """Those before which a patient waited that the doctor serves, when the doctor had room. `turns`: the latest first."""
-    lines: dict[frozenset[int] | None, _Line] = {}
+    lines = {served: _line(pool, turns, served) for served in {turn.served for turn, _ in turns}}
     found = []
     for one in turns:
         ago, _, _, idle, served = one[0]
-        if idle is None:
-            continue
-        if served not in lines:
-            lines[served] = _line(pool, turns, served)
-        joined, taken = lines[served]
-        began = -ago - idle
-        # Of those that were taken from then on, the next had joined first.
-        place = bisect_left(taken, began)
-        if place < len(taken) and joined[place] < began:
-            found.append(one)
+        if idle is not None:
+            joined, taken = lines[served]
+            began = -ago - idle
+            # Of those that were taken from then on, the next had joined first.
+            place = bisect_left(taken, began)
+            if place < len(taken) and joined[place] < began:
+                found.append(one)
     return found
 
 
 def _line(pool: DoctorPool, turns: Sequence[WeightedTurn], served: frozenset[int] | None) -> _Line:
     """Without patients that others overtook: the end of their wait was told late, or they could not be seen yet."""
-    line = _Line([], [])
-    latest = last = -float("inf")
-    for (ago, plan_id, waited, _, _), _ in reversed(turns):
-        if served is not None and plan_id not in served:
-            continue
-        at = -ago - (waited or 0.0)
-        last = max(last, at)
-        if waited is not None and at >= latest:
-            latest = at
-            line.joined.append(at)
-            line.taken.append(-ago)
-    # Of those that wait now the first to join says it all.
-    waiting = [
-        waited
-        for plan_id, waited in zip(pool.waiting, pool.waited, strict=False)
-        if -waited >= last and (served is None or plan_id in served)
-    ]
-    if waiting:
-        line.joined.append(-max(waiting))
-        line.taken.append(0.0)
-    return line
+    own = [turn for turn, _ in reversed(turns) if served is None or turn.plan_id in served]
+    known = [(-ago - waited, -ago) for ago, _, waited, _, _ in own if waited is not None]
+    latest = list(accumulate([joined for joined, _ in known], max))
+    line = [one for one, last in zip(known, latest, strict=True) if one[0] == last]
+    if pool.waiting:
+        # Of those that wait now the first to join says it all.
+        last = max([-turn.ago - (turn.waited_seconds or 0.0) for turn in own], default=-float("inf"))
+        waiting = [
+            waited
+            for plan_id, waited in zip(pool.waiting, pool.waited, strict=False)
+            if -waited >= last and (served is None or plan_id in served)
+        ]
+        line += [(-max(waiting), 0.0)] if waiting else []
+    return _Line([joined for joined, _ in line], [taken for _, taken in line])
