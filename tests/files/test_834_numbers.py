@@ -143,6 +143,12 @@ def test_lists_and_words_are_no_identifiers(desk: Desk, given: str) -> None:
     assert set(desk.members()) == {"FAMILY1", "F2"}
 
 
+def test_the_code_of_the_plan_is_no_identifier(desk: Desk) -> None:
+    plan = person(number="REF*23*PPO0500~", coverage="HD*021**HLT*PPO0500~DTP*348*D8*20260101~")
+    load(desk, plan)
+    assert set(desk.members()) == {"FAMILY1"}
+
+
 @pytest.mark.parametrize(("called", "number"), [("BABY BOY", ""), ("BG", "REF*23*W900000001~")])
 def test_a_newborn_without_a_name_is_the_child_that_has_one_later(
     desk: Desk, called: str, number: str

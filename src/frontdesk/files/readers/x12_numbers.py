@@ -66,7 +66,8 @@ class OwnNumbers:
     def find(self, loop: MemberLoop, name_reference: str) -> str:
         """The number as the file has it, or "". Call it for each loop, in the order of the file.
 
-        A short one is a person code, one without a digit or with other signs a category or a list, REF*0F is the family's.
+        A short one is a person code, one without a digit or with other signs a category or a list, REF*0F is the family's, and
+        what a plan is called is no person's.
         """
         references = loop.own.references
         name = name_reference if loop.said("NM1", 8).upper() in _OWN_NAMES else ""
@@ -79,7 +80,7 @@ class OwnNumbers:
             if len(found) <= LONGEST_PERSON_CODE or found == loop.family:
                 continue
             is_number = _NUMBER.fullmatch(found) and any(map(str.isdigit, found))
-            if is_number and not self._is_shared(source, found, loop):
+            if is_number and not _is_plan(found, loop) and not self._is_shared(source, found, loop):
                 return found
         return ""
 
@@ -92,6 +93,11 @@ class OwnNumbers:
         if len(self._shared) < _SHARED_LIMIT:
             self._shared.add(number)
         return True
+
+
+def _is_plan(number: str, loop: MemberLoop) -> bool:
+    """Whether the number is what the loop calls a plan (HD04)."""
+    return any(number == level.hd[4].strip() for level in loop.coverages)
 
 
 def _are_two(one: MemberLoop, other: MemberLoop) -> bool:
