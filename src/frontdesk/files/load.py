@@ -1,5 +1,6 @@
 """Loads a file: checks it, applies its rows by the chunk from where the last worker stopped, ends the members that it omits."""
 
+import os
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -20,7 +21,8 @@ from frontdesk.files.rows import ParseOptions, parse_rows
 from frontdesk.files.threads import ordered_commit, prefetch
 
 CHUNK_ROWS = 2000  # which are to be written; a ChunkPace cuts them on SQLite
-POSTGRESQL_THREADS = 2
+# Two writers on two processors left single POSTs too little: their p99 was 7 times the quiet one (docs/decisions/0094).
+POSTGRESQL_THREADS = 2 if (os.cpu_count() or 1) > 2 else 1
 ROWS_TO_JUDGE_BY = 10_000
 
 

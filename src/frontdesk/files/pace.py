@@ -6,7 +6,7 @@ from contextlib import closing
 from frontdesk.files.model import ChunkRow
 
 # How long a transaction holds the database, in seconds: while others write, and when none has for a second or so.
-SHORTEST_HOLD, LONGEST_HOLD = 0.02, 0.05
+SHORTEST_HOLD, LONGEST_HOLD = 0.012, 0.05
 GROWTH = 1.1  # of the hold, with each chunk beside which nobody wrote
 FEWEST_ROWS, MOST_ROWS = 50, 2000
 FIRST_ROWS = 250  # and the fewest at the longest hold, so that a busy machine slows no load down for nobody
