@@ -2,8 +2,8 @@
 
 PYTHON ?= python3
 PORT ?= 8000
-# Two test processes more than there are cores: tests wait for servers, locks and deadlines, too.
-JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
+# One test process more than there are cores: tests wait for servers, locks and deadlines, too.
+JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 BIN := .venv/bin
 UV ?= uv
 # Where PYTHONDONTWRITEBYTECODE is set, as in many containers, each start would compile the package again: 0.8 s.
