@@ -46,3 +46,14 @@ def test_long_headers_are_judged_and_not_remembered() -> None:
         with pytest.raises(HttpError):
             check_json_body(request(content_type="x" * LONG + str(number)))
     assert (_accepts_json_cached.cache_info().currsize, _is_json_cached.cache_info().currsize) == before
+
+
+def test_each_line_of_a_repeated_header_counts_with_its_name() -> None:
+    async def receive() -> dict[str, object]:
+        return {}
+
+    lines = [(b"host", b"example.com")] + [(b"x" * 1_000, b"")] * 17
+    scope = {"headers": lines, "method": "GET", "path": "/", "query_string": b"", "http_version": "1.1"}
+    with pytest.raises(HttpError) as refused:
+        Request(scope, receive, PeerDeadlines(upload_seconds=60)).check_headers()
+    assert refused.value.kind == "headers_too_large"

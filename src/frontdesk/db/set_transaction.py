@@ -49,6 +49,12 @@ class SetTransaction(Protocol):
         ...
 
 
+def lock_name(tx: SetTransaction, name: str) -> None:
+    """Let other transactions that lock this name wait until this one ends; SQLite has a single writer anyway."""
+    if tx.dialect.name != "sqlite":
+        tx.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (name,))
+
+
 def values_of_rows(
     table: Table, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]
 ) -> Iterator[tuple[Any, ...]]:

@@ -9,7 +9,7 @@ import orjson
 from sqlalchemy import delete, func, select, tuple_
 
 from frontdesk.db import Tx
-from frontdesk.db.set_transaction import SetTransaction
+from frontdesk.db.set_transaction import SetTransaction, lock_name
 from frontdesk.db.sets import Found, find_set, insert_set, lock_set
 from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.model import HistoryEntry, MemberAccess, Outcome, ProbeCount, StoredMember
@@ -129,9 +129,8 @@ def count_probes(tx: SetTransaction, client: str, day: str) -> dict[int | None, 
 
 
 def lock_probes(tx: SetTransaction, client: str) -> None:
-    """Until the transaction ends, nobody else counts probes of the client. SQLite has one writer anyway."""
-    if tx.dialect.name != "sqlite":
-        tx.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"probes of {client}",))
+    """Until the transaction ends, nobody else counts probes of the client."""
+    lock_name(tx, f"probes of {client}")
 
 
 def insert_probes(tx: SetTransaction, rows: Sequence[dict[str, Any]]) -> None:

@@ -4,7 +4,7 @@ import re
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, MutableMapping, Sequence
 from contextlib import AbstractContextManager
-from itertools import count
+from itertools import chain, count
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, quote
 
@@ -37,7 +37,8 @@ class Request:
         self._scope = scope
         self._receive = receive
         self._deadlines = deadlines
-        self._headers, self._repeated = _by_name(scope["headers"])
+        self._sent: Sequence[Header] = scope["headers"]
+        self._headers, self._repeated = _by_name(self._sent)
         self.method: str = scope["method"]
         self._query_string: bytes = scope["query_string"]
         self.path: str = scope["path"]
@@ -61,10 +62,9 @@ class Request:
     def check_headers(self) -> None:
         """Raises HttpError `headers_too_large` above 16 KiB (granian's buffer takes more), and `malformed` unless there is one
         Host with a name or an address (RFC 9112, section 3.2)."""
-        headers = self._headers
-        if sum(map(len, headers)) + sum(map(len, headers.values())) > HEADERS_LIMIT_BYTES:
+        if sum(map(len, chain.from_iterable(self._sent))) > HEADERS_LIMIT_BYTES:
             raise HttpError("headers_too_large", "The headers may have 16384 bytes at most.")
-        host = headers.get(b"host", b"")
+        host = self._headers.get(b"host", b"")
         is_old = not host and self._scope.get("http_version") != "1.1"  # granian adds an empty one
         if not is_old and (b"host" in self._repeated or not _HOST.fullmatch(host)):
             raise HttpError("malformed", "The request needs one Host header, with a name or an address.")

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from frontdesk.db import Tx
+from frontdesk.db.set_transaction import lock_name
 from frontdesk.errors import FrontdeskError
 from frontdesk.invitations.delivery import store
 from frontdesk.invitations.delivery.changes import apply_changes
@@ -70,7 +71,7 @@ def resend_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
     if not invitation.address:
         raise FrontdeskError("The invitation has no address any more: it was erased.", code="erased")
     address = fold_email(invitation.address)
-    store.lock_address(tx, address)  # another resend to it waits here, and then sees this invitation pending
+    lock_name(tx, address)  # another resend to it waits here, and then sees this invitation pending
     if find_suppressed(tx, {address}).rows:
         raise FrontdeskError(
             "The address is on the suppression list; `frontdesk suppression remove` takes it off.",

@@ -61,12 +61,6 @@ def _find_by_id(tx: Tx, condition: TextClause, after: int, count: int) -> list[I
     return [Invitation._make(row) for row in tx.execute(query.order_by(invitations.c.id).limit(count))]
 
 
-def lock_address(tx: Tx, address_folded: str) -> None:
-    """Let other transactions that lock this address wait until this one ends; SQLite has a single writer anyway."""
-    if tx.dialect.name != "sqlite":
-        tx.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (address_folded,))
-
-
 # No index leads from an address to its pending invitations: enqueueing members would have to pay for it. So all of them are
 # read, by their own indexes.
 _IS_QUEUED = text(

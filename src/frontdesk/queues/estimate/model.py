@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 NOBODY_ON_DUTY = -1  # the estimate of a plan that no doctor on duty serves
 DEFAULT_VISIT_SECONDS = 900.0
-READY_SECONDS = (
-    30.0  # a doctor that takes a new patient within this time was ready; 0 must not be told of a longer wait
-)
+# A doctor that takes a new patient within this time was ready; 0 must not be told of a longer wait.
+READY_SECONDS = 30.0
 KNOWN_VISITS = 50  # the newest of each plan that an estimate gets; a plan with fewer has no older ones
 
 

@@ -20,9 +20,8 @@ from frontdesk.queues.estimate.line_time import WeightedTurn, in_line_time
 from frontdesk.queues.estimate.model import READY_SECONDS, Doctor, DoctorPool
 from frontdesk.queues.estimate.turns import Turn, Turns
 
-READY_WEIGHT = (
-    0.5  # number of pauses of no length that are assumed before any is known; 2 made all of them too short
-)
+# Number of pauses of no length that are assumed before any is known; 2 made all of them too short.
+READY_WEIGHT = 0.5
 ANY_WEIGHT = 2.0  # number of pauses in a line's time that all pauses together count as
 SHORTEST_SECONDS = 5.0  # where no pause is longer, none is played
 LONGEST_SECONDS = 7200.0  # a longer one counts as this: somebody forgot to go off duty

@@ -27,9 +27,8 @@ class Turn(NamedTuple):
     plan_id: int
     waited_seconds: float | None
     idle_seconds: float | None
-    served: (
-        frozenset[int] | None
-    )  # the plans that the doctor serves, None: all; of a doctor off duty only the patient's
+    # The plans that the doctor serves, None: all; of a doctor off duty only the patient's.
+    served: frozenset[int] | None
 
 
 class _Work:
