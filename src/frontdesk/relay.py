@@ -54,7 +54,10 @@ def _tls(scheme: str, host: str, query: str) -> str:
 
 
 def is_this_machine(host: str) -> bool:
+    """Whether the name or address leads each machine to itself (RFC 6761, section 6.3)."""
+    name = host.lower().removesuffix(".")
     try:
-        return ip_address(host).is_loopback
+        address = ip_address(name)
     except ValueError:
-        return host == "localhost"
+        return name in ("localhost", "localhost.localdomain") or name.endswith(".localhost")
+    return address.is_loopback or address.is_unspecified

@@ -94,6 +94,7 @@ def test_an_export_is_continued_verified_and_recorded(
     path = str(tmp_path / "audit.jsonl")
     cli.json("account", "create", "--name", "Example Health")
     assert cli.json("audit", "export", path)["entries"] == 0  # the last minute comes next time
+    assert "nothing to verify" in cli.refused("audit", "verify", path)
     monkeypatch.setattr("frontdesk.cli.audit.SETTLED_SECONDS", -1)
     monkeypatch.setattr("frontdesk.cli.audit.PAGE_ENTRIES", 1)
     first = cli.json("audit", "export", path)

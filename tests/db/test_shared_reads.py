@@ -8,6 +8,7 @@ import pytest
 
 from frontdesk.db.shared_reads import SharedReads
 from frontdesk.deadlines import Deadlines
+from frontdesk.errors import Unavailable
 
 WAIT_SECONDS = 10
 
@@ -97,6 +98,31 @@ def test_a_caller_that_goes_away_does_not_end_the_read_of_the_others() -> None:
         assert await stays == 0
 
     run(leaving)
+
+
+def test_each_caller_has_its_own_time_whatever_came_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def hanging(reads: SharedReads[int], shelf: Shelf) -> None:
+        now = 1000.0
+        monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now)
+        first = asyncio.create_task(reads.get("k", shelf.read))
+        await shelf.has_begun()
+        now += 1
+        second = asyncio.create_task(reads.get("k", shelf.read))
+        await asyncio.sleep(0)
+        now += 50
+        third = asyncio.create_task(reads.get("k", shelf.read))
+        await asyncio.sleep(0)
+        now += 9  # 60 s since the first came
+        with pytest.raises(Unavailable):
+            await first
+        await shelf.has_begun()  # the read that the others share
+        now += 1
+        with pytest.raises(Unavailable):
+            await second
+        shelf.let_go.set()
+        assert await third == 0
+
+    run(hanging)
 
 
 def test_nothing_is_kept_when_all_have_been_answered() -> None:

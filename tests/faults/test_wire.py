@@ -40,6 +40,8 @@ def ask(server: Server, head: bytes, body: bytes = b"") -> tuple[int, dict[str, 
                 b"user@127.0.0.1",
                 b"a/b",
                 b"127.0.0.1:x",
+                b"localhost:65536",
+                b"[::1]:99999",
                 b"a,b",
                 b"\xff",
             )
@@ -53,13 +55,22 @@ def test_a_request_without_one_good_host_is_refused(server: Server, path: bytes,
     assert b"#malformed" in content
 
 
-@pytest.mark.parametrize("host", [b"api.example.com:8443", b"[::1]:8000", b"my_service", b"127.0.0.1:"])
+@pytest.mark.parametrize(
+    "host", [b"api.example.com:8443", b"[::1]:8000", b"my_service", b"127.0.0.1:", b"localhost:65535"]
+)
 def test_a_name_or_an_address_with_or_without_a_port_is_a_host(server: Server, host: bytes) -> None:
     assert ask(server, b"GET /healthz HTTP/1.1\r\nHost: %s\r\n" % host)[0] == 200
 
 
 def test_http_1_0_needs_no_host(server: Server) -> None:
     assert ask(server, b"GET /healthz HTTP/1.0\r\n")[0] == 200
+
+
+def test_of_two_request_ids_none_is_the_callers(server: Server) -> None:
+    _, headers, _ = ask(
+        server, b"GET /healthz HTTP/1.1\r\n" + HOST + b"X-Request-Id: one\r\nX-Request-Id: two\r\n"
+    )
+    assert headers["x-request-id"] not in {"one", "two", "one, two"}
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,7 @@ def verify(
         str | None, typer.Option(metavar="HEX", help="The `chain` that the last export printed.")
     ] = None,
 ) -> Output:
-    """Check that no line of an exported trail was changed, dropped or added. Status 1 if one was.
+    """Check that no line of an exported trail was changed, dropped or added. Status 1 if one was, or if there is none.
 
     Without --chain, it can't see lines that are missing at the end, or a file that was made anew as a whole.
 
@@ -100,11 +100,13 @@ def verify(
     end = _end_of_file(path, whole=True)
     if chain is not None and chain.strip().lower() != end.chain:
         fail("The file does not end with this chain: lines are missing, or it was made anew.")
+    if not end.chain:
+        fail(
+            "There is nothing to verify: the file is empty. If an export has written entries to it, they are gone."
+        )
     return Output(
         {"last_id": end.entry_id, "chain": end.chain},
-        [
-            f"Every line is as it was written. The file ends with entry {end.entry_id}.\nchain: {end.chain or '-'}"
-        ],
+        [f"Every line is as it was written. The file ends with entry {end.entry_id}.\nchain: {end.chain}"],
     )
 
 

@@ -3,12 +3,12 @@
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 from shlex import quote
 from urllib.parse import urlsplit
 
 from frontdesk.config import SECRET_LENGTH, Config, Environment
+from frontdesk.relay import is_this_machine
 
 MOUNTS = Path("/proc/self/mountinfo")
 # SQLite's write-ahead log needs memory that all its processes share, so over these it can lose or damage records.
@@ -40,7 +40,7 @@ def deployment_failures(config: Config) -> Iterator[CheckFailure]:
 
 def _production_failures(config: Config) -> Iterator[CheckFailure]:
     base_url = urlsplit(config.base_url)
-    if base_url.scheme.lower() != "https" or _is_local(base_url.hostname or ""):
+    if base_url.scheme.lower() != "https" or is_this_machine(base_url.hostname or ""):
         what = "FRONTDESK_BASE_URL is no https address that others can reach: tokens and links can be read, or lead nowhere."
         yield CheckFailure(what, "Set it to the address that callers use, such as https://api.example.com.")
     if not config.link_secret:
@@ -52,20 +52,9 @@ def _production_failures(config: Config) -> Iterator[CheckFailure]:
         yield CheckFailure(
             what, "Set it to your relay, such as smtps://user:password@mail.example.com.", is_warning=True
         )
-    elif _is_local(config.mail_from.rpartition("@")[2]):
+    elif is_this_machine(config.mail_from.rpartition("@")[2]):
         what = "FRONTDESK_MAIL_FROM is an address of localhost; relays refuse it, and bounces come back to nobody."
         yield CheckFailure(what, "Set it to an address of yours, such as invitations@example.com.")
-
-
-def _is_local(host: str) -> bool:
-    """Whether no other machine finds this one by the name or address (RFC 6761, section 6.3)."""
-    name = host.lower().removesuffix(".")
-    try:
-        address = ip_address(name)
-    except ValueError:
-        labels = name.split(".")
-        return "localhost" in (labels[0], labels[-1])
-    return address.is_loopback or address.is_unspecified
 
 
 def _disk_failures(path: Path, *, is_warning: bool) -> Iterator[CheckFailure]:

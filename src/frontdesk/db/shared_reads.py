@@ -16,7 +16,8 @@ Answer = TypeVar("Answer")
 class SharedReads(Generic[Answer]):
     """`await get(key, read)`: the answer of `await read()`, shared by all callers that wait for the same key.
 
-    Raises Unavailable when the answer takes longer than `deadlines` allow, counted from the first caller.
+    Raises Unavailable when the answer takes longer than `deadlines` allow, counted from this caller. A query has as long from
+    its own start: one that hangs costs the callers of the next one time, and never their answer.
     """
 
     def __init__(self, deadlines: Deadlines) -> None:
@@ -27,12 +28,12 @@ class SharedReads(Generic[Answer]):
     async def get(self, key: Hashable, read: Callable[[], Awaitable[Answer]]) -> Answer:
         task = self._next.get(key)
         if task is None:
-            task = self._next[key] = asyncio.create_task(self._in_time(key, read))
-        return await asyncio.shield(task)
+            task = self._next[key] = asyncio.create_task(self._read(key, read))
+        return await self._in_time(asyncio.shield(task))
 
-    async def _in_time(self, key: Hashable, read: Callable[[], Awaitable[Answer]]) -> Answer:
+    async def _in_time(self, answer: Awaitable[Answer]) -> Answer:
         try:
-            return await self._deadlines.within(self._read(key, read))
+            return await self._deadlines.within(answer)
         except TimeoutError:
             raise Unavailable("The database did not answer in time.") from None
 
@@ -45,6 +46,6 @@ class SharedReads(Generic[Answer]):
             task = self._next.pop(key)
         self._running[key] = task
         try:
-            return await read()
+            return await self._in_time(read())
         finally:
             del self._running[key]

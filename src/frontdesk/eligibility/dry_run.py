@@ -1,6 +1,7 @@
 """A dry run of `enrol`: the same decisions, written only to a scratch database.
 
-The scratch database holds what earlier chunks would have done, so that later records see it as in the real run.
+The scratch database holds what earlier chunks would have done, so that later records see it as in the real run. What a chunk
+would have done is kept once its outcomes are committed: until then a lost race or a dead connection may run it again.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from frontdesk.config import Uniqueness
-from frontdesk.db import Database, Tx
+from frontdesk.db import Tx
 from frontdesk.db.engine import scratch_database
 from frontdesk.db.sets import insert_set
 from frontdesk.eligibility import store
@@ -26,31 +27,39 @@ FIRST_ID = 2**62  # of members that exist in the dry run only; no database gets 
 
 @dataclass(slots=True)
 class DryRun:
-    """Members as they would be after the chunks so far."""
+    """Members as they would be after the chunks so far. Of each: `begin_chunk`, `enrol`, commit its outcomes, `keep_chunk`."""
 
-    _scratch: Database
+    _scratch: Tx
     _uniqueness: Uniqueness
     _probe_limit: ProbeLimit
     _next_id: int = FIRST_ID
+
+    def begin_chunk(self) -> None:
+        """Begin the next chunk, or the last one again: what was not kept is forgotten."""
+        self._scratch.rollback()
+
+    def keep_chunk(self) -> None:
+        self._scratch.commit()
 
     def enrol(
         self, tx: Tx, submissions: Sequence[Submission], *, now: datetime, reopens_absent: bool
     ) -> list[Enrolled | FrontdeskError]:
         """The answers that `enrol` would give. Reads through `tx` and locks nothing there; only probes are counted."""
         stored, context = read_chunk(tx, submissions, self._uniqueness, now=now, lock=False)
-        with self._scratch.write() as scratch:
-            members = self._with_dry_run(scratch, stored, submissions)
-            probes = self._probe_limit.begin(tx, submissions, members, now=now)
-            state = ChunkState(members, replace(context, reopens_absent=reopens_absent), probes)
-            results = [state.decide(submission) for submission in submissions]
-            self._probe_limit.end(tx, probes)  # may have to be decided again, on the same scratch database
-            self._keep(scratch, submissions, results)
+        members = self._with_dry_run(stored, submissions)
+        probes = self._probe_limit.begin(tx, submissions, members, now=now)
+        state = ChunkState(members, replace(context, reopens_absent=reopens_absent), probes)
+        results = [state.decide(submission) for submission in submissions]
+        self._probe_limit.end(tx, probes)  # may have to be decided again, on the same scratch database
+        with self._scratch.begin_nested():
+            self._write(submissions, results)
         return results
 
     def _with_dry_run(
-        self, scratch: Tx, stored: Sequence[StoredMember], submissions: Sequence[Submission]
+        self, stored: Sequence[StoredMember], submissions: Sequence[Submission]
     ) -> list[StoredMember]:
         """The stored members, each as the dry run would have left it."""
+        scratch = self._scratch
         wanted = submitted_keys(submissions, self._uniqueness)
         of_families = family_keys(submissions, self._uniqueness, known={})
         found = [
@@ -62,12 +71,7 @@ class DryRun:
         ours = {member.values["id"]: member for member in store.stored_members(found)}
         return [*ours.values(), *(member for member in stored if member.values["id"] not in ours)]
 
-    def _keep(
-        self,
-        scratch: Tx,
-        submissions: Sequence[Submission],
-        results: Sequence[Enrolled | FrontdeskError],
-    ) -> None:
+    def _write(self, submissions: Sequence[Submission], results: Sequence[Enrolled | FrontdeskError]) -> None:
         touched = {
             id(result.stored): result.stored
             for submission, result in zip(submissions, results, strict=True)
@@ -80,12 +84,12 @@ class DryRun:
                 self._next_id += 1
             member.values.setdefault("created_at", member.values["updated_at"])
         if changed:
-            store.delete_members(scratch, [member.values["id"] for member in changed])
-            insert_set(scratch, members, [member.values for member in changed])
+            store.delete_members(self._scratch, [member.values["id"] for member in changed])
+            insert_set(self._scratch, members, [member.values for member in changed])
 
 
 @contextmanager
 def dry_run(uniqueness: Uniqueness, *, probe_limit: ProbeLimit | None = None) -> Iterator[DryRun]:
     """A dry run with a scratch database of its own."""
-    with scratch_database([members]) as scratch:
+    with scratch_database([members]) as db, db.engine.connect() as scratch:
         yield DryRun(scratch, uniqueness, probe_limit or ProbeLimit(TAKEN_PER_DAY, uniqueness))

@@ -31,7 +31,7 @@ class ChunkWriter:
     def __init__(
         self, claim: FileClaim, dry_run: DryRun | None, pace: ChunkPace | None, *, reopens_absent: bool
     ) -> None:
-        self._claim, self._pace = claim, pace
+        self._claim, self._pace, self._dry_run = claim, pace, dry_run
         decide = (
             dry_run.enrol
             if dry_run
@@ -89,6 +89,8 @@ class ChunkWriter:
         for attempt in WriteInOne[Submission, Enrolled](claim.db, submissions):
             began = time.monotonic()
             with attempt:
+                if self._dry_run is not None:
+                    self._dry_run.begin_chunk()
                 others = claim.db.is_sqlite and others_wrote(attempt.tx)
                 for part in attempt.parts():
                     with part:
@@ -104,6 +106,8 @@ class ChunkWriter:
                 turn.take()
                 rows_done = sum(row.place is not None for row in rows)
                 claim.save_chunk(attempt.tx, outcomes, rows_done=rows_done)
+        if self._dry_run is not None:
+            self._dry_run.keep_chunk()
         return time.monotonic() - began, others
 
 

@@ -16,6 +16,7 @@ from frontdesk.web.peers import PeerDeadlines
 from frontdesk.web.response import Header, HttpError
 
 BODY_LIMIT_BYTES, HEADERS_LIMIT_BYTES = 64 * 1024, 16 * 1024
+LARGEST_PORT = 65535
 CLOSE: Header = (b"connection", b"close")  # the rest of the body is not read
 
 Message = MutableMapping[str, Any]
@@ -26,7 +27,7 @@ Result = TypeVar("Result")
 # A request id is 32 random bits of the process and a number. It is a name, not a secret.
 _PROCESS, _numbers = secrets.token_hex(4), count(1)
 _SANE_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-_HOST = re.compile(rb"(?:[A-Za-z0-9._~%-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{0,5})?")
+_HOST = re.compile(rb"(?:[A-Za-z0-9._~%-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::([0-9]{0,5}))?")
 _PATH_ID = re.compile(r"[0-9]{1,18}")
 
 
@@ -66,7 +67,8 @@ class Request:
             raise HttpError("headers_too_large", "The headers may have 16384 bytes at most.")
         host = self._headers.get(b"host", b"")
         is_old = not host and self._scope.get("http_version") != "1.1"  # granian adds an empty one
-        if not is_old and (b"host" in self._repeated or not _HOST.fullmatch(host)):
+        named = None if b"host" in self._repeated else _HOST.fullmatch(host)
+        if not is_old and (named is None or int(named[1] or 0) > LARGEST_PORT):
             raise HttpError("malformed", "The request needs one Host header, with a name or an address.")
 
     def address(self, trusted_proxies: Sequence[Network]) -> str:
