@@ -87,6 +87,7 @@ def test_an_empty_database_is_no_error(cli: CommandLine) -> None:
         "left_unseen": 0,
         "nobody_on_duty": 0,
         "bad_rows": 0,
+        "rows_without_end": 0,
     }
     assert "No patient that joined in the last 30 days" in cli.text("queue", "backtest")
 
@@ -98,11 +99,14 @@ def test_a_csv_is_judged_without_a_database(bare_cli: CommandLine, tmp_path: Pat
         for n in range(12)
     ]
     file = tmp_path / "encounters.csv"
-    file.write_text("\ufeff" + HEAD + "".join(rows), encoding="utf-8")
+    lost = "2026-11-20T08:00:00Z,,,,,Gold\n"
+    file.write_text("\ufeff" + HEAD + "".join([*rows, lost]), encoding="utf-8")
     found = bare_cli.json("queue", "backtest", "--csv", str(file))
-    assert (found["judged"], found["nobody_on_duty"]) == (11, 1)
+    assert (found["judged"], found["nobody_on_duty"], found["rows_without_end"]) == (11, 1, 1)
     assert [(one["plan_id"], one["plan"]) for one in found["by_plan"]] == [(None, "Gold")]
-    assert "Gold" in bare_cli.text("queue", "backtest", "--csv", str(file))
+    text = bare_cli.text("queue", "backtest", "--csv", str(file))
+    assert "Gold" in text
+    assert "1 row tells no end of the wait and is left out." in text
 
 
 def test_every_bad_row_is_told_and_may_be_left_out(bare_cli: CommandLine, tmp_path: Path) -> None:

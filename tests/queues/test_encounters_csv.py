@@ -122,3 +122,44 @@ def test_a_file_can_be_judged_as_it_is() -> None:
     found = run_backtest(told.events, since=0.0, rules=QueueRules())
     # The first visit begins the first shift: nobody is on duty before it.
     assert (len(found.judged), found.unattended) == (3, 1)
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_other_separators_are_read(separator: str) -> None:
+    text = f"{HEAD}{DAY}09:00:00Z,{DAY}09:05:00Z,,,dr-1,Gold\n".replace(",", separator)
+    found = read(text)
+    assert (found.faults, [row.plan for row in found.rows]) == ([], ["Gold"])
+
+
+def places(rows: list[str]) -> dict[str, int]:
+    told = encounter_events(read(HEAD + "".join(rows)).rows)
+    return {event.doctor: event.capacity for event in told.events if event.type is ON}
+
+
+def seen(doctor: str, joined: int, started: int, ended: int) -> str:
+    times = (f"{DAY}{9 + at // 60:02d}:{at % 60:02d}:00Z" for at in (joined, started, ended))
+    return "{},{},{},,{},p\n".format(*times, doctor)
+
+
+def test_ends_that_are_told_late_are_no_second_place_while_patients_wait() -> None:
+    """Each fourth visit was told to end three minutes after the doctor's next one had begun."""
+    phone = [seen("phone", 4 * n, 5 * n + 10, 5 * n + 15 + (3 if n % 4 == 0 else 0)) for n in range(40)]
+    assert places(phone) == {"phone": 1}
+    chat = [seen("chat", 4 * n, 5 * n + 10, 5 * n + 20) for n in range(40)]
+    assert places([*phone, *chat]) == {"phone": 1, "chat": 2}
+
+
+def test_a_doctor_of_few_waits_has_as_many_places_as_the_others() -> None:
+    phone = [seen("phone", 4 * n, 5 * n + 10, 5 * n + 15) for n in range(40)]
+    seldom = [seen("seldom", 1, 10, 40), seen("seldom", 35, 38, 60)]
+    assert places([*phone, *seldom]) == {"phone": 1, "seldom": 1}
+    assert places(seldom) == {"seldom": 2}
+
+
+def test_a_wait_without_an_end_is_left_out() -> None:
+    """Otherwise its patient would stand in the line of all that follow, for a day."""
+    rows = [f"{DAY}08:00:00Z,,,,,p\n", *(seen("a", 10 * n + 1, 10 * n + 1, 10 * n + 6) for n in range(4))]
+    told = encounter_events(read(HEAD + "".join(rows)).rows)
+    assert told.without_end == 1
+    found = run_backtest(told.events, since=0.0, rules=QueueRules())
+    assert {one.position for one in found.judged} == {1}

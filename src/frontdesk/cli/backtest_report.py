@@ -55,6 +55,7 @@ def backtest_report(
         "{judged:,} patients judged; {left_unseen:,} left unseen, for {nobody_on_duty:,} nobody was on duty.".format(
             **counts
         ),
+        *_left_out(counts),
         heading("The estimate beside the rules that others use"),
         _estimators(everyone),
         _outside(everyone),
@@ -70,6 +71,18 @@ def backtest_report(
 
 def _plan(id_: int, plans: Mapping[int, str], with_ids: bool) -> str:
     return f"{id_} {plans.get(id_, '')}".strip() if with_ids else plans[id_]
+
+
+def _left_out(counts: Mapping[str, int]) -> list[Part]:
+    rows = counts["rows_without_end"]
+    if not rows:
+        return []
+    told = (
+        "1 row tells no end of the wait and is"
+        if rows == 1
+        else f"{rows:,} rows tell no end of the wait and are"
+    )
+    return [f"{told} left out."]
 
 
 def _item(figures: BacktestFigures) -> dict[str, Any]:

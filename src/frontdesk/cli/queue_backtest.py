@@ -72,6 +72,7 @@ def backtest(
         "left_unseen": found.left,
         "nobody_on_duty": found.unattended,
         "bad_rows": past.left_out,
+        "rows_without_end": past.told.without_end,
     }
     if not found.judged:
         return Output(counts, [f"No patient that joined in the last {days} days and was seen can be judged."])

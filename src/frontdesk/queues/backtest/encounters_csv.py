@@ -5,13 +5,14 @@ such a file: they follow from the visits.
 """
 
 import csv
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from typing import NamedTuple
 
 from frontdesk.errors import Fault
 from frontdesk.queues.backtest.replay import ReplayEvent
+from frontdesk.queues.backtest.shifts import SeenVisit, shifts_of
 from frontdesk.queues.model import EventType
 
 TIMES = ("joined", "started", "ended", "left")
@@ -20,9 +21,6 @@ NEEDED = ("joined", "started", "doctor")  # without these columns nothing can be
 # In real files the system of the line and that of the visits have clocks and roundings of their own: a visit "starts" up to
 # two seconds before its patient leaves the line.
 CLOCKS_DIFFER_SECONDS = 5.0
-SHIFT_GAP_SECONDS = 3600.0  # a doctor without a visit for so long was off duty
-# A doctor has as many visits at a time as at this share of their starts: some overlap because an end was forgotten.
-USUAL_SHARE = 0.05
 
 
 class EncounterRow(NamedTuple):
@@ -50,19 +48,27 @@ class EncountersCsv(NamedTuple):
 
 
 class EncounterEvents(NamedTuple):
-    """The events, and the names of the plans by the ids that the events have."""
+    """The events, and the names of the plans by the ids that the events have.
+
+    `without_end`: the rows left out because nothing tells how the wait ended; their patients would stay in the line for a day.
+    """
 
     events: list[ReplayEvent]
     plans: dict[int, str]
+    without_end: int = 0
 
 
 def read_encounters(lines: Iterable[str]) -> EncountersCsv:
     """The rows that can be used, and ALL faults of the others. Columns that have other names are ignored."""
-    reader = csv.DictReader(lines)
+    text = iter(lines)
     rows: list[EncounterRow] = []
     faults: list[RowFault] = []
     faulty = 0
+    reader = csv.DictReader(text)
     try:
+        first = next(text, "")
+        # Spreadsheets of some countries write semicolons, databases tabs.
+        reader = csv.DictReader(chain([first], text), delimiter=max(",;\t", key=first.count))
         reader.fieldnames = [(name or "").strip().lower() for name in reader.fieldnames or ()]
         rule = "is not among the columns of the first line"
         missing = [name for name in NEEDED if name not in reader.fieldnames]
@@ -136,15 +142,15 @@ def encounter_events(rows: Sequence[EncounterRow]) -> EncounterEvents:
     ids: dict[str, int] = {}
     for row in rows:
         ids.setdefault(row.plan, len(ids) + 1)
-    events: list[ReplayEvent] = []
-    by_doctor: defaultdict[str, list[EncounterRow]] = defaultdict(list)
-    for number, row in enumerate(rows):
+    events = shifts_of(
+        SeenVisit(row.doctor, ids[row.plan], row.started, row.ended or row.started, row.joined)
+        for row in rows
+        if row.started is not None
+    )
+    known = [row for row in rows if row.started is not None or row.left is not None]
+    for number, row in enumerate(known):
         events += _events_of(row, str(number), ids[row.plan])
-        if row.started is not None:
-            by_doctor[row.doctor].append(row)
-    for doctor, own in by_doctor.items():
-        events += _shifts(doctor, own, frozenset(ids[row.plan] for row in own))
-    return EncounterEvents(events, {id_: name for name, id_ in ids.items()})
+    return EncounterEvents(events, {id_: name for name, id_ in ids.items()}, len(rows) - len(known))
 
 
 def _events_of(row: EncounterRow, visit: str, plan_id: int) -> Iterator[ReplayEvent]:
@@ -157,37 +163,3 @@ def _events_of(row: EncounterRow, visit: str, plan_id: int) -> Iterator[ReplayEv
     for type_, at in told:
         if at is not None:
             yield ReplayEvent(at, type_, plan_id, visit, row.doctor, known_at=at)
-
-
-def _shifts(doctor: str, rows: Sequence[EncounterRow], plan_ids: frozenset[int]) -> Iterator[ReplayEvent]:
-    spans = sorted((row.started or 0.0, row.ended or row.started or 0.0) for row in rows)
-    capacity = _capacity(spans)
-    start, until = spans[0]
-    shifts = []
-    for started, ended in spans:
-        if started - until > SHIFT_GAP_SECONDS:
-            shifts.append((start, until))
-            start, until = started, ended
-        until = max(until, ended)
-    for on, off in [*shifts, (start, until)]:
-        yield ReplayEvent(
-            on, EventType.DOCTOR_ON_DUTY, doctor=doctor, plan_ids=plan_ids, capacity=capacity, known_at=on
-        )
-        yield ReplayEvent(off, EventType.DOCTOR_OFF_DUTY, doctor=doctor, known_at=off)
-
-
-def _capacity(spans: Sequence[tuple[float, float]]) -> int:
-    """How many visits at a time the doctor usually has."""
-    ends: list[float] = []
-    starts_with: defaultdict[int, int] = defaultdict(int)
-    for started, ended in spans:
-        ends = [end for end in ends if end > started]
-        ends.append(ended)
-        starts_with[len(ends)] += 1
-    capacity, above = 1, 0
-    for at_a_time in sorted(starts_with, reverse=True):
-        above += starts_with[at_a_time]
-        if above >= USUAL_SHARE * len(spans):
-            capacity = at_a_time
-            break
-    return capacity
