@@ -121,15 +121,16 @@ def as_new(submission: Submission, scope: int, *, holders: KeyHolders, families:
     record, hints = submission.record, submission.record.hints
     if hints is None:
         return submission
-    if record.given_of_new:
-        record = replace(record, given={**record.given_of_new, **record.given})
+    of_new = dict(record.given_of_new or {})
     if hints.subscriber_keys and "zipcode" not in record.given:
         account_id = submission.account_id
         subscriber = families.subscriber(hints.family, account_id) if hints.family else None
         found = subscriber or _subscriber(hints.subscriber_keys, holders, account_id, scope)
-        if address := {name: found[name] for name in ADDRESS if found and found[name] is not None}:
-            warnings = (*record.warnings, "address_of_subscriber")
-            record = replace(record, given={**address, **record.given}, warnings=warnings)
+        of_new |= {name: found[name] for name in ADDRESS if found and found[name] is not None}
+        if "zipcode" in of_new:
+            record = replace(record, warnings=(*record.warnings, "address_of_subscriber"))
+    if of_new:
+        record = replace(record, given={**of_new, **record.given})
     if record is not submission.record:
         submission = submission._replace(record=record)
     return _without_taken_email(submission, holders, scope, own=None)

@@ -12,6 +12,7 @@ from frontdesk.files.readers.source import Source
 from frontdesk.files.readers.x12_apart import APART_LIMIT, LoopsApart
 from frontdesk.files.readers.x12_envelope import ENVELOPES, Envelope
 from frontdesk.files.readers.x12_family import FamilyAddresses
+from frontdesk.files.readers.x12_household import Households
 from frontdesk.files.readers.x12_keys import X12Keys
 from frontdesk.files.readers.x12_loop import (
     MemberLoop,
@@ -68,7 +69,7 @@ class _X12Reader:
         self._keys = X12Keys(mapping, options.secret)
         self._apart = LoopsApart(options.apart)
         self._mode: FileMode | None = None
-        self._addresses = FamilyAddresses()
+        self._addresses, self._households = FamilyAddresses(), Households()
         self._loops: list[MemberLoop] = []
         self._place = 0
 
@@ -132,6 +133,7 @@ class _X12Reader:
             person = loop.said("NM1", 4), loop.said("DMG", 2)
             if loop.is_weak or all(person):
                 loop.identity = "\0".join((loop.key, *person))
+        self._households.note(loop)
         return loop
 
     def _loop(self, place: int, loop: MemberLoop) -> Iterator[Row]:
@@ -149,7 +151,8 @@ class _X12Reader:
         loops, self._loops = self._loops, []
         if loops and self._apart.takes(self._place):
             # Dependents need the address before all loops of their subscriber are there.
-            self._addresses.note(read_member(self._place, loops, self._mapping, self._keys), loops[-1].family)
+            row = read_member(self._place, loops, self._mapping, self._keys)
+            self._addresses.note(row, loops[-1].family)
             self._apart.keep(self._place, loops)
         elif loops:
             yield from self._row(self._place, loops)
@@ -158,7 +161,8 @@ class _X12Reader:
         row = read_member(place, loops, self._mapping, self._keys)
         if len(loops) > APART_LIMIT:
             row.faults += (REPEATED,)
-        return self._addresses.take(row, loops[-1].family)
+        home = next((loop.home for loop in loops if loop.home is not None), None)
+        return self._addresses.take(row, loops[-1].family, home)
 
     def _outside(self, number: int, segment: Segment) -> None:
         """Take a segment that stands outside of members."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from frontdesk.eligibility.fields import x12_date
 from frontdesk.eligibility.model import Action
@@ -51,11 +52,19 @@ class Level:
     dates: dict[str, str] = field(default_factory=dict)
 
 
+class Home(NamedTuple):
+    """The identifier and the address of a dependent's subscriber; the address is empty where the file does not tell it."""
+
+    subscriber: str
+    address: dict[str, object]
+
+
 @dataclass(slots=True)
 class MemberLoop:
     """What one INS loop says of a member; `person` has the segments about the member itself, by their tag.
 
     Loops of one `identity` are about one person: the key, and where that may be another's also first name and date of birth.
+    `home` is that of the subscriber before a dependent with another REF*0F.
     `action` is None for an unknown code. `ssns` are the digits of the social security numbers among its references, and
     `other_key` is the key as it is where they are known to be, or not to be, such numbers.
     """
@@ -78,6 +87,7 @@ class MemberLoop:
     may_be_shared: bool = False
     is_category: bool = False
     action: Action | None = None
+    home: Home | None = None
 
     @property
     def family(self) -> str:
@@ -91,6 +101,17 @@ class MemberLoop:
     def said(self, tag: str, position: int) -> str:
         """An element about the person, "" without one."""
         return self.person.get(tag, PADDING)[position].strip()
+
+    def address(self) -> dict[str, object]:
+        """The fields of the member's address that the loop carries."""
+        place = self.person.get("N4", PADDING)
+        found = {
+            "zipcode": place[3].strip(),
+            "city": place[1].strip(),
+            "county": place[6].strip() if place[5].strip().upper() == "CY" else "",
+            "state": place[2].strip(),
+        }
+        return {name: value for name, value in found.items() if value}
 
     @property
     def code(self) -> str:

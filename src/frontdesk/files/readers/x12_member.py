@@ -158,7 +158,7 @@ def _told(loops: Sequence[MemberLoop], keys: X12Keys) -> tuple[dict[str, object]
 
 def _values(loop: MemberLoop, keys: X12Keys) -> dict[str, object]:
     """The fields about the person that the loop carries."""
-    name, place, birth = (loop.person.get(tag, PADDING) for tag in ("NM1", "N4", "DMG"))
+    name, birth = (loop.person.get(tag, PADDING) for tag in ("NM1", "DMG"))
     contacts = loop.contacts
     code, subscriber = loop.ins[2].strip(), loop.ins[1].strip()
     found = {
@@ -171,16 +171,12 @@ def _values(loop: MemberLoop, keys: X12Keys) -> dict[str, object]:
         "gender": birth[3].strip().upper(),
         "email": contacts.get("EM"),
         "phone": contacts.get("CP") or contacts.get("HP") or contacts.get("TE"),
-        "zipcode": place[3].strip(),
-        "city": place[1].strip(),
-        "county": place[6].strip() if place[5].strip().upper() == "CY" else None,
-        "state": place[2].strip(),
         "payor_name": loop.transaction.payor_name,
         "relationship_code": HIPAA_RELATIONSHIPS.get(code),
         "relationship_code_hipaa": code,
         "subscriber_relationship": subscriber if subscriber in X12_SUBSCRIBER else None,
     }
-    values: dict[str, object] = {name: value for name, value in found.items() if value}
+    values: dict[str, object] = {name: value for name, value in found.items() if value} | loop.address()
     for field_name, convert in _FROM_X12:
         if field_name in values:
             values[field_name] = convert(str(values[field_name]))
