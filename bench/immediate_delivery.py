@@ -22,8 +22,9 @@ from frontdesk.sandbox.sample_files import write_sample
 from frontdesk.sandbox.sample_members import sample_members
 from tests.factories import Customer, make_customer, member_body
 from tests.faults.callers import call
-from tests.faults.server import Server, wait_until
+from tests.faults.server import Server
 from tests.mail.relay import Relay
+from tests.patience import wait_until
 
 WANTED_SECONDS = 1.0  # p95
 EVERY_SECONDS = 0.2

@@ -26,10 +26,10 @@ import psycopg
 from psycopg import sql
 
 from tests import postgres_keeper as keeper
+from tests.patience import PATIENCE_SECONDS
 
 # What makes a throw-away server fast; never where durability is tested or speed is measured.
 NOT_DURABLE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
-START_SECONDS = 30.0
 # Below the ports that the system gives to outgoing connections: none of those can take a port while its server is down.
 _PORTS = range(20_000, 32_000)
 _USER = "nobody"  # PostgreSQL refuses to run as root
@@ -164,7 +164,7 @@ class PostgresServer(Databases):
 
     def wait_until_ready(self) -> None:
         """Return when the server takes connections again, after the kill of a backend for instance."""
-        if not keeper.wait_until(self._ready, seconds=START_SECONDS):
+        if not keeper.wait_until(self._ready, seconds=PATIENCE_SECONDS):
             raise RuntimeError(f"PostgreSQL did not answer:\n{self._log()}")
 
     def restart(self, settings: Mapping[str, str] | None = None) -> Self:
@@ -204,7 +204,7 @@ class PostgresServer(Databases):
             raise RuntimeError("the server is not running")
         process.send_signal(how)
         try:
-            process.wait(START_SECONDS)
+            process.wait(PATIENCE_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

@@ -16,6 +16,7 @@ from tests.postgres import PostgresServer
 START_A_SERVER_AND_WAIT = """
 import sys
 from tests.postgres import PostgresServer
+from tests.patience import wait_until
 server = PostgresServer().start()
 print(server.pid, server.folder, flush=True)
 sys.stdin.read()

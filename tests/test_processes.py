@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,27 +19,31 @@ from frontdesk import processes
 from frontdesk.errors import FrontdeskError
 from frontdesk.log_output import LogOutput
 from frontdesk.processes import STOP_SECONDS, Program, Supervisor
-from tests.faults.server import wait_until
+from tests.patience import PATIENCE_SECONDS, wait_until
 
 FAIL = (sys.executable, "-S", "-c", "raise SystemExit(3)")
 WAIT = (sys.executable, "-S", "-c", "import time; time.sleep(60)")
-IGNORE_SIGTERM = (
-    *(sys.executable, "-S", "-c"),
-    "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(60)",
-)
-
-
 # It says on its standard input why it can't work.
 REFUSE = (sys.executable, "-S", "-c", "import os; os.write(0, b'No table. Make one.'); raise SystemExit(1)")
 
 
+def noted(path: Path, *, before: str = "") -> tuple[str, ...]:
+    """A program that makes a file when it is up, and sleeps for longer than a test may last."""
+    return sys.executable, "-S", "-c", f"{before}import time; open({str(path)!r}, 'w'); time.sleep(3600)"
+
+
 def run(
-    *programs: Program, stop_after_seconds: float | None = None, **options: Any
+    *programs: Program, stop_when: Callable[[str], bool] | None = None, **options: Any
 ) -> tuple[bool, list[dict[str, object]]]:
-    """What the supervisor returns, and the lines of its log."""
+    """What the supervisor returns, and the lines of its log. `stop_when` looks at the log and says when SIGTERM is due."""
     log = io.StringIO()
-    if stop_after_seconds is not None:
-        threading.Timer(stop_after_seconds, os.kill, (os.getpid(), signal.SIGTERM)).start()
+
+    def stop(is_due: Callable[[str], bool]) -> None:
+        wait_until(lambda: is_due(log.getvalue()), "the moment to stop")
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    if stop_when is not None:
+        threading.Thread(target=stop, args=[stop_when], daemon=True).start()
     is_stopped = Supervisor(programs, LogOutput(log), **options).run()
     return is_stopped, [json.loads(line) for line in log.getvalue().splitlines()]
 
@@ -54,22 +59,29 @@ def test_a_program_that_ends_early_too_often_is_given_up() -> None:
 
 
 def test_a_program_without_a_bound_is_started_again_and_again_after_growing_pauses() -> None:
-    is_stopped, lines = run(Program("test", FAIL, longest_pause_seconds=30), stop_after_seconds=3)
+    began = time.monotonic()
+    program = Program("test", FAIL, longest_pause_seconds=30)
+    is_stopped, _ = run(program, stop_when=lambda log: log.count("test_process_started") == 3)
     assert is_stopped
-    starts = sum(line["event"] == "test_process_started" for line in lines)
-    assert 1 <= starts <= 4  # at once, then after 0.5 s, 1 s, 2 s
+    assert time.monotonic() - began >= 0 + 0.5 + 1
 
 
-def test_children_that_can_be_stopped_are_stopped_at_once() -> None:
-    started = time.monotonic()
-    assert run(*[Program("test", WAIT, 1.0)] * 3, stop_after_seconds=0.5) == (True, [])
-    assert time.monotonic() - started < STOP_SECONDS
+def test_children_that_can_be_stopped_are_not_waited_for_longer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "STOP_SECONDS", PATIENCE_SECONDS)
+    began = time.monotonic()
+    programs = [Program(name, noted(tmp_path / name), 1.0) for name in "abc"]
+    assert run(*programs, stop_when=lambda _: len(list(tmp_path.iterdir())) == 3) == (True, [])
+    assert time.monotonic() - began < PATIENCE_SECONDS
 
 
-def test_a_child_that_ignores_the_stop_is_killed() -> None:
-    started = time.monotonic()
-    assert run(Program("test", IGNORE_SIGTERM, 1.0), stop_after_seconds=1) == (True, [])
-    assert STOP_SECONDS <= time.monotonic() - started < STOP_SECONDS + 5
+def test_a_child_that_ignores_the_stop_is_killed_when_it_has_had_its_seconds(tmp_path: Path) -> None:
+    began = time.monotonic()
+    ignores = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+    program = Program("test", noted(tmp_path / "up", before=ignores), 1.0)
+    assert run(program, stop_when=lambda _: (tmp_path / "up").exists()) == (True, [])
+    assert time.monotonic() - began >= STOP_SECONDS
 
 
 def test_what_the_first_child_reports_instead_of_being_ready_ends_the_supervisor_before_another_child_starts(
@@ -107,7 +119,7 @@ def test_a_child_that_never_reported_has_ended_early_however_long_it_took(
     failing = Program("test", FAIL, longest_pause_seconds=0.1, most_early_ends=2, reports=True)
     assert run(failing)[0] is False
     ready = replace(failing, command=(*FAIL[:-1], "import os; os.write(0, b'ready')"))
-    assert run(ready, stop_after_seconds=2)[0] is True
+    assert run(ready, stop_when=lambda log: log.count("test_process_started") == 3)[0] is True
 
 
 def test_a_child_learns_at_once_that_its_supervisor_was_killed(tmp_path: Path) -> None:

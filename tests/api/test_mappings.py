@@ -1,7 +1,6 @@
 """Mappings of an account over HTTP: stored by name, one as default, used by uploads; whose they are."""
 
 import json
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import quote
@@ -16,6 +15,7 @@ from tests.api.test_files import address, upload, work
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer
 from tests.files.loading import csv_of, row
+from tests.patience import wait_until
 
 MAPPINGS = "/v2/eligibility-mappings"
 HR = {
@@ -209,10 +209,7 @@ def test_words_of_a_mapping_stand_in_no_log_and_no_report(
     path = taken.headers["Location"].removeprefix("https://api.example.com")
     refused = put(api, "a", {"fields": {"city": {"values": {"canaryword": 7}}}})
     answers = [refused.text, api.get(path).text, api.get(path + "/report").text]
-    for _ in range(500):  # lines leave by a thread
-        if api.log.getvalue().count('"event"') == 4:
-            break
-        time.sleep(0.01)
+    wait_until(lambda: api.log.getvalue().count('"event"') == 4, "the lines that leave by a thread")
     log = api.log.getvalue()
     assert '"PUT"' in log
     for text in (log, *answers):

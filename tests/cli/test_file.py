@@ -18,6 +18,7 @@ from frontdesk.errors import FrontdeskError, Unavailable
 from tests.cli.conftest import CommandLine
 from tests.files.exports import hr_export
 from tests.files.loading import csv_of, lines_of, row
+from tests.patience import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -63,7 +64,7 @@ def test_a_pipe_is_read_from_its_first_byte(cli: CommandLine, plan: str, tmp_pat
     )
     writer.start()
     assert cli.json("file", "load", str(path), "--plan", plan)["counts"] == {"created": 90}
-    writer.join(10)
+    writer.join(PATIENCE_SECONDS)
 
 
 def test_a_file_is_refused_by_its_first_bytes_before_it_is_stored(

@@ -12,6 +12,7 @@ from frontdesk.db.notifications import WorkListener
 from frontdesk.worker.background import FileLoader, QueuePruner
 from frontdesk.worker.delivery import DeliveryWorker
 from tests.cli.conftest import CommandLine
+from tests.patience import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def test_a_command_wakes_workers_that_wait(cli: CommandLine) -> None:
     woken = threading.Semaphore(0)
     db = cli.open()
     with WorkListener(db.engine, woken.release):
-        assert woken.acquire(timeout=30)  # it listens
+        assert woken.acquire(timeout=PATIENCE_SECONDS)  # it listens
         cli.json("account", "create", "--name", "Example Health")
-        assert woken.acquire(timeout=30)
+        assert woken.acquire(timeout=PATIENCE_SECONDS)
     db.close()

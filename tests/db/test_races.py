@@ -16,6 +16,7 @@ from frontdesk.db.races import ATTEMPTS_ALONE, ATTEMPTS_TOGETHER, WriteTogether,
 from frontdesk.errors import NotFound, Unavailable
 from frontdesk.plans.tables import plans, provider_groups
 from tests.factories import NOW, make_customer
+from tests.patience import PATIENCE_SECONDS
 from tests.postgres import Databases
 
 ON_POSTGRESQL = pytest.mark.parametrize("database_url", ["postgresql"], indirect=True)
@@ -200,7 +201,7 @@ def test_a_connection_that_dies_at_the_commit_leaves_the_outcome_unknown(
 def test_of_two_transactions_in_a_deadlock_both_are_written(superuser: Database) -> None:
     db = superuser  # nobody else changes deadlock_timeout
     one, other = make_customer(db).plan_ids
-    both_hold_one = Barrier(2, timeout=10)
+    both_hold_one = Barrier(2, timeout=PATIENCE_SECONDS)
     attempts: list[str] = []
 
     def rename(name: str, ids: list[int]) -> str:

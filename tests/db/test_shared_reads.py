@@ -9,8 +9,7 @@ import pytest
 from frontdesk.db.shared_reads import SharedReads
 from frontdesk.deadlines import Deadlines
 from frontdesk.errors import Unavailable
-
-WAIT_SECONDS = 10
+from tests.patience import PATIENCE_SECONDS
 
 
 class Shelf:
@@ -25,7 +24,7 @@ class Shelf:
     async def has_begun(self, reads: int = 1) -> None:
         """Return when that many more reads have begun."""
         for _ in range(reads):
-            assert await asyncio.to_thread(self._begun.acquire, timeout=WAIT_SECONDS)
+            assert await asyncio.to_thread(self._begun.acquire, timeout=PATIENCE_SECONDS)
 
     async def read(self) -> int:
         return await asyncio.to_thread(self._read)
@@ -34,13 +33,13 @@ class Shelf:
         seen = self.value
         self.begun += 1
         self._begun.release()
-        assert self.let_go.wait(WAIT_SECONDS)
+        assert self.let_go.wait(PATIENCE_SECONDS)
         return seen
 
 
 def run(test: Callable[[SharedReads[int], Shelf], Awaitable[None]]) -> None:
     async def bounded() -> None:
-        await asyncio.wait_for(test(SharedReads(Deadlines(60)), shelf), WAIT_SECONDS)
+        await asyncio.wait_for(test(SharedReads(Deadlines(60)), shelf), PATIENCE_SECONDS)
 
     shelf = Shelf()
     try:

@@ -11,8 +11,7 @@ from frontdesk.db import group_commit
 from frontdesk.db.group_commit import Writers
 from frontdesk.deadlines import Deadlines
 from frontdesk.errors import Unavailable
-
-PATIENCE_SECONDS = 10
+from tests.patience import PATIENCE_SECONDS
 
 
 def run(scene: Coroutine[Any, Any, None]) -> None:

@@ -31,6 +31,7 @@ from frontdesk.web.telemetry import Telemetry
 from tests.conftest import Api, SetClock, open_for_test
 from tests.factories import NOW, Customer, make_customer, member_body
 from tests.files.loading import Desk, csv_of, row
+from tests.patience import PATIENCE_SECONDS
 
 LIMIT = 5
 
@@ -185,7 +186,7 @@ def test_chunks_at_the_same_moment_tell_exactly_the_limit(
         def let_the_other_decide() -> None:
             later.append(thread.submit(tell, range(LIMIT, 2 * LIMIT + 1), limits[1], lambda: None))
             if not db.is_sqlite:  # which has one writer
-                assert has_decided.wait(10)
+                assert has_decided.wait(PATIENCE_SECONDS)
 
         first = tell(range(1, LIMIT), limits[0], let_the_other_decide)
         answers = Counter(type(answer) for answer in (*first, *later[0].result()))

@@ -6,14 +6,13 @@ import os
 import random
 import threading
 import time
-from collections.abc import Callable
 from typing import Any, Self
 
 from tests.factories import member_body
+from tests.patience import PATIENCE_SECONDS, wait_until
 
 # `make faults` runs the long counts.
 LONG = 20 if os.environ.get("FRONTDESK_FAULTS") == "long" else 1
-WAIT_SECONDS = 30
 
 
 def times(every_run: int, *, long: int) -> int:
@@ -23,7 +22,7 @@ def times(every_run: int, *, long: int) -> int:
 
 def call(port: int, method: str, path: str, body: Any = None, token: str = "") -> tuple[int, Any]:
     """One request on a connection of its own. Raises OSError when the server goes away."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)
     try:
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         connection.request(method, path, json.dumps(body) if body is not None else None, headers)
@@ -63,7 +62,7 @@ class Callers:
     def wait_for(self, more: int) -> None:
         """Return when that many more records have been acknowledged."""
         enough = len(self.acknowledged) + more
-        _wait_until(lambda: len(self.acknowledged) >= enough)
+        wait_until(lambda: len(self.acknowledged) >= enough, "callers to be answered")
 
     def _run(self, number: int) -> None:
         """Each caller has members of its own, so the last acknowledged value of each is known."""
@@ -89,11 +88,3 @@ class Callers:
             if self._stopping.is_set():
                 self.acknowledged.pop(body["external_id"], None)  # what became of this one is not known
                 return
-
-
-def _wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WAIT_SECONDS
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"waited {WAIT_SECONDS} s for callers to be answered")
-        time.sleep(0.02)

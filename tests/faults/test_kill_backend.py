@@ -12,7 +12,8 @@ from frontdesk.db import Database, open_database
 from tests.conftest import migrated
 from tests.factories import make_customer
 from tests.faults.callers import Callers, call, times
-from tests.faults.server import Server, wait_until
+from tests.faults.server import Server
+from tests.patience import wait_until
 from tests.postgres import PostgresServer
 
 KILLS = times(5, long=100)

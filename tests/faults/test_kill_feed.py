@@ -14,7 +14,8 @@ from frontdesk.queues.tables import encounters, queue_events
 from frontdesk.queues.upkeep import rebuild
 from tests.factories import Customer, make_customer
 from tests.faults.callers import LONG, call
-from tests.faults.server import Server, wait_until
+from tests.faults.server import Server
+from tests.patience import wait_until
 
 PATH = "/operator/v1/queue-events"
 KILLS = 2 if LONG == 1 else 100

@@ -2,10 +2,8 @@
 
 import random
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from frontdesk.clock import system_clock
 from frontdesk.db import Database, open_database
@@ -16,6 +14,7 @@ from tests.factories import make_customer
 from tests.faults.callers import LONG
 from tests.faults.loader import start_loader
 from tests.files.loading import Desk, csv_of, lines_of, row
+from tests.patience import wait_until
 from tests.postgres import PostgresServer
 
 ROWS, MISSING = 3000, 20
@@ -45,13 +44,6 @@ def check(desk: Desk, file: EligibilityFile, rows: int = ROWS) -> None:
     }
 
 
-def wait_until(condition: Callable[[], Any]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain for the file"
-        time.sleep(0.01)
-
-
 def test_a_killed_worker_is_followed_by_another_that_applies_every_row_once(
     db: Database, database_url: str
 ) -> None:
@@ -61,14 +53,14 @@ def test_a_killed_worker_is_followed_by_another_that_applies_every_row_once(
         before = desk.reread(file)
         worker = start_loader(database_url)
         try:
-            wait_until(partial(is_past, desk, before, chunks=chance.randint(0, 5)))
+            wait_until(partial(is_past, desk, before, chunks=chance.randint(0, 5)), "more chunks")
             time.sleep(chance.uniform(0, 0.05))
         finally:
             worker.kill()
             worker.join()
     worker = start_loader(database_url)
     try:
-        wait_until(lambda: desk.reread(file).state not in ("waiting", "running"))
+        wait_until(lambda: desk.reread(file).state not in ("waiting", "running"), "the file")
     finally:
         worker.kill()
         worker.join()
@@ -89,7 +81,7 @@ def test_a_killed_database_leaves_a_file_that_goes_on_after_the_last_chunk() -> 
                 server.start()
 
         desk.options = replace(desk.options, chunk_rows=50, on_progress=kill_now_and_then)
-        wait_until(lambda: ended(desk, file))
+        wait_until(lambda: ended(desk, file), "the file")
         check(desk, desk.reread(file), rows=rows)
         assert left == []
         db.close()

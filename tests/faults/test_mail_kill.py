@@ -21,8 +21,8 @@ from frontdesk.invitations.model import InvitationState, InvitationStep
 from tests.factories import Customer, make_customer, member_body
 from tests.faults.callers import LONG
 from tests.faults.nursery import Nursery
-from tests.faults.server import wait_until
 from tests.mail.relay import Relay
+from tests.patience import wait_until
 
 KILLS = 25 * LONG  # on each of the two databases
 LEASE_SECONDS = 1.0

@@ -29,6 +29,7 @@ from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
 from tests.factories import NOW, Customer, make_customer, member_body
 from tests.faults.callers import LONG
 from tests.mail.memory import MemoryMailer
+from tests.patience import PATIENCE_SECONDS
 
 EXAMPLES = 20 if LONG == 1 else 5000  # on each of the two databases
 HOUR = 3600.0
@@ -240,7 +241,7 @@ def test_four_real_workers_keep_to_a_small_window(db: Database, database_url: st
         )
         for _ in range(4)
     ]
-    until = time.monotonic() + 30
+    until = time.monotonic() + PATIENCE_SECONDS
     while len(mailer.moments) < 25 and time.monotonic() < until:
         for worker in workers:
             worker.turn()

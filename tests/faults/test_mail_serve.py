@@ -10,8 +10,9 @@ from frontdesk.db import Database
 from frontdesk.invitations import list_invitations
 from tests.factories import Customer, make_customer, member_body
 from tests.faults.callers import call
-from tests.faults.server import Server, wait_until
+from tests.faults.server import Server
 from tests.mail.relay import Relay
+from tests.patience import wait_until
 
 MESSAGES = 20
 

@@ -15,8 +15,9 @@ import pytest
 from frontdesk.clock import system_clock
 from frontdesk.db import Database
 from tests.factories import Customer, make_customer, member_body
-from tests.faults.callers import WAIT_SECONDS, times
+from tests.faults.callers import times
 from tests.faults.server import Server
+from tests.patience import PATIENCE_SECONDS
 
 CALLERS = 8
 ROUNDS = times(
@@ -47,7 +48,7 @@ def test_of_eight_callers_of_two_processes_one_creates(
     server: Server, db: Database, customer: Customer, same: str
 ) -> None:
     with ThreadPoolExecutor(CALLERS) as threads:
-        start = Barrier(CALLERS, timeout=WAIT_SECONDS)
+        start = Barrier(CALLERS, timeout=PATIENCE_SECONDS)
         calls = [
             threads.submit(call_each_round, server.port, customer, same, n, start) for n in range(CALLERS)
         ]
@@ -82,7 +83,7 @@ def call_with_the_others(
     """One request on a connection of its own: the system spreads those over the processes that share the port."""
     path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
     headers = {"Authorization": f"Bearer {customer.token}", "Content-Type": "application/json"}
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=WAIT_SECONDS)) as connection:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)) as connection:
         connection.connect()
         start.wait()
         connection.request("POST", path, json.dumps(body), headers)

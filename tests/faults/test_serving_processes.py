@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 
-from tests.faults.server import Server, wait_until
+from tests.faults.server import Server
+from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.postgres import free_port
 
 on_one_database = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 SMALLEST_PIPE = 4096
-PATIENCE_SECONDS = 60
 
 # A server whose processes find out only when they start that they can't.
 CANT_START = """
@@ -137,7 +137,7 @@ def unread(tmp_path: Path) -> Iterator[Path]:
 @on_one_database
 def test_a_log_that_nobody_reads_stops_nothing(database_url: str, unread: Path) -> None:
     with Server(database_url, unread) as server:
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_SECONDS)
         for _ in range(10 * SMALLEST_PIPE // 100):
             connection.request("GET", "/healthz")
             answer = connection.getresponse()
@@ -152,7 +152,7 @@ def test_a_log_that_nobody_reads_stops_nothing(database_url: str, unread: Path) 
 @on_one_database
 def test_at_an_orderly_stop_every_line_has_been_written(database_url: str, tmp_path: Path) -> None:
     with Server(database_url, tmp_path / "log") as server:
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE_SECONDS)
         for _ in range(50):
             connection.request("GET", "/healthz")
             connection.getresponse().read()

@@ -19,13 +19,13 @@ import pytest
 from frontdesk.clock import system_clock
 from frontdesk.db import open_database
 from tests.factories import Customer, make_customer
-from tests.faults.server import Server, wait_until
+from tests.faults.server import Server
+from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.postgres import free_port
 
 pytestmark = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 
 SOCKETS, READERS = 1100, 200
-PATIENCE_SECONDS = 60
 SLOW_FORM = b"POST /unsubscribe/x HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nx"
 UNREAD = b"GET /docs/swagger-ui-bundle.js HTTP/1.1\r\nHost: a\r\n\r\n"
 

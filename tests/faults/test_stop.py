@@ -18,9 +18,9 @@ from frontdesk.db import Database
 from tests.factories import Customer, make_customer, member_body
 from tests.faults.server import Server
 from tests.faults.test_disk_and_locks import held_by_another_process
+from tests.patience import PATIENCE_SECONDS
 
 CONNECTIONS = 32
-PATIENCE_SECONDS = 25  # far beyond every deadline: a wait ends with the event, or the test fails
 
 Connections = list[socket.socket]
 

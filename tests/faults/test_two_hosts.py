@@ -20,9 +20,10 @@ from frontdesk.db import Database, open_database
 from tests.conftest import migrated
 from tests.factories import Customer, make_customer, member_body
 from tests.faults.callers import call
-from tests.faults.server import Server, wait_until
+from tests.faults.server import Server
 from tests.files.loading import csv_of, row
 from tests.mail.relay import Relay
+from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.postgres import Databases
 
 MEMBERS, LIMIT, ROWS = 30, 5, 300
@@ -147,7 +148,7 @@ def ask(
     if content is None:
         return call(port, method, path, token=customer.token)
     headers = {"Authorization": f"Bearer {customer.token}", "Content-Type": "text/csv"}
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=20)) as connection:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)) as connection:
         connection.request(method, path, content, headers)
         answer = connection.getresponse()
         return answer.status, json.loads(answer.read())

@@ -30,9 +30,9 @@ from tests.factories import Customer, make_customer, member_body
 from tests.faults.callers import call
 from tests.faults.in_process import Nowhere, call_asgi
 from tests.faults.server import Server
+from tests.patience import PATIENCE_SECONDS
 from tests.postgres import PostgresServer
 
-PATIENCE_SECONDS = 20
 BACKENDS = "SELECT pid FROM pg_stat_activity WHERE datname = 'silent' AND pid <> pg_backend_pid()"
 
 

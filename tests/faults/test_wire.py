@@ -5,7 +5,8 @@ import socket
 
 import pytest
 
-from tests.faults.server import Server, wait_until
+from tests.faults.server import Server
+from tests.patience import wait_until
 
 HOST = b"Host: api.example.com\r\n"
 CHUNKED = b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n"

@@ -4,8 +4,7 @@ import os
 import random
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +12,7 @@ import pytest
 
 from frontdesk.files.threads import NICENESS, CommitTurn, OutOfTurn, ordered_commit, prefetch
 from tests.files.loading import Desk, csv_of, row
+from tests.patience import PATIENCE_SECONDS, wait_until
 
 KEYS = 10
 
@@ -22,7 +22,7 @@ class Broken(Exception):
 
 
 def test_items_are_written_together_and_committed_in_order() -> None:
-    together, done = threading.Barrier(2, timeout=10), []
+    together, done = threading.Barrier(2, timeout=PATIENCE_SECONDS), []
 
     def write(item: int, turn: CommitTurn) -> None:
         together.wait()
@@ -84,7 +84,7 @@ def test_a_chunk_that_holds_what_the_one_before_waits_for_steps_back(monkeypatch
 
     def write(item: int, turn: CommitTurn) -> None:
         if item == 0:
-            assert free.wait(10)  # what the second one holds
+            assert free.wait(PATIENCE_SECONDS)  # what the second one holds
         else:
             with pytest.raises(OutOfTurn):
                 turn.take()
@@ -134,7 +134,7 @@ def test_items_are_read_ahead_in_order_and_the_error_comes_after_the_last_of_the
 
     prefetched = prefetch(items())
     used.append(next(prefetched))
-    _wait_until(lambda: len(read) == 3)
+    wait_until(lambda: len(read) == 3, "what is read ahead")
     with pytest.raises(Broken):
         used.extend(prefetched)
     assert used == read == list(range(5))
@@ -166,13 +166,6 @@ def test_chunks_that_compete_for_keys_end_as_one_chunk_would(desk: Desk, seed: i
     )
     assert apart == together
     assert {"created", "refused"} <= {line[1] for line in apart[0]}
-
-
-def _wait_until(is_true: Callable[[], bool]) -> None:
-    until = time.monotonic() + 10
-    while not is_true() and time.monotonic() < until:
-        time.sleep(0.001)
-    assert is_true()
 
 
 def _no_keys(_item: int) -> set[str]:

@@ -12,6 +12,7 @@ from typing import Any, Self
 from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
 from frontdesk.mail.model import MailMessage
+from tests.patience import PATIENCE_SECONDS
 
 # At which step, and what then: see Misbehaving._misbehave and Taking.handle_DATA.
 Fault = str
@@ -50,12 +51,12 @@ class Relay:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        self._started.wait(10)
+        self._started.wait(PATIENCE_SECONDS)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(PATIENCE_SECONDS)
 
     def next_fault(self, step: str) -> Fault | None:
         return self.plan(step)

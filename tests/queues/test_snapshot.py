@@ -1,7 +1,6 @@
 """The shared snapshot: one and the same in all processes, computed once, and what is served when the database is slow."""
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from frontdesk.queues.model import QueueSnapshot
 from frontdesk.queues.tables import estimate_log, queue_snapshots
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer
+from tests.patience import wait_until
 from tests.queues.feed import JOINED, ON, Clinic, event, feed, make_clinic
 
 TTL = 15
@@ -118,7 +118,7 @@ def _in_time(process: Process, clinic: Clinic, clock: SetClock) -> QueueSnapshot
         found.extend([snapshot] if snapshot is not None and snapshot.in_time(clock()) else [])
         return bool(found)
 
-    _until(renewed)
+    wait_until(renewed, "a snapshot that is renewed")
     return found[0]
 
 
@@ -199,12 +199,12 @@ def test_a_process_that_could_not_store_its_values_soon_takes_those_that_another
     one, other = start(), start()
     with locked_for_writers(db):
         alone = one.read(clinic)
-        _until(lambda: not one.snapshots._renewals)
+        wait_until(lambda: not one.snapshots._renewals, "the end of the renewal")
     assert one.read(clinic) == alone
     joins(db, clinic, "later")
     stored = other.read(clinic)
     assert (length(alone, clinic), length(stored, clinic)) == (0, 1)
-    _until(lambda: one.read(clinic) == stored)
+    wait_until(lambda: one.read(clinic) == stored, "the stored snapshot")
 
 
 def test_the_last_snapshot_is_served_while_a_newer_one_cannot_be_stored(
@@ -218,14 +218,7 @@ def test_the_last_snapshot_is_served_while_a_newer_one_cannot_be_stored(
         assert [process.read(clinic) for process in processes] == before
     for process in processes:
         process.snapshots._retry_at.clear()
-        _until(lambda process=process: length(process.read(clinic), clinic) == 1)  # type: ignore[misc]
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+        wait_until(lambda: length(process.read(clinic), clinic) == 1, "a newer snapshot")  # noqa: B023 - used at once
 
 
 class Away(Database):

@@ -1,7 +1,5 @@
 """A worker loads the files that wait, beside delivering."""
 
-import time
-
 import pytest
 
 from frontdesk.config import Config
@@ -10,17 +8,18 @@ from frontdesk.worker.background import FileLoader
 from tests.conftest import Api, SetClock
 from tests.factories import Customer
 from tests.files.loading import csv_of, row
+from tests.patience import PATIENCE_SECONDS, wait_until
 
 
 def loaded(api: Api, path: str) -> dict[str, object]:
-    """The file, once its work has ended; a minute is far more than it needs."""
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
+    """The file, once its work has ended."""
+
+    def told() -> dict[str, object]:
         data: dict[str, object] = api.get(path).json()["data"]
-        if data["state"] not in ("waiting", "running"):
-            return data
-        time.sleep(0.05)
-    raise AssertionError("nobody loads the file")
+        return data
+
+    wait_until(lambda: told()["state"] not in ("waiting", "running"), "the file to be loaded")
+    return told()
 
 
 def upload(api: Api, customer: Customer, content: bytes) -> str:
@@ -41,7 +40,7 @@ def test_files_that_wait_are_loaded_one_after_the_other_and_a_bad_one_holds_up_n
         states = [loaded(api, path)["state"] for path in paths]
     finally:
         loader.stop()
-        loader.join(30)
+        loader.join(PATIENCE_SECONDS)
     assert states == ["done", "failed", "done"]
 
 
@@ -61,4 +60,4 @@ def test_a_worker_that_starts_loads_at_once(
         assert loaded(api, path)["state"] == "done"
     finally:
         loader.stop()
-        loader.join(30)
+        loader.join(PATIENCE_SECONDS)

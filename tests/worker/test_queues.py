@@ -12,6 +12,7 @@ from frontdesk.queues.upkeep import MIN_AGE, prune
 from frontdesk.worker.background import QueuePruner
 from tests.conftest import SetClock
 from tests.factories import NOW
+from tests.patience import PATIENCE_SECONDS
 from tests.queues.feed import JOINED, LEFT, OFF, ON, event, feed, make_clinic
 
 
@@ -61,5 +62,5 @@ def test_a_pruner_ends_when_it_is_told(db: Database, clock: SetClock) -> None:
     pruner = QueuePruner(db, clock=clock)
     pruner.start()
     pruner.stop()
-    pruner.join(30)
+    pruner.join(PATIENCE_SECONDS)
     assert not pruner.is_alive()

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from frontdesk.mail.model import MailMessage, RelayRefused
-from tests.faults.server import wait_until
+from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.worker.conftest import Post
 
 
@@ -110,14 +110,14 @@ def test_a_worker_that_stops_does_not_wait_for_a_relay_that_says_nothing(post: P
 
     def silent(_step: str, _message: MailMessage) -> None:
         offering.set()
-        go_on.wait(60)
+        go_on.wait(2 * PATIENCE_SECONDS)
 
     worker = post.worker(connections=1, fault=silent, stop_seconds=0.1)
     running = threading.Thread(target=worker.run)
     running.start()
-    offering.wait(20)
+    assert offering.wait(PATIENCE_SECONDS)
     worker.stop()
-    running.join(20)
+    running.join(PATIENCE_SECONDS)
     assert not running.is_alive()
     assert [(row["state"], row["reason"]) for row in post.rows()] == [("pending", "not_offered")] * 2
     go_on.set()

@@ -16,8 +16,8 @@ from frontdesk.worker import wakeup
 from frontdesk.worker.background import SHORTEST_WAIT_SECONDS, FileLoader
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer, member_body
-from tests.faults.server import wait_until
 from tests.files.loading import csv_of, row
+from tests.patience import PATIENCE_SECONDS, wait_until
 from tests.postgres import Databases
 from tests.worker.conftest import Post
 from tests.worker.test_files import loaded, upload
@@ -67,24 +67,24 @@ def test_who_listens_does_so_again_after_its_connection_was_cut(
     monkeypatch.setattr(notifications, "RETRY_SECONDS", 0.05)
     woken = threading.Semaphore(0)
     with WorkListener(db.engine, woken.release):
-        assert woken.acquire(timeout=30)
+        assert woken.acquire(timeout=PATIENCE_SECONDS)
         postgres.kill_backends(str(db.engine.url.database))
-        assert woken.acquire(timeout=30)  # what came meanwhile may be lost, so it looks
+        assert woken.acquire(timeout=PATIENCE_SECONDS)  # what came meanwhile may be lost, so it looks
         other = open_database(db.url)
         other.announce_work()
-        assert woken.acquire(timeout=30)
+        assert woken.acquire(timeout=PATIENCE_SECONDS)
         other.close()
 
 
 def test_what_is_announced_before_the_database_is_closed_is_sent(db: Database) -> None:
     woken = threading.Semaphore(0)
     with WorkListener(db.engine, woken.release):
-        assert woken.acquire(timeout=30)
+        assert woken.acquire(timeout=PATIENCE_SECONDS)
         other = open_database(db.url)
         make_customer(other)
         other.announce_work()
         other.close()
-        assert woken.acquire(timeout=30)
+        assert woken.acquire(timeout=PATIENCE_SECONDS)
 
 
 def test_a_wakeup_before_the_wait_ends_it_and_many_end_one() -> None:
@@ -121,5 +121,5 @@ def test_a_task_that_is_woken_all_the_time_still_rests_and_loses_no_wakeup(
     started = time.monotonic()
     with FileLoader(config, db):
         for _ in range(3):
-            assert steps.acquire(timeout=30)
+            assert steps.acquire(timeout=PATIENCE_SECONDS)
     assert time.monotonic() - started >= 2 * SHORTEST_WAIT_SECONDS
