@@ -80,15 +80,21 @@ def call_each_round(port: int, customer: Customer, same: str, caller: int, start
 def call_with_the_others(
     port: int, customer: Customer, body: dict[str, Any], start: Barrier
 ) -> tuple[int, object]:
-    """One request on a connection of its own: the system spreads those over the processes that share the port."""
+    """One request on a connection of its own: the system spreads those over the processes that share the port.
+
+    It is sent again after a 503: a disk that stalls for a second puts a write off.
+    """
     path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
     headers = {"Authorization": f"Bearer {customer.token}", "Content-Type": "application/json"}
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)) as connection:
         connection.connect()
         start.wait()
-        connection.request("POST", path, json.dumps(body), headers)
-        answer = connection.getresponse()
-        return answer.status, told(json.loads(answer.read()))
+        while True:
+            connection.request("POST", path, json.dumps(body), headers)
+            answer = connection.getresponse()
+            content = json.loads(answer.read())
+            if answer.status != 503:
+                return answer.status, told(content)
 
 
 def told(content: Any) -> object:

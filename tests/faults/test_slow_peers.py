@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,7 @@ import pytest
 
 from frontdesk.clock import system_clock
 from frontdesk.db import open_database
+from frontdesk.web.peers import BODY_SECONDS
 from tests.factories import Customer, make_customer
 from tests.faults.server import Server
 from tests.patience import PATIENCE_SECONDS, wait_until
@@ -72,6 +74,11 @@ def is_answered(one: socket.socket) -> bool:
     return bool(select.select([one], [], [], 0)[0])
 
 
+def was_cut_early(one: socket.socket, began: float) -> bool:
+    """False on a machine on which the crowd took longer to come together than every sender is given."""
+    return is_answered(one) and time.monotonic() - began < BODY_SECONDS
+
+
 def get(port: int, path: str, token: str | None = None) -> int:
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)
@@ -91,29 +98,31 @@ def upload_of(customer: Customer) -> bytes:
 def test_health_is_answered_beside_a_crowd_of_slow_forms_whose_last_is_cut_before_its_first(
     database_url: str, tmp_path: Path
 ) -> None:
+    began = time.monotonic()
     with Server(database_url, tmp_path / "log") as server, connected(server.port, SOCKETS, SLOW_FORM) as slow:
         assert [get(server.port, path) for path in ("/healthz", "/readyz")] == [200, 200]
-        assert not is_answered(slow[0]), "all had their answer before"
+        assert not was_cut_early(slow[0], began), "all had their answer before"
         assert status_of(slow[-1].recv(1000)) == b"408"
-        assert not is_answered(slow[0])
+        assert not was_cut_early(slow[0], began)
 
 
 def test_one_account_holds_few_uploads_open_and_another_goes_on(database_url: str, tmp_path: Path) -> None:
     db = open_database(database_url)
     crowd, other = make_customer(db, now=system_clock()), make_customer(db, name="Other", now=system_clock())
     db.close()
+    began = time.monotonic()
     with (
         Server(database_url, tmp_path / "log") as server,
         connected(server.port, SOCKETS, upload_of(crowd)) as uploads,
     ):
         assert status_of(uploads[-1].recv(1000)) == b"429"
         assert b"too_many_uploads" in uploads[-2].recv(2000)
-        assert not is_answered(uploads[0])
+        assert not was_cut_early(uploads[0], began)
         assert [get(server.port, path, other.token) for path in ("/healthz", "/v2/plans")] == [200, 200]
         with connected(server.port, 1, upload_of(other)) as [theirs]:
             theirs.sendall(b"x" * 999)
             assert status_of(theirs.recv(1000)) == b"202"
-        assert not is_answered(uploads[0])
+        assert not was_cut_early(uploads[0], began)
 
 
 @pytest.fixture
