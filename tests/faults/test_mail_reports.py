@@ -9,7 +9,7 @@ from frontdesk.invitations import suppress
 from frontdesk.invitations.delivery.changes import apply_changes
 from frontdesk.invitations.delivery.model import StateChange
 from frontdesk.invitations.delivery.store import find_invitation
-from frontdesk.invitations.message import find_link_target
+from frontdesk.invitations.links import find_link_target
 from frontdesk.invitations.model import (
     DeliveryReport,
     InvitationState,

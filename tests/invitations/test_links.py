@@ -5,7 +5,7 @@ import re
 import pytest
 
 from frontdesk.db import Database
-from frontdesk.invitations.message import (
+from frontdesk.invitations.links import (
     derive_tokens,
     digest,
     find_link_target,

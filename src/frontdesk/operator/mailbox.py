@@ -26,9 +26,6 @@ _FRAME_POLICY = (
     b"frame-ancestors 'self'"
 )
 
-_LIST = page_template("frontdesk.operator", "mailbox.html")
-_MESSAGE = page_template("frontdesk.operator", "message.html")
-
 
 async def list_(app: App, request: Request) -> Response:
     """`GET /sandbox/mailbox`: the newest mails, or with `?before=` those before an id."""
@@ -38,7 +35,7 @@ async def list_(app: App, request: Request) -> Response:
     messages = await app.read_in_thread(
         lambda: app.db.ask(lambda tx: list_messages(tx, before_id=before, limit=PAGE_SIZE))
     )
-    content = _LIST.render(
+    content = page_template("frontdesk.operator", "mailbox.html").render(
         messages=messages,
         older=messages[-1].id if len(messages) == PAGE_SIZE else None,
         older_than=before,
@@ -51,7 +48,9 @@ async def show(app: App, request: Request) -> Response:
     """`GET /sandbox/mailbox/:message_id`: one mail. Raises NotFound."""
     message = await _message(app, request)
     decoded = decode_message(message.content)
-    content = _MESSAGE.render(message=message, decoded=decoded, wire_time=wire_time)
+    content = page_template("frontdesk.operator", "message.html").render(
+        message=message, decoded=decoded, wire_time=wire_time
+    )
     return page_response("A caught mail", Markup(content), wide=True)  # noqa: S704 # rendered with autoescape
 
 

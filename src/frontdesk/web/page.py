@@ -2,28 +2,32 @@
 
 import base64
 import hashlib
+from functools import cache
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
-from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from frontdesk.web.response import Header, Response
 
-_environment = Environment(
-    autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, auto_reload=False
-)
+if TYPE_CHECKING:
+    from jinja2 import Template
 
 
-def page_template(package: str, name: str) -> Template:
+@cache
+def page_template(package: str, name: str) -> "Template":
     """The template `name` in the folder `pages` of the package; its values are escaped."""
-    return _environment.from_string(_read(package, name))
+    from jinja2 import Environment, StrictUndefined  # a process that shows no page does without its 2 MiB
+
+    return Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, auto_reload=False
+    ).from_string(_read(package, name))
 
 
 def _read(package: str, name: str) -> str:
     return files(package).joinpath("pages", name).read_text(encoding="utf-8")
 
 
-_page = page_template("frontdesk.web", "page.html")
 _style = _read("frontdesk.web", "page.css")
 _style_hash = base64.b64encode(hashlib.sha256(_style.encode()).digest()).decode()
 
@@ -42,6 +46,7 @@ PRIVATE: tuple[Header, ...] = (
 
 def page_response(title: str, content: Markup, *, status: int = 200, wide: bool = False) -> Response:
     """A page with this title. `content` is markup with its values escaped, such as a `page_template` renders."""
-    body = _page.render(title=title, content=content, style=Markup(_style), wide=wide)  # noqa: S704 # our own text
+    page = page_template("frontdesk.web", "page.html")
+    body = page.render(title=title, content=content, style=Markup(_style), wide=wide)  # noqa: S704 # our own text
     headers = ((b"content-security-policy", _POLICY.encode()), *PRIVATE)
     return Response(status, body.encode(), headers, b"text/html; charset=utf-8")
