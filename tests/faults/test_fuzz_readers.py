@@ -13,7 +13,7 @@ from frontdesk.errors import Invalid
 from frontdesk.files import suggest_mapping
 from frontdesk.files.file_faults import FILE_FAULTS
 from frontdesk.files.mapping import NO_MAPPING, FileMapping, parse_mapping
-from frontdesk.files.model import REPORT_CODES, FileMode, Format, Row, Unreadable, read_row
+from frontdesk.files.model import REPORT_CODES, FileMode, Format, Row, Unreadable, read_rows
 from frontdesk.files.readers import X12Options, open_unread
 from frontdesk.invitations.bounces import parse_report, split_mailbox
 from frontdesk.invitations.reports import read_message_id
@@ -46,7 +46,7 @@ def read_all(
     options = X12Options(FileMode.FULL, b"secret", ())
     header, rows = open_unread(pieces, format_, "utf-8", mapping, x12=options)
     places = []
-    for row in map(read_row, rows):
+    for row in read_rows(rows):
         places.append(row.place)
         check_row(row)
     assert len(places) == len(set(places))

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from frontdesk.db import Database
+from frontdesk.files.model import UnreadRows
 from frontdesk.files.parsing_process import parse_in_process
 from frontdesk.files.readers import open_unread
 from tests.files.loading import COLUMNS, Desk, Worker, csv_of, lines_of, row
@@ -49,9 +50,11 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         header, found = open_unread(*args, **options)
 
         def each() -> Iterator[Any]:
-            for found_row in found:
-                read.append(found_row.place)
-                yield found_row
+            for item in found:
+                read.extend(
+                    range(item.place, item.place + (len(item) if isinstance(item, UnreadRows) else 1))
+                )
+                yield item
 
         return header, each()
 

@@ -7,11 +7,11 @@ import pytest
 from frontdesk.db import Database, open_database
 from frontdesk.db.sqlite import others_wrote
 from frontdesk.files import pace
-from frontdesk.files.model import ChunkRow, FileStep
+from frontdesk.files.model import ChunkItem, FileStep, RowOutcome
 from frontdesk.files.pace import FEWEST_ROWS, FIRST_ROWS, LONGEST_HOLD, MOST_ROWS, SHORTEST_HOLD, ChunkPace
 from tests.files.loading import Desk, csv_of, row
 
-REFUSED = ChunkRow(1, None)
+REFUSED = RowOutcome.refused(1, None, [])
 
 
 def test_while_others_write_a_chunk_takes_as_long_as_they_can_wait() -> None:
@@ -52,7 +52,7 @@ def test_a_chunk_that_writes_nothing_says_nothing_about_the_next_one() -> None:
 
 
 def test_rows_that_are_not_written_do_not_count() -> None:
-    rows = [REFUSED] * 1000
+    rows: list[ChunkItem] = [REFUSED] * 1000
     assert list(ChunkPace().cut(rows for _ in range(2))) == [rows, rows]
 
 

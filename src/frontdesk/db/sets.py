@@ -162,6 +162,15 @@ def find_set(
     return _read(tx, sql, parameters=(as_json(list(values)),), columns=columns)
 
 
+def find_values(tx: Tx, table: Table, column: str, values: Collection[Any], *, wanted: str) -> set[Any]:
+    """What the column `wanted` holds, besides null, in the rows whose `column` holds one of the values. At once, in a trip of
+    its own: rows as dicts take three times as long."""
+    sql = find_sql(tx.dialect.name, table, column=column, columns=(wanted,))
+    found = set(tx.exec_driver_sql(sql, (as_json(list(values)),)).scalars().all())
+    found.discard(None)
+    return found
+
+
 def lock_set(
     tx: SetTransaction,
     table: Table,

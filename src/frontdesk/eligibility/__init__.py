@@ -3,7 +3,7 @@
 from frontdesk.eligibility.as_of import find_eligibility, find_member
 from frontdesk.eligibility.dry_run import dry_run
 from frontdesk.eligibility.enrol import enrol
-from frontdesk.eligibility.parse import ValueCache, parse_member, read_external_id
+from frontdesk.eligibility.parse import ValueCache, parse_member, read_external_id, read_external_ids
 from frontdesk.eligibility.restore import restore
 from frontdesk.eligibility.store import (
     count_members_open,
@@ -33,6 +33,7 @@ __all__ = [
     "list_probes",
     "parse_member",
     "read_external_id",
+    "read_external_ids",
     "restore",
     "row_digest_key",
 ]

@@ -9,6 +9,7 @@ from frontdesk.eligibility.values import FieldContext
 from frontdesk.errors import Fault, unknown_faults
 from frontdesk.text import Rejected, RejectedParts, fold_email, parse_text, trimmed
 
+_LONGEST_ID = 255
 _REQUIRED = frozenset(REQUIRED)
 _ORDER = {name: position for position, name in enumerate(FIELDS)}
 
@@ -91,9 +92,18 @@ def _read(field: Field, value: Any, context: FieldContext) -> Any:
 def read_external_id(value: object) -> str | None:
     """The match key in its stored form; None when it is missing or not valid."""
     try:
-        return parse_text(value, limit=255) or None if type(value) is str else None
+        return parse_text(value, limit=_LONGEST_ID) or None if type(value) is str else None
     except Rejected:
         return None
+
+
+def read_external_ids(values: Sequence[str | None]) -> Sequence[str | None]:
+    """`read_external_id` of each. Plain ones, as nearly all are, are checked together."""
+    if None not in values and all(values):
+        text = "".join(values)  # type: ignore[arg-type]
+        if text.isascii() and text.isprintable() and " " not in text and max(map(len, values)) <= _LONGEST_ID:  # type: ignore[arg-type]
+            return values
+    return [*map(read_external_id, values)]
 
 
 def missing_on_create(record: MemberRecord) -> list[Fault]:

@@ -10,7 +10,7 @@ from sqlalchemy import delete, func, select, tuple_
 
 from frontdesk.db import Tx
 from frontdesk.db.set_transaction import SetTransaction, lock_name
-from frontdesk.db.sets import Found, find_set, insert_set, lock_set
+from frontdesk.db.sets import Found, find_set, find_values, insert_set, lock_set
 from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.model import HistoryEntry, MemberAccess, Outcome, ProbeCount, StoredMember
 from frontdesk.eligibility.tables import installation, member_history, members, uniqueness_probes
@@ -93,8 +93,8 @@ def find_expired(tx: Tx, member_ids: Collection[int], today: str) -> set[int]:
 
 def find_row_digests(tx: Tx, external_ids: Collection[str]) -> set[str]:
     """The digests that are kept with members of these identifiers, of every account. Nothing is locked."""
-    found = find_set(tx, members, "external_id", external_ids, columns=("row_digest",))
-    return {digest for row in found.rows if (digest := row["row_digest"]) is not None}
+    found: set[str] = find_values(tx, members, "external_id", external_ids, wanted="row_digest")
+    return found
 
 
 def row_digest_key(tx: Tx) -> bytes:

@@ -3,9 +3,10 @@
 from array import array
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 from frontdesk.db import Database
-from frontdesk.eligibility import read_external_id
+from frontdesk.eligibility import read_external_id, read_external_ids
 from frontdesk.eligibility.model import MemberAccess
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.identifiers import IdentifierIndex, PeopleIndex
@@ -17,8 +18,7 @@ from frontdesk.files.model import (
     Format,
     Row,
     Unreadable,
-    UnreadRow,
-    read_row,
+    UnreadRows,
 )
 from frontdesk.files.rows import open_rows, secret_of
 
@@ -79,14 +79,17 @@ class FileCheck:
         file = self._file
         header, rows = open_rows(self._db, file)
         mode = header.mode or file.mode
-        count = 0
-        for row in rows:
-            count += 1
-            if count % CHECKPOINT_ROWS == 0:
+        count, told = 0, CHECKPOINT_ROWS
+        for item in rows:
+            count += len(item) if isinstance(item, UnreadRows) else 1
+            if count >= told:
+                told += CHECKPOINT_ROWS
                 _check_density(count, file.size_bytes)
                 yield count
-            if not row.skipped:
-                self._note(row, mode)
+            if isinstance(item, UnreadRows):
+                self._note_unread(item)
+            elif not item.skipped:
+                self._note(item, mode)
         self._identifiers.finish(keep_keys=mode is FileMode.FULL)
         self._people.finish()
         apart: Sequence[int] = ()
@@ -100,12 +103,17 @@ class FileCheck:
             header, count - repeats, mode, day, self._identifiers, self._people, self._unnamed, apart
         )
 
-    def _note(self, row: Row | UnreadRow, mode: FileMode) -> None:
+    def _note_unread(self, rows: UnreadRows) -> None:
+        keys, hashes = read_external_ids(rows.keys), map(hash, rows.texts)
+        named = [key for key in keys if key is not None]
+        self._unnamed += len(keys) - len(named)
+        is_named = (key is not None for key in keys)
+        self._identifiers.add_all(named, hashes if len(named) == len(keys) else compress(hashes, is_named))
+
+    def _note(self, row: Row, mode: FileMode) -> None:
         identifiers, key = self._identifiers, read_external_id(row.key)
         if key is None:
             self._unnamed += 1
-        elif isinstance(row, UnreadRow):
-            identifiers.add(key, hash(row.text))
         else:
             if row.identity is not None:
                 identifiers.add(row.identity, _hash_of(row))
@@ -138,13 +146,21 @@ class FileCheck:
         there are any. Yields as `_read` does."""
         if not self._identifiers.differing:
             return
-        for count, row in enumerate(open_rows(self._db, self._file)[1]):
-            if count % CHECKPOINT_ROWS == 0:
+        count, told = 0, 0
+        for item in open_rows(self._db, self._file)[1]:
+            if count >= told:
+                told += CHECKPOINT_ROWS
                 yield count
-            identity = None if isinstance(row, UnreadRow) else row.identity
-            person = identity or read_external_id(row.key)
+            if isinstance(item, UnreadRows):
+                for position, key in enumerate(read_external_ids(item.keys)):
+                    if key is not None and self._identifiers.is_contradictory(key):
+                        note(key, item.read(item.place + position, item.texts[position]))
+                count += len(item)
+                continue
+            person = item.identity or read_external_id(item.key)
             if person is not None and self._identifiers.is_contradictory(person):
-                note(person, read_row(row))
+                note(person, item)
+            count += 1
 
 
 def _check_density(rows: int, size_bytes: int) -> None:

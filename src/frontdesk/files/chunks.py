@@ -17,7 +17,7 @@ from frontdesk.eligibility.model import WARNING_MARK, Action, Enrolled, Outcome,
 from frontdesk.eligibility.probes import TooManyTaken
 from frontdesk.errors import Fault, Invalid, NotFound, Unavailable
 from frontdesk.files.claims import FileClaim
-from frontdesk.files.model import NO_PLAN, NOT_NOW, NOT_STORED, SKIPPED, WARNED_FIELDS, ChunkRow, RowOutcome
+from frontdesk.files.model import NO_PLAN, NOT_NOW, NOT_STORED, WARNED_FIELDS, ChunkItem, ChunkRow, RowOutcome
 from frontdesk.files.pace import ChunkPace
 from frontdesk.files.threads import CommitTurn, OutOfTurn
 
@@ -44,13 +44,13 @@ class ChunkWriter:
         )
         self._enrol = partial(decide, reopens_absent=reopens_absent)
 
-    def keys_of(self, rows: Sequence[ChunkRow]) -> set[str]:
+    def keys_of(self, rows: Sequence[ChunkItem]) -> set[str]:
         """Every value by which the rows can find a member. Chunks without a common one do not affect one another.
 
         Those of a client with probes have one in common: they are counted under one lock: a later chunk would hold it while it
         waits for an earlier one.
         """
-        records = [row.submission.record for row in rows if row.submission is not None]
+        records = [row.submission.record for row in rows if isinstance(row, ChunkRow)]
         keys = {
             key
             for column in UNIQUE.values()
@@ -66,7 +66,7 @@ class ChunkWriter:
             keys.add(PROBES)
         return keys
 
-    def write(self, rows: Sequence[ChunkRow], turn: CommitTurn) -> None:
+    def write(self, rows: Sequence[ChunkItem], turn: CommitTurn) -> None:
         """Write the rows, move the file's position, and commit when it is the chunk's turn.
 
         Raises LostClaim, Unavailable; then nothing is written.
@@ -77,14 +77,14 @@ class ChunkWriter:
             turn.wait()
             seconds, others = self._write(rows, turn)
         if self._pace is not None:
-            written = sum(row.submission is not None for row in rows)
+            written = sum(isinstance(row, ChunkRow) for row in rows)
             self._pace.note(written, seconds, others_wrote=others)
         self._claim.refresh()
 
-    def _write(self, rows: Sequence[ChunkRow], turn: CommitTurn) -> tuple[float, bool]:
+    def _write(self, rows: Sequence[ChunkItem], turn: CommitTurn) -> tuple[float, bool]:
         """The seconds of the transaction, and on SQLite whether others have written since the last one."""
         claim = self._claim
-        submissions = [row.submission for row in rows if row.submission is not None]
+        submissions = [row.submission for row in rows if isinstance(row, ChunkRow)]
         began, others = 0.0, False
         for attempt in WriteInOne[Submission, Enrolled](claim.db, submissions):
             began = time.monotonic()
@@ -98,10 +98,7 @@ class ChunkWriter:
                 results = iter(attempt.results)
                 day = claim.file.file_date or ""
                 outcomes = [
-                    _outcome_unwritten(row)
-                    if row.submission is None
-                    else _outcome(row, row.submission, next(results), day)
-                    for row in rows
+                    _outcome(row, next(results), day) if isinstance(row, ChunkRow) else row for row in rows
                 ]
                 turn.take()
                 rows_done = sum(row.place is not None for row in rows)
@@ -111,24 +108,14 @@ class ChunkWriter:
         return time.monotonic() - began, others
 
 
-def _outcome_unwritten(row: ChunkRow) -> RowOutcome:
-    if row.skipped:
-        return RowOutcome(row.place, None, SKIPPED)
-    if row.known:
-        return RowOutcome.unchanged(row.place, row.external_id)
-    return RowOutcome.refused(row.place, row.external_id, row.faults)
-
-
-def _outcome(
-    row: ChunkRow, submission: Submission, result: Enrolled | Exception, file_date: str
-) -> RowOutcome:
+def _outcome(row: ChunkRow, result: Enrolled | Exception, file_date: str) -> RowOutcome:
     if not isinstance(result, Enrolled):
         return RowOutcome.refused(row.place, row.external_id, faults_of(result))
     codes = (*row.warnings, *result.warnings)
     if row.place is None and result.outcome is Outcome.UNCHANGED:
         codes = ()  # a newer change kept the member from being ended, so the warning did not come true
     warnings: list[Sequence[str]] = [_warning(*code.split(WARNING_MARK, 1)) for code in codes]
-    values = result.stored.values
+    submission, values = row.submission, result.stored.values
     if submission.action is Action.COMPARE:
         warnings += [(name, "differs") for name in result.changes]
     elif (

@@ -2,6 +2,7 @@
 
 from array import array
 from bisect import bisect_left
+from collections.abc import Iterable
 
 from frontdesk.eligibility.families import (
     KeyStrength,
@@ -30,10 +31,15 @@ class IdentifierIndex:
         self.differing: set[int] = set()
 
     def add(self, key: str, row_hash: int) -> None:
-        hashed = hash(key)
-        bucket = hashed % _BUCKETS
-        self._keys[bucket].append(hashed)
-        self._rows[bucket].append(row_hash)
+        self.add_all((key,), (row_hash,))
+
+    def add_all(self, keys: Iterable[str], row_hashes: Iterable[int]) -> None:
+        """`add` of many rows, in half of the time."""
+        all_keys, all_rows = self._keys, self._rows
+        for hashed, row_hash in zip(map(hash, keys), row_hashes, strict=True):
+            bucket = hashed % _BUCKETS
+            all_keys[bucket].append(hashed)
+            all_rows[bucket].append(row_hash)
 
     def finish(self, *, keep_keys: bool) -> None:
         """Find the identifiers on differing rows. `contains` needs `keep_keys`; else their memory is freed."""

@@ -1,19 +1,30 @@
 """Loads a file: checks it, applies its rows by the chunk from where the last worker stopped, ends the members that it omits."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
 
 from frontdesk.db import Tx
 from frontdesk.eligibility import count_members_open
+from frontdesk.errors import Fault
 from frontdesk.files import store
 from frontdesk.files.check import CheckResult
 from frontdesk.files.chunks import ChunkWriter
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.missing import end_missing
-from frontdesk.files.model import REFUSED, REPEATED, ChunkRow, EligibilityFile, FileMode, FileStep, Unreadable
+from frontdesk.files.model import (
+    REFUSED,
+    REPEATED,
+    ChunkItem,
+    ChunkRow,
+    EligibilityFile,
+    FileMode,
+    FileStep,
+    RowOutcome,
+    Unreadable,
+)
 from frontdesk.files.open_loads import Chunks, OpenLoad
 from frontdesk.files.pace import ChunkPace
 from frontdesk.files.parsing_process import parse_in_process
@@ -81,7 +92,7 @@ def _start(tx: Tx, claim: FileClaim, check: CheckResult, *, is_resumed: bool) ->
 
 def _chunks(
     claim: FileClaim, load: OpenLoad, check: CheckResult, pace: ChunkPace | None
-) -> Iterator[list[ChunkRow]]:
+) -> Iterator[Sequence[ChunkItem]]:
     """The rows that are not applied yet. Rows of one identifier that differ can't all be meant, so each is refused.
 
     A turn ends between two chunks, so the next turn goes on with the chunk after the last that was committed.
@@ -92,10 +103,14 @@ def _chunks(
         _check_refusals(claim.file)
         if (rows := load.next_chunk()) is None:
             return
-        for row in rows:
-            if row.external_id is not None and check.is_contradictory(row.external_id):
-                row.faults, row.submission, row.known = [*row.faults, REPEATED], None, False
-        yield rows
+        yield [_refused_if_repeated(row, check) for row in rows] if check.identifiers.differing else rows
+
+
+def _refused_if_repeated(row: ChunkItem, check: CheckResult) -> ChunkItem:
+    if row.external_id is None or not check.is_contradictory(row.external_id):
+        return row
+    faults = [] if isinstance(row, ChunkRow) else [Fault(*fault) for fault in row.faults]
+    return RowOutcome.refused(row.place, row.external_id, [*faults, REPEATED])
 
 
 def _parse(claim: FileClaim, check: CheckResult, pace: ChunkPace | None) -> Chunks:

@@ -145,7 +145,7 @@ def _ending(claim: FileClaim, member: MemberAccess, check: CheckResult) -> Chunk
         file.id,
         file.started_at,
     )
-    return ChunkRow(None, member.external_id, submission, (), _warnings(member, check))
+    return ChunkRow(None, member.external_id, submission, _warnings(member, check))
 
 
 def _warnings(member: MemberAccess, check: CheckResult) -> Sequence[str]:

@@ -2,7 +2,7 @@
 (docs/files.md, docs/file-formats.md)."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -186,26 +186,42 @@ class Row:
         return self.values.get("external_id")
 
 
-class UnreadRow(NamedTuple):
-    """A row of a table before its values are made: `read()` makes them, at ten times the cost of the rest.
+@dataclass(frozen=True, slots=True)
+class UnreadRows:
+    """Rows of a table, one after the other from `place` on, before their values are made: `read(place, text)` makes those of
+    one, at ten times the cost of the rest.
 
-    `text` says all that the row says, under the file's columns and mapping, and names the file's plan. `key` is the
-    external_id as `read()` would have it; "" or None if there is none.
+    Each of `texts` says all that its row says, under the file's columns and mapping, and names the file's plan. `keys` are the
+    external_ids as `read` would have them; "" or None where there is none.
     """
 
     place: int
-    key: str | None
-    text: str
-    read: Callable[[], Row]
+    keys: Sequence[str | None]
+    texts: Sequence[str]
+    read: Callable[[int, str], Row]
 
-    @property
-    def skipped(self) -> bool:
-        """As in Row."""
-        return False
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def part(self, start: int, end: int | None = None) -> "UnreadRows":
+        """The rows from the position `start`, up to `end`."""
+        return UnreadRows(self.place + start, self.keys[start:end], self.texts[start:end], self.read)
+
+    def rows(self) -> Iterator[Row]:
+        return map(self.read, range(self.place, self.place + len(self)), self.texts)
 
 
-def read_row(row: Row | UnreadRow) -> Row:
-    return row.read() if isinstance(row, UnreadRow) else row
+# What a reader gives: a row, or several of a table that need not be read to be recognised.
+ReadItem = Row | UnreadRows
+
+
+def read_rows(items: Iterable[ReadItem]) -> Iterator[Row]:
+    """The rows, all read."""
+    for item in items:
+        if isinstance(item, UnreadRows):
+            yield from item.rows()
+        else:
+            yield item
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,19 +241,12 @@ class FileHeader:
 
 @dataclass(slots=True)
 class ChunkRow:
-    """A parsed row: the submission, or the faults that refuse it before the database is asked.
-
-    `place` is None for a member that a full file omits. A `known` row says what the stored member says (files.recognise):
-    it is `unchanged`, without a submission. A `skipped` row has nothing but its place.
-    """
+    """A parsed row that the database decides. `place` is None for a member that a full file omits."""
 
     place: int | None
     external_id: str | None
-    submission: Submission | None = None
-    faults: Sequence[Fault] = ()
+    submission: Submission
     warnings: Sequence[str] = ()
-    known: bool = False
-    skipped: bool = False
 
 
 class RowOutcome(NamedTuple):
@@ -267,6 +276,11 @@ class RowOutcome(NamedTuple):
     @classmethod
     def unchanged(cls, place: int | None, external_id: str | None) -> "RowOutcome":
         return cls(place, external_id, Outcome.UNCHANGED.value)
+
+
+# A row of a chunk: one to write, or one with an outcome that needs no database. Its line in the report is ready: it is known
+# (files.recognise), skipped, or refused for what it says.
+ChunkItem = ChunkRow | RowOutcome
 
 
 class WrongState(FrontdeskError, kind="wrong_state"):

@@ -4,7 +4,7 @@ It is kept while other accounts have their turn, so that the file goes on where 
 the file stays with its worker. A check or a dry run that can't be kept is not given back.
 """
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 
 from frontdesk.db import Database
@@ -13,12 +13,12 @@ from frontdesk.errors import Unavailable
 from frontdesk.files import store
 from frontdesk.files.check import FileCheck
 from frontdesk.files.claims import FileClaim, RunOptions, TurnOver
-from frontdesk.files.model import ChunkRow, EligibilityFile
+from frontdesk.files.model import ChunkItem, EligibilityFile
 from frontdesk.files.pace import ChunkPace
 
 MOST_KEPT = 4  # each takes 16 bytes a row, and a parsing process
 
-Chunks = Generator[list[ChunkRow], None, None]
+Chunks = Generator[Sequence[ChunkItem], None, None]
 
 
 class OpenLoad:
@@ -42,7 +42,7 @@ class OpenLoad:
             self._chunks, self._rows_taken = parse(), rows_done
             self._stack.callback(self._chunks.close)
 
-    def next_chunk(self) -> list[ChunkRow] | None:
+    def next_chunk(self) -> Sequence[ChunkItem] | None:
         """None after the last one."""
         rows = None if self._chunks is None else next(self._chunks, None)
         self._rows_taken += sum(row.place is not None for row in rows or ())

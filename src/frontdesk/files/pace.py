@@ -1,9 +1,9 @@
 """How many rows of a file are written in one transaction on SQLite: other writers wait meanwhile (docs/decisions/0094)."""
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import closing
 
-from frontdesk.files.model import ChunkRow
+from frontdesk.files.model import ChunkItem, ChunkRow
 
 # How long a transaction holds the database, in seconds: while others write, and when none has for a second or so.
 SHORTEST_HOLD, LONGEST_HOLD = 0.012, 0.05
@@ -28,7 +28,9 @@ class ChunkPace:
             # A few rows tell little of what many would take.
             self.rows = max(fewest, min(wanted, 2 * max(rows, self.rows), MOST_ROWS))
 
-    def cut(self, chunks: Generator[list[ChunkRow], None, None]) -> Generator[list[ChunkRow], None, None]:
+    def cut(
+        self, chunks: Generator[Sequence[ChunkItem], None, None]
+    ) -> Generator[Sequence[ChunkItem], None, None]:
         """The rows in pieces, each with as many rows to be written as is right by then; other rows cost little.
 
         A family may fall into two pieces: they are written one after the other.
@@ -37,7 +39,7 @@ class ChunkPace:
             for rows in chunks:
                 start = to_write = 0
                 for end, row in enumerate(rows, 1):
-                    to_write += row.submission is not None
+                    to_write += isinstance(row, ChunkRow)
                     if to_write >= self.rows:
                         yield rows[start:end]
                         start, to_write = end, 0

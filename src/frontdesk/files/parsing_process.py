@@ -19,7 +19,7 @@ from frontdesk.eligibility.model import Action, MemberRecord, Submission
 from frontdesk.eligibility.row_hints import NO_HINTS, FamilyMember, RowHints
 from frontdesk.errors import Fault, Unavailable
 from frontdesk.files.jobs import get_file
-from frontdesk.files.model import ChunkRow, EligibilityFile
+from frontdesk.files.model import ChunkItem, ChunkRow, EligibilityFile, RowOutcome
 from frontdesk.files.rows import ParseOptions, parse_rows
 from frontdesk.files.threads import lower_priority
 
@@ -30,7 +30,7 @@ _LENGTH_BYTES = 4
 
 def parse_in_process(
     db: Database, file: EligibilityFile, **options: Unpack[ParseOptions]
-) -> Generator[list[ChunkRow], None, None]:
+) -> Generator[list[ChunkItem], None, None]:
     """`parse_rows` in a child process. Raises Unavailable if the child ends early: the file goes on after the last chunk."""
     apart = array("Q", options["apart"]).tobytes()
     request = (db.url, file.id, file.rows_done, {**options, "apart": apart})
@@ -61,19 +61,16 @@ def _read_chunk(stream: IO[bytes]) -> list[Any]:
     return chunk
 
 
-def _write_chunk(stream: IO[bytes], chunk: list[ChunkRow]) -> None:
+def _write_chunk(stream: IO[bytes], chunk: list[ChunkItem]) -> None:
     body = marshal.dumps([_to_wire(row) for row in chunk])
     stream.write(len(body).to_bytes(_LENGTH_BYTES, "big") + body)
 
 
-def _to_wire(row: ChunkRow) -> tuple[Any, ...]:
-    """A known or skipped row has two parts, a refused one three, a submitted one five, and one more if it says more than the
-    values of its fields."""
+def _to_wire(row: ChunkItem) -> tuple[Any, ...]:
+    """A row with its outcome has four parts, a submitted one five, and one more if it says more than the values of its fields."""
+    if isinstance(row, RowOutcome):
+        return (row.place, row.external_id, row.outcome, row.faults)
     submission = row.submission
-    if row.known or row.skipped:
-        return (row.place, row.external_id)
-    if submission is None:
-        return (row.place, row.external_id, [*map(tuple, row.faults)])
     record = submission.record
     told = (row.place, row.external_id, submission.plan_id, submission.row_digest, record.given)
     says_more = record.faults or record.warnings or record.ignored or record.given_of_new or row.warnings
@@ -97,11 +94,10 @@ def _to_wire(row: ChunkRow) -> tuple[Any, ...]:
     return (*told, more)
 
 
-def _from_wire(file: EligibilityFile, place: int, key: str | None, *parts: Any) -> ChunkRow:
-    if not parts:
-        return ChunkRow(place, key, known=key is not None, skipped=key is None)
-    if len(parts) == 1:
-        return ChunkRow(place, key, None, _faults(parts[0]))
+def _from_wire(file: EligibilityFile, place: int, key: str | None, *parts: Any) -> ChunkItem:
+    if len(parts) == 2:
+        outcome, faults = parts
+        return RowOutcome(place, key, outcome, 0, faults)
     plan_id, digest, given, *more = parts
     record, action, notes = MemberRecord(key, given, False, (), (), (), NO_HINTS), Action.ENROL, ()
     if more:
@@ -113,7 +109,7 @@ def _from_wire(file: EligibilityFile, place: int, key: str | None, *parts: Any) 
     submission = Submission(
         file.account_id, plan_id, record, file.client, file.request_id, action, file.id, None, digest
     )
-    return ChunkRow(place, key, submission, (), notes)
+    return ChunkRow(place, key, submission, notes)
 
 
 def _hints(causes: Any, *parts: Any) -> RowHints:

@@ -1,8 +1,8 @@
 """The rows of a stored file, parsed into submissions by the rules and codes of a POST."""
 
 import hmac
-from collections.abc import Generator, Iterator, Sequence
-from itertools import islice
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TypedDict, Unpack
 
 from frontdesk.db import Database
@@ -12,13 +12,14 @@ from frontdesk.files.content import StoredContent
 from frontdesk.files.mapping import parse_mapping
 from frontdesk.files.model import (
     UNKNOWN_PLAN,
+    ChunkItem,
     ChunkRow,
     EligibilityFile,
     FileHeader,
     FileMode,
-    Row,
-    UnreadRow,
-    read_row,
+    ReadItem,
+    RowOutcome,
+    UnreadRows,
 )
 from frontdesk.files.readers import X12Options, open_unread
 from frontdesk.files.recognise import RowRecogniser, SeenRow
@@ -39,7 +40,7 @@ class ParseOptions(TypedDict):
 
 def open_rows(
     db: Database, file: EligibilityFile, apart: Sequence[int] = ()
-) -> tuple[FileHeader, Iterator[Row | UnreadRow]]:
+) -> tuple[FileHeader, Iterator[ReadItem]]:
     """The stored file's header and rows, from its beginning. Raises Unreadable, here or from the rows."""
     content, mapping = StoredContent(db, file.id), parse_mapping(file.mapping or {})
     x12 = X12Options(file.asked_mode, secret_of(db, file), apart)
@@ -57,46 +58,67 @@ def parse_rows(
     *,
     leave_from_rows: int | None = None,
     **options: Unpack[ParseOptions],
-) -> Generator[list[ChunkRow], None, None]:
+) -> Generator[list[ChunkItem], None, None]:
     """The rows that are not applied yet, by the chunk. The file has been checked, so its mode and its date are known.
 
-    A chunk has up to `chunk_rows` rows that are to be written, known rows up to MOST_ROWS in all, and the rest of its last
+    A chunk has up to `chunk_rows` rows that are parsed, known rows up to MOST_ROWS in all, and the rest of its last
     family: chunks that share one can't be written at the same time. It ends early, before rows that are mostly unknown, while
     at least `leave_from_rows` rows are left.
     """
     chunk_rows, today = options["chunk_rows"], options["today"]
     plan_ids = {plan.external_id: plan.id for plan in db.ask(lambda tx: list_plans(tx, file.account_id))}
-    header, rows = open_rows(db, file, options["apart"])
-    rows = islice(rows, file.rows_done, None)
+    header, items = open_rows(db, file, options["apart"])
     recogniser, cache = RowRecogniser(db, file, plan_ids, header.columns), ValueCache()
     most_rows = max(chunk_rows, MOST_ROWS)
-    chunk: list[ChunkRow] = []
-    to_write, family = 0, None
+    chunk: list[ChunkItem] = []
+    parsed, family = 0, None
     left = (file.rows_total or 0) - file.rows_done
-    while batch := [recogniser.see(row) for row in islice(rows, LOOKUP_ROWS)]:
-        known = recogniser.known_digests(batch)
-        if leave_from_rows is not None and left >= leave_from_rows and 2 * len(known) < len(batch):
+    for batch in _batches(items, skip=file.rows_done):
+        seen = [recogniser.see(item) for item in batch]
+        known, rows = recogniser.known_digests(seen), sum(map(_count, batch))
+        if leave_from_rows is not None and left >= leave_from_rows and 2 * len(known) < rows:
             break
-        left -= len(batch)
-        for seen in batch:
-            is_full = to_write >= chunk_rows or len(chunk) >= most_rows
-            if is_full and (seen.family is None or seen.family != family):
+        left -= rows
+        for found in chain.from_iterable(each.split(known) for each in seen):
+            is_row = isinstance(found, SeenRow)
+            is_full = parsed >= chunk_rows or len(chunk) + (1 if is_row else len(found)) > most_rows
+            own = found.family if isinstance(found, SeenRow) else None
+            if is_full and chunk and (own is None or own != family):
                 yield chunk
-                chunk, to_write = [], 0
-            family = seen.family
-            if seen.row.skipped:
-                chunk.append(ChunkRow(seen.row.place, None, skipped=True))
-            elif seen.digest in known:
-                chunk.append(ChunkRow(seen.row.place, seen.external_id, known=True))
+                chunk, parsed = [], 0
+            family = own
+            if isinstance(found, SeenRow):
+                chunk.append(_parse(found, file, today, cache))
+                parsed += 1
             else:
-                chunk.append(_parse(seen, file, today, cache))
-                to_write += 1
+                chunk += found
     if chunk:
         yield chunk
 
 
-def _parse(seen: SeenRow, file: EligibilityFile, today: str, cache: ValueCache) -> ChunkRow:
-    row, plan_id = read_row(seen.row), seen.plan_id
+def _batches(items: Iterable[ReadItem], *, skip: int) -> Iterator[list[ReadItem]]:
+    """The items after the first `skip` rows, in batches of LOOKUP_ROWS rows."""
+    batch, room = list[ReadItem](), LOOKUP_ROWS
+    for item in items:
+        start, skip = skip, max(skip - _count(item), 0)
+        while start < _count(item):
+            part = item.part(start, start + room) if isinstance(item, UnreadRows) else item
+            batch.append(part)
+            start += _count(part)
+            room -= _count(part)
+            if not room:
+                yield batch
+                batch, room = [], LOOKUP_ROWS
+    if batch:
+        yield batch
+
+
+def _count(item: ReadItem) -> int:
+    return len(item) if isinstance(item, UnreadRows) else 1
+
+
+def _parse(seen: SeenRow, file: EligibilityFile, today: str, cache: ValueCache) -> ChunkItem:
+    row, plan_id = seen.row, seen.plan_id
     values = row.values
     if row.action is Action.END and not values.get("expiry_date"):
         values = values | {"expiry_date": file.file_date}
@@ -111,10 +133,10 @@ def _parse(seen: SeenRow, file: EligibilityFile, today: str, cache: ValueCache) 
     if plan_id is None:
         faults.append(UNKNOWN_PLAN)
     if faults or plan_id is None:
-        return ChunkRow(row.place, record.external_id, None, faults)
+        return RowOutcome.refused(row.place, record.external_id, faults)
     action = Action.COMPARE if file.mode is FileMode.COMPARE else row.action
     digest = None if record.faults or record.warnings or row.warnings else seen.digest
     submission = Submission(
         file.account_id, plan_id, record, file.client, file.request_id, action, file.id, row_digest=digest
     )
-    return ChunkRow(row.place, record.external_id, submission, (), row.warnings)
+    return ChunkRow(row.place, record.external_id, submission, row.warnings)

@@ -337,7 +337,7 @@ def _busy_accounts(now: datetime, kept: Collection[int]) -> Select[Any]:
 
 
 def _packed(outcomes: Sequence[RowOutcome]) -> bytes:
-    return zlib.compress(orjson.dumps([tuple(outcome) for outcome in outcomes]), 1)
+    return zlib.compress(orjson.dumps([*map(tuple, outcomes)]), 1)
 
 
 def _has_lapsed(now: datetime) -> ColumnElement[bool]:

@@ -24,9 +24,10 @@ class Tally(NamedTuple):
         return self._changed(outcomes, -1)
 
     def _changed(self, outcomes: Sequence[RowOutcome], sign: int) -> "Tally":
-        counts, codes = Counter[str](), Counter[str]()
+        counts, codes = Counter(outcome.outcome for outcome in outcomes), Counter[str]()
         for outcome in outcomes:
-            counts[outcome.outcome] += 1
+            if not (outcome.faults or outcome.warnings or outcome.place is None):
+                continue  # nearly all
             if outcome.faults:
                 codes.update(code for _, code, _ in outcome.faults)
             if outcome.warnings:

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frontdesk.eligibility import read_external_id
+from frontdesk.eligibility import read_external_id, read_external_ids
 from frontdesk.eligibility.model import Action
 from frontdesk.files.mapping import parse_mapping
-from frontdesk.files.model import Format, Row, Unreadable, read_row
+from frontdesk.files.model import Format, Row, Unreadable, UnreadRows, read_rows
 from frontdesk.files.readers import open_unread
 from tests.files.readers.reading import HEADER, codes, read, refused, rows_of
 
@@ -217,8 +217,13 @@ def test_rows_are_those_of_pythons_csv_reader_and_an_unread_one_has_the_key_of_t
         mapping = parse_mapping({"delimiter": delimiter} | rule)
         _, rows = open_unread(io.BytesIO(page.getvalue().encode()), Format.CSV, "utf-8", mapping)
         with suppress(Unreadable):  # all cells are blank
-            found = list(rows)
-            keys = [read_external_id(row.key) for row in found]
-            assert keys == [read_external_id(read_row(row).key) for row in found]
+            items = list(rows)
+            keys: list[Any] = [
+                key for item in items for key in (item.keys if isinstance(item, UnreadRows) else [item.key])
+            ]
+            found = list(read_rows(items))
+            assert [*map(read_external_id, keys)] == [read_external_id(row.key) for row in found]
+            assert [*read_external_ids(keys)] == [*map(read_external_id, keys)]
+            assert [row.place for row in found] == sorted({row.place for row in found})
             if not rule:
-                assert [read_row(row).values for row in found] == expected
+                assert [row.values for row in found] == expected

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from frontdesk.errors import Fault
 from frontdesk.files.mapping import NO_MAPPING, FileMapping
-from frontdesk.files.model import FileHeader, Format, Row, Unreadable, UnreadRow, no_rows, read_row
+from frontdesk.files.model import FileHeader, Format, ReadItem, Row, Unreadable, no_rows, read_rows
 from frontdesk.files.readers.content_type import detect_content
 from frontdesk.files.readers.csv_rows import read_csv
 from frontdesk.files.readers.json_array import array_items
 from frontdesk.files.readers.object_keys import ObjectKeys, object_keys
-from frontdesk.files.readers.source import Source, known_encoding, open_content
+from frontdesk.files.readers.source import Source, known_encoding
+from frontdesk.files.readers.unpacking import open_content
 from frontdesk.files.readers.workbook import NumberedCells, read_workbook, sheet_rows
 from frontdesk.files.readers.x12 import DEFAULT_OPTIONS, X12Options, read_x12
 from frontdesk.strict_json import NotStrict, parse_strictly
@@ -33,7 +34,7 @@ def open_file(
     Raises Unreadable, here or from the iterator: read all rows once before anything of the file is applied.
     """
     header, rows = open_unread(stream, format, encoding, mapping)
-    return header, map(read_row, rows)
+    return header, read_rows(rows)
 
 
 def open_unread(
@@ -43,8 +44,9 @@ def open_unread(
     mapping: FileMapping,
     *,
     x12: X12Options = DEFAULT_OPTIONS,
-) -> tuple[FileHeader, Iterator[Row | UnreadRow]]:
-    """As `open_file`, but the rows of a table come unread where they can: of a file that was loaded before, few are read."""
+) -> tuple[FileHeader, Iterator[ReadItem]]:
+    """As `open_file`, but the rows of a table come unread where they can, many at a time: of a file that was loaded before,
+    few are read."""
     content = open_content(stream)
     if _is_workbook(content, format, encoding):
         return read_workbook(content, mapping)

@@ -66,6 +66,11 @@ class TableColumns:
         key = cells[self.key_at]
         return None if key in self._mapping.clear else key
 
+    def plain_keys(self, cells: list[str]) -> Sequence[str | None]:
+        """The keys of rows that `are_told_by_key`, of their cells at `key_at`."""
+        clear = self._mapping.clear
+        return cells if clear.isdisjoint(cells) else [None if cell in clear else cell for cell in cells]
+
     def row(self, place: int, cells: Sequence[str]) -> Row:
         """The row of these cells, as many as there are columns."""
         values = self._values_of(cells)

@@ -14,15 +14,15 @@ from frontdesk.errors import Fault, Unavailable
 from frontdesk.files.mapping import SEARCHED_ROWS, FileMapping
 from frontdesk.files.model import FileHeader, Format, Row, Unreadable, no_rows
 from frontdesk.files.readers.header import find_header
-from frontdesk.files.readers.source import (
+from frontdesk.files.readers.source import LONGEST_LINE
+from frontdesk.files.readers.table import TableColumns
+from frontdesk.files.readers.unpacking import (
     LARGEST_CONTENT,
     LARGEST_RATIO,
-    LONGEST_LINE,
     OLE_MAGIC,
     RATIO_COUNTS_FROM,
     ZIP_MAGIC,
 )
-from frontdesk.files.readers.table import TableColumns
 
 _LIMITS = (LARGEST_CONTENT, LARGEST_RATIO, RATIO_COUNTS_FROM, LONGEST_LINE)
 _LENGTH_BYTES = 4
