@@ -73,10 +73,11 @@ def main() -> None:
     )
     parser.add_argument("--quick", action="store_true", help="few days, and nothing is written")
     parser.add_argument("--days", type=int, default=30, help="simulated days per scenario (default 30)")
+    parser.add_argument("--seed", type=int, default=0, help="the first day's seed; only 0 is written down")
     parser.add_argument("--json", action="store_true", help="print the numbers for programs")
     options = parser.parse_args()
     days = 8 if options.quick else options.days
-    measured = _measure(_simulate(days))
+    measured = _measure(_simulate(days, options.seed))
     if options.json:
         print(json.dumps([asdict(row) for row in measured], indent=2))
     else:
@@ -84,15 +85,15 @@ def main() -> None:
         console.width = console.width if console.is_terminal else TABLE_WIDTH
         for table in _tables(measured):
             console.print(table)
-    if not options.quick:
+    if not options.quick and not options.seed:
         RESULTS.write_text(_markdown(measured, days))
         before, start, rest = DOCUMENT.read_text().partition(START)
         rows = "\n".join(_markdown_table(_verdicts(measured)))
         DOCUMENT.write_text(f"{before}{start}\n\n{rows}\n\n{END}{rest.partition(END)[2]}")
 
 
-def _simulate(days: int) -> list[SimulatedDay]:
-    work = [(scenario, seed) for seed in range(days) for scenario in range(len(SCENARIOS))]
+def _simulate(days: int, first: int) -> list[SimulatedDay]:
+    work = [(scenario, seed) for seed in range(first, first + days) for scenario in range(len(SCENARIOS))]
     seen = []
     with get_context("spawn").Pool(PROCESSES) as pool, Progress(console=Console(stderr=True)) as progress:
         task = progress.add_task("simulating days", total=len(work))

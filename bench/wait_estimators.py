@@ -16,7 +16,11 @@ HARDER = "AHT x position, idle seen"
 
 
 def ours(day: Day, plan_id: int) -> WaitEstimate:
-    return _estimate(day, day.known.pool(day.env.now), plan_id)
+    """For the patient that has just come, so that the interval learns from the wait that follows."""
+    known = day.known
+    estimate = _estimate(day, known.pool(day.env.now), plan_id)
+    known.tell(str(day.joined), estimate)
+    return estimate
 
 
 def ours_with_less(day: Day, plan_id: int) -> float:
@@ -26,7 +30,7 @@ def ours_with_less(day: Day, plan_id: int) -> float:
 
 
 def _estimate(day: Day, pool: DoctorPool, plan_id: int) -> WaitEstimate:
-    return estimate_waits(pool, [plan_id], day.scenario.default_seconds)[plan_id]
+    return estimate_waits(pool, [plan_id], day.scenario.default_seconds, day.known.records)[plan_id]
 
 
 def _rival(rule: Rival, day: Day, plan_id: int) -> float:

@@ -145,7 +145,7 @@ _COLUMNS: Mapping[str, Mapping[ColumnKind, str]] = {
         _K.FACT: "on_duty capacity",
         _K.TIME: "on_at off_at",
     },
-    "queue_snapshots": {_K.ID: "account_id", _K.TIME: "taken_at expires_at", _K.FACT: "queues"},
+    "queue_snapshots": {_K.ID: "account_id", _K.TIME: "taken_at expires_at", _K.FACT: "queues records"},
     "estimate_log": {
         _K.ID: "id plan_id",
         _K.TIME: "taken_at expires_at",

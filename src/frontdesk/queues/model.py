@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from frontdesk.clock import wire_time
 from frontdesk.errors import Fault
 from frontdesk.queues.estimate.model import DEFAULT_VISIT_SECONDS, READY_SECONDS
+from frontdesk.queues.estimate.records import IntervalRecord
 
 INTERVAL_SHARE = 0.8  # of the waits are expected to fall into the interval
 STALE_TTLS = 4  # while no newer snapshot can be had, an expired one is served for this many ttls more
@@ -172,6 +173,13 @@ class PlanQueue(NamedTuple):
     in_visit: int
 
 
+class IntervalRecords(NamedTuple):
+    """By plan, how the intervals that were told have held, of the waits that were over by `until`."""
+
+    until: datetime
+    plans: dict[int, IntervalRecord]
+
+
 @dataclass(frozen=True, slots=True)
 class QueueSnapshot:
     """The queues of all plans of an account at `taken_at`, to be renewed from `expires_at` on."""
@@ -180,6 +188,7 @@ class QueueSnapshot:
     ttl_seconds: int
     taken_at: datetime
     expires_at: datetime
+    records: IntervalRecords | None = None
 
     def serialize(self, plan_id: int) -> dict[str, Any]:
         """The `queue_info` of a plan, with the time until which it may be cached."""

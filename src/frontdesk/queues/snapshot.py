@@ -17,6 +17,7 @@ from frontdesk.clock import Clock
 from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_alone
 from frontdesk.errors import Unavailable
+from frontdesk.queues.interval_records import counted
 from frontdesk.queues.model import QueueRules, QueueSnapshot
 from frontdesk.queues.queue_state import DEFAULT_RULES, queue_state
 from frontdesk.queues.store.snapshots import find_snapshot, plan_ids_of, save_snapshot
@@ -153,8 +154,10 @@ class QueueSnapshots:
         # Whole seconds, as in cache_info, so that the values expire exactly when it says.
         taken_at = now.replace(microsecond=0)
         expires_at = taken_at + timedelta(seconds=self._ttl_seconds)
-        queues = {plan: queue.info for plan, queue in queue_state(tx, account_id, now, self._rules).items()}
-        return shared, QueueSnapshot(queues, self._ttl_seconds, taken_at, expires_at)
+        records = counted(tx, account_id, shared.records if shared else None, now)
+        state = queue_state(tx, account_id, now, self._rules, records.plans)
+        queues = {plan: queue.info for plan, queue in state.items()}
+        return shared, QueueSnapshot(queues, self._ttl_seconds, taken_at, expires_at, records)
 
     def _publish(self, tx: Tx, account_id: int, fresh: QueueSnapshot) -> QueueSnapshot:
         """Store the snapshot for all processes, unless another process was first; returns the stored one.

@@ -81,6 +81,7 @@ queue_snapshots = Table(
     Column("taken_at", UtcTime, nullable=False),
     Column("expires_at", UtcTime, nullable=False),
     Column("queues", Json, nullable=False),
+    Column("records", Json, nullable=True),  # how the intervals have held; null: told by an older version
 )
 
 # What was told, to be compared with what came (queue_state.py).

@@ -49,6 +49,7 @@ class _Stay(NamedTuple):
 
     group: int
     plan_id: int
+    visit: str
     joined_at: float
     wait_seconds: float | None
 
@@ -92,9 +93,11 @@ def run_backtest(
 def _judge(replay: QueueReplay, stay: _Stay, wait: float, rules: QueueRules) -> JudgedWait | None:
     plan_id, now = stay.plan_id, stay.joined_at
     default = rules.default_visit_seconds
-    seconds, low, high = estimate_waits(replay.pool(now), [plan_id], default)[plan_id]
-    if seconds == NOBODY_ON_DUTY:
+    estimate = estimate_waits(replay.pool(now), [plan_id], default, replay.records)[plan_id]
+    if estimate.seconds == NOBODY_ON_DUTY:
         return None
+    replay.tell(stay.visit, estimate)
+    seconds, low, high = estimate
     asked = Question(replay, plan_id, now, default)
     outcome = WaitOutcome(plan_id, datetime.fromtimestamp(now, UTC), seconds, wait, low, high)
     return JudgedWait(outcome, ahead_of(asked) + 1, {name: tell(asked) for name, tell in RIVALS.items()})
@@ -114,7 +117,9 @@ def _stays(ordered: Sequence[ReplayEvent]) -> Iterator[_Stay]:
                 seen = event.type is EventType.VISIT_STARTED
                 if key in waiting and waiting[key][0] == event.plan_id:
                     plan_id, joined = waiting.pop(key)
-                    yield _Stay(event.group, plan_id, joined, event.at - joined if seen else None)
+                    yield _Stay(
+                        event.group, plan_id, event.visit, joined, event.at - joined if seen else None
+                    )
                 if seen:
                     waiting.pop(key, None)
                     in_visit.add(key)

@@ -20,7 +20,9 @@ from frontdesk.queues.estimate.model import (
     OngoingVisit,
     PastVisit,
     PastWait,
+    WaitEstimate,
 )
+from frontdesk.queues.estimate.records import NO_RECORD, IntervalRecord
 from frontdesk.queues.model import EventType
 
 HOUR = 3600.0
@@ -92,6 +94,12 @@ class QueueReplay:
         self._absent: dict[str, _Visit] = {}  # visits of doctors that are off duty
         self._waits_over: deque[tuple[float, PastWait]] = deque(maxlen=KNOWN_WAITS)
         self._spans: deque[tuple[str, float, float]] = deque()
+        self._told: dict[str, WaitEstimate] = {}  # by visit of a patient that waits
+        self.records: dict[int, IntervalRecord] = {}  # by plan, how the intervals that were told have held
+
+    def tell(self, visit: str, estimate: WaitEstimate) -> None:
+        """The estimate that the patient of the visit got: its interval is compared with the wait that comes."""
+        self._told[visit] = estimate
 
     def apply(self, event: ReplayEvent) -> None:
         match event.type:
@@ -185,6 +193,7 @@ class QueueReplay:
     def _leave(self, event: ReplayEvent) -> None:
         if self._waits(event):
             _, joined = self.line.pop(event.visit)
+            self._told.pop(event.visit, None)
             self._waits_over.append((event.at, PastWait(event.at - joined, left=True)))
 
     def _waits(self, event: ReplayEvent) -> bool:
@@ -201,10 +210,19 @@ class QueueReplay:
             if waited is not None:
                 self._waits_over.append((event.at, PastWait(waited, left=False)))
                 self.seen.append(SeenPatient(event.plan_id, event.at, waited))
+                self._compare(event, waited)
             visit = _Visit(event.plan_id, event.at, waited, max(event.at, event.known_at))
         self._doctor_of[event.visit] = event.doctor
         at_work = self.staff.get(event.doctor)
         (at_work.visits if at_work else self._absent)[event.visit] = visit
+
+    def _compare(self, event: ReplayEvent, waited: float) -> None:
+        estimate = self._told.pop(event.visit, None)
+        if estimate is not None and estimate.low_seconds is not None and estimate.high_seconds is not None:
+            record = self.records.get(event.plan_id, NO_RECORD)
+            self.records[event.plan_id] = record.with_wait(
+                waited, estimate.low_seconds, estimate.high_seconds
+            )
 
     def _end(self, event: ReplayEvent) -> None:
         self.line.pop(event.visit, None)

@@ -1,7 +1,7 @@
 """The wait estimate itself: the simulated wait, corrected for the doctors that are expected to come or go."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, exp
@@ -13,6 +13,7 @@ from frontdesk.queues.estimate.model import (
     DutySpan,
     WaitEstimate,
 )
+from frontdesk.queues.estimate.records import NO_RECORD, IntervalRecord
 from frontdesk.queues.estimate.simulation import QueueSimulation
 
 RECENT_SECONDS = 4 * 3600.0
@@ -21,12 +22,16 @@ LEAST_SHARE = 0.5  # of the doctors on duty now: the correction at most doubles 
 
 
 def estimate_waits(
-    pool: DoctorPool, plan_ids: Collection[int], default_visit_seconds: float = DEFAULT_VISIT_SECONDS
+    pool: DoctorPool,
+    plan_ids: Collection[int],
+    default_visit_seconds: float = DEFAULT_VISIT_SECONDS,
+    records: Mapping[int, IntervalRecord] | None = None,
 ) -> dict[int, WaitEstimate]:
     """By plan: whole seconds, rounded up; 0 if a doctor is ready for the newcomer, -1 if none is on duty for the plan.
 
     The doctors of a provider group serve all its plans, or some of them, in the order of arrival. So the
-    patients of sibling plans that share doctors are served before the newcomer.
+    patients of sibling plans that share doctors are served before the newcomer. `records`: by plan, how its intervals
+    have held; None: the intervals are as they come from the runs.
 
     >>> from frontdesk.queues.estimate.model import Doctor
     >>> estimate_waits(DoctorPool([Doctor(None, 1, ())], waiting=[], past=[]), [7], 900.0)
@@ -45,7 +50,10 @@ def estimate_waits(
             visit = simulation.mean_seconds(plan_id)
             seconds, low, high = (trend.corrected(part, doctors, visit) if part else 0.0 for part in wait)
         told = ceil(seconds)
-        estimates[plan_id] = WaitEstimate(told, min(told, int(low)), max(told, ceil(high)))
+        estimate = WaitEstimate(told, min(told, int(low)), max(told, ceil(high)))
+        if records is not None:
+            estimate = records.get(plan_id, NO_RECORD).corrected(estimate)
+        estimates[plan_id] = estimate
     return estimates
 
 

@@ -2,13 +2,15 @@
 
 from collections.abc import Collection
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import insert, select, update
 
 from frontdesk.db import Tx
 from frontdesk.db.set_sql import SameKey
 from frontdesk.plans.tables import plans
-from frontdesk.queues.model import QueueInfo, QueueSnapshot, WaitOutcome
+from frontdesk.queues.estimate.records import IntervalRecord
+from frontdesk.queues.model import IntervalRecords, QueueInfo, QueueSnapshot, WaitOutcome
 from frontdesk.queues.tables import encounters, estimate_log, queue_snapshots
 
 MAX_OUTCOMES = 20_000
@@ -26,13 +28,37 @@ def find_snapshot(tx: Tx, account_id: int, *, lock: bool = False) -> QueueSnapsh
         return None
     queues = {int(id_): QueueInfo(*values) for id_, values in row.queues.items()}
     ttl_seconds = round((row.expires_at - row.taken_at).total_seconds())
-    return QueueSnapshot(queues, ttl_seconds, row.taken_at, row.expires_at)
+    return QueueSnapshot(queues, ttl_seconds, row.taken_at, row.expires_at, _records(row.records))
+
+
+def _records(stored: dict[str, Any] | None) -> IntervalRecords | None:
+    if stored is None:
+        return None
+    plans = {int(id_): IntervalRecord(*values) for id_, values in stored["plans"].items()}
+    return IntervalRecords(datetime.fromisoformat(stored["until"]), plans)
+
+
+def _stored_records(records: IntervalRecords | None) -> dict[str, Any] | None:
+    if records is None:
+        return None
+    plans = {str(id_): list(record) for id_, record in records.plans.items()}
+    return {"until": records.until.isoformat(), "plans": plans}
+
+
+def list_records(tx: Tx, account_id: int | None) -> dict[int, IntervalRecord]:
+    """By plan of the account (None: of all accounts), how its intervals have held."""
+    query = select(queue_snapshots.c.records).where(queue_snapshots.c.records.is_not(None))
+    if account_id is not None:
+        query = query.where(queue_snapshots.c.account_id == account_id)
+    found = map(_records, tx.execute(query).scalars())
+    return {id_: record for records in found if records for id_, record in records.plans.items()}
 
 
 def save_snapshot(tx: Tx, account_id: int, snapshot: QueueSnapshot, *, logged: Collection[int]) -> None:
     """Store the snapshot, and log its estimates except those of the plans in `logged`."""
     times = {"taken_at": snapshot.taken_at, "expires_at": snapshot.expires_at}
-    values = times | {"queues": {str(id_): list(queue) for id_, queue in snapshot.queues.items()}}
+    queues = {str(id_): list(queue) for id_, queue in snapshot.queues.items()}
+    values = times | {"queues": queues, "records": _stored_records(snapshot.records)}
     own = queue_snapshots.c.account_id == account_id
     if tx.execute(update(queue_snapshots).where(own).values(**values)).rowcount == 0:
         tx.execute(insert(queue_snapshots).values(account_id=account_id, **values))
@@ -61,10 +87,17 @@ def list_current(tx: Tx, now: datetime) -> dict[int, QueueInfo]:
     }
 
 
-def list_outcomes(tx: Tx, since: datetime) -> list[WaitOutcome]:
+def list_outcomes(
+    tx: Tx,
+    since: datetime,
+    *,
+    account_id: int | None = None,
+    ended: tuple[datetime, datetime] | None = None,
+) -> list[WaitOutcome]:
     """Each estimate since then, beside the wait of the first patient that joined under it and was seen, by time of joining.
 
-    At most the latest MAX_OUTCOMES waits are looked at.
+    Of the account only; of the waits only that were over after the first of the times `ended`, and by the second. At most the
+    latest MAX_OUTCOMES waits are looked at.
     """
     columns, log = encounters.c, estimate_log.c
     in_force = estimate_log.alias("shown").c
@@ -93,6 +126,10 @@ def list_outcomes(tx: Tx, since: datetime) -> list[WaitOutcome]:
         .order_by(columns.joined_at.desc(), columns.visit)
         .limit(MAX_OUTCOMES)
     )
+    if account_id is not None:
+        query = query.where(plans.c.account_id == account_id)
+    if ended is not None:
+        query = query.where(columns.started_at > ended[0], columns.started_at <= ended[1])
     first = {row.id: row for row in tx.execute(query)}  # the earliest comes last
     return [
         WaitOutcome(

@@ -1,0 +1,205 @@
+"""An interval learns from its own misses: the arithmetic, the replay of a past, and the record that all processes share."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pytest
+
+from frontdesk.db import Database
+from frontdesk.queues import QueueSnapshots
+from frontdesk.queues.backtest.judge import run_backtest
+from frontdesk.queues.backtest.replay import QueueReplay, ReplayEvent
+from frontdesk.queues.estimate.model import NOBODY_ON_DUTY, WaitEstimate
+from frontdesk.queues.estimate.records import MOST_WAITS, NARROWEST, WIDEST, IntervalRecord
+from frontdesk.queues.interval_records import EVERY, LONGEST, SETTLED, counted
+from frontdesk.queues.model import IntervalRecords, QueueInfo, QueueRules, QueueSnapshot
+from frontdesk.queues.queue_state import queue_state
+from frontdesk.queues.store.snapshots import list_records, save_snapshot
+from tests.conftest import SetClock
+from tests.factories import NOW
+from tests.queues.feed import JOINED, LEFT, ON, STARTED, Clinic, event, feed, make_clinic
+
+TOLD = WaitEstimate(600, 300, 1200)
+NOTHING = IntervalRecord()
+
+
+def record(waits: Sequence[float], known: IntervalRecord = NOTHING) -> IntervalRecord:
+    for seconds in waits:
+        known = known.with_wait(seconds, 300, 1200)
+    return known
+
+
+def test_each_wait_counts_on_its_side_of_the_interval() -> None:
+    assert record([299.9, 300, 1200.9, 1201]) == (4, 1, 1)
+
+
+def test_an_end_that_misses_too_often_moves_out_and_one_that_misses_too_seldom_moves_in() -> None:
+    told, low, high = record([1300] * 90 + [600] * 210).corrected(TOLD)
+    assert told == 600
+    assert low is not None
+    assert high is not None
+    assert low > 300
+    assert high > 1200
+
+
+def test_where_a_tenth_is_outside_at_either_side_it_is_hardly_changed() -> None:
+    _, low, high = record([100, 1300, *[600] * 8] * 300).corrected(TOLD)
+    assert low is not None
+    assert high is not None
+    assert low == 300
+    assert 1200 <= high <= 1220
+
+
+def test_while_little_is_known_the_upper_end_is_further_out_and_few_waits_change_little() -> None:
+    highs = [record([1300] * count).corrected(TOLD).high_seconds or 0 for count in (0, 1, 10, 100, 4000)]
+    assert highs == sorted(highs)
+    assert 1300 < highs[0] < 1350
+    assert record([]).corrected(TOLD).low_seconds == TOLD.low_seconds
+    assert highs[1] < highs[0] + 50
+    assert highs[-1] == 600 + WIDEST * 600
+
+
+def test_where_all_are_inside_it_becomes_half_as_wide_at_most() -> None:
+    _, low, high = record([600] * 4000).corrected(TOLD)
+    assert low is not None
+    assert high is not None
+    assert 300 < low <= 600 - NARROWEST * 300
+    assert 600 + NARROWEST * 600 <= high < 1200
+
+
+def test_what_is_long_past_is_forgotten() -> None:
+    known = record([1300] * 4000)
+    assert known.waits == pytest.approx(MOST_WAITS)
+    later = record([600] * 8000, known)
+    assert later.waits == pytest.approx(MOST_WAITS)
+    assert later.longer < 0.05 * later.waits
+
+
+@pytest.mark.parametrize("estimate", [WaitEstimate(NOBODY_ON_DUTY, None, None), WaitEstimate(0, 0, 0)])
+def test_where_nobody_is_on_duty_or_a_doctor_is_ready_nothing_is_widened(estimate: WaitEstimate) -> None:
+    assert record([1300] * 100).corrected(estimate) == estimate
+
+
+def test_a_replay_compares_what_was_told_with_the_wait_that_came() -> None:
+    replay = QueueReplay()
+    for number, over in enumerate((STARTED, LEFT, STARTED)):
+        replay.apply(ReplayEvent(0.0, JOINED, 1, str(number)))
+        if number < 2:
+            replay.tell(str(number), TOLD)
+        replay.apply(ReplayEvent(1300.0, over, 1, str(number), "a"))
+    assert replay.records == {1: (1, 0, 1)}
+
+
+def test_a_back_test_learns_from_the_waits_that_followed() -> None:
+    """Each wait is the same, so the interval becomes narrow."""
+    events = [ReplayEvent(0.0, ON, doctor="a")]
+    for number in range(200):
+        start = 780.0 * number
+        events += [
+            ReplayEvent(start - 500, JOINED, 1, str(number)),
+            ReplayEvent(start, STARTED, 1, str(number), "a"),
+        ]
+    judged = run_backtest(events, since=0.0, rules=QueueRules()).judged
+    widths = [(one.outcome.high_seconds or 0) - (one.outcome.low_seconds or 0) for one in judged]
+    assert widths[-1] < 0.8 * widths[60]
+
+
+@pytest.fixture
+def clinic(db: Database) -> Clinic:
+    """Four patients joined a minute apart, each under an estimate of its own, 10 to 20 s, and waited 5, 15, 25 and 35 s."""
+    clinic = make_clinic(db)
+    plan = clinic.plan_ids[0]
+    events = [event("on", ON, -100, provider_group_id=clinic.group_id, doctor="a")]
+    for number in range(4):
+        visit, joined = f"v{number}", 60 * number + 1
+        events += [
+            event(f"j{number}", JOINED, joined, plan_id=plan, visit=visit),
+            event(f"s{number}", STARTED, joined + 5 + 10 * number, plan_id=plan, visit=visit, doctor="a"),
+        ]
+    feed(db, *events)
+    info = QueueInfo(15, 0, doctors_on_duty=True, low_seconds=10, high_seconds=20)
+    for number in range(4):
+        at = NOW + timedelta(minutes=number)
+        snapshot = QueueSnapshot({plan: info}, 60, at, at + timedelta(minutes=1))
+        with db.write() as tx:
+            save_snapshot(tx, clinic.account_id, snapshot, logged=())
+    return clinic
+
+
+def count(db: Database, clinic: Clinic, records: IntervalRecords | None, minutes: float) -> IntervalRecords:
+    now = NOW + timedelta(minutes=minutes)
+    return db.ask(lambda tx: counted(tx, clinic.account_id, records, now))
+
+
+def test_a_wait_counts_once_when_it_is_over(db: Database, clinic: Clinic) -> None:
+    plan, settled = clinic.plan_ids[0], SETTLED.total_seconds() / 60
+    every = EVERY.total_seconds() / 60
+    first = count(db, clinic, None, settled - every + 2)
+    assert first.plans == {}
+    assert count(db, clinic, first, settled + 1) is first, "not due yet"
+    second = count(db, clinic, first, settled + 2)
+    assert second.plans == {plan: (2, 1, 0)}
+    third = count(db, clinic, second, settled + 2 + every)
+    assert third.plans == {plan: (4, 1, 2)}
+    assert count(db, clinic, third, settled + 2 + 2 * every).plans == third.plans
+
+
+def test_another_accounts_waits_do_not_count(db: Database, clinic: Clinic) -> None:
+    other = make_clinic(db, "Other")
+    began = IntervalRecords(NOW - timedelta(hours=1), {})
+    assert count(db, other, began, 60).plans == {}
+    assert count(db, clinic, began, 60).plans != {}
+
+
+def test_a_clock_that_was_set_back_keeps_what_is_known(db: Database, clinic: Clinic) -> None:
+    known = {clinic.plan_ids[0]: IntervalRecord(7, 1, 1)}
+    ahead = IntervalRecords(NOW + timedelta(days=30), known)
+    assert count(db, clinic, ahead, 60) == (NOW + timedelta(minutes=60) - SETTLED, known)
+
+
+def test_a_time_without_readers_is_not_looked_at_longer_than_a_day(db: Database, clinic: Clinic) -> None:
+    began = IntervalRecords(NOW - timedelta(days=90), {})
+    later = 60 + (LONGEST + SETTLED).total_seconds() / 60
+    assert count(db, clinic, began, later).plans == {}
+
+
+def store(db: Database, clinic: Clinic, plans: dict[int, IntervalRecord]) -> None:
+    """A snapshot that has expired, with records."""
+    records = IntervalRecords(NOW, plans)
+    snapshot = QueueSnapshot({}, 15, NOW - timedelta(minutes=1), NOW, records)
+    with db.write() as tx:
+        save_snapshot(tx, clinic.account_id, snapshot, logged=())
+
+
+def test_records_are_stored_with_the_snapshot_and_read_by_account(db: Database, clinic: Clinic) -> None:
+    plans = {clinic.plan_ids[0]: IntervalRecord(12.5, 1.5, 3.0)}
+    store(db, clinic, plans)
+    with db.read() as tx:
+        assert list_records(tx, clinic.account_id) == list_records(tx, None) == plans
+        assert list_records(tx, clinic.account_id + 1) == {}
+
+
+def test_the_snapshot_that_all_processes_share_has_the_corrected_interval(
+    db: Database, clinic: Clinic, clock: SetClock
+) -> None:
+    plan = clinic.plan_ids[0]
+    served = {}
+    clock.advance(300)  # the doctor is busy
+    for longer in (10.0, 90.0):
+        store(db, clinic, {plan: IntervalRecord(100, 10, longer)})
+        snapshots = QueueSnapshots(clock, 15)
+        try:
+            found = snapshots.read(db, clinic.account_id, clinic.plan_ids)
+        finally:
+            snapshots.close()
+        assert found is not None
+        served[longer] = found.queues[plan]
+        with db.read() as tx:
+            shown = queue_state(tx, clinic.account_id, clock())[plan].info
+            assert shown == served[longer], "the board shows what is served"
+            assert list_records(tx, clinic.account_id)[plan].longer == longer
+    few, many = served[10.0], served[90.0]
+    assert (few.estimated_wait_seconds, few.low_seconds) == (many.estimated_wait_seconds, many.low_seconds)
+    assert few.high_seconds is not None
+    assert many.high_seconds is not None
+    assert many.high_seconds > 1.5 * few.high_seconds
