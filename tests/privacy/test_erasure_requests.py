@@ -9,7 +9,7 @@ from frontdesk.audit.model import AuditQuery, Requester
 from frontdesk.operator import personal_data
 from frontdesk.privacy.erasure import get_person
 from frontdesk.privacy.holds import place_hold
-from frontdesk.worker.background import Eraser
+from frontdesk.worker.background import PersonSearcher
 from tests.cli.conftest import CommandLine
 from tests.conftest import Api
 from tests.files.loading import csv_of, row
@@ -42,7 +42,7 @@ def test_a_worker_erases_what_was_asked_for_however_often(life: Life, operator: 
     }
     assert (first.status_code, first.json(), again.status_code, again.json()) == (202, told, 202, told)
     assert life.mentions()
-    for worker in [Eraser(life.db, clock=life.clock) for _ in range(2)]:
+    for worker in [PersonSearcher(life.db, clock=life.clock) for _ in range(2)]:
         worker.step()
     assert life.mentions() == set()
     done = operator.request("DELETE", path_of(life))
@@ -56,11 +56,11 @@ def test_a_worker_erases_what_was_asked_for_however_often(life: Life, operator: 
 def test_it_waits_while_files_of_the_account_have_not_ended(life: Life, operator: Api) -> None:
     assert operator.request("DELETE", path_of(life)).status_code == 202
     file = life.desk.hand_in(csv_of([row(90)]))
-    eraser = Eraser(life.db, clock=life.clock)
-    eraser.step()
+    searcher = PersonSearcher(life.db, clock=life.clock)
+    searcher.step()
     assert life.mentions()
     life.desk.work(file)
-    eraser.step()
+    searcher.step()
     assert life.mentions() == set()
 
 
@@ -70,7 +70,7 @@ def test_a_legal_hold_ends_the_request_for_good(life: Life, operator: Api) -> No
     with life.db.write() as tx:
         place_hold(tx, get_person(tx, life.member_id), "Case 1", by)
     for _ in range(2):
-        Eraser(life.db, clock=life.clock).step()
+        PersonSearcher(life.db, clock=life.clock).step()
     assert life.mentions()
     assert operator.request("DELETE", path_of(life)).status_code == 409
     assert [entry["action"] for entry in entries(life)] == [
@@ -82,11 +82,11 @@ def test_a_legal_hold_ends_the_request_for_good(life: Life, operator: Api) -> No
 
 def test_a_worker_that_stops_leaves_the_search_to_the_next_one(life: Life, operator: Api) -> None:
     assert operator.request("DELETE", path_of(life)).status_code == 202
-    stopped = Eraser(life.db, clock=life.clock)
+    stopped = PersonSearcher(life.db, clock=life.clock)
     stopped.stop()
     stopped.step()
     assert life.mentions()
-    Eraser(life.db, clock=life.clock).step()
+    PersonSearcher(life.db, clock=life.clock).step()
     assert life.mentions() == set()
 
 

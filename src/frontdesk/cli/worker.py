@@ -11,7 +11,13 @@ from frontdesk.cli.output import settings
 from frontdesk.config import Environment
 from frontdesk.db.notifications import WorkListener
 from frontdesk.processes import stop_with_parent
-from frontdesk.worker.background import BackgroundTask, Eraser, FileLoader, QueuePruner, RetentionPruner
+from frontdesk.worker.background import (
+    BackgroundTask,
+    FileLoader,
+    PersonSearcher,
+    QueuePruner,
+    RetentionPruner,
+)
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
 from frontdesk.worker.mailer_factory import make_mailer
 
@@ -33,7 +39,12 @@ def worker(
     config = settings()
     with migrated_database(config, index_scans=True) as db:
         loader = FileLoader(config, db)
-        tasks: list[BackgroundTask] = [loader, Eraser(db), QueuePruner(db), RetentionPruner(config, db)]
+        tasks: list[BackgroundTask] = [
+            loader,
+            PersonSearcher(db),
+            QueuePruner(db),
+            RetentionPruner(config, db),
+        ]
         delivery = None
         if config.environment is Environment.PRODUCTION and config.smtp_url is None:
             typer.echo("Invitations are not delivered: FRONTDESK_SMTP_URL names no relay.", err=True)

@@ -33,6 +33,7 @@ RIGHTS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("delivery_windows", "delivery_home", "queue_snapshots", "file_turns", "retention_positions"), _KEEP),
     **dict.fromkeys(("request_allowances", "failed_attempts", "delivery_counts"), _ALL),
     **dict.fromkeys(("encounters", "duties", "eligibility_files", "eligibility_mappings", "suppressions", "file_outcomes"), _ALL),
+    "export_requests": _ALL,
     **dict.fromkeys(
         (
             *("deliverability", "invitation_templates", "queue_events", "estimate_log", "caught_messages"),

@@ -67,9 +67,9 @@ def erase_mentions(tx: Tx, parts: Collection[ReportPart], external_ids: Collecti
 
 
 def list_mentions(
-    ask: Ask, parts: Collection[ReportPart], external_ids: Collection[str]
+    ask: Ask, parts: Collection[tuple[int, int]], external_ids: Collection[str]
 ) -> Iterator[tuple[int, RowOutcome]]:
-    """The lines of the parts that name one of the identifiers, each with the id of its file."""
+    """The lines of the parts, by file and number, that name one of the identifiers, each with the id of its file."""
     for file_id, number in parts:
         outcomes: Sequence[RowOutcome] = ask(
             lambda tx, file_id=file_id, number=number: store.find_outcomes(tx, file_id, number) or []  # type: ignore[misc]

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import orjson
@@ -11,8 +12,9 @@ from frontdesk.clock import wire_time
 from frontdesk.db.races import write_alone
 from frontdesk.privacy.erasure import erase_person, get_person
 from frontdesk.privacy.erasure_requests import find_waiting, leave_to_worker
-from frontdesk.privacy.export import export_person
-from frontdesk.privacy.model import Erasure, ErasureRequest, TooMuchToSearch
+from frontdesk.privacy.export import export_person, find_places
+from frontdesk.privacy.export_requests import find_request, leave_search_to_worker
+from frontdesk.privacy.model import Erasure, ErasureRequest, ExportRequest, Person, PersonalData
 from frontdesk.web.request import Request
 from frontdesk.web.response import Response
 from frontdesk.web.trail import requester_of
@@ -21,17 +23,29 @@ SEARCH_SECONDS = 6.0  # of the 10 in which a request is answered
 
 
 async def export(app: App, request: Request) -> Response:
-    """`GET /operator/v1/members/:member_id/export`: all that is kept about a member, by table. The audit trail keeps it.
+    """`GET /operator/v1/members/:member_id/export`: all that is kept about a member, by table; or 202 when a worker will find
+    where it is named, because the account's reports take too long to search. The audit trail keeps both.
 
-    Raises NotFound, and TooMuchToSearch when the account's reports take too long to search.
+    Raises NotFound.
     """
     member_id, requester = request.path_id("member_id", of="eligible member"), requester_of(app, request)
 
-    def run() -> dict[str, Any]:
+    def run() -> PersonalData | ExportRequest:
         person = app.db.ask(lambda tx: get_person(tx, member_id))
-        return export_person(app.db, person, requester, go_on=_in_time())._asdict()
+        asked = app.db.ask(lambda tx: find_request(tx, person))
+        if asked is None:
+            try:
+                places = find_places(app.db, person, go_on=_in_time())
+            except _OutOfTime:
+                return write_alone(app.db, lambda tx: leave_search_to_worker(tx, person, requester))
+        elif asked.places is None:
+            return asked
+        else:
+            places = asked.places
+        return export_person(app.db, person, requester, places)
 
-    return _response(await app.in_thread(run))
+    made = await app.in_thread(run)
+    return _left_to_worker(*made[:2]) if isinstance(made, ExportRequest) else _response(made._asdict())
 
 
 async def erase(app: App, request: Request) -> Response:
@@ -48,30 +62,33 @@ async def erase(app: App, request: Request) -> Response:
             return waiting
         try:
             [erasure] = erase_person(app.db, [person], requester, app.clock, go_on=_in_time())
-        except TooMuchToSearch:
+        except _OutOfTime:
             return write_alone(app.db, lambda tx: leave_to_worker(tx, person, requester))
         return erasure
 
     made = await app.in_thread(run)
-    if isinstance(made, Erasure):
-        return _response(made._asdict() | {"erased_at": wire_time(made.erased_at)})
-    told = {
-        "member_id": made.member_id,
-        "account_id": made.account_id,
-        "asked_at": wire_time(made.asked_at),
-    }
-    return _response(told, status=202)
+    if isinstance(made, ErasureRequest):
+        return _left_to_worker(made.person, made.requester.now)
+    return _response(made._asdict() | {"erased_at": wire_time(made.erased_at)})
+
+
+class _OutOfTime(Exception):
+    """The account's reports and the audit trail can't be searched in the time of a request."""
 
 
 def _in_time() -> Callable[[], None]:
-    """Raises TooMuchToSearch after SEARCH_SECONDS: a search that goes on after the answer would take a writer."""
+    """Raises _OutOfTime after SEARCH_SECONDS: a search that goes on after the answer would take a writer."""
     until = time.monotonic() + SEARCH_SECONDS
 
     def go_on() -> None:
         if time.monotonic() > until:
-            raise TooMuchToSearch
+            raise _OutOfTime
 
     return go_on
+
+
+def _left_to_worker(person: Person, asked_at: datetime) -> Response:
+    return _response(person._asdict() | {"asked_at": wire_time(asked_at)}, status=202)
 
 
 def _response(content: dict[str, Any], *, status: int = 200) -> Response:

@@ -169,6 +169,11 @@ _COLUMNS: Mapping[str, Mapping[ColumnKind, str]] = {
         _K.FACT: "network",
         _K.TIME: "asked_at",
     },
+    "export_requests": {
+        _K.ID: "member_id account_id",
+        _K.FACT: "places",
+        _K.TIME: "asked_at found_at",
+    },
     "legal_holds": {_K.ID: "member_id account_id", _K.REFERENCE: "reference actor", _K.TIME: "held_at"},
     "audit_prunings": {_K.ID: "through_id", _K.FACT: "chain", _K.TIME: "pruned_at"},
     "retention_positions": {_K.FACT: "kind", _K.ID: "position"},

@@ -14,7 +14,7 @@ from frontdesk.files.mentions import ReportPart, erase_mentions, find_mentions
 from frontdesk.invitations import hash_suppressions
 from frontdesk.invitations.delivery import cancel_of_members
 from frontdesk.invitations.model import InvitationStep
-from frontdesk.privacy import store
+from frontdesk.privacy import request_store, store
 from frontdesk.privacy.model import (
     Erasure,
     ErasureCause,
@@ -146,7 +146,8 @@ def _erase_rows(tx: Tx, persons: Sequence[Person], requester: Requester, cause: 
     store.empty_histories(tx, ids)
     store.empty_invitations(tx, store.invitations_of(tx, ids))
     store.empty_members(tx, ids)
-    store.delete_requests(tx, ids)
+    request_store.delete_erasure_requests(tx, ids)
+    request_store.delete_export_requests(tx, ids)
     entries = [
         requester.entry("member.erased", person.account_id, person.member_id, cause=cause)
         for person in persons

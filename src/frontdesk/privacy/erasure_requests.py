@@ -11,7 +11,7 @@ from frontdesk.clock import Clock
 from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_alone
 from frontdesk.errors import Conflict
-from frontdesk.privacy import store
+from frontdesk.privacy import request_store, store
 from frontdesk.privacy.erasure import erase_person
 from frontdesk.privacy.model import ErasureRequest, FilesUnfinished, Person, UnderLegalHold
 
@@ -21,28 +21,27 @@ def leave_to_worker(tx: Tx, person: Person, requester: Requester) -> ErasureRequ
     store.lock_members(tx, [person.member_id])
     if (waiting := find_waiting(tx, person)) is not None:
         return waiting
-    made = ErasureRequest(*person, *requester[:2], requester.network, requester.now)
-    store.insert_request(tx, made)
+    made = ErasureRequest(person, requester)
+    request_store.insert_erasure_request(tx, made)
     audit.record_action(tx, requester, "member.erasure_asked", person.account_id, person.member_id)
     return made
 
 
 def find_waiting(tx: Tx, person: Person) -> ErasureRequest | None:
-    return next(iter(store.list_requests(tx, member_id=person.member_id)), None)
+    return next(iter(request_store.list_erasure_requests(tx, member_id=person.member_id)), None)
 
 
 def list_waiting(tx: Tx, account_id: int | None = None) -> list[ErasureRequest]:
     """The erasures that wait for a worker, of one account or of all, the oldest first."""
-    return store.list_requests(tx, account_id=account_id)
+    return request_store.list_erasure_requests(tx, account_id=account_id)
 
 
 def carry_out(db: Database, clock: Clock, *, go_on: Callable[[], None] = lambda: None) -> Iterator[int]:
     """Erase what waits; the id of each member that is erased. A request waits on while files of its account have not ended,
     and ends when the member is under legal hold. `go_on` is called while reports are searched, and may raise. Raises Unavailable.
     """
-    for request in db.ask(list_waiting):
-        person = Person(request.member_id, request.account_id)
-        requester = Requester(request.actor, request.request_id, clock(), request.network)
+    for person, asked in db.ask(list_waiting):
+        requester = asked._replace(now=clock())
         try:
             erase_person(db, [person], requester, clock, go_on=go_on)
         except (FilesUnfinished, Conflict):
@@ -54,6 +53,6 @@ def carry_out(db: Database, clock: Clock, *, go_on: Callable[[], None] = lambda:
 
 
 def _refuse(tx: Tx, person: Person, requester: Requester) -> None:
-    if store.delete_requests(tx, [person.member_id]):
+    if request_store.delete_erasure_requests(tx, [person.member_id]):
         about = (person.account_id, person.member_id)
         audit.record_action(tx, requester, "member.erasure_refused", *about, reason="legal_hold")

@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from frontdesk.audit.model import Requester
 from frontdesk.errors import Fault, FrontdeskError
 
 
@@ -59,14 +60,25 @@ class Erasure(NamedTuple):
 
 
 class ErasureRequest(NamedTuple):
-    """An erasure that waits for a worker, with the request that asked for it."""
+    """An erasure that waits for a worker, with the request that asked for it, at its time."""
 
-    member_id: int
-    account_id: int
-    actor: str
-    request_id: str
-    network: str | None
+    person: Person
+    requester: Requester
+
+
+class Places(NamedTuple):
+    """Where reports and the audit trail name a member: parts of reports, by file and number, and ids of entries."""
+
+    parts: Sequence[tuple[int, int]]
+    entry_ids: Sequence[int]
+
+
+class ExportRequest(NamedTuple):
+    """An export of which a worker finds the places; None until it has. They count for a day."""
+
+    person: Person
     asked_at: datetime
+    places: Places | None = None
 
 
 class LegalHold(NamedTuple):
@@ -103,16 +115,4 @@ class FilesUnfinished(FrontdeskError, kind="wrong_state"):
         named = ", ".join(map(str, file_ids[:5])) + (", …" if file_ids[5:] else "")
         detail = f"Files of the account have not ended and may hold the member: {named}. Let them end, or cancel them."
         super().__init__(detail, code="files_unfinished")
-        self.faults = (Fault("files", self.code, detail),)
-
-
-class TooMuchToSearch(FrontdeskError, kind="wrong_state"):
-    """The account's reports and the audit trail can't be searched in the time of a request."""
-
-    def __init__(self) -> None:
-        detail = (
-            "The account has more reports of files than can be searched in a request; nothing was done. "
-            "Use the command line: frontdesk member export."
-        )
-        super().__init__(detail, code="too_much_to_search")
         self.faults = (Fault("files", self.code, detail),)

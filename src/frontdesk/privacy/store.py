@@ -18,8 +18,8 @@ from frontdesk.invitations.tables import (
 )
 from frontdesk.mailbox.tables import caught_messages
 from frontdesk.privacy.classification import columns_of
-from frontdesk.privacy.model import ColumnKind, Erasure, ErasureCause, ErasureRequest, LegalHold, Person
-from frontdesk.privacy.tables import erasure_requests, erasures, legal_holds
+from frontdesk.privacy.model import ColumnKind, Erasure, ErasureCause, LegalHold, Person
+from frontdesk.privacy.tables import erasure_requests, erasures, export_requests, legal_holds
 from frontdesk.text import fold_email
 
 NO_DAY = "0001-01-01"  # stands for an erased day in a column that must hold one
@@ -84,29 +84,6 @@ def insert_erasures(tx: Tx, persons: Sequence[Person], requester: Requester, cau
     tx.execute(insert(erasures), [person._asdict() | fact for person in persons])
 
 
-def list_requests(
-    tx: Tx, *, account_id: int | None = None, member_id: int | None = None
-) -> list[ErasureRequest]:
-    """The oldest first."""
-    columns = erasure_requests.c
-    query = select(erasure_requests).order_by(columns.asked_at, columns.member_id)
-    if account_id is not None:
-        query = query.where(columns.account_id == account_id)
-    if member_id is not None:
-        query = query.where(columns.member_id == member_id)
-    return [ErasureRequest(*row) for row in tx.execute(query)]
-
-
-def insert_request(tx: Tx, request: ErasureRequest) -> None:
-    tx.execute(insert(erasure_requests).values(request._asdict()))
-
-
-def delete_requests(tx: Tx, member_ids: Collection[int]) -> int:
-    return tx.execute(
-        delete(erasure_requests).where(erasure_requests.c.member_id.in_(sorted(member_ids)))
-    ).rowcount
-
-
 def empty_members(tx: Tx, member_ids: Collection[int]) -> None:
     """The members keep ids, plans, times and days of access. As withdrawn ones they are alone in the uniqueness scope -id."""
     changes = _emptied(members) | {"uniqueness_scope": -members.c.id}
@@ -149,7 +126,7 @@ def _nothing(column: Column[Any]) -> Any:
     return NO_DAY if isinstance(column.type, IsoDate) else ""
 
 
-_OF_MEMBER = (member_history, invitations, erasures, erasure_requests, legal_holds)
+_OF_MEMBER = (member_history, invitations, erasures, erasure_requests, export_requests, legal_holds)
 _OF_INVITATION = (invitation_events, invitation_links)
 
 

@@ -15,6 +15,7 @@ from frontdesk.eligibility.probes import ProbeLimit
 from frontdesk.errors import Unavailable
 from frontdesk.files import OpenLoads, RunOptions, run_next
 from frontdesk.privacy.erasure_requests import carry_out
+from frontdesk.privacy.export_requests import search_for_exports
 from frontdesk.privacy.retention import RetentionTurn, begin_turn, kept_days
 from frontdesk.queues.model import PruneReport
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
@@ -117,16 +118,19 @@ class _Stopping(Exception):
     """The worker was told to stop while reports were searched."""
 
 
-class Eraser(BackgroundTask):
-    """Carries out the erasures that requests have left to a worker; each is searched for from the beginning after a stop."""
+class PersonSearcher(BackgroundTask):
+    """Carries out the erasures, and searches for the exports, that requests have left to a worker. A search begins anew after a
+    stop."""
 
     first_seconds, poll_seconds = 5.0, 15.0
-    failure_event = "erasure_failed"
+    failure_event = "person_search_failed"
 
     def step(self) -> bool:
         with suppress(_Stopping):
             for member_id in carry_out(self._db, self._clock, go_on=self._unless_stopping):
                 self._log.write("member_erased", member_id=member_id)
+            for member_id in search_for_exports(self._db, self._clock, go_on=self._unless_stopping):
+                self._log.write("member_found", member_id=member_id)
         return False
 
     def _unless_stopping(self) -> None:
