@@ -4,21 +4,16 @@ A newborn is stored under a key made from its family and gets a number of its ow
 person is the member of the family with the same first name and date of birth.
 """
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from hashlib import blake2b
 from typing import Any
 
 from frontdesk.config import Uniqueness
+from frontdesk.eligibility.first_names import fold_first_name, is_newborn_name
 from frontdesk.eligibility.model import MemberRecord, StoredMember, Submission
 from frontdesk.eligibility.row_hints import FamilyMember
 from frontdesk.eligibility.unique_keys import KeyHolders, scope_of
-
-# What senders write for a child without a name yet, folded.
-_NEWBORN = re.compile(
-    r"(?:baby|newborn|infant|nb)(?:boy|girl|male|female|[a-dfgm1-4])?|(?:boy|girl)[a-d1-4]?|b[bg]|(?:baby(?:boy|girl|of)|newborn).*"
-)
 
 
 class KeyStrength(IntEnum):
@@ -29,17 +24,6 @@ class KeyStrength(IntEnum):
     SUBSCRIBER = 2
     PERSON_CODE = 3
     OWN = 4
-
-
-def fold_first_name(name: str) -> str:
-    """A first name without letter case, spaces and punctuation."""
-    folded = name.casefold()
-    return folded if folded.isalnum() else "".join(filter(str.isalnum, folded))
-
-
-def is_newborn_name(name: str) -> bool:
-    """Whether a first name stands for a child that had none yet, as `Baby Boy`."""
-    return _NEWBORN.fullmatch(fold_first_name(name)) is not None
 
 
 def family_digest(name: str, secret: bytes) -> str:
@@ -99,9 +83,19 @@ class Families:
                 of_family.append(member)
 
     def persons(
-        self, family: FamilyMember, key: str, holders: KeyHolders, account_id: int, scope: int
+        self,
+        family: FamilyMember,
+        key: str,
+        holders: KeyHolders,
+        account_id: int,
+        scope: int,
+        *,
+        is_category: bool = False,
     ) -> Sequence[StoredMember]:
-        """The stored members that may be the person of the row with this key."""
+        """The stored members that may be the person of the row with this key.
+
+        A category changes, and its member stays the same, unless REF*0F is that of a group with many subscribers.
+        """
         own = _strength_in(key, family)
         known = [*self._members.get(family.digest, ())]
         for other in _other_keys(family):
@@ -109,12 +103,14 @@ class Families:
                 holder is each for each in known
             ):
                 known.append(holder)
-        known = [
-            member
-            for member in known
-            if member.values["account_id"] == account_id
-            and _may_have_both(_strength_in(str(member.values["external_id"]), family), own, family)
-        ]
+        known = [member for member in known if member.values["account_id"] == account_id]
+        subscribers = [each for each in known if each.values["subscriber_relationship"] == "Primary"]
+        if not (is_category and len(subscribers) <= 1):
+            known = [
+                member
+                for member in known
+                if _may_have_both(_strength_in(str(member.values["external_id"]), family), own, family)
+            ]
         same = [member for member in known if is_same_person(member, family)]
         return same or [member for member in known if is_newborn_of(member, family)]
 

@@ -4,14 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from frontdesk.eligibility.families import (
-    Families,
-    is_newborn_name,
-    is_newborn_of,
-    is_other,
-    is_stranger,
-    keeps_its_key,
-)
+from frontdesk.eligibility.families import Families, is_newborn_of, is_other, is_stranger, keeps_its_key
+from frontdesk.eligibility.first_names import is_newborn_name
 from frontdesk.eligibility.model import ADDRESS, Action, StoredMember, Submission
 from frontdesk.eligibility.row_hints import FamilyMember
 from frontdesk.eligibility.unique_keys import KeyHolders
@@ -47,7 +41,9 @@ def find_person(
         or (hints.may_be_shared and is_stranger(stored, family))
     ):
         return submission, stored, None
-    persons = families.persons(family, key, holders, submission.account_id, scope)
+    persons = families.persons(
+        family, key, holders, submission.account_id, scope, is_category=hints.is_category
+    )
     if len(persons) > 1 or (not persons and stored is not None and not is_stranger(stored, family)):
         return submission, None, IDENTITY_AMBIGUOUS
     if not persons and stored is None:
@@ -58,7 +54,8 @@ def find_person(
     [person] = persons
     if is_newborn_of(person, family) and is_newborn_name(family.first_name):
         submission = _without_name(submission)
-    if stored is not None or submission.action is not Action.ENROL or keeps_its_key(record, family, person):
+    keeps = hints.is_category or keeps_its_key(record, family, person)
+    if stored is not None or submission.action is not Action.ENROL or keeps:
         submission = _renamed(submission, None)
     record = submission.record
     record = replace(record, warnings=(*record.warnings, "identity_matched"))

@@ -38,13 +38,15 @@ class RowHints(NamedTuple):
     takes the address of the subscriber of its family, or the one that has one of `subscriber_keys`.
 
     With `is_weak_key`, a stored member of another first name or date of birth is another person; with `may_be_shared`, one of
-    another first name and date of birth. With `ends_access`, an end before the first day of access is an end on that day.
+    another first name and date of birth. With `is_category` the identifier may be the name of a group of people: it
+    takes the place of no stored one. With `ends_access`, an end before the first day of access is an end on that day.
     """
 
     causes: tuple[Fault, ...] = ()
     subscriber_keys: tuple[str, ...] = ()
     is_weak_key: bool = False
     may_be_shared: bool = False
+    is_category: bool = False
     ends_access: bool = False
     family: FamilyMember | None = None
 

@@ -8,6 +8,7 @@ from itertools import compress
 from frontdesk.db import Database
 from frontdesk.eligibility import read_external_id, read_external_ids
 from frontdesk.eligibility.model import MemberAccess
+from frontdesk.files import store
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.identifiers import IdentifierIndex, PeopleIndex
 from frontdesk.files.model import (
@@ -20,6 +21,7 @@ from frontdesk.files.model import (
     Unreadable,
     UnreadRows,
 )
+from frontdesk.files.readers import NumberIndex, SharedNumbers
 from frontdesk.files.rows import open_rows, secret_of
 
 CHECKPOINT_ROWS = 10_000
@@ -29,7 +31,8 @@ ROWS_PER_BYTE = 1  # of the file as it was sent
 @dataclass(frozen=True, slots=True)
 class CheckResult:
     """What the first reading found. `mode` is the file's own, else the caller's; `unnamed` counts the rows without a
-    readable identifier; `apart` are the places of an 834's rows of members with others elsewhere in the file.
+    readable identifier. Of an 834 `apart` are the places of the rows of members with others elsewhere in the file, and
+    `shared` the keys of numbers that several people carry.
     """
 
     header: FileHeader
@@ -40,6 +43,7 @@ class CheckResult:
     people: PeopleIndex
     unnamed: int
     apart: Sequence[int]
+    shared: Sequence[int]
 
     def names(self, member: MemberAccess) -> bool:
         """Whether the member stands in the full file."""
@@ -55,8 +59,8 @@ class FileCheck:
 
     def __init__(self, db: Database, file: EligibilityFile) -> None:
         self._db, self._file = db, file
-        self._identifiers, self._people = IdentifierIndex(), PeopleIndex(secret_of(db, file))
-        self._unnamed = 0
+        self._secret = secret_of(db, file)
+        self._forget()
         self._reading = self._read()
         self._result: CheckResult | None = None
 
@@ -74,22 +78,23 @@ class FileCheck:
     def close(self) -> None:
         self._reading.close()
 
+    def _forget(self) -> None:
+        self._identifiers, self._people = IdentifierIndex(), PeopleIndex(self._secret)
+        self._unnamed = 0
+
     def _read(self) -> Generator[int, None, CheckResult]:
-        """Yields the number of rows so far, now and then."""
+        """Yields the number of rows so far, now and then. Reads once more where a number turns out to be shared."""
         file = self._file
-        header, rows = open_rows(self._db, file)
+        known = self._db.ask(lambda tx: store.find_shared_numbers(tx, file.account_id))
+        while True:
+            numbers = SharedNumbers(self._secret, known, NumberIndex())
+            header, count = yield from self._read_all(numbers)
+            if not (found := numbers.found()):
+                break
+            known = numbers.known | found
+            self._forget()
+        self._shared = [*known]
         mode = header.mode or file.mode
-        count, told = 0, CHECKPOINT_ROWS
-        for item in rows:
-            count += len(item) if isinstance(item, UnreadRows) else 1
-            if count >= told:
-                told += CHECKPOINT_ROWS
-                _check_density(count, file.size_bytes)
-                yield count
-            if isinstance(item, UnreadRows):
-                self._note_unread(item)
-            elif not item.skipped:
-                self._note(item, mode)
         self._identifiers.finish(keep_keys=mode is FileMode.FULL)
         self._people.finish()
         apart: Sequence[int] = ()
@@ -100,8 +105,33 @@ class FileCheck:
             yield from self._clear_equal()
         day = header.file_date or file.created_at.date().isoformat()
         return CheckResult(
-            header, count - repeats, mode, day, self._identifiers, self._people, self._unnamed, apart
+            header,
+            count - repeats,
+            mode,
+            day,
+            self._identifiers,
+            self._people,
+            self._unnamed,
+            apart,
+            self._shared,
         )
+
+    def _read_all(self, numbers: SharedNumbers) -> Generator[int, None, tuple[FileHeader, int]]:
+        """The header and how many rows there are."""
+        header, items = open_rows(self._db, self._file, shared=numbers)
+        mode = header.mode or self._file.mode
+        count, told = 0, CHECKPOINT_ROWS
+        for item in items:
+            count += len(item) if isinstance(item, UnreadRows) else 1
+            if count >= told:
+                told += CHECKPOINT_ROWS
+                _check_density(count, self._file.size_bytes)
+                yield count
+            if isinstance(item, UnreadRows):
+                self._note_unread(item)
+            elif not item.skipped:
+                self._note(item, mode)
+        return header, count
 
     def _note_unread(self, rows: UnreadRows) -> None:
         keys, hashes = read_external_ids(rows.keys), map(hash, rows.texts)
@@ -121,7 +151,7 @@ class FileCheck:
                     identifiers.add(row.hints.family.telling_key, 0)
             identifiers.add(key, _hash_of(row) if row.identity is None else 0)
             if mode is FileMode.FULL and row.hints.family is not None:
-                self._people.add(key, row.hints.family)
+                self._people.add(key, row.hints.family, is_category=row.hints.is_category)
 
     def _clear_equal(self) -> Iterator[int]:
         """Rows of one identifier that were written in different ways may say the same: read those."""
@@ -146,8 +176,8 @@ class FileCheck:
         there are any. Yields as `_read` does."""
         if not self._identifiers.differing:
             return
-        count, told = 0, 0
-        for item in open_rows(self._db, self._file)[1]:
+        count, told, numbers = 0, 0, SharedNumbers(self._secret, self._shared)
+        for item in open_rows(self._db, self._file, shared=numbers)[1]:
             if count >= told:
                 told += CHECKPOINT_ROWS
                 yield count

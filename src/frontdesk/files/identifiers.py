@@ -4,14 +4,8 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterable
 
-from frontdesk.eligibility.families import (
-    KeyStrength,
-    family_digest,
-    fold_first_name,
-    is_newborn_name,
-    may_be_one_person,
-    strength_of,
-)
+from frontdesk.eligibility.families import KeyStrength, family_digest, may_be_one_person, strength_of
+from frontdesk.eligibility.first_names import fold_first_name, is_newborn_name
 from frontdesk.eligibility.model import MemberAccess
 from frontdesk.eligibility.row_hints import FamilyMember
 
@@ -72,8 +66,9 @@ class PeopleIndex:
         self._secret = secret
         self._people = IdentifierIndex()
 
-    def add(self, key: str, person: FamilyMember) -> None:
-        strength = strength_of(key, person.name)
+    def add(self, key: str, person: FamilyMember, *, is_category: bool = False) -> None:
+        # A category of people says nothing against any stored identifier.
+        strength = KeyStrength.RELATIONSHIP if is_category else strength_of(key, person.name)
         name = "" if is_newborn_name(person.first_name) else fold_first_name(person.first_name)
         self._people.add(_person(person.digest, name, person.dob, strength), 0)
 

@@ -77,6 +77,8 @@ def _start(tx: Tx, claim: FileClaim, check: CheckResult, *, is_resumed: bool) ->
     members_before = file.members_before
     if check.mode is FileMode.FULL and members_before is None:
         members_before = count_members_open(tx, file.plan_id, check.file_date)
+    if not file.dry_run and check.mode is not FileMode.COMPARE:
+        store.add_shared_numbers(tx, file, check.shared)
     claim.save(
         tx,
         step=FileStep.APPLY,
@@ -127,6 +129,7 @@ def _parse_where_it_pays(claim: FileClaim, check: CheckResult) -> Chunks:
         "chunk_rows": options.chunk_rows or CHUNK_ROWS,
         "today": claim.clock().date().isoformat(),
         "apart": check.apart,
+        "shared": check.shared,
     }
     here = parse_rows(db, file, **parse, leave_from_rows=options.subprocess_from_rows)
     # SQLite lets go of the interpreter at every row, and would wait for the parsing thread each time.

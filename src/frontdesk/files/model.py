@@ -345,6 +345,7 @@ REPORT_CODES = ROW_FAULTS | {
     "address_of_subscriber": "The dependent of an 834 has no address; that of its subscriber was taken.",
     "identity_ambiguous": "Several members of the family may be the person of the 834, or name and birth agree in part only.",
     "identity_matched": "The member was found in its family by first name and date of birth, under another external_id.",
+    "shared_reference": "Several people of the 834 carry this number, so it is nobody's own; the next key was taken.",
     "untidy_file": "The 834 has faults that were read as they are meant: space, wrong counts, no BGN08, an older version, …",
     "not_found": "The plan is not one of the account.",
     "too_many_taken": "Too many records of the client had the value of another record today; hand the row in tomorrow (UTC).",

@@ -33,7 +33,8 @@ def parse_in_process(
 ) -> Generator[list[ChunkItem], None, None]:
     """`parse_rows` in a child process. Raises Unavailable if the child ends early: the file goes on after the last chunk."""
     apart = array("Q", options["apart"]).tobytes()
-    request = (db.url, file.id, file.rows_done, {**options, "apart": apart})
+    told = {**options, "apart": apart, "shared": [*options["shared"]]}
+    request = (db.url, file.id, file.rows_done, told)
     command = [sys.executable, "-m", __name__]
     # A session of its own, so that Ctrl-C reaches this process only; no stderr, which could hold a value of a member.
     detached: dict[str, Any] = {"stderr": subprocess.DEVNULL, "start_new_session": True}

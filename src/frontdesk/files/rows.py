@@ -21,7 +21,7 @@ from frontdesk.files.model import (
     RowOutcome,
     UnreadRows,
 )
-from frontdesk.files.readers import X12Options, open_unread
+from frontdesk.files.readers import SharedNumbers, X12Options, open_unread
 from frontdesk.files.recognise import RowRecogniser, SeenRow
 from frontdesk.plans import list_plans
 
@@ -30,20 +30,21 @@ MOST_ROWS = 5000  # of a chunk: known rows cost it only their lines in the repor
 
 
 class ParseOptions(TypedDict):
-    """How rows are parsed: the most rows of a chunk that are to be written, the day as `YYYY-MM-DD`, and the places of an 834's
-    rows of members with others elsewhere in the file."""
+    """How rows are parsed: the most rows of a chunk that are to be written, the day as `YYYY-MM-DD`, and of an 834 the places of
+    the rows of members with others elsewhere in the file, and the keys of numbers that several people carry."""
 
     chunk_rows: int
     today: str
     apart: Sequence[int]
+    shared: Sequence[int]
 
 
 def open_rows(
-    db: Database, file: EligibilityFile, apart: Sequence[int] = ()
+    db: Database, file: EligibilityFile, apart: Sequence[int] = (), shared: SharedNumbers | None = None
 ) -> tuple[FileHeader, Iterator[ReadItem]]:
     """The stored file's header and rows, from its beginning. Raises Unreadable, here or from the rows."""
     content, mapping = StoredContent(db, file.id), parse_mapping(file.mapping or {})
-    x12 = X12Options(file.asked_mode, secret_of(db, file), apart)
+    x12 = X12Options(file.asked_mode, secret_of(db, file), apart, shared)
     return open_unread(content, file.format, file.encoding or "utf-8", mapping, x12=x12)
 
 
@@ -67,7 +68,8 @@ def parse_rows(
     """
     chunk_rows, today = options["chunk_rows"], options["today"]
     plan_ids = {plan.external_id: plan.id for plan in db.ask(lambda tx: list_plans(tx, file.account_id))}
-    header, items = open_rows(db, file, options["apart"])
+    shared = SharedNumbers(secret_of(db, file), options["shared"])
+    header, items = open_rows(db, file, options["apart"], shared)
     recogniser, cache = RowRecogniser(db, file, plan_ids, header.columns), ValueCache()
     most_rows = max(chunk_rows, MOST_ROWS)
     chunk: list[ChunkItem] = []

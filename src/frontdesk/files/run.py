@@ -152,6 +152,7 @@ def _undo(claim: FileClaim, undone_id: int) -> None:
         )
         for attempt in WriteInOne[RowOutcome, RestoredMember](claim.db, changed):
             with attempt:
+                store.forget_shared_numbers(attempt.tx, undone)
                 for part in attempt.parts():
                     with part:
                         ids = [outcome.member_id for outcome in part.items]

@@ -1,6 +1,7 @@
 """The tables of eligibility files: the files, their content in parts, the outcomes of their rows, mappings, settings."""
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     Column,
     ForeignKey,
@@ -106,6 +107,15 @@ file_settings = Table(
     Column("account_id", Id, ForeignKey("accounts.id"), primary_key=True),
     Column("reopen_absent", Boolean, nullable=False),
     Column("second_approver", Boolean, nullable=False, default=False, server_default=false()),
+)
+
+# Numbers in 834s that several people carry, each by a keyed hash, and the file that showed it: nobody is called by them.
+shared_numbers = Table(
+    "shared_numbers",
+    metadata,
+    Column("account_id", Id, ForeignKey("accounts.id"), primary_key=True),
+    Column("number_key", BigInteger, primary_key=True, autoincrement=False),
+    Column("file_id", Id, ForeignKey("eligibility_files.id"), nullable=False),
 )
 
 # When a worker last took a file of the account in hand: accounts take turns.

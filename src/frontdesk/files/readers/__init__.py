@@ -2,5 +2,15 @@
 
 from frontdesk.files.readers.opening import json_texts, open_file, open_unread, opened_source, opened_workbook
 from frontdesk.files.readers.x12 import X12Options
+from frontdesk.files.readers.x12_shared import NumberIndex, SharedNumbers
 
-__all__ = ["X12Options", "json_texts", "open_file", "open_unread", "opened_source", "opened_workbook"]
+__all__ = [
+    "NumberIndex",
+    "SharedNumbers",
+    "X12Options",
+    "json_texts",
+    "open_file",
+    "open_unread",
+    "opened_source",
+    "opened_workbook",
+]

@@ -23,6 +23,7 @@ from frontdesk.files.readers.x12_loop import (
 )
 from frontdesk.files.readers.x12_member import read_member
 from frontdesk.files.readers.x12_segments import at_segment, read_segments
+from frontdesk.files.readers.x12_shared import SharedNumbers
 
 MODES = {"2": FileMode.CHANGE, "4": FileMode.COMPARE, "RX": FileMode.FULL}
 MEMBER_SEGMENTS_LIMIT = 10_000
@@ -35,11 +36,13 @@ class X12Options:
     """How to read an 834. A `mode` goes before what the file says of itself; `secret` is the account's, for hashes.
 
     `apart` are the places, in ascending order, of the rows of members with others elsewhere in the file: they become one row.
+    `shared` tells which numbers are nobody's own.
     """
 
     mode: FileMode | None = None
     secret: bytes = b""
     apart: Sequence[int] = ()
+    shared: SharedNumbers | None = None
 
 
 DEFAULT_OPTIONS = X12Options()
@@ -66,7 +69,7 @@ class _X12Reader:
         self._mapping = mapping
         self._transaction: Transaction | None = None
         self._asked_mode = options.mode
-        self._keys = X12Keys(mapping, options.secret)
+        self._keys = X12Keys(mapping, options.secret, options.shared or SharedNumbers())
         self._apart = LoopsApart(options.apart)
         self._mode: FileMode | None = None
         self._addresses, self._households = FamilyAddresses(), Households()
@@ -161,6 +164,8 @@ class _X12Reader:
         row = read_member(place, loops, self._mapping, self._keys)
         if len(loops) > APART_LIMIT:
             row.faults += (REPEATED,)
+        if any(loop.tells_shared for loop in loops):
+            row.warnings += ("shared_reference",)
         home = next((loop.home for loop in loops if loop.home is not None), None)
         return self._addresses.take(row, loops[-1].family, home)
 

@@ -3,7 +3,8 @@
 import hmac
 from collections.abc import Callable
 
-from frontdesk.eligibility.families import family_digest, fold_first_name
+from frontdesk.eligibility.families import family_digest
+from frontdesk.eligibility.first_names import fold_first_name
 from frontdesk.eligibility.row_hints import FamilyMember
 from frontdesk.files.mapping import (
     BIRTH_SEQUENCE,
@@ -22,22 +23,25 @@ from frontdesk.files.readers.x12_numbers import (
     SSN,
     FamilyNumbers,
     OwnNumbers,
+    birth_sequence,
     own_ssns,
+    relationship,
     ssn_digits,
 )
+from frontdesk.files.readers.x12_shared import SharedNumbers
 
 _HASHED, _HASH_LETTERS = "ssn1-", 20  # 80 bits
 _PERSON_LETTERS = 8
+_CATEGORIES = ("17", "ZZ")
 
 
 class X12Keys:
     """Makes the identifiers of one file's members. `secret` is the account's: the hashes of its files agree, and no other's."""
 
-    def __init__(self, mapping: FileMapping, secret: bytes) -> None:
-        self._mapping, self._secret = mapping, secret
-        self._has_one_key = mapping.member_id == mapping.external_id
+    def __init__(self, mapping: FileMapping, secret: bytes, shared: SharedNumbers) -> None:
+        self._mapping, self._secret, self._shared = mapping, secret, shared
         self._last = ("", "")  # the family of the member before, and its digest
-        self._families, self._own_numbers = FamilyNumbers(), OwnNumbers()
+        self._families, self._own_numbers = FamilyNumbers(), OwnNumbers(shared)
         self._is_default = mapping.external_id is DEFAULT_KEY
         self._needs_own = self._is_default or mapping.member_id is DEFAULT_KEY
         self._of_member: dict[str, Callable[[MemberLoop], str]] = {
@@ -45,8 +49,8 @@ class X12Keys:
             "REF*0F": self.family_name,
             OWN: self._own_reference,
             PERSON_CODE: self._person_code,
-            BIRTH_SEQUENCE: _birth_sequence,
-            RELATIONSHIP: _relationship,
+            BIRTH_SEQUENCE: birth_sequence,
+            RELATIONSHIP: relationship,
             SUBSCRIBER: self._subscriber,
         }
 
@@ -64,7 +68,8 @@ class X12Keys:
         loop.is_category = self._is_category(loop)
 
     def member_id(self, loop: MemberLoop) -> str:
-        return loop.key if self._has_one_key else self._first(self._mapping.member_id, loop)
+        is_same = self._mapping.member_id == self._mapping.external_id
+        return loop.key if is_same else self._first(self._mapping.member_id, loop)
 
     def plan(self, loop: MemberLoop, coverage: Coverage) -> str:
         """What the member calls its plan. A reference of the coverage goes before the member's own."""
@@ -75,14 +80,14 @@ class X12Keys:
         return (
             self._is_default
             and "-R" in loop.key
-            and loop.key == f"{self.family_name(loop)}-{_relationship(loop)}"
+            and loop.key == f"{self.family_name(loop)}-{relationship(loop)}"
         )
 
     def _is_category(self, loop: MemberLoop) -> bool:
-        """Whether the key is a reference that senders also use for a group of people: REF*17, a category, and REF*ZZ."""
-        references, key = loop.own.references, loop.key
-        is_such = key in (references.get("17"), references.get("ZZ")) and self._is_default
-        return bool(key) and is_such and key != references.get("23")
+        """Whether the key is a reference that senders also use for a group of people: REF*17, a category, REF*ZZ, and what this
+        sender has used so."""
+        source = loop.own_source
+        return loop.may_be_shared and (source in _CATEGORIES or self._shared.has_some_of(source))
 
     def is_ssn(self, loop: MemberLoop, number: str) -> bool:
         """Whether the identifier was made from a social security number, which never replaces a stored one."""
@@ -190,11 +195,3 @@ class X12Keys:
 
     def _own_reference(self, loop: MemberLoop) -> str:
         return self._hidden(loop.own_number, loop)
-
-
-def _birth_sequence(loop: MemberLoop) -> str:
-    return "B" + number if (number := loop.ins[17].strip()) else ""
-
-
-def _relationship(loop: MemberLoop) -> str:
-    return "R" + code if (code := loop.ins[2].strip()) else ""

@@ -66,7 +66,8 @@ class MemberLoop:
     Loops of one `identity` are about one person: the key, and where that may be another's also first name and date of birth.
     `home` is that of the subscriber before a dependent with another REF*0F.
     `action` is None for an unknown code. `ssns` are the digits of the social security numbers among its references, and
-    `other_key` is the key as it is where they are known to be, or not to be, such numbers.
+    `other_key` is the key as it is where they are known to be, or not to be, such numbers. `own_source` is the reference
+    of the number of its own. It `has_shared_number` if others carry its number too; its row is the first that `tells_shared`.
     """
 
     transaction: Transaction
@@ -83,9 +84,12 @@ class MemberLoop:
     other_key: str = ""
     identity: str = ""
     own_number: str = ""
+    own_source: str = ""
     is_weak: bool = False
     may_be_shared: bool = False
     is_category: bool = False
+    has_shared_number: bool = False
+    tells_shared: bool = False
     action: Action | None = None
     home: Home | None = None
 

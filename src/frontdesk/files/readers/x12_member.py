@@ -6,13 +6,14 @@ from operator import attrgetter
 from frontdesk.eligibility.code_sets import HIPAA_RELATIONSHIPS, X12_SUBSCRIBER
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import Action
-from frontdesk.eligibility.row_hints import RowHints
+from frontdesk.eligibility.row_hints import FamilyMember, RowHints
 from frontdesk.errors import Fault
 from frontdesk.files.mapping import FileMapping
 from frontdesk.files.model import NO_MEDICAL_COVERAGE, REPEATED, UNKNOWN_PLAN, Row
-from frontdesk.files.readers.x12_access import NO_COVERAGE, Coverage, access_of
+from frontdesk.files.readers.x12_access import NO_COVERAGE
+from frontdesk.files.readers.x12_coverages import action_of, coverages_of, dates_of
 from frontdesk.files.readers.x12_keys import X12Keys
-from frontdesk.files.readers.x12_loop import END, NO_COVERAGE_CODES, PADDING, REINSTATE, MemberLoop
+from frontdesk.files.readers.x12_loop import PADDING, MemberLoop
 
 _FROM_X12 = [
     (name, field.kind.from_x12)
@@ -26,11 +27,11 @@ def read_member(place: int, loops: Sequence[MemberLoop], mapping: FileMapping, k
     """The row of one member by all its loops, in the order of the file."""
     last = loops[-1]
     faults = [fault for loop in loops for fault in _faults(loop)]
-    coverages = [coverage for loop in loops for coverage in _coverages(loop, mapping)]
+    coverages = [coverage for loop in loops for coverage in coverages_of(loop, mapping)]
     counted = [coverage for coverage in coverages if coverage.line]
     has_others = not counted and any(loop.coverages for loop in loops)
-    action = _action(loops, coverages)
-    dates, dates_of_new = _dates(loops, coverages, mapping)
+    action = action_of(loops, coverages)
+    dates, dates_of_new = dates_of(loops, coverages, mapping)
     lasting = counted[0] if len(counted) == 1 else max(counted, key=_duration, default=NO_COVERAGE)
     plan: str | None = keys.plan(last, lasting) or None
     if plan is not None and mapping.plans:
@@ -40,13 +41,10 @@ def read_member(place: int, loops: Sequence[MemberLoop], mapping: FileMapping, k
     told, is_contradictory = _told(loops, keys)
     first_name, dob = str(told.get("first_name", "")), str(told.get("dob", ""))
     family = keys.family_member(last, first_name=first_name, dob=dob)
-    is_weak = last.is_weak
     identity = None if last.identity == last.key else last.identity
     if action is Action.END:
         values = {"external_id": last.key, "expiry_date": dates["expiry_date"]}
-        hints = RowHints(
-            is_weak_key=is_weak, may_be_shared=last.may_be_shared, ends_access=True, family=family
-        )
+        hints = _hints(last, family)._replace(ends_access=True)
         return Row(place, values, action, plan, tuple(faults), hints=hints, identity=identity)
     values = told
     if is_contradictory:
@@ -65,76 +63,21 @@ def read_member(place: int, loops: Sequence[MemberLoop], mapping: FileMapping, k
         tuple(faults),
         (NO_MEDICAL_COVERAGE.code,) if has_others else (),
         of_new,
-        RowHints(
+        _hints(last, family)._replace(
             causes=(NO_MEDICAL_COVERAGE,) if needs_coverage else (),
-            is_weak_key=is_weak,
-            may_be_shared=last.may_be_shared,
             ends_access=bool(coverages) and all(coverage.is_end for coverage in coverages),
-            family=family,
         ),
         identity,
     )
 
 
-def _action(loops: Sequence[MemberLoop], coverages: Sequence[Coverage]) -> Action | None:
-    """What all loops ask for together: to end the member only if none of them enrols it."""
-    for loop in loops:
-        if loop.action is not Action.END:
-            return loop.action
-    # The end of coverages that don't count is no end of the member.
-    return Action.END if coverages else Action.ENROL
-
-
-def _coverages(loop: MemberLoop, mapping: FileMapping) -> list[Coverage]:
-    """The coverages that count, and the end of the member if the loop says one."""
-    file_date, first_day, last_day = loop.transaction.file_date, *map(loop.own.dates.get, ("356", "357"))
-    counted = [
-        level
-        for level in loop.coverages
-        if level.hd[1] not in NO_COVERAGE_CODES and (mapping.lines is None or level.hd[3] in mapping.lines)
-    ]
-    ends_member = loop.code == END
-    end_of_all = last_day or (
-        ends_member and max((level.dates.get("349", "") for level in counted), default="")
+def _hints(loop: MemberLoop, family: FamilyMember | None) -> RowHints:
+    return RowHints(
+        is_weak_key=loop.is_weak,
+        may_be_shared=loop.may_be_shared,
+        is_category=loop.is_category,
+        family=family,
     )
-    found = []
-    for level in counted:
-        ends_coverage = level.hd[1] == END
-        is_end = ends_member or ends_coverage
-        changed = level.dates.get("303", "")
-        end = level.dates.get("349", "") or (changed if ends_coverage else "")
-        if ends_member:
-            end = last_day or end or end_of_all or file_date
-        elif is_end:
-            end = end or last_day or file_date
-        end = min(end or last_day, last_day) if last_day else end
-        line, description = level.hd[3], level.hd[4].strip()
-        begin = level.dates.get("348") or first_day or ""
-        changed = changed or loop.own.dates.get("303", "")
-        found.append(Coverage(line or "?", description, begin, end, is_end, level.references, changed))
-    if not found and (last_day or (ends_member and not loop.coverages)):
-        begin = (first_day or "") if mapping.lines is None else ""
-        found.append(Coverage("", "", begin, last_day or file_date, is_end=True))
-    return found
-
-
-def _dates(
-    loops: Sequence[MemberLoop], coverages: Sequence[Coverage], mapping: FileMapping
-) -> tuple[dict[str, object], dict[str, object] | None]:
-    """The dates of the access, and those that only a member that is not stored yet takes."""
-    if coverages:
-        access = access_of(coverages, loops[-1].transaction.file_date)
-        dates: dict[str, object] = {"expiry_date": access.end or None}
-        if access.begin:
-            return dates | {"effective_date": access.begin}, None
-        return dates, {"effective_date": access.begin_of_new} if access.begin_of_new else None
-    dates = {}
-    if not any(loop.coverages for loop in loops):
-        if any(loop.code == REINSTATE for loop in loops):
-            dates["expiry_date"] = None
-        if mapping.lines is None and (begin := loops[-1].own.dates.get("356")):
-            dates["effective_date"] = begin
-    return dates, None
 
 
 def _told(loops: Sequence[MemberLoop], keys: X12Keys) -> tuple[dict[str, object], bool]:
@@ -196,5 +139,7 @@ def _faults(loop: MemberLoop) -> list[Fault]:
         faults.append(Fault("last_name", REPEATED.code, message))
     if not loop.key:
         message = "the member has none of the parts that the mapping names"
+        if loop.has_shared_number:
+            message = "others carry the number of the member too, and it has no REF*0F to be told apart by"
         faults.append(Fault("external_id", "no_match_key", message))
     return faults

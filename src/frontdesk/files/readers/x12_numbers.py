@@ -1,16 +1,15 @@
-"""Tells which references of an 834 are social security numbers, and which numbers several people carry (docs/834.md,
-Identifiers)."""
+"""Tells which references of an 834 are social security numbers, and which a member's own number (docs/834.md, Identifiers)."""
 
 import re
 
 from frontdesk.files.readers.x12_loop import PADDING, MemberLoop
+from frontdesk.files.readers.x12_shared import SharedNumbers
 
 LONGEST_PERSON_CODE = 3  # a REF*17 that is longer says something about a group of people
 SSN, _SSN_DIGITS = "34", 9
 _SSN_LENGTHS = {_SSN_DIGITS, _SSN_DIGITS + 2}  # with hyphens
 _NUMBER = re.compile(rf"[0-9A-Za-z][0-9A-Za-z._/#-]{{{LONGEST_PERSON_CODE},}}")
 _OWN_NAMES = {"MI", "ZZ", "II", SSN}
-_SHARED_LIMIT = 10_000  # numbers; more would be a file without any number of a member's own
 
 
 def ssn_digits(text: str) -> str:
@@ -56,12 +55,10 @@ class FamilyNumbers:
 
 
 class OwnNumbers:
-    """Finds the number of a member's own. Two people with one number, side by side, show that it is that of a family or
-    a group."""
+    """Finds the number of a member's own, which nobody else carries."""
 
-    def __init__(self) -> None:
-        self._shared: set[str] = set()
-        self._last: dict[str, tuple[str, MemberLoop]] = {}
+    def __init__(self, shared: SharedNumbers) -> None:
+        self._shared = shared
 
     def find(self, loop: MemberLoop, name_reference: str) -> str:
         """The number as the file has it, or "". Call it for each loop, in the order of the file.
@@ -80,19 +77,10 @@ class OwnNumbers:
             if len(found) <= LONGEST_PERSON_CODE or found == loop.family:
                 continue
             is_number = _NUMBER.fullmatch(found) and any(map(str.isdigit, found))
-            if is_number and not _is_plan(found, loop) and not self._is_shared(source, found, loop):
+            if is_number and not _is_plan(found, loop) and not self._shared.carries(source, found, loop):
+                loop.own_source = source
                 return found
         return ""
-
-    def _is_shared(self, source: str, number: str, loop: MemberLoop) -> bool:
-        last, self._last[source] = self._last.get(source), (number, loop)
-        if number in self._shared:
-            return True
-        if last is None or last[0] != number or not _are_two(last[1], loop):
-            return False
-        if len(self._shared) < _SHARED_LIMIT:
-            self._shared.add(number)
-        return True
 
 
 def _is_plan(number: str, loop: MemberLoop) -> bool:
@@ -100,11 +88,9 @@ def _is_plan(number: str, loop: MemberLoop) -> bool:
     return any(number == level.hd[4].strip() for level in loop.coverages)
 
 
-def _are_two(one: MemberLoop, other: MemberLoop) -> bool:
-    """Whether the loops are about two people. Differing loops of one subscriber contradict each other."""
-    name, birth = ((one.said(tag, at), other.said(tag, at)) for tag, at in (("NM1", 4), ("DMG", 2)))
-    differ = any(
-        first and second and first.casefold() != second.casefold() for first, second in (name, birth)
-    )
-    is_one_role = one.family == other.family and one.ins[2] == other.ins[2]
-    return differ and not (is_one_role and one.is_subscriber)
+def birth_sequence(loop: MemberLoop) -> str:
+    return "B" + number if (number := loop.ins[17].strip()) else ""
+
+
+def relationship(loop: MemberLoop) -> str:
+    return "R" + code if (code := loop.ins[2].strip()) else ""
