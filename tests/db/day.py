@@ -3,6 +3,7 @@
 import io
 from contextlib import ExitStack
 from dataclasses import replace
+from datetime import timedelta
 
 from starlette.testclient import TestClient
 
@@ -22,6 +23,8 @@ from frontdesk.privacy.export_requests import leave_search_to_worker, search_for
 from frontdesk.privacy.holds import place_hold, release_hold
 from frontdesk.privacy.model import RetentionKind
 from frontdesk.privacy.retention import RetentionTurn, kept_days
+from frontdesk.queues.interval_records import counted
+from frontdesk.queues.model import IntervalRecords
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
 from frontdesk.web.telemetry import Telemetry
 from frontdesk.worker.delivery import policy_of
@@ -185,3 +188,5 @@ class Installation:
         assert answer.status_code == 207
         with self.db.write() as tx:
             prune(tx, now=self.clock(), age=DEFAULT_AGE)
+            records = IntervalRecords(self.clock() - timedelta(hours=1), {})
+            counted(tx, self.customer.account_id, records, self.clock())
