@@ -121,6 +121,9 @@ def test_a_process_begins_where_most_rows_are_unknown(desk: Desk, monkeypatch: p
     ]  # a process would begin for fewer rows than it is worth
     assert desk.load(csv_of(few_new)).counts == {"unchanged": 50, "created": 19}
     assert begun == [0, 30]
+    changed = [each | {"last_name": "Changed"} for each in FIFTY]  # the members are known, their rows are not
+    assert desk.load(csv_of(changed)).counts == {"updated": 50}
+    assert begun == [0, 30, 0]
 
 
 @pytest.mark.parametrize("written", [csv_of, lines_of])

@@ -116,13 +116,16 @@ class RowRecogniser:
     def known_digests(self, seen: Sequence[SeenRow | SeenRows]) -> set[str]:
         """The digests of those rows that say what their members say, in one read."""
         keys: list[str] = []
+        digests: set[str] = set()
         for each in seen:
-            if isinstance(each, SeenRow):
-                if each.external_id is not None:
-                    keys.append(each.external_id)
-            elif not self._is_compared:
-                keys += filter(None, each.external_ids)
-        return self._db.ask(lambda tx: find_row_digests(tx, keys)) if keys else set()
+            if isinstance(each, SeenRows):
+                if not self._is_compared:
+                    keys += filter(None, each.external_ids)
+                    digests.update(each.digests)
+            elif each.external_id is not None and each.digest is not None:
+                keys.append(each.external_id)
+                digests.add(each.digest)
+        return self._db.ask(lambda tx: find_row_digests(tx, keys)) & digests if keys else set()
 
 
 @cache
