@@ -61,6 +61,12 @@ class Installation:
         self.desk.options = RunOptions(config.uniqueness)
         self.number = 10_000_000
 
+    def restart(self) -> None:
+        """SQLite tells a connection of statistics when it is opened. PostgreSQL's stay: they have plans of before."""
+        if self.db.is_sqlite:
+            self.db.engine.dispose()
+            self.served.engine.dispose()
+
     def a_day(self) -> None:
         """Each kind of request, of work on files, of delivery and of upkeep."""
         self.number += 1000

@@ -52,6 +52,7 @@ def test_every_statement_finds_its_rows_by_key_whatever_the_statistics_say(
                 fill_queues(one.db, VISITS, days=80, until=NOW)
             if state in ("fresh", "analysed"):
                 analyze(one.db)
+                one.restart()
             recorder = Recorder(one.db)
             with recorder.recording(monkeypatch, one.db, one.served):
                 one.a_day()
@@ -85,6 +86,7 @@ def test_batches_are_found_by_key_where_nothing_else_waits(url: str, monkeypatch
         assert one.api.post(f"/v2/plans/{plan}/eligibility", member_body(0)).status_code == 201
         copy_members(one.db, 1, numbers=range(1, 20_000), invited=True)
         analyze(one.db)
+        one.restart()
         recorder = Recorder(one.db)
         with recorder.recording(monkeypatch, one.db), one.db.read() as tx:
             assert [(lane.delivery, lane.plan_id) for lane in find_lanes(tx)] == [(Delivery.BATCHED, plan)]

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -116,3 +117,17 @@ def _configure(connection: Any, _record: object) -> None:
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "cache_size=-16384"):
         connection.execute(f"PRAGMA {pragma}")
     connection.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
+    _forget_statistics(connection)
+
+
+def _forget_statistics(connection: Any) -> None:
+    """What somebody's ANALYZE found while tables were small would have them read as a whole when they have grown.
+
+    Without statistics each statement goes by key. A connection that finds the file locked keeps them for its time.
+    """
+    named = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name IN ('sqlite_stat1', 'sqlite_stat4')"
+    if tables := connection.execute(named).fetchall():
+        with suppress(pysqlite3.OperationalError):
+            for [name] in tables:
+                connection.execute(f"DROP TABLE IF EXISTS {name}")
+        connection.execute("PRAGMA writable_schema=RESET")  # reads the schema anew
