@@ -84,6 +84,21 @@ def test_a_paused_dry_run_that_another_worker_takes_over_begins_anew(desk: Desk,
     assert (desk.reread(paused).counts, other.reread(theirs).counts) == ({"created": 50}, {"created": 50})
 
 
+def test_rows_that_take_long_end_a_turn_however_few_they_are(
+    desk: Desk, other: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("frontdesk.files.overtime.OVERTIME_SECONDS", 0.0)
+    large, small = desk.hand_in(lines_of(row(n) for n in range(50))), other.hand_in(csv_of([row(1000)]))
+    worker = Worker(desk)
+    worker.turn()
+    checked = desk.reread(large)
+    assert (checked.state, checked.step, checked.rows_done) == ("waiting", "check", 0)
+    worker.work()
+    done = desk.reread(large)
+    assert (done.counts, done.chunks_done >= 5) == ({"created": 50}, True)
+    assert other.reread(small).state == "done"
+
+
 def test_a_check_that_is_paused_goes_on_where_it_was(
     desk: Desk, other: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

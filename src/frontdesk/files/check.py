@@ -21,6 +21,7 @@ from frontdesk.files.model import (
     Unreadable,
     UnreadRows,
 )
+from frontdesk.files.overtime import Overtime
 from frontdesk.files.readers import NumberIndex, SharedNumbers
 from frontdesk.files.rows import open_rows, secret_of
 
@@ -120,11 +121,11 @@ class FileCheck:
         """The header and how many rows there are."""
         header, items = open_rows(self._db, self._file, shared=numbers)
         mode = header.mode or self._file.mode
-        count, told = 0, CHECKPOINT_ROWS
+        count, told, slow = 0, CHECKPOINT_ROWS, Overtime()
         for item in items:
             count += len(item) if isinstance(item, UnreadRows) else 1
-            if count >= told:
-                told += CHECKPOINT_ROWS
+            if count >= told or slow.has_begun():
+                told = count + CHECKPOINT_ROWS
                 _check_density(count, self._file.size_bytes)
                 yield count
             if isinstance(item, UnreadRows):
@@ -176,10 +177,11 @@ class FileCheck:
         there are any. Yields as `_read` does."""
         if not self._identifiers.differing:
             return
-        count, told, numbers = 0, 0, SharedNumbers(self._secret, self._shared)
+        count, told, slow = 0, 0, Overtime()
+        numbers = SharedNumbers(self._secret, self._shared)
         for item in open_rows(self._db, self._file, shared=numbers)[1]:
-            if count >= told:
-                told += CHECKPOINT_ROWS
+            if count >= told or slow.has_begun():
+                told = count + CHECKPOINT_ROWS
                 yield count
             if isinstance(item, UnreadRows):
                 for position, key in enumerate(read_external_ids(item.keys)):

@@ -24,6 +24,7 @@ FILE_FAULTS = {
     "not_gzip": "The compressed data is damaged.",
     "too_large": "The content is larger than what is read.",
     "zip_bomb": "The compressed data unpacks to far more than any list of members would.",
+    "too_sparse": "Too much of the file is blank, or belongs to no member.",
     "not_x12": "The file does not begin with an ISA segment, or the segment is damaged.",
     "wrong_version": "The file is not an 834 of version 005010X220A1, or of 004010X095A1.",
     "wrong_order": "A segment stands where it has no place.",

@@ -21,6 +21,7 @@ from frontdesk.files.model import (
     RowOutcome,
     UnreadRows,
 )
+from frontdesk.files.overtime import Overtime
 from frontdesk.files.readers import SharedNumbers, X12Options, open_unread
 from frontdesk.files.recognise import RowRecogniser, SeenRow
 from frontdesk.plans import list_plans
@@ -64,7 +65,7 @@ def parse_rows(
 
     A chunk has up to `chunk_rows` rows that are parsed, known rows up to MOST_ROWS in all, and the rest of its last
     family: chunks that share one can't be written at the same time. It ends early, before rows that are mostly unknown, while
-    at least `leave_from_rows` rows are left.
+    at least `leave_from_rows` rows are left, and after rows that took long to read.
     """
     chunk_rows, today = options["chunk_rows"], options["today"]
     plan_ids = {plan.external_id: plan.id for plan in db.ask(lambda tx: list_plans(tx, file.account_id))}
@@ -73,7 +74,7 @@ def parse_rows(
     recogniser, cache = RowRecogniser(db, file, plan_ids, header.columns), ValueCache()
     most_rows = max(chunk_rows, MOST_ROWS)
     chunk: list[ChunkItem] = []
-    parsed, family = 0, None
+    parsed, family, slow = 0, None, Overtime(look_calls=1)
     left = (file.rows_total or 0) - file.rows_done
     for batch in _batches(items, skip=file.rows_done):
         seen = [recogniser.see(item) for item in batch]
@@ -81,13 +82,16 @@ def parse_rows(
         if leave_from_rows is not None and left >= leave_from_rows and 2 * len(known) < rows:
             break
         left -= rows
+        is_late = slow.has_begun()
         for found in chain.from_iterable(each.split(known) for each in seen):
             is_row = isinstance(found, SeenRow)
-            is_full = parsed >= chunk_rows or len(chunk) + (1 if is_row else len(found)) > most_rows
+            is_full = (
+                is_late or parsed >= chunk_rows or len(chunk) + (1 if is_row else len(found)) > most_rows
+            )
             own = found.family if isinstance(found, SeenRow) else None
             if is_full and chunk and (own is None or own != family):
                 yield chunk
-                chunk, parsed = [], 0
+                chunk, parsed, is_late, slow = [], 0, False, Overtime(look_calls=1)
             family = own
             if isinstance(found, SeenRow):
                 chunk.append(_parse(found, file, today, cache))
@@ -99,8 +103,8 @@ def parse_rows(
 
 
 def _batches(items: Iterable[ReadItem], *, skip: int) -> Iterator[list[ReadItem]]:
-    """The items after the first `skip` rows, in batches of LOOKUP_ROWS rows."""
-    batch, room = list[ReadItem](), LOOKUP_ROWS
+    """The items after the first `skip` rows, in batches of LOOKUP_ROWS rows, and of fewer where they take long."""
+    batch, room, slow = list[ReadItem](), LOOKUP_ROWS, Overtime()
     for item in items:
         start, skip = skip, max(skip - _count(item), 0)
         while start < _count(item):
@@ -108,9 +112,9 @@ def _batches(items: Iterable[ReadItem], *, skip: int) -> Iterator[list[ReadItem]
             batch.append(part)
             start += _count(part)
             room -= _count(part)
-            if not room:
+            if not room or slow.has_begun():
                 yield batch
-                batch, room = [], LOOKUP_ROWS
+                batch, room, slow = [], LOOKUP_ROWS, Overtime()
     if batch:
         yield batch
 

@@ -13,6 +13,8 @@ from frontdesk.files.readers.line_queue import LineQueue
 from frontdesk.files.readers.source import LONGEST_LINE, Source
 from frontdesk.files.readers.table import TableColumns
 
+MOST_BLANK_ROWS = 2**20  # those of a sheet: what stands far below a table makes blank rows of all above
+
 
 def read_csv(source: Source, mapping: FileMapping) -> tuple[FileHeader, Iterator[ReadItem]]:
     """The header and the rows. The mapping names the delimiter and the header's row; else they are found: the first row
@@ -48,6 +50,7 @@ class _CsvReader:
         except _BadQuoting:
             message = "The quotation marks of the header don't match."
             raise Unreadable("no_header", message, place=self._place) from None
+        self._blank_rows = 0
         self._columns = TableColumns(names, mapping, place=self._place)
         self.header = FileHeader(Format.CSV, ignored=self._columns.ignored, columns=(self._delimiter, *names))
 
@@ -148,6 +151,10 @@ class _CsvReader:
         """The row of these cells, None if they are blank."""
         columns, place = self._columns, self._place
         if not any(map(str.strip, cells)):
+            self._blank_rows += 1
+            if self._blank_rows > MOST_BLANK_ROWS:
+                message = f"More than {MOST_BLANK_ROWS:,} rows of the file are blank. Delete them."
+                raise Unreadable("too_sparse", message)
             return None
         if columns.skips(cells):
             return Row(place, {}, skipped=True)

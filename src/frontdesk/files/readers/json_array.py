@@ -39,6 +39,7 @@ class _ArrayText:
         else:
             while True:
                 self._place += 1
+                self._source.found_item()
                 yield self._place, self._item()
                 if self._take(",]") == "]":
                     break

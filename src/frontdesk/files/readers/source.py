@@ -9,6 +9,8 @@ from frontdesk.files.model import Unreadable
 
 # No record can be longer than a request body may be.
 LONGEST_LINE = 64 * 1024
+# A worker stops only between two rows, when others have their turn or the file was cancelled. So what holds no row is bounded.
+LARGEST_GAP, LARGEST_GAPS = 256 * 1024, 16 * 1024**2
 
 # Encodings are declared, never guessed: guesses are wrong for short names, and the error stays unseen.
 _AS_NAMED = (
@@ -53,7 +55,10 @@ def codec_of(start: bytes, encoding: str) -> str:
 
 
 class Source:
-    """One file as text. Bytes that are not in the encoding are found when their line is read. Raises Unreadable."""
+    """One file as text. Bytes that are not in the encoding are found when their line is read. Raises Unreadable.
+
+    Of the text, LARGEST_GAPS may hold no item; what is not more than LARGEST_GAP at a time does not count.
+    """
 
     def __init__(self, content: io.BufferedReader, encoding: str) -> None:
         codec = codec_of(content.peek(4), known_encoding(encoding))
@@ -62,6 +67,7 @@ class Source:
             message = "The file has no byte order mark. Declare its encoding as utf-16-le or utf-16-be, or add the mark."
             raise Unreadable("wrong_encoding", message)
         self._content, self._decoder = content, codecs.getincrementaldecoder(codec)("surrogateescape")
+        self._has_item, self._gap, self._gaps = False, 0, 0
 
     def lines(self) -> Iterator[str]:
         """Every line with its end, as the file has it. Raises Unreadable naming the line."""
@@ -71,6 +77,7 @@ class Source:
         """As `lines`, some hundred at a time."""
         number, rest = 0, ""
         while block := self.block():
+            self._has_item = not block.isspace()
             lines = _split_lines(rest + block)
             # The last line may go on in the next block, and "\r" may be the half of its end.
             rest = "" if lines[-1].endswith("\n") else lines.pop()
@@ -108,7 +115,21 @@ class Source:
                 message = f"The file is not written in {self.encoding}: it ends within a letter."
                 raise Unreadable("wrong_encoding", message) from None
             if text or not data:
+                self._watch_gaps(len(text))
                 return text
+
+    def found_item(self) -> None:
+        """A row begins in this block, or may."""
+        self._has_item = True
+
+    def _watch_gaps(self, letters: int) -> None:
+        self._gap = 0 if self._has_item else self._gap + letters
+        self._has_item = False
+        if self._gap > LARGEST_GAP:
+            self._gaps += letters
+        if self._gaps > LARGEST_GAPS:
+            message = f"More than {LARGEST_GAPS:,} characters of the file hold no row. Delete what is blank or no member."
+            raise Unreadable("too_sparse", message)
 
     def check(self, text: str, *, place: int, unit: str) -> None:
         """Raises Unreadable when the text holds bytes that the encoding has no letter for."""

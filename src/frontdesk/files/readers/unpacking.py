@@ -15,6 +15,7 @@ LARGEST_CONTENT = 16 * 1024**3
 LARGEST_RATIO, RATIO_COUNTS_FROM = 200, 1024**2
 GZIP_MAGIC, ZIP_MAGIC, OLE_MAGIC = b"\x1f\x8b", b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 BLOCK_BYTES = 64 * 1024
+PACKED_FOR_NOTHING = 1024**2  # of gzip that unpacks to nothing: names of files, and empty files
 
 
 def open_content(stream: "SupportsRead[bytes]") -> io.BufferedReader:
@@ -33,13 +34,14 @@ def _buffered(raw: io.RawIOBase) -> io.BufferedReader:
 
 
 class _Bounded(io.RawIOBase):
-    """The caller's stream, up to LARGEST_CONTENT bytes. Closing this reader leaves that stream open."""
+    """The caller's stream, up to LARGEST_CONTENT bytes; `most` is where it must end for now. Closing this reader leaves the
+    stream open."""
 
     what_is_large = "is larger"
 
     def __init__(self, stream: "SupportsRead[bytes]") -> None:
         self._stream = stream
-        self.size = 0
+        self.size, self.most = 0, LARGEST_CONTENT
 
     def readable(self) -> bool:
         return True
@@ -59,6 +61,9 @@ class _Bounded(io.RawIOBase):
         self.size += len(data)
         if self.size > LARGEST_CONTENT:
             raise Unreadable("too_large", f"The file {self.what_is_large} than {LARGEST_CONTENT:,} bytes.")
+        if self.size > self.most:
+            message = f"More than {PACKED_FOR_NOTHING:,} bytes of the compressed file unpack to nothing."
+            raise Unreadable("not_gzip", message)
         return data
 
 
@@ -72,6 +77,7 @@ class _Gunzip(_Bounded):
         self._packed = bounded
 
     def some(self, size: int) -> bytes:
+        self._packed.most = self._packed.size + PACKED_FOR_NOTHING
         try:
             data = super().some(size)
         except EOFError:

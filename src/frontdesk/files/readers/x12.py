@@ -63,6 +63,7 @@ class _X12Reader:
     """One pass over the file."""
 
     def __init__(self, source: Source, mapping: FileMapping, options: X12Options) -> None:
+        self._source = source
         self._segments = read_segments(source, self._note)
         self._envelope = Envelope(self._note, refuses_counts=mapping.counts != "lenient")
         self._is_untidy = False
@@ -111,6 +112,7 @@ class _X12Reader:
                 yield from self._loop(place, self._read_loop(member, self._transaction))
             member = []
             if tag == "INS" and self._transaction is not None:
+                self._source.found_item()
                 self._envelope.check_in_transaction(number)
                 found, place, member = True, number, [segment]
             else:
