@@ -109,7 +109,9 @@ def test_dependents_under_the_number_of_the_employee_are_told_apart(
 def test_a_number_that_stands_twice_without_a_family_is_no_reason_for_other_keys() -> None:
     rows = [f"1|{first}|Sample|F|01/13/1977|02134|01/01/2026" for first in ("Robin", "Kim")]
     found = suggested(table("Employee ID|First Name|Last Name|Gender|DOB|Zip|Effective Date", rows))
-    assert found["refused"] == [{"field": "external_id", "code": "repeated_differently", "rows": 2}]
+    [refused] = found["refused"]
+    assert (refused["field"], refused["code"], refused["rows"]) == ("external_id", "repeated_differently", 2)
+    assert refused["advice"] is None
 
 
 def test_codes_of_relationships_are_read_as_such() -> None:

@@ -242,6 +242,7 @@ class RefusedRowsBody(TypedDict):
     field: str
     code: str
     rows: Count
+    advice: Annotated[str | None, "What to give for a field that no column holds, with an example."]
 
 
 class MappingSuggestionBody(TypedDict):

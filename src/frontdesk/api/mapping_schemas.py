@@ -8,7 +8,7 @@ from typing import Any
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.files.column_names import COLUMN_NAME, METADATA_FIELD
 from frontdesk.files.date_formats import DATE_FORMAT, EXCEL_SERIAL
-from frontdesk.files.field_rules import NAME_PARTS, PLAN
+from frontdesk.files.field_rules import FAMILY, NAME_PARTS, PLAN
 from frontdesk.files.mapping import DELIMITERS, LONGEST_SHEET_NAME, SEARCHED_ROWS
 from frontdesk.files.mapping_834 import (
     COUNTS_WORDS,
@@ -108,7 +108,7 @@ _FIELD = {"anyOf": [{"type": "string", "enum": list(FIELDS)}, _whole(METADATA_FI
 # No constant is an identifier.
 _IDENTIFIERS = "|".join(name for name, field in FIELDS.items() if field.unique)
 _TARGETS = "|".join(
-    [name for name, field in FIELDS.items() if not field.unique] + [PLAN, METADATA_FIELD.pattern]
+    [name for name, field in FIELDS.items() if not field.unique] + [PLAN, FAMILY, METADATA_FIELD.pattern]
 )
 
 MAPPING_SCHEMAS: dict[str, Schema] = {
@@ -123,7 +123,7 @@ MAPPING_SCHEMAS: dict[str, Schema] = {
                 "description": "Column to field or `metadata.KEY`.",
             },
             "fields": _object(
-                "Field, `metadata.KEY` or `plan` to the rule that makes its value.",
+                "Field, `metadata.KEY`, `plan` or `family` to the rule that makes its value.",
                 {},
                 patternProperties={
                     f"^(?:{_IDENTIFIERS})$": _ref("MappingSteps"),

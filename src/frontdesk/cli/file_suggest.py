@@ -56,4 +56,5 @@ def suggest(
     ]
     if refused:
         parts.append(table(("field", "code", "rows"), refused))
+    parts += [each.advice for each in found.refused if each.advice]
     return Output(serialize_suggestion(found), parts)

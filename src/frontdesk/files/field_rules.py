@@ -9,6 +9,7 @@ from frontdesk.files.date_formats import DateFormat, date_reader
 from frontdesk.files.person_names import split_name
 
 PLAN = "plan"  # the target that names the plan of a row
+FAMILY = "family"  # the target that is the same for the members of a family; it is not stored
 _EXTENSIONS = ("ext", "x", "#", ";")
 
 # What a rule makes of a row: a text, "" for a field that is absent, None for one that is cleared.

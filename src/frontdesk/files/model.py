@@ -166,7 +166,7 @@ class Row:
     that the mapping leaves out.
 
     A member that is not stored yet also takes `values_of_new`. `hints` say what the values can't. Rows of one
-    `identity` are about one person; without it the external_id is enough.
+    `identity` are about one person; without it the external_id is enough. In tables, those of one `family` share an address.
     """
 
     place: int
@@ -179,6 +179,7 @@ class Row:
     hints: RowHints = NO_HINTS
     identity: str | None = None
     skipped: bool = False
+    family: str = ""
 
     @property
     def key(self) -> object:

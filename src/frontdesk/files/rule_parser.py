@@ -9,7 +9,7 @@ from typing import Any
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.errors import Fault
 from frontdesk.files.column_names import COLUMN_NAME, fold_name, mappable_field
-from frontdesk.files.field_rules import NAME_PARTS, PLAN, FieldRule, SkipRule
+from frontdesk.files.field_rules import FAMILY, NAME_PARTS, PLAN, FieldRule, SkipRule
 from frontdesk.files.part_reader import LONGEST_JOIN, LONGEST_PAD, LONGEST_VALUE, PartReader
 from frontdesk.text import shown_name
 
@@ -26,9 +26,9 @@ def parse_field_rules(place: str, value: Any, faults: list[Fault]) -> dict[str, 
     rules = {}
     for name, given in value.items():
         inside = f"{place}.{shown_name(name)}"
-        target = PLAN if name == PLAN else mappable_field(name)
+        target = name if name in (PLAN, FAMILY) else mappable_field(name)
         if target is None:
-            faults.append(Fault(inside, "not_allowed", "must be a field of a member, or plan"))
+            faults.append(Fault(inside, "not_allowed", "must be a field of a member, plan or family"))
         elif target in rules:
             faults.append(Fault(inside, "repeated", "must be given once"))
         else:

@@ -1,6 +1,13 @@
 """Readers of eligibility files: `open_file` gives the header and the rows of a file of any format, in constant memory."""
 
-from frontdesk.files.readers.opening import json_texts, open_file, open_unread, opened_source, opened_workbook
+from frontdesk.files.readers.opening import (
+    json_texts,
+    open_file,
+    open_unread,
+    opened_source,
+    opened_workbook,
+    with_addresses,
+)
 from frontdesk.files.readers.x12 import X12Options
 from frontdesk.files.readers.x12_shared import NumberIndex, SharedNumbers
 
@@ -13,4 +20,5 @@ __all__ = [
     "open_unread",
     "opened_source",
     "opened_workbook",
+    "with_addresses",
 ]

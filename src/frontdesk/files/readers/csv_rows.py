@@ -142,7 +142,7 @@ class _CsvReader:
         columns = self._columns
         return (
             len(cells) == columns.width
-            and not columns.name_plans
+            and not columns.are_read_whole
             and not columns.skips(cells)
             and any(map(str.strip, cells))
         )

@@ -5,10 +5,12 @@ from collections.abc import Generator, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from frontdesk.errors import Fault
+from frontdesk.files.field_rules import FAMILY
 from frontdesk.files.mapping import NO_MAPPING, FileMapping
 from frontdesk.files.model import FileHeader, Format, ReadItem, Row, Unreadable, no_rows, read_rows
 from frontdesk.files.readers.content_type import detect_content
 from frontdesk.files.readers.csv_rows import read_csv
+from frontdesk.files.readers.family_addresses import FamilyAddresses
 from frontdesk.files.readers.json_array import array_items
 from frontdesk.files.readers.object_keys import ObjectKeys, object_keys
 from frontdesk.files.readers.source import Source, known_encoding
@@ -48,6 +50,18 @@ def open_unread(
     """As `open_file`, but the rows of a table come unread where they can, many at a time: of a file that was loaded before,
     few are read."""
     content = open_content(stream)
+    header, rows = _opened(content, format, encoding, mapping, x12)
+    is_of_families = FAMILY in mapping.fields and header.format is not Format.X12
+    return header, with_addresses(rows) if is_of_families else rows
+
+
+def _opened(
+    content: io.BufferedReader,
+    format: Format | None,  # noqa: A002
+    encoding: str,
+    mapping: FileMapping,
+    x12: X12Options,
+) -> tuple[FileHeader, Iterator[ReadItem]]:
     if _is_workbook(content, format, encoding):
         return read_workbook(content, mapping)
     source, chosen = _as_text(content, format, encoding)
@@ -57,6 +71,17 @@ def open_unread(
         return read_x12(source, mapping, x12)
     keys = object_keys(mapping)
     return FileHeader(chosen, ignored=keys.ignored), _json_rows(json_texts(source, chosen), keys)
+
+
+def with_addresses(items: Iterable[ReadItem]) -> Iterator[Row]:
+    """The rows of a table with families: one without a zip code has the address of its family."""
+    addresses = FamilyAddresses(needs_role=False)
+    for row in read_rows(items):
+        if row.skipped or row.faults or not row.family:
+            yield row
+        else:
+            yield from addresses.take(row, row.family, None)
+    yield from addresses.rest()
 
 
 def opened_workbook(

@@ -5,7 +5,7 @@ from itertools import compress
 
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.files.column_names import METADATA_PREFIX, field_named, fold_name
-from frontdesk.files.field_rules import PLAN, FieldRule
+from frontdesk.files.field_rules import FAMILY, PLAN, FieldRule
 from frontdesk.files.mapping import FileMapping
 from frontdesk.files.model import UNKNOWN_PLAN, Row, Unreadable
 from frontdesk.text import SHOWN_NAMES, shown_name
@@ -50,8 +50,8 @@ class TableColumns:
         self._has_metadata = [name for name in self._targets() if name.startswith(METADATA_PREFIX)]
         self._make_key = next((make for target, make in self._makers if target == KEY), None)
         self.key_at = self._plain.index(KEY) if KEY in self._plain else 0
-        self.name_plans = PLAN in self._targets()
-        self.are_told_by_key = not (self._skips or self._make_key or self.name_plans)
+        self.are_read_whole = not {PLAN, FAMILY}.isdisjoint(self._targets())
+        self.are_told_by_key = not (self._skips or self._make_key or self.are_read_whole)
 
     def skips(self, cells: Sequence[str]) -> bool:
         """True for a row that the mapping leaves out."""
@@ -94,13 +94,14 @@ class TableColumns:
                 values[target] = convert(value) if convert is not None and value is not None else value
         if self._has_metadata:
             _gather(values, self._has_metadata)
+        family = str(values.pop(FAMILY, None) or "")
         plan = values.pop(PLAN, None)
         if isinstance(plan, str) and self._mapping.plans:
             plan = self._mapping.plans.get(plan)
             if not plan:
                 key = values.get(KEY)
                 return Row(place, {KEY: key} if key else {}, faults=(UNKNOWN_PLAN,))
-        return Row(place, values, plan=plan if isinstance(plan, str) else None)
+        return Row(place, values, plan=plan if isinstance(plan, str) else None, family=family)
 
     def _targets(self) -> list[str]:
         return [*filter(None, self._plain), *(target for target, _, _ in self._rules)]

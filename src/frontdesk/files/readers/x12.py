@@ -8,10 +8,10 @@ from datetime import date
 from frontdesk.eligibility.fields import x12_date
 from frontdesk.files.mapping import FileMapping
 from frontdesk.files.model import REPEATED, FileHeader, FileMode, Format, Row, Unreadable
+from frontdesk.files.readers.family_addresses import FamilyAddresses
 from frontdesk.files.readers.source import Source
 from frontdesk.files.readers.x12_apart import APART_LIMIT, LoopsApart
 from frontdesk.files.readers.x12_envelope import ENVELOPES, Envelope
-from frontdesk.files.readers.x12_family import FamilyAddresses
 from frontdesk.files.readers.x12_household import Households
 from frontdesk.files.readers.x12_keys import X12Keys
 from frontdesk.files.readers.x12_loop import (

@@ -11,7 +11,9 @@ from frontdesk.eligibility.fields import FIELDS, Storage
 from frontdesk.files.column_names import COLUMN_NAME, field_named, fold_name
 from frontdesk.files.suggest.dates import DateHabit, Fit, date_habit
 from frontdesk.files.suggest.draft import MappingDraft, written_mapping
+from frontdesk.files.suggest.families import add_family
 from frontdesk.files.suggest.identifiers import GUESSED, add_identifiers
+from frontdesk.files.suggest.lines import other_lines
 from frontdesk.files.suggest.names import FULL_NAME, OFFICIAL, PERSON_NUMBER, RELATIONSHIP, meanings
 from frontdesk.files.suggest.sample import Sample, masked
 from frontdesk.files.suggest.values import fit_of
@@ -36,7 +38,9 @@ class SuggestedColumn:
 
 def suggest_columns(sample: Sample, *, year: int) -> tuple[dict[str, Any], list[SuggestedColumn]]:
     """The mapping and what is known of each column. `year` is the present one."""
-    draft, found = MappingDraft(sample), _candidates(sample, year)
+    lines = other_lines(sample)
+    rule, sample = lines or (None, sample)
+    draft, found = MappingDraft(sample, skip=[rule] if rule else []), _candidates(sample, year)
     taken: set[int] = set()
     for confidence, target, position, fit in sorted(found, key=lambda each: (-each[0], each[2])):
         if target in FIELDS and target not in draft.rules and position not in taken:
@@ -51,6 +55,7 @@ def suggest_columns(sample: Sample, *, year: int) -> tuple[dict[str, Any], list[
     _add_relationship(draft, best)
     relationship = best[RELATIONSHIP][1] if RELATIONSHIP in best else None
     add_identifiers(draft, best[PERSON_NUMBER][1] if PERSON_NUMBER in best else None, relationship)
+    add_family(draft)
     return written_mapping(draft), _columns(draft)
 
 
@@ -78,6 +83,12 @@ def _candidates(sample: Sample, year: int) -> list[tuple[float, str, int, Fit]]:
         for target, score in known[position].items()
         for confidence, fit in [_rated(target, score, cells, habit, has_blanks=len(cells) < len(sample.rows))]
         if confidence >= _LEAST
+        # A dependent's name that is blank on the employee's row is not the name of the row's person.
+        if not (
+            target == FULL_NAME
+            and "dep" in fold_name(sample.names[position])
+            and len(cells) < len(sample.rows)
+        )
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from frontdesk.eligibility.values import EARLIEST_DOB
 from frontdesk.files.date_formats import EXCEL_SERIAL, date_reader, parse_format
 
-OPEN_DATES = ("9999-12-31", "9999-12-30", "2999-12-31", "9999-01-01")
+OPEN_DATES = ("9999-12-31", "9999-12-30", "2999-12-31", "9999-01-01", "4712-12-31")
 _MONTH_FIRST = ("MM/DD/YYYY", "MM-DD-YYYY", "MM.DD.YYYY", "MMDDYYYY", "MM/DD/YY", "MM-DD-YY")
 _DAY_FIRST = ("DD.MM.YYYY", "DD/MM/YYYY", "DD-MM-YYYY", "DDMMYYYY", "DD.MM.YY", "DD/MM/YY", "DD-MM-YY")
 _PLAIN_DATES = (
@@ -23,7 +23,7 @@ _PLAIN_DATES = (
 )
 _ENOUGH = 0.02  # a format that reads fewer of the values is a slip of somebody's pen
 _LOOKED_AT = 300  # each format is tried on each of them
-_ISO = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_ISO = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}(?! )")  # with a space before the time it is none
 # What stands for no end in columns of dates.
 _NO_DATE = re.compile("0{1,4}(?:[-/.]0{1,4}){0,2}|n/?a|none|null|-+|present|current|active|ongoing")
 _SERIAL = re.compile("(?:[1-9][0-9]{4}|295846[0-5])(?:[.]0+)?")

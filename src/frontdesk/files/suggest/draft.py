@@ -7,6 +7,7 @@ from typing import Any
 
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.files.column_names import field_named
+from frontdesk.files.field_rules import FAMILY
 from frontdesk.files.suggest.sample import Sample
 
 _TOTALS = ("total", "grand total", "sum", "summe", "gesamt", "record count", "end of", "totaux")
@@ -19,6 +20,7 @@ class MappingDraft:
     sample: Sample
     rules: dict[str, dict[str, Any]] = field(default_factory=dict)
     uses: dict[int, dict[str, float]] = field(default_factory=dict)
+    skip: list[dict[str, Any]] = field(default_factory=list)
 
     def use(
         self, target: str, positions: Sequence[int], confidence: float, rule: Mapping[str, Any] | None = None
@@ -43,12 +45,13 @@ def written_mapping(draft: MappingDraft) -> dict[str, Any]:
     own = [field_named(name) for name in sample.names]
     columns: dict[str, str] = {}
     fields: dict[str, Any] = {}
-    for target in sorted(draft.rules, key=list(FIELDS).index):
+    for target in sorted(draft.rules, key=[*FIELDS, FAMILY].index):
         rule = draft.rules[target]
         name = rule["column"]
         if (
             len(rule) == 1
             and type(name) is str
+            and target != FAMILY
             and name not in columns
             and (target not in own or field_named(name) == target)
         ):
@@ -60,7 +63,7 @@ def written_mapping(draft: MappingDraft) -> dict[str, Any]:
         mapping["columns"] = columns
     if fields:
         mapping["fields"] = fields
-    if skip := _totals(draft):
+    if skip := [*draft.skip, *_totals(draft)]:
         mapping["skip"] = skip
     if sample.delimiter not in (None, ","):
         mapping["delimiter"] = sample.delimiter

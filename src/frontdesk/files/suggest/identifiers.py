@@ -4,6 +4,7 @@ from frontdesk.files.suggest.draft import MappingDraft
 
 GUESSED = 0.6
 _SHARED_KEY = 0.5
+_LONGEST_NUMBER = 3
 _NO_NUMBER = "0"  # the person whose number in the family is blank: the employee
 
 
@@ -14,15 +15,29 @@ def add_identifiers(draft: MappingDraft, person: int | None, relationship: int |
     The first name is the last resort, and only beside one of these columns: a key with a name in it changes when the name is
     corrected. Without them a number that stands twice is a mistake of the sender.
     """
+    person = _person_number(draft, person)
+    is_of_families = (person, relationship) != (None, None)
+    first_name = draft.column_of("first_name") if is_of_families else None
     for target, other in (("external_id", "member_id"), ("member_id", "external_id")):
         if target not in draft.rules and (position := draft.column_of(other)) is not None:
             draft.use(target, [position], draft.uses[position][other] * GUESSED)
-    is_of_families = (person, relationship) != (None, None)
-    first_name = draft.column_of("first_name") if is_of_families else None
     for target in ("external_id", "member_id"):
         position = draft.column_of(target)
         if position is not None and not _tells(draft, [position]):
             _join(draft, target, position, [person, relationship, first_name])
+
+
+def _person_number(draft: MappingDraft, person: int | None) -> int | None:
+    """The column with a person's number in the family; a short member_id that stands several times is one."""
+    position = draft.column_of("member_id")
+    if person is not None or position is None or draft.column_of("external_id") in (None, position):
+        return person
+    if _tells(draft, [position]) or any(
+        len(cell) > _LONGEST_NUMBER for cell in draft.sample.column(position)
+    ):
+        return None
+    del draft.rules["member_id"], draft.uses[position]["member_id"]
+    return position
 
 
 def _join(draft: MappingDraft, target: str, position: int, candidates: list[int | None]) -> None:

@@ -12,6 +12,7 @@ FULL_NAME = "full name"  # first and last name in one column
 PERSON_NUMBER = "person number"  # a person's number in the family
 RELATIONSHIP = "relationship"
 OFFICIAL = "official number"  # numbers that must not become identifiers
+COVERAGE_LINE = "line of coverage"  # what kind of coverage the row is about: medical, dental, …
 
 _SPELT_OUT = {
     "no": "number", "nr": "number", "num": "number", "nbr": "number", "nummer": "number", "numero": "number",
@@ -85,6 +86,7 @@ _NOISE = {
         "the",
         "biological",
         "administrative",
+        "private",
         "at",
         "work",
         "worker",
@@ -110,10 +112,10 @@ _NAMES = {
     "phone": "phone|phone number|home phone|phone phone|cell phone|work phone|phone phone number|handy|mobil|day phone"
     "|primary phone|portable",
     "zipcode": "zip|zip code|zip zip|code zip|codigo zip|zip zip code|zip number|zip 4",
-    "city": "city|town|city name|municipality|locality",
+    "city": "city|town|city name|municipality|locality|town or city",
     "county": "county|county name|landkreis",
     "state": "state|state code|state province|state abbreviation|region state|state zip"
-    "|st|state territory code|state territory|state code province",
+    "|st|state territory code|state territory|state code province|state id|home state id|region 2",
     "effective_date": "effective date|coverage effective date|coverage start date|coverage start|benefit effective date"
     "|benefits effective date|benefit start date|eligibility start date|eligibility effective date|eligibility date"
     "|effective start date|effective start|medical effective date|medical coverage effective date|medical start date"
@@ -129,7 +131,8 @@ _NAMES = {
     "|valid through|effective to|effective end|plan end date|date of termination|gultig bis|austrittsdatum|austritt"
     "|versicherungsende|date fin|date de fin|date sortie|date de sortie|fecha fin|fecha de fin|fecha termino|ends|until"
     "|effective end date|medical end date|medical coverage end date|medical termination date|period end|terminated on"
-    "|date terminated|terminated|separation date",
+    "|date terminated|terminated|separation date|departure date|coverage stop date|stop date"
+    "|coverage thru date|date of leaving|leaving date|exit date|last day of coverage",
     "medical_eligibility": "medical eligibility|medical eligible|eligible|is eligible|benefit eligible|benefits eligible",
     "medical_enrollment": "medical enrollment|medical enrolled|enrolled|is enrolled|covered|medical coverage",
     "medical_plan_description": "medical plan description|medical plan|plan description|benefit plan|coverage plan"
@@ -141,10 +144,15 @@ _NAMES = {
     RELATIONSHIP: "relationship|relationship code|relationship to subscriber|relationship subscriber|relationship type"
     "|relationship to employee|dependent relationship|dependent type|family relationship|lien parente|verwandtschaft"
     "|parentesco|member type|relationship to member|relationship to insured",
-    FULL_NAME: "name|full name|employee name|member name|patient name|legal name|worker name|participant name|nom complet"
+    COVERAGE_LINE: "benefit type|plan type|coverage type|benefit|benefit category|line of coverage|coverage line|product type"
+    "|product|insurance type|insurance line|insurance line code|benefit line|type of coverage|coverage category"
+    "|line of business|lob|policy type|plan category|benefit plan type",
+    FULL_NAME: "dependent name|name|full name|last name first name|last first|last name first name mi"
+    "|employee name|member name|patient name|legal name|worker name|participant name|nom complet"
     "|nombre completo|payroll name|vollstandiger name",
     PERSON_NUMBER: "person code|dependent number|dependent id|dependent code|person number|member suffix|suffix number"
-    "|dependent sequence|dependent seq|person seq|sequence number|family sequence|dependent sequence number",
+    "|dependent sequence|dependent seq|dependent person code|family member number"
+    "|person seq|sequence number|family sequence|dependent sequence number",
     OFFICIAL: "ssn|social security number|social security|employee ssn|tax id|tax id number|tin|national id|sin|itin|ssn number"
     "|sozialversicherungsnumber|sv number|number securite sociale|number de securite sociale|nir|passport|passport number"
     "|drivers|drivers license|driver license|drivers license number|steuer id|dni|social",
@@ -186,6 +194,8 @@ _KNOWN = _known()
 def meanings(name: str) -> dict[str, float]:
     """What a column of this name may hold: fields, FULL_NAME, PERSON_NUMBER, RELATIONSHIP, OFFICIAL, with scores up to 1."""
     words = _words(name)
+    # `Employee_EmployeeNumber`
+    words = [word for at, word in enumerate(words) if words[at - 1 : at] != [word]]
     if not _OTHER_PERSONS.isdisjoint(words):
         return {}
     if (found := _KNOWN.get(" ".join(words))) is not None:

@@ -9,6 +9,7 @@ from frontdesk.eligibility import parse_member
 from frontdesk.eligibility.parse import check_dates, missing_on_create
 from frontdesk.files.mapping import parse_mapping
 from frontdesk.files.model import REPEATED, Format
+from frontdesk.files.readers import with_addresses
 from frontdesk.files.readers.table import TableColumns
 from frontdesk.files.suggest.columns import SuggestedColumn, suggest_columns
 from frontdesk.files.suggest.sample import Sample, read_sample
@@ -19,11 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RefusedRows:
-    """How many rows a fault would refuse."""
+    """How many rows a fault would refuse. `advice` says what to give for a field that no column holds, else ""."""
 
     field: str
     code: str
     rows: int
+    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +80,8 @@ def _try(sample: Sample, mapping: dict[str, Any], today: str) -> tuple[int, int,
     keys: list[tuple[str | None, bool]] = []
     odd = [cells for cells in sample.odd_rows if not table.skips(cells)]
     kept = [cells for cells in sample.rows if not table.skips(cells)]
-    for cells in kept:
-        record = parse_member(table.row(1, cells).values, today=today, lenient=True)
+    for row in with_addresses(table.row(1, cells) for cells in kept):
+        record = parse_member(row.values, today=today, lenient=True)
         faults = {*record.faults, *missing_on_create(record)}
         if wrong := check_dates(record.given.get("effective_date"), record.given.get("expiry_date")):
             faults.add(wrong)
@@ -90,9 +92,26 @@ def _try(sample: Sample, mapping: dict[str, Any], today: str) -> tuple[int, int,
     counted[REPEATED[:2]] = sum(key in repeated for key, _ in keys)
     counted[("row", "wrong_column_count")] = len(odd)
     refused = len(odd) + sum(is_refused or key in repeated for key, is_refused in keys)
-    faults_found = [RefusedRows(*fault, rows) for fault, rows in counted.most_common() if rows]
+    faults_found = [
+        RefusedRows(*fault, rows, _advice(*fault, today) if rows == len(kept) else "")
+        for fault, rows in counted.most_common()
+        if rows
+    ]
     total = len(sample.rows) + len(sample.odd_rows)
     return refused, total - len(kept) - len(odd), faults_found
+
+
+def _advice(field: str, code: str, today: str) -> str:
+    """What to do about a required field that no row has."""
+    if code != "required":
+        return ""
+    constant = {"gender": "unknown", "effective_date": f"{today[:4]}-01-01"}.get(field)
+    if constant is None:
+        rule = f'{{"columns": {{"its name": "{field}"}}}}'
+        return f"No column holds {field}. If one does, name it: {rule}. Else ask the sender for it."
+    what = "the day on which access begins" if field == "effective_date" else "what counts for all members"
+    rule = f'{{"fields": {{"{field}": {{"constant": "{constant}"}}}}}}'
+    return f"No column holds {field}. Say {what} in the mapping, for example: {rule}."
 
 
 def serialize_suggestion(suggestion: MappingSuggestion) -> dict[str, Any]:
@@ -114,6 +133,7 @@ def serialize_suggestion(suggestion: MappingSuggestion) -> dict[str, Any]:
         "refused_rows": suggestion.refused_rows,
         "skipped_rows": suggestion.skipped_rows,
         "refused": [
-            {"field": each.field, "code": each.code, "rows": each.rows} for each in suggestion.refused
+            {"field": each.field, "code": each.code, "rows": each.rows, "advice": each.advice or None}
+            for each in suggestion.refused
         ],
     }

@@ -1,7 +1,7 @@
-"""Dependents of an 834 without an address: they live with the subscriber of their family (docs/834.md, Dependents).
+"""Dependents without an address: they live with the subscriber of their family (docs/834.md, Dependents).
 
-The reference REF*0F names the family. A dependent that stands before its subscriber waits for the end of the file. One whose
-REF*0F is nobody else's lives with the subscriber before it (x12_household), if it is new.
+REF*0F names the family, in tables a rule of the mapping. A dependent that stands before its subscriber waits for the end of the
+file. One whose REF*0F is nobody else's lives with the subscriber before it (x12_household), if it is new.
 """
 
 from collections.abc import Iterator
@@ -20,21 +20,24 @@ _WARNING = ("address_of_subscriber",)
 class FamilyAddresses:
     """The addresses of the subscribers that the file has named, and the dependents that wait for one."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, needs_role: bool = True) -> None:
+        """Unless it `needs_role`, a row that does not say its part in the family gives and takes the address too."""
+        self._givers = {"Primary"} if needs_role else {"Primary", None}
+        self._needs_role = needs_role
         self._addresses: dict[str, dict[str, object]] = {}
         self._waiting: list[tuple[Row, str, Home | None]] = []
 
     def note(self, row: Row, family: str) -> None:
         """Remember the address of a subscriber with a later row."""
         values = row.values
-        if family and "zipcode" in values and values.get("subscriber_relationship") == "Primary":
+        if family and "zipcode" in values and values.get("subscriber_relationship") in self._givers:
             self._remember(family, {name: values[name] for name in ADDRESS if name in values})
 
     def take(self, row: Row, family: str, home: Home | None) -> Iterator[Row]:
         """The row, with the address of its subscriber if it needs one; nothing if it has to wait."""
         values = row.values
         relationship = values.get("subscriber_relationship")
-        if row.action is Action.END or relationship is None:
+        if row.action is Action.END or (relationship is None and self._needs_role):
             yield row
         elif "zipcode" in values:
             self.note(row, family)
