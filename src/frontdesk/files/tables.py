@@ -116,7 +116,6 @@ shared_numbers = Table(
     Column("account_id", Id, ForeignKey("accounts.id"), primary_key=True),
     Column("number_key", BigInteger, primary_key=True, autoincrement=False),
     Column("file_id", Id, ForeignKey("eligibility_files.id"), nullable=False),
-    Index("ix_shared_numbers_file_id", "file_id"),
     Index("ix_shared_numbers_file_id_account_id", "file_id", "account_id"),
 )
 

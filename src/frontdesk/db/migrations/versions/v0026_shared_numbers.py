@@ -17,7 +17,6 @@ def upgrade() -> None:
         *key(sa.BigInteger(), "number_key"),
         *required(Id, "file_id", to="eligibility_files.id"),
     )
-    op.create_index("ix_shared_numbers_file_id", "shared_numbers", ["file_id"])
     op.create_index("ix_shared_numbers_file_id_account_id", "shared_numbers", ["file_id", "account_id"])
 
 
