@@ -90,7 +90,6 @@ WRONG: list[tuple[str, str, str, str]] = [
     ("****2~", "****15~", "unknown_purpose", "Segment 4: BGN08"),
     ("****2~", "****RG~", "unknown_purpose", "Segment 4: BGN08"),
     ("REF1*20261120", "REF1*20261320", "wrong_date", "Segment 4: BGN03"),
-    ("REF1*20261120", "REF1*", "wrong_date", "Segment 4: BGN03"),
     (MEMBER, "", "wrong_count", "Segment 8: SE01"),
 ]
 
@@ -156,6 +155,38 @@ def test_an_untidy_file_is_read_and_warned_of_once(text: str) -> None:
     rows = rows_of(text)
     assert [row.values for row in rows] == TIDY
     assert [row.warnings for row in rows] == [("untidy_file",)]
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", " \n"])
+@pytest.mark.parametrize("block", [1, 2, 7, 64 * 1024])
+def test_a_terminator_that_is_missing_at_the_end_of_a_line_is_found(
+    line_end: str, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("frontdesk.files.readers.source._BLOCK", block)
+    lines = GOOD.replace("~", "~\r\n")
+    for tag in ("REF", "DTP", "HD", "N4", "INS", "SE", "GE"):
+        lines = lines.replace(f"~\r\n{tag}*", f"{line_end}{tag}*")
+    [row] = rows_of(lines)
+    assert ([row.values], row.warnings) == (TIDY, ("untidy_file",))
+
+
+@pytest.mark.parametrize("block", [11, 64 * 1024])
+def test_lines_that_are_broken_anywhere_are_put_together(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("frontdesk.files.readers.source._BLOCK", block)
+    body = GOOD.removeprefix(ISA)
+    for width in range(5, 90):
+        [row] = rows_of(ISA + "".join(f"{body[at : at + width]}\r\n" for at in range(0, len(body), width)))
+        assert ([row.values], row.warnings) == (TIDY, ())
+
+
+def test_without_a_date_of_its_own_a_transaction_has_that_of_its_group() -> None:
+    assert GOOD.count("*20261120*0800*3*X*") == 1
+    text = GOOD.replace("*20261120*0800*3*X*", "*20261119*0800*3*X*").replace("REF1*20261120", "REF1*")
+    head, [row] = read(text)
+    assert (str(head.file_date), row.warnings) == ("2026-11-19", ("untidy_file",))
+    for wrong in ("*20261320*0800*3*X*", "**0800*3*X*"):
+        found, said = refused(lambda: read(text.replace("*20261119*0800*3*X*", wrong)))  # noqa: B023 - used at once
+        assert (found, said[:17]) == ("wrong_date", "Segment 4: BGN03,")
 
 
 def test_empty_groups_and_interchanges_are_read() -> None:

@@ -205,6 +205,9 @@ class _X12Reader:
             raise at_segment(number, "mixed_purposes", message)
         self._mode = mode
         day = x12_date(element(segment, 3))
+        if not day:
+            self._note()
+            day = self._envelope.day
         if not _is_date(day):
             # Members that are ended without a date of their own end on this day.
             raise at_segment(

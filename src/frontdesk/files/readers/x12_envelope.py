@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from frontdesk.eligibility.fields import x12_date
 from frontdesk.files.model import Unreadable
 from frontdesk.files.readers.x12_loop import Segment, element
 from frontdesk.files.readers.x12_segments import at_segment
@@ -29,6 +30,7 @@ class Envelope:
         self._control = ["", "", "", ""]  # the control number that opened each level
         self._count = [0, 0, 0, 0]  # how many were opened inside each level
         self._began_at = 0
+        self.day = ""  # on which the group was made, as YYYY-MM-DD
 
     def check(self, number: int, segment: Segment) -> None:
         """Check one segment of an envelope. Raises Unreadable with its number."""
@@ -61,6 +63,8 @@ class Envelope:
         self._count[level] = 0
         self._count[level - 1] += 1
         self._began_at = number
+        if tag == "GS":
+            self.day = x12_date(element(segment, 4))
         version = element(segment, 3 if tag == "ST" else 8).upper() or ("" if tag == "GS" else GUIDE)
         if tag == "ST" and element(segment, 1) != "834":
             version = ""

@@ -3,6 +3,7 @@ file, which is 1."""
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 
 from frontdesk.files.model import Unreadable
 from frontdesk.files.readers.source import LONGEST_LINE, Source
@@ -12,6 +13,8 @@ ISA_LENGTH = 106
 _ISA_ELEMENTS = 16
 _FILLER = " \t\r\n\x1a\0"  # what old systems put around an interchange
 _LAST_SEGMENT = re.compile(r"IEA[^0-9A-Za-z][0-9]{1,5}[^0-9A-Za-z][0-9]{9}", re.IGNORECASE)
+# Before one of these, the end of a line is the end of a segment.
+_TAGS = "GS|ST|BGN|REF|DTP|N1|INS|NM1|PER|N3|N4|DMG|HD|SE|GE|IEA"
 _ISA_WIDTHS = [3, 2, 10, 2, 10, 2, 15, 2, 15, 6, 4, 1, 5, 9, 1, 1, 1]
 
 
@@ -21,17 +24,17 @@ def at_segment(number: int, code: str, message: str) -> Unreadable:
 
 def read_segments(source: Source, note: Callable[[], None] = lambda: None) -> Iterator[tuple[int, Segment]]:
     """Every segment with its number. Line breaks between segments are ignored, and so are space, blank segments, a missing
-    last terminator, tags in small letters and an ISA that has lost its padding, which `note` is told of. Raises Unreadable.
+    terminator at the end of a line or of the file, tags in small letters and an ISA that has lost its padding, which `note` is
+    told of. Raises Unreadable.
     """
     text, number = _more(source, "", 1), 0
     while text:
         separator, terminator = _delimiters(text, number + 1, note)
-        breaks = [character for character in "\r\n" if character != terminator]
         while text:
-            for character in breaks:
-                text = text.replace(character, "")
-            is_ascii = text.isascii()
-            *pieces, rest = text.split(terminator)
+            # The begun segment waits for the next block: what follows a line break tells whether it ends there.
+            whole, _, rest = text.rpartition(terminator)
+            is_ascii = whole.isascii()
+            pieces = _without_breaks(whole, separator, terminator, note).split(terminator) if whole else []
             for at, piece in enumerate(pieces):
                 if not piece or piece[0] <= " ":
                     note()
@@ -55,6 +58,30 @@ def read_segments(source: Source, note: Callable[[], None] = lambda: None) -> It
                 continue
             text = _more(source, rest, number + 1)
             break
+
+
+def _without_breaks(text: str, separator: str, terminator: str, note: Callable[[], None]) -> str:
+    """The text without line breaks, of which those in the place of a terminator become one."""
+    for line_end in ("\r\n", "\n", "\r"):
+        if terminator not in line_end:
+            text = text.replace(terminator + line_end, terminator)
+    breaks = [character for character in "\r\n" if character != terminator]
+    if any(map(text.__contains__, breaks)):
+        text, missing = _missing_terminators(separator, terminator).subn(lambda _: terminator, text)
+        if missing:
+            note()
+        for character in breaks:
+            text = text.replace(character, "")
+    return text
+
+
+@cache
+def _missing_terminators(separator: str, terminator: str) -> re.Pattern[str]:
+    """Line breaks after a segment without an end and before the tag of another one."""
+    breaks, end = "\r\n".replace(terminator, ""), re.escape(terminator)
+    return re.compile(
+        rf"(?<=[^ \t\r\n{end}])[ \t]*[{breaks}][ \t{breaks}]*(?=(?:{_TAGS}){re.escape(separator)})"
+    )
 
 
 def _following(source: Source, rest: str, number: int, terminator: str, note: Callable[[], None]) -> str:
