@@ -20,6 +20,7 @@ from frontdesk.files.model import (
     Row,
     Unreadable,
     UnreadRows,
+    count_rows,
 )
 from frontdesk.files.overtime import Overtime
 from frontdesk.files.readers import NumberIndex, SharedNumbers
@@ -123,7 +124,7 @@ class FileCheck:
         mode = header.mode or self._file.mode
         count, told, slow = 0, CHECKPOINT_ROWS, Overtime()
         for item in items:
-            count += len(item) if isinstance(item, UnreadRows) else 1
+            count += count_rows(item)
             if count >= told or slow.has_begun():
                 told = count + CHECKPOINT_ROWS
                 _check_density(count, self._file.size_bytes)
@@ -186,7 +187,7 @@ class FileCheck:
             if isinstance(item, UnreadRows):
                 for position, key in enumerate(read_external_ids(item.keys)):
                     if key is not None and self._identifiers.is_contradictory(key):
-                        note(key, item.read(item.place + position, item.texts[position]))
+                        note(key, item.row(position))
                 count += len(item)
                 continue
             person = item.identity or read_external_id(item.key)

@@ -208,12 +208,19 @@ class UnreadRows:
         """The rows from the position `start`, up to `end`."""
         return UnreadRows(self.place + start, self.keys[start:end], self.texts[start:end], self.read)
 
+    def row(self, position: int) -> Row:
+        return self.read(self.place + position, self.texts[position])
+
     def rows(self) -> Iterator[Row]:
-        return map(self.read, range(self.place, self.place + len(self)), self.texts)
+        return map(self.row, range(len(self)))
 
 
 # What a reader gives: a row, or several of a table that need not be read to be recognised.
 ReadItem = Row | UnreadRows
+
+
+def count_rows(item: ReadItem) -> int:
+    return len(item) if isinstance(item, UnreadRows) else 1
 
 
 def read_rows(items: Iterable[ReadItem]) -> Iterator[Row]:

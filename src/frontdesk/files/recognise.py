@@ -66,8 +66,12 @@ class SeenRows(NamedTuple):
                 told = zip(count(rows.place + start), keys, _UNCHANGED, repeat(0), _NOTHING, _NOTHING)
                 yield [*map(RowOutcome._make, told)]
             if position < len(rows):
-                row = rows.read(rows.place + position, rows.texts[position])
-                yield SeenRow(row, self.plan_id, self.external_ids[position], self.digests[position] or None)
+                yield SeenRow(
+                    rows.row(position),
+                    self.plan_id,
+                    self.external_ids[position],
+                    self.digests[position] or None,
+                )
             start = position + 1
 
 

@@ -20,6 +20,7 @@ from frontdesk.files.model import (
     ReadItem,
     RowOutcome,
     UnreadRows,
+    count_rows,
 )
 from frontdesk.files.overtime import Overtime
 from frontdesk.files.readers import SharedNumbers, X12Options, open_unread
@@ -78,7 +79,7 @@ def parse_rows(
     left = (file.rows_total or 0) - file.rows_done
     for batch in _batches(items, skip=file.rows_done):
         seen = [recogniser.see(item) for item in batch]
-        known, rows = recogniser.known_digests(seen), sum(map(_count, batch))
+        known, rows = recogniser.known_digests(seen), sum(map(count_rows, batch))
         if leave_from_rows is not None and left >= leave_from_rows and 2 * len(known) < rows:
             break
         left -= rows
@@ -106,21 +107,17 @@ def _batches(items: Iterable[ReadItem], *, skip: int) -> Iterator[list[ReadItem]
     """The items after the first `skip` rows, in batches of LOOKUP_ROWS rows, and of fewer where they take long."""
     batch, room, slow = list[ReadItem](), LOOKUP_ROWS, Overtime()
     for item in items:
-        start, skip = skip, max(skip - _count(item), 0)
-        while start < _count(item):
+        start, skip = skip, max(skip - count_rows(item), 0)
+        while start < count_rows(item):
             part = item.part(start, start + room) if isinstance(item, UnreadRows) else item
             batch.append(part)
-            start += _count(part)
-            room -= _count(part)
+            start += count_rows(part)
+            room -= count_rows(part)
             if not room or slow.has_begun():
                 yield batch
                 batch, room, slow = [], LOOKUP_ROWS, Overtime()
     if batch:
         yield batch
-
-
-def _count(item: ReadItem) -> int:
-    return len(item) if isinstance(item, UnreadRows) else 1
 
 
 def _parse(seen: SeenRow, file: EligibilityFile, today: str, cache: ValueCache) -> ChunkItem:

@@ -6,7 +6,7 @@ The record grows with each renewal of the snapshot that is some minutes after th
 from datetime import datetime, timedelta
 
 from frontdesk.db import Tx
-from frontdesk.queues.estimate.records import NO_RECORD
+from frontdesk.queues.estimate.records import note_wait
 from frontdesk.queues.model import IntervalRecords
 from frontdesk.queues.store.snapshots import list_outcomes
 
@@ -27,8 +27,5 @@ def counted(tx: Tx, account_id: int, records: IntervalRecords | None, now: datet
     plans = dict(records.plans)
     ended = max(records.until, until - LONGEST), until
     for outcome in list_outcomes(tx, ended[0] - LONGEST, account_id=account_id, ended=ended):
-        if outcome.low_seconds is not None and outcome.high_seconds is not None:
-            plans[outcome.plan_id] = plans.get(outcome.plan_id, NO_RECORD).with_wait(
-                outcome.wait_seconds, outcome.low_seconds, outcome.high_seconds
-            )
+        note_wait(plans, outcome.plan_id, outcome.wait_seconds, outcome.low_seconds, outcome.high_seconds)
     return IntervalRecords(until, plans)

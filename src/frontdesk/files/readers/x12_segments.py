@@ -3,7 +3,6 @@ file, which is 1."""
 
 import re
 from collections.abc import Callable, Iterator
-from functools import cache
 
 from frontdesk.files.model import Unreadable
 from frontdesk.files.readers.source import LONGEST_LINE, Source
@@ -61,27 +60,21 @@ def read_segments(source: Source, note: Callable[[], None] = lambda: None) -> It
 
 
 def _without_breaks(text: str, separator: str, terminator: str, note: Callable[[], None]) -> str:
-    """The text without line breaks, of which those in the place of a terminator become one."""
+    """The text without line breaks, of which those after a segment without an end and before the tag of another one become a
+    terminator."""
     for line_end in ("\r\n", "\n", "\r"):
         if terminator not in line_end:
             text = text.replace(terminator + line_end, terminator)
-    breaks = [character for character in "\r\n" if character != terminator]
+    breaks = "\r\n".replace(terminator, "")
     if any(map(text.__contains__, breaks)):
-        text, missing = _missing_terminators(separator, terminator).subn(lambda _: terminator, text)
-        if missing:
+        before, tag = rf"(?<=[^ \t\r\n{re.escape(terminator)}])", rf"(?:{_TAGS}){re.escape(separator)}"
+        missing = rf"{before}[ \t]*[{breaks}][ \t{breaks}]*(?={tag})"
+        text, count = re.subn(missing, lambda _: terminator, text)
+        if count:
             note()
         for character in breaks:
             text = text.replace(character, "")
     return text
-
-
-@cache
-def _missing_terminators(separator: str, terminator: str) -> re.Pattern[str]:
-    """Line breaks after a segment without an end and before the tag of another one."""
-    breaks, end = "\r\n".replace(terminator, ""), re.escape(terminator)
-    return re.compile(
-        rf"(?<=[^ \t\r\n{end}])[ \t]*[{breaks}][ \t{breaks}]*(?=(?:{_TAGS}){re.escape(separator)})"
-    )
 
 
 def _following(source: Source, rest: str, number: int, terminator: str, note: Callable[[], None]) -> str:

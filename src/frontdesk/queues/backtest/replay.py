@@ -22,7 +22,7 @@ from frontdesk.queues.estimate.model import (
     PastWait,
     WaitEstimate,
 )
-from frontdesk.queues.estimate.records import NO_RECORD, IntervalRecord
+from frontdesk.queues.estimate.records import IntervalRecord, note_wait
 from frontdesk.queues.model import EventType
 
 HOUR = 3600.0
@@ -210,19 +210,12 @@ class QueueReplay:
             if waited is not None:
                 self._waits_over.append((event.at, PastWait(waited, left=False)))
                 self.seen.append(SeenPatient(event.plan_id, event.at, waited))
-                self._compare(event, waited)
+                if (told := self._told.pop(event.visit, None)) is not None:
+                    note_wait(self.records, event.plan_id, waited, told.low_seconds, told.high_seconds)
             visit = _Visit(event.plan_id, event.at, waited, max(event.at, event.known_at))
         self._doctor_of[event.visit] = event.doctor
         at_work = self.staff.get(event.doctor)
         (at_work.visits if at_work else self._absent)[event.visit] = visit
-
-    def _compare(self, event: ReplayEvent, waited: float) -> None:
-        estimate = self._told.pop(event.visit, None)
-        if estimate is not None and estimate.low_seconds is not None and estimate.high_seconds is not None:
-            record = self.records.get(event.plan_id, NO_RECORD)
-            self.records[event.plan_id] = record.with_wait(
-                waited, estimate.low_seconds, estimate.high_seconds
-            )
 
     def _end(self, event: ReplayEvent) -> None:
         self.line.pop(event.visit, None)

@@ -55,3 +55,11 @@ class IntervalRecord(NamedTuple):
 
 
 NO_RECORD = IntervalRecord()
+
+
+def note_wait(
+    records: dict[int, IntervalRecord], plan_id: int, seconds: float, low: int | None, high: int | None
+) -> None:
+    """Compare a wait of the plan with the ends of the interval that was told, if one was."""
+    if low is not None and high is not None:
+        records[plan_id] = records.get(plan_id, NO_RECORD).with_wait(seconds, low, high)
