@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -9,11 +10,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import psycopg
+import pysqlite3
 
 from bench.load import Load, Measured, Traffic, http_request, measure, run_load
 from tests.postgres import PostgresServer
@@ -22,12 +25,37 @@ PEERS = Path(__file__).parent / "peers"
 KNOWN = 1000  # members that are there before the measured run; half of its POSTs change them
 
 
+class Written(NamedTuple):
+    """Rows of members, their history and the audit trail."""
+
+    members: int
+    history: int
+    audit: int
+
+    def since(self, before: "Written") -> "Written":
+        return Written(*(now - then for now, then in zip(self, before, strict=True)))
+
+
+def count_written(database_url: str) -> Written:
+    """The rows that a contestant's database holds; the peers' tables have the names of ours."""
+    sql = ", ".join(
+        f"(SELECT count(*) FROM {table})" for table in ("members", "member_history", "audit_entries")
+    )
+    if database_url.startswith("sqlite:///"):
+        with closing(pysqlite3.connect(database_url.removeprefix("sqlite:///"))) as connection:
+            return Written(*connection.execute(f"SELECT {sql}").fetchone())
+    with psycopg.connect(database_url) as connection:
+        [counts] = connection.execute(f"SELECT {sql}".encode()).fetchall()
+        return Written(*counts)
+
+
 @dataclass
 class Service:
-    """A running HTTP service: how it is called, and the process that all of its processes descend from."""
+    """A running HTTP service: how it is called, its database, and the process that all of its processes descend from."""
 
     traffic: Traffic
     process: subprocess.Popen[bytes]
+    database_url: str
 
     def measure(self, what: str, connections: int, seconds: float) -> Measured:
         return measure(self.traffic, what, connections, seconds)
@@ -74,7 +102,7 @@ def frontdesk(database_url: str, workers: int, folder: Path) -> Iterator[Service
     run("duty", "on", "--provider-group", str(group), "--doctor", "doctor-1")
     with _frontdesk_group(environment, workers, folder) as (port, process):
         token = _token(port, client["client_id"], client["client_secret"])
-        service = Service(Traffic(port, token, KNOWN, KNOWN), process)
+        service = Service(Traffic(port, token, KNOWN, KNOWN), process, database_url)
         service.prepare()
         yield service
 
@@ -84,7 +112,7 @@ def frontdesk_again(first: Service, database_url: str, workers: int, folder: Pat
     """Another `serve` on the database of the first, as on another host; its new members are others than the first's."""
     environment = os.environ | {"FRONTDESK_DATABASE_URL": database_url} | MANY_CUSTOMERS
     with _frontdesk_group(environment, workers, folder) as (port, process):
-        yield Service(Traffic(port, first.traffic.token, KNOWN, 10_000_000), process)
+        yield Service(Traffic(port, first.traffic.token, KNOWN, 10_000_000), process, database_url)
 
 
 @contextmanager
@@ -108,7 +136,7 @@ def fastapi(database_url: str, workers: int, folder: Path) -> Iterator[Service]:
     command = [sys.executable, "-m", "uvicorn", "bench.peers.fastapi_orm:app", "--port", str(port)]
     command += ["--workers", str(workers), "--log-level", "error", "--no-access-log"]
     with _serving(command, environment, port, folder / "fastapi.log") as process:
-        service = Service(Traffic(port, "bench", KNOWN, KNOWN), process)
+        service = Service(Traffic(port, "bench", KNOWN, KNOWN), process, database_url)
         service.prepare()
         yield service
 
@@ -126,7 +154,7 @@ def fastify(database_url: str, workers: int, folder: Path) -> Iterator[Service]:
         "PEER_WORKERS": str(workers),
     }
     with _serving(["node", str(home / "server.js")], environment, port, folder / "fastify.log") as process:
-        service = Service(Traffic(port, "bench", KNOWN, KNOWN), process)
+        service = Service(Traffic(port, "bench", KNOWN, KNOWN), process, database_url)
         service.prepare()
         yield service
 
@@ -146,20 +174,30 @@ class PgBench:
     database: str
     post: str
 
+    @property
+    def database_url(self) -> str:
+        return self.server.url(self.database)
+
     def measure(self, what: str, connections: int, seconds: float) -> Measured:
+        """Raises RuntimeError when pgbench failed, gave up a transaction or said anything else than figures."""
         script = PEERS / ("read.sql" if what == "GET" else self.post)
         command = f"pgbench -h 127.0.0.1 -p {self.server.port} -U postgres -n -M prepared -f {script} -c {connections}"
         command += f" -j {min(2, connections)} -T {max(1, round(seconds))} {self.database}"
         program, *arguments = command.split()
         done = subprocess.run(
-            [str(self.server.bin_dir / program), *arguments], stdout=subprocess.PIPE, check=True, text=True
+            [str(self.server.bin_dir / program), *arguments], capture_output=True, check=False, text=True
         )
+        failed = re.search(r"number of failed transactions: (\d+)", done.stdout)
+        if done.returncode or done.stderr.strip() or failed is None or int(failed[1]):
+            raise RuntimeError(f"pgbench ended with {done.returncode}: {done.stderr}{done.stdout}")
         numbers = dict(line.split(" = ", 1) for line in done.stdout.splitlines() if " = " in line)
         latency, per_second = (
             float(numbers["latency average"].split()[0]) / 1000,
             float(numbers["tps"].split()[0]),
         )
-        return Measured(round(per_second * seconds), seconds, latency, latency)
+        processed = re.search(r"number of transactions actually processed: (\d+)", done.stdout)
+        answered = int(processed[1]) if processed else 0
+        return Measured(answered, answered / per_second, latency, latency)
 
 
 def make_peer_database(server: PostgresServer, name: str) -> str:

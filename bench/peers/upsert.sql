@@ -1,4 +1,5 @@
-\set new random(1, 1000000000)
+-- Eight digits, as the known members have: to_char would make ######## of more, and many new members one row.
+\set new random(1000, 99999999)
 \set known random(0, 999)
 \set is_new random(0, 1)
 \set n :is_new * :new + (1 - :is_new) * :known
