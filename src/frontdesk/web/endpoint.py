@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
-from frontdesk.access.model import AccountState, Scope
+from frontdesk.access.model import Scope
 from frontdesk.app import App
 from frontdesk.errors import Forbidden, FrontdeskError, NotFound, Suspended
 from frontdesk.web.json_body import check_accept, check_json_body
@@ -96,7 +96,7 @@ class Resource:
         caller = await self._app.tokens.check(request.bearer_token())
         request.known_caller = caller
         await count_request(self._app, request, client=caller.client, own_limit=caller.requests_per_minute)
-        if caller.account_state is not AccountState.ACTIVE:
+        if caller.is_suspended:
             raise Suspended
         if scope not in caller.scopes:
             raise Forbidden(scope)
