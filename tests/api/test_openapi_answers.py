@@ -146,7 +146,7 @@ def before_a_migration(caller: OperationCaller) -> Any:
     """The database is shared with other tests, so its revision is put back."""
     owner = open_for_test(as_role(caller.db.url, OWNER), "owner")
     with owner.write() as tx:
-        tx.exec_driver_sql("UPDATE alembic_version SET version_num = 'x' || version_num")
+        tx.exec_driver_sql("UPDATE alembic_version SET version_num = '0' || version_num")
     try:
         return caller.send()
     finally:

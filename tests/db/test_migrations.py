@@ -124,7 +124,9 @@ def test_an_operators_client_leaves_its_account_and_a_customers_loses_the_scope(
     migrate.upgrade(db, tell=told.append)
     with db.read() as tx:
         kept = {each.client_id: (each.account_id, set(each.scopes)) for each in list_clients(tx)}
-        tokens = {(row[0], row[1]) for row in tx.execute(text("SELECT api_client_id, scopes FROM access_tokens"))}
+        tokens = {
+            (row[0], row[1]) for row in tx.execute(text("SELECT api_client_id, scopes FROM access_tokens"))
+        }
     assert kept == {
         customer.client_id: (customer.account_id, {Scope.CUSTOMER}),
         "both": (customer.account_id, {Scope.CUSTOMER}),
