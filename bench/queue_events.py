@@ -13,11 +13,10 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from frontdesk.access.model import Scope
 from frontdesk.config import read_config
 from frontdesk.db import Database, open_database
 from frontdesk.db.migrate import upgrade
-from tests.factories import Customer, make_customer
+from tests.factories import Customer, Operator, make_customer, make_operator
 from tests.faults.server import Server
 from tests.postgres import PostgresServer
 
@@ -51,10 +50,11 @@ def _measure(url: str, log: Path, batch: int, batches: int) -> list[float]:
     url = read_config({"FRONTDESK_DATABASE_URL": url}).database_url
     db = open_database(url)
     upgrade(db)
-    customer = make_customer(db, scopes=frozenset({Scope.OPERATOR}), plan_count=4, now=datetime.now(UTC))
+    customer = make_customer(db, plan_count=4, now=datetime.now(UTC))
+    operator = make_operator(db, now=datetime.now(UTC))
     with contextlib.closing(db), Server(url, log) as server:
         return [
-            len(events) / _seconds(server.port, customer, events)
+            len(events) / _seconds(server.port, operator, events)
             for events in _stream(_group(db, customer), customer.plan_ids, batch, batches)
         ]
 
@@ -89,12 +89,12 @@ def _stream(group: int, plans: list[int], batch: int, batches: int) -> Iterator[
         yield made[number * batch : (number + 1) * batch]
 
 
-def _seconds(port: int, customer: Customer, events: list[dict[str, Any]]) -> float:
+def _seconds(port: int, operator: Operator, events: list[dict[str, Any]]) -> float:
     body = json.dumps({"events": events})
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     with contextlib.closing(connection):
         began = perf_counter()
-        headers = {"Authorization": f"Bearer {customer.token}", "Content-Type": "application/json"}
+        headers = {"Authorization": f"Bearer {operator.token}", "Content-Type": "application/json"}
         connection.request("POST", PATH, body, headers)
         answer = connection.getresponse()
         counts = json.loads(answer.read())

@@ -57,6 +57,24 @@ def make_customer(
     return Customer(account.id, [plan.id for plan in made], client.client_id, secret, token)
 
 
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A client of the installation, without an account, and its token."""
+
+    client_id: str
+    client_secret: str
+    token: str
+
+
+def make_operator(db: Database, *, requests_per_minute: int | None = None, now: datetime = NOW) -> Operator:
+    scopes = frozenset({Scope.OPERATOR})
+    with db.write() as tx:
+        new = NewClient(None, "Monitoring", scopes, requests_per_minute)
+        client, secret = create_client(tx, new, now=now)
+        token = issue_token(tx, client, scopes, now=now)
+    return Operator(client.client_id, secret, token)
+
+
 def second_token(db: Database, account_id: int, *, now: datetime = NOW) -> str:
     """The token of another client of the account."""
     scopes = frozenset({Scope.CUSTOMER})

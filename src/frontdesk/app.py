@@ -18,6 +18,7 @@ from frontdesk.db import Database
 from frontdesk.db.group_commit import Writers, overdue
 from frontdesk.db.lookups import Lookups, PostgresqlLookups, Remembered, SqliteLookups
 from frontdesk.db.shared_reads import SharedReads
+from frontdesk.db.write_probe import WriteProbe
 from frontdesk.deadlines import Deadlines
 from frontdesk.eligibility.enrolments import Enrolments
 from frontdesk.queues import QueueSnapshots, queue_rules
@@ -43,13 +44,19 @@ class App:
         self.db = db
         self.clock = clock
         self._is_stopping = False
-        self.registry = CollectorRegistry()
+        self.metrics, self.stored_metrics = (
+            CollectorRegistry(),
+            CollectorRegistry(),
+        )  # in memory, in the database
+        self.write_probe = WriteProbe(db)
         self.deadlines = Deadlines(ANSWER_SECONDS)
         self._reading = ThreadPoolExecutor(READING_THREADS, thread_name_prefix="read")
         self._writing = Writers(WRITING_THREADS, self.deadlines)
         self._probing = ThreadPoolExecutor(1, thread_name_prefix="probe")
         self.lookups: Lookups = (
-            SqliteLookups(db, self._reading) if db.is_sqlite else PostgresqlLookups(config.database_url)
+            SqliteLookups(db, self._reading)
+            if db.is_sqlite
+            else PostgresqlLookups(config.database_url, db.outage)
         )
         self.pages: Remembered[Any] = Remembered()  # of plans, as they are rendered
         self.shared_reads: SharedReads[Any] = SharedReads(self.deadlines)
@@ -69,10 +76,10 @@ class App:
         """Run blocking work that only reads. Raises Unavailable when it takes too long."""
         return await self.in_time(asyncio.get_running_loop().run_in_executor(self._reading, work))
 
-    async def probe(self, work: Callable[[], Result]) -> Result:
-        """Run blocking work in a thread of its own that all probes of the moment share. Raises Unavailable after 2 s."""
+    async def probe(self, name: str, work: Callable[[], Result]) -> Result:
+        """Run blocking work in a thread of its own that all probes of this name share. Raises Unavailable after 2 s."""
         loop = asyncio.get_running_loop()
-        answer: Result = await self._probes.get("probe", lambda: loop.run_in_executor(self._probing, work))
+        answer: Result = await self._probes.get(name, lambda: loop.run_in_executor(self._probing, work))
         return answer
 
     async def queue_snapshot(self, account_id: int, plan_ids: Collection[int]) -> QueueSnapshot | None:

@@ -26,10 +26,11 @@ CACHED_PATHS, LONGEST_CACHED = 1024, 200
 def build_asgi(app: App, telemetry: Telemetry | None = None) -> Asgi:
     """The service as an ASGI application. When its lifespan ends it finishes what is under way and closes the App."""
     telemetry = telemetry or Telemetry()
-    app.registry.register(telemetry)
-    app.registry.register(StoredMetrics(app.db, app.clock, accuracy_metrics))
-    app.registry.register(StoredMetrics(app.db, app.clock, delivery_metrics, fresh_seconds=5.0))
-    app.registry.register(StoredMetrics(app.db, app.clock, probe_metrics(app.config.taken_per_day)))
+    app.metrics.register(telemetry)
+    app.stored_metrics.register(StoredMetrics(app.db, app.clock, accuracy_metrics))
+    app.stored_metrics.register(StoredMetrics(app.db, app.clock, delivery_metrics, fresh_seconds=5.0))
+    app.stored_metrics.register(StoredMetrics(app.db, app.clock, probe_metrics(app.config.taken_per_day)))
+    app.db.outage.tell = telemetry.event
     deadlines = PeerDeadlines(upload_seconds=app.config.upload_minutes * 60)
     endpoints = ENTRANCE + CUSTOMER_ENDPOINTS + PAGES + OPERATOR_ENDPOINTS
     routes = [

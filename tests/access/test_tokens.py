@@ -13,6 +13,7 @@ from frontdesk.access.store import caller_of
 from frontdesk.access.tables import access_tokens
 from frontdesk.access.tokens import (
     CACHE_SIZE,
+    LATELY_SECONDS,
     LIFETIME_SECONDS,
     LIVE_TOKENS,
     TokenCheck,
@@ -181,6 +182,30 @@ def test_a_revoked_clients_tokens_are_gone(db: Database, customer: Customer, clo
     with db.write() as tx:
         revoke_client(tx, customer.client_id, now=clock())
     assert db.ask(caller_of(digest(customer.token)).read) is None
+
+
+def test_while_the_database_is_away_a_token_of_lately_is_known_until_it_expires(tokens: Tokens) -> None:
+    tokens.known["other"] = CALLER
+    assert tokens.check.good_lately("token") is None  # never seen
+    assert tokens.passes()
+    tokens.seconds += LATELY_SECONDS
+    assert tokens.passes("other")  # the last answer of the database
+    tokens.seconds += 3600
+    assert tokens.check.good_lately("token") == CALLER
+    tokens.clock.advance(LIFETIME_SECONDS)
+    assert tokens.check.good_lately("token") is None
+
+
+def test_a_token_that_may_have_been_revoked_before_the_database_went_away_is_not_known(
+    tokens: Tokens,
+) -> None:
+    tokens.known["other"] = CALLER
+    assert tokens.passes()
+    tokens.seconds += LATELY_SECONDS + 1
+    assert tokens.passes("other")
+    assert tokens.check.good_lately("token") is None
+    tokens.check.forget("other")
+    assert tokens.check.good_lately("other") is None
 
 
 def test_a_token_issued_while_its_client_is_revoked_is_worth_nothing(

@@ -19,7 +19,7 @@ from frontdesk.operator.routes import ENDPOINTS as OPERATORS
 from frontdesk.web.endpoint import Endpoint
 from frontdesk.web.telemetry import Telemetry
 from tests.conftest import Api, SetClock, open_for_test
-from tests.factories import Customer, make_customer, member_body
+from tests.factories import Customer, make_customer, make_operator, member_body
 
 # The operator's routes all ask for a token; those of the sandbox's mailbox look at it themselves.
 PROTECTED = [endpoint for endpoint in ENDPOINTS if endpoint.scope is not None] + list(OPERATORS)
@@ -55,10 +55,9 @@ def test_every_protected_route_refuses_a_token_without_its_scope(
     api: Api, db: Database, endpoint: Any
 ) -> None:
     needed = endpoint.scope or Scope.OPERATOR
-    others = frozenset(Scope) - {needed, Scope.CUSTOMER}
+    others = frozenset(Scope) - {needed, Scope.CUSTOMER, Scope.OPERATOR}
     tokens = [make_customer(db, name="Others", scopes=others).token]
-    if needed is Scope.OPERATOR:
-        tokens.append(api.token or "")
+    tokens.append(api.token or "" if needed is Scope.OPERATOR else make_operator(db).token)
     for token in tokens:
         answer = api.as_(token).request(endpoint.method, example_path(endpoint))
         assert (answer.status_code, answer.json()["title"]) == (403, "The token's scope is too narrow")
@@ -209,7 +208,7 @@ def test_an_empty_answer_has_no_type_and_an_unchanged_one_no_length(api: Api, cu
 def test_health_needs_no_token_and_metrics_needs_the_operators(api: Api, db: Database) -> None:
     assert api.as_(None).get("/healthz").json() == {"status": "ok"}
     assert api.as_(None).get("/readyz").json()["status"] == "ready"
-    operator = make_customer(db, name="Operator", scopes=frozenset({Scope.OPERATOR}))
+    operator = make_operator(db)
     text = api.as_(operator.token).get("/metrics").text
     assert 'frontdesk_requests_total{method="GET",route="/healthz",status="200"} 1.0' in text
     assert api.get("/metrics").status_code == 403
@@ -235,7 +234,7 @@ def test_nothing_that_a_person_sent_is_in_a_log_a_metric_or_an_error(
         api.request("POST", path, content=b'{"canary'),
         api.get("/v2/plans?external_id=canary"),
     ]
-    operator = make_customer(db, name="Operator", scopes=frozenset({Scope.OPERATOR}))
+    operator = make_operator(db)
     metrics = api.as_(operator.token).get("/metrics").text
     api.http.__exit__(None, None, None)
     api.http.__enter__()

@@ -20,7 +20,7 @@ from frontdesk.db import Database
 from frontdesk.files.model import EligibilityFile, Format
 from tests.api.test_openapi import BASE_URL, DOCUMENT, operations, resolved, schema_validator
 from tests.conftest import Api, SetClock, open_for_test
-from tests.factories import Customer, make_customer
+from tests.factories import Customer, make_customer, make_operator
 from tests.files.loading import Desk, csv_of, row
 from tests.postgres import OWNER, as_role
 
@@ -61,14 +61,21 @@ class OperationCaller:
         self.path, self.method, self.operation = OPERATIONS[name]
         self.db = db
         self.customer = customer
-        self.api = self.as_client(frozenset({Scope.OPERATOR}), api) if name == "metrics" else api
+        self.api = self.as_client(Scope.OPERATOR, api) if name == "metrics" else api
         self.clock = clock
         self.file = self.load(CSV).id if name in OF_FILES else 0
         self.secret = {"client_id": customer.client_id, "client_secret": customer.client_secret}
 
-    def as_client(self, scopes: frozenset[Scope], api: Api, *, limit: int | None = None) -> Api:
-        name = f"Client {len(scopes)} {limit}"
+    def as_client(self, scope: Scope, api: Api, *, limit: int | None = None) -> Api:
+        if scope is Scope.OPERATOR:
+            return api.as_(make_operator(self.db, requests_per_minute=limit).token)
+        name, scopes = f"Client {scope} {limit}", frozenset({scope})
         return api.as_(make_customer(self.db, name=name, scopes=scopes, requests_per_minute=limit).token)
+
+    @property
+    def scope(self) -> Scope:
+        """A scope that the operation takes."""
+        return Scope.OPERATOR if self.name == "metrics" else Scope.CUSTOMER
 
     def send(self, *, method: str = "", query: str = "", api: Api | None = None, **options: Any) -> Any:
         plan, asset = options.pop("plan", self.customer.plan_ids[0]), options.pop("asset", "page.js")
@@ -107,20 +114,19 @@ def with_two_tokens(caller: OperationCaller) -> Any:
 
 
 def with_too_narrow_a_token(caller: OperationCaller) -> Any:
-    other = Scope.CUSTOMER if caller.name == "metrics" else Scope.OPERATOR
-    return caller.send(api=caller.as_client(frozenset({other}), caller.api))
+    other = Scope.CUSTOMER if caller.scope is Scope.OPERATOR else Scope.OPERATOR
+    return caller.send(api=caller.as_client(other, caller.api))
 
 
 def of_a_suspended_account(caller: OperationCaller) -> Any:
-    scopes = frozenset({Scope.CUSTOMER, Scope.OPERATOR})
-    suspended = make_customer(caller.db, name="Suspended", scopes=scopes)
+    suspended = make_customer(caller.db, name="Suspended")
     with caller.db.write() as tx:
         suspend_account(tx, suspended.account_id)
     return caller.send(api=caller.api.as_(suspended.token))
 
 
 def beyond_the_limit(caller: OperationCaller) -> Any:
-    limited = caller.as_client(frozenset({Scope.CUSTOMER, Scope.OPERATOR}), caller.api, limit=1)
+    limited = caller.as_client(caller.scope, caller.api, limit=1)
     caller.send(api=limited)
     return caller.send(api=limited)
 
@@ -140,7 +146,7 @@ def before_a_migration(caller: OperationCaller) -> Any:
     """The database is shared with other tests, so its revision is put back."""
     owner = open_for_test(as_role(caller.db.url, OWNER), "owner")
     with owner.write() as tx:
-        tx.exec_driver_sql("UPDATE alembic_version SET version_num = 'x' || version_num")
+        tx.exec_driver_sql("UPDATE alembic_version SET version_num = '0' || version_num")
     try:
         return caller.send()
     finally:
@@ -241,7 +247,7 @@ CALLS: tuple[tuple[set[str], str, Call], ...] = (
     (OF_TOKENS, "401/bad_token", lambda caller: caller.send(api=caller.api.as_("unknown"))),
     (OF_OAUTH, "401/invalid_client", lambda caller: caller.form(client_secret="wrong")),
     (OF_TOKENS, "403/forbidden", with_too_narrow_a_token),
-    (OF_TOKENS, "403/suspended", of_a_suspended_account),
+    (OF_V2, "403/suspended", of_a_suspended_account),
     (OF_FILES, "404/not_found", lambda caller: caller.send(file=999_999)),
     (OF_V2 - OF_FILES - OF_MAPPINGS - {"listPlans", "listEligibilityFiles"},
      "404/not_found", lambda caller: caller.send(plan=999_999, json={"external_id": "1"})),

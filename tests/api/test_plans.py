@@ -309,7 +309,7 @@ def test_another_accounts_plan_is_answered_like_one_that_does_not_exist(api: Api
 @pytest.mark.parametrize(
     ("scope", "allowed"),
     [(Scope.PLANS_READ, {"GET"}), (Scope.PLANS_WRITE, {"PATCH"}), (Scope.ELIGIBILITY_WRITE, {"POST"}),
-     (Scope.CUSTOMER, {"GET", "PATCH", "POST"}), (Scope.OPERATOR, set())],
+     (Scope.CUSTOMER, {"GET", "PATCH", "POST"})],
 )  # fmt: skip
 def test_a_token_opens_what_its_scope_names(api: Api, db: Database, scope: Scope, allowed: set[str]) -> None:
     narrow = make_customer(db, name="Narrow", scopes=frozenset({scope}))

@@ -8,7 +8,7 @@ from frontdesk.access.accounts import close_account, resume_account, suspend_acc
 from frontdesk.access.tokens import CACHE_SECONDS
 from frontdesk.db import Database
 from tests.conftest import Api, SetClock
-from tests.factories import Customer, make_customer, member_body
+from tests.factories import Customer, make_customer, make_operator, member_body
 
 
 @pytest.fixture(autouse=True)
@@ -52,3 +52,22 @@ def test_a_closed_account_has_no_token_any_more(
     form = {"client_id": customer.client_id, "client_secret": customer.client_secret}
     answer = api.http.post("/oauth/token", data=form | {"grant_type": "client_credentials"})
     assert (answer.status_code, answer.json()["error"]) == (401, "invalid_client")
+
+
+def test_monitoring_sees_and_reports_while_a_customer_is_suspended_or_closed(
+    api: Api, db: Database, customer: Customer, clock: SetClock, later: Any
+) -> None:
+    operator = make_operator(db)
+    monitoring = api.as_(operator.token)
+    event = {"message_id": "<4711@mail.example.com>", "event": "delivered"}
+    for stop in (suspend_account, lambda tx, account: close_account(tx, account, now=clock())):
+        with db.write() as tx:
+            stop(tx, customer.account_id)
+        later()
+        assert api.get("/v2/plans").status_code in (401, 403)
+        assert monitoring.get("/metrics").status_code == 200
+        assert monitoring.post("/operator/v1/email-events", {"events": [event]}).status_code == 200
+        assert monitoring.post("/operator/v1/queue-events", {"events": []}).status_code == 207
+        form = {"client_id": operator.client_id, "client_secret": operator.client_secret}
+        issued = api.http.post("/oauth/token", data=form | {"grant_type": "client_credentials"})
+        assert issued.json()["scope"] == "operator"

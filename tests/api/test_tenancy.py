@@ -12,7 +12,7 @@ from frontdesk.db import Database
 from frontdesk.web.endpoint import Endpoint
 from tests.api.test_openapi_answers import CSV
 from tests.conftest import Api, SetClock
-from tests.factories import Customer, make_customer, member_body
+from tests.factories import Customer, make_customer, make_operator, member_body
 from tests.files.loading import Desk
 
 NAMING = [endpoint for endpoint in ENDPOINTS if "_id}" in endpoint.path]
@@ -44,8 +44,16 @@ def send(api: Api, endpoint: Endpoint, ids: Ids) -> Any:
 def callers(api: Api, db: Database) -> Iterator[tuple[int, Api]]:
     """Every kind of caller with the status that it gets: one whose scopes are too narrow learns nothing either."""
     yield 404, api
-    yield 404, api.as_(make_customer(db, name="Every scope", plan_count=0, scopes=frozenset(Scope)).token)
-    for scope in (Scope.OPERATOR, Scope.PLANS_READ, Scope.PLANS_WRITE, Scope.ELIGIBILITY_WRITE):
+    yield (
+        404,
+        api.as_(
+            make_customer(
+                db, name="Every scope", plan_count=0, scopes=frozenset(Scope) - {Scope.OPERATOR}
+            ).token
+        ),
+    )
+    yield 0, api.as_(make_operator(db).token)
+    for scope in (Scope.PLANS_READ, Scope.PLANS_WRITE, Scope.ELIGIBILITY_WRITE):
         scopes = frozenset({scope})
         yield 0, api.as_(make_customer(db, name=scope.value, plan_count=0, scopes=scopes).token)
     for token in (None, "unknown"):

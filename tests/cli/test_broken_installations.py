@@ -1,10 +1,14 @@
 """An installation that can't be used leads to sentences with a remedy, never to a traceback."""
 
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
+from frontdesk.db import open_database
+from frontdesk.db.checks import HEAD
 from tests.cli.conftest import CommandLine
+from tests.postgres import OWNER, Databases, as_role
 
 
 def test_settings_that_cant_be_used_are_all_named(bare_cli: CommandLine) -> None:
@@ -50,7 +54,7 @@ def test_a_database_that_nobody_answers_for_is_unreachable(bare_cli: CommandLine
     said = bare_cli.refused(
         "account", "list", database_url="postgresql://somebody:hush@127.0.0.1:1/frontdesk"
     )
-    assert "can't be reached" in said
+    assert "No database server listens" in said
     assert "frontdesk check" in said
     assert "hush" not in said
 
@@ -69,7 +73,7 @@ def test_a_locked_database_changes_nothing_and_says_so(cli: CommandLine) -> None
 def test_a_check_of_a_locked_database_says_that_it_is_locked(cli: CommandLine) -> None:
     db = cli.open()
     with db.write() as tx:
-        tx.exec_driver_sql("UPDATE installation SET uniqueness = uniqueness")
+        tx.exec_driver_sql("UPDATE installation SET written = written")
         result = cli.run("check")
     db.close()
     assert result.exit_code == 1
@@ -99,3 +103,50 @@ def test_a_folder_that_cant_be_made_is_told(tmp_path: Path) -> None:
 def test_a_malformed_address_is_told(bare_cli: CommandLine, url: str) -> None:
     said = bare_cli.refused("account", "list", database_url=url)
     assert said.startswith("Error: ")
+
+
+def test_a_database_of_a_newer_version_is_told_with_the_remedy(cli: CommandLine) -> None:
+    newer = "UPDATE alembic_version SET version_num = '9' || version_num"
+    db = open_database(as_role(cli.database_url, OWNER))
+    with db.write() as tx:
+        tx.exec_driver_sql(newer)
+    try:
+        said = [cli.refused("migrate"), cli.refused("account", "list"), cli.run("check").stdout]
+    finally:
+        with db.write() as tx:  # other tests have the same database
+            tx.exec_driver_sql("UPDATE alembic_version SET version_num = substr(version_num, 2)")
+        db.close()
+    for each in said:
+        assert f"at revision 9{HEAD}, this program needs {HEAD}" in each
+        assert "A newer frontdesk has migrated the database: use that version" in each
+
+
+REFUSALS = {
+    "somebody:hush@127.0.0.1:{port}/postgres": (
+        "refuses the user or the password",
+        "Correct user and password",
+    ),
+    "{owner}@127.0.0.1:{port}/hidden": ("no database of the name", "make the database"),
+    "{owner}@nowhere.invalid:{port}/postgres": (
+        "The host of FRONTDESK_DATABASE_URL is unknown",
+        "Correct the host",
+    ),
+    "{owner}@127.0.0.1:1/postgres": ("No database server listens", "Start the server"),
+    "{owner}@127.0.0.1:{port}/postgres?sslmode=require": ("No TLS connection", "Correct sslmode"),
+}
+
+
+@pytest.mark.parametrize("address", REFUSALS)
+def test_a_check_says_why_postgresql_can_not_be_reached_and_no_value(
+    bare_cli: CommandLine, postgres: Databases, address: str
+) -> None:
+    parts = urlsplit(postgres.url())
+    filled = address.format(port=parts.port, owner=parts.netloc.partition("@")[0])
+    what, remedy = REFUSALS[address]
+    url = f"postgresql://{filled}"
+    checked = bare_cli.run("check", database_url=url)
+    assert checked.exit_code == 1
+    assert what in checked.stdout
+    assert remedy in checked.stdout
+    assert what in bare_cli.refused("account", "list", database_url=url)
+    assert not any(value in checked.stdout for value in ("hush", "somebody", "hidden", "nowhere"))

@@ -115,3 +115,46 @@ def test_one_secret_and_all_tokens_can_be_ended(cli: CommandLine, client: Any) -
     assert "0 tokens" in cli.text("client", "revoke-tokens", client["client_id"])
     actions = [entry["action"] for entry in cli.audit_trail()]
     assert actions[-2:] == ["client.secret_revoked", "client.tokens_revoked"]
+
+
+def test_a_client_of_operators_has_no_account_and_every_command_for_clients(
+    cli: CommandLine, client: Any
+) -> None:
+    made = cli.json("client", "create", "--name", "Monitoring", "--scope", "operator")
+    assert (made["account_id"], made["scopes"]) == (None, ["operator"])
+    assert [each["name"] for each in cli.json("client", "list")] == ["Nightly upload", "Monitoring"]
+    [listed] = cli.json("client", "list", "--account", str(client["account_id"]))
+    assert listed["client_id"] == client["client_id"]
+    client_id = made["client_id"]
+    assert lets_in(cli, client_id, made["client_secret"])
+    rotated = cli.json("client", "rotate", client_id, "--now")
+    assert lets_in(cli, client_id, rotated["client_secret"])
+    new, old = cli.json("client", "secrets", client_id)
+    assert old["last_used_on"] == new["last_used_on"] is not None
+    cli.json("client", "revoke-secret", client_id, str(new["id"]))
+    cli.json("client", "revoke-tokens", client_id)
+    cli.json("client", "revoke", client_id)
+    of_it = [entry for entry in cli.audit_trail() if entry["subject_id"] == made["id"]]
+    assert {entry["account_id"] for entry in of_it} == {None}
+    assert [entry["action"].partition(".")[2] for entry in of_it] == [
+        *("created", "rotated", "secret_revoked", "tokens_revoked", "revoked")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--account", "1", "--scope", "operator"), "--account must be left out where the scope is operator"),
+        (("--scope", "operator", "--scope", "customer"), "--scope must be operator alone"),
+        (
+            ("--account", "1", "--scope", "operator", "--scope", "plans:read"),
+            "--scope must be operator alone",
+        ),
+        ((), "--account must be given, unless the scope is operator"),
+    ],
+)
+def test_customers_and_operators_rights_are_never_one_clients(
+    cli: CommandLine, client: Any, arguments: tuple[str, ...], sentence: str
+) -> None:
+    assert sentence in cli.refused("client", "create", "--name", "Both", *arguments)
+    assert len(cli.json("client", "list")) == 1

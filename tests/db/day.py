@@ -7,7 +7,6 @@ from datetime import timedelta
 
 from starlette.testclient import TestClient
 
-from frontdesk.access.model import Scope
 from frontdesk.app import App
 from frontdesk.asgi import build_asgi
 from frontdesk.audit.model import Requester
@@ -29,7 +28,7 @@ from frontdesk.queues.upkeep import DEFAULT_AGE, prune
 from frontdesk.web.telemetry import Telemetry
 from frontdesk.worker.delivery import policy_of
 from tests.conftest import Api, SetClock
-from tests.factories import NOW, make_customer, member_body
+from tests.factories import NOW, make_customer, make_operator, member_body
 from tests.files.loading import Desk, csv_of, row
 from tests.worker.conftest import Post
 
@@ -52,7 +51,7 @@ class Installation:
         http = stack.enter_context(TestClient(asgi))
         self.customer = make_customer(self.db, plan_count=3)
         self.neighbour = make_customer(self.db, name="Neighbour", plan_count=1)
-        operator = make_customer(self.db, name="Operator", plan_count=0, scopes=frozenset({Scope.OPERATOR}))
+        operator = make_operator(self.db)
         self.api = Api(http, self.customer.token, io.StringIO())
         self.operator = self.api.as_(operator.token)
         self.post = Post(config, self.db, self.clock, self.customer)

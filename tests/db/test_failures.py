@@ -3,12 +3,20 @@
 from contextlib import nullcontext
 from pathlib import Path
 
+import psycopg
 import pytest
 from sqlalchemy import event
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from frontdesk.db import Database, open_database
-from frontdesk.db.failures import lost_race, unique_columns, violation_as
+from frontdesk.db.failures import (
+    DatabaseState,
+    as_unavailable,
+    lost_race,
+    unavailable,
+    unique_columns,
+    violation_as,
+)
 from frontdesk.errors import Conflict, Unavailable
 from frontdesk.plans.tables import plans, provider_groups
 from tests.factories import NOW, make_customer
@@ -88,7 +96,14 @@ def test_another_integrity_error_is_no_unique_violation(db: Database) -> None:
 
 @ON_POSTGRESQL
 @pytest.mark.parametrize(
-    ("state", "said"), [("55P03", "busy"), ("25006", "read-only"), ("53100", "full"), ("57P01", "reached")]
+    ("state", "said"),
+    [
+        ("55P03", "busy"),
+        ("25006", "read-only"),
+        ("53100", "full"),
+        ("57P01", "reached"),
+        ("53300", "no more connections"),
+    ],
 )
 def test_postgresql_tells_a_lock_from_a_read_only_or_full_disk(db: Database, state: str, said: str) -> None:
     with pytest.raises(Unavailable, match=said):
@@ -128,3 +143,25 @@ def test_a_file_that_is_no_database_is_unavailable(db: Database, database_url: s
     with pytest.raises(Unavailable, match="damaged"):
         broken.ask(lambda tx: tx.exec_driver_sql("SELECT * FROM plans").all())
     broken.close()
+
+
+TEXTS = {
+    DatabaseState.LOGIN: 'connection failed: FATAL:  password authentication failed for user "x"',
+    DatabaseState.NOT_ADMITTED: 'FATAL:  no pg_hba.conf entry for host "10.0.0.1", user "x", database "y", no encryption',
+    DatabaseState.NO_SUCH_DATABASE: 'connection failed: FATAL:  database "y" does not exist',
+    DatabaseState.HOST: "failed to resolve host 'db.example.com': [Errno -2] Name or service not known",
+    DatabaseState.NO_SERVER: 'connection to server at "10.0.0.1", port 5432 failed: Connection refused',
+    DatabaseState.TLS: "connection failed: SSL error: certificate verify failed",
+    DatabaseState.STARTING: "connection failed: FATAL:  the database system is not yet accepting connections",
+    DatabaseState.CROWDED: "FATAL:  remaining connection slots are reserved for roles with the SUPERUSER attribute",
+    DatabaseState.SILENT: "connection timeout expired",
+    DatabaseState.UNREACHABLE: "FATAL:  Passwort-Authentifizierung für Benutzer »x« fehlgeschlagen",
+}
+
+
+@pytest.mark.parametrize("state", TEXTS)
+def test_a_refused_connection_is_told_by_its_cause_and_without_a_value(state: DatabaseState) -> None:
+    error = OperationalError("", None, psycopg.OperationalError(TEXTS[state]))
+    found = as_unavailable(error)
+    assert found is not None
+    assert (found.code, found.detail) == (state, unavailable(state).detail)

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from frontdesk.access.model import Scope
 from frontdesk.access.tables import access_tokens
 from frontdesk.app import App
 from frontdesk.asgi import build_asgi
@@ -29,7 +28,7 @@ from frontdesk.files import RunOptions
 from frontdesk.files.model import FileMode
 from frontdesk.web.telemetry import Telemetry
 from tests.conftest import Api, SetClock, open_for_test
-from tests.factories import NOW, Customer, make_customer, member_body
+from tests.factories import NOW, Customer, make_customer, make_operator, member_body
 from tests.files.loading import Desk, csv_of, row
 from tests.patience import PATIENCE_SECONDS
 
@@ -251,7 +250,7 @@ def test_inside_accounts_nothing_is_told_and_nothing_counted(
 def test_metrics_tell_how_many_and_which_are_at_their_limit(
     api: Api, prober: Api, db: Database, customer: Customer, other: Customer
 ) -> None:
-    operator = make_customer(db, name="Operator", scopes=frozenset({Scope.OPERATOR})).token
+    operator = make_operator(db).token
     fill(api, customer, LIMIT)
     for number in range(1, LIMIT):
         probe(prober, other, number)

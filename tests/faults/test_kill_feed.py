@@ -7,12 +7,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self
 
-from frontdesk.access.model import Scope
 from frontdesk.clock import system_clock
 from frontdesk.db import Database
 from frontdesk.queues.tables import encounters, queue_events
 from frontdesk.queues.upkeep import rebuild
-from tests.factories import Customer, make_customer
+from tests.factories import Operator, make_customer, make_operator
 from tests.faults.callers import LONG, call
 from tests.faults.server import Server
 from tests.patience import wait_until
@@ -25,10 +24,10 @@ FEEDERS = 4
 class Feeders:
     """Threads that tell of visits in batches, and tell each batch again until it is answered; `told` are the stored ids."""
 
-    def __init__(self, port: int, customer: Customer) -> None:
+    def __init__(self, port: int, operator: Operator, plan_ids: list[int]) -> None:
         self.told: dict[str, str] = {}
         self.statuses: set[int] = set()
-        self._port, self._customer = port, customer
+        self._port, self._operator, self._plan_ids = port, operator, plan_ids
         self._stopping = threading.Event()
         self._threads = [threading.Thread(target=self._run, args=(number,)) for number in range(FEEDERS)]
 
@@ -59,7 +58,7 @@ class Feeders:
 
     def _event(self, type_: str, visit: int, feeder: int) -> dict[str, Any]:
         at = self._began + timedelta(milliseconds=visit + feeder)
-        plans = self._customer.plan_ids
+        plans = self._plan_ids
         return {
             "id": f"{type_}-{visit}",
             "type": type_,
@@ -74,7 +73,7 @@ class Feeders:
     def _until_answered(self, events: list[dict[str, Any]]) -> None:
         while True:
             try:
-                status, answer = call(self._port, "POST", PATH, events, self._customer.token)
+                status, answer = call(self._port, "POST", PATH, events, self._operator.token)
                 self.statuses.add(status)
             except OSError:
                 status, answer = 0, None
@@ -91,9 +90,13 @@ class Feeders:
 def test_a_killed_server_loses_no_event_that_it_acknowledged_and_counts_none_twice(
     database_url: str, db: Database, tmp_path: Path
 ) -> None:
-    customer = make_customer(db, scopes=frozenset({Scope.OPERATOR}), now=system_clock())
+    customer = make_customer(db, now=system_clock())
+    operator = make_operator(db, now=system_clock())
     chance = random.Random(7)
-    with Server(database_url, tmp_path / "log") as server, Feeders(server.port, customer) as feeders:
+    with (
+        Server(database_url, tmp_path / "log") as server,
+        Feeders(server.port, operator, customer.plan_ids) as feeders,
+    ):
         for _ in range(KILLS):
             feeders.wait_for(chance.randint(1, 120))
             server.kill()

@@ -4,20 +4,19 @@ import json
 import re
 from pathlib import Path
 
-from frontdesk.access.model import Scope
 from frontdesk.db import Database
 from frontdesk.queues.encounters import TRANSITIONS
 from frontdesk.queues.events import FAULT_CODES, FIELDS
 from frontdesk.queues.model import EncounterState, EventType
 from tests.conftest import Api
-from tests.factories import Customer, make_customer
+from tests.factories import Customer, make_operator
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "queue-events.md").read_text()
 
 
 def test_the_examples_are_answered_as_the_page_says(api: Api, db: Database, customer: Customer) -> None:
-    feeder = api.as_(make_customer(db, name="Clinic", scopes=frozenset({Scope.OPERATOR})).token)
+    feeder = api.as_(make_operator(db).token)
     examples = re.findall(r"```http\n(\w+) (\S+)\n(.*?)```.*?```json\n(.*?)```", PAGE, re.DOTALL)
     assert len(examples) == 2
     for method, path, body, answer in examples:

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from frontdesk.access.model import Scope
 from frontdesk.db import Database
 from frontdesk.invitations.model import InvitationState
 from tests.conftest import Api
-from tests.factories import Customer, make_customer
+from tests.factories import Customer, make_operator
 from tests.invitations.mails import mailed, state_of, suppressed
 
 PATH = "/operator/v1/email-events"
@@ -17,7 +16,7 @@ PATH = "/operator/v1/email-events"
 
 @pytest.fixture
 def operator(api: Api, db: Database) -> Api:
-    made = make_customer(db, name="Operator", plan_count=0, scopes=frozenset({Scope.OPERATOR}))
+    made = make_operator(db)
     return api.as_(made.token)
 
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 import pytest
 from starlette.testclient import TestClient
 
-from frontdesk.access.model import Scope
 from frontdesk.app import App
 from frontdesk.asgi import build_asgi
 from frontdesk.config import Config, read_config
@@ -13,7 +12,7 @@ from frontdesk.db import Database, open_database
 from frontdesk.mail.model import MailMessage
 from frontdesk.mailbox.catcher import MailCatcher
 from tests.conftest import Api, SetClock
-from tests.factories import make_customer
+from tests.factories import make_operator
 
 PAGE = "/sandbox/mailbox"
 EVIL = """\
@@ -46,7 +45,7 @@ def catch(db: Database, clock: SetClock, content: str = EVIL, number: int = 1) -
 
 @pytest.fixture
 def operator(api: Api, db: Database) -> Api:
-    return api.as_(make_customer(db, name="Operator", plan_count=0, scopes=frozenset({Scope.OPERATOR})).token)
+    return api.as_(make_operator(db).token)
 
 
 @pytest.fixture
@@ -130,7 +129,7 @@ def test_production_has_no_such_page(config: Config, db: Database, clock: SetClo
         "FRONTDESK_ENVIRONMENT": "production",
     }
     app = App(read_config(settings), open_database(url), clock)
-    operator = make_customer(db, name="Operator", plan_count=0, scopes=frozenset({Scope.OPERATOR}))
+    operator = make_operator(db)
     with TestClient(build_asgi(app), base_url="http://localhost:8000", client=("127.0.0.1", 50000)) as http:
         for path in (PAGE, f"{PAGE}/1", f"{PAGE}/1/html"):
             assert http.get(path).status_code == 404

@@ -2,11 +2,10 @@
 
 from typing import Any
 
-from frontdesk.access.model import Scope
 from frontdesk.db import Database
 from frontdesk.errors import Unavailable
 from tests.conftest import Api, SetClock
-from tests.factories import Customer, make_customer
+from tests.factories import Customer, make_operator
 
 
 def metrics(api: Api, token: str) -> str:
@@ -16,7 +15,7 @@ def metrics(api: Api, token: str) -> str:
 def test_the_error_of_an_estimate_that_was_shown_is_in_the_metrics(
     api: Api, app: Any, db: Database, customer: Customer, clock: SetClock
 ) -> None:
-    operator = make_customer(db, name="Clinic", scopes=frozenset({Scope.OPERATOR})).token
+    operator = make_operator(db).token
     assert "frontdesk_queue_estimate_matched{" not in metrics(api, operator)
     plan = customer.plan_ids[0]
     shown = api.get("/v2/plans").json()["data"][0]["queue_info"]["estimated_wait_time"]
@@ -45,7 +44,7 @@ def test_the_error_of_an_estimate_that_was_shown_is_in_the_metrics(
 def test_the_other_metrics_are_told_while_the_database_is_away(
     api: Api, app: Any, db: Database, customer: Customer
 ) -> None:
-    operator = make_customer(db, name="Clinic", scopes=frozenset({Scope.OPERATOR})).token
+    operator = make_operator(db).token
     metrics(api, operator)
 
     class Away:

@@ -1,9 +1,8 @@
 """GET of a plan's queue by an operator."""
 
-from frontdesk.access.model import Scope
 from frontdesk.db import Database
 from tests.conftest import Api
-from tests.factories import Customer, make_customer
+from tests.factories import Customer, make_operator
 
 
 def test_an_operator_is_told_what_the_customer_is_told(api: Api, customer: Customer, db: Database) -> None:
@@ -11,7 +10,7 @@ def test_an_operator_is_told_what_the_customer_is_told(api: Api, customer: Custo
     [told] = [
         plan for plan in api.get("/v2/plans?queue_interval=true").json()["data"] if plan["id"] == plan_id
     ]
-    operator = make_customer(db, name="Operator", plan_count=0, scopes=frozenset({Scope.OPERATOR}))
+    operator = make_operator(db)
     answer = api.as_(operator.token).get(f"/operator/v1/plans/{plan_id}/queue")
     assert answer.status_code == 200
     assert answer.headers["Cache-Control"] == "no-store"
@@ -28,7 +27,7 @@ def test_a_customer_may_not_ask_not_even_for_its_own_plan(api: Api, customer: Cu
 
 
 def test_a_plan_that_does_not_exist_is_not_found(api: Api, db: Database) -> None:
-    operator = make_customer(db, name="Operator", plan_count=0, scopes=frozenset({Scope.OPERATOR}))
+    operator = make_operator(db)
     for plan_id in (999_999, "x", 2**70):
         answer = api.as_(operator.token).get(f"/operator/v1/plans/{plan_id}/queue")
         assert answer.status_code == 404

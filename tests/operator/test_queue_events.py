@@ -5,13 +5,12 @@ from typing import Any
 
 import pytest
 
-from frontdesk.access.model import Scope
 from frontdesk.clock import wire_time
 from frontdesk.db import Database
 from frontdesk.operator.queue_events import BODY_LIMIT_BYTES
 from frontdesk.operator.routes import ENDPOINTS
 from tests.conftest import Api, SetClock
-from tests.factories import NOW, Customer, make_customer
+from tests.factories import NOW, Customer, make_operator
 
 PATH = "/operator/v1/queue-events"
 
@@ -19,7 +18,7 @@ PATH = "/operator/v1/queue-events"
 @pytest.fixture
 def feeder(api: Api, db: Database) -> Api:
     """A clinical system: a client of another account with the scope `operator`."""
-    return api.as_(make_customer(db, name="Clinic", scopes=frozenset({Scope.OPERATOR})).token)
+    return api.as_(make_operator(db).token)
 
 
 def joined(customer: Customer, number: int = 1, **changes: Any) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from frontdesk.access.model import Scope
 from frontdesk.audit import list_entries
 from frontdesk.audit.model import AuditQuery
 from frontdesk.db.schema import metadata
@@ -12,7 +11,7 @@ from frontdesk.operator import personal_data
 from frontdesk.privacy.classification import ERASING
 from tests.cli.conftest import CommandLine
 from tests.conftest import Api
-from tests.factories import make_customer
+from tests.factories import make_operator
 from tests.files.loading import csv_of, row
 from tests.privacy.conftest import KEY, SOUGHT, Life
 
@@ -21,7 +20,7 @@ NOT_BY_ITSELF = {"eligibility_files", "file_parts"}
 
 
 def operator_of(life: Life) -> Api:
-    made = make_customer(life.db, name="Operator", plan_count=0, scopes=frozenset({Scope.OPERATOR}))
+    made = make_operator(life.db)
     return life.api.as_(made.token)
 
 

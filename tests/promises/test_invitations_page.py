@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 
-from frontdesk.access.model import Scope
 from frontdesk.cli.app import load
 from frontdesk.db import Database
 from frontdesk.invitations.model import ReportEffect, ReportEvent, SuppressionReason
 from frontdesk.invitations.template import FILTERS, NAMES
 from frontdesk.mailbox.catcher import ACTING, SLOW_SECONDS
 from tests.conftest import Api
-from tests.factories import make_customer
+from tests.factories import make_operator
 
 PAGE = (Path(__file__).parents[2] / "docs/invitations.md").read_text()
 COMMANDS = [
@@ -38,7 +37,7 @@ def test_a_command_of_the_page_can_be_given(line: str) -> None:
 
 
 def test_the_example_of_events_is_answered_as_the_page_says(api: Api, db: Database) -> None:
-    operator = make_customer(db, name="Operator", plan_count=0, scopes=frozenset({Scope.OPERATOR}))
+    operator = make_operator(db)
     [(path, body)] = re.findall(r"```http\nPOST (\S+)\n(.*?)```", PAGE, re.DOTALL)
     [answer] = re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)
     assert api.as_(operator.token).post(path, json.loads(body)).json() == json.loads(answer)

@@ -12,7 +12,7 @@ from frontdesk.api.routes import ENDPOINTS, PAGES
 from frontdesk.db import Database
 from frontdesk.operator.routes import ENDPOINTS as OPERATORS
 from tests.conftest import Api
-from tests.factories import make_customer
+from tests.factories import make_operator
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "operator.md").read_text()
@@ -47,7 +47,7 @@ def test_the_scopes_on_the_page_are_the_routes_own() -> None:
 def test_the_examples_are_answered_as_the_page_says(
     method: str, path: str, body: str, answer: str, api: Api, db: Database
 ) -> None:
-    operator = make_customer(db, name="Operator", plan_count=0, scopes=frozenset({Scope.OPERATOR}))
+    operator = make_operator(db)
     asked = {"json": json.loads(body), "headers": {"X-Request-Id": REQUEST_ID}}
     answered = api.as_(operator.token).request(method, path, **asked)
     assert answered.json() == json.loads(answer)

@@ -14,12 +14,13 @@ from frontdesk.access.model import (
     ApiClient,
     ClientSecret,
     NewClient,
+    Scope,
     digest,
     new_secret,
     scope_text,
 )
 from frontdesk.db import Tx
-from frontdesk.errors import NotFound, Suspended
+from frontdesk.errors import Fault, Invalid, NotFound, Suspended
 
 LIVE_SECRETS = 2
 
@@ -75,9 +76,10 @@ def _lock_account(tx: Tx, account_id: int) -> Account:
 
 
 def create_client(tx: Tx, new: NewClient, *, now: datetime) -> tuple[ApiClient, str]:
-    """The new client and its secret, which can't be read again. Raises NotFound for an unknown account; Suspended for a
-    closed one."""
-    if _lock_account(tx, new.account_id).state is AccountState.CLOSED:
+    """The new client and its secret, which can't be read again. Raises Invalid for scopes that don't fit the owner; NotFound for
+    an unknown account; Suspended for a closed one."""
+    _check_owner(new)
+    if new.account_id is not None and _lock_account(tx, new.account_id).state is AccountState.CLOSED:
         raise Suspended("The account is closed for good.")
     client = store.insert_client(
         tx,
@@ -90,6 +92,17 @@ def create_client(tx: Tx, new: NewClient, *, now: datetime) -> tuple[ApiClient, 
         revoked_at=None,
     )
     return client, _add_secret(tx, client, new.expires_at, now=now)
+
+
+def _check_owner(new: NewClient) -> None:
+    """A client with the scope `operator` belongs to the installation, any other one to an account."""
+    is_operators = Scope.OPERATOR in new.scopes
+    if is_operators and len(set(new.scopes)) > 1:
+        raise Invalid([Fault("scope", "not_alone", "must be operator alone: other scopes are of customers")])
+    if is_operators and new.account_id is not None:
+        raise Invalid([Fault("account", "not_allowed", "must be left out where the scope is operator")])
+    if not is_operators and new.account_id is None:
+        raise Invalid([Fault("account", "required", "must be given, unless the scope is operator")])
 
 
 def find_client(tx: Tx, client_id: str) -> ApiClient | None:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 
 class Scope(StrEnum):
-    """A right that a token carries. `customer` stands for the whole /v2."""
+    """A right that a token carries. `customer` stands for the whole /v2; `operator` is of clients without an account."""
 
     CUSTOMER = "customer"
     PLANS_READ = "plans:read"
@@ -86,9 +86,9 @@ class ClientSecret:
 
 @dataclass(frozen=True, slots=True)
 class NewClient:
-    """An API client that is to be made. Its first secret ends at `expires_at`."""
+    """An API client that is to be made: an account's, or an operator's without one. Its first secret ends at `expires_at`."""
 
-    account_id: int
+    account_id: int | None
     name: str
     scopes: Collection[Scope]
     requests_per_minute: int | None = None
@@ -97,10 +97,11 @@ class NewClient:
 
 @dataclass(frozen=True, slots=True)
 class ApiClient:
-    """A system of an account that calls the API. `client_id` is public; `requests_per_minute` is its own limit."""
+    """A system that calls the API: an account's, or an operator's without an account. `client_id` is public;
+    `requests_per_minute` is its own limit."""
 
     id: int
-    account_id: int
+    account_id: int | None
     client_id: str
     name: str
     scopes: frozenset[Scope]
@@ -115,15 +116,20 @@ class ApiClient:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The account, the client and the rights behind a token. `client` is the client's database id."""
+    """The account, the client and the rights behind a token. `client` is the client's database id. An operator's client has no
+    account."""
 
-    account_id: int
+    account_id: int | None
     client_id: str
     client: int
     requests_per_minute: int | None
     scopes: frozenset[Scope]
     expires_at: datetime
-    account_state: AccountState
+    account_state: AccountState | None
+
+    @property
+    def is_suspended(self) -> bool:
+        return self.account_state not in (None, AccountState.ACTIVE)
 
 
 class RequestAllowance(NamedTuple):

@@ -157,7 +157,7 @@ _CALLER = (
     )
     .select_from(
         access_tokens.join(api_clients, SameKey(api_clients.c.id, access_tokens.c.api_client_id)).join(
-            accounts, SameKey(accounts.c.id, api_clients.c.account_id)
+            accounts, SameKey(accounts.c.id, api_clients.c.account_id), isouter=True
         )
     )
     .where(api_clients.c.revoked_at.is_(None))
@@ -175,7 +175,8 @@ def _caller(rows: Sequence[Sequence[Any]]) -> Caller | None:
         return None
     caller = Caller(*rows[0])
     scopes = granted(parse_scopes(str(caller.scopes)) or frozenset())
-    return replace(caller, scopes=scopes, account_state=AccountState(caller.account_state))
+    state = None if caller.account_state is None else AccountState(caller.account_state)
+    return replace(caller, scopes=scopes, account_state=state)
 
 
 def revoke_token(tx: Tx, client: int, token_hash: bytes) -> bool:

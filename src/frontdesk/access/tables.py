@@ -27,7 +27,7 @@ api_clients = Table(
     "api_clients",
     metadata,
     Column("id", Id, primary_key=True),
-    Column("account_id", Id, ForeignKey("accounts.id"), nullable=False, index=True),
+    Column("account_id", Id, ForeignKey("accounts.id"), nullable=True, index=True),  # null for an operator's
     Column("client_id", String(64), nullable=False),
     Column("name", String(255), nullable=False),
     Column("scopes", String(255), nullable=False),

@@ -23,7 +23,7 @@ async def enrol_member(app: App, request: Request) -> Response:
     record = parse_member(body, today=app.clock().date().isoformat(), strict=request.prefers_strict())
     caller = request.caller
     enrolled = await app.enrolments.submit(
-        Submission(caller.account_id, plan_id, record, caller.client_id, request.request_id)
+        Submission(request.account_id, plan_id, record, caller.client_id, request.request_id)
     )
     status = 201 if enrolled.outcome is Outcome.CREATED else 200
     return Response(status, orjson.dumps(enrolled.answer), _headers(enrolled, record.ignored))

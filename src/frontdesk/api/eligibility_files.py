@@ -131,7 +131,7 @@ def _new_file(request: Request) -> NewFile:
     means = files.MEDIA_TYPES.get(declared["media_type"], frozenset())
     charset = _CHARSET.search(request.header(b"content-type") or "")
     return NewFile(
-        account_id=request.caller.account_id,
+        account_id=request.account_id,
         plan_id=request.path_id("plan_id"),
         format=declared["format"] or (next(iter(means)) if len(means) == 1 else None),
         encoding=query.get("encoding", charset[1] if charset else "utf-8"),
@@ -173,7 +173,7 @@ def _idempotency_key(request: Request) -> str | None:
 def _of_path(request: Request) -> dict[str, Any]:
     """The file that the path names, as the functions of `files` take it. Raises NotFound."""
     plan_id, file_id = request.path_id("plan_id"), request.path_id("file_id", of="eligibility file")
-    return {"file_id": file_id, "account_id": request.caller.account_id, "plan_id": plan_id}
+    return {"file_id": file_id, "account_id": request.account_id, "plan_id": plan_id}
 
 
 async def find_file(app: App, request: Request) -> EligibilityFile:

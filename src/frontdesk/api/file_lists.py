@@ -29,7 +29,7 @@ async def _list(app: App, request: Request, plan_id: int | None) -> Response:
     check_query(query, "file_state", "file_sha256", "file_page_size", "file_page_after")
     size, after = int(query.get("page[size]", FILES_PER_PAGE)), query.get("page[after]")
     wanted = FileFilter(
-        request.caller.account_id,
+        request.account_id,
         size + 1,
         plan_id,
         state=FileState(query["state"]) if "state" in query else None,

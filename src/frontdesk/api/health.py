@@ -1,14 +1,16 @@
 """Health probes and metrics: `/healthz`, `/readyz`, `/metrics`."""
 
+import asyncio
 import json
 
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from frontdesk.app import App
-from frontdesk.db.checks import HEAD, revision_of
+from frontdesk.db.checks import HEAD, other_schema, revision_of
 from frontdesk.errors import Unavailable
 from frontdesk.web.request import Request
 from frontdesk.web.response import Response
+from frontdesk.web.stored_metrics import DatabaseUp
 
 _NO_STORE = ((b"cache-control", b"no-store"),)
 
@@ -19,14 +21,32 @@ async def is_alive(_app: App, _request: Request) -> Response:
 
 
 async def is_ready(app: App, _request: Request) -> Response:
-    """Check that the service can serve. Asks the database whether it answers and has this version's schema."""
-    revision = await app.probe(lambda: revision_of(app.db))
-    if revision != HEAD:
+    """Check that the service can serve. Asks the database whether it answers, has this version's schema and stores what is
+    written."""
+
+    def probe() -> str | None:
+        revision = revision_of(app.db)
+        if revision == HEAD:
+            app.write_probe.verify()
+        return revision
+
+    revision = await app.probe("ready", probe)
+    if revision is None or revision < HEAD:
         raise Unavailable("The database needs migrating: run frontdesk migrate.")
+    if revision != HEAD:
+        raise Unavailable(other_schema(revision).remedy)
     return Response(200, json.dumps({"status": "ready", "revision": revision}).encode(), _NO_STORE)
 
 
 async def metrics(app: App, _request: Request) -> Response:
-    """Read the metrics for Prometheus. Counts and durations by route, without personal data."""
-    text = await app.read_in_thread(lambda: generate_latest(app.registry))
+    """Read the metrics for Prometheus. Counts and durations by route, without personal data. While the database is away,
+    those that are kept in memory."""
+    is_up, stored = True, b""
+    try:
+        await app.probe("up", lambda: revision_of(app.db))
+        stored = await app.read_in_thread(lambda: generate_latest(app.stored_metrics))
+    except Unavailable:
+        is_up = False
+    in_memory = await asyncio.to_thread(generate_latest, app.metrics)
+    text = generate_latest(DatabaseUp(is_up=is_up)) + in_memory + stored
     return Response(200, text, _NO_STORE, CONTENT_TYPE_LATEST.encode())

@@ -18,14 +18,14 @@ _NO_STORE: Header = (b"cache-control", b"no-store")
 
 async def list_eligibility_mappings(app: App, request: Request) -> Response:
     """List the account's mappings. Answers all of them, by name."""
-    account_id = request.caller.account_id
+    account_id = request.account_id
     found = await app.read_in_thread(lambda: app.db.ask(lambda tx: files.list_mappings(tx, account_id)))
     return _response(app, request, [files.serialize_mapping(each) for each in found])
 
 
 async def show_eligibility_mapping(app: App, request: Request) -> Response:
     """Read a mapping. Answers it as it was sent."""
-    account_id, name = request.caller.account_id, request.path_parameters["mapping_name"]
+    account_id, name = request.account_id, request.path_parameters["mapping_name"]
     found = await app.read_in_thread(lambda: app.db.ask(lambda tx: files.get_mapping(tx, account_id, name)))
     return _response(app, request, files.serialize_mapping(found))
 
@@ -60,7 +60,7 @@ async def delete_eligibility_mapping(app: App, request: Request) -> Response:
 
 
 def _key(request: Request) -> MappingName:
-    return MappingName(request.caller.account_id, request.path_parameters["mapping_name"])
+    return MappingName(request.account_id, request.path_parameters["mapping_name"])
 
 
 def _response(app: App, request: Request, data: object, *, status: int = 200) -> Response:

@@ -39,7 +39,7 @@ async def list_plans(app: App, request: Request) -> Response:
     check_query(query, "page_size", "page_after", "queue_interval")
     size = int(query["page[size]"]) if "page[size]" in query else None
     after, external_id = int(query.get("page[after]", 0)), query.get("external_id")
-    account_id = request.caller.account_id
+    account_id = request.account_id
     intervals = query.get("queue_interval") == "true"
     key = ("plans", account_id, external_id, size, after, intervals)
     filters: Any = {"external_id": external_id, "after_id": after}
@@ -74,7 +74,7 @@ async def list_plans(app: App, request: Request) -> Response:
 async def show_plan(app: App, request: Request) -> Response:
     """Read one plan. Answers the envelope of the list, with one plan."""
     plan_id = request.path_id("plan_id")
-    account_id = request.caller.account_id
+    account_id = request.account_id
     key = ("plan", account_id, plan_id)
 
     async def read() -> Page:
@@ -92,17 +92,17 @@ async def change_plan(app: App, request: Request) -> Response:
     since the plan was read."""
     plan_id = request.path_id("plan_id")
     patch = plans.parse_plan_patch(parse_json_object(await request.body()), strict=request.prefers_strict())
-    if_match, caller = (request.header(b"if-match") or "").strip(), request.caller
+    if_match, account_id = (request.header(b"if-match") or "").strip(), request.account_id
     requester = requester_of(app, request)
 
     def write(tx: Tx) -> Plan:
         # Locked, so that parallel changes follow each other: only a caller with If-Match hears that its copy is stale.
-        before = plans.get_plan(tx, caller.account_id, plan_id, lock=True)
+        before = plans.get_plan(tx, account_id, plan_id, lock=True)
         if if_match and not _matches(if_match, before.version):
             raise HttpError("precondition_failed", "The plan has changed since it was read.")
         plan, changed = plans.patch_plan(tx, before, patch)
         if changed:
-            audit.record_action(tx, requester, "plan.changed", caller.account_id, plan.id, fields=changed)
+            audit.record_action(tx, requester, "plan.changed", account_id, plan.id, fields=changed)
         return plan
 
     plan = await app.in_thread(lambda: write_alone(app.db, write))

@@ -50,7 +50,7 @@ _DESCRIBED: tuple[Endpoint, ...] = (
     Endpoint("GET",   "/problems",       reference.list_problems,   None, serves_json=False),
     Endpoint("GET",   "/healthz",        health.is_alive,           None),
     Endpoint("GET",   "/readyz",         health.is_ready,           None),
-    Endpoint("GET",   "/metrics",        health.metrics,            Scope.OPERATOR, serves_json=False),
+    Endpoint("GET",   "/metrics",        health.metrics,            Scope.OPERATOR, serves_json=False, outlives_database=True),
 )
 ENDPOINTS = (*_DESCRIBED, reference.openapi_endpoint(_DESCRIBED))
 ENTRANCE = (Endpoint("GET",   "/",                 reference.entrance,  None, serves_json=False),)

@@ -27,7 +27,7 @@ COMMANDS: Mapping[str, str] = MappingProxyType(
         "sample": "Write a file of invented members: families, twins, names with accents, zip codes with leading zeros.",
         "account": "Accounts: the customers that own plans and members.",
         "provider-group": "Provider groups: the doctors that serve the plans.",
-        "client": "API clients of an account and their secrets.",
+        "client": "API clients of accounts and of operators, and their secrets.",
         "plan": "Plans of the accounts.",
         "deliverability": "Batched invitations of an account: off until agreed.",
         "duty": "Doctors on duty, by provider group.",

@@ -1,4 +1,4 @@
-"""`frontdesk client`: the API clients of an account. Each secret is shown once."""
+"""`frontdesk client`: the API clients of accounts and of operators. Each secret is shown once."""
 
 from dataclasses import asdict
 from datetime import datetime, timedelta
@@ -18,7 +18,7 @@ from frontdesk.access.accounts import (
 )
 from frontdesk.access.model import ApiClient, NewClient, Scope
 from frontdesk.cli.command_group import CommandContext, CommandGroup
-from frontdesk.cli.options import AccountId, OnlyAccount, id_argument, read_text
+from frontdesk.cli.options import OnlyAccount, id_argument, id_option, read_text
 from frontdesk.cli.output import Output, describe, listing, picked
 from frontdesk.db import Tx
 
@@ -28,9 +28,16 @@ LONGEST_EXPIRY_DAYS = 3650
 commands = CommandGroup()
 
 ClientId = Annotated[str, typer.Argument(metavar="CLIENT_ID", help="The client's public client_id.")]
+OwnAccount = Annotated[
+    int | None,
+    id_option("--account", "Id of its account (see `account list`); an operator's client has none."),
+]
 Scopes = Annotated[
     list[Scope] | None,
-    typer.Option(help="A right of the client; repeat for several. Default: customer, the whole of /v2."),
+    typer.Option(
+        help="A right of the client; repeat for several. Default: customer, the whole of /v2. An operator's client has operator "
+        "alone, and no account."
+    ),
 ]
 RequestsPerMinute = Annotated[
     int | None,
@@ -50,23 +57,21 @@ _ROTATE_AGAIN = "Rotate once more to end the secret before it."
 @commands.change("create")
 def create(
     context: CommandContext,
-    account: AccountId,
+    *,
     name: Annotated[str, typer.Option(help="The purpose of the client.")],
+    account: OwnAccount = None,
     scope: Scopes = None,
     requests_per_minute: RequestsPerMinute = None,
     expires_in_days: ExpiresInDays = None,
 ) -> Output:
     """Create an API client. Its client_secret is printed now and never again.
 
+    A client of operators belongs to no account: frontdesk client create --name "Monitoring" --scope operator
+
     Example: frontdesk client create --account 1 --name "Nightly upload" --scope plans:read --scope eligibility:write
     """
-    new = NewClient(
-        account,
-        read_text("name", name),
-        set(scope or [Scope.CUSTOMER]),
-        requests_per_minute,
-        _end(context, expires_in_days),
-    )
+    scopes, end = set(scope or [Scope.CUSTOMER]), _end(context, expires_in_days)
+    new = NewClient(account, read_text("name", name), scopes, requests_per_minute, end)
     made, secret = create_client(context.tx, new, now=context.now)
     _record(context, "client.created", made, scopes=sorted(made.scopes))
     return describe(_item(made, secret), ONCE)

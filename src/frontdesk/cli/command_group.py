@@ -20,7 +20,7 @@ from frontdesk.cli.output import MISUSED, Output, fail, settings
 from frontdesk.clock import system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database, Tx, open_database
-from frontdesk.db.checks import HEAD, revision_of
+from frontdesk.db.checks import HEAD, other_schema, revision_of
 from frontdesk.db.failures import DatabaseState
 from frontdesk.db.races import write_alone
 from frontdesk.errors import FrontdeskError, Unavailable
@@ -64,16 +64,9 @@ def migrated_database(config: Config, *, index_scans: bool = False) -> Iterator[
     """The database with the tables that this program needs. Raises FrontdeskError when it has others."""
     with opened_database(config, index_scans=index_scans) as db:
         revision = _revision(db)
-        if revision is None:
-            raise FrontdeskError(
-                "The database has no tables yet. Run: frontdesk migrate", code="not_migrated"
-            )
         if revision != HEAD:
-            raise FrontdeskError(
-                f"The database is at revision {revision}, this program needs {HEAD}. Run: frontdesk migrate "
-                "(or, if a newer frontdesk has migrated it, use that one).",
-                code="other_revision",
-            )
+            failure = other_schema(revision)
+            raise FrontdeskError(f"{failure.what} {failure.remedy}", code="other_revision")
         yield db
 
 

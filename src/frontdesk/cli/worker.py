@@ -19,6 +19,7 @@ from frontdesk.worker.background import (
     RetentionPruner,
 )
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
+from frontdesk.worker.log import WorkerLog
 from frontdesk.worker.mailer_factory import make_mailer
 
 
@@ -38,6 +39,7 @@ def worker(
     """
     config = settings()
     with migrated_database(config, index_scans=True) as db:
+        db.outage.tell = WorkerLog().write
         loader = FileLoader(config, db)
         tasks: list[BackgroundTask] = [
             loader,

@@ -13,6 +13,7 @@ from frontdesk.db.deployment import CheckFailure, deployment_failures
 from frontdesk.db.engine import Database, Tx
 from frontdesk.db.failures import DatabaseState
 from frontdesk.db.service_role import role_failures
+from frontdesk.db.write_probe import write_a_little
 from frontdesk.errors import Unavailable
 
 OLDEST_POSTGRESQL = 14
@@ -29,6 +30,15 @@ _REMEDIES: dict[str, str] = {
     DatabaseState.SETTINGS: "Name PostgreSQL itself in FRONTDESK_DATABASE_URL (docs/operations.md, Connection poolers).",
     DatabaseState.RIGHTS: "As the owner run: frontdesk migrate --service-role NAME (docs/security.md, Two roles of PostgreSQL).",
     DatabaseState.MISSING: "Run: frontdesk migrate (or correct FRONTDESK_DATABASE_URL).",
+    DatabaseState.LOGIN: "Correct user and password in FRONTDESK_DATABASE_URL, or give the role on the server this password.",
+    DatabaseState.NOT_ADMITTED: "Add a line for this machine, user and database to the server's pg_hba.conf and reload it.",
+    DatabaseState.NO_SUCH_DATABASE: "Correct the name in FRONTDESK_DATABASE_URL, or make the database with: createdb.",
+    DatabaseState.HOST: "Correct the host in FRONTDESK_DATABASE_URL, or this machine's name service.",
+    DatabaseState.NO_SERVER: "Start the server, or correct host and port in FRONTDESK_DATABASE_URL.",
+    DatabaseState.TLS: "Correct sslmode and sslrootcert in FRONTDESK_DATABASE_URL, or the server's certificate.",
+    DatabaseState.STARTING: "Wait until it has started; its own log says what it waits for.",
+    DatabaseState.CROWDED: "Raise max_connections on the server, or run fewer processes (docs/scaling.md).",
+    DatabaseState.SILENT: "Look at the server and at the network and firewalls on the way.",
 }
 
 
@@ -62,9 +72,19 @@ def _problems(db: Database, config: Config) -> Iterator[CheckFailure]:
         yield from role_failures(db, config)
         yield from _write_problems(db)
         return
-    have = "has no tables yet" if revision is None else f"is at revision {revision}"
-    remedy = "Run: frontdesk migrate (or, if a newer frontdesk has migrated it, use that one)."
-    yield CheckFailure(f"The database {have}; this program needs {HEAD}.", remedy)
+    yield other_schema(revision)
+
+
+def other_schema(revision: str | None) -> CheckFailure:
+    """What is wrong with a schema at another revision than HEAD."""
+    if revision is None:
+        return CheckFailure("The database has no tables yet.", "Run: frontdesk migrate")
+    what = f"The database is at revision {revision}, this program needs {HEAD}."
+    if revision < HEAD:
+        return CheckFailure(what, "Run: frontdesk migrate")
+    return CheckFailure(
+        what, "A newer frontdesk has migrated the database: use that version, or a newer one."
+    )
 
 
 def _server_problems(db: Database) -> Iterator[CheckFailure]:
@@ -102,8 +122,7 @@ def _link_problems(db: Database) -> Iterator[CheckFailure]:
 
 def _write_problems(db: Database) -> Iterator[CheckFailure]:
     try:
-        with db.write() as tx:
-            tx.exec_driver_sql("UPDATE installation SET uniqueness = uniqueness")
+        write_a_little(db)
     except (Unavailable, DBAPIError) as error:
         yield _problem(error, "Look for a read-only or full disk, or missing rights.")
 

@@ -18,6 +18,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from frontdesk.clock import system_clock
 from frontdesk.db.failures import as_unavailable, as_unknown_outcome
 from frontdesk.db.notifications import WorkNotifier
+from frontdesk.db.outages import DatabaseOutage
 from frontdesk.db.postgresql import (
     ANY_SCAN,
     WAIT_FOR_LOCKS,
@@ -48,6 +49,7 @@ class Database:
         self.engine = engine
         self.is_sqlite = engine.dialect.name == "sqlite"
         self.url = engine.url.render_as_string(hide_password=False)  # for a process that works with this one
+        self.outage = DatabaseOutage()
         self._give_up_at = float("inf")
         self._notifier = None if self.is_sqlite else WorkNotifier(engine)
         if self.is_sqlite:
@@ -146,7 +148,12 @@ class Database:
             unavailable = as_unavailable(error)
             if unavailable is None:
                 raise
+            self.outage.failed(unavailable)
             raise unavailable from None
+        except Unavailable as error:
+            self.outage.failed(error)
+            raise
+        self.outage.answered()
 
     def _begin_sqlite(self, connection: Connection) -> None:
         options = connection.get_execution_options()

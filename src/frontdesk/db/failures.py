@@ -25,6 +25,17 @@ class DatabaseState(StrEnum):
     MISSING = "database_missing"
     SETTINGS = "database_settings"
     RIGHTS = "database_rights"
+    # Those of AWAY: a connection can't be opened, or its server says nothing.
+    LOGIN = "database_login"
+    NOT_ADMITTED = "database_not_admitted"
+    NO_SUCH_DATABASE = "database_unknown"
+    HOST = "database_host"
+    NO_SERVER = "database_no_server"
+    TLS = "database_tls"
+    STARTING = "database_starting"
+    CROWDED = "database_crowded"
+    SILENT = "database_silent"
+    UNREACHABLE = "database_unreachable"
 
 
 _DETAILS = {
@@ -34,6 +45,16 @@ _DETAILS = {
     DatabaseState.DAMAGED: "The database's file is damaged or not a database.",
     DatabaseState.MISSING: "There is no database here.",
     DatabaseState.RIGHTS: "The role of FRONTDESK_DATABASE_URL lacks a right to this. Only the owner of the tables migrates.",
+    DatabaseState.LOGIN: "The database refuses the user or the password of FRONTDESK_DATABASE_URL.",
+    DatabaseState.NOT_ADMITTED: "The database server's pg_hba.conf admits no such connection from this machine.",
+    DatabaseState.NO_SUCH_DATABASE: "The server has no database of the name in FRONTDESK_DATABASE_URL.",
+    DatabaseState.HOST: "The host of FRONTDESK_DATABASE_URL is unknown.",
+    DatabaseState.NO_SERVER: "No database server listens at the address of FRONTDESK_DATABASE_URL.",
+    DatabaseState.TLS: "No TLS connection to the database server, as FRONTDESK_DATABASE_URL asks for, can be made.",
+    DatabaseState.STARTING: "The database server is starting or stopping.",
+    DatabaseState.CROWDED: "The database server takes no more connections.",
+    DatabaseState.SILENT: "The database does not answer.",
+    DatabaseState.UNREACHABLE: "The database can't be reached, or can't write now.",
 }
 _BY_SQLSTATE = {
     "55P03": DatabaseState.BUSY,  # lock_timeout
@@ -41,7 +62,30 @@ _BY_SQLSTATE = {
     "25006": DatabaseState.READ_ONLY,  # a standby, or set so by its operator; the driver calls it no OperationalError
     "53100": DatabaseState.FULL,
     "42501": DatabaseState.RIGHTS,
+    "28000": DatabaseState.LOGIN,
+    "28P01": DatabaseState.LOGIN,
+    "3D000": DatabaseState.NO_SUCH_DATABASE,
+    "53300": DatabaseState.CROWDED,
+    "57P03": DatabaseState.STARTING,
 }
+# The driver gives no SQLSTATE for a connection that was refused, only libpq's text (psycopg 3.3). In another language it stays
+# UNREACHABLE. What a server says comes before what is said of addresses without one: a name may have several.
+_REFUSALS = (
+    (
+        DatabaseState.TLS,
+        ("does not support SSL", "SSL error", "certificate", "requires encryption", "SSL SYSCALL"),
+    ),
+    (DatabaseState.NOT_ADMITTED, ("no pg_hba.conf entry", "pg_hba.conf rejects")),
+    (DatabaseState.LOGIN, ("authentication failed", "no password supplied", "is not permitted to log in")),
+    (DatabaseState.NO_SUCH_DATABASE, ("FATAL:  database ",)),
+    (DatabaseState.LOGIN, ("FATAL:  role ",)),
+    (DatabaseState.STARTING, ("the database system is ",)),
+    (DatabaseState.CROWDED, ("too many clients", "remaining connection slots", "too many connections")),
+    (DatabaseState.SILENT, ("timeout expired", "timed out", "No route to host", "Network is unreachable")),
+    (DatabaseState.NO_SERVER, ("Connection refused", "No such file or directory")),
+    (DatabaseState.HOST, ("failed to resolve host", "could not translate host name")),
+)
+AWAY = {DatabaseState.MISSING, DatabaseState.UNREACHABLE, *(state for state, _ in _REFUSALS)}
 _BY_SQLITE_CODE = {
     5: DatabaseState.BUSY,
     6: DatabaseState.BUSY,
@@ -113,7 +157,7 @@ def as_unavailable(error: DBAPIError | PoolTimeout) -> Unavailable | None:
     if isinstance(error, PoolTimeout):
         return Unavailable("All database connections are in use.")
     if isinstance(error.orig, NoAnswer):  # the next connection would only be as silent
-        return Unavailable("The database does not answer.")
+        return unavailable(DatabaseState.SILENT)
     if error.connection_invalidated:
         return Unavailable("The connection to the database was lost.", stale_connection=True)
     state = _state(error)
@@ -127,8 +171,14 @@ def as_unavailable(error: DBAPIError | PoolTimeout) -> Unavailable | None:
         return unavailable(known, busy=state is not None and known is DatabaseState.BUSY)
     away = (state or "").startswith(("08", "53", "57", "58"))
     if away or isinstance(error, OperationalError):
-        return Unavailable("The database can't be reached, or can't write now.")
+        return unavailable(_refusal(error))
     return None
+
+
+def _refusal(error: DBAPIError) -> DatabaseState:
+    text = str(error.orig)
+    is_said = (state for state, phrases in _REFUSALS if any(phrase in text for phrase in phrases))
+    return next(is_said, DatabaseState.UNREACHABLE)
 
 
 def as_unknown_outcome(error: DBAPIError) -> Unavailable | None:

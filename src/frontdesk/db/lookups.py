@@ -20,6 +20,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Dialect
 
 from frontdesk.db.engine import Database, Tx
+from frontdesk.db.outages import DatabaseOutage
 from frontdesk.db.pipeline import PipelineDatabase
 
 Answer = TypeVar("Answer")
@@ -83,8 +84,8 @@ class Lookups(Protocol):
 class PostgresqlLookups:
     """Asks on connections in pipeline mode, and asks again when the first connection turns out to be dead."""
 
-    def __init__(self, url: str) -> None:
-        self._db = PipelineDatabase(url)
+    def __init__(self, url: str, outage: DatabaseOutage | None = None) -> None:
+        self._db = PipelineDatabase(url, outage)
         self._answers: Remembered[Any] = Remembered()
         self._free = asyncio.Semaphore(POSTGRESQL_LOOKUPS)
 

@@ -9,9 +9,10 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection
 
-from frontdesk.db.checks import revision_of
+from frontdesk.db.checks import HEAD, other_schema, revision_of
 from frontdesk.db.engine import Database
 from frontdesk.db.service_role import renew_rights
+from frontdesk.errors import FrontdeskError
 
 FOLDER = Path(__file__).parent / "migrations"
 
@@ -26,10 +27,13 @@ def upgrade(
     """Bring the schema up to `revision`, and return the applied revisions. Makes a missing SQLite file.
 
     The first migration stores `uniqueness`; it can't be changed later. `tell` gets a sentence for all that a migration left
-    for people to decide. Raises Unavailable when a lock is held for long.
+    for people to decide. Raises Unavailable when a lock is held for long; FrontdeskError for a newer schema.
     """
     db.make_missing_file()
     before = revision_of(db)
+    if before is not None and before > HEAD:
+        failure = other_schema(before)
+        raise FrontdeskError(f"{failure.what} {failure.remedy}", code="newer_revision")
     with db.write_schema() as connection:
         command.upgrade(_alembic(connection, uniqueness, tell), revision)
         if not db.is_sqlite and MigrationContext.configure(connection).get_current_revision() != before:

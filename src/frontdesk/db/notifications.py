@@ -91,13 +91,19 @@ class WorkListener:
         is_stopping = False
         while not is_stopping:
             try:
-                # The pool must not give it to others: it listens.
-                with closing(self._engine.raw_connection()) as connection:
-                    connection.detach()
-                    listen(connection.dbapi_connection)
+                with closing(self._open()) as driver:
+                    listen(driver)
                 is_stopping = True
             except (SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error, Unavailable):
                 is_stopping = self._stops_within(RETRY_SECONDS)
+
+    def _open(self) -> Any:
+        """A connection of the driver, that the pool neither gives to others nor resets: it would log that a lost one can't be."""
+        connection = self._engine.raw_connection()
+        connection.detach()
+        driver = connection.dbapi_connection
+        connection.invalidate()
+        return driver
 
     def _listen(self, driver: Any) -> None:
         driver.autocommit = True

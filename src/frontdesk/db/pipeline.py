@@ -23,6 +23,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.util import await_only, greenlet_spawn
 
 from frontdesk.db.failures import NoAnswer, as_unavailable, as_unknown_outcome
+from frontdesk.db.outages import DatabaseOutage
 from frontdesk.db.postgresql import (
     SILENT_SECONDS,
     WAIT_FOR_LOCKS,
@@ -61,8 +62,9 @@ async def run_in_event_loop(work: Callable[[*Arguments], Answer], *arguments: *A
 class PipelineDatabase:
     """`write()` as `Database` has it, for work under `run_in_event_loop`. Its transactions take set statements only."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, outage: DatabaseOutage | None = None) -> None:
         self._url = url
+        self._outage = outage or DatabaseOutage()
         self._idle: list[_PipelineConnection] = []
         self._deadlines = Deadlines(SILENT_SECONDS)
 
@@ -79,6 +81,7 @@ class PipelineDatabase:
         try:
             yield tx
             tx.commit()
+            self._outage.answered()
         finally:
             tx.roll_back()
             if connection.is_alive:
@@ -114,7 +117,7 @@ class PipelineDatabase:
         try:
             return await _PipelineConnection.open(self._url, self._deadlines)
         except psycopg.Error as error:
-            raise _translated(error, is_lost=False, is_committing=False) from None
+            raise self.translated(error, is_lost=False) from None
 
     async def _ask_once(self, statement: str, parameters: Parameters) -> PipelineRows:
         connection = self._idle_connection() or await self._open()
@@ -122,11 +125,24 @@ class PipelineDatabase:
         try:
             await connection.execute([answer])
         except psycopg.Error as error:
-            raise _translated(error, is_lost=not connection.is_alive, is_committing=False) from None
+            raise self.translated(error, is_lost=not connection.is_alive) from None
         finally:
             if connection.is_alive:
                 self._idle.append(connection)
+        self._outage.answered()
         return answer.rows or []
+
+    def translated(self, error: psycopg.Error, *, is_lost: bool, is_committing: bool = False) -> Exception:
+        """The error as SQLAlchemy would raise it, so that `db` handles one kind of error; or Unavailable."""
+        wrapped = DBAPIError.instance(
+            None, None, error, psycopg.Error, hide_parameters=True, connection_invalidated=is_lost
+        )
+        if not isinstance(wrapped, DBAPIError):
+            return wrapped
+        unavailable = (as_unknown_outcome(wrapped) if is_committing else None) or as_unavailable(wrapped)
+        if unavailable is not None:
+            self._outage.failed(unavailable)
+        return unavailable or wrapped
 
 
 @dataclass(slots=True, eq=False)
@@ -193,7 +209,7 @@ class PipelineTransaction:
             await_only(self._connection.execute(statements))
         except psycopg.Error as error:
             is_lost = not self._connection.is_alive
-            raise _translated(error, is_lost=is_lost, is_committing=is_committing) from None
+            raise self.engine.translated(error, is_lost=is_lost, is_committing=is_committing) from None
 
 
 class _PipelineConnection:
@@ -343,14 +359,3 @@ def _numbered(sql: str) -> str:
     """The statement with `$1`, `$2`, … for each `%s`, as the server takes it."""
     first, *others = sql.split("%s")
     return first + "".join(f"${n}{other}" for n, other in enumerate(others, start=1))
-
-
-def _translated(error: psycopg.Error, *, is_lost: bool, is_committing: bool) -> Exception:
-    """The error as SQLAlchemy would raise it, so that `db` handles one kind of error."""
-    wrapped = DBAPIError.instance(
-        None, None, error, psycopg.Error, hide_parameters=True, connection_invalidated=is_lost
-    )
-    if not isinstance(wrapped, DBAPIError):
-        return wrapped
-    unknown = as_unknown_outcome(wrapped) if is_committing else None
-    return unknown or as_unavailable(wrapped) or wrapped

@@ -24,7 +24,7 @@ _READ, _ADD, _KEEP, _ALL = (
 # What the service's statements need; a lock on a row (FOR UPDATE) needs UPDATE.
 RIGHTS: Mapping[str, tuple[str, ...]] = {
     "alembic_version": _READ,
-    "installation": ("SELECT", "UPDATE (uniqueness)"),  # `check` writes it as it is, to see whether it can
+    "installation": ("SELECT", "UPDATE (written)"),  # `check` and `/readyz` write it, to see whether they can
     # Retention: entries of the trail that are six years old go, and the triggers let nothing else through.
     "member_history": ("SELECT", "INSERT", "UPDATE (changes)"),
     "audit_entries": ("SELECT", "INSERT", "DELETE"),

@@ -32,7 +32,7 @@ class Enrolments(GroupCommit[Submission, Enrolled]):
         self._clock = clock
         self._uniqueness = config.uniqueness
         self._probe_limit = ProbeLimit(config.taken_per_day, config.uniqueness)
-        self._pipeline_db = None if db.is_sqlite else PipelineDatabase(config.database_url)
+        self._pipeline_db = None if db.is_sqlite else PipelineDatabase(config.database_url, db.outage)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="enrol")
 
     async def commit_group(self, items: Sequence[Submission]) -> Sequence[Enrolled | Exception]:

@@ -8,6 +8,7 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Index,
     Integer,
+    LargeBinary,
     String,
     Table,
     UniqueConstraint,
@@ -92,12 +93,13 @@ uniqueness_probes = Table(
     Index("ix_uniqueness_probes_day_client", "day", "client"),
 )
 
-# One row: the uniqueness rule that this database was made with (a server with another rule refuses to start on it), and
-# the key of the digests of files' rows.
+# One row: the uniqueness rule that this database was made with (a server with another rule refuses to start on it), the key of
+# the digests of files' rows, and what `db.write_probe` writes.
 installation = Table(
     "installation",
     metadata,
     Column("id", Integer, primary_key=True),
     Column("uniqueness", String(7), nullable=False),
     Column("row_digest_key", String(64), nullable=False),
+    Column("written", LargeBinary, nullable=True),
 )

@@ -56,7 +56,7 @@ _COLUMNS: Mapping[str, Mapping[ColumnKind, str]] = {
         _K.REFERENCE: "client request_id",
         _K.TIME: "changed_at",
     },
-    "installation": {_K.FACT: "id uniqueness", _K.PROOF: "row_digest_key"},
+    "installation": {_K.FACT: "id uniqueness written", _K.PROOF: "row_digest_key"},
     "deliverability": {
         _K.ID: "account_id",
         _K.FACT: "enabled batch_size batch_interval_seconds hourly_limit",

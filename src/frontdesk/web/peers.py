@@ -15,6 +15,7 @@ from frontdesk.errors import Fault, RateLimited
 BODY_SECONDS = 10.0
 CROWD = 128  # bodies of one account, or of requests without a token, that are waited for at once
 CROWD_SECONDS = 1.0
+OPERATORS = 0  # no account has this id
 UPLOAD_BYTES, UPLOAD_BYTES_SECONDS = 64 * 1024, 10.0
 OPEN_UPLOADS, RETRY_UPLOAD_SECONDS = 10, 10  # of one account, in one process
 READER_SECONDS = 30.0  # for the next piece of a response
@@ -70,8 +71,8 @@ class PeerDeadlines:
         self._uploads: Counter[int] = Counter()
 
     async def body(self, reading: Awaitable[Result], account_id: int | None) -> Result:
-        """The body that is read: 10 s, but 1 s while many others of the same account, or without any, are waited for.
-        Raises TimeoutError."""
+        """The body that is read: 10 s, but 1 s while many others of the same account are waited for. OPERATORS stands for
+        operators' tokens, None for requests without a token. Raises TimeoutError."""
         waiting = self._waiting
         others = waiting.get(account_id, 0)
         waiting[account_id] = others + 1

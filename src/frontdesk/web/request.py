@@ -8,11 +8,11 @@ from itertools import chain, count
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, quote
 
-from frontdesk.access.model import Caller
-from frontdesk.errors import Fault, Invalid, Malformed, NotFound, Unauthorized, unknown_faults
+from frontdesk.access.model import Caller, Scope
+from frontdesk.errors import Fault, Forbidden, Invalid, Malformed, NotFound, Unauthorized, unknown_faults
 from frontdesk.text import SHOWN_NAMES
 from frontdesk.web.forwarded import Network, caller_address
-from frontdesk.web.peers import PeerDeadlines
+from frontdesk.web.peers import OPERATORS, PeerDeadlines
 from frontdesk.web.response import Header, HttpError
 
 BODY_LIMIT_BYTES, HEADERS_LIMIT_BYTES = 64 * 1024, 16 * 1024
@@ -54,6 +54,14 @@ class Request:
         if self.known_caller is None:
             raise Unauthorized("The request carries no bearer token.")
         return self.known_caller
+
+    @property
+    def account_id(self) -> int:
+        """The account of a customer's token. Raises Forbidden for an operator's, which has none."""
+        account_id = self.caller.account_id
+        if account_id is None:
+            raise Forbidden(Scope.CUSTOMER)
+        return account_id
 
     def header(self, name: bytes) -> str | None:
         """The header's value; the lines of one that was repeated are a list (RFC 9110, section 5.3)."""
@@ -140,12 +148,13 @@ class Request:
     async def body(self, *, limit_bytes: int = BODY_LIMIT_BYTES) -> bytes:
         """The whole body. Raises HttpError `too_large` above the limit, `timeout` after 10 s, `malformed`."""
         self._check_length(limit_bytes, "body")
-        account_id = None if self.known_caller is None else self.known_caller.account_id
-        return await _in_time(self._deadlines.body(self._whole_body(limit_bytes), account_id))
+        known = self.known_caller
+        crowd = None if known is None else known.account_id or OPERATORS
+        return await _in_time(self._deadlines.body(self._whole_body(limit_bytes), crowd))
 
     def uploading(self) -> AbstractContextManager[None]:
         """Counts one of the account's open uploads. Raises TooManyUploads."""
-        return self._deadlines.uploading(self.caller.account_id)
+        return self._deadlines.uploading(self.account_id)
 
     async def body_pieces(self, limit_bytes: int) -> AsyncIterator[bytes]:
         """The body of an upload, piece by piece as it arrives, at the pace of UploadPace. Raises as `body` does."""

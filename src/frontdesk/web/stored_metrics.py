@@ -64,6 +64,19 @@ class StoredMetrics:
         yield from self._metrics
 
 
+class DatabaseUp:
+    """A collector of one metric: whether the database answers."""
+
+    def __init__(self, *, is_up: bool) -> None:
+        self._is_up = is_up
+
+    def collect(self) -> Iterator[Metric]:
+        sentence = (
+            "1 while the database answers this process; 0 while it does not, and no metric is read from it."
+        )
+        yield GaugeMetricFamily("frontdesk_database_up", sentence, value=self._is_up)
+
+
 def delivery_metrics(tx: Tx, now: datetime) -> list[Metric]:
     """States of invitations, hourly windows, and the age of the oldest due invitation."""
     found = delivery.read_statistics(tx, now=now)

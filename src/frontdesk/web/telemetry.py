@@ -95,6 +95,11 @@ class Telemetry:
             line = {"at": stored_time(system_clock()), "event": "proxy_not_trusted", "detail": detail}
             self._write(json.dumps(line) + "\n")
 
+    def event(self, event: str, **values: object) -> None:
+        """Log what happened to the process, from any thread. `values` hold codes and sentences of ours."""
+        line = {"at": stored_time(system_clock()), "event": event, **values}
+        self._output.put([json.dumps(line) + "\n"])
+
     def failed_to_start(self, error: Exception) -> None:
         """Log that the process can't serve. Returns when the line is written."""
         self._output.put([self._error_line(error, event="serving_process_failed", pid=os.getpid())])
