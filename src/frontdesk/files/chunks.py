@@ -60,7 +60,7 @@ class ChunkWriter:
         for record in records:
             if record.hints:
                 keys.update(record.hints.subscriber_keys)
-                if record.hints.family:
+                if record.hints.family and record.hints.family.digest:
                     keys.add(record.hints.family.digest)
         if (limit := self._claim.options.probe_limit) is not None and limit.has_told(self._claim.file.client):
             keys.add(PROBES)

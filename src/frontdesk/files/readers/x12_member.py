@@ -5,6 +5,7 @@ from operator import attrgetter
 
 from frontdesk.eligibility.code_sets import HIPAA_RELATIONSHIPS, X12_SUBSCRIBER
 from frontdesk.eligibility.fields import FIELDS
+from frontdesk.eligibility.first_names import fold_first_name
 from frontdesk.eligibility.model import Action
 from frontdesk.eligibility.row_hints import FamilyMember, RowHints
 from frontdesk.errors import Fault
@@ -39,16 +40,15 @@ def read_member(place: int, loops: Sequence[MemberLoop], mapping: FileMapping, k
         if not plan:
             faults.insert(0, UNKNOWN_PLAN)
     told, is_contradictory = _told(loops, keys)
+    if is_contradictory or _name_two(loops):
+        faults.append(REPEATED)
     first_name, dob = str(told.get("first_name", "")), str(told.get("dob", ""))
     family = keys.family_member(last, first_name=first_name, dob=dob)
-    identity = None if last.identity == last.key else last.identity
     if action is Action.END:
         values = {"external_id": last.key, "expiry_date": dates["expiry_date"]}
         hints = _hints(last, family)._replace(ends_access=True)
-        return Row(place, values, action, plan, tuple(faults), hints=hints, identity=identity)
+        return Row(place, values, action, plan, tuple(faults), hints=hints, identity=last.identity)
     values = told
-    if is_contradictory:
-        faults.append(REPEATED)
     if counted:
         values["medical_plan_description"] = lasting.description or lasting.line
     needs_coverage = not counted and mapping.lines is not None
@@ -67,14 +67,13 @@ def read_member(place: int, loops: Sequence[MemberLoop], mapping: FileMapping, k
             causes=(NO_MEDICAL_COVERAGE,) if needs_coverage else (),
             ends_access=bool(coverages) and all(coverage.is_end for coverage in coverages),
         ),
-        identity,
+        last.identity,
     )
 
 
 def _hints(loop: MemberLoop, family: FamilyMember | None) -> RowHints:
     return RowHints(
         is_weak_key=loop.is_weak,
-        may_be_shared=loop.may_be_shared,
         is_category=loop.is_category,
         family=family,
     )
@@ -97,6 +96,16 @@ def _told(loops: Sequence[MemberLoop], keys: X12Keys) -> tuple[dict[str, object]
             is_contradictory |= told.get(name, value) != value and days[name] == day
             told[name], days[name] = value, day
     return told, is_contradictory
+
+
+def _name_two(loops: Sequence[MemberLoop]) -> bool:
+    """Whether the loops name two people: other first names, and not one date of birth."""
+    names = [
+        (fold_first_name(loop.former_name or name), loop.said("DMG", 2))
+        for loop in loops
+        if (name := loop.said("NM1", 4))
+    ]
+    return any(name != names[0][0] and "" in (born, names[0][1]) for name, born in names)
 
 
 def _values(loop: MemberLoop, keys: X12Keys) -> dict[str, object]:

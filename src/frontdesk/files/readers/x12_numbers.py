@@ -63,24 +63,22 @@ class OwnNumbers:
     def find(self, loop: MemberLoop, name_reference: str) -> str:
         """The number as the file has it, or "". Call it for each loop, in the order of the file.
 
-        A short one is a person code, one without a digit or with other signs a category or a list, REF*0F is the family's, and
-        what a plan is called is no person's.
+        One of three characters or fewer tells little, one without a digit or with other signs is a category or a list, REF*0F is
+        the family's, and what a plan is called is no person's. REF*ZZ and REF*17 are categories of people with many senders.
         """
-        references = loop.own.references
         name = name_reference if loop.said("NM1", 8).upper() in _OWN_NAMES else ""
-        for source, found in (
-            ("23", references.get("23", "")),
-            ("NM109", name),
-            ("ZZ", references.get("ZZ", "")),
-            ("17", references.get("17", "")),
-        ):
+        own = ""
+        for source, found in (("23", loop.own.references.get("23", "")), ("NM109", name)):
             if len(found) <= LONGEST_PERSON_CODE or found == loop.family:
                 continue
-            is_number = _NUMBER.fullmatch(found) and any(map(str.isdigit, found))
-            if is_number and not _is_plan(found, loop) and not self._shared.carries(source, found, loop):
-                loop.own_source = source
-                return found
-        return ""
+            if not _NUMBER.fullmatch(found) or not any(map(str.isdigit, found)) or _is_plan(found, loop):
+                continue
+            if loop.own_source:
+                # The subscriber of a family whose card it is may have a number of its own.
+                self._shared.note(source, found, loop)
+            elif not self._shared.carries(source, found, loop):
+                loop.own_source, own = source, found
+        return own
 
 
 def _is_plan(number: str, loop: MemberLoop) -> bool:
