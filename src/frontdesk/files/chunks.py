@@ -110,7 +110,9 @@ class ChunkWriter:
 
 def _outcome(row: ChunkRow, result: Enrolled | Exception, file_date: str) -> RowOutcome:
     if not isinstance(result, Enrolled):
-        return RowOutcome.refused(row.place, row.external_id, faults_of(result))
+        hints = row.submission.record.hints
+        shown = None if hints and hints.hides_key else row.external_id
+        return RowOutcome.refused(row.place, shown, faults_of(result))
     codes = (*row.warnings, *result.warnings)
     if row.place is None and result.outcome is Outcome.UNCHANGED:
         codes = ()  # a newer change kept the member from being ended, so the warning did not come true

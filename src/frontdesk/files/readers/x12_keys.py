@@ -24,6 +24,7 @@ from frontdesk.files.readers.x12_numbers import (
     FamilyNumbers,
     OwnNumbers,
     birth_sequence,
+    holds_ssn,
     own_ssns,
     relationship,
     ssn_digits,
@@ -94,6 +95,10 @@ class X12Keys:
             return False
         kind = loop.person.get("NM1", PADDING)[8].strip()
         return kind == SSN and number == self._name_reference(loop)
+
+    def hides(self, loop: MemberLoop) -> bool:
+        """Whether the key must not be shown, since it looks like a social security number."""
+        return self._mapping.ssn != "plain" and holds_ssn(loop.key)
 
     def family_name(self, loop: MemberLoop) -> str:
         """REF*0F as identifiers carry it. Where numbers are hashed, so is one that looks like a social security number."""

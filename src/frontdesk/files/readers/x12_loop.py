@@ -12,8 +12,8 @@ from frontdesk.files.model import FileMode
 Segment = list[str]
 
 END, REINSTATE = "024", "025"
-# A coverage that was never effective, and one that only the dependents have.
-NO_COVERAGE_CODES = {"002", "032"}
+# A coverage that was never effective, and one that only the dependents have (HD01).
+DELETED, OF_DEPENDENTS = "002", "032"
 _ACTIONS = dict.fromkeys(("001", "021", REINSTATE, "026", "030"), Action.ENROL) | {END: Action.END}
 _MISSPELT_0F = "OF"  # the letter O for the zero
 _CORRECTED, _WRONG = "74", "70"

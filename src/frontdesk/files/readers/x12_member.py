@@ -11,7 +11,7 @@ from frontdesk.eligibility.row_hints import FamilyMember, RowHints
 from frontdesk.errors import Fault
 from frontdesk.files.mapping import FileMapping
 from frontdesk.files.model import NO_MEDICAL_COVERAGE, REPEATED, UNKNOWN_PLAN, Row
-from frontdesk.files.readers.x12_access import NO_COVERAGE
+from frontdesk.files.readers.x12_access import NO_COVERAGE, effective_coverages
 from frontdesk.files.readers.x12_coverages import action_of, coverages_of, dates_of
 from frontdesk.files.readers.x12_keys import X12Keys
 from frontdesk.files.readers.x12_loop import PADDING, MemberLoop
@@ -28,8 +28,9 @@ def read_member(place: int, loops: Sequence[MemberLoop], mapping: FileMapping, k
     """The row of one member by all its loops, in the order of the file."""
     last = loops[-1]
     faults = [fault for loop in loops for fault in _faults(loop)]
-    coverages = [coverage for loop in loops for coverage in coverages_of(loop, mapping)]
+    coverages = effective_coverages(coverage for loop in loops for coverage in coverages_of(loop, mapping))
     counted = [coverage for coverage in coverages if coverage.line]
+    is_deleted = any(coverage.is_deleted for coverage in counted)
     has_others = not counted and any(loop.coverages for loop in loops)
     action = action_of(loops, coverages)
     dates, dates_of_new = dates_of(loops, coverages, mapping)
@@ -46,12 +47,12 @@ def read_member(place: int, loops: Sequence[MemberLoop], mapping: FileMapping, k
     family = keys.family_member(last, first_name=first_name, dob=dob)
     if action is Action.END:
         values = {"external_id": last.key, "expiry_date": dates["expiry_date"]}
-        hints = _hints(last, family)._replace(ends_access=True)
+        hints = _hints(last, family, keys)._replace(ends_access=True)
         return Row(place, values, action, plan, tuple(faults), hints=hints, identity=last.identity)
     values = told
-    if counted:
+    if counted and not is_deleted:
         values["medical_plan_description"] = lasting.description or lasting.line
-    needs_coverage = not counted and mapping.lines is not None
+    needs_coverage = is_deleted or (not counted and mapping.lines is not None)
     of_new = dates_of_new
     if keys.is_ssn(last, str(values.get("member_id", ""))):
         of_new = {**(of_new or {}), "member_id": values.pop("member_id")}
@@ -63,7 +64,7 @@ def read_member(place: int, loops: Sequence[MemberLoop], mapping: FileMapping, k
         tuple(faults),
         (NO_MEDICAL_COVERAGE.code,) if has_others else (),
         of_new,
-        _hints(last, family)._replace(
+        _hints(last, family, keys)._replace(
             causes=(NO_MEDICAL_COVERAGE,) if needs_coverage else (),
             ends_access=bool(coverages) and all(coverage.is_end for coverage in coverages),
         ),
@@ -71,10 +72,11 @@ def read_member(place: int, loops: Sequence[MemberLoop], mapping: FileMapping, k
     )
 
 
-def _hints(loop: MemberLoop, family: FamilyMember | None) -> RowHints:
+def _hints(loop: MemberLoop, family: FamilyMember, keys: X12Keys) -> RowHints:
     return RowHints(
         is_weak_key=loop.is_weak,
         is_category=loop.is_category,
+        hides_key=keys.hides(loop),
         family=family,
     )
 

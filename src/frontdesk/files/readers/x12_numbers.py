@@ -8,6 +8,7 @@ from frontdesk.files.readers.x12_shared import SharedNumbers
 LONGEST_PERSON_CODE = 3  # a REF*17 that is longer says something about a group of people
 SSN, _SSN_DIGITS = "34", 9
 _SSN_LENGTHS = {_SSN_DIGITS, _SSN_DIGITS + 2}  # with hyphens
+_LIKE_SSN = re.compile(rf"(?<![0-9A-Za-z])(?:[0-9][- ]?){{{_SSN_DIGITS - 1}}}[0-9](?![0-9A-Za-z])")
 _NUMBER = re.compile(rf"[0-9A-Za-z][0-9A-Za-z._/#-]{{{LONGEST_PERSON_CODE},}}")
 _OWN_NAMES = {"MI", "ZZ", "II", SSN}
 
@@ -18,6 +19,11 @@ def ssn_digits(text: str) -> str:
         return ""
     digits = text.replace("-", "")
     return digits if len(digits) == _SSN_DIGITS and digits.isascii() and digits.isdigit() else ""
+
+
+def holds_ssn(key: str) -> bool:
+    """Whether a part of the identifier looks like a social security number."""
+    return _LIKE_SSN.search(key) is not None
 
 
 def own_ssns(loop: MemberLoop) -> tuple[str, ...]:
