@@ -37,7 +37,7 @@ def access(desk: Desk, key: str = "FAMILY1-01") -> tuple[str, str | None, str]:
         member("001", "HD*001**VIS*Eyes~DTP*348*D8*20270101~DTP*349*D8*20271231~"),
         member("021", "HD*021**DEN*Teeth~DTP*348*D8*20270101~"),
         member("024", "HD*024**DEN*Teeth~DTP*349*D8*20260630~"),
-        member("001", "HD*002**HLT*Gold~DTP*348*D8*20260101~"),
+        member("001", "HD*002**DEN*Teeth~DTP*348*D8*20260101~"),
     ],
     ids=["dental-ends", "vision-changes", "dental-begins", "dental-ends-the-member", "never-effective"],
 )
@@ -70,6 +70,56 @@ def test_an_end_and_a_later_beginning_in_two_files_leave_access_open(desk: Desk)
     assert access(desk)[1] == "2026-10-31"
     load(desk, member("021", "HD*021**PPO*Next~DTP*348*D8*20261101~"))
     assert access(desk) == ("2026-11-01", None, "Next")
+
+
+DELETED = "HD*002**HLT*Gold~DTP*348*D8*20260101~"
+
+
+@pytest.mark.parametrize(
+    ("deleted", "told"),
+    [
+        (member("001", DELETED), ("updated", "")),
+        (member("024", DELETED), ("ended", "")),
+        (member("024", DELETED, dates="DTP*357*D8*20261031~"), ("ended", "")),
+        (member("001", f"HD*021**HLT*Gold~DTP*348*D8*20260101~{DELETED}"), ("updated", "")),
+        (member("001", f"{DELETED}HD*021**DEN*Teeth~DTP*348*D8*20260101~"), ("updated", "")),
+        (member("001", "HD*002**HLT*Gold~"), ("warned", "ends_on_first_day")),
+        (member("001", DELETED.replace("20260101", "20251201")), ("warned", "ends_on_first_day")),
+    ],
+    ids=["coverage", "member", "last-day", "added-before", "dental-stays", "no-begin", "begin-before"],
+)
+def test_a_deletion_of_the_only_coverage_that_counts_ends_access_on_its_first_day(
+    desk: Desk, deleted: str, told: tuple[str, str]
+) -> None:
+    load(desk, member("021", ADD))
+    file = load(desk, deleted)
+    assert desk.outcomes(file)[-1] == (8, *told)
+    assert access(desk) == ("2026-01-01", "2026-01-01", "Gold")
+
+
+@pytest.mark.parametrize(
+    ("coverages", "found"),
+    [
+        (f"{DELETED}HD*021**PPO*Next~DTP*348*D8*20260101~", ("2026-01-01", None, "Next")),
+        (f"HD*021**PPO*Next~DTP*348*D8*20260101~{DELETED}", ("2026-01-01", None, "Next")),
+        (f"{DELETED}HD*021**HLT*Gold~DTP*348*D8*20260201~", ("2026-02-01", None, "Gold")),
+        (
+            f"{DELETED}HD*024**PPO*Next~DTP*348*D8*20260101~DTP*349*D8*20261031~",
+            ("2026-01-01", "2026-10-31", "Next"),
+        ),
+    ],
+    ids=["another", "another-before", "the-same-later", "another-that-ends"],
+)
+def test_a_deletion_beside_another_coverage_that_counts_leaves_the_access_to_that(
+    desk: Desk, coverages: str, found: tuple[str, str | None, str]
+) -> None:
+    load(desk, member("021", ADD))
+    load(desk, member("001", coverages))
+    assert access(desk) == found
+
+
+def test_a_new_member_of_a_deleted_coverage_alone_is_refused(desk: Desk) -> None:
+    assert desk.outcomes(load(desk, member("021", DELETED))) == [(8, "refused", "no_medical_coverage")]
 
 
 def test_a_plan_switch_keeps_the_access_that_holds_until_then(desk: Desk) -> None:

@@ -9,7 +9,6 @@ from tests.files.readers.reading import file_834, interchange, rows_of, transact
 from tests.files.test_834_people import codes, load, person
 
 FAMILY_TIER = "HD*021**HLT*Gold*FAM~DTP*348*D8*20260101~"
-ALONE = "HD*021**HLT*Gold*EMP~DTP*348*D8*20260101~"
 TAKEN = [("created", ""), ("warned", "address_of_subscriber")]
 REFUSED = [("refused", "required")]
 
@@ -29,7 +28,6 @@ RELATED = {
     "number of the subscriber": (subscriber(), dependent("Doe", number="REF*3H*R1000Z~")),
     "social security number": (subscriber(name="34*987654321"), dependent("Doe", number="REF*SY*987654321~")),
     "numbers that count": (subscriber("W100001"), dependent("Doe", "W100002")),
-    "coverage of the family": (subscriber(coverage=FAMILY_TIER), dependent("Doe", coverage=ALONE)),
     "no number of a family": (subscriber(), dependent(family="", number="REF*23*W900000002~")),
 }
 
@@ -52,15 +50,16 @@ def test_what_a_dependent_has_in_common_with_its_subscriber(name: str) -> None:
 @pytest.mark.parametrize(
     "before",
     [
-        subscriber(coverage=ALONE),
+        subscriber(),
+        subscriber(coverage=FAMILY_TIER),
         subscriber().replace("02134", "K1A 0B1"),
         subscriber(home=""),
         person("Alex", "19780203", relation="01", family="R1000Z").replace("*Sample*", "*Doe*"),
     ],
-    ids=["nothing in common", "no zip that can be used", "no address", "no subscriber"],
+    ids=["nothing in common", "a plan in common", "no zip that can be used", "no address", "no subscriber"],
 )
 def test_nothing_is_guessed_without_a_sign(desk: Desk, before: str) -> None:
-    assert codes(desk, load(desk, before, dependent("Muster")))[-1:] == REFUSED
+    assert codes(desk, load(desk, before, dependent("Muster", coverage=FAMILY_TIER)))[-1:] == REFUSED
 
 
 def test_the_subscriber_of_another_transaction_is_not_meant(desk: Desk) -> None:

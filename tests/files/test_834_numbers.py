@@ -1,11 +1,13 @@
 """Numbers of an 834 that are not what they look like: social security numbers, cards of a family, lists, newborns' names."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from sqlalchemy import select
 
 from frontdesk.db.schema import metadata
+from frontdesk.files import report_csv
 from tests.files.loading import Desk
 from tests.files.test_834_people import HOME, MATCHED, child, codes, load, names, person
 
@@ -90,6 +92,47 @@ def test_a_card_number_of_nine_digits_stays_as_it_is(desk: Desk) -> None:
 def test_the_mapping_may_say_that_the_number_is_plain(desk: Desk) -> None:
     load(desk, *family(), mapping={"834": {"ssn": "plain"}})
     assert SSN in desk.members() or OTHERS in desk.members()
+
+
+REFUSED_NUMBERS = {
+    "family": child(family=SSN, home=""),
+    "family with hyphens": child(family="987-65-4321", home=""),
+    "birth sequence": child(family=SSN, home="", sequence="2"),
+    "unknown code": child(family=SSN, code="099"),
+    "own number": child(number=f"REF*23*{SSN}~", home=""),
+    "name": child(name=f"MI*{SSN}", home=""),
+    "behind a subscriber": child(family=SSN, home="", coverage="").replace("Sample", "Doe"),
+    "end": child(family=SSN, code="024"),
+    "broken birth": person(family=SSN).replace("19770111", "1977"),
+}
+
+
+@pytest.mark.parametrize("in_process", [False, True])
+@pytest.mark.parametrize(
+    "options", [{}, {"dry_run": True}, {"mapping": {"external_id": "REF*0F+person_code"}}]
+)
+def test_no_report_shows_a_number_that_looks_like_a_social_security_number_of_a_refused_row(
+    desk: Desk, caplog: pytest.LogCaptureFixture, options: dict[str, Any], in_process: bool
+) -> None:
+    if in_process:
+        desk.options = replace(desk.options, subprocess_from_rows=1)
+    if "mapping" in options:
+        members = [each.replace("NM1*IL", "REF*17*1~NM1*IL") for each in REFUSED_NUMBERS.values()]
+    else:
+        members = [*REFUSED_NUMBERS.values()]
+    for member in members:
+        noor = person("Noor", "19900506", family="R1000Z", number="REF*17*1~").replace("Sample", "Doe")
+        file = load(desk, noor, member, **options)
+        report = desk.report(file)
+        assert "refused" in {line["outcome"] for line in report}
+        table = b"".join(report_csv(desk.db, file.id)).decode()
+        said = everything(desk, file) + table + caplog.text + repr(file)
+        assert [each in said for each in (SSN, "987-65-4321")] == [False, False]
+
+
+def test_a_refused_row_shows_a_number_that_the_mapping_calls_plain(desk: Desk) -> None:
+    file = load(desk, child(family=SSN, home=""), mapping={"834": {"ssn": "plain"}})
+    assert [line["external_id"] for line in desk.report(file)] == [f"{SSN}-R19"]
 
 
 CARD = "MI*CARD77001"

@@ -35,7 +35,7 @@ def keys(desk: Desk) -> list[str]:
     return sorted(desk.members())
 
 
-@pytest.mark.parametrize("source", ["23", "ZZ", "17", "MI"])
+@pytest.mark.parametrize("source", ["23", "MI"])
 def test_a_number_of_several_people_is_nobodys_own_wherever_they_stand(desk: Desk, source: str) -> None:
     members = [with_number(source, f"CLASS0{who % 2}", who) for who in range(4)]
     first = load(desk, *members)
@@ -54,7 +54,7 @@ def test_a_number_of_several_people_is_nobodys_own_wherever_they_stand(desk: Des
     assert keys(desk) == ["F1", "F2", "F3", "F4"]
 
 
-@pytest.mark.parametrize("source", ["23", "ZZ"])
+@pytest.mark.parametrize("source", ["23", "MI"])
 def test_the_key_of_a_member_does_not_follow_its_neighbours(desk: Desk, source: str) -> None:
     robin, alex, kim = (with_number(source, "CLASS01", who) for who in range(3))
     load(desk, robin)
@@ -68,7 +68,7 @@ def test_the_key_of_a_member_does_not_follow_its_neighbours(desk: Desk, source: 
     assert desk.count("shared_numbers") == 0
 
 
-@pytest.mark.parametrize("source", ["23", "ZZ"])
+@pytest.mark.parametrize("source", ["23", "MI"])
 def test_another_class_is_not_another_person(desk: Desk, source: str) -> None:
     members = [with_number(source, "CLASS01", who) for who in range(2)]
     load(desk, *members)
@@ -83,7 +83,7 @@ def test_another_class_is_not_another_person(desk: Desk, source: str) -> None:
 
 def test_a_group_in_place_of_the_family_keeps_namesakes_apart(desk: Desk) -> None:
     named = [
-        person(first, "19770111", family="GROUP1", number=f"REF*ZZ*E00{n}~")
+        person(first, "19770111", family="GROUP1", number=f"REF*23*E00{n}~")
         for n, first in enumerate(["Robin", "Alex"])
     ]
     load(desk, *named)
@@ -91,7 +91,7 @@ def test_a_group_in_place_of_the_family_keeps_namesakes_apart(desk: Desk) -> Non
     assert namesake.counts == {"created": 1}
 
 
-@pytest.mark.parametrize("source", ["23", "ZZ"])
+@pytest.mark.parametrize("source", ["23", "MI"])
 def test_a_loop_for_each_coverage_is_no_sharing(desk: Desk, source: str) -> None:
     loops = [with_number(source, "W10001", 0), with_number(source, "W10002", 1)]
     dental = [
@@ -105,7 +105,7 @@ def test_a_loop_for_each_coverage_is_no_sharing(desk: Desk, source: str) -> None
 
 
 def test_a_plan_for_each_loop_makes_one_member(desk: Desk) -> None:
-    loops = [with_number("ZZ", "MED001", 0), with_number("ZZ", "DEN001", 0, coverage=DENTAL)]
+    loops = [with_number("23", "MED001", 0), with_number("23", "DEN001", 0, coverage=DENTAL)]
     load(desk, *loops)
     assert keys(desk) == ["MED001"]
     others = [
@@ -116,7 +116,7 @@ def test_a_plan_for_each_loop_makes_one_member(desk: Desk) -> None:
 
 
 def test_without_a_family_there_is_nothing_to_call_them_by(desk: Desk) -> None:
-    members = [with_number("ZZ", "CLASS01", who).replace(f"REF*0F*F{who + 1}~", "") for who in range(2)]
+    members = [with_number("23", "CLASS01", who).replace(f"REF*0F*F{who + 1}~", "") for who in range(2)]
     file = load(desk, *members)
     assert codes(desk, file) == [("refused", "no_match_key")] * 2
 
@@ -132,16 +132,16 @@ def test_the_card_of_a_family_leaves_each_its_key(desk: Desk) -> None:
 
 @pytest.mark.parametrize("options", [{"dry_run": True}, {"mode": FileMode.COMPARE}])
 def test_a_file_that_writes_no_member_leaves_nothing_known(desk: Desk, options: dict[str, Any]) -> None:
-    load(desk, *(with_number("ZZ", "CLASS01", who) for who in range(2)), **options)
+    load(desk, *(with_number("23", "CLASS01", who) for who in range(2)), **options)
     assert desk.count("shared_numbers") == 0
 
 
 def test_each_account_has_its_own_and_a_process_of_its_own_knows_them(desk: Desk, other: Desk) -> None:
-    load(desk, *(with_number("ZZ", "CLASS01", who) for who in range(2)))
+    load(desk, *(with_number("23", "CLASS01", who) for who in range(2)))
     desk.options = replace(desk.options, subprocess_from_rows=1)
-    load(desk, with_number("ZZ", "CLASS01", 2))
+    load(desk, with_number("23", "CLASS01", 2))
     assert keys(desk) == ["F1", "F2", "F3"]
-    load(other, with_number("ZZ", "CLASS01", 3))
+    load(other, with_number("23", "CLASS01", 3))
     assert "CLASS01" in desk.members()
 
 
@@ -174,8 +174,8 @@ def test_many_shared_numbers_are_one_habit_of_the_sender(monkeypatch: pytest.Mon
 
 def test_the_next_number_may_be_shared_too() -> None:
     both = [
-        person(first, born, family=family, number=f"REF*23*GROUP01~REF*ZZ*{zz}~")
-        for (first, born, family), zz in zip(
+        person(first, born, family=family, number="REF*23*GROUP01~", name=f"MI*{own}")
+        for (first, born, family), own in zip(
             PEOPLE, ("CLASS01", "CLASS01", "OWN0003", "OWN0004"), strict=True
         )
     ]
@@ -189,4 +189,4 @@ def test_the_next_number_may_be_shared_too() -> None:
             break
         known |= new
         passes += 1
-    assert (passes, found) == (2, ["F1", "F2", "OWN0003", "OWN0004"])
+    assert (passes, found) == (1, ["F1", "F2", "OWN0003", "OWN0004"])

@@ -144,7 +144,7 @@ class ChunkState:
         """
         values, digest = stored.values, submission.row_digest
         family = submission.record.hints and submission.record.hints.family
-        if family and values["family_digest"] != family.digest:
+        if family and family.digest and values["family_digest"] != family.digest:
             values["family_digest"] = family.digest
             stored.is_changed = True
             self._families.hold(stored)

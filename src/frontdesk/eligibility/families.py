@@ -12,7 +12,7 @@ from typing import Any
 from frontdesk.config import Uniqueness
 from frontdesk.eligibility.first_names import fold_first_name, is_newborn_name
 from frontdesk.eligibility.model import MemberRecord, StoredMember, Submission
-from frontdesk.eligibility.row_hints import FamilyMember
+from frontdesk.eligibility.row_hints import FamilyMember, RowHints
 from frontdesk.eligibility.unique_keys import KeyHolders, scope_of
 
 
@@ -56,14 +56,14 @@ def family_keys(
     """
     keys: dict[int, dict[str, set[str]]] = {}
     for submission in submissions:
-        record = submission.record
-        family = record.hints and record.hints.family
+        record, account_id = submission.record, submission.account_id
+        hints = record.hints
         stored = known.get(record.external_id or "")
-        if family and (stored is None or (family.telling_key and is_other(stored, family))):
-            scope = scope_of(submission.account_id, uniqueness)
+        if hints and hints.family and (stored is None or not is_found(stored, hints, account_id=account_id)):
+            scope = scope_of(account_id, uniqueness)
             of_scope = keys.setdefault(scope, {"family_digest": set(), "external_id": set()})
-            of_scope["family_digest"].add(family.digest)
-            of_scope["external_id"].update(_other_keys(family))
+            of_scope["family_digest"].update(filter(None, (hints.family.digest,)))
+            of_scope["external_id"].update(_other_keys(hints.family))
     return keys
 
 
@@ -134,7 +134,7 @@ class Families:
 def _other_keys(family: FamilyMember) -> Sequence[str]:
     """Identifiers by which the person may be stored: those of older defaults, which kept no family, and one of its own."""
     older = f"{family.name}-{family.code}" if family.code else family.name
-    return (older, *filter(None, (family.telling_key, family.open_key, family.hidden_key)))
+    return [*filter(None, (older, family.telling_key, family.open_key, family.hidden_key))]
 
 
 def _strength_in(key: str, family: FamilyMember) -> KeyStrength:
@@ -162,31 +162,53 @@ def is_newborn_of(member: StoredMember, family: FamilyMember) -> bool:
 
 
 def is_same_person(member: StoredMember, family: FamilyMember) -> bool:
-    return bool(family.first_name and family.dob) and _agreements(member, family) == [True, True]
+    return _agreements(member, family) == (True, True)
+
+
+def is_found(stored: StoredMember, hints: RowHints, *, account_id: int) -> bool:
+    """Whether the member that has the row's identifier is its person, as far as both tell.
+
+    Of another family, or as a subscriber instead of a dependent, only first name and date of birth together tell the person.
+    Another account's member takes the identifier, unless the row has one of its own and is clearly another person's.
+    """
+    family = hints.family
+    if family is None:
+        return True
+    if stored.values["account_id"] != account_id:
+        return not (family.telling_key and is_stranger(stored, family))
+    first_name, born = _agreements(stored, family)
+    if hints.is_weak_key or (first_name and born):
+        return False not in (first_name, born)
+    if _is_in_other_family(stored, family) or _has_other_role(stored, family):
+        return False
+    if is_newborn_name(family.first_name) or is_newborn_name(str(stored.values["first_name"])):
+        return born is not False
+    return bool(first_name or born) or (first_name is None and born is None)
 
 
 def is_stranger(member: StoredMember, family: FamilyMember) -> bool:
-    """Whether the member is another person: both first name and date of birth are another's, or one of them is, and the family
-    or the role in it."""
+    """Whether the member is clearly another person: both first name and date of birth are another's, or one of them and the role
+    in the same family."""
     agreements = _agreements(member, family)
-    if all(agreements):
+    if None in agreements or all(agreements):
         return False
-    values = member.values
-    role = values["subscriber_relationship"]
-    is_elsewhere = values["family_digest"] not in (None, family.digest)
-    return agreements == [False, False] or is_elsewhere or (role or family.role) != family.role
+    has_other_role = _has_other_role(member, family) and not _is_in_other_family(member, family)
+    return has_other_role or not any(agreements)
 
 
-def is_other(member: StoredMember, family: FamilyMember) -> bool:
-    """Whether the first name or the date of birth is another's."""
-    return False in _agreements(member, family)
+def _is_in_other_family(member: StoredMember, family: FamilyMember) -> bool:
+    return bool(family.digest) and member.values["family_digest"] not in (None, family.digest)
 
 
-def _agreements(member: StoredMember, family: FamilyMember) -> list[bool]:
-    """Whether first name and date of birth are the member's, as far as the row carries them."""
-    stored = (fold_first_name(str(member.values["first_name"])), member.values["dob"])
-    said = (fold_first_name(family.first_name), family.dob)
-    return [mine == theirs for mine, theirs in zip(said, stored, strict=True) if mine]
+def _has_other_role(member: StoredMember, family: FamilyMember) -> bool:
+    return (member.values["subscriber_relationship"] or family.role) != family.role
+
+
+def _agreements(member: StoredMember, family: FamilyMember) -> tuple[bool | None, bool | None]:
+    """Whether first name and date of birth are the member's; None where the row does not carry it."""
+    names = [fold_first_name(name) for name in (family.first_name, family.former_name) if name]
+    stored = fold_first_name(str(member.values["first_name"]))
+    return stored in names if names else None, member.values["dob"] == family.dob if family.dob else None
 
 
 def keeps_its_key(record: MemberRecord, family: FamilyMember, stored: StoredMember) -> bool:

@@ -4,14 +4,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from frontdesk.eligibility.families import Families, is_newborn_of, is_other, is_stranger, keeps_its_key
+from frontdesk.eligibility.families import Families, is_found, is_newborn_of, is_stranger, keeps_its_key
 from frontdesk.eligibility.first_names import is_newborn_name
 from frontdesk.eligibility.model import ADDRESS, Action, StoredMember, Submission
 from frontdesk.eligibility.row_hints import FamilyMember
 from frontdesk.eligibility.unique_keys import KeyHolders
 from frontdesk.errors import Fault
 
-IDENTITY_AMBIGUOUS = Fault("external_id", "identity_ambiguous", "is that of another person of the family")
+IDENTITY_AMBIGUOUS = Fault(
+    "external_id",
+    "identity_ambiguous",
+    "may be that of another person; send first name (NM104), date of birth (DMG02) and the subscriber's number (REF*0F)",
+)
 
 
 def find_person(
@@ -34,17 +38,15 @@ def find_person(
         submission, family, stored = _in_other_form(
             submission, family, scope, holders=holders, families=families
         )
-        record = submission.record
+        record, hints = submission.record, hints._replace(family=family)
     key = record.external_id or ""
-    if stored is not None and not (
-        (hints.is_weak_key and is_other(stored, family))
-        or (hints.may_be_shared and is_stranger(stored, family))
-    ):
+    if stored is not None and is_found(stored, hints, account_id=submission.account_id):
         return submission, stored, None
     persons = families.persons(
         family, key, holders, submission.account_id, scope, is_category=hints.is_category
     )
-    if len(persons) > 1 or (not persons and stored is not None and not is_stranger(stored, family)):
+    is_new = stored is None or bool(family.telling_key and is_stranger(stored, family))
+    if len(persons) > 1 or (not persons and not is_new):
         return submission, None, IDENTITY_AMBIGUOUS
     if not persons and stored is None:
         return submission, None, None

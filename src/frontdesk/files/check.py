@@ -147,13 +147,10 @@ class FileCheck:
         if key is None:
             self._unnamed += 1
         else:
-            if row.identity is not None:
-                identifiers.add(row.identity, _hash_of(row))
-                if row.hints.family is not None:
-                    identifiers.add(row.hints.family.telling_key, 0)
-            identifiers.add(key, _hash_of(row) if row.identity is None else 0)
-            if mode is FileMode.FULL and row.hints.family is not None:
-                self._people.add(key, row.hints.family, is_category=row.hints.is_category)
+            identifiers.add(row.identity or key, _hash_of(row))
+            if mode is FileMode.FULL and (family := row.hints.family) is not None:
+                identifiers.add_all((key, family.telling_key), (0, 0))
+                self._people.add(key, family, is_category=row.hints.is_category)
 
     def _clear_equal(self) -> Iterator[int]:
         """Rows of one identifier that were written in different ways may say the same: read those."""

@@ -45,7 +45,7 @@ class SeenRow(NamedTuple):
     def family(self) -> str | None:
         """What stands for the family of an 834's member."""
         family = self.row.hints.family
-        return family and family.digest
+        return (family and family.digest) or None
 
 
 class SeenRows(NamedTuple):

@@ -136,7 +136,7 @@ def _parse(seen: SeenRow, file: EligibilityFile, today: str, cache: ValueCache) 
     if plan_id is None:
         faults.append(UNKNOWN_PLAN)
     if faults or plan_id is None:
-        return RowOutcome.refused(row.place, record.external_id, faults)
+        return RowOutcome.refused(row.place, None if row.hints.hides_key else record.external_id, faults)
     action = Action.COMPARE if file.mode is FileMode.COMPARE else row.action
     digest = None if record.faults or record.warnings or row.warnings else seen.digest
     submission = Submission(

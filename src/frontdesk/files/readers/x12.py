@@ -133,11 +133,8 @@ class _X12Reader:
         if loop.is_untidy:
             self._note()
         self._keys.name(loop)
-        loop.identity = loop.key
-        if loop.is_weak or loop.is_category:
-            person = loop.said("NM1", 4), loop.said("DMG", 2)
-            if loop.is_weak or all(person):
-                loop.identity = "\0".join((loop.key, *person))
+        person = (loop.said("NM1", 4), loop.said("DMG", 2)) if loop.is_weak else ()
+        loop.identity = "\0".join((loop.key, loop.family, loop.ins[1], *person))
         self._households.note(loop)
         return loop
 

@@ -13,7 +13,8 @@ _LAST_DAY = "9999-12-31"
 @dataclass(slots=True)
 class Coverage:
     """One coverage (HD) that counts, with its own references. `is_end` is set where the file ends it; without a `line` it is
-    the end of the member, whatever the coverage. `changed` is the day from which the news about it holds."""
+    the end of the member, whatever the coverage. `changed` is the day from which the news about it holds. One that
+    `is_deleted` was never effective."""
 
     line: str
     description: str
@@ -22,6 +23,7 @@ class Coverage:
     is_end: bool = False
     references: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     changed: str = ""
+    is_deleted: bool = False
 
     @property
     def duration(self) -> tuple[str, str]:
@@ -30,10 +32,19 @@ class Coverage:
 
     def closes(self, other: "Coverage") -> bool:
         """Whether this end is the end of the other coverage, which the file has named before."""
-        is_same = not self.line or (self.line, self.description) == (other.line, other.description)
-        same_begin = not self.begin or not other.begin or self.begin == other.begin
         in_time = other.begin <= self.end < (other.end or _LAST_DAY)
-        return self.is_end and is_same and same_begin and in_time
+        return self.is_end and (not self.line or self._is_of(other)) and self._begins_with(other) and in_time
+
+    def deletes(self, other: "Coverage") -> bool:
+        """Whether this deletion is that of the other coverage, which the file has named before."""
+        return self.is_deleted and self._is_of(other) and self._begins_with(other)
+
+    def _is_of(self, other: "Coverage") -> bool:
+        """Whether both are of one line and plan."""
+        return (self.line, self.description) == (other.line, other.description)
+
+    def _begins_with(self, other: "Coverage") -> bool:
+        return not self.begin or not other.begin or self.begin == other.begin
 
 
 NO_COVERAGE = Coverage("", "", "", "")
@@ -49,6 +60,16 @@ class Access:
     begin_of_new: str
     end: str
     last: Coverage
+
+
+def effective_coverages(coverages: Iterable[Coverage]) -> list[Coverage]:
+    """The coverages without the deleted ones; these alone, if the file names no other of the member."""
+    kept: list[Coverage] = []
+    for coverage in coverages:
+        kept = [*(other for other in kept if not coverage.deletes(other)), coverage]
+    deleted = [each for each in kept if each.is_deleted]
+    effective = [each for each in kept if not each.is_deleted]
+    return effective if not deleted or any(each.line for each in effective) else deleted
 
 
 def access_of(coverages: Sequence[Coverage], file_date: str) -> Access:

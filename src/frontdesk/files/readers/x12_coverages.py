@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from frontdesk.eligibility.model import Action
 from frontdesk.files.mapping import FileMapping
 from frontdesk.files.readers.x12_access import Coverage, access_of
-from frontdesk.files.readers.x12_loop import END, NO_COVERAGE_CODES, REINSTATE, MemberLoop
+from frontdesk.files.readers.x12_loop import DELETED, END, OF_DEPENDENTS, REINSTATE, MemberLoop
+
+BEFORE_ACCESS = "1900-01-01"
 
 
 def action_of(loops: Sequence[MemberLoop], coverages: Sequence[Coverage]) -> Action | None:
@@ -18,21 +20,23 @@ def action_of(loops: Sequence[MemberLoop], coverages: Sequence[Coverage]) -> Act
 
 
 def coverages_of(loop: MemberLoop, mapping: FileMapping) -> list[Coverage]:
-    """The coverages that count, and the end of the member if the loop says one."""
+    """The coverages that count, deleted ones too, and the end of the member if the loop says one."""
     file_date, first_day, last_day = loop.transaction.file_date, *map(loop.own.dates.get, ("356", "357"))
     counted = [
         level
         for level in loop.coverages
-        if level.hd[1] not in NO_COVERAGE_CODES and (mapping.lines is None or level.hd[3] in mapping.lines)
+        if level.hd[1] != OF_DEPENDENTS and (mapping.lines is None or level.hd[3] in mapping.lines)
     ]
     ends_member = loop.code == END
     end_of_all = last_day or (
-        ends_member and max((level.dates.get("349", "") for level in counted), default="")
+        ends_member
+        and max((level.dates.get("349", "") for level in counted if level.hd[1] != DELETED), default="")
     )
     found = []
     for level in counted:
         ends_coverage = level.hd[1] == END
-        is_end = ends_member or ends_coverage
+        is_deleted = level.hd[1] == DELETED
+        is_end = ends_member or ends_coverage or is_deleted
         changed = level.dates.get("303", "")
         end = level.dates.get("349", "") or (changed if ends_coverage else "")
         if ends_member:
@@ -43,7 +47,9 @@ def coverages_of(loop: MemberLoop, mapping: FileMapping) -> list[Coverage]:
         line, description = level.hd[3], level.hd[4].strip()
         begin = level.dates.get("348") or first_day or ""
         changed = changed or loop.own.dates.get("303", "")
-        found.append(Coverage(line or "?", description, begin, end, is_end, level.references, changed))
+        found.append(
+            Coverage(line or "?", description, begin, end, is_end, level.references, changed, is_deleted)
+        )
     if not found and (last_day or (ends_member and not loop.coverages)):
         begin = (first_day or "") if mapping.lines is None else ""
         found.append(Coverage("", "", begin, last_day or file_date, is_end=True))
@@ -54,6 +60,9 @@ def dates_of(
     loops: Sequence[MemberLoop], coverages: Sequence[Coverage], mapping: FileMapping
 ) -> tuple[dict[str, object], dict[str, object] | None]:
     """The dates of the access, and those that only a member that is not stored yet takes."""
+    if coverages and coverages[0].is_deleted:
+        # Without a begin, the end is that of the stored access: eligibility.file_rows moves it to the first day.
+        return {"expiry_date": min(coverage.begin or BEFORE_ACCESS for coverage in coverages)}, None
     if coverages:
         access = access_of(coverages, loops[-1].transaction.file_date)
         dates: dict[str, object] = {"expiry_date": access.end or None}

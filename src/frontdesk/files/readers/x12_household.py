@@ -8,8 +8,6 @@ from frontdesk.eligibility.values import FieldContext
 from frontdesk.files.readers.x12_loop import Home, MemberLoop
 from frontdesk.text import Rejected, RejectedParts
 
-# Coverage levels (HD05) of a subscriber alone; every other one covers dependents too.
-_ALONE = {"", "EMP", "IND"}
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _COUNTER_LETTERS, _SHORTEST_NUMBER = 2, 6  # numbers of a family that differ only in what counts its members
 _NOBODY = FieldContext("9999-12-31")
@@ -49,12 +47,11 @@ def _address_of(subscriber: MemberLoop) -> dict[str, object]:
 
 
 def _is_of_household(dependent: MemberLoop, subscriber: MemberLoop) -> bool:
-    """Whether the subscriber before it is the dependent's: a common name or number, or a coverage that it has for both."""
+    """Whether the subscriber before it is the dependent's: a common name or number. Strangers have a plan in common too."""
     return (
         not _names(dependent).isdisjoint(_names(subscriber))
         or not _numbers_of(subscriber).isdisjoint(dependent.own.references.values())
         or _are_counted(dependent.family, subscriber.family)
-        or not _lines(subscriber, of_family=True).isdisjoint(_lines(dependent, of_family=False))
     )
 
 
@@ -72,12 +69,3 @@ def _are_counted(first: str, second: str) -> bool:
     length = len(first)
     is_long = length >= _SHORTEST_NUMBER and length == len(second)
     return is_long and first[:-_COUNTER_LETTERS] == second[:-_COUNTER_LETTERS]
-
-
-def _lines(loop: MemberLoop, *, of_family: bool) -> set[tuple[str, str]]:
-    """Line and plan of the coverages; of those only that cover dependents, if they are to be `of_family`."""
-    return {
-        (level.hd[3], level.hd[4].strip())
-        for level in loop.coverages
-        if not of_family or level.hd[5].strip().upper() not in _ALONE
-    }

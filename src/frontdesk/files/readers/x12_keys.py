@@ -24,6 +24,7 @@ from frontdesk.files.readers.x12_numbers import (
     FamilyNumbers,
     OwnNumbers,
     birth_sequence,
+    holds_ssn,
     own_ssns,
     relationship,
     ssn_digits,
@@ -32,7 +33,6 @@ from frontdesk.files.readers.x12_shared import SharedNumbers
 
 _HASHED, _HASH_LETTERS = "ssn1-", 20  # 80 bits
 _PERSON_LETTERS = 8
-_CATEGORIES = ("17", "ZZ")
 
 
 class X12Keys:
@@ -84,10 +84,8 @@ class X12Keys:
         )
 
     def _is_category(self, loop: MemberLoop) -> bool:
-        """Whether the key is a reference that senders also use for a group of people: REF*17, a category, REF*ZZ, and what this
-        sender has used so."""
-        source = loop.own_source
-        return loop.may_be_shared and (source in _CATEGORIES or self._shared.has_some_of(source))
+        """Whether the key is a reference that this sender has used for several people."""
+        return loop.may_be_shared and self._shared.has_some_of(loop.own_source)
 
     def is_ssn(self, loop: MemberLoop, number: str) -> bool:
         """Whether the identifier was made from a social security number, which never replaces a stored one."""
@@ -98,6 +96,10 @@ class X12Keys:
         kind = loop.person.get("NM1", PADDING)[8].strip()
         return kind == SSN and number == self._name_reference(loop)
 
+    def hides(self, loop: MemberLoop) -> bool:
+        """Whether the key must not be shown, since it looks like a social security number."""
+        return self._mapping.ssn != "plain" and holds_ssn(loop.key)
+
     def family_name(self, loop: MemberLoop) -> str:
         """REF*0F as identifiers carry it. Where numbers are hashed, so is one that looks like a social security number."""
         family = loop.family
@@ -105,16 +107,14 @@ class X12Keys:
             return self._hashed(family)
         return self._hidden(family, loop)
 
-    def family_member(self, loop: MemberLoop, *, first_name: str, dob: str) -> FamilyMember | None:
-        """What recognises the member among the stored members of its family; None without a REF*0F."""
+    def family_member(self, loop: MemberLoop, *, first_name: str, dob: str) -> FamilyMember:
+        """What recognises the member among the stored members of its family, and beside the one that has its key."""
         name = self.family_name(loop)
-        if not name:
-            return None
         if self._last[0] != name:
             # A file may show, and another may not, that REF*0F is such a number: the digest must be the same.
             told = name if self._mapping.ssn == "hashed" else loop.family
-            self._last = name, family_digest(told, self._secret)
-        code = self._person_code(loop) if self._is_default else ""
+            self._last = name, family_digest(told, self._secret) if name else ""
+        code = self._person_code(loop) if self._is_default and name else ""
         telling = ""
         if loop.is_weak or loop.may_be_shared:
             person = fold_first_name(first_name) + dob
@@ -130,6 +130,7 @@ class X12Keys:
             hidden_key="" if _HASHED in loop.key else loop.other_key,
             other_name=self._other_name(loop, name),
             is_subscriber=loop.is_subscriber,
+            former_name=loop.former_name,
         )
 
     def _other_name(self, loop: MemberLoop, name: str) -> str:

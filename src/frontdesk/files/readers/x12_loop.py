@@ -12,8 +12,8 @@ from frontdesk.files.model import FileMode
 Segment = list[str]
 
 END, REINSTATE = "024", "025"
-# A coverage that was never effective, and one that only the dependents have.
-NO_COVERAGE_CODES = {"002", "032"}
+# A coverage that was never effective, and one that only the dependents have (HD01).
+DELETED, OF_DEPENDENTS = "002", "032"
 _ACTIONS = dict.fromkeys(("001", "021", REINSTATE, "026", "030"), Action.ENROL) | {END: Action.END}
 _MISSPELT_0F = "OF"  # the letter O for the zero
 _CORRECTED, _WRONG = "74", "70"
@@ -63,7 +63,8 @@ class Home(NamedTuple):
 class MemberLoop:
     """What one INS loop says of a member; `person` has the segments about the member itself, by their tag.
 
-    Loops of one `identity` are about one person: the key, and where that may be another's also first name and date of birth.
+    Loops of one `identity` are about one person: the key with family and role, and where relatives share it also first name and
+    date of birth. `former_name` is the first name that the loop corrects.
     `home` is that of the subscriber before a dependent with another REF*0F.
     `action` is None for an unknown code. `ssns` are the digits of the social security numbers among its references, and
     `other_key` is the key as it is where they are known to be, or not to be, such numbers. `own_source` is the reference
@@ -77,6 +78,7 @@ class MemberLoop:
     contacts: dict[str, str] = field(default_factory=dict)
     person: dict[str, Sequence[str]] = field(default_factory=dict)
     is_corrected: bool = False
+    former_name: str = ""
     is_untidy: bool = False
     has_two_names: bool = False
     ssns: tuple[str, ...] = ()
@@ -175,6 +177,8 @@ def _take_name(segment: Segment, loop: MemberLoop) -> bool:
     if loop.coverages:
         return False
     loop.is_corrected |= entity in (_CORRECTED, _WRONG)
+    if entity == _WRONG:
+        loop.former_name = element(segment, 4)
     if entity not in _PEOPLE:
         return False
     before = loop.person.get("NM1")

@@ -5,12 +5,13 @@ from operator import attrgetter
 
 from frontdesk.eligibility.code_sets import HIPAA_RELATIONSHIPS, X12_SUBSCRIBER
 from frontdesk.eligibility.fields import FIELDS
+from frontdesk.eligibility.first_names import fold_first_name
 from frontdesk.eligibility.model import Action
 from frontdesk.eligibility.row_hints import FamilyMember, RowHints
 from frontdesk.errors import Fault
 from frontdesk.files.mapping import FileMapping
 from frontdesk.files.model import NO_MEDICAL_COVERAGE, REPEATED, UNKNOWN_PLAN, Row
-from frontdesk.files.readers.x12_access import NO_COVERAGE
+from frontdesk.files.readers.x12_access import NO_COVERAGE, effective_coverages
 from frontdesk.files.readers.x12_coverages import action_of, coverages_of, dates_of
 from frontdesk.files.readers.x12_keys import X12Keys
 from frontdesk.files.readers.x12_loop import PADDING, MemberLoop
@@ -27,8 +28,9 @@ def read_member(place: int, loops: Sequence[MemberLoop], mapping: FileMapping, k
     """The row of one member by all its loops, in the order of the file."""
     last = loops[-1]
     faults = [fault for loop in loops for fault in _faults(loop)]
-    coverages = [coverage for loop in loops for coverage in coverages_of(loop, mapping)]
+    coverages = effective_coverages(coverage for loop in loops for coverage in coverages_of(loop, mapping))
     counted = [coverage for coverage in coverages if coverage.line]
+    is_deleted = any(coverage.is_deleted for coverage in counted)
     has_others = not counted and any(loop.coverages for loop in loops)
     action = action_of(loops, coverages)
     dates, dates_of_new = dates_of(loops, coverages, mapping)
@@ -39,19 +41,18 @@ def read_member(place: int, loops: Sequence[MemberLoop], mapping: FileMapping, k
         if not plan:
             faults.insert(0, UNKNOWN_PLAN)
     told, is_contradictory = _told(loops, keys)
+    if is_contradictory or _name_two(loops):
+        faults.append(REPEATED)
     first_name, dob = str(told.get("first_name", "")), str(told.get("dob", ""))
     family = keys.family_member(last, first_name=first_name, dob=dob)
-    identity = None if last.identity == last.key else last.identity
     if action is Action.END:
         values = {"external_id": last.key, "expiry_date": dates["expiry_date"]}
-        hints = _hints(last, family)._replace(ends_access=True)
-        return Row(place, values, action, plan, tuple(faults), hints=hints, identity=identity)
+        hints = _hints(last, family, keys)._replace(ends_access=True)
+        return Row(place, values, action, plan, tuple(faults), hints=hints, identity=last.identity)
     values = told
-    if is_contradictory:
-        faults.append(REPEATED)
-    if counted:
+    if counted and not is_deleted:
         values["medical_plan_description"] = lasting.description or lasting.line
-    needs_coverage = not counted and mapping.lines is not None
+    needs_coverage = is_deleted or (not counted and mapping.lines is not None)
     of_new = dates_of_new
     if keys.is_ssn(last, str(values.get("member_id", ""))):
         of_new = {**(of_new or {}), "member_id": values.pop("member_id")}
@@ -63,19 +64,19 @@ def read_member(place: int, loops: Sequence[MemberLoop], mapping: FileMapping, k
         tuple(faults),
         (NO_MEDICAL_COVERAGE.code,) if has_others else (),
         of_new,
-        _hints(last, family)._replace(
+        _hints(last, family, keys)._replace(
             causes=(NO_MEDICAL_COVERAGE,) if needs_coverage else (),
             ends_access=bool(coverages) and all(coverage.is_end for coverage in coverages),
         ),
-        identity,
+        last.identity,
     )
 
 
-def _hints(loop: MemberLoop, family: FamilyMember | None) -> RowHints:
+def _hints(loop: MemberLoop, family: FamilyMember, keys: X12Keys) -> RowHints:
     return RowHints(
         is_weak_key=loop.is_weak,
-        may_be_shared=loop.may_be_shared,
         is_category=loop.is_category,
+        hides_key=keys.hides(loop),
         family=family,
     )
 
@@ -97,6 +98,16 @@ def _told(loops: Sequence[MemberLoop], keys: X12Keys) -> tuple[dict[str, object]
             is_contradictory |= told.get(name, value) != value and days[name] == day
             told[name], days[name] = value, day
     return told, is_contradictory
+
+
+def _name_two(loops: Sequence[MemberLoop]) -> bool:
+    """Whether the loops name two people: other first names, and not one date of birth."""
+    names = [
+        (fold_first_name(loop.former_name or name), loop.said("DMG", 2))
+        for loop in loops
+        if (name := loop.said("NM1", 4))
+    ]
+    return any(name != names[0][0] and "" in (born, names[0][1]) for name, born in names)
 
 
 def _values(loop: MemberLoop, keys: X12Keys) -> dict[str, object]:

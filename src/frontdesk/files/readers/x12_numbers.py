@@ -8,6 +8,7 @@ from frontdesk.files.readers.x12_shared import SharedNumbers
 LONGEST_PERSON_CODE = 3  # a REF*17 that is longer says something about a group of people
 SSN, _SSN_DIGITS = "34", 9
 _SSN_LENGTHS = {_SSN_DIGITS, _SSN_DIGITS + 2}  # with hyphens
+_LIKE_SSN = re.compile(rf"(?<![0-9A-Za-z])(?:[0-9][- ]?){{{_SSN_DIGITS - 1}}}[0-9](?![0-9A-Za-z])")
 _NUMBER = re.compile(rf"[0-9A-Za-z][0-9A-Za-z._/#-]{{{LONGEST_PERSON_CODE},}}")
 _OWN_NAMES = {"MI", "ZZ", "II", SSN}
 
@@ -18,6 +19,11 @@ def ssn_digits(text: str) -> str:
         return ""
     digits = text.replace("-", "")
     return digits if len(digits) == _SSN_DIGITS and digits.isascii() and digits.isdigit() else ""
+
+
+def holds_ssn(key: str) -> bool:
+    """Whether a part of the identifier looks like a social security number."""
+    return _LIKE_SSN.search(key) is not None
 
 
 def own_ssns(loop: MemberLoop) -> tuple[str, ...]:
@@ -63,24 +69,22 @@ class OwnNumbers:
     def find(self, loop: MemberLoop, name_reference: str) -> str:
         """The number as the file has it, or "". Call it for each loop, in the order of the file.
 
-        A short one is a person code, one without a digit or with other signs a category or a list, REF*0F is the family's, and
-        what a plan is called is no person's.
+        One of three characters or fewer tells little, one without a digit or with other signs is a category or a list, REF*0F is
+        the family's, and what a plan is called is no person's. REF*ZZ and REF*17 are categories of people with many senders.
         """
-        references = loop.own.references
         name = name_reference if loop.said("NM1", 8).upper() in _OWN_NAMES else ""
-        for source, found in (
-            ("23", references.get("23", "")),
-            ("NM109", name),
-            ("ZZ", references.get("ZZ", "")),
-            ("17", references.get("17", "")),
-        ):
+        own = ""
+        for source, found in (("23", loop.own.references.get("23", "")), ("NM109", name)):
             if len(found) <= LONGEST_PERSON_CODE or found == loop.family:
                 continue
-            is_number = _NUMBER.fullmatch(found) and any(map(str.isdigit, found))
-            if is_number and not _is_plan(found, loop) and not self._shared.carries(source, found, loop):
-                loop.own_source = source
-                return found
-        return ""
+            if not _NUMBER.fullmatch(found) or not any(map(str.isdigit, found)) or _is_plan(found, loop):
+                continue
+            if loop.own_source:
+                # The subscriber of a family whose card it is may have a number of its own.
+                self._shared.note(source, found, loop)
+            elif not self._shared.carries(source, found, loop):
+                loop.own_source, own = source, found
+        return own
 
 
 def _is_plan(number: str, loop: MemberLoop) -> bool:

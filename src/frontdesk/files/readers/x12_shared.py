@@ -7,7 +7,7 @@ from hashlib import blake2b
 from frontdesk.eligibility.first_names import fold_first_name, is_newborn_name
 from frontdesk.files.readers.x12_loop import MemberLoop
 
-SOURCES = ("23", "NM109", "ZZ", "17")
+SOURCES = ("23", "NM109")
 # A reference with more shared numbers in a file is no member's own at all: a card for each family, say.
 SHARED_LIMIT = 1000
 _ALL, _SOME = "*", "?"
@@ -34,18 +34,23 @@ class SharedNumbers:
 
     def carries(self, source: str, number: str, loop: MemberLoop) -> bool:
         """Whether others carry the number too. Call it for what would be the number of the loop's own."""
-        if self._index is None and not self.known:
-            return False
-        key = self._key(source, _ALL if self._whole[source] else number)
-        if not self._whole[source] and key not in self.known:
-            if self._index is not None:
-                self._index.add(source, key, loop)
+        key = self.note(source, number, loop)
+        if key not in self.known:
             return False
         loop.has_shared_number = True
         if key not in self._told and len(self._told) < SHARED_LIMIT:
             self._told.add(key)
             loop.tells_shared = True
         return True
+
+    def note(self, source: str, number: str, loop: MemberLoop) -> int:
+        """Search for others that carry the number. Returns its key."""
+        if self._index is None and not self.known:
+            return 0
+        key = self._key(source, _ALL if self._whole[source] else number)
+        if self._index is not None and key not in self.known:
+            self._index.add(source, key, loop)
+        return key
 
     def has_some_of(self, source: str) -> bool:
         """Whether numbers of this reference are shared: other numbers of it may be too, in files to come."""
