@@ -69,10 +69,10 @@ def parse_rows(
     at least `leave_from_rows` rows are left, and after rows that took long to read.
     """
     chunk_rows, today = options["chunk_rows"], options["today"]
-    plan_ids = {plan.external_id: plan.id for plan in db.ask(lambda tx: list_plans(tx, file.account_id))}
+    plans = db.ask(lambda tx: list_plans(tx, file.account_id))
     shared = SharedNumbers(secret_of(db, file), options["shared"])
     header, items = open_rows(db, file, options["apart"], shared)
-    recogniser, cache = RowRecogniser(db, file, plan_ids, header.columns), ValueCache()
+    recogniser, cache = RowRecogniser(db, file, plans, header.columns), ValueCache()
     most_rows = max(chunk_rows, MOST_ROWS)
     chunk: list[ChunkItem] = []
     parsed, family, slow = 0, None, Overtime(look_calls=1)
