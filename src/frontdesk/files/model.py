@@ -332,6 +332,7 @@ ROW_FAULTS = {
     "bad_quoting": "The quotation marks of the row don't match.",
     "not_json": "The line is not one JSON object as a request body would carry it.",
     "cell_error": "A cell of a workbook that is read holds an error of Excel, such as #N/A.",
+    "values_too_long": "The cells that the mapping makes values of have more than 65,536 characters, each counted for each rule.",
     "no_match_key": "The 834 carries none of what the mapping makes the identifier from.",
     "unknown_code": "The 834 carries a code that has no meaning here.",
     "unknown_plan": "The plan that the row names is not in the mapping, or not one of the account.",
