@@ -9,7 +9,8 @@ from frontdesk.access.accounts import create_client
 from frontdesk.access.model import NewClient, Scope
 from frontdesk.access.tokens import issue_token
 from frontdesk.db import Database
-from frontdesk.plans.changes import create_plan, create_provider_group
+from frontdesk.plans import get_plan
+from frontdesk.plans.changes import change_plan, create_plan, create_provider_group
 from frontdesk.plans.model import NewPlan
 from frontdesk.queues.ingest import set_duty
 
@@ -73,6 +74,12 @@ def make_operator(db: Database, *, requests_per_minute: int | None = None, now: 
         client, secret = create_client(tx, new, now=now)
         token = issue_token(tx, client, scopes, now=now)
     return Operator(client.client_id, secret, token)
+
+
+def close_plan(db: Database, plan_id: int) -> None:
+    """The plan is not active from now on."""
+    with db.write() as tx:
+        change_plan(tx, get_plan(tx, None, plan_id, lock=True), {"accepting_patients": False})
 
 
 def second_token(db: Database, account_id: int, *, now: datetime = NOW) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from frontdesk.db import Database
 from tests.conftest import Api
-from tests.factories import Customer, make_customer, member_body
+from tests.factories import Customer, close_plan, make_customer, member_body
 
 NINE_FIELDS = {
     "id", "external_id", "dob", "first_name", "last_name", "gender", "member_id", "zipcode", "metadata",
@@ -57,6 +57,22 @@ def test_a_member_moves_to_another_plan_of_the_account_and_keeps_the_id(
     moved = api.post(f"/v2/plans/{customer.plan_ids[1]}/eligibility", {"external_id": "AB 000001"})
     assert (moved.status_code, moved.headers["Eligibility-Outcome"]) == (200, "moved")
     assert moved.json()["id"] == first.json()["id"]
+
+
+def test_a_member_that_is_sent_to_a_plan_that_is_not_active_is_stored_with_a_warning(
+    api: Api, db: Database, customer: Customer, path: str
+) -> None:
+    close_plan(db, customer.plan_ids[0])
+    sent = [api.post(path, member_body(zipcode=code)) for code in ("02134", "02134", "02135")]
+    assert [answer.headers["Eligibility-Outcome"] for answer in sent] == ["created", "unchanged", "updated"]
+    assert [answer.headers["Eligibility-Warnings"] for answer in sent] == ["plan_inactive"] * 3
+    moved = api.post(f"/v2/plans/{customer.plan_ids[1]}/eligibility", {"external_id": "AB 000001"})
+    assert "Eligibility-Warnings" not in moved.headers
+    back = api.post(path, {"external_id": "AB 000001"})
+    assert (back.headers["Eligibility-Outcome"], back.headers["Eligibility-Warnings"]) == (
+        "moved",
+        "plan_inactive",
+    )
 
 
 def test_null_clears_an_optional_field_and_is_a_fault_on_a_required_one(api: Api, path: str) -> None:

@@ -47,7 +47,16 @@ BAD: list[dict[str, Any]] = [
     {"fields": {"dob": {"dates": ["YYYY-MM-DD", "DDMMYY"]}}},
     *(
         {"external_id": key}
-        for key in ("REF*0F", "REF*1L+REF*38", "HD03", "NM109+HD04", "NM108", [], ["NM109", ""])
+        for key in (
+            "REF*0F",
+            "REF*1L+REF*38",
+            "HD03",
+            "NM109+HD04",
+            "NM108",
+            [],
+            ["NM109", ""],
+            "NM109" + "+NM109" * 20,
+        )
     ),
     {"person_code": "NM109"},
     {"plan": "INS02"},

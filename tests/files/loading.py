@@ -17,6 +17,7 @@ from frontdesk.files import (
     OpenLoads,
     RunOptions,
     Upload,
+    approve_file,
     begin_file,
     cancel_file,
     get_file,
@@ -100,6 +101,11 @@ class Desk:
     def cancel(self, file: EligibilityFile) -> EligibilityFile:
         with self.db.write() as tx:
             return cancel_file(tx, file.id, self.requester(), account_id=None)
+
+    def approve(self, file: EligibilityFile) -> EligibilityFile:
+        with self.db.write() as tx:
+            approve_file(tx, file.id, self.requester(), account_id=None)
+        return self.work(file)
 
     def break_off(self) -> None:
         """Begin an upload that never ends."""

@@ -15,16 +15,10 @@ from frontdesk.eligibility import enrol, list_keys_under, parse_member
 from frontdesk.eligibility.model import Submission
 from frontdesk.files import approve_file, cancel_file
 from frontdesk.files.chunks import ChunkWriter
-from frontdesk.files.model import ChunkRow, EligibilityFile, WrongState
+from frontdesk.files.model import ChunkRow, WrongState
 from frontdesk.files.threads import CommitTurn
 from tests.conftest import SetClock
 from tests.files.loading import Desk, csv_of, lines_of, row
-
-
-def approve(desk: Desk, file: EligibilityFile) -> EligibilityFile:
-    with desk.db.write() as tx:
-        approve_file(tx, file.id, desk.requester(), account_id=None)
-    return desk.work(file)
 
 
 def as_in_a_real_run(report: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -101,7 +95,7 @@ def test_a_file_that_would_end_too_many_members_is_held_until_it_is_approved(des
     assert held.counts == {"unchanged": 34, "created": 1, "would_end": 26}
     assert held.finished_at is None
     assert set(expiries(desk).values()) == {None}
-    done = approve(desk, held)
+    done = desk.approve(held)
     assert (done.state, done.counts) == ("done", {"unchanged": 34, "created": 1, "ended": 26})
 
 
@@ -127,7 +121,7 @@ def test_a_full_file_with_a_row_without_identifier_ends_no_member_until_it_is_ap
     assert held.problem is not None
     assert (held.problem["code"], "can't be read" in held.problem["message"]) == ("brake", True)
     assert set(expiries(desk).values()) == {None}
-    assert approve(desk, held).counts == {"unchanged": 2, "refused": 1, "ended": 1}
+    assert desk.approve(held).counts == {"unchanged": 2, "refused": 1, "ended": 1}
 
 
 def test_a_full_file_with_a_row_without_identifier_is_done_when_no_member_is_missing(desk: Desk) -> None:
@@ -151,7 +145,7 @@ def test_a_held_file_that_a_newer_full_one_has_overtaken_is_not_approved(desk: D
     held = desk.load(csv_of([row(1)]), full=True)
     assert desk.load(csv_of(row(n) for n in range(60)), full=True).counts == {"unchanged": 60}
     with pytest.raises(WrongState, match="newer full file of the plan, file 3,"):
-        approve(desk, held)
+        desk.approve(held)
     with desk.db.write() as tx:
         cancel_file(tx, held.id, desk.requester(), account_id=None)
     assert set(expiries(desk).values()) == {None}
@@ -163,8 +157,8 @@ def test_of_two_held_files_the_older_one_can_not_be_approved(desk: Desk) -> None
     newer = desk.load(csv_of(row(n) for n in range(45, 100)), full=True)
     assert (older.state, newer.state) == ("held", "held")
     with pytest.raises(WrongState, match="newer full file of the plan, file 3,"):
-        approve(desk, older)
-    assert approve(desk, newer).counts == {"unchanged": 55, "ended": 45}
+        desk.approve(older)
+    assert desk.approve(newer).counts == {"unchanged": 55, "ended": 45}
 
 
 def test_an_approved_file_that_is_overtaken_before_it_runs_ends_no_member(desk: Desk) -> None:
@@ -184,7 +178,7 @@ def test_a_newer_file_that_was_undone_does_not_overtake(desk: Desk) -> None:
     held = desk.load(csv_of([row(1)]), full=True)
     newer = desk.load(csv_of(row(n) for n in range(60)), full=True)
     assert desk.undo(newer).state == "done"
-    assert approve(desk, held).counts == {"unchanged": 1, "ended": 59}
+    assert desk.approve(held).counts == {"unchanged": 1, "ended": 59}
 
 
 @pytest.mark.parametrize("begins", ["2026-01-01", "2027-01-01"])
@@ -239,7 +233,7 @@ def test_a_held_file_lists_each_member_that_it_would_end_until_it_is_approved(de
     assert listed == {f"E{n:05d}" for n in range(1, 60)}
     assert held.codes == {"ended_by_absence": 59, "ends_on_first_day": 1}
     assert (dry.counts, dry.codes, desk.report(dry)) == (held.counts, held.codes, desk.report(held))
-    done = approve(desk, held)
+    done = desk.approve(held)
     assert (done.counts, done.codes) == ({"unchanged": 1, "ended": 59, "warned": 1}, held.codes)
     assert [line["outcome"] for line in desk.report(done)].count("would_end") == 0
     undo = desk.undo(done)

@@ -205,7 +205,7 @@ def test_a_chunk_of_many_changes_writes_whatever_changes_in_any_of_its_records(d
         was | {name: {"b": "2"} if name == "metadata" else new[name].format(n)}
         for n, (was, name) in enumerate(zip(old, names * 25, strict=True))
     ]
-    assert desk.load(lines_of(sent), plan=1).counts == {"moved": 150}
+    assert desk.approve(desk.load(lines_of(sent), plan=1)).counts == {"moved": 150}
     stored = desk.members()
     for wanted in sent:
         found = stored[wanted["external_id"]]

@@ -25,7 +25,7 @@ from frontdesk.files.model import EligibilityFile, FileMode
 from frontdesk.files.parsing_process import parse_in_process
 from frontdesk.files.recognise import RowRecogniser
 from tests.conftest import SetClock
-from tests.factories import make_customer
+from tests.factories import close_plan, make_customer
 from tests.files.loading import COLUMNS, Desk, csv_of, lines_of, row
 
 FIFTY = [row(n, email=f"r{n}@example.com") for n in range(50)]
@@ -412,3 +412,19 @@ def test_files_end_as_they_would_if_every_row_were_parsed(
     with patch.object(RowRecogniser, "known_digests", return_value=set()):
         expected = run(db, clock, taken)
     assert run(db, clock, taken) == expected
+
+
+@pytest.mark.parametrize("written", [csv_of, lines_of])
+def test_each_row_for_a_plan_that_is_not_active_is_warned_of_in_each_file(
+    desk: Desk, written: Callable[[Any], bytes]
+) -> None:
+    content = written(row(n) for n in range(3))
+    assert desk.load(content).counts == {"created": 3}
+    close_plan(desk.db, desk.customer.plan_ids[0])
+    again = [desk.load(content) for _ in range(2)]
+    assert [file.counts for file in again] == [{"unchanged": 3, "warned": 3}] * 2
+    line = desk.report(again[1])[1]
+    assert (line["outcome"], line["code"], line["field"]) == ("warned", "plan_inactive", "plan")
+    assert desk.load(written([row(0)]), full=True, dry_run=True).counts["warned"] == 1, (
+        "not of those that end"
+    )

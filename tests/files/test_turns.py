@@ -7,6 +7,7 @@ import pytest
 
 from frontdesk.files.model import EligibilityFile
 from tests.files.loading import Desk, Worker, csv_of, lines_of, row
+from tests.files.readers.reading import file_834
 
 
 def rows_done(desk: Desk, file: EligibilityFile) -> int:
@@ -97,6 +98,28 @@ def test_rows_that_take_long_end_a_turn_however_few_they_are(
     done = desk.reread(large)
     assert (done.counts, done.chunks_done >= 5) == ({"created": 50}, True)
     assert other.reread(small).state == "done"
+
+
+def _one_family() -> bytes:
+    return file_834(
+        *(
+            f"INS*Y*18*021*28*A~REF*0F*F1~REF*23*W{n:08d}~NM1*IL*1*Sample*Robin{n}~DMG*D8*19770111*F~"
+            f"N3*1 Example Street~N4*Boston*MA*02134~HD*021**HLT*Gold~DTP*348*D8*20260101~"
+            for n in range(50)
+        )
+    ).encode()
+
+
+@pytest.mark.parametrize(
+    "content", [csv_of(row(n) for n in range(50)), _one_family()], ids=["a block of a table", "one family"]
+)
+def test_rows_that_take_long_end_a_chunk_also_within_a_block_or_a_family(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    """Between two chunks the worker looks whether the file was cancelled, and whether others wait."""
+    monkeypatch.setattr("frontdesk.files.overtime.OVERTIME_SECONDS", 0.0)
+    done = desk.load(content)
+    assert (done.counts, done.chunks_done >= 5) == ({"created": 50}, True)
 
 
 def test_a_check_that_is_paused_goes_on_where_it_was(

@@ -89,13 +89,14 @@ async def show_eligibility_file(app: App, request: Request) -> Response:
 
 
 async def approve_eligibility_file(app: App, request: Request) -> Response:
-    """Approve a held file. Lets the file end the members that it omits. The report lists them: `?outcome=would_end`. The account
-    may want another client than the uploader for this (403 `second_person_needed`)."""
+    """Approve a held file. Lets the file go on as a whole: it moves the members of other plans that it lists, and ends those that
+    a full file omits. The report lists them: `?outcome=would_move`, `?outcome=would_end`. The account may want another client
+    than the uploader for this (403 `second_person_needed`)."""
     return _response(app, await _act(app, request, files.approve_file))
 
 
 async def cancel_eligibility_file(app: App, request: Request) -> Response:
-    """Cancel a file that waits, runs or is held. It ends no more members. What it has applied stays until it is undone."""
+    """Cancel a file that waits, runs or is held. It changes no more members. What it has applied stays until it is undone."""
     return _response(app, await _act(app, request, files.cancel_file))
 
 

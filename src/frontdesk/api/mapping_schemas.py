@@ -14,12 +14,21 @@ from frontdesk.files.mapping_834 import (
     COUNTS_WORDS,
     EVERY_LINE,
     KEY_SOURCES,
+    LONGEST_ALTERNATIVE,
+    MOST_ALTERNATIVES,
     REFERENCE,
     SOURCES,
     SSN_WORDS,
     VERIFY_WORDS,
 )
-from frontdesk.files.part_reader import LONGEST_JOIN, LONGEST_PAD, LONGEST_VALUE, MOST_WORDS
+from frontdesk.files.part_reader import (
+    LONGEST_JOIN,
+    LONGEST_PAD,
+    LONGEST_VALUE,
+    MOST_FORMATS,
+    MOST_JOINED,
+    MOST_WORDS,
+)
 from frontdesk.files.rule_parser import MOST_RULES, MOST_SKIPS
 
 Schema = dict[str, Any]
@@ -35,9 +44,10 @@ def _whole(pattern: re.Pattern[str], *others: str) -> Schema:
     return {"type": "string", "pattern": f"^(?:{'|'.join((pattern.pattern, *others))})$"}
 
 
-def _one_or_several(one: Schema) -> Schema:
+def _one_or_several(one: Schema, most: int = MOST_WORDS, **keywords: Any) -> Schema:
     """A string, or an array of them."""
-    return {"anyOf": [one, {"type": "array", "items": one, "minItems": 1, "maxItems": MOST_WORDS}]}
+    several = {"type": "array", "items": one, "minItems": 1, "maxItems": most} | keywords
+    return {"anyOf": [one, several]}
 
 
 def _object(text: str, properties: dict[str, Schema], **keywords: Any) -> Schema:
@@ -55,7 +65,7 @@ def _ref(name: str) -> Schema:
 
 _STEPS = {
     "column": _told(
-        _one_or_several(_COLUMN),
+        _one_or_several(_COLUMN, MOST_JOINED, uniqueItems=True),
         "The column, or columns to join; without it the one that has the field's name.",
     ),
     "join": _TEXT
@@ -72,7 +82,7 @@ _STEPS = {
         "description": "Word to value, in any letter case; the empty word is a blank cell, null clears the field.",
     },
     "dates": _told(
-        _one_or_several(_whole(DATE_FORMAT, EXCEL_SERIAL)),
+        _one_or_several(_whole(DATE_FORMAT, EXCEL_SERIAL), MOST_FORMATS),
         "Formats such as `MM/DD/YYYY`, `DD-MON-YY` or `excel`; the first that fits counts. `YY` needs `pivot`.",
     ),
     "pivot": {
@@ -99,7 +109,10 @@ _CONSTANT = {
         "description": "The value of every row.",
     }
 }
-_KEY, _SOURCES = _one_or_several(_whole(KEY_SOURCES)), _one_or_several(_whole(SOURCES))
+_KEY, _SOURCES = (
+    _one_or_several(_whole(pattern) | {"maxLength": LONGEST_ALTERNATIVE}, MOST_ALTERNATIVES)
+    for pattern in (KEY_SOURCES, SOURCES)
+)
 _COVERAGES = {
     "anyOf": [_TEXT | {"const": EVERY_LINE}, {"type": "array", "items": _NOT_BLANK, "minItems": 1}],
     "description": "The insurance lines whose coverages count.",

@@ -201,7 +201,7 @@ def report(
 
 @commands.standalone("approve")
 def approve(file_id: FileId) -> Output:
-    """Let a held full file end the members that it omits.
+    """Let a held file go on: it moves the members of other plans that it lists, and ends those that a full file omits.
 
     Example: frontdesk file approve 7
     """

@@ -31,12 +31,14 @@ _answered = itemgetter(*ANSWERED)
 
 @dataclass(frozen=True, slots=True)
 class ChunkContext:
-    """What was read for a chunk: the account of each plan, and what decides about invitations. `at` is now, as stored.
+    """What was read for a chunk: the account of each plan, those of them that accept no patients, and what decides about
+    invitations. `at` is now, as stored.
 
     With `reopens_absent`, a record without an expiry_date opens the access of a member that a full file ended by omitting it.
     """
 
     plan_owners: dict[int, int]
+    inactive_plans: AbstractSet[int]
     invitations: InvitationContext
     uniqueness: Uniqueness
     at: str
@@ -143,6 +145,8 @@ class ChunkState:
         A row that gives a stored member no expiry_date has none where there is that date: a later file may have to warn of it.
         """
         values, digest = stored.values, submission.row_digest
+        if submission.plan_id in self._context.inactive_plans:
+            digest = None  # each row is warned of, so none may be recognised
         family = submission.record.hints and submission.record.hints.family
         if family and family.digest and values["family_digest"] != family.digest:
             values["family_digest"] = family.digest
@@ -170,6 +174,8 @@ class ChunkState:
         warnings = record.warnings
         if outcome is not Outcome.CREATED and "dob" in changes:
             warnings += _identity_warnings(changes)
+        if submission.action is Action.ENROL and submission.plan_id in context.inactive_plans:
+            warnings += ("plan_inactive",)
         if "metadata" in record.given:
             # Keys in another order are no change: the answer has the order sent, the store keeps the order of the history.
             values = values | {"metadata": record.given["metadata"]}

@@ -88,7 +88,8 @@ def read_chunk(
         owners = find_owners(tx, {submission.plan_id for submission in submissions})
         read_invitation_context = find_invitation_context(tx, account_ids=accounts, addresses=addresses)
     plan_owners = {row["id"]: row["account_id"] for row in owners.rows}
-    context = ChunkContext(plan_owners, read_invitation_context(), uniqueness, stored_time(now))
+    inactive = {row["id"] for row in owners.rows if not row["accepting_patients"]}
+    context = ChunkContext(plan_owners, inactive, read_invitation_context(), uniqueness, stored_time(now))
     members_found = {member.values["id"]: member for member in store.stored_members(found)}
     known = {str(member.values["external_id"]): member for member in members_found.values()}
     if of_families := family_keys(submissions, uniqueness, known):

@@ -129,6 +129,7 @@ class MemberAccess(NamedTuple):
 
     id: int
     external_id: str
+    plan_id: int
     effective_date: str
     expiry_date: str | None
     updated_at: datetime
@@ -193,5 +194,6 @@ WARNINGS = {
     "identity_changed": "First name and date of birth both changed: a recycled identifier, or a twin?",
     "state_not_recognised": "The state is neither a USPS code nor a state's name; it was kept as sent.",
     "relationship_code_hipaa_unknown": "The HIPAA relationship code is unknown; it was kept as sent.",
+    "plan_inactive": "The plan accepts no patients at present: was another one meant? The record is stored.",
     "email_dropped": "The e-mail address of a row is malformed, or another record carries it; the row was kept without it.",
 }

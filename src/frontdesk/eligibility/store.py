@@ -9,8 +9,9 @@ import orjson
 from sqlalchemy import delete, func, select, tuple_
 
 from frontdesk.db import Tx
+from frontdesk.db.set_sql import find_sql
 from frontdesk.db.set_transaction import SetTransaction, lock_name
-from frontdesk.db.sets import Found, find_set, find_values, insert_set, lock_set
+from frontdesk.db.sets import Found, as_json, find_set, find_values, insert_set, lock_set
 from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.model import HistoryEntry, MemberAccess, Outcome, ProbeCount, StoredMember
 from frontdesk.eligibility.tables import installation, member_history, members, uniqueness_probes
@@ -74,6 +75,18 @@ def count_members_open(tx: Tx, plan_id: int, day: str) -> int:
     is_open = members.c.expiry_date.is_(None) | (members.c.expiry_date > day)
     query = select(func.count()).where(members.c.plan_id == plan_id, members.c.uniqueness_scope >= 0, is_open)
     return int(tx.execute(query).scalar_one())
+
+
+def find_members_elsewhere(
+    tx: Tx, external_ids: Collection[str], *, account_id: int, plan_id: int, day: str
+) -> list[int]:
+    """The ids of the account's members with these identifiers that are under another plan, and have access after the day."""
+    mark = "?" if tx.dialect.name == "sqlite" else "%s"
+    found = find_sql(tx.dialect.name, members, column="external_id", columns=("id",))
+    # As in `lock_sql`, the `+ 0` keeps what all members may share out of the index.
+    elsewhere = f"account_id + 0 = {mark} AND plan_id + 0 <> {mark} AND uniqueness_scope >= 0"
+    sql = f"{found} AND {elsewhere} AND (expiry_date IS NULL OR expiry_date > {mark})"
+    return list(tx.exec_driver_sql(sql, (as_json(list(external_ids)), account_id, plan_id, day)).scalars())
 
 
 def stored_members(found: Iterable[Found]) -> list[StoredMember]:

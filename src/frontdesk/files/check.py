@@ -7,7 +7,7 @@ from itertools import compress
 
 from frontdesk.db import Database
 from frontdesk.eligibility import read_external_id, read_external_ids
-from frontdesk.eligibility.model import MemberAccess
+from frontdesk.eligibility.model import Action, MemberAccess
 from frontdesk.files import store
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.identifiers import IdentifierIndex, PeopleIndex
@@ -22,6 +22,7 @@ from frontdesk.files.model import (
     UnreadRows,
     count_rows,
 )
+from frontdesk.files.moves import MoveFinder
 from frontdesk.files.overtime import Overtime
 from frontdesk.files.readers import NumberIndex, SharedNumbers
 from frontdesk.files.rows import open_rows, secret_of
@@ -33,8 +34,8 @@ ROWS_PER_BYTE = 1  # of the file as it was sent
 @dataclass(frozen=True, slots=True)
 class CheckResult:
     """What the first reading found. `mode` is the file's own, else the caller's; `unnamed` counts the rows without a
-    readable identifier. Of an 834 `apart` are the places of the rows of members with others elsewhere in the file, and
-    `shared` the keys of numbers that several people carry.
+    readable identifier; `moving` are the ids of the members that would leave another plan. Of an 834 `apart` are the places of
+    the rows of members with others elsewhere in the file, and `shared` the keys of numbers that several people carry.
     """
 
     header: FileHeader
@@ -44,6 +45,7 @@ class CheckResult:
     identifiers: IdentifierIndex
     people: PeopleIndex
     unnamed: int
+    moving: Sequence[int]
     apart: Sequence[int]
     shared: Sequence[int]
 
@@ -62,6 +64,7 @@ class FileCheck:
     def __init__(self, db: Database, file: EligibilityFile) -> None:
         self._db, self._file = db, file
         self._secret = secret_of(db, file)
+        self._moves = MoveFinder(db, file)
         self._forget()
         self._reading = self._read()
         self._result: CheckResult | None = None
@@ -105,23 +108,27 @@ class FileCheck:
             apart, repeats = yield from self._rows_apart()
         else:
             yield from self._clear_equal()
-        day = header.file_date or file.created_at.date().isoformat()
         return CheckResult(
             header,
             count - repeats,
             mode,
-            day,
+            self._day(header),
             self._identifiers,
             self._people,
             self._unnamed,
+            self._moves.finish() if mode is not FileMode.COMPARE else (),
             apart,
             self._shared,
         )
+
+    def _day(self, header: FileHeader) -> str:
+        return header.file_date or self._file.created_at.date().isoformat()
 
     def _read_all(self, numbers: SharedNumbers) -> Generator[int, None, tuple[FileHeader, int]]:
         """The header and how many rows there are."""
         header, items = open_rows(self._db, self._file, shared=numbers)
         mode = header.mode or self._file.mode
+        self._moves.begin(self._day(header))
         count, told, slow = 0, CHECKPOINT_ROWS, Overtime()
         for item in items:
             count += count_rows(item)
@@ -140,6 +147,7 @@ class FileCheck:
         named = [key for key in keys if key is not None]
         self._unnamed += len(keys) - len(named)
         is_named = (key is not None for key in keys)
+        self._moves.add(named)
         self._identifiers.add_all(named, hashes if len(named) == len(keys) else compress(hashes, is_named))
 
     def _note(self, row: Row, mode: FileMode) -> None:
@@ -147,6 +155,8 @@ class FileCheck:
         if key is None:
             self._unnamed += 1
         else:
+            if row.action is Action.ENROL and not row.faults:
+                self._moves.add((key,), row.plan)
             identifiers.add(row.identity or key, _hash_of(row))
             if mode is FileMode.FULL and (family := row.hints.family) is not None:
                 identifiers.add_all((key, family.telling_key), (0, 0))

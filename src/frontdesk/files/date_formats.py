@@ -52,7 +52,7 @@ def date_reader(formats: Sequence[DateFormat], pivot: int | None) -> Callable[[s
     """A function that writes a date in one of the formats as YYYY-MM-DD, by the first that fits. Any other text, and an ISO
     date, stays as it is. Two-digit years up to `pivot` are 20YY, the others 19YY."""
 
-    @lru_cache(maxsize=4096)
+    @lru_cache(maxsize=1024)
     def read(text: str) -> str:
         for each in formats:
             found = _serial(text) if each.pattern is None else _matched(each.pattern, text, pivot or 0)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from frontdesk.clock import wire_time
-from frontdesk.files.model import COUNTS, REFUSED, WARNED, WOULD_END, EligibilityFile, FileState
+from frontdesk.files.model import COUNTS, REFUSED, WARNED, WOULD_END, WOULD_MOVE, EligibilityFile, FileState
 
 
 def serialize_file(file: EligibilityFile) -> dict[str, Any]:
@@ -47,17 +47,30 @@ def summary(file: EligibilityFile) -> list[str]:
         lines.append(f"A worker goes on where it stopped. To go on here: frontdesk file resume {file.id}")
     if file.problem is not None:
         lines.append(str(file.problem["message"]))
-    if file.needs_approval and file.dry_run:
-        lines.append("The real run would be held before it ends any member, until it is approved.")
-    elif file.needs_approval:
-        lines.append(
-            f"No member was ended. To end them: frontdesk file approve {file.id}; "
-            f"to give the file up: frontdesk file cancel {file.id}"
-        )
-    if file.counts.get(WOULD_END):
-        lines.append(f"Which members: frontdesk file report {file.id} --outcome {WOULD_END}")
+    if file.needs_approval:
+        lines.append(_needed_approval(file))
+    lines += [
+        f"Which members: frontdesk file report {file.id} --outcome {outcome}"
+        for outcome in (WOULD_MOVE, WOULD_END)
+        if file.counts.get(outcome)
+    ]
     if file.ignored:
         lines.append("Columns or keys that are no field were left out: " + ", ".join(file.ignored) + ".")
     if file.counts.get(REFUSED) or file.counts.get(WARNED):
         lines.append(f"Row by row: frontdesk file report {file.id}")
     return lines
+
+
+def _needed_approval(file: EligibilityFile) -> str:
+    """What was not done, and the commands that decide about it."""
+    moves = file.counts.get(WOULD_MOVE)
+    if file.dry_run:
+        held_before = "its first row" if moves else "it ends any member"
+        return f"The real run would be held before {held_before}, until it is approved."
+    undone, goal = (
+        ("Nothing was applied", "apply the whole file") if moves else ("No member was ended", "end them")
+    )
+    return (
+        f"{undone}. To {goal}: frontdesk file approve {file.id}; "
+        f"to give the file up: frontdesk file cancel {file.id}"
+    )

@@ -73,9 +73,9 @@ def find_files(tx: Tx, wanted: FileFilter) -> list[EligibilityFile]:
 def approve_file(
     tx: Tx, file_id: int, requester: Requester, *, account_id: int | None, plan_id: int | None = None
 ) -> EligibilityFile:
-    """Let a held file end the members that it omits.
+    """Let a held file go on: with all that it would move and end.
 
-    Raises NotFound; WrongState when it is not held, or a newer full file has come, which may list those members;
+    Raises NotFound; WrongState when it is not held, or a newer full file has come, which says now what holds;
     SecondPersonNeeded (docs/decisions/0092).
     """
     file = get_file(tx, file_id, account_id=account_id, plan_id=plan_id, lock=True)

@@ -13,7 +13,7 @@ from frontdesk.files import store
 from frontdesk.files.check import CheckResult
 from frontdesk.files.chunks import ChunkWriter
 from frontdesk.files.claims import FileClaim
-from frontdesk.files.missing import end_missing
+from frontdesk.files.missing import end_missing, hold_moves
 from frontdesk.files.model import (
     REFUSED,
     REPEATED,
@@ -47,6 +47,8 @@ def run_load(claim: FileClaim, load: OpenLoad) -> None:
     pace = load.pace if claim.options.chunk_rows is None else None
     writer = ChunkWriter(claim, load.scratch, pace, reopens_absent=_reopens_absent(claim))
     if claim.file.step is FileStep.APPLY:
+        if not (claim.file.rows_done or claim.file.dry_run):
+            hold_moves(claim, check)
         alone = claim.db.is_sqlite or claim.file.dry_run
         threads = 1 if alone else POSTGRESQL_THREADS
         ordered_commit(
@@ -54,6 +56,8 @@ def run_load(claim: FileClaim, load: OpenLoad) -> None:
         )
         claim.checkpoint(FileStep.APPLY, claim.file.rows_done)
         claim.update(step=FileStep.END)
+    if claim.file.dry_run:
+        hold_moves(claim, check)
     if check.mode is FileMode.FULL:
         end_missing(claim, writer, check, pace)
 

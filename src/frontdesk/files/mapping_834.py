@@ -10,6 +10,7 @@ from frontdesk.errors import Fault, unknown_faults
 # The ways to make an identifier of an 834: the parts of a way are joined, the first way with all its parts is taken.
 Alternatives = tuple[tuple[str, ...], ...]
 SECTION_834, EVERY_LINE = "834", "all"
+MOST_ALTERNATIVES, LONGEST_ALTERNATIVE = 100, 100  # each is tried for each member
 SSN_WORDS, VERIFY_WORDS, COUNTS_WORDS = ("hashed", "plain"), ("compare", "full"), ("strict", "lenient")
 
 _REF, _PERSON, _PLUS = r"REF\*[0-9A-Z]{2,3}", "NM109|person_code", r" *\+ *"
@@ -61,8 +62,13 @@ def read_sources(
     place: str, value: Any, faults: list[Fault], *, sources: re.Pattern[str] = SOURCES
 ) -> Alternatives:
     given = [value] if type(value) is str else value
-    if not isinstance(given, list) or not given or not all(type(item) is str for item in given):
-        faults.append(Fault(place, "wrong_type", "must be a string or an array of strings"))
+    if (
+        not isinstance(given, list)
+        or not 1 <= len(given) <= MOST_ALTERNATIVES
+        or not all(type(item) is str and len(item) <= LONGEST_ALTERNATIVE for item in given)
+    ):
+        rule = f"must be a string of at most {LONGEST_ALTERNATIVE} characters, or an array of up to {MOST_ALTERNATIVES}"
+        faults.append(Fault(place, "wrong_type", rule))
         return ()
     alternatives = [item.strip() for item in given]
     if not all(map(SOURCES.fullmatch, alternatives)):

@@ -1,11 +1,12 @@
-"""The members that a full file omits: ended, or listed for a person to approve.
+"""The members that a full file omits: ended, or listed for a person to approve. So are those that a file would move.
 
-The feared day is the full file that lost half of its rows. So no member is ended when too many would be, until a person
-approves it (docs/files.md).
+The feared days are the full file that lost half of its rows, and the file that was sent to another plan. So no member is ended
+or moved when too many would be, until a person approves it (docs/files.md).
 """
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from itertools import chain
 
 from frontdesk.db import Tx
 from frontdesk.eligibility import find_access, list_keys_under, parse_member
@@ -15,19 +16,46 @@ from frontdesk.files.check import CheckResult
 from frontdesk.files.chunks import ChunkWriter
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.jobs import newer_full_file
-from frontdesk.files.model import WARNED_FIELDS, WOULD_END, ChunkRow, FileStep, RowOutcome
+from frontdesk.files.model import (
+    WARNED_FIELDS,
+    WOULD_END,
+    WOULD_MOVE,
+    ChunkRow,
+    FileMode,
+    FileStep,
+    RowOutcome,
+)
 from frontdesk.files.pace import ChunkPace
 from frontdesk.files.threads import CommitTurn
 
 ENDED_TOGETHER = 250  # members; SQLite has one writer, and others wait for it
 LISTED_TOGETHER = 5000  # members, which are only read
 
-THRESHOLD_PERCENT, THRESHOLD_MEMBERS = 10, 25  # of the plan's members, and at least so many
+# Of the plan's members to end, of the file's rows to move; and at least so many members.
+THRESHOLD_PERCENT, THRESHOLD_MEMBERS = 10, 25
 SHRUNK_FACTOR = 2  # a file of less than half the rows of the last one
 
 
 class ApprovalNeeded(Exception):
-    """No member is ended until a person approves it."""
+    """The file goes no further until a person approves it."""
+
+
+def hold_moves(claim: FileClaim, check: CheckResult) -> None:
+    """Raise ApprovalNeeded if too many members would leave other plans. The report then lists them, and those that a full file
+    would end: a person approves the file as a whole."""
+    if claim.file.counts:
+        claim.drop_provisional()
+    moving, limit = len(check.moving), _most(claim.file.rows_total or 0)
+    if claim.file.approved or moving <= limit:
+        return
+    reason = f"{moving} members would move here from other plans, more than {limit}."
+    listed = _would_move(claim, check)
+    if check.mode is FileMode.FULL:
+        missing = _count_missing(claim, check)
+        of_ends = claim.db.ask(partial(_reason, claim=claim, missing=missing, unnamed=check.unnamed))
+        reason, listed = f"{reason} {of_ends}".rstrip(), chain(listed, _would_end(claim, check))
+    claim.add_provisional(listed)
+    raise ApprovalNeeded(reason)
 
 
 def end_missing(claim: FileClaim, writer: ChunkWriter, check: CheckResult, pace: ChunkPace | None) -> None:
@@ -39,21 +67,17 @@ def end_missing(claim: FileClaim, writer: ChunkWriter, check: CheckResult, pace:
     stopped.
     """
     claim.drop_provisional()
-    missing = 0
-    for batch in _missing(claim, check, limit=LISTED_TOGETHER):
-        claim.checkpoint(FileStep.END, 0)
-        missing += len(batch)
+    missing = _count_missing(claim, check)
     if claim.file.members_missing is None:
         claim.update(members_missing=missing)
     if not missing:
         return
-    try:
-        claim.db.ask(lambda tx: _check_approval(tx, claim, missing=missing, unnamed=check.unnamed))
-    except ApprovalNeeded:
+    reason = claim.db.ask(partial(_reason, claim=claim, missing=missing, unnamed=check.unnamed))
+    if reason or claim.file.dry_run:
         claim.add_provisional(_would_end(claim, check))
-        raise
+    if reason:
+        raise ApprovalNeeded(reason)
     if claim.file.dry_run:
-        claim.add_provisional(_would_end(claim, check))
         return
     ended = 0
     chunks = (
@@ -66,27 +90,54 @@ def end_missing(claim: FileClaim, writer: ChunkWriter, check: CheckResult, pace:
         ended += len(rows)
 
 
-def _check_approval(tx: Tx, claim: FileClaim, *, missing: int, unnamed: int) -> None:
-    """Files of an account run one at a time, so a newer one has run by now or comes after this one."""
+def _most(number: int) -> int:
+    """How many members may be ended or moved without a person's approval."""
+    return max(number * THRESHOLD_PERCENT // 100, THRESHOLD_MEMBERS)
+
+
+def _count_missing(claim: FileClaim, check: CheckResult) -> int:
+    missing = 0
+    for batch in _missing(claim, check, limit=LISTED_TOGETHER):
+        claim.checkpoint(FileStep.END, 0)
+        missing += len(batch)
+    return missing
+
+
+def _reason(tx: Tx, *, claim: FileClaim, missing: int, unnamed: int) -> str:
+    """Why a person has to approve the ends, "" if not. Files of an account run one at a time, so a newer one has run by now or
+    comes after this one."""
     file = claim.file
     if (newer := newer_full_file(tx, file, started=True)) is not None:
-        raise ApprovalNeeded(
-            f"A newer full file of the plan, file {newer}, has come since. It may list members that this file omits."
-        )
-    if file.approved:
-        return
+        return f"A newer full file of the plan, file {newer}, has come since. It may list members that this file omits."
+    if file.approved or not missing:
+        return ""
     before, rows = file.members_before or 0, file.rows_total or 0
     would_be = f"{missing} of the plan's {before} members would be ended"
-    limit = max(before * THRESHOLD_PERCENT // 100, THRESHOLD_MEMBERS)
-    if missing > limit:
-        raise ApprovalNeeded(f"{would_be}, more than {limit}.")
+    if missing > (limit := _most(before)):
+        return f"{would_be}, more than {limit}."
     last = store.last_full_rows(tx, file.plan_id, file.id)
     if last is not None and rows * SHRUNK_FACTOR < last:
-        raise ApprovalNeeded(f"The file has {rows} rows, less than half of the {last} of the last full one.")
+        return f"The file has {rows} rows, less than half of the {last} of the last full one."
     if unnamed:
-        raise ApprovalNeeded(
-            f"{would_be}. The external_id of {unnamed} rows can't be read; they may be theirs."
-        )
+        return f"{would_be}. The external_id of {unnamed} rows can't be read; they may be theirs."
+    return ""
+
+
+def _would_move(claim: FileClaim, check: CheckResult) -> Iterator[Sequence[RowOutcome]]:
+    """The report's lines about the members that would move."""
+    for start in range(0, len(check.moving), LISTED_TOGETHER):
+        claim.checkpoint(FileStep.APPLY, 0)
+        ids = check.moving[start : start + LISTED_TOGETHER]
+        yield [
+            RowOutcome(
+                None,
+                member.external_id,
+                WOULD_MOVE,
+                0,
+                [("plan", "leaves_plan", f"The member would leave plan {member.plan_id}.")],
+            )
+            for member in claim.db.ask(partial(find_access, ids=ids))
+        ]
 
 
 def _would_end(claim: FileClaim, check: CheckResult) -> Iterator[Sequence[RowOutcome]]:

@@ -53,10 +53,12 @@ class FileStep(StrEnum):
     END = "end"
 
 
-# What a row became, besides the outcomes of members. A held file or a dry run would end the members that it omits.
-WOULD_END, REFUSED, SKIPPED, WARNED = "would_end", "refused", "skipped", "warned"
+# What a row became, besides the outcomes of members. A held file or a dry run would end the members that it omits; where they are
+# too many, it would move members from other plans.
+WOULD_END, WOULD_MOVE, REFUSED, SKIPPED, WARNED = "would_end", "would_move", "refused", "skipped", "warned"
 # Every key of a file's counts, in the order in which they are shown. A row with a warning counts twice.
-COUNTS = (*map(str, Outcome), WOULD_END, REFUSED, SKIPPED, WARNED)
+COUNTS = (*map(str, Outcome), WOULD_END, WOULD_MOVE, REFUSED, SKIPPED, WARNED)
+NOT_ROWS = {WOULD_END, WOULD_MOVE, WARNED}  # the counts of members and warnings
 
 NEEDS_APPROVAL = "brake"  # the code of the problem of a held file
 ENDED_BY_ABSENCE = "ended_by_absence"
@@ -150,7 +152,7 @@ class EligibilityFile:
 
     @property
     def needs_approval(self) -> bool:
-        """True if a person has to approve the file before members are ended, or would have to after this dry run."""
+        """True if a person has to approve the file before it goes on, or would have to after this dry run."""
         has_problem = self.problem is not None and self.problem["code"] == NEEDS_APPROVAL
         return self.state is FileState.HELD or (self.dry_run and has_problem)
 
@@ -258,10 +260,10 @@ class ChunkRow:
 
 
 class RowOutcome(NamedTuple):
-    """One line of the stored report: an Outcome, WOULD_END, REFUSED or SKIPPED. `place` is None for a member that a full file
-    omits.
+    """One line of the stored report: an Outcome, WOULD_END, WOULD_MOVE, REFUSED or SKIPPED. `place` is None for a member that a
+    full file omits, and one that would move.
 
-    `faults` are (field, code, message); `warnings` are (field, code), and of a value that
+    `faults` are (field, code, message), also of WOULD_MOVE; `warnings` are (field, code), and of a value that
     was dropped the rule.
     """
 
@@ -330,6 +332,7 @@ ROW_FAULTS = {
     "bad_quoting": "The quotation marks of the row don't match.",
     "not_json": "The line is not one JSON object as a request body would carry it.",
     "cell_error": "A cell of a workbook that is read holds an error of Excel, such as #N/A.",
+    "values_too_long": "The cells that the mapping makes values of have more than 65,536 characters, each counted for each rule.",
     "no_match_key": "The 834 carries none of what the mapping makes the identifier from.",
     "unknown_code": "The 834 carries a code that has no meaning here.",
     "unknown_plan": "The plan that the row names is not in the mapping, or not one of the account.",
@@ -337,8 +340,8 @@ ROW_FAULTS = {
 
 # Every problem of a file: what makes it unreadable, what holds it, what ends it early.
 FILE_PROBLEMS = FILE_FAULTS | {
-    "brake": "Too many members would be ended, a row without a readable external_id may be one of them, or a newer full "
-    "file has come; a person has to approve it.",
+    "brake": "Too many members would move from other plans or be ended, a row without a readable external_id may be one of "
+    "them, or a newer full file has come; a person has to approve it.",
     "all_refused": "The first 10,000 rows were all refused, so the rest was not looked at.",
     "bad_mapping": "The account's mapping can't be used.",
     "internal": "A fault of the service; what was applied stands, and the report lists it.",
@@ -361,6 +364,7 @@ REPORT_CODES = ROW_FAULTS | {
     "not_stored": "A fault of the service; hand the row in again.",
     "differs": "Only compared: the stored record has another value.",
     "ended_by_absence": "A full file does not name the member.",
+    "leaves_plan": "The member is under another plan of the account, which it would leave.",
     "ends_on_first_day": "The access was to begin after the day on which it ends; it ends on the day it begins.",
     "still_ended": "The access of the member has ended, and the row has no expiry_date, so it stays ended; clear it to go on.",
     "changed_since": "The record was changed again after the file; the undo leaves it as it is.",
@@ -379,6 +383,7 @@ WARNED_FIELDS = {
     "relationship_code_hipaa_unknown": "relationship_code_hipaa",
     "no_medical_coverage": "effective_date",
     "address_of_subscriber": "zipcode",
+    "plan_inactive": "plan",
     "still_ended": "expiry_date",
     "ends_on_first_day": "expiry_date",
 } | _DROPPED

@@ -7,7 +7,7 @@ from typing import Any
 
 from frontdesk.eligibility.values import METADATA_VALUE_LENGTH
 from frontdesk.errors import Fault
-from frontdesk.files.column_names import COLUMN_NAME
+from frontdesk.files.column_names import COLUMN_NAME, fold_name
 from frontdesk.files.date_formats import EXCEL_SERIAL, DateFormat, parse_format
 from frontdesk.files.field_rules import Value
 from frontdesk.text import shown_name
@@ -15,6 +15,7 @@ from frontdesk.text import shown_name
 LONGEST_PAD = LONGEST_JOIN = 20
 LONGEST_VALUE = METADATA_VALUE_LENGTH  # no field takes a longer one
 MOST_WORDS = 100
+MOST_JOINED = MOST_FORMATS = 10  # columns and formats of dates of a rule
 _ISO_DATE = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
@@ -40,27 +41,31 @@ class PartReader:
         self.fault(part, "wrong_type", f"must be a string of at most {longest} characters")
         return default
 
-    def words(self, part: str, *, blank: bool = False) -> list[str]:
+    def words(self, part: str, *, blank: bool = False, most: int = MOST_WORDS) -> list[str]:
         if part not in self.given:
             return []
         value = self.given[part]
         words = [value] if type(value) is str else value
         if (
             isinstance(words, list)
-            and 1 <= len(words) <= MOST_WORDS
+            and 1 <= len(words) <= most
             and all(type(word) is str and (blank or word.strip()) for word in words)
         ):
             return words
         kind = "string" if blank else "string that is not blank"
-        self.fault(part, "wrong_type", f"must be a {kind}, or an array of up to {MOST_WORDS} of them")
+        self.fault(part, "wrong_type", f"must be a {kind}, or an array of up to {most} of them")
         return []
 
-    def columns(self) -> Iterator[str]:
-        for name in self.words("column"):
-            if COLUMN_NAME.search(name):
-                yield name
-            else:
-                self.fault("column", "not_allowed", "must be names of columns")
+    def columns(self) -> tuple[str, ...]:
+        """The folded names."""
+        names = self.words("column", most=MOST_JOINED)
+        if not all(map(COLUMN_NAME.search, names)):
+            self.fault("column", "not_allowed", "must be names of columns")
+            return ()
+        folded = tuple(map(fold_name, names))
+        if len(set(folded)) < len(folded):
+            self.fault("column", "repeated", "must name each column once")
+        return folded
 
     def number(self, part: str, least: int, most: int) -> int | None:
         if part not in self.given:
@@ -101,7 +106,7 @@ class PartReader:
         return values
 
     def dates(self) -> Iterator[DateFormat]:
-        for word in self.words("dates"):
+        for word in self.words("dates", most=MOST_FORMATS):
             if (parsed := parse_format(word)) is not None:
                 yield parsed
             else:

@@ -49,8 +49,10 @@ def split_name(text: str) -> PersonName:
     pieces = [pieces[0], *(piece for piece in pieces[1:] if piece and not _are_suffixes(piece))]
     last_first = len(pieces) > 1
     given = _without_titles([word for piece in pieces[1:] for word in piece] if last_first else pieces[0])
-    while given and len(given) > 1 and _is_suffix(given[-1]):
-        suffixes.insert(0, given.pop())
+    end = len(given)
+    while end > 1 and _is_suffix(given[end - 1]):
+        end -= 1
+    given, suffixes = given[:end], [*given[end:], *suffixes]
     if last_first:
         family = pieces[0]
     else:

@@ -4,7 +4,7 @@ A member keeps the digest of the row that it agrees with, and every write of the
 digest is `unchanged`, without a warning: nothing else that its outcome depends on can have changed.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from hashlib import blake2b
 from importlib.resources import files as folder_of
@@ -18,6 +18,7 @@ from frontdesk.db import Database
 from frontdesk.eligibility import find_row_digests, read_external_id, read_external_ids, row_digest_key
 from frontdesk.eligibility.model import Action, Outcome
 from frontdesk.files.model import SKIPPED, EligibilityFile, FileMode, ReadItem, Row, RowOutcome, UnreadRows
+from frontdesk.plans.model import Plan
 
 DIGEST_BYTES = 16
 _UNCHANGED, _NOTHING = repeat(Outcome.UNCHANGED.value), repeat(())
@@ -76,18 +77,20 @@ class SeenRows(NamedTuple):
 
 
 class RowRecogniser:
-    """Makes the digests of a file's rows and finds those that are kept. `plan_ids` are the account's plans by external_id,
-    `columns` those of the file (FileHeader)."""
+    """Makes the digests of a file's rows and finds those that are kept. `plans` are those of the account, `columns` those of the
+    file (FileHeader). Rows for a plan that is not active are always parsed: each gets a warning."""
 
     def __init__(
-        self, db: Database, file: EligibilityFile, plan_ids: Mapping[str, int], columns: Sequence[str]
+        self, db: Database, file: EligibilityFile, plans: Collection[Plan], columns: Sequence[str]
     ) -> None:
-        self._db, self._file, self._plan_ids = db, file, plan_ids
+        self._db, self._file = db, file
+        self._plan_ids = {plan.external_id: plan.id for plan in plans}
         self._hasher = blake2b(_digest_of_code(), digest_size=DIGEST_BYTES, key=db.ask(row_digest_key))
         self._text_hasher = self._hasher.copy()
         told = (file.plan_id, columns, file.mapping)
         self._text_hasher.update(orjson.dumps(told, option=orjson.OPT_SORT_KEYS))
         self._is_compared = file.mode is FileMode.COMPARE
+        self._inactive = {plan.id for plan in plans if not plan.accepting_patients}
 
     def see(self, item: ReadItem) -> SeenRow | SeenRows:
         """The row or the rows with their digests, which cover the plan and every value, and so the account and the identifier."""
@@ -95,7 +98,8 @@ class RowRecogniser:
 
     def _see_unread(self, rows: UnreadRows) -> SeenRows:
         texts, plan_id = rows.texts, self._file.plan_id
-        digests = [""] * len(texts) if self._is_compared else [*map(self._digest_of_text, texts)]
+        is_parsed = self._is_compared or plan_id in self._inactive
+        digests = [""] * len(texts) if is_parsed else [*map(self._digest_of_text, texts)]
         return SeenRows(rows, plan_id, read_external_ids(rows.keys), digests)
 
     def _digest_of_text(self, text: str) -> str:
@@ -107,7 +111,8 @@ class RowRecogniser:
         plan_id: int | None = self._file.plan_id
         if row.plan is not None:
             plan_id = self._plan_ids.get(row.plan)
-        if row.skipped or row.faults or row.warnings or row.action is not Action.ENROL or self._is_compared:
+        says_more = row.skipped or row.faults or row.warnings or row.action is not Action.ENROL
+        if says_more or self._is_compared or plan_id in self._inactive:
             return SeenRow(row, plan_id)
         hasher = self._hasher.copy()
         try:
@@ -123,7 +128,7 @@ class RowRecogniser:
         digests: set[str] = set()
         for each in seen:
             if isinstance(each, SeenRows):
-                if not self._is_compared:
+                if any(each.digests):
                     keys += filter(None, each.external_ids)
                     digests.update(each.digests)
             elif each.external_id is not None and each.digest is not None:

@@ -14,7 +14,7 @@ import orjson
 from frontdesk.db import Database
 from frontdesk.eligibility.model import WARNINGS
 from frontdesk.files import store
-from frontdesk.files.model import ENDED_BY_ABSENCE, REFUSED, REPORT_CODES, WARNED, RowOutcome
+from frontdesk.files.model import ENDED_BY_ABSENCE, REPORT_CODES, WARNED, RowOutcome
 
 _HINTS = WARNINGS | REPORT_CODES
 
@@ -108,7 +108,7 @@ def _wanted_lines(db: Database, file_id: int, wanted: ReportFilter) -> Iterator[
 def report_lines(outcome: RowOutcome) -> Iterator[ReportLine]:
     """The report's lines about one row."""
     place, external_id, result = outcome.place, outcome.external_id, outcome.outcome
-    if result == REFUSED:
+    if outcome.faults:
         for field, code, message in outcome.faults:
             yield ReportLine(place, external_id, result, code, field, message)
     else:

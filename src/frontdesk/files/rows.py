@@ -66,16 +66,17 @@ def parse_rows(
 
     A chunk has up to `chunk_rows` rows that are parsed, known rows up to MOST_ROWS in all, and the rest of its last
     family: chunks that share one can't be written at the same time. It ends early, before rows that are mostly unknown, while
-    at least `leave_from_rows` rows are left, and after rows that took long to read.
+    at least `leave_from_rows` rows are left, and when its rows took long to read and parse, however few they are.
     """
     chunk_rows, today = options["chunk_rows"], options["today"]
-    plan_ids = {plan.external_id: plan.id for plan in db.ask(lambda tx: list_plans(tx, file.account_id))}
+    plans = db.ask(lambda tx: list_plans(tx, file.account_id))
     shared = SharedNumbers(secret_of(db, file), options["shared"])
     header, items = open_rows(db, file, options["apart"], shared)
-    recogniser, cache = RowRecogniser(db, file, plan_ids, header.columns), ValueCache()
+    recogniser, cache = RowRecogniser(db, file, plans, header.columns), ValueCache()
     most_rows = max(chunk_rows, MOST_ROWS)
     chunk: list[ChunkItem] = []
-    parsed, family, slow = 0, None, Overtime(look_calls=1)
+    is_late = False
+    parsed, family, slow = 0, None, Overtime()
     left = (file.rows_total or 0) - file.rows_done
     for batch in _batches(items, skip=file.rows_done):
         seen = [recogniser.see(item) for item in batch]
@@ -83,16 +84,17 @@ def parse_rows(
         if leave_from_rows is not None and left >= leave_from_rows and 2 * len(known) < rows:
             break
         left -= rows
-        is_late = slow.has_begun()
         for found in chain.from_iterable(each.split(known) for each in seen):
             is_row = isinstance(found, SeenRow)
+            is_late = is_late or slow.has_begun()
             is_full = (
                 is_late or parsed >= chunk_rows or len(chunk) + (1 if is_row else len(found)) > most_rows
             )
             own = found.family if isinstance(found, SeenRow) else None
-            if is_full and chunk and (own is None or own != family):
+            is_between = own is None or own != family or is_late or len(chunk) >= 2 * most_rows
+            if is_full and chunk and is_between:
                 yield chunk
-                chunk, parsed, is_late, slow = [], 0, False, Overtime(look_calls=1)
+                chunk, parsed, is_late, slow = [], 0, False, Overtime()
             family = own
             if isinstance(found, SeenRow):
                 chunk.append(_parse(found, file, today, cache))

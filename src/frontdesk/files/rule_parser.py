@@ -47,7 +47,7 @@ def _parse_rule(target: str, reading: "PartReader") -> FieldRule:
     if pivot is None and any(each.has_short_year for each in dates):
         reading.fault("pivot", "required", "must say the last two-digit year that means 20YY")
     return FieldRule(
-        columns=tuple(map(fold_name, reading.columns())),
+        columns=reading.columns(),
         join=reading.text("join", " ", LONGEST_JOIN),
         blank=reading.text("blank", "", LONGEST_JOIN),
         part=reading.choice("part", NAME_PARTS),

@@ -25,9 +25,8 @@ from frontdesk.files.missing import ApprovalNeeded
 from frontdesk.files.model import (
     FILE_PROBLEMS,
     NEEDS_APPROVAL,
+    NOT_ROWS,
     NOT_STORED,
-    WARNED,
-    WOULD_END,
     FileMode,
     FileState,
     FileStep,
@@ -140,7 +139,7 @@ def _undo(claim: FileClaim, undone_id: int) -> None:
     """Take back a file chunk by chunk, from its last to its first. Raises Stopped, LostClaim, Unavailable."""
     undone = claim.db.ask(lambda tx: get_file(tx, undone_id, account_id=None))
     if claim.file.started_at is None:
-        rows = sum(undone.counts[name] for name in undone.counts if name not in (WARNED, WOULD_END))
+        rows = sum(undone.counts[name] for name in undone.counts if name not in NOT_ROWS)
         claim.update(started_at=claim.clock(), rows_total=rows, file_date=undone.file_date)
     file, options = claim.file, claim.options
     last = undone.chunks_done - 1 - file.chunks_done

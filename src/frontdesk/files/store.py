@@ -183,9 +183,10 @@ def last_full_rows(tx: Tx, plan_id: int, before_id: int) -> int | None:
 
 
 def newer_full_files(tx: Tx, plan_id: int, after_id: int, *, started: bool) -> list[int]:
-    """The plan's full files after this one that have begun to apply their rows, the newest first; unless `started`, also
-    those that wait."""
-    counts: ColumnElement[bool] = _columns.started_at.is_not(None)
+    """The plan's full files after this one that have begun to apply their rows or are held before that, the newest first;
+    unless `started`, also those that wait."""
+    has_done_nothing = (_columns.state == FileState.CANCELLED) & (_columns.rows_done == 0)
+    counts: ColumnElement[bool] = _columns.started_at.is_not(None) & ~has_done_nothing
     if not started:
         counts |= _columns.state.in_((FileState.WAITING, FileState.RUNNING))
     query = select(_columns.id).where(_is_full_of(plan_id), _columns.id > after_id, counts)

@@ -78,8 +78,8 @@ def _one_plan(rows: Sequence[Sequence[Any]]) -> Plan:
 
 
 def find_owners(tx: SetTransaction, plan_ids: Collection[int]) -> Found:
-    """A set read of `id` and `account_id`; plans that do not exist are missing."""
-    return find_set(tx, plans, "id", plan_ids, columns=("id", "account_id"))
+    """A set read of `id`, `account_id` and `accepting_patients`; plans that do not exist are missing."""
+    return find_set(tx, plans, "id", plan_ids, columns=("id", "account_id", "accepting_patients"))
 
 
 def update_plan(tx: Tx, plan: Plan, changes: Mapping[str, object]) -> bool:

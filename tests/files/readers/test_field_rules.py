@@ -1,5 +1,6 @@
 """Rules of a mapping that make values: words, dates, zeros, joined columns, names in one column, rows to leave out."""
 
+import json
 from typing import Any
 
 import pytest
@@ -313,7 +314,9 @@ FAULTS: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
     ),
     ({"fields": {"city": {"column": []}}}, [("fields.city.column", "wrong_type")]),
     ({"fields": {"city": {"column": "_"}}}, [("fields.city.column", "not_allowed")]),
-    ({"fields": {"city": {"column": ["a"] * 101}}}, [("fields.city.column", "wrong_type")]),
+    ({"fields": {"city": {"column": [*"abcdefghijk"]}}}, [("fields.city.column", "wrong_type")]),
+    ({"fields": {"city": {"column": ["a", "a"]}}}, [("fields.city.column", "repeated")]),
+    ({"fields": {"dob": {"dates": ["YYYYMMDD"] * 11}}}, [("fields.dob.dates", "wrong_type")]),
     ({"fields": {"city": {"join": "-" * 21}}}, [("fields.city.join", "wrong_type")]),
     ({"fields": {"city": {"constant": "x" * 501}}}, [("fields.city.constant", "wrong_type")]),
     ({"fields": {"city": {"values": {"a": "x" * 501}}}}, [("fields.city.values", "wrong_type")]),
@@ -326,7 +329,23 @@ ONLY_PARSED: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
     ),
     ({"fields": {"dob": {"open": "2026-02-30"}}}, [("fields.dob.open", "not_a_date")]),
     ({"columns": {"A b": "city", "ab": "state"}}, [("columns.ab", "repeated")]),
+    ({"fields": {"city": {"column": ["A b", "ab"]}}}, [("fields.city.column", "repeated")]),
 ]
+
+
+@pytest.mark.parametrize("is_json", [False, True])
+def test_a_row_whose_rules_read_one_long_cell_again_and_again_is_refused_alone(is_json: bool) -> None:
+    mapping = {"fields": {f"metadata.{number}": {"column": "Odd"} for number in range(100)}}
+    cells = ["a", "x" * 656, "b"]
+    if is_json:
+        content = "".join(json.dumps({"external_id": n, "Odd": cell}) + "\n" for n, cell in enumerate(cells))
+    else:
+        content = "external_id,Odd\n" + "".join(f"{n},{cell}\n" for n, cell in enumerate(cells))
+    rows = rows_of(content, mapping=mapping)
+    assert [codes(row) for row in rows] == [[], [("row", "values_too_long")], []]
+    assert [len(row.values.get("metadata", {})) for row in rows] == [100, 0, 100]  # type: ignore[arg-type]
+    assert rows[1].values["external_id"] == "1"
+    assert rows_of("external_id,Odd\n1," + "x" * 655, mapping=mapping)[0].faults == ()
 
 
 @pytest.mark.parametrize(("mapping", "expected"), [*FAULTS, *ONLY_PARSED])

@@ -57,6 +57,8 @@ def test_a_whole_mapping() -> None:
         ("external_id", [], "wrong_type"),
         ("external_id", {}, "wrong_type"),
         ("external_id", [1], "wrong_type"),
+        ("external_id", ["NM109"] * 101, "wrong_type"),
+        ("external_id", "+".join(["NM109"] * 20), "wrong_type"),
         ("external_id", "NM108", "not_allowed"),
         ("external_id", "REF*0F", "not_allowed"),
         ("external_id", ["NM109", "REF*38+REF*0F"], "not_allowed"),

@@ -1,16 +1,23 @@
 """The columns of a table and what its cells mean: values as a request body carries them (docs/file-formats.md)."""
 
-from collections.abc import Callable, Sequence
-from itertools import compress
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import compress, islice
+from operator import not_
 
 from frontdesk.eligibility.fields import FIELDS
+from frontdesk.errors import Fault
 from frontdesk.files.column_names import METADATA_PREFIX, field_named, fold_name
 from frontdesk.files.field_rules import FAMILY, PLAN, FieldRule
 from frontdesk.files.mapping import FileMapping
 from frontdesk.files.model import UNKNOWN_PLAN, Row, Unreadable
+from frontdesk.files.readers.source import LONGEST_LINE
 from frontdesk.text import SHOWN_NAMES, shown_name
 
 KEY = "external_id"
+_TOO_LONG = Fault(
+    "row", "values_too_long", f"the mapping's rules read more than {LONGEST_LINE:,} characters of the row"
+)
 
 
 class TableColumns:
@@ -25,26 +32,28 @@ class TableColumns:
         self, names: Sequence[str], mapping: FileMapping, *, place: int, needs_key: bool = True
     ) -> None:
         self._mapping, self._place, self._needs_key = mapping, place, needs_key
-        self._folded = [fold_name(name) for name in names]
+        self._places = _places(map(fold_name, names))
         self.width = len(names)
         own = [target_of(name, mapping) for name in names]
+        own_places = _places(own)
         # A rule goes before the column that has its field's name.
         self._plain = [None if name in mapping.fields else name for name in own]
         self._rules = [
             (target, rule, positions)
             for target, rule in mapping.fields.items()
-            if (positions := self._positions(target, rule, own)) is not None
+            if (positions := self._positions(target, rule, own_places)) is not None
         ]
         self._skips = [(self._position(rule.column, "skip"), rule) for rule in mapping.skip]
         self._check([*filter(None, self._plain), *(target for target, _, _ in self._rules)])
-        used = {position for _, _, positions in self._rules for position in positions}
-        used |= {position for position, _ in self._skips}
-        self.read = [number for number, name in enumerate(self._plain) if name is not None or number in used]
+        self._uses = Counter(position for _, _, positions in self._rules for position in positions)
+        self._most_uses = max(self._uses.values(), default=0)
+        used = {*self._uses, *(position for position, _ in self._skips)}
+        are_read = [name is not None or number in used for number, name in enumerate(self._plain)]
+        self.read = [*compress(range(self.width), are_read)]
         self.ignored = tuple(
             shown_name(name) if name.strip() else f"(column {number + 1})"
-            for number, name in enumerate(names)
-            if number not in self.read
-        )[:SHOWN_NAMES]
+            for number, name in islice(compress(enumerate(names), map(not_, are_read)), SHOWN_NAMES)
+        )
         self._values_of = self._plain_values()
         self._makers = [(target, rule.maker(target, at, mapping.clear)) for target, rule, at in self._rules]
         self._has_metadata = [name for name in self._targets() if name.startswith(METADATA_PREFIX)]
@@ -73,8 +82,16 @@ class TableColumns:
 
     def row(self, place: int, cells: Sequence[str]) -> Row:
         """The row of these cells, as many as there are columns."""
+        if self._makers and self._is_too_long(cells):
+            return Row(place, self.key_of(cells), faults=(_TOO_LONG,))
         values = self._values_of(cells)
         return self._made(place, cells, values) if self._makers else Row(place, values)
+
+    def _is_too_long(self, cells: Sequence[str]) -> bool:
+        """Whether the rules would read more letters than a line may have: a cell may be in many of them."""
+        if sum(map(len, cells)) * self._most_uses <= LONGEST_LINE:
+            return False
+        return sum(len(cells[position]) * uses for position, uses in self._uses.items()) > LONGEST_LINE
 
     def key_of(self, cells: Sequence[str]) -> dict[str, object]:
         """The key of a row that is refused for its cells: for the report, and so that the member does not count as missing."""
@@ -106,21 +123,23 @@ class TableColumns:
     def _targets(self) -> list[str]:
         return [*filter(None, self._plain), *(target for target, _, _ in self._rules)]
 
-    def _positions(self, target: str, rule: FieldRule, own: list[str | None]) -> list[int] | None:
+    def _positions(
+        self, target: str, rule: FieldRule, own: Mapping[str | None, list[int]]
+    ) -> list[int] | None:
         """The places of the rule's columns; None if it is for a column that the file need not have."""
         if rule.constant is not None:
             return []
         if rule.columns:
             return [self._position(name, f"fields.{shown_name(target)}") for name in rule.columns]
-        places = [number for number, name in enumerate(own) if name == target]
+        places = own.get(target, [])
         if len(places) > 1:
             raise self._repeated(target)
         return places or None
 
     def _position(self, folded: str, part: str) -> int:
-        found = self._folded.count(folded)
-        if found == 1:
-            return self._folded.index(folded)
+        found = self._places.get(folded, [])
+        if len(found) == 1:
+            return found[0]
         if found:
             raise self._repeated(folded)
         message = f"the mapping's {part} names a column that the file does not have"
@@ -132,7 +151,7 @@ class TableColumns:
                 "the first rows name no field of a member; a header such as external_id,member_id,… is needed"
             )
             raise Unreadable("no_header", message, place=self._place)
-        twice = sorted({target for target in known if known.count(target) > 1})
+        twice = sorted(target for target, times in Counter(known).items() if times > 1)
         if "metadata" in known and any(target.startswith(METADATA_PREFIX) for target in known):
             twice.append("metadata")
         if twice:
@@ -167,6 +186,14 @@ class TableColumns:
             return values
 
         return values_of
+
+
+def _places(names: Iterable[str | None]) -> dict[str | None, list[int]]:
+    """Where each name stands. A hostile header has thousands of names, and each rule looks for its own."""
+    places: defaultdict[str | None, list[int]] = defaultdict(list)
+    for number, name in enumerate(names):
+        places[name].append(number)
+    return dict(places)
 
 
 def _gather(values: dict[str, object], names: list[str]) -> None:
