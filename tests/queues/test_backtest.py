@@ -110,6 +110,15 @@ def test_an_event_counts_from_when_it_was_told() -> None:
     assert run_backtest(loaded, since=0.0, rules=RULES).judged == in_time
 
 
+def test_a_late_feed_of_two_plans_is_judged() -> None:
+    """Of the other plan only visits that are over are known: its patients may have joined unseen."""
+    short = [one for n in range(10, 30) for one in stay(f"{n}", 10 * n, 10 * n, 10 * n + 9, late=60)]
+    other = [one._replace(plan_id=2) for one in short]
+    visits = [*stay("2", 600, 600, 3000, late=60), *stay("3", 700, 700, 3000, "b", late=60)]
+    events = [on(0), on(0, "b"), *other, *visits, *stay("4", 900, 3000, 3100, late=60)]
+    assert len(run_backtest(events, since=800.0, rules=RULES).judged) == 1
+
+
 def test_an_end_that_came_before_its_start_leaves_no_visit_behind() -> None:
     joined, started, ended = stay("1", 100, 100, 700)
     events = [on(0), joined, started._replace(known_at=800.0), ended, *stay("2", 1000, 1000, 1100)]
