@@ -110,7 +110,7 @@ class QueueReplay:
 
     def pool(self, now: float) -> DoctorPool:
         """What the service knows at `now`."""
-        waiting = [one for one in self._line.values() if one[1] > now - LONGEST_WAIT]
+        waiting = self.waiting(now)
         while self._spans and self._spans[0][2] <= now - RECENT:
             self._spans.popleft()
         latest_first = self._ongoing(now)
@@ -129,6 +129,14 @@ class QueueReplay:
                 (visit.known_at, visit.known_at - visit.started_at) for visit in latest_first[:KNOWN_STARTS]
             ),
         )
+
+    def waiting(self, now: float) -> list[tuple[int, float]]:
+        """The patients in the line: the plan, and when each joined."""
+        return [one for one in self._line.values() if one[1] > now - LONGEST_WAIT]
+
+    def doctors(self, now: float) -> list[Doctor]:
+        """The doctors on duty, with their visits in progress."""
+        return self._doctors(self._ongoing(now), now)
 
     def recent_arrivals(self, since: float) -> list[int]:
         """The plans of the patients that have joined since then."""
