@@ -15,29 +15,28 @@ OURS_WITH_LESS = "frontdesk, less data"
 HARDER = "AHT x position, idle seen"
 
 
-def ours(day: Day, plan_id: int) -> WaitEstimate:
+def ours(day: Day, pool: DoctorPool, plan_id: int) -> WaitEstimate:
     """For the patient that has just come, so that the interval learns from the wait that follows."""
-    known = day.known
-    estimate = _estimate(day, known.pool(day.env.now), plan_id)
-    known.tell(str(day.joined), estimate)
+    estimate = _estimate(day, pool, plan_id)
+    day.known.tell(str(day.joined), estimate)
     return estimate
 
 
-def ours_with_less(day: Day, plan_id: int) -> float:
+def ours_with_less(day: Day, pool: DoctorPool, plan_id: int) -> float:
     """The same without data on patients that left unseen and on doctors that came and went."""
-    pool = replace(day.known.pool(day.env.now), waited=(), past_waits=(), duty=())
-    return float(_estimate(day, pool, plan_id).seconds)
+    less = replace(pool, waited=(), past_waits=(), duty=())
+    return float(_estimate(day, less, plan_id).seconds)
 
 
 def _estimate(day: Day, pool: DoctorPool, plan_id: int) -> WaitEstimate:
     return estimate_waits(pool, [plan_id], day.scenario.default_seconds, day.known.records)[plan_id]
 
 
-def _rival(rule: Rival, day: Day, plan_id: int) -> float:
-    return rule(Question(day.known, plan_id, day.env.now, day.scenario.default_seconds))
+def _rival(rule: Rival, day: Day, pool: DoctorPool, plan_id: int) -> float:
+    return rule(Question(day.known, pool, plan_id, day.env.now, day.scenario.default_seconds))
 
 
-OTHERS: dict[str, Callable[[Day, int], float]] = {
+OTHERS: dict[str, Callable[[Day, DoctorPool, int], float]] = {
     OURS_WITH_LESS: ours_with_less,
     **{name: partial(_rival, rule) for name, rule in RIVALS.items()},
 }
@@ -46,6 +45,7 @@ ESTIMATORS = [OURS, *OTHERS]
 
 def ask_all(day: Day, plan_id: int) -> dict[str, float]:
     """What each estimator tells, and the ends of our interval."""
-    seconds, low, high = ours(day, plan_id)
+    pool = day.known.pool(day.env.now)
+    seconds, low, high = ours(day, pool, plan_id)
     told = {OURS: float(seconds), LOW: float(low or 0), HIGH: float(high or 0)}
-    return told | {name: estimate(day, plan_id) for name, estimate in OTHERS.items()}
+    return told | {name: estimate(day, pool, plan_id) for name, estimate in OTHERS.items()}

@@ -88,6 +88,7 @@ def test_an_empty_database_is_no_error(cli: CommandLine) -> None:
         "nobody_on_duty": 0,
         "bad_rows": 0,
         "rows_without_end": 0,
+        "warnings": [],
     }
     assert "No patient that joined in the last 30 days" in cli.text("queue", "backtest")
 
@@ -131,6 +132,38 @@ def test_another_file_is_refused_whatever_is_to_be_skipped(
     file.write_bytes(content)
     told = bare_cli.refused("queue", "backtest", "--csv", str(file), "--skip-bad-rows", status=1)
     assert "The file has faults" in told
+
+
+def test_what_is_wrong_with_a_past_is_said_before_its_figures(bare_cli: CommandLine, tmp_path: Path) -> None:
+    row = "2026-11-20T{0}:00Z,2026-11-20T{0}:10Z,,,a,p\n"
+    file = tmp_path / "encounters.csv"
+    file.write_text(HEAD + "".join(row.format(f"08:{n:02d}") * 2 for n in range(20)))
+    found = bare_cli.json("queue", "backtest", "--csv", str(file))
+    assert [warning["code"] for warning in found["warnings"]] == ["repeated_rows", "no_ends"]
+    lines = bare_cli.text("queue", "backtest", "--csv", str(file)).splitlines()
+    assert [line.split(":")[0] for line in lines[:2]] == ["Warning", "Warning"]
+    assert "Remove the copies." in lines[0]
+    assert "patients judged" in lines[2]
+
+
+def test_local_times_over_a_change_of_the_clock_are_named_with_their_line(
+    bare_cli: CommandLine, tmp_path: Path
+) -> None:
+    times = ("01:40", "01:55", "01:05", "01:30", "02:10", "02:30")
+    file = tmp_path / "encounters.csv"
+    file.write_text(HEAD + "".join(f"2026-11-01 {at}:00,2026-11-01 {at}:20,,,a,p\n" for at in times))
+    (warning, _) = bare_cli.json("queue", "backtest", "--csv", str(file))["warnings"]
+    assert (warning["code"], warning["lines"]) == ("times_go_back", [4])
+    zone = ("--time-zone", "America/New_York")
+    told = bare_cli.refused("queue", "backtest", "--csv", str(file), *zone, status=1)
+    assert "line 2: joined exists twice in the time zone: write it with its offset" in told
+    found = bare_cli.json("queue", "backtest", "--csv", str(file), *zone, "--skip-bad-rows")
+    assert (found["bad_rows"], [warning["code"] for warning in found["warnings"]]) == (4, ["no_ends"])
+
+
+def test_a_time_zone_that_is_not_known_is_told(bare_cli: CommandLine) -> None:
+    told = bare_cli.refused("queue", "backtest", "--csv", "-", "--time-zone", "../x", status=2)
+    assert "The time zone is not known here" in told
 
 
 def test_a_file_that_is_not_there_is_told(bare_cli: CommandLine) -> None:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from hypothesis import strategies as st
+
 from frontdesk import access
 from frontdesk.db import Database, Tx
 from frontdesk.plans.changes import create_plan, create_provider_group
@@ -17,6 +19,17 @@ from tests.factories import NOW
 ON, OFF = EventType.DOCTOR_ON_DUTY, EventType.DOCTOR_OFF_DUTY
 JOINED, LEFT = EventType.PATIENT_JOINED, EventType.PATIENT_LEFT
 STARTED, ENDED = EventType.VISIT_STARTED, EventType.VISIT_ENDED
+
+
+# Few names and few seconds, so that events meet: type, second, visit, doctor, plan, and the doctor's own terms.
+HAPPENINGS = st.lists(
+    st.tuples(
+        st.sampled_from(EventType), st.integers(0, 6), st.integers(0, 2), st.integers(0, 1), st.integers(0, 1),
+        st.sampled_from([(None, 1), ((0,), 1), ((0, 1), 3)]),
+    ),
+    min_size=1,
+    max_size=14,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +55,24 @@ def make_clinic(db: Database, name: str = "Example", *, plan_count: int = 2) -> 
 def event(id_: str, type_: EventType, seconds: float, **fields: Any) -> QueueEvent:
     """An event so many seconds after NOW."""
     return QueueEvent(id_, type_, NOW + timedelta(seconds=seconds), **fields)
+
+
+def events_for(clinic: Clinic, happenings: list[Any], mark: int) -> list[Any]:
+    """The same happenings as events of a clinic, under references that no other example uses."""
+    made = []
+    for number, (type_, second, visit, doctor, plan, (plans, capacity)) in enumerate(happenings):
+        fields: dict[str, Any] = {"provider_group_id": clinic.group_id}
+        if type_ in (ON, OFF):
+            fields |= {"doctor": f"{mark}-dr-{doctor}"}
+            if type_ is ON:
+                of_clinic = None if plans is None else tuple(clinic.plan_ids[n] for n in plans)
+                fields |= {"plan_ids": of_clinic, "capacity": capacity}
+        else:
+            fields |= {"plan_id": clinic.plan_ids[plan], "visit": f"{mark}-visit-{visit}"}
+            if type_ is STARTED:
+                fields["doctor"] = f"{mark}-dr-{doctor}"
+        made.append(event(f"{mark}-{number:02d}", type_, second, **fields))
+    return made
 
 
 def feed(db: Database, *events: QueueEvent) -> list[EventResult]:

@@ -2,13 +2,16 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from itertools import count
 from random import Random
+from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
 
 from frontdesk.db import Database
 from frontdesk.queues.backtest.figures import by_hour, by_plan, by_position, figures_of
-from frontdesk.queues.backtest.judge import run_backtest
+from frontdesk.queues.backtest.judge import line_of, run_backtest
 from frontdesk.queues.backtest.replay import QueueReplay, ReplayEvent
 from frontdesk.queues.backtest.rivals import RIVALS
 from frontdesk.queues.estimate.model import DoctorPool
@@ -16,7 +19,20 @@ from frontdesk.queues.model import QueueRules
 from frontdesk.queues.store.history import list_history
 from frontdesk.queues.store.pools import select_pools
 from tests.factories import NOW
-from tests.queues.feed import ENDED, JOINED, LEFT, OFF, ON, STARTED, event, feed, make_clinic
+from tests.faults.callers import LONG
+from tests.queues.feed import (
+    ENDED,
+    HAPPENINGS,
+    JOINED,
+    LEFT,
+    OFF,
+    ON,
+    STARTED,
+    event,
+    events_for,
+    feed,
+    make_clinic,
+)
 
 RULES = QueueRules(default_visit_seconds=600.0)
 HOUR = 3600.0
@@ -110,10 +126,66 @@ def test_an_event_counts_from_when_it_was_told() -> None:
     assert run_backtest(loaded, since=0.0, rules=RULES).judged == in_time
 
 
+def test_a_late_feed_of_two_plans_is_judged() -> None:
+    """Of the other plan only visits that are over are known: its patients may have joined unseen."""
+    short = [one for n in range(10, 30) for one in stay(f"{n}", 10 * n, 10 * n, 10 * n + 9, late=60)]
+    other = [one._replace(plan_id=2) for one in short]
+    visits = [*stay("2", 600, 600, 3000, late=60), *stay("3", 700, 700, 3000, "b", late=60)]
+    events = [on(0), on(0, "b"), *other, *visits, *stay("4", 900, 3000, 3100, late=60)]
+    assert len(run_backtest(events, since=800.0, rules=RULES).judged) == 1
+
+
 def test_an_end_that_came_before_its_start_leaves_no_visit_behind() -> None:
     joined, started, ended = stay("1", 100, 100, 700)
     events = [on(0), joined, started._replace(known_at=800.0), ended, *stay("2", 1000, 1000, 1100)]
     assert run_backtest(events, since=900.0, rules=RULES).judged[0].outcome.estimate_seconds == 0
+
+
+def gone(visit: str, joined: float, left: float) -> list[ReplayEvent]:
+    return [ReplayEvent(at, type_, 1, visit, known_at=at) for type_, at in ((JOINED, joined), (LEFT, left))]
+
+
+def test_who_leaves_in_the_second_of_joining_stands_in_no_line() -> None:
+    hung_up = [one for n in range(9) for one in gone(f"gone {n}", 100 + n, 100 + n)]
+    events = [on(0), *stay("1", 50, 50, 500), *hung_up, *stay("2", 400, 500, 700)]
+    found = run_backtest(events, since=0.0, rules=RULES)
+    assert (found.left, [one.position for one in found.judged]) == (9, [1, 1])
+    assert found.judged[1].rivals["AHT x position"] == 600
+    without = [one for one in events if one not in hung_up]
+    assert run_backtest(without, since=0.0, rules=RULES).judged[1].outcome == found.judged[1].outcome
+
+
+def test_a_visit_of_less_than_a_minute_is_over_where_times_are_whole_minutes() -> None:
+    events = [on(0), *stay("1", 60, 60, 60), *stay("2", 600, 600, 660), *stay("3", 600, 660, 720)]
+    found = run_backtest(events, since=0.0, rules=RULES)
+    assert [one.outcome.estimate_seconds > 0 for one in found.judged] == [False, False, True]
+
+
+def test_of_those_who_join_in_one_minute_each_knows_of_the_ones_before() -> None:
+    events = [on(0), *stay("0", 60, 60, 600), *(one for n in "123" for one in stay(n, 120, 1000, 1000))]
+    judged = run_backtest(events, since=100.0, rules=RULES).judged
+    assert [one.position for one in judged] == [1, 2, 3]
+    assert [one.rivals["AHT x position"] for one in judged] == [600, 1200, 1800]
+
+
+def test_a_patient_that_is_never_seen_counts_for_no_estimator_after_a_day() -> None:
+    lost = ReplayEvent(100, JOINED, 1, "lost", known_at=100)
+    late = 100 + 25 * HOUR
+    events = [on(0), lost, *stay("1", 200, 200, 260), *stay("2", late, late + 60, late + 90)]
+    assert [one.position for one in run_backtest(events, since=0.0, rules=RULES).judged] == [2, 1]
+
+
+def test_a_visit_whose_end_was_forgotten_keeps_the_doctor_busy_for_no_estimator() -> None:
+    forgotten = stay("1", 100, 100, 100)[:2]
+    events = [on(0), *forgotten, *stay("2", 5 * HOUR, 5 * HOUR, 5 * HOUR + 60)]
+    judged = run_backtest(events, since=HOUR, rules=RULES).judged
+    assert (judged[0].outcome.estimate_seconds, judged[0].rivals["AHT x position, idle seen"]) == (0, 0)
+
+
+def test_a_doctor_whose_shift_follows_another_is_still_with_the_patient() -> None:
+    off = ReplayEvent(300, OFF, doctor="a", known_at=300)
+    events = [on(0), *stay("1", 100, 100, 2000), off, on(300), *stay("2", 400, 2000, 2100)]
+    assert run_backtest(events, since=200.0, rules=RULES).judged[0].outcome.estimate_seconds > 0
 
 
 def test_progress_tells_each_patient() -> None:
@@ -167,3 +239,28 @@ def test_a_replay_knows_what_the_service_reads_from_its_tables(db: Database) -> 
         assert one.known_at == pytest.approx(NOW.timestamp())
         replay.apply(one)
     assert _sorted(replay.pool(now.timestamp())) == _sorted(pool)
+
+
+def test_a_replay_counts_whom_the_service_counts_whatever_happens_in_one_second(db: Database) -> None:
+    numbers = count()
+
+    @settings(max_examples=25 if LONG == 1 else 1000, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(HAPPENINGS)
+    def check(happenings: list[Any]) -> None:
+        clinic = make_clinic(db, f"Clinic {next(numbers)}")
+        feed(db, *events_for(clinic, happenings, 0))
+        now = NOW + timedelta(seconds=10)
+        with db.read() as tx:
+            pool = select_pools(tx, [clinic.group_id], now, timedelta(hours=4))[clinic.group_id]
+            stored = [one for one in list_history(tx, NOW) if one.group == clinic.group_id]
+        replay = QueueReplay()
+        for one in line_of(stored, 0.0):
+            if isinstance(one, ReplayEvent):
+                replay.apply(one)
+        replayed, pool = _sorted(replay.pool(now.timestamp())), _sorted(pool)
+        assert replayed.doctors == pool.doctors
+        assert sorted(zip(replayed.waiting, replayed.waited, strict=True)) == sorted(
+            zip(pool.waiting, pool.waited, strict=True)
+        )
+
+    check()

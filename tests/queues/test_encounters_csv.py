@@ -1,6 +1,8 @@
 """A CSV of past encounters: what can be read, every fault of the rest, and the shifts that follow from the visits."""
 
 import io
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -163,3 +165,53 @@ def test_a_wait_without_an_end_is_left_out() -> None:
     assert told.without_end == 1
     found = run_backtest(told.events, since=0.0, rules=QueueRules())
     assert {one.position for one in found.judged} == {1}
+
+
+NEW_YORK = ZoneInfo("America/New_York")
+
+
+def test_local_times_are_read_in_their_time_zone() -> None:
+    text = f"{HEAD}2026-07-01 09:00,2026-12-01 09:00,2026-12-01T16:00:00Z,,a,p\n"
+    row = read_encounters(io.StringIO(text), NEW_YORK).rows[0]
+    assert (row.joined, row.started, row.ended) == tuple(
+        datetime.fromisoformat(at).timestamp()
+        for at in ("2026-07-01T13:00:00Z", "2026-12-01T14:00:00Z", "2026-12-01T16:00:00Z")
+    )
+
+
+def test_local_times_that_do_not_exist_or_exist_twice_are_named_with_their_line() -> None:
+    """On 8 March 2026 two o'clock is left out in New York; on 1 November one o'clock comes twice."""
+    rows = [
+        "2026-03-08 01:59,2026-03-08 03:00,,,a,p\n",
+        "2026-03-08 01:59,2026-03-08 02:30,,,a,p\n",
+        "2026-11-01 00:59,2026-11-01 01:30,,,a,p\n",
+        "2026-11-01 00:59-04:00,2026-11-01 01:30-04:00,,,a,p\n",
+    ]
+    found = read_encounters(io.StringIO(HEAD + "".join(rows)), NEW_YORK)
+    told = [(line, fault.field, fault.code) for line, fault in found.faults]
+    assert told == [(3, "started", "no_such_time"), (4, "started", "time_exists_twice")]
+    assert len(found.rows) == 2
+
+
+@pytest.mark.parametrize(
+    ("joined", "lines"),
+    [
+        (("01:10:00", "01:58:00", "01:02:00", "01:20:00"), (4,)),
+        (("01:10:00", "01:58:00", "01:57:30", "02:20:00"), ()),
+        (("01:10:00Z", "01:58:00Z", "01:02:00Z", "01:20:00Z"), ()),
+        (("04:10:00", "01:58:00", "01:02:00", "01:20:00"), ()),
+    ],
+    ids=["set back", "in order", "with an offset", "in no order"],
+)
+def test_a_file_whose_local_times_go_back_by_an_hour_names_the_line(
+    joined: tuple[str, ...], lines: tuple[int, ...]
+) -> None:
+    text = HEAD + "".join(f"2026-11-01T{at},2026-11-01T{at},,,a,p\n" for at in joined)
+    assert read(text).set_back == lines
+    assert read_encounters(io.StringIO(text), UTC).set_back == ()
+
+
+def test_a_shift_of_no_length_keeps_no_doctor_on_duty() -> None:
+    """A single visit whose end is cut to the minute of its start."""
+    assert shifts(("09:00", "09:00")) == []
+    assert shifts(("09:00", "09:30"), ("13:00", "13:00")) == [("0", "0.5")]

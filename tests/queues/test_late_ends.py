@@ -62,3 +62,7 @@ def test_one_late_end_among_many_says_little() -> None:
     assert LateEnds([LATE] + [0.0] * 30).mean_seconds < 30
     assert LateEnds([LATE] * 30).mean_seconds > 0.9 * LATE
     assert not LateEnds([]).known
+
+
+def test_ends_that_are_told_whole_seconds_late_are_learnt() -> None:
+    assert LateEnds([300, 300]).mean_seconds == pytest.approx(150.0, rel=0.01)

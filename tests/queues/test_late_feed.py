@@ -5,7 +5,10 @@ from datetime import timedelta
 
 import pytest
 
+from frontdesk import access
 from frontdesk.db import Database
+from frontdesk.plans.changes import create_plan
+from frontdesk.plans.model import NewPlan
 from frontdesk.queues.backtest.replay import QueueReplay
 from frontdesk.queues.estimate.late_feed import MOST_LATE_SECONDS, as_told, unseen_joins, usual_lateness
 from frontdesk.queues.estimate.model import (
@@ -18,10 +21,11 @@ from frontdesk.queues.estimate.model import (
 )
 from frontdesk.queues.estimate.waits import estimate_waits
 from frontdesk.queues.ingest import ingest
+from frontdesk.queues.queue_state import queue_state
 from frontdesk.queues.store.history import list_history
 from frontdesk.queues.store.pools import select_pools
 from tests.factories import NOW
-from tests.queues.feed import JOINED, ON, STARTED, event, make_clinic
+from tests.queues.feed import ENDED, JOINED, ON, STARTED, event, make_clinic
 
 PLAN = 7
 LATE = 120.0
@@ -114,3 +118,30 @@ def test_the_service_learns_it_from_the_visits_in_progress_and_a_replay_does_the
     for known in stored:
         replay.apply(known)
     assert replay.pool(now.timestamp()).feed_late_seconds == pytest.approx(100.0)
+
+
+def test_each_account_reads_its_queue_while_the_feed_is_late_for_plans_of_another(db: Database) -> None:
+    """Two accounts share a provider group. Only the second one's patients were seen so far; the feed is a minute late."""
+    first = make_clinic(db, "First", plan_count=1)
+    with db.write() as tx:
+        account = access.create_account(tx, name="Second", now=NOW)
+        second = create_plan(tx, NewPlan(account.id, first.group_id, "second", "Second"), now=NOW)
+    (own,) = first.plan_ids
+    told = [
+        event("on", ON, 0, provider_group_id=first.group_id, doctor="a", capacity=3),
+        *(event(f"s{n}", STARTED, 10 * n, plan_id=second.id, visit=f"{n}", doctor="a") for n in range(1, 21)),
+        *(event(f"e{n}", ENDED, 10 * n + 9, plan_id=second.id, visit=f"{n}") for n in range(1, 21)),
+        event("own-1", STARTED, 310, plan_id=own, visit="v1", doctor="a"),
+        event("own-2", STARTED, 320, plan_id=own, visit="v2", doctor="a"),
+    ]
+    for one in told:
+        with db.write() as tx:
+            ingest(tx, [one], now=one.at + timedelta(seconds=60))
+    now = NOW + timedelta(seconds=400)
+    with db.read() as tx:
+        of_first, of_second, of_all = (
+            queue_state(tx, id_, now) for id_ in (first.account_id, account.id, None)
+        )
+    assert (set(of_first), set(of_second)) == ({own}, {second.id})
+    assert of_first | of_second == of_all
+    assert of_first[own].info.estimated_wait_seconds >= 0

@@ -19,47 +19,20 @@ from tests.factories import NOW
 from tests.faults.callers import LONG
 from tests.queues.feed import (
     ENDED,
+    HAPPENINGS,
     JOINED,
     LEFT,
     OFF,
     ON,
     STARTED,
-    Clinic,
     event,
+    events_for,
     feed,
     make_clinic,
     projection,
 )
 
 _example = count()
-
-# Few names and few seconds, so that events meet: type, second, visit, doctor, plan, and the doctor's own terms.
-HAPPENINGS = st.lists(
-    st.tuples(
-        st.sampled_from(EventType), st.integers(0, 6), st.integers(0, 2), st.integers(0, 1), st.integers(0, 1),
-        st.sampled_from([(None, 1), ((0,), 1), ((0, 1), 3)]),
-    ),
-    min_size=1,
-    max_size=14,
-)  # fmt: skip
-
-
-def events_for(clinic: Clinic, happenings: list[Any], mark: int) -> list[Any]:
-    """The same happenings as events of a clinic, under references that no other example uses."""
-    made = []
-    for number, (type_, second, visit, doctor, plan, (plans, capacity)) in enumerate(happenings):
-        fields: dict[str, Any] = {"provider_group_id": clinic.group_id}
-        if type_ in (ON, OFF):
-            fields |= {"doctor": f"{mark}-dr-{doctor}"}
-            if type_ is ON:
-                of_clinic = None if plans is None else tuple(clinic.plan_ids[n] for n in plans)
-                fields |= {"plan_ids": of_clinic, "capacity": capacity}
-        else:
-            fields |= {"plan_id": clinic.plan_ids[plan], "visit": f"{mark}-visit-{visit}"}
-            if type_ is STARTED:
-                fields["doctor"] = f"{mark}-dr-{doctor}"
-        made.append(event(f"{mark}-{number:02d}", type_, second, **fields))
-    return made
 
 
 def test_replayed_doubled_and_shuffled_streams_give_the_same_state(db: Database) -> None:

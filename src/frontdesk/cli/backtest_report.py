@@ -1,6 +1,6 @@
 """The report of a back-test: figures for programs, tables and a chart for people."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.table import Table
@@ -16,6 +16,7 @@ from frontdesk.queues.backtest.figures import (
     figures_of,
 )
 from frontdesk.queues.backtest.judge import BacktestResult
+from frontdesk.queues.backtest.plausibility import BacktestWarning
 from frontdesk.queues.model import INTERVAL_SHARE
 
 BAR_WIDTH = 30
@@ -33,16 +34,27 @@ COLUMNS = (
 
 
 def backtest_report(
-    counts: dict[str, int], found: BacktestResult, plans: Mapping[int, str], *, with_ids: bool
+    counts: dict[str, int],
+    found: BacktestResult,
+    plans: Mapping[int, str],
+    *,
+    warnings: Sequence[BacktestWarning],
+    with_ids: bool,
 ) -> Output:
-    """`counts` go before the figures. `plans`: their names by id; `with_ids` false: the ids are not the service's.
+    """`warnings` and `counts` go before the figures. `plans`: their names by id.
 
-    One patient at least was judged.
+    `with_ids` false: the ids are not the service's.
     """
-    judged = found.judged
+    judged, warned = found.judged, [warning._asdict() for warning in warnings]
+    if not judged:
+        nothing = "No patient that joined in the last {days} days and was seen can be judged.".format(
+            **counts
+        )
+        return Output(counts | {"warnings": warned}, [*map(warning_text, warnings), nothing])
     everyone = figures_of(judged)
     of_plans, of_hours, of_positions = by_plan(judged), by_hour(judged), by_position(judged)
     value = counts | {
+        "warnings": warned,
         "all": _item(everyone),
         "by_plan": [
             {"plan_id": id_ if with_ids else None, "plan": plans.get(id_)} | _item(one)
@@ -52,6 +64,7 @@ def backtest_report(
         "by_position": [{"position": _positions(first)} | _item(one) for first, one in of_positions.items()],
     }
     parts: list[Part] = [
+        *map(warning_text, warnings),
         "{judged:,} patients judged; {left_unseen:,} left unseen, for {nobody_on_duty:,} nobody was on duty.".format(
             **counts
         ),
@@ -67,6 +80,10 @@ def backtest_report(
         *_chart(of_hours),
     ]
     return Output(value, parts)
+
+
+def warning_text(warning: BacktestWarning) -> str:
+    return f"Warning: {warning.message}"
 
 
 def _plan(id_: int, plans: Mapping[int, str], with_ids: bool) -> str:

@@ -6,13 +6,25 @@ The events count as a SET, in the order of their times: late, doubled and shuffl
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
+from typing import Protocol
 
 from frontdesk.queues.model import Duty, Encounter, EncounterState, EventType, QueueEvent
 
 
+class TimedEvent(Protocol):
+    """An event with its time, as a datetime or in seconds."""
+
+    @property
+    def at(self) -> datetime | float: ...
+    @property
+    def type(self) -> EventType: ...
+    @property
+    def id(self) -> str: ...
+
+
 def settle_encounter(events: Iterable[QueueEvent]) -> Encounter:
     """The state that the events of one visit lead to; there is at least one event."""
-    ordered = sorted(events, key=_order)
+    ordered = sorted(events, key=event_order)
     first = ordered[0]
     encounter = Encounter(first.plan_id or 0, EncounterState.LEFT, ordered[-1].at)
     for event in ordered:
@@ -70,9 +82,11 @@ TRANSITIONS: dict[EventType, Callable[[Encounter, QueueEvent], None]] = {
     EventType.VISIT_ENDED: _end,
     EventType.PATIENT_LEFT: _leave,
 }
-_RANKS = {type_: rank for rank, type_ in enumerate(TRANSITIONS)}
+_SHIFTS = (EventType.DOCTOR_OFF_DUTY, EventType.DOCTOR_ON_DUTY)
+_RANKS = {type_: rank for rank, type_ in enumerate((*_SHIFTS, *TRANSITIONS))}
 
 
-def _order(event: QueueEvent) -> tuple[datetime, int, str]:
-    """Events of one instant follow the course of a visit, so that the order of arrival makes no difference."""
+def event_order(event: TimedEvent) -> tuple[datetime | float, int, str]:
+    """The order in which events count. Those of one instant follow the course of a shift and of a visit, so that the order of
+    arrival makes no difference."""
     return event.at, _RANKS[event.type], event.id

@@ -6,7 +6,7 @@ such a file: they follow from the visits.
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import chain
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from frontdesk.errors import Fault
 from frontdesk.queues.backtest.replay import ReplayEvent
 from frontdesk.queues.backtest.shifts import SeenVisit, shifts_of
 from frontdesk.queues.model import EventType
+from frontdesk.text import Rejected
 
 TIMES = ("joined", "started", "ended", "left")
 COLUMNS = (*TIMES, "doctor", "plan")
@@ -21,6 +22,8 @@ NEEDED = ("joined", "started", "doctor")  # without these columns nothing can be
 # In real files the system of the line and that of the visits have clocks and roundings of their own: a visit "starts" up to
 # two seconds before its patient leaves the line.
 CLOCKS_DIFFER_SECONDS = 5.0
+HOUR = timedelta(hours=1)
+OUT_OF_ORDER = timedelta(minutes=1)  # rows of one minute may be in any order
 
 
 class EncounterRow(NamedTuple):
@@ -42,9 +45,12 @@ class RowFault(NamedTuple):
 
 
 class EncountersCsv(NamedTuple):
+    """`set_back`: the lines at which times without an offset go back by up to an hour, in a file that is in order otherwise."""
+
     rows: list[EncounterRow]
     faults: list[RowFault]
     faulty_rows: int
+    set_back: tuple[int, ...] = ()
 
 
 class EncounterEvents(NamedTuple):
@@ -58,12 +64,15 @@ class EncounterEvents(NamedTuple):
     without_end: int = 0
 
 
-def read_encounters(lines: Iterable[str]) -> EncountersCsv:
-    """The rows that can be used, and ALL faults of the others. Columns that have other names are ignored."""
+def read_encounters(lines: Iterable[str], zone: tzinfo | None = None) -> EncountersCsv:
+    """The rows that can be used, and ALL faults of the others. Columns that have other names are ignored.
+
+    `zone`: of times without an offset; None: they are UTC.
+    """
     text = iter(lines)
     rows: list[EncounterRow] = []
     faults: list[RowFault] = []
-    faulty = 0
+    faulty, clock = 0, _FileClock()
     reader = csv.DictReader(text)
     try:
         first = next(text, "")
@@ -76,35 +85,76 @@ def read_encounters(lines: Iterable[str]) -> EncountersCsv:
         if faults:
             return EncountersCsv([], faults, 0)
         for values in reader:
-            row, found = _row({name: (values.get(name) or "").strip() for name in COLUMNS})
+            cells = {name: (values.get(name) or "").strip() for name in COLUMNS}
+            row, found = _row(cells, zone)
             if found:
                 faulty += 1
                 faults += [RowFault(reader.line_num, fault) for fault in found]
             else:
                 rows.append(row)
+                if zone is None:
+                    clock.note(reader.line_num, cells["joined"] or cells["started"])
     except (csv.Error, UnicodeDecodeError):
         line = reader.line_num + 1
         faults.append(RowFault(line, Fault("file", "unreadable", "is not CSV in UTF-8 from this line on")))
         faulty += 1
-    return EncountersCsv(rows, faults, faulty)
+    return EncountersCsv(rows, faults, faulty, clock.set_back())
 
 
-def _row(values: Mapping[str, str]) -> tuple[EncounterRow, list[Fault]]:
+class _FileClock:
+    """Follows the times without an offset down a file, to see whether a clock was set back."""
+
+    def __init__(self) -> None:
+        self._last: datetime | None = None
+        self._steps: list[tuple[int, timedelta]] = []
+
+    def note(self, line: int, text: str) -> None:
+        """`text`: when the row's patient joined."""
+        at = datetime.fromisoformat(text)
+        if at.tzinfo is not None:
+            return
+        if self._last is not None and self._last - at > OUT_OF_ORDER:
+            self._steps.append((line, self._last - at))
+        self._last = at
+
+    def set_back(self) -> tuple[int, ...]:
+        """The lines; none where the file is in no order of time."""
+        if all(HOUR / 2 < step <= HOUR for _, step in self._steps):
+            return tuple(line for line, _ in self._steps)
+        return ()
+
+
+def _row(values: Mapping[str, str], zone: tzinfo | None) -> tuple[EncounterRow, list[Fault]]:
     times: dict[str, float | None] = {}
     faults = []
     for name in TIMES:
         try:
-            times[name] = _seconds(values[name]) if values[name] else None
-        except (ValueError, OverflowError):
+            times[name] = _seconds(values[name], zone) if values[name] else None
+        except Rejected as rejected:
             times[name] = None
-            faults.append(Fault(name, "not_a_time", "is not a time such as 2026-11-20T09:15:00Z"))
+            faults.append(Fault(name, rejected.code, rejected.message))
     row = _with_one_clock(EncounterRow(**times, doctor=values["doctor"], plan=values["plan"]))
     return row, faults or list(_contradictions(row))
 
 
-def _seconds(text: str) -> float:
-    at = datetime.fromisoformat(text)
-    return (at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+def _seconds(text: str, zone: tzinfo | None) -> float:
+    try:
+        at = datetime.fromisoformat(text)
+        if at.tzinfo is None:
+            at = _local(at, zone or UTC)
+        return at.astimezone(UTC).timestamp()
+    except (ValueError, OverflowError):
+        raise Rejected("not_a_time", "is not a time such as 2026-11-20T09:15:00Z") from None
+
+
+def _local(at: datetime, zone: tzinfo) -> datetime:
+    first, second = at.replace(tzinfo=zone), at.replace(tzinfo=zone, fold=1)
+    before, after = first.utcoffset(), second.utcoffset()
+    if before is not None and after is not None and before != after:
+        if before < after:
+            raise Rejected("no_such_time", "does not exist in the time zone: the clocks are set forward")
+        raise Rejected("time_exists_twice", "exists twice in the time zone: write it with its offset")
+    return first
 
 
 def _with_one_clock(row: EncounterRow) -> EncounterRow:

@@ -4,11 +4,10 @@ It knows no more than the service reads from its tables (queues/store/pools.py),
 that the service would have given.
 """
 
-from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections import defaultdict, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import takewhile
-from operator import attrgetter
 from typing import NamedTuple
 
 from frontdesk.queues.estimate.late_feed import KNOWN_STARTS, usual_lateness
@@ -44,6 +43,7 @@ class ReplayEvent(NamedTuple):
     capacity: int = 1
     group: int = 0
     known_at: float = 0.0
+    id: str = ""
 
 
 class SeenPatient(NamedTuple):
@@ -57,26 +57,18 @@ class SeenPatient(NamedTuple):
 @dataclass(slots=True)
 class _Visit:
     plan_id: int
+    doctor: str
     started_at: float
     waited_seconds: float | None
     known_at: float  # when the service knew of it
 
 
-@dataclass(slots=True)
-class DoctorAtWork:
-    """A doctor on duty, with the visits in progress in order of their start."""
+class _Duty(NamedTuple):
+    """A doctor on duty, on the terms of the latest event; `on_at`: the time of each event, the first is the shift's start."""
 
-    on_at: float
+    on_at: tuple[float, ...]
     plan_ids: frozenset[int] | None
     capacity: int
-    visits: dict[str, _Visit] = field(default_factory=dict)
-
-    def serves(self, plan_id: int) -> bool:
-        return self.plan_ids is None or plan_id in self.plan_ids
-
-    @property
-    def is_free(self) -> bool:
-        return len(self.visits) < self.capacity
 
 
 class QueueReplay:
@@ -84,14 +76,14 @@ class QueueReplay:
 
     def __init__(self, longest_visit_seconds: float = 4 * HOUR) -> None:
         self._longest_visit = longest_visit_seconds
-        self.staff: dict[str, DoctorAtWork] = {}
-        self.line: dict[str, tuple[int, float]] = {}  # by visit: plan, when joined
+        self._staff: dict[str, _Duty] = {}
+        self._line: dict[str, tuple[int, float]] = {}  # by visit: plan, when joined
         self.plan_ids: set[int] = set()  # the plans that patients have joined
         self.arrivals: deque[tuple[int, float]] = deque(maxlen=5000)  # plan, when
         self.seen: deque[SeenPatient] = deque(maxlen=5000)
         self.past: dict[int, deque[tuple[float, PastVisit]]] = {}  # by plan, with the end
-        self._doctor_of: dict[str, str] = {}  # of the visits in progress
-        self._absent: dict[str, _Visit] = {}  # visits of doctors that are off duty
+        self._in_visit: dict[str, _Visit] = {}
+        self._endless: dict[str, _Visit] = {}  # older than the longest visit: their ends may never be told
         self._waits_over: deque[tuple[float, PastWait]] = deque(maxlen=KNOWN_WAITS)
         self._spans: deque[tuple[str, float, float]] = deque()
         self._told: dict[str, WaitEstimate] = {}  # by visit of a patient that waits
@@ -118,34 +110,33 @@ class QueueReplay:
 
     def pool(self, now: float) -> DoctorPool:
         """What the service knows at `now`."""
-        waiting = [one for one in self.line.values() if one[1] > now - LONGEST_WAIT]
+        waiting = self.waiting(now)
         while self._spans and self._spans[0][2] <= now - RECENT:
             self._spans.popleft()
+        latest_first = self._ongoing(now)
         return DoctorPool(
-            doctors=[self._doctor(name, at_work, now) for name, at_work in self.staff.items()],
+            doctors=self._doctors(latest_first, now),
             waiting=[plan_id for plan_id, _ in waiting],
             past=[visit._replace(ended_seconds_ago=now - ended) for ended, visit in self._visits()],
             waited=[now - joined for _, joined in waiting],
             past_waits=[wait for ended, wait in self._waits_over if ended > now - RECENT],
             duty=[
                 *(DutySpan(name, now - start, now - end) for name, start, end in self._spans),
-                *(DutySpan(name, now - at_work.on_at, 0.0) for name, at_work in self.staff.items()),
+                *(DutySpan(name, now - _known_since(duty, now), 0.0) for name, duty in self._staff.items()),
             ],
-            feed_late_seconds=self._feed_late(now),
+            # As the service: over the visits in progress that began last.
+            feed_late_seconds=usual_lateness(
+                (visit.known_at, visit.known_at - visit.started_at) for visit in latest_first[:KNOWN_STARTS]
+            ),
         )
 
-    def _feed_late(self, now: float) -> float:
-        """As `feed_lateness` of the service: over the visits in progress that began last."""
-        visits = [visit for at_work in self.staff.values() for visit in at_work.visits.values()]
-        recent = [
-            visit
-            for visit in (*visits, *self._absent.values())
-            if visit.started_at > now - self._longest_visit
-        ]
-        recent.sort(key=attrgetter("started_at"), reverse=True)
-        return usual_lateness(
-            (visit.known_at, visit.known_at - visit.started_at) for visit in recent[:KNOWN_STARTS]
-        )
+    def waiting(self, now: float) -> list[tuple[int, float]]:
+        """The patients in the line: the plan, and when each joined."""
+        return [one for one in self._line.values() if one[1] > now - LONGEST_WAIT]
+
+    def doctors(self, now: float) -> list[Doctor]:
+        """The doctors on duty, with their visits in progress."""
+        return self._doctors(self._ongoing(now), now)
 
     def recent_arrivals(self, since: float) -> list[int]:
         """The plans of the patients that have joined since then."""
@@ -155,79 +146,84 @@ class QueueReplay:
         for visits in self.past.values():
             yield from visits
 
-    def _doctor(self, name: str, at_work: DoctorAtWork, now: float) -> Doctor:
-        visits = tuple(
-            OngoingVisit(visit.plan_id, now - visit.started_at, visit.waited_seconds)
-            for visit in reversed(at_work.visits.values())
-            if visit.started_at > now - self._longest_visit
-        )
-        return Doctor(
-            at_work.plan_ids, at_work.capacity, visits[: at_work.capacity], name, now - at_work.on_at
-        )
+    def _ongoing(self, now: float) -> list[_Visit]:
+        """The visits in progress, the latest first, without those that have lasted too long."""
+        for visit in [
+            name for name, one in self._in_visit.items() if one.started_at <= now - self._longest_visit
+        ]:
+            self._endless[visit] = self._in_visit.pop(visit)
+        latest = sorted(self._in_visit.items(), key=lambda item: (-item[1].started_at, item[0]))
+        return [visit for _, visit in latest]
+
+    def _doctors(self, latest_first: Sequence[_Visit], now: float) -> list[Doctor]:
+        visits: defaultdict[str, list[OngoingVisit]] = defaultdict(list)
+        for visit in latest_first:
+            elapsed = now - visit.started_at
+            visits[visit.doctor].append(OngoingVisit(visit.plan_id, elapsed, visit.waited_seconds))
+        return [
+            Doctor(
+                duty.plan_ids, duty.capacity, tuple(visits[name][: duty.capacity]), name, now - duty.on_at[-1]
+            )
+            for name, duty in self._staff.items()
+        ]
 
     def _on_duty(self, event: ReplayEvent) -> None:
-        before = self.staff.get(event.doctor)
-        at_work = DoctorAtWork(
-            before.on_at if before else event.at,
-            event.plan_ids,
-            event.capacity,
-            before.visits if before else {},
-        )
-        self.staff[event.doctor] = at_work
+        before = self._staff.get(event.doctor)
+        on_at = (*before.on_at, event.at) if before else (event.at,)
+        self._staff[event.doctor] = _Duty(on_at, event.plan_ids, event.capacity)
 
     def _off_duty(self, event: ReplayEvent) -> None:
-        at_work = self.staff.pop(event.doctor, None)
-        if at_work is not None:
-            self._spans.append((event.doctor, at_work.on_at, event.at))
-            self._absent.update(at_work.visits)
+        duty = self._staff.pop(event.doctor, None)
+        if duty is not None:
+            self._spans.append((event.doctor, duty.on_at[0], event.at))
 
     def _join(self, event: ReplayEvent) -> None:
         """A patient that waits for the plan already keeps the place; one that is with a doctor does not wait."""
-        if event.visit in self._doctor_of or self._waits(event):
+        if event.visit in self._in_visit or event.visit in self._endless or self._waits(event):
             return
-        self.line.pop(event.visit, None)
-        self.line[event.visit] = (event.plan_id, event.at)
+        self._line.pop(event.visit, None)
+        self._line[event.visit] = (event.plan_id, event.at)
         self.arrivals.append((event.plan_id, event.at))
         self.plan_ids.add(event.plan_id)
 
     def _leave(self, event: ReplayEvent) -> None:
         if self._waits(event):
-            _, joined = self.line.pop(event.visit)
+            _, joined = self._line.pop(event.visit)
             self._told.pop(event.visit, None)
             self._waits_over.append((event.at, PastWait(event.at - joined, left=True)))
 
     def _waits(self, event: ReplayEvent) -> bool:
-        waiting = self.line.get(event.visit)
+        waiting = self._line.get(event.visit)
         return waiting is not None and waiting[0] == event.plan_id
 
     def _start(self, event: ReplayEvent) -> None:
         """A second start hands the visit over to another doctor."""
-        visit = self._taken_from_doctor(event.visit)
-        if visit is None:
-            joined = self.line[event.visit][1] if self._waits(event) else None
-            self.line.pop(event.visit, None)
-            waited = event.at - joined if joined is not None else None
-            if waited is not None:
-                self._waits_over.append((event.at, PastWait(waited, left=False)))
-                self.seen.append(SeenPatient(event.plan_id, event.at, waited))
-                if (told := self._told.pop(event.visit, None)) is not None:
-                    note_wait(self.records, event.plan_id, waited, told.low_seconds, told.high_seconds)
-            visit = _Visit(event.plan_id, event.at, waited, max(event.at, event.known_at))
-        self._doctor_of[event.visit] = event.doctor
-        at_work = self.staff.get(event.doctor)
-        (at_work.visits if at_work else self._absent)[event.visit] = visit
+        visit = self._in_visit.get(event.visit) or self._endless.get(event.visit)
+        if visit is not None:
+            visit.doctor = event.doctor
+            return
+        joined = self._line[event.visit][1] if self._waits(event) else None
+        self._line.pop(event.visit, None)
+        waited = event.at - joined if joined is not None else None
+        if waited is not None:
+            self._waits_over.append((event.at, PastWait(waited, left=False)))
+            self.seen.append(SeenPatient(event.plan_id, event.at, waited))
+            if (told := self._told.pop(event.visit, None)) is not None:
+                note_wait(self.records, event.plan_id, waited, told.low_seconds, told.high_seconds)
+        known_at = max(event.at, event.known_at)
+        self._in_visit[event.visit] = _Visit(event.plan_id, event.doctor, event.at, waited, known_at)
 
     def _end(self, event: ReplayEvent) -> None:
-        self.line.pop(event.visit, None)
-        doctor = self._doctor_of.get(event.visit, "")
-        visit = self._taken_from_doctor(event.visit)
+        self._line.pop(event.visit, None)
+        visit = self._in_visit.pop(event.visit, None) or self._endless.pop(event.visit, None)
         if visit is not None:
             past = self.past.setdefault(visit.plan_id, deque(maxlen=KNOWN_VISITS))
             seconds = event.at - visit.started_at
-            past.append((event.at, PastVisit(visit.plan_id, seconds, 0.0, doctor, visit.waited_seconds)))
+            past.append(
+                (event.at, PastVisit(visit.plan_id, seconds, 0.0, visit.doctor, visit.waited_seconds))
+            )
 
-    def _taken_from_doctor(self, visit: str) -> _Visit | None:
-        """The visit in progress, which its doctor has no more."""
-        at_work = self.staff.get(self._doctor_of.pop(visit, ""))
-        found = at_work.visits.pop(visit, None) if at_work else None
-        return found or self._absent.pop(visit, None)
+
+def _known_since(duty: _Duty, now: float) -> float:
+    """The start of a duty, as far as the service looks back at events."""
+    return next((at for at in duty.on_at if at >= now - RECENT), duty.on_at[-1])

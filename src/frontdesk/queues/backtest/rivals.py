@@ -6,6 +6,7 @@ from math import factorial
 from typing import NamedTuple
 
 from frontdesk.queues.backtest.replay import HOUR, QueueReplay
+from frontdesk.queues.estimate.model import Doctor, DoctorPool
 
 FULL = 0.95  # a queue that grows without bound has no mean wait: the formula is asked for this load at most
 MOST_PLACES = (
@@ -14,9 +15,13 @@ MOST_PLACES = (
 
 
 class Question(NamedTuple):
-    """A patient joins the plan at `now`: how long will it wait? `default_seconds` is a visit's length while none is known."""
+    """A patient joins the plan at `now`: how long will it wait? `default_seconds` is a visit's length while none is known.
+
+    `pool` is what our estimate gets: the same patients wait and the same doctors are on duty, with the same visits.
+    """
 
     known: QueueReplay
+    pool: DoctorPool
     plan_id: int
     now: float
     default_seconds: float
@@ -33,12 +38,12 @@ def handle_time_by_position(asked: Question) -> float:
 def ahead_of(asked: Question) -> int:
     """How many patients wait for this plan, or for one that shares a doctor with it."""
     sharing = _sharing(asked)
-    return sum(plan in sharing for plan, _ in asked.known.line.values())
+    return sum(plan in sharing for plan in asked.pool.waiting)
 
 
 def the_same_with_idle(asked: Question) -> float:
     """The same by a product that also sees an idle doctor: harder than the four others."""
-    if any(doctor.is_free and doctor.serves(asked.plan_id) for doctor in asked.known.staff.values()):
+    if any(len(doctor.visits) < doctor.capacity for doctor in _serving(asked)):
         return 0.0
     return handle_time_by_position(asked)
 
@@ -81,15 +86,18 @@ def _waits(asked: Question) -> Iterator[float]:
 
 
 def _places(asked: Question) -> int:
-    return sum(doctor.capacity for doctor in asked.known.staff.values() if doctor.serves(asked.plan_id)) or 1
+    return sum(doctor.capacity for doctor in _serving(asked)) or 1
+
+
+def _serving(asked: Question) -> list[Doctor]:
+    return [doctor for doctor in asked.pool.doctors if doctor.serves(asked.plan_id)]
 
 
 def _sharing(asked: Question) -> set[int]:
     """The plans that share a doctor on duty with this one."""
-    known = asked.known
     sharing = {asked.plan_id}
-    for plan_ids in {doctor.plan_ids for doctor in known.staff.values() if doctor.serves(asked.plan_id)}:
-        sharing |= known.plan_ids if plan_ids is None else plan_ids
+    for plan_ids in {doctor.plan_ids for doctor in _serving(asked)}:
+        sharing |= asked.known.plan_ids if plan_ids is None else plan_ids
     return sharing
 
 

@@ -59,6 +59,8 @@ def _shifts(doctor: str, visits: Sequence[SeenVisit], places: int) -> Iterator[R
             start, until = visit.started, visit.ended
         until = max(until, visit.ended)
     for on, off in [*shifts, (start, until)]:
+        if off == on:
+            continue  # at one instant `on` counts after `off`: the doctor would stay on duty
         yield ReplayEvent(
             on, EventType.DOCTOR_ON_DUTY, doctor=doctor, plan_ids=plan_ids, capacity=places, known_at=on
         )

@@ -5,6 +5,7 @@ It shows where somebody waited: the doctor then takes the next patient when the 
 """
 
 from collections.abc import Collection, Sequence
+from operator import mul
 
 from frontdesk.queues.estimate.distributions import Lengths, recency_weights
 from frontdesk.queues.estimate.model import PastVisit
@@ -24,7 +25,7 @@ class LateEnds:
         if self.known:
             weights = recency_weights(len(overruns))[: len(overruns)]
             self._lengths = Lengths([(0.0, IN_TIME_WEIGHT), *zip(overruns, weights, strict=True)])
-            late = sum(map(float.__mul__, overruns, weights))
+            late = sum(map(mul, overruns, weights))
             self.mean_seconds = late / (IN_TIME_WEIGHT + sum(weights))
 
     def parts(self, count: int) -> list[float]:

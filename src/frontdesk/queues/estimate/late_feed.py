@@ -5,7 +5,7 @@ How late the feed is, the service sees: the time between an event and its arriva
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import cache
+from functools import lru_cache
 from math import exp
 from random import Random
 from statistics import median_low
@@ -19,6 +19,7 @@ MOST_UNSEEN = 100  # the joins of one run
 KNOWN_STARTS = 20  # the starts of visits in progress that tell how late the feed is, the latest
 # A start that came later than this was loaded afterwards, or corrected by hand: it says nothing of the feed.
 MOST_LATE_SECONDS = 900.0
+KEPT_MEANS = 256  # distributions of joins that are kept: a late feed has a new mean at each renewal
 
 
 class UnseenJoin(NamedTuple):
@@ -98,7 +99,7 @@ def _joins(pool: DoctorPool) -> Iterator[tuple[float, int]]:
         yield past.ended_seconds_ago + past.seconds + (past.waited_seconds or 0.0), past.plan_id
 
 
-@cache
+@lru_cache(maxsize=KEPT_MEANS)
 def _poisson_parts(mean: float, runs: int) -> list[int]:
     """A count for each run: evenly spread over the Poisson distribution, in an order that chance has fixed."""
     counts, count = [], 0

@@ -37,11 +37,16 @@ class QueueSimulation:
         if self._late:
             pool = as_told(pool)
         visits = [visit for doctor in pool.doctors for visit in doctor.visits]
-        plans = {*plan_ids, *pool.waiting, *(visit.plan_id for visit in visits)}
         staff = [doctor for doctor in pool.doctors if doctor.capacity > 0]
         slots = sum(doctor.capacity for doctor in staff)
         self._runs = max(MIN_RUNS, min(MAX_RUNS, SLOTS_SIMULATED // max(1, slots)))
         turns = Turns(pool)
+        self._unseen: list[list[UnseenJoin]] = [[]] * self._runs
+        if self._late:
+            self._unseen = unseen_joins(pool, self._runs, known_for=turns.horizon)
+        plans = {*plan_ids, *pool.waiting, *(visit.plan_id for visit in visits)}
+        # Patients join unseen for any plan of the group, whosever it is.
+        plans.update(join.plan_id for joins in self._unseen for join in joins)
         self._late_ends, self._awaited = turns.late_ends, set(pool.waiting)
         self._lengths = lengths_by_plan(turns.past, visits, plans, default_seconds)
         self._pauses = Pauses(pool, turns)
@@ -63,9 +68,6 @@ class QueueSimulation:
         self._past_waits = pool.past_waits
         leaving = any(left for _, left in pool.past_waits)
         self._abandonment = AbandonmentModel(pool.past_waits, pool.waited) if leaving else None
-        self._unseen: list[list[UnseenJoin]] = [[]] * self._runs
-        if self._late:
-            self._unseen = unseen_joins(pool, self._runs, known_for=turns.horizon)
 
     def _take_line(self, pool: DoctorPool) -> None:
         """The line's plans and seconds waited. Patients that no doctor on duty serves take no turn."""

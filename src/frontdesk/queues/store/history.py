@@ -14,10 +14,10 @@ from frontdesk.queues.tables import queue_events
 def list_history(tx: Tx, since: datetime) -> Iterator[ReplayEvent]:
     """The events since then, and all that are kept of doctors: one that came on duty before may still be. In any order."""
     columns = queue_events.c
-    names = "type", "at", "received_at", "plan_id", "doctor", "visit", "plan_ids", "capacity"
+    names = "type", "at", "received_at", "plan_id", "doctor", "visit", "plan_ids", "capacity", "event_id"
     query = select(*columns[*names, "provider_group_id"])
     query = query.where(or_(columns.at >= since, columns.visit.is_(None)))
-    for type_, at, received_at, plan_id, doctor, visit, plan_ids, capacity, group in tx.execute(query):
+    for type_, at, received_at, plan_id, doctor, visit, plan_ids, capacity, id_, group in tx.execute(query):
         yield ReplayEvent(
             at.timestamp(),
             EventType(type_),
@@ -28,4 +28,5 @@ def list_history(tx: Tx, since: datetime) -> Iterator[ReplayEvent]:
             capacity or 1,
             group,
             received_at.timestamp(),
+            id_,
         )

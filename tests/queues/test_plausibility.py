@@ -1,0 +1,62 @@
+"""What makes a past unfit to be judged, told before the figures; a usual past gets no warning."""
+
+import io
+
+import pytest
+
+from frontdesk.queues.backtest.encounters_csv import encounter_events, read_encounters
+from frontdesk.queues.backtest.plausibility import warnings_of, warnings_of_file
+from frontdesk.queues.model import QueueRules
+
+HEAD = "joined,started,ended,left,doctor,plan\n"
+
+
+def at(minute: int) -> str:
+    return f"2026-11-20T{8 + minute // 60:02d}:{minute % 60:02d}:00Z"
+
+
+def warned(rows: list[str]) -> list[str]:
+    found = read_encounters(io.StringIO(HEAD + "".join(rows)))
+    assert found.faults == []
+    events = encounter_events(found.rows).events
+    warnings = [*warnings_of_file(found), *warnings_of(events, since=0.0, rules=QueueRules())]
+    return [warning.code for warning in warnings]
+
+
+def seen(minute: int, doctor: str = "a", *, ended: bool = True) -> str:
+    end = at(minute + 4) if ended else ""
+    return f"{at(minute)},{at(minute)},{end},,{doctor},p\n"
+
+
+USUAL = [seen(5 * n, doctor) for n in range(60) for doctor in ("a", "b")]
+
+
+def test_a_usual_past_gets_no_warning() -> None:
+    hung_up = [f"{at(n)},,,{at(n)},,p\n" for n in range(60)]
+    assert warned([*USUAL, *hung_up, *hung_up]) == []
+
+
+def test_visits_without_ends_are_warned_of() -> None:
+    assert warned([seen(5 * n, ended=False) for n in range(60)]) == ["no_ends"]
+    assert warned([seen(5 * n, ended=n % 4 > 0) for n in range(60)]) == []
+
+
+def test_a_file_with_each_row_twice_is_warned_of() -> None:
+    assert warned([row for row in USUAL for _ in range(2)]) == ["repeated_rows"]
+    assert warned([*USUAL, USUAL[7]]) == []
+
+
+@pytest.mark.parametrize("lost", [0, 33])
+def test_a_line_beside_idle_doctors_is_warned_of(lost: int) -> None:
+    """Twenty doctors have a visit an hour; the patients that left are told to have left at night."""
+    visits = [seen(60 * hour + n, f"dr-{n}") for hour in range(8) for n in range(20)]
+    waits = [f"{at(30)},,,{at(900)},,p\n"] * lost
+    assert warned([*visits, *waits]) == (["waiting_beside_idle"] if lost else [])
+
+
+def test_a_line_beside_idle_doctors_is_described() -> None:
+    visits = [seen(60 * hour + n, f"dr-{n}") for hour in range(8) for n in range(20)]
+    rows = io.StringIO(HEAD + "".join([*visits, *[f"{at(30)},,,{at(900)},,p\n"] * 33]))
+    events = encounter_events(read_encounters(rows).rows).events
+    (warning,) = warnings_of(events, since=0.0, rules=QueueRules())
+    assert "33 beside 20 at 2026-11-20T09:00:00Z" in warning.message
