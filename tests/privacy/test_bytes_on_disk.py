@@ -92,7 +92,12 @@ def test_a_log_is_emptied_only_after_an_erasure(
 ) -> None:
     calls: list[Database] = []
     empty_log = Database.empty_log
-    monkeypatch.setattr(Database, "empty_log", lambda db: calls.append(db) or empty_log(db))
+
+    def counted(db: Database) -> bool:
+        calls.append(db)
+        return empty_log(db)
+
+    monkeypatch.setattr(Database, "empty_log", counted)
     searcher.step()
     assert calls == []
     life.erase()

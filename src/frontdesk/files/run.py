@@ -158,7 +158,7 @@ def _undo(claim: FileClaim, undone_id: int) -> None:
                 for part in attempt.parts():
                     with part:
                         ids = [outcome.member_id for outcome in part.items]
-                        part.results = restore(part.tx, ids, request)
+                        part.results = restore(part.tx, ids, request, options.probe_limit)
                 outcomes = [_restored(*pair) for pair in zip(changed, attempt.results, strict=True)]
                 claim.save_chunk(attempt.tx, outcomes, rows_done=len(chunk))
         claim.refresh()
