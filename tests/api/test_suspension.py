@@ -6,6 +6,8 @@ import pytest
 
 from frontdesk.access.accounts import close_account, resume_account, suspend_account
 from frontdesk.access.tokens import CACHE_SECONDS
+from frontdesk.audit import list_entries
+from frontdesk.audit.model import AuditQuery
 from frontdesk.db import Database
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer, make_operator, member_body
@@ -40,6 +42,28 @@ def test_a_suspended_account_is_refused_until_it_is_resumed(
         resume_account(tx, customer.account_id)
     later()
     assert api.post(path, member_body(2)).status_code == 201
+
+
+def test_a_suspended_accounts_client_gets_no_new_token_until_the_account_is_resumed(
+    api: Api, db: Database, customer: Customer
+) -> None:
+    form = {"client_id": customer.client_id, "client_secret": customer.client_secret}
+    with db.write() as tx:
+        suspend_account(tx, customer.account_id)
+    for _ in range(12):  # with the right secret: no failed attempt that would be limited
+        answer = api.http.post("/oauth/token", data=form | {"grant_type": "client_credentials"})
+        assert (answer.status_code, answer.json()["error"]) == (401, "invalid_client")
+        assert "suspended" in answer.json()["error_description"]
+        assert "Basic" in answer.headers["WWW-Authenticate"]
+    wrong = form | {"client_secret": "wrong", "grant_type": "client_credentials"}
+    assert "suspended" not in api.http.post("/oauth/token", data=wrong).text
+    assert api.http.post("/oauth/revoke", data=form | {"token": customer.token}).status_code == 200
+    entries = db.ask(lambda tx: list_entries(tx, AuditQuery(action="token")))
+    assert [entry["action"] for entry in entries] == ["token.revoked", *["token.refused"] * 13]
+    assert [entry["detail"].get("reason") for entry in entries[2:]] == ["suspended"] * 12
+    with db.write() as tx:
+        resume_account(tx, customer.account_id)
+    assert api.http.post("/oauth/token", data=form | {"grant_type": "client_credentials"}).status_code == 200
 
 
 def test_a_closed_account_has_no_token_any_more(

@@ -1,6 +1,7 @@
 """What `check` and `serve` say of the place: rights of the files, the disk, and the settings of production."""
 
 import os
+import secrets
 import stat
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,34 @@ def test_production_needs_its_settings(changes: dict[str, str], failures: list[A
     assert told(**changes) == failures
 
 
-MOUNTS = r"""22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+@pytest.mark.parametrize(
+    "secret", ["x" * 40, "abcdefghijkl" * 3, "0123456789abcdefghij" * 2, "aabbccddeeff" + "g" * 28]
+)
+def test_production_refuses_a_link_secret_that_can_be_guessed_and_never_shows_it(secret: str) -> None:
+    [(name, is_warning)] = told(link_secret=secret)
+    assert (name, is_warning) == ("FRONTDESK_LINK_SECRET", False)
+    [failure] = deployment_failures(read_config(PRODUCTION | {"FRONTDESK_LINK_SECRET": secret}))
+    assert secret not in failure.what + failure.remedy
+    assert told(link_secret=secret, environment="sandbox", sandbox_recipients="@example.com") == []
+
+
+def test_production_takes_random_link_secrets() -> None:
+    for secret in (secrets.token_hex(16), secrets.token_hex(32), secrets.token_urlsafe(32)):
+        assert told(link_secret=secret) == []
+
+
+@pytest.mark.parametrize(
+    "networks", ["0.0.0.0/0", "::/0", "10.0.0.7,0.0.0.0/1,128.0.0.0/1", "8000::/1", "10.0.0.0/7"]
+)
+def test_production_trusts_no_network_that_anybody_may_be_in(networks: str) -> None:
+    assert told(trusted_proxies=networks) == [("FRONTDESK_TRUSTED_PROXIES", False)]
+
+
+def test_production_trusts_the_private_networks_of_its_proxies() -> None:
+    assert told(trusted_proxies="10.0.0.0/8,172.16.0.0/12,192.168.4.7,fc00::/7,2001:db8::/32") == []
+
+
+MOUNTS = r"""""22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
 40 22 0:41 / /srv rw - nfs4 files.example.com:/srv rw
 41 40 8:2 / /srv/local\040disk rw - xfs /dev/sdb1 rw
 42 22 0:42 / /srvx rw - cifs //files.example.com/x rw

@@ -20,12 +20,14 @@ from frontdesk.audit.model import AuditQuery
 from frontdesk.config import Config, Uniqueness
 from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_together
+from frontdesk.db.sets import Found
 from frontdesk.eligibility import enrol, list_probes, parse_member
 from frontdesk.eligibility.model import Enrolled, Submission
 from frontdesk.eligibility.probes import ChunkProbes, ProbeLimit, TooManyTaken
+from frontdesk.eligibility.row_hints import FamilyMember, RowHints
 from frontdesk.errors import FrontdeskError, Invalid
 from frontdesk.files import RunOptions
-from frontdesk.files.model import FileMode
+from frontdesk.files.model import EligibilityFile, FileMode
 from frontdesk.web.telemetry import Telemetry
 from tests.conftest import Api, SetClock, open_for_test
 from tests.factories import NOW, Customer, make_customer, make_operator, member_body
@@ -151,6 +153,55 @@ def test_two_processes_together_tell_exactly_the_limit(
     assert statuses == {422: LIMIT, 429: 40 - LIMIT}
 
 
+def test_a_process_that_has_seen_no_probe_gives_no_answer_beyond_the_limit(
+    api: Api, prober: Api, config: Config, customer: Customer, other: Customer, desk: Desk
+) -> None:
+    """Not by a POST, a file, a dry run, an undo or the undo of one: a free value gets the answer of a taken one."""
+    fill(api, customer, LIMIT)
+    db, clock = desk.db, desk.clock
+    desk.client, others = other.client_id, Desk(db, customer, clock)
+    kept = RunOptions(Uniqueness.SERVICE, probe_limit=ProbeLimit(LIMIT, Uniqueness.SERVICE))
+    desk.options = kept
+    free, taken = (desk.undo(desk.load(csv_of([row(number)]))) for number in (701, 702))
+    others.load(csv_of([row(702), row(704, email="old@example.com")]))
+    renamed = [desk.load(csv_of([row(711, last_name=name, member_id=name)])) for name in ("Old", "New")][1]
+    second = App(config, open_for_test(config.database_url, "second"), clock)
+    with TestClient(build_asgi(second, Telemetry(io.StringIO()))) as http:
+        fresh = Api(http, other.token, io.StringIO())
+        assert fresh.post(path_of(other), member_body(801)).status_code == 201  # it told nothing by then
+        for number in range(1, LIMIT + 1):
+            assert probe(prober, other, number).status_code == 422
+        assert [probe(fresh, other, number).status_code for number in (802, 1)] == [429, 429]
+    for options in (kept, RunOptions(Uniqueness.SERVICE, probe_limit=ProbeLimit(LIMIT, Uniqueness.SERVICE))):
+        desk.options = options
+        for number, dry_run in ((703, False), (704, False), (703, True), (704, True)):
+            assert desk.load(csv_of([row(number)]), dry_run=dry_run).codes == {"too_many_taken": 1}
+    for undo in (free, taken, renamed):
+        assert desk.undo(undo).codes == {"too_many_taken": 1}
+    assert taken_today(db, SetClock(NOW)) == {other.client_id: LIMIT}
+    assert {entry["actor"] for entry in trail(db)} == {other.client_id}
+
+
+def test_an_identifier_that_a_file_makes_for_a_namesake_is_counted(
+    db: Database, customer: Customer, other: Customer, clock: SetClock, desk: Desk
+) -> None:
+    """A row with the account's own identifier, but another person's name: it is stored by the other identifier of its family."""
+    Desk(db, customer, clock).load(csv_of([row(1, external_id="F1-X9")]))
+    desk.load(csv_of([row(2, external_id="F1")]))
+    limit = ProbeLimit(LIMIT, Uniqueness.SERVICE)
+    family = FamilyMember("digest", "F1", "Somebody", "1999-01-01", "X9", telling_key="F1-X9")
+    body = row(3, external_id="F1", first_name="Somebody", dob="1999-01-01")
+    record = replace(parse_member(body, today="2026-11-20"), hints=RowHints(is_weak_key=True, family=family))
+    item = Submission(other.account_id, other.plan_ids[0], record, "client-1", "request")
+
+    def work(tx: Tx, items: Sequence[Submission]) -> list[Enrolled | FrontdeskError]:
+        return enrol(tx, items, now=clock(), uniqueness=Uniqueness.SERVICE, probe_limit=limit)
+
+    answers = [write_together(db, [item], work)[0] for _ in range(LIMIT + 1)]
+    assert [type(answer) for answer in answers] == [Invalid] * LIMIT + [TooManyTaken]
+    assert taken_today(db, clock) == {"client-1": LIMIT}
+
+
 def test_chunks_at_the_same_moment_tell_exactly_the_limit(
     api: Api, db: Database, customer: Customer, other: Customer, clock: SetClock
 ) -> None:
@@ -228,6 +279,65 @@ def test_a_dry_run_over_20_000_addresses_learns_a_thousand_and_leaves_its_trace(
     assert desk.load(csv_of([row(90_000)])).counts == {"created": 1}
 
 
+def undone_and_taken(desk: Desk, others: Desk) -> EligibilityFile:
+    """The undo of a file, whose members another account has now."""
+    undo = desk.undo(desk.load(csv_of(row(n) for n in range(LIMIT + 2))))
+    assert others.load(csv_of(row(n) for n in range(LIMIT + 2))).counts == {"created": LIMIT + 2}
+    return undo
+
+
+def test_an_undo_of_an_undo_learns_no_more_than_the_limit_and_leaves_its_trace(
+    db: Database, customer: Customer, other: Customer, clock: SetClock, desk: Desk
+) -> None:
+    desk.options = RunOptions(Uniqueness.SERVICE, probe_limit=ProbeLimit(LIMIT, Uniqueness.SERVICE))
+    redo = desk.undo(undone_and_taken(desk, Desk(db, customer, clock)))
+    assert redo.counts == {"refused": LIMIT + 2}
+    assert redo.codes == {"not_unique": LIMIT, "too_many_taken": 2}
+    assert taken_today(db, clock) == {"client-1": LIMIT}
+    entries = trail(db)
+    assert {(entry["actor"], entry["account_id"], entry["subject_id"]) for entry in entries} == {
+        ("client-1", other.account_id, redo.id)
+    }
+    assert entries[-1]["detail"] == {"taken": LIMIT, "taken_today": LIMIT}
+
+
+def test_an_undo_that_would_give_back_other_keys_learns_no_more_than_the_limit(
+    db: Database, customer: Customer, other: Customer, clock: SetClock, desk: Desk
+) -> None:
+    desk.options = RunOptions(Uniqueness.SERVICE, probe_limit=ProbeLimit(LIMIT, Uniqueness.SERVICE))
+    numbers = range(LIMIT + 3)
+    desk.load(csv_of(row(n, email=f"old.{n}@example.com") for n in numbers))
+    file = desk.load(csv_of(row(n, email=f"new.{n}@example.com", last_name="New") for n in numbers))
+    taken = (row(100 + n, email=f"OLD.{n}@example.com") for n in range(LIMIT + 1))
+    assert Desk(db, customer, clock).load(csv_of(taken)).counts == {"created": LIMIT + 1}
+    undo = desk.undo(file)
+    # The last two addresses are free. An undo goes backwards, so these come first and are given back.
+    assert undo.counts == {"restored": 2, "refused": LIMIT + 1}
+    assert undo.codes == {"not_unique": LIMIT, "too_many_taken": 1}
+    assert taken_today(db, clock) == {"client-1": LIMIT}
+
+
+def test_after_the_limit_an_undo_tells_nothing_of_others_and_withdraws_as_before(
+    db: Database, customer: Customer, other: Customer, clock: SetClock, desk: Desk
+) -> None:
+    desk.options = RunOptions(Uniqueness.SERVICE, probe_limit=ProbeLimit(LIMIT, Uniqueness.SERVICE))
+    free = desk.undo(desk.load(csv_of([row(500)])))
+    to_withdraw = desk.load(csv_of([row(600)]))
+    desk.undo(undone_and_taken(desk, Desk(db, customer, clock)))
+    assert desk.undo(free).codes == {"too_many_taken": 1}  # as for a value that another account has
+    assert desk.undo(to_withdraw).counts == {"withdrawn": 1}
+    assert taken_today(db, clock) == {"client-1": LIMIT}
+
+
+def test_values_of_the_accounts_own_members_are_not_counted_in_an_undo(
+    db: Database, clock: SetClock, desk: Desk
+) -> None:
+    undo = desk.undo(desk.load(csv_of([row(1)])))
+    desk.load(csv_of([row(1)]))
+    assert desk.undo(undo).codes == {"not_unique": 1}
+    assert taken_today(db, clock) == {}
+
+
 def test_a_file_goes_on_with_the_accounts_own_members(
     db: Database, customer: Customer, other: Customer, clock: SetClock, desk: Desk
 ) -> None:
@@ -244,7 +354,8 @@ def test_inside_accounts_nothing_is_told_and_nothing_counted(
     db: Database, customer: Customer, clock: SetClock
 ) -> None:
     quiet = ProbeLimit(1, Uniqueness.ACCOUNT)
-    assert quiet.begin(None, [], [], now=clock()).is_quiet  # type: ignore[arg-type]
+    assert quiet.begin(Found(), [], [], now=clock()).is_quiet
+    assert quiet.read(None, ["client-1"], now=clock()).rows == []  # type: ignore[arg-type]
 
 
 def test_metrics_tell_how_many_and_which_are_at_their_limit(

@@ -72,8 +72,8 @@ def lines_of(rows: Iterable[dict[str, Any]]) -> bytes:
 class Desk:
     """Hands in files of one customer's plan and works on them."""
 
-    def __init__(self, db: Database, customer: Customer, clock: Clock) -> None:
-        self.db, self.customer, self.clock = db, customer, clock
+    def __init__(self, db: Database, customer: Customer, clock: Clock, *, client: str = "client-1") -> None:
+        self.db, self.customer, self.clock, self.client = db, customer, clock, client
         self.options = OPTIONS
 
     def hand_in(
@@ -159,7 +159,7 @@ class Desk:
             return int(tx.execute(select(func.count()).select_from(text(table))).scalar_one())
 
     def requester(self) -> Requester:
-        return Requester("client-1", "request-1", self.clock())
+        return Requester(self.client, "request-1", self.clock())
 
 
 class Worker:

@@ -94,7 +94,10 @@ class Life:
 
     def erase(self, external_id: str = KEY) -> list[Erasure]:
         persons = self.db.ask(lambda tx: find_persons(tx, external_id, None))
-        return erase_person(self.db, persons, Requester("cli:test", "request-1", self.clock()), self.clock)
+        return erase_person(self.db, persons, self.requester(), self.clock)
+
+    def requester(self) -> Requester:
+        return Requester("cli:test", "request-1", self.clock())
 
     def cells(self) -> Iterator[tuple[str, str]]:
         """Every value of every row as text, what is deflated unpacked, with its table and column."""

@@ -36,7 +36,7 @@ def get_account(tx: Tx, account_id: int) -> Account:
 
 
 def suspend_account(tx: Tx, account_id: int) -> Account:
-    """Refuse the account's tokens, and let its files and mails wait. Raises NotFound; Suspended when it is closed."""
+    """Refuse the account's tokens, issue none, let its files and mails wait. Raises NotFound; Suspended when it is closed."""
     return _set_state(tx, account_id, AccountState.SUSPENDED)
 
 

@@ -13,7 +13,7 @@ OAUTH_ERRORS = {
     "invalid_request": (400, "A parameter is missing, repeated or unreadable, or the client authenticates in two ways."),
     "invalid_scope": (400, "The client does not have every scope that it asks for."),
     "unsupported_grant_type": (400, "Only client_credentials is supported."),
-    "invalid_client": (401, "The client is unknown, its secret is wrong, or it did not authenticate."),
+    "invalid_client": (401, "The client is unknown, its secret is wrong, it did not authenticate, or its account is suspended."),
     "rate_limited": (
         429,
         "Too many failed attempts by this client or from this address, or the client has used its requests of the minute.",

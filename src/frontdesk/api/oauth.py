@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from frontdesk import audit
 from frontdesk.access import tokens
-from frontdesk.access.accounts import find_client
+from frontdesk.access.accounts import find_client, refuse_unless_active
 from frontdesk.access.authentication import (
     PAUSE_SECONDS,
     Recognised,
@@ -22,7 +22,7 @@ from frontdesk.api.oauth_form import OAuthError, read_credentials, read_form
 from frontdesk.app import App
 from frontdesk.db import Tx
 from frontdesk.db.races import write_alone
-from frontdesk.errors import RateLimited
+from frontdesk.errors import RateLimited, Suspended
 from frontdesk.web.limits import count_request
 from frontdesk.web.request import Request
 from frontdesk.web.response import Header, Response
@@ -71,12 +71,21 @@ async def _issue(app: App, request: Request, form: dict[str, str]) -> Response:
     scopes = _requested_scopes(form, client)
     now = app.clock()
 
-    def issue(tx: Tx) -> str:
+    def issue(tx: Tx) -> str | None:
+        try:
+            refuse_unless_active(tx, client.account_id)
+        except Suspended:
+            _record(app, request, tx, "token.refused", client, reason="suspended")
+            return None
         _record(app, request, tx, "token.issued", client)
         return tokens.issue_token(tx, client, scopes, now=now)
 
+    if (token := await _write(app, issue)) is None:
+        raise OAuthError(
+            "invalid_client", "The account is suspended; the operator of the service can resume it."
+        )
     body = {
-        "access_token": await _write(app, issue),
+        "access_token": token,
         "token_type": "bearer",
         "expires_in": tokens.LIFETIME_SECONDS,
         "scope": scope_text(scopes),
@@ -156,13 +165,13 @@ async def _admitted(app: App, request: Request, recognised: Recognised) -> ApiCl
     return client
 
 
-def _record(app: App, request: Request, tx: Tx, action: str, client: ApiClient | None) -> None:
+def _record(app: App, request: Request, tx: Tx, action: str, client: ApiClient | None, **detail: str) -> None:
     """Add an audit entry with the caller's network, hashed: an address can be a person's. A client_id that is none of ours
     is not repeated."""
     actor, account, subject = (
         (client.client_id, client.account_id, client.id) if client else (UNKNOWN, None, None)
     )
-    audit.record_action(tx, requester_of(app, request, actor=actor), action, account, subject)
+    audit.record_action(tx, requester_of(app, request, actor=actor), action, account, subject, **detail)
 
 
 async def _write(app: App, work: Callable[[Tx], Result]) -> Result:

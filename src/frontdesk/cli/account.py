@@ -46,7 +46,8 @@ def list_(tx: Tx) -> Output:
 
 @commands.change("suspend")
 def suspend(context: CommandContext, account_id: AccountArgument) -> Output:
-    """Refuse an account's tokens (403), and let its files and mails wait. Every process does so within 5 seconds.
+    """Refuse an account's tokens (403), issue no new ones, and let its files and mails wait. Every process does so
+    within 5 seconds.
 
     Example: frontdesk account suspend 1
     """

@@ -46,7 +46,9 @@ def erase(
         rows = [picked(each, "member_id account_id erased_at cause is_new") for each in erased]
     is_new = any(each.is_new for each in erased)
     said = f"Member {ids} is erased." if is_new else f"Member {ids} had been erased before."
-    return Output(rows, [said, "Backups still hold it, and the disk until it is cleaned: docs/erasure.md."])
+    return Output(
+        rows, [said, "Backups still hold it, and PostgreSQL's files until they are cleaned: docs/erasure.md."]
+    )
 
 
 def export(

@@ -16,6 +16,9 @@ NETWORK_FILESYSTEMS = {
     *("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "gpfs", "ocfs2"),
     *("fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.rclone", "virtiofs"),
 }
+FEWEST_CHARACTERS = 8  # different ones, in a secret
+_RANDOM = f"{SECRET_LENGTH} or more random characters, such as those of: openssl rand -hex 32."
+_WIDEST = {4: 8, 6: 7}  # lengths of the prefixes of the widest private networks, by version of IP
 _OTHERS = 0o077  # rights of the group and of everybody
 
 
@@ -45,8 +48,14 @@ def _production_failures(config: Config) -> Iterator[CheckFailure]:
         yield CheckFailure(what, "Set it to the address that callers use, such as https://api.example.com.")
     if not config.link_secret:
         what = "FRONTDESK_LINK_SECRET is not set, so the links in invitations could be guessed."
-        random = f"{SECRET_LENGTH} or more random characters"
-        yield CheckFailure(what, f"Set it to {random}, such as those of: openssl rand -hex 32")
+        yield CheckFailure(what, f"Set it to {_RANDOM}")
+    elif _can_be_guessed(config.link_secret):
+        what = "FRONTDESK_LINK_SECRET can be guessed: it repeats itself, or has too few different characters."
+        yield CheckFailure(what, f"Set it to {_RANDOM} Links in mails that were sent go on working.")
+    if any(network.prefixlen < _WIDEST[network.version] for network in config.trusted_proxies):
+        what = "FRONTDESK_TRUSTED_PROXIES has a network wider than any private one: callers in it could write their own address."
+        remedy = "Name the proxies' own addresses and networks; 10.0.0.0/8 and fc00::/7 are the widest that are taken."
+        yield CheckFailure(what, remedy)
     if config.smtp_url is None:
         what = "FRONTDESK_SMTP_URL is not set, so invitations wait and none is delivered."
         yield CheckFailure(
@@ -55,6 +64,15 @@ def _production_failures(config: Config) -> Iterator[CheckFailure]:
     elif is_this_machine(config.mail_from.rpartition("@")[2]):
         what = "FRONTDESK_MAIL_FROM is an address of localhost; relays refuse it, and bounces come back to nobody."
         yield CheckFailure(what, "Set it to an address of yours, such as invitations@example.com.")
+
+
+def _can_be_guessed(secret: str) -> bool:
+    """Whether the text shows that it is not random: a shorter one again and again, or few different characters.
+
+    Of random hexadecimal digits, 32 of them have fewer than 8 different ones once in 26 million times.
+    """
+    repeats = any(secret.startswith(secret[period:]) for period in range(1, len(secret) // 2 + 1))
+    return repeats or len(set(secret)) < FEWEST_CHARACTERS
 
 
 def _disk_failures(path: Path, *, is_warning: bool) -> Iterator[CheckFailure]:

@@ -29,6 +29,7 @@ from frontdesk.db.postgresql import (
 from frontdesk.db.sqlite import (
     begin_writing,
     create_sqlite_engine,
+    empty_log,
     make_light,
     make_private_file,
     set_foreign_keys,
@@ -125,6 +126,14 @@ class Database:
             finally:
                 if self.is_sqlite:
                     set_foreign_keys(connection, on=True)
+
+    def empty_log(self) -> bool:
+        """SQLite: take what was deleted out of the write-ahead log too. False while a reader or a writer needs the log; then call
+        it again. On PostgreSQL there is nothing to do. Raises Unavailable."""
+        if not self.is_sqlite:
+            return True
+        with self.translated_errors(), self.engine.connect() as connection:
+            return empty_log(connection)
 
     def shorten_waits(self, seconds: float) -> None:
         """The process is to stop: every wait for a lock, under way or to come, ends within `seconds`."""

@@ -159,7 +159,7 @@ def find_set(
 ) -> Found:
     """The rows whose `column` holds one of the values."""
     sql = find_sql(tx.dialect.name, table, column=column, columns=tuple(columns))
-    return _read(tx, sql, parameters=(as_json(list(values)),), columns=columns)
+    return read_set(tx, sql, parameters=(as_json(list(values)),), columns=columns)
 
 
 def find_values(tx: Tx, table: Table, column: str, values: Collection[Any], *, wanted: str) -> set[Any]:
@@ -185,10 +185,11 @@ def lock_set(
     names = {"columns": tuple(columns), "keys": tuple(keys), "within": tuple(within)}
     sql = lock_sql(tx.dialect.name, table, **names, lock=lock)
     parameters = [given for values in keys.values() for given in (as_json(list(values)), *within.values())]
-    return _read(tx, sql, parameters=tuple(parameters), columns=columns)
+    return read_set(tx, sql, parameters=tuple(parameters), columns=columns)
 
 
-def _read(tx: SetTransaction, sql: str, *, parameters: tuple[Any, ...], columns: Sequence[str]) -> Found:
+def read_set(tx: SetTransaction, sql: str, *, parameters: tuple[Any, ...], columns: Sequence[str]) -> Found:
+    """The rows that the statement answers, by these columns in their order."""
     found = Found()
     trip = tx.info.get(_TRIP)
     if trip is None:

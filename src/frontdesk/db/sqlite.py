@@ -79,6 +79,19 @@ def others_wrote(tx: Connection) -> bool:
     return before not in (None, version)
 
 
+def empty_log(connection: Connection) -> bool:
+    """Write the write-ahead log into the database and cut it to nothing; False while a reader or writer needs it.
+
+    Outside a transaction only. The log has the pages as they were before each change, erased values too.
+    """
+    driver: Any = connection.connection.driver_connection
+    try:
+        [is_busy, *_] = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    except pysqlite3.OperationalError as error:
+        raise DBAPIError.instance("", None, error, pysqlite3.Error, hide_parameters=True) from None
+    return not is_busy
+
+
 def set_foreign_keys(connection: Connection, *, on: bool) -> None:
     """Outside a transaction only."""
     driver: Any = connection.connection.driver_connection
@@ -114,6 +127,12 @@ def _refuse_missing(path: Path, *_: object) -> None:
 
 def _configure(connection: Any, _record: object) -> None:
     connection.isolation_level = None  # the driver must not begin by itself: `Database` does
+    [is_secure] = connection.execute("PRAGMA secure_delete=ON").fetchone()  # an erased value is overwritten
+    if is_secure != 1:
+        raise Unavailable(
+            "This SQLite does not overwrite what is deleted (PRAGMA secure_delete), so erased values would stay in the file; "
+            "install the pysqlite3 wheel of requirements/run.txt."
+        )
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "cache_size=-16384"):
         connection.execute(f"PRAGMA {pragma}")
     connection.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")

@@ -66,11 +66,16 @@ class ChunkState:
         stored = None if key is None else self._holders.find(key, scope)
         if (unheard := self._probes.look_at(submission, stored, scope, self._holders)) is not None:
             return unheard
+        record = submission.record
         submission, stored, ambiguous = find_person(
             submission, stored, scope, holders=self._holders, families=self._families
         )
         if ambiguous is not None:
             return Invalid([ambiguous])
+        if submission.record is not record:
+            unheard = self._probes.look_again(submission, stored, scope, self._holders)
+            if unheard is not None:
+                return unheard
         if submission.action is not Action.ENROL and not _is_under(submission, stored):
             return Invalid(in_field_order([*submission.record.faults, NOT_ENROLLED]))
         if stored is None:

@@ -18,7 +18,7 @@ from frontdesk.eligibility.decide import ChunkState
 from frontdesk.eligibility.enrol import read_chunk, submitted_keys
 from frontdesk.eligibility.families import family_keys
 from frontdesk.eligibility.model import Action, Enrolled, StoredMember, Submission
-from frontdesk.eligibility.probes import TAKEN_PER_DAY, ProbeLimit
+from frontdesk.eligibility.probes import TAKEN_PER_DAY, ProbeLimit, sources_of
 from frontdesk.eligibility.tables import members
 from frontdesk.errors import FrontdeskError
 
@@ -45,9 +45,11 @@ class DryRun:
         self, tx: Tx, submissions: Sequence[Submission], *, now: datetime, reopens_absent: bool
     ) -> list[Enrolled | FrontdeskError]:
         """The answers that `enrol` would give. Reads through `tx` and locks nothing there; only probes are counted."""
-        stored, context = read_chunk(tx, submissions, self._uniqueness, now=now, lock=False)
+        stored, context, told = read_chunk(
+            tx, submissions, self._uniqueness, self._probe_limit, now=now, lock=False
+        )
         members = self._with_dry_run(stored, submissions)
-        probes = self._probe_limit.begin(tx, submissions, members, now=now)
+        probes = self._probe_limit.begin(told, sources_of(submissions), members, now=now)
         state = ChunkState(members, replace(context, reopens_absent=reopens_absent), probes)
         results = [state.decide(submission) for submission in submissions]
         self._probe_limit.end(tx, probes)  # may have to be decided again, on the same scratch database

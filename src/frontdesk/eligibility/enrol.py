@@ -13,13 +13,13 @@ from frontdesk.audit.model import AuditEntry
 from frontdesk.clock import stored_time
 from frontdesk.config import Uniqueness
 from frontdesk.db.set_transaction import SetTransaction
-from frontdesk.db.sets import insert_set, next_ids, one_round_trip, update_set
+from frontdesk.db.sets import Found, insert_set, next_ids, one_round_trip, update_set
 from frontdesk.eligibility import store
 from frontdesk.eligibility.decide import ChunkContext, ChunkState
 from frontdesk.eligibility.families import family_keys
 from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.model import Action, Enrolled, Outcome, StoredMember, Submission
-from frontdesk.eligibility.probes import TAKEN_PER_DAY, ProbeLimit
+from frontdesk.eligibility.probes import TAKEN_PER_DAY, ProbeLimit, sources_of
 from frontdesk.eligibility.tables import member_history, members
 from frontdesk.eligibility.unique_keys import keys_by_scope, scope_of
 from frontdesk.errors import FrontdeskError
@@ -55,9 +55,9 @@ def enrol(  # noqa: PLR0913 - each is said by another caller
     the audit trail to the caller: a file is one action, and the history of each row names the file. `reopens_absent` is as in
     ChunkContext. Raises the driver's error, or StateChanged, on a lost race: run it again in a new transaction.
     """
-    stored, context = read_chunk(tx, submissions, uniqueness, now=now)
     probe_limit = probe_limit or ProbeLimit(TAKEN_PER_DAY, uniqueness)
-    probes = probe_limit.begin(tx, submissions, stored, now=now)
+    stored, context, told = read_chunk(tx, submissions, uniqueness, probe_limit, now=now)
+    probes = probe_limit.begin(told, sources_of(submissions), stored, now=now)
     state = ChunkState(stored, replace(context, reopens_absent=reopens_absent), probes)
     results = [state.decide(submission) for submission in submissions]
     accepted = [
@@ -75,17 +75,20 @@ def read_chunk(
     tx: SetTransaction,
     submissions: Sequence[Submission],
     uniqueness: Uniqueness,
+    probe_limit: ProbeLimit,
     *,
     now: datetime,
     lock: bool = True,
-) -> tuple[list[StoredMember], ChunkContext]:
-    """Every stored record and setting that the chunk needs, in one round trip; the records are locked unless only read."""
+) -> tuple[list[StoredMember], ChunkContext, Found]:
+    """Every stored record and setting that the chunk needs, and what its clients were told of others today, in one round trip.
+    The records are locked unless only read."""
     keys = submitted_keys(submissions, uniqueness)
     addresses = {address for of_scope in keys.values() for address in of_scope["email_folded"]}
     accounts = {submission.account_id for submission in submissions}
     with one_round_trip(tx):
         found = [store.lock_members(tx, scope, keys[scope], lock=lock) for scope in sorted(keys)]
         owners = find_owners(tx, {submission.plan_id for submission in submissions})
+        told = probe_limit.read(tx, {submission.client for submission in submissions}, now=now)
         read_invitation_context = find_invitation_context(tx, account_ids=accounts, addresses=addresses)
     plan_owners = {row["id"]: row["account_id"] for row in owners.rows}
     inactive = {row["id"] for row in owners.rows if not row["accepting_patients"]}
@@ -99,7 +102,7 @@ def read_chunk(
                 store.lock_members(tx, scope, of_families[scope], lock=lock) for scope in sorted(of_families)
             ]
         members_found = {member.values["id"]: member for member in store.stored_members(more)} | members_found
-    return [*members_found.values()], context
+    return [*members_found.values()], context, told
 
 
 def submitted_keys(

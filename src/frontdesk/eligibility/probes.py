@@ -1,13 +1,14 @@
 """Counts what a client learns of other accounts' members, and ends it at a limit (docs/decisions/0108).
 
 Where identifiers are unique over the whole service, a refusal tells that another account has the value. A record tells that if it
-brings a key of a member of another account, in a POST or in a file, a dry run too. After a number of such records in a UTC day
-the client's records with new keys are refused unheard, so that the answer no longer depends on what others have.
+brings a key of a member of another account: in a POST, in a file, in a dry run, in an undo or the undo of one. After a number
+of such records in a UTC day the client's records with new keys are refused unheard, so that the answer no longer depends on
+what others have.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ from frontdesk.audit.model import AuditEntry
 from frontdesk.config import Uniqueness
 from frontdesk.db.failures import StateChanged
 from frontdesk.db.set_transaction import SetTransaction
+from frontdesk.db.sets import Found
 from frontdesk.eligibility import store
 from frontdesk.eligibility.fields import UNIQUE
 from frontdesk.eligibility.model import Action, StoredMember, Submission
@@ -56,7 +58,8 @@ class ProbeSource(NamedTuple):
 
 @dataclass(slots=True)
 class ChunkProbes:
-    """The probes of a chunk's records: how many more each client has `left`, and those `found` so far.
+    """The probes of a chunk's records: how many more each client has `left`, and those `found` so far; `is_counted` if the last
+    record is one of them.
 
     A chunk is `quiet` if no stored member and no record of another account is in it, and no client has reached its limit.
     """
@@ -64,8 +67,9 @@ class ChunkProbes:
     now: datetime
     left: dict[str, int]
     is_quiet: bool
-    found: Counter[ProbeSource]
-    request_ids: dict[ProbeSource, str]
+    found: Counter[ProbeSource] = field(default_factory=Counter)
+    request_ids: dict[ProbeSource, str] = field(default_factory=dict)
+    is_counted: bool = False
 
     def look_at(
         self, submission: Submission, stored: StoredMember | None, scope: int, holders: KeyHolders
@@ -74,21 +78,43 @@ class ChunkProbes:
 
         `stored` was found by the record's identifier.
         """
+        self.is_counted = False
         if self.is_quiet or submission.action not in _COMPARES_KEYS:
             return None
+        source = ProbeSource(submission.client, submission.account_id, submission.file_id)
         brought = _brought_keys(submission, stored)
-        if not brought:
+        return self.count(source, submission.request_id, brought, scope=scope, holders=holders)
+
+    def look_again(
+        self, submission: Submission, stored: StoredMember | None, scope: int, holders: KeyHolders
+    ) -> TooManyTaken | None:
+        """`look_at` for the record of the last call, which has got another identifier since. It counts once."""
+        return None if self.is_counted else self.look_at(submission, stored, scope, holders)
+
+    def count(
+        self,
+        source: ProbeSource,
+        request_id: str,
+        brought: Mapping[str, str],
+        *,
+        scope: int,
+        holders: KeyHolders,
+    ) -> TooManyTaken | None:
+        """`look_at` for a record that brings these keys, by column, to a member that does not have them."""
+        if self.is_quiet or not brought:
             return None
-        client = submission.client
-        if self.left.get(client, 1) <= 0:
+        if self.left[source.client] <= 0:
             return TooManyTaken(self.now)
-        if holders.are_others(brought, scope, submission.account_id):
-            source = ProbeSource(client, submission.account_id, submission.file_id)
+        if holders.are_others(brought, scope, source.account_id):
+            self.is_counted = True
             self.found[source] += 1
-            self.request_ids[source] = submission.request_id
-            if client in self.left:
-                self.left[client] -= 1
+            self.request_ids[source] = request_id
+            self.left[source.client] -= 1
         return None
+
+
+def sources_of(submissions: Iterable[Submission]) -> set[ProbeSource]:
+    return {ProbeSource(each.client, each.account_id, each.file_id) for each in submissions}
 
 
 def _brought_keys(submission: Submission, stored: StoredMember | None) -> dict[str, str]:
@@ -107,44 +133,43 @@ def _brought_keys(submission: Submission, stored: StoredMember | None) -> dict[s
 class ProbeLimit:
     """How many records of a client may tell of another account's value in a UTC day, over all processes.
 
-    The counts are in the database. A process reads those of a client once a day, and again for each chunk once there are any. A
-    chunk that found some is counted at its end, under a lock of its client. It is decided again if others have found so many
-    meanwhile that it tells too much: so the limit is exact (docs/decisions/0117).
+    The counts are in the database, and every chunk reads them with its stored members: a process that has seen nothing of a
+    client knows as much of it as any other. A chunk that found some is counted at its end, under a lock of its client. It is
+    decided again if others have found so many meanwhile that it tells too much: so the limit is exact (docs/decisions/0117).
     """
 
     def __init__(self, per_day: int, uniqueness: Uniqueness) -> None:
         self._per_day = per_day
         self._is_off = uniqueness is Uniqueness.ACCOUNT
-        self._day = ""
-        self._without: set[str] = set()  # clients without one today
+        self._told: set[str] = set()
+
+    def read(self, tx: SetTransaction, clients: Collection[str], *, now: datetime) -> Found:
+        """What the clients were told today. A set read; `begin` takes its rows."""
+        return Found() if self._is_off else store.find_told(tx, clients, _day(now))
 
     def begin(
         self,
-        tx: SetTransaction,
-        submissions: Sequence[Submission],
+        told: Found,
+        sources: Collection[ProbeSource],
         members: Iterable[StoredMember],
         *,
         now: datetime,
     ) -> ChunkProbes:
-        """The probes of a chunk that is about to be decided."""
+        """The probes of a chunk that is about to be decided, of records from these sources."""
         if self._is_off:
-            return ChunkProbes(now, {}, True, Counter(), {})
-        if (day := _day(now)) != self._day:
-            self._day, self._without = day, set()
-        clients = {submission.client for submission in submissions}
-        left = {}
-        for client in clients:
-            told = 0 if client in self._without else sum(store.count_probes(tx, client, day).values())
-            left[client] = self._per_day - told
-            if not told:
-                self._without.add(client)
+            return ChunkProbes(now, {}, is_quiet=True)
+        counts = {str(row["client"]): int(row["taken"]) for row in told.rows}
+        clients = {source.client for source in sources}
+        self._told = self._told - clients | counts.keys()
+        left = {client: self._per_day - counts.get(client, 0) for client in clients}
         accounts = {member.values["account_id"] for member in members}
-        accounts.update(submission.account_id for submission in submissions)
-        return ChunkProbes(now, left, len(accounts) < 2 and min(left.values(), default=1) > 0, Counter(), {})
+        accounts.update(source.account_id for source in sources)
+        is_quiet = len(accounts) < 2 and min(left.values(), default=1) > 0
+        return ChunkProbes(now, left, is_quiet=is_quiet)
 
     def has_told(self, client: str) -> bool:
-        """Whether the client was told of other accounts' values today, as far as this process knows."""
-        return not self._is_off and client not in self._without
+        """Whether the client was told of other accounts' values, as far as this process knows."""
+        return client in self._told
 
     def end(self, tx: SetTransaction, probes: ChunkProbes) -> None:
         """Store what the chunk found, and tell the audit trail each time that the number has doubled or the limit is reached.
@@ -157,7 +182,7 @@ class ProbeLimit:
         found_by: Counter[str] = Counter()
         for source, found in probes.found.items():
             found_by[source.client] += found
-        self._without.difference_update(found_by)
+        self._told |= found_by.keys()
         for client in sorted(found_by):
             store.lock_probes(tx, client)
             if sum(store.count_probes(tx, client, day).values()) + found_by[client] > self._per_day:

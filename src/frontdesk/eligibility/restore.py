@@ -12,7 +12,9 @@ from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.db.sets import insert_set, update_set
 from frontdesk.eligibility import store
+from frontdesk.eligibility.fields import UNIQUE
 from frontdesk.eligibility.model import HistoryEntry, Outcome, RestoredMember, StoredMember, UndoRequest
+from frontdesk.eligibility.probes import TAKEN_PER_DAY, ChunkProbes, ProbeLimit, ProbeSource
 from frontdesk.eligibility.tables import member_history
 from frontdesk.eligibility.tables import members as members_table
 from frontdesk.eligibility.unique_keys import KeyHolders, keys_by_scope, not_unique, scope_of
@@ -33,25 +35,32 @@ class _Undone:
     changes: dict[str, list[Any]]
 
 
-def restore(tx: Tx, member_ids: Sequence[int], undo: UndoRequest) -> list[RestoredMember]:
-    """Take the request back for each member, in order. Raises the driver's error on a lost race, like `enrol`.
+def restore(
+    tx: Tx, member_ids: Sequence[int], undo: UndoRequest, probe_limit: ProbeLimit | None = None
+) -> list[RestoredMember]:
+    """Take the request back for each member, in order. Raises the driver's error, or StateChanged, on a lost race, like `enrol`.
 
     A member stays as it is where its newest history is another request's, where another member has its old keys, or where it
-    is erased.
+    is erased. An old key that another account has now counts like one that a record brings (`probe_limit`).
     """
+    probe_limit = probe_limit or ProbeLimit(TAKEN_PER_DAY, undo.uniqueness)
+    told = probe_limit.read(tx, [undo.client], now=undo.now)
     members = {member.values["id"]: member for member in store.lock_by_ids(tx, member_ids)}
     histories = store.find_histories(tx, set(member_ids))
     undone = {id_: _undo(members[id_], history, undo) for id_, history in histories.items() if history}
-    holders = _holders(tx, members, [item for item in undone.values() if item is not None])
+    touched = _touched(tx, members, [item for item in undone.values() if item is not None])
+    sources = {_source(member, undo) for member in members.values()}
+    keys = _KeyExchange(KeyHolders(touched), probe_limit.begin(told, sources, touched, now=undo.now), undo)
     results, accepted = [], []
     for id_ in member_ids:
         member, item = members[id_], undone.get(id_)
-        fault = CHANGED_SINCE if item is None else _exchange_keys(holders, member, item)
+        fault = CHANGED_SINCE if item is None else keys.exchange(member, item)
         if item is not None and fault is None:
             accepted.append(item)
         outcome = None if item is None or fault is not None else item.outcome
         results.append(RestoredMember(member.values["external_id"], outcome, fault))
     _write(tx, accepted, undo)
+    probe_limit.end(tx, keys.probes)
     return results
 
 
@@ -75,23 +84,58 @@ def _undo(member: StoredMember, history: Sequence[HistoryEntry], undo: UndoReque
     return _Undone(values, Outcome.RESTORED, changes)
 
 
-def _holders(tx: Tx, members: dict[int, StoredMember], undone: Sequence[_Undone]) -> KeyHolders:
+def _touched(tx: Tx, members: dict[int, StoredMember], undone: Sequence[_Undone]) -> list[StoredMember]:
     """The members, and those that carry a key that one of the members had before."""
     keys = keys_by_scope((item.values["uniqueness_scope"], item.values) for item in undone)
     found = store.stored_members(
         [store.lock_members(tx, scope, keys[scope]) for scope in sorted(keys) if scope >= 0]
     )
-    return KeyHolders(({member.values["id"]: member for member in found} | members).values())
+    return [*({member.values["id"]: member for member in found} | members).values()]
 
 
-def _exchange_keys(holders: KeyHolders, member: StoredMember, item: _Undone) -> Fault | None:
-    """Give the member the keys that it had; a fault when another member carries one of them now."""
-    for field in holders.taken(item.values, item.values["uniqueness_scope"], member):
-        return not_unique(field)
-    holders.release(member)
-    member.values = item.values
-    holders.hold(member)
-    return None
+def _source(member: StoredMember, undo: UndoRequest) -> ProbeSource:
+    return ProbeSource(undo.client, member.values["account_id"], undo.file_id)
+
+
+@dataclass(slots=True)
+class _KeyExchange:
+    """The holders of keys while the members of an undo get their old ones back, one after the other."""
+
+    holders: KeyHolders
+    probes: ChunkProbes
+    undo: UndoRequest
+
+    def exchange(self, member: StoredMember, item: _Undone) -> Fault | None:
+        """Give the member the keys that it had; a fault when another member carries one of them now, or when the client was told
+        of too many values of other accounts today."""
+        holders, scope = self.holders, item.values["uniqueness_scope"]
+        unheard = self.probes.count(
+            _source(member, self.undo),
+            self.undo.request_id,
+            _returned_keys(member, item),
+            scope=scope,
+            holders=holders,
+        )
+        if unheard is not None:
+            return unheard.faults[0]
+        for field in holders.taken(item.values, scope, member):
+            return not_unique(field)
+        holders.release(member)
+        member.values = item.values
+        holders.hold(member)
+        return None
+
+
+def _returned_keys(member: StoredMember, item: _Undone) -> dict[str, str]:
+    """The keys by column that the member does not carry now and would again; none for one that is withdrawn."""
+    if item.outcome is Outcome.WITHDRAWN:
+        return {}
+    is_withdrawn = member.values["uniqueness_scope"] < 0
+    return {
+        column: key
+        for column in UNIQUE.values()
+        if (key := item.values[column]) is not None and (is_withdrawn or member.values[column] != key)
+    }
 
 
 def _write(tx: Tx, accepted: Sequence[_Undone], undo: UndoRequest) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy import delete, func, select, tuple_
 from frontdesk.db import Tx
 from frontdesk.db.set_sql import find_sql
 from frontdesk.db.set_transaction import SetTransaction, lock_name
-from frontdesk.db.sets import Found, as_json, find_set, find_values, insert_set, lock_set
+from frontdesk.db.sets import Found, as_json, find_set, find_values, insert_set, lock_set, read_set
 from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.model import HistoryEntry, MemberAccess, Outcome, ProbeCount, StoredMember
 from frontdesk.eligibility.tables import installation, member_history, members, uniqueness_probes
@@ -132,6 +132,19 @@ def list_history(tx: Tx, member_id: int) -> list[HistoryEntry]:
     """The member's history, oldest first."""
     query = select(member_history).where(member_history.c.member_id == member_id)
     return [_history_entry(dict(row)) for row in tx.execute(query.order_by(member_history.c.id)).mappings()]
+
+
+def find_told(tx: SetTransaction, clients: Collection[str], day: str) -> Found:
+    """How many records of each client told of another account's value on the day; without those of none. A set read."""
+    if tx.dialect.name == "sqlite":
+        mark, among = "?", "IN (SELECT value FROM json_each(?))"
+    else:
+        mark, among = "%s", "= ANY(ARRAY(SELECT value FROM json_array_elements_text(%s::json)))"
+    sql = (
+        f"SELECT client, sum(taken) AS taken FROM uniqueness_probes WHERE day = {mark} AND client {among} "  # noqa: S608
+        "GROUP BY client"
+    )
+    return read_set(tx, sql, parameters=(day, as_json(list(clients))), columns=("client", "taken"))
 
 
 def count_probes(tx: SetTransaction, client: str, day: str) -> dict[int | None, int]:

@@ -1,7 +1,7 @@
 """Eligibility files: checked, loaded by the chunk through `enrol`, reported row by row, undone. Types are in `model`."""
 
 from frontdesk.files.claims import RunOptions
-from frontdesk.files.content import Upload
+from frontdesk.files.content import Upload, delete_left_content
 from frontdesk.files.description import serialize_file, summary
 from frontdesk.files.jobs import (
     approve_file,
@@ -35,6 +35,7 @@ __all__ = [
     "begin_file",
     "cancel_file",
     "check_start",
+    "delete_left_content",
     "delete_mapping",
     "detect_content",
     "find_files",

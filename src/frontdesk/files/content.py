@@ -6,6 +6,7 @@ Any worker on any host finds it there, and it is deleted when the file has ended
 import hashlib
 import zlib
 from datetime import datetime, timedelta
+from functools import partial
 
 from frontdesk.audit.model import Requester
 from frontdesk.db import Database, Tx
@@ -66,7 +67,10 @@ class Upload:
             raise Invalid([Fault("body", "empty", "must not be empty")])
         if self._buffer:
             self.flush()
-        return write_alone(self._db, lambda tx: self._finish(tx, requester, retry))
+        file = write_alone(self._db, lambda tx: self._finish(tx, requester, retry))
+        if file.id != self._file.id:
+            self.discard()
+        return file
 
     def _finish(self, tx: Tx, requester: Requester, retry: Retry | None) -> EligibilityFile:
         file, sha256 = self._file, self._digest.hexdigest()
@@ -78,7 +82,6 @@ class Upload:
                 message = "was sent before, with another file or other parameters"
                 raise Invalid([Fault("Idempotency-Key", "idempotency_key_reused", message)])
             if found is not None:
-                store.delete_file(tx, file.id)
                 return found
             changes = {"idempotency_key": retry.key, "idempotency_digest": digest}
         size = self.size_bytes
@@ -88,18 +91,36 @@ class Upload:
         )
 
     def discard(self) -> None:
-        """Delete the file: its content will never be complete."""
-        with self._db.write() as tx:
-            store.delete_file(tx, self._file.id)
+        """Delete the file: its content will never be complete, or is there already."""
+        delete_content(self._db, self._file.id)
+        write_alone(self._db, partial(store.delete_file, file_id=self._file.id))
 
 
 def delete_abandoned_uploads(db: Database, now: datetime) -> None:
     """Delete uploads that broke off more than a day ago, with the process that received them."""
     before = now - ABANDONED_AFTER
+
+    def delete_some(tx: Tx) -> bool:
+        abandoned = store.unfinished_uploads(tx, before)
+        if abandoned and not store.delete_parts(tx, abandoned[0]):
+            store.delete_file(tx, abandoned[0])
+        return bool(abandoned)
+
     if db.ask(lambda tx: store.unfinished_uploads(tx, before)):
-        with db.write() as tx:
-            for file_id in store.unfinished_uploads(tx, before):
-                store.delete_file(tx, file_id)
+        while write_alone(db, delete_some):
+            pass
+
+
+def delete_content(db: Database, file_id: int) -> None:
+    """Delete the content of a file that needs it no more, some of it at a time so that others can write. Raises Unavailable."""
+    while write_alone(db, partial(store.delete_parts, file_id=file_id)):
+        pass
+
+
+def delete_left_content(db: Database) -> None:
+    """Delete the content of ended files that is left: of large ones that were cancelled, or after a kill. Raises Unavailable."""
+    for file_id in db.ask(store.ended_files_with_parts):
+        delete_content(db, file_id)
 
 
 class StoredContent:

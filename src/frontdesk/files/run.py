@@ -18,7 +18,7 @@ from frontdesk.errors import FrontdeskError, Invalid, Unavailable
 from frontdesk.files import store
 from frontdesk.files.chunks import faults_of
 from frontdesk.files.claims import FileClaim, LostClaim, RunOptions, Stopped, TurnOver, claim_next
-from frontdesk.files.content import delete_abandoned_uploads
+from frontdesk.files.content import delete_abandoned_uploads, delete_content
 from frontdesk.files.jobs import get_file, record_audit
 from frontdesk.files.load import run_load
 from frontdesk.files.missing import ApprovalNeeded
@@ -125,6 +125,8 @@ def _end(
             store.delete_parts(tx, file.id)
         requester = Requester(file.client, file.request_id, now)
         record_audit(tx, f"file.{state.value}", file, requester, counts=file.counts)
+    if finished_at is not None:
+        delete_content(claim.db, file.id)
     claim.refresh()
 
 
@@ -155,7 +157,7 @@ def _undo(claim: FileClaim, undone_id: int) -> None:
                 for part in attempt.parts():
                     with part:
                         ids = [outcome.member_id for outcome in part.items]
-                        part.results = restore(part.tx, ids, request)
+                        part.results = restore(part.tx, ids, request, options.probe_limit)
                 outcomes = [_restored(*pair) for pair in zip(changed, attempt.results, strict=True)]
                 claim.save_chunk(attempt.tx, outcomes, rows_done=len(chunk))
         claim.refresh()

@@ -7,7 +7,19 @@ from datetime import datetime
 from typing import Any
 
 import orjson
-from sqlalchemy import Column, ColumnElement, Select, delete, func, insert, literal, select, tuple_, update
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Select,
+    bindparam,
+    delete,
+    func,
+    insert,
+    literal,
+    select,
+    tuple_,
+    update,
+)
 
 from frontdesk.access import account_is_active
 from frontdesk.audit.model import Requester
@@ -35,6 +47,7 @@ from frontdesk.files.tables import (
 
 _columns = eligibility_files.c
 LARGEST_ID = 2**63 - 1
+PARTS_TOGETHER = 16  # of a file's content, up to 1 MiB each: deleted in 0.2 s
 UNFINISHED = (FileState.RECEIVING, FileState.WAITING, FileState.RUNNING, FileState.HELD)
 
 
@@ -274,12 +287,28 @@ def find_part(tx: Tx, file_id: int, number: int) -> bytes | None:
     return tx.execute(query).scalar()
 
 
-def delete_parts(tx: Tx, file_id: int) -> None:
-    tx.execute(delete(file_parts).where(file_parts.c.file_id == file_id))
+def delete_parts(tx: Tx, file_id: int) -> bool:
+    """Delete a number of the content's parts; whether some are left. SQLite writes over each page of them, and nothing else can
+    be written meanwhile: 12 s for 1 GiB."""
+    mine = file_parts.c.file_id == file_id
+    numbers = select(file_parts.c.number).where(mine).order_by(file_parts.c.number)
+    found = tx.execute(numbers.limit(PARTS_TOGETHER + 1)).scalars().all()
+    tx.execute(delete(file_parts).where(mine, file_parts.c.number.in_(found[:PARTS_TOGETHER])))
+    return len(found) > PARTS_TOGETHER
+
+
+def ended_files_with_parts(tx: Tx) -> list[int]:
+    """The files that have ended, and whose content is not deleted yet."""
+    ids, last = [], 0
+    first_after = select(func.min(file_parts.c.file_id)).where(file_parts.c.file_id > bindparam("last"))
+    while (found := tx.execute(first_after, {"last": last}).scalar()) is not None:
+        ids.append(last := found)
+    query = select(_columns.id).where(_columns.id.in_(ids), _columns.state.not_in(UNFINISHED))
+    return list(tx.execute(query).scalars()) if ids else []
 
 
 def delete_file(tx: Tx, file_id: int) -> None:
-    delete_parts(tx, file_id)
+    """Delete a file that has no content any more."""
     tx.execute(delete(eligibility_files).where(_columns.id == file_id))
 
 
@@ -315,9 +344,11 @@ def newest_file(tx: Tx, account_id: int) -> int:
 
 
 def unfinished_files(tx: Tx, account_id: int) -> list[int]:
-    """The account's files that have not ended: they may still hold content, or change members."""
-    is_mine = (_columns.account_id == account_id) & _columns.state.in_(UNFINISHED)
-    return list(tx.execute(select(_columns.id).where(is_mine).order_by(_columns.id)).scalars())
+    """The account's files that have not ended, or still hold content: they may hold a member, or change it."""
+    mine = select(_columns.id).where(_columns.account_id == account_id)
+    unfinished = tx.execute(mine.where(_columns.state.in_(UNFINISHED))).scalars().all()
+    with_content = tx.execute(mine.where(_columns.id.in_(ended_files_with_parts(tx)))).scalars().all()
+    return sorted({*unfinished, *with_content})
 
 
 def list_outcome_parts(tx: Tx, file_id: int, *, after: int, limit: int) -> list[tuple[int, bytes]]:

@@ -1,6 +1,7 @@
 """Erases members: every value that is theirs leaves the database, and their ids, times and the fact stay (docs/erasure.md)."""
 
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from functools import partial
 
 from frontdesk import audit
@@ -8,13 +9,14 @@ from frontdesk.audit.model import Requester
 from frontdesk.clock import Clock, system_clock
 from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_alone
-from frontdesk.errors import Conflict, FrontdeskError, NotFound
+from frontdesk.errors import Conflict, FrontdeskError, NotFound, Unavailable
 from frontdesk.files import newest_file, unfinished_files
 from frontdesk.files.mentions import ReportPart, erase_mentions, find_mentions
 from frontdesk.invitations import hash_suppressions
 from frontdesk.invitations.delivery import cancel_of_members
 from frontdesk.invitations.model import InvitationStep
 from frontdesk.privacy import request_store, store
+from frontdesk.privacy.leftovers import note_emptied
 from frontdesk.privacy.model import (
     Erasure,
     ErasureCause,
@@ -83,6 +85,8 @@ def erase_person(
         by = requester._replace(now=clock())
         done = write_alone(db, partial(_erase, persons=persons, requester=by, mentions=mentions))
         if done is not None:
+            with suppress(Unavailable):  # then a worker empties it
+                db.empty_log()
             return done
     raise Conflict("The member keeps changing. Try again.")
 
@@ -148,6 +152,7 @@ def _erase_rows(tx: Tx, persons: Sequence[Person], requester: Requester, cause: 
     store.empty_members(tx, ids)
     request_store.delete_erasure_requests(tx, ids)
     request_store.delete_export_requests(tx, ids)
+    note_emptied(tx)
     entries = [
         requester.entry("member.erased", person.account_id, person.member_id, cause=cause)
         for person in persons

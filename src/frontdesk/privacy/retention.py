@@ -19,6 +19,7 @@ from frontdesk.db.engine import database_time
 from frontdesk.db.races import write_alone
 from frontdesk.privacy import retention_store, store
 from frontdesk.privacy.erasure import erase_old
+from frontdesk.privacy.leftovers import note_emptied
 from frontdesk.privacy.model import RetentionKind
 
 _K = RetentionKind
@@ -173,6 +174,7 @@ class RetentionTurn:
     def _record(self, tx: Tx) -> None:
         detail = {str(kind): count for kind, count in self.counts.items()}
         audit.record_action(tx, self._requester(), "retention.pruned", **detail)
+        note_emptied(tx)
 
     def _requester(self) -> Requester:
         """With the present time: an entry that is minutes old when it is added could be missed by an export (0105)."""

@@ -13,9 +13,10 @@ from frontdesk.db import Database
 from frontdesk.db.races import write_alone
 from frontdesk.eligibility.probes import ProbeLimit
 from frontdesk.errors import Unavailable
-from frontdesk.files import OpenLoads, RunOptions, run_next
+from frontdesk.files import OpenLoads, RunOptions, delete_left_content, run_next
 from frontdesk.privacy.erasure_requests import carry_out
 from frontdesk.privacy.export_requests import search_for_exports
+from frontdesk.privacy.leftovers import LogEmptier
 from frontdesk.privacy.retention import RetentionTurn, begin_turn, kept_days
 from frontdesk.queues.model import PruneReport
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
@@ -120,17 +121,23 @@ class _Stopping(Exception):
 
 class PersonSearcher(BackgroundTask):
     """Carries out the erasures, and searches for the exports, that requests have left to a worker. A search begins anew after a
-    stop."""
+    stop. Deletes what is left of ended files' content, and empties SQLite's log after erasures."""
 
     first_seconds, poll_seconds = 5.0, 15.0
     failure_event = "person_search_failed"
 
+    def __init__(self, db: Database, *, clock: Clock = system_clock, log: WorkerLog | None = None) -> None:
+        super().__init__(db, clock=clock, log=log)
+        self._log_emptier = LogEmptier(db)
+
     def step(self) -> bool:
+        delete_left_content(self._db)
         with suppress(_Stopping):
             for member_id in carry_out(self._db, self._clock, go_on=self._unless_stopping):
                 self._log.write("member_erased", member_id=member_id)
             for member_id in search_for_exports(self._db, self._clock, go_on=self._unless_stopping):
                 self._log.write("member_found", member_id=member_id)
+        self._log_emptier.step()
         return False
 
     def _unless_stopping(self) -> None:
