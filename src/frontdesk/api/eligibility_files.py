@@ -31,11 +31,12 @@ _NO_STORE: Header = (b"cache-control", b"no-store")
 
 
 async def upload_eligibility_file(app: App, request: Request) -> Response:
-    """Load a file of members under a plan. The body is the file itself, plain or compressed by gzip. Each row follows the
-    rules of a POST: a refused row does not stop its neighbours. Ask for the file until its `state` is `done`, `held` or
-    `failed`. A second upload of the same file changes nothing; with the same `Idempotency-Key` it answers the file of the first.
-    A mapping translates names and values that are not the interface's own; with `suggest_mapping` the answer is a mapping that
-    would read the file, and nothing is loaded. A Content-Type that the content contradicts is 415."""
+    """Load a file of members under a plan. The body is the file itself, plain or compressed by gzip. As
+    `application/octet-stream` it may have any format, and its content tells which; JSON may be `application/json` too. Each row
+    follows the rules of a POST: a refused row does not stop its neighbours. Ask for the file until its `state` is `done`, `held`
+    or `failed`. A second upload of the same file changes nothing; with the same `Idempotency-Key` it answers the file of the
+    first. A mapping translates names and values that are not the interface's own; with `suggest_mapping` the answer is a mapping
+    that would read the file, and nothing is loaded. A Content-Type that the content contradicts is 415."""
     with request.uploading():
         return await _upload(app, request)
 

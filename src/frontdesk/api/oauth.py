@@ -39,13 +39,13 @@ Result = TypeVar("Result")
 
 async def issue_token(app: App, request: Request) -> Response:
     """Get an access token (RFC 6749, client credentials). The client authenticates with HTTP Basic, or with `client_id` and
-    `client_secret` in the body."""
+    `client_secret` in the body, which may be a multipart form or JSON too."""
     return await _answer(app, request, _issue)
 
 
 async def revoke_token(app: App, request: Request) -> Response:
     """Revoke an access token (RFC 7009). The client authenticates with HTTP Basic, or with `client_id` and `client_secret` in
-    the body. Every process refuses the token within 5 seconds."""
+    the body, which may be a multipart form or JSON too. Every process refuses the token within 5 seconds."""
     return await _answer(app, request, _revoke)
 
 

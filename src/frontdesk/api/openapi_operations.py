@@ -17,18 +17,16 @@ Json = dict[str, Any]
 Content = str | Mapping[str, str | Json]
 
 JSON = "application/json"
-# Media types of eligibility files and reports; the ones of a format have the format's example.
+FORM = "application/x-www-form-urlencoded"
+# Media types of eligibility files and reports, with the format of their example. Generated clients send the first one, or
+# application/json wherever it stands in the list and then everything as JSON: so it is missing here, and taken all the same.
 FILE_TYPES = {
+    "application/octet-stream": "json",
     "text/csv": "csv",
     "application/x-ndjson": "jsonl",
-    "application/json": "json",
     "application/edi-x12": "834",
 }
-UPLOAD_TYPES = (
-    *FILE_TYPES,
-    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    "application/octet-stream",
-)
+UPLOAD_TYPES = (*FILE_TYPES, "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet")
 
 _TEXT: Json = {"type": "string"}
 _READ = ("ETag", "Cache-Control")
@@ -87,15 +85,11 @@ def _new_file(text: str) -> dict[str, Answer]:
     return {"202": Answer(text, "EligibilityFile", ("Cache-Control", "Location"), links)}
 
 
-def _oauth(noun: str, answer: Answer, *oauth_errors: str) -> Operation:
-    """A request of a client for which the body may have three media types, with a schema for each."""
-    media_types = {
-        "application/x-www-form-urlencoded": "Form",
-        "multipart/form-data": "Multipart",
-        JSON: "Request",
-    }
-    body = {media_type: noun + kind for media_type, kind in media_types.items()}
-    return Operation({"200": answer}, body=body, problems=_OAUTH_PROBLEMS, oauth_errors=oauth_errors)
+def _oauth(schema: str, answer: Answer, *oauth_errors: str) -> Operation:
+    """A request of a client. Its media type is the one of RFC 6749: of several, generators of clients send none right."""
+    return Operation(
+        {"200": answer}, body={FORM: schema}, problems=_OAUTH_PROBLEMS, oauth_errors=oauth_errors
+    )
 
 
 _NOT_MODIFIED = Answer("Nothing has changed since the `ETag` was sent.", headers=_READ)
@@ -233,9 +227,9 @@ OPERATIONS: dict[str, Operation] = {
         ),
     ),
     "deleteEligibilityMapping": Operation({"204": Answer("The mapping is gone.")}),
-    "issueToken": _oauth("Token", Answer("The token.", "Token", _OAUTH), *OAUTH_ERRORS),
+    "issueToken": _oauth("TokenRequest", Answer("The token.", "Token", _OAUTH), *OAUTH_ERRORS),
     "revokeToken": _oauth(
-        "Revocation",
+        "RevocationRequest",
         Answer("The token is not valid now; the answer is the same for an unknown one.", headers=_OAUTH),
         *("invalid_request", "invalid_client", "rate_limited"),
     ),

@@ -18,9 +18,7 @@ _JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean"}
 def schemas() -> dict[str, Schema]:
     """Every named schema of the document. Bodies stay open to unknown fields, because the service ignores them."""
     types = [body for name, body in vars(bodies).items() if name.endswith("Body") and is_typeddict(body)]
-    schemas = {_name(body): _object(body) for body in types} | _member_schemas() | MAPPING_SCHEMAS
-    schemas |= _oauth_schemas("Token", bodies.TokenParameters)
-    return schemas | _oauth_schemas("Revocation", bodies.RevocationParameters)
+    return {_name(body): _object(body) for body in types} | _member_schemas() | MAPPING_SCHEMAS
 
 
 def ref(name: str) -> Schema:
@@ -42,21 +40,6 @@ def _object(body: type) -> Schema:
     }
     required = [name for name in hints if name in body.__required_keys__]  # type: ignore[attr-defined]
     return schema | {"required": required} if required else schema
-
-
-def _oauth_schemas(noun: str, parameters: type) -> dict[str, Schema]:
-    """A schema for each way to send the parameters. In JSON those that may be absent may be null."""
-    form = _object(parameters)
-    properties = {
-        name: schema if name in form["required"] else _or_null(schema)
-        for name, schema in form["properties"].items()
-    }
-    return {
-        noun + kind: form
-        | {"description": f"{form['description']} {text}"}
-        | ({"properties": properties} if kind == "Request" else {})
-        for kind, text in bodies.OAUTH_BODIES.items()
-    }
 
 
 def _schema(hint: Any) -> Schema:
@@ -94,8 +77,11 @@ def _or_null(schema: Schema) -> Schema:
 
 
 def _member_schemas() -> dict[str, Schema]:
-    required = ", ".join(f"`{name}`" for name in REQUIRED)
     text = {"type": "string"}
+    member: Schema = {
+        "type": "object",
+        "properties": {field.name: _member_property(field) for field in FIELDS.values()},
+    }
     answered: dict[str, Schema] = dict.fromkeys(ANSWERED, text) | {
         "id": {"type": "integer", "description": "Identifier of the member record."},
         "dob": text | {"format": "date"},
@@ -103,13 +89,22 @@ def _member_schemas() -> dict[str, Schema]:
         "metadata": {"type": "object", "additionalProperties": text},
     }
     return {
+        # Two whole objects: generators of clients lose what an `allOf` requires beyond the object that it extends.
         "EligibleMember": {
-            "type": "object",
-            "description": f"A new member needs {required}. An update needs `external_id` only: absent fields keep their "
-            "values, and null or blank clears an optional one. Text is trimmed and must not hold control characters.",
-            "properties": {field.name: _member_property(field) for field in FIELDS.values()},
-            "required": ["external_id"],
+            "description": "A new member, or a change of a stored one: the `external_id` decides.",
+            "anyOf": [ref("NewMember"), ref("MemberChange")],
         },
+        "NewMember": {
+            "description": "A member that may be new. Text is trimmed and must not hold control characters.",
+            "required": list(REQUIRED),
+        }
+        | member,
+        "MemberChange": {
+            "description": "A change of a stored member: absent fields keep their values, and null or blank clears an optional "
+            "one. Text is trimmed and must not hold control characters.",
+            "required": ["external_id"],
+        }
+        | member,
         "Eligibility": {
             "type": "object",
             "description": "These nine fields, and no others.",

