@@ -73,7 +73,8 @@ async def _issue(app: App, request: Request, form: dict[str, str]) -> Response:
 
     def issue(tx: Tx) -> str | None:
         try:
-            refuse_unless_active(tx, client.account_id)
+            if client.account_id is not None:
+                refuse_unless_active(tx, client.account_id)
         except Suspended:
             _record(app, request, tx, "token.refused", client, reason="suspended")
             return None
