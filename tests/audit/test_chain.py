@@ -1,11 +1,13 @@
 """Any change of an exported trail is found, by the line."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import orjson
 import pytest
 
-from frontdesk.audit.chain import BrokenChain, ChainEnd, ends_of, sealed
+from frontdesk.audit.chain import BrokenChain, ChainEnd, TrailPruning, ends_of, first_line, sealed
 
 AT = datetime(2026, 11, 20, 12, 0, 0, 5, tzinfo=UTC)
 
@@ -17,7 +19,7 @@ def entry(number: int) -> dict[str, Any]:
         "actor": "cli:ada",
         "action": "client.rotated",
         "account_id": None,
-        "detail": {"name": "Ünïcode", "a": [1, None]},
+        "detail": {"name": "Ünïcode", "a": [1, None, 0.5]},
     }
 
 
@@ -34,6 +36,48 @@ def test_an_export_is_whole_and_is_continued_where_it_ended() -> None:
     assert found.size_bytes == sum(map(len, both))
 
 
+def old_beginning(lines: list[bytes]) -> bytes:
+    """What stands for the first line, by the chain alone."""
+    return orjson.dumps({"pruned_through": 1, "chain": orjson.loads(lines[0])["chain"]}) + b"\n"
+
+
+def new_beginning(lines: list[bytes]) -> bytes:
+    return first_line(TrailPruning(1, orjson.loads(lines[0])["chain"]))[0]
+
+
+def changed(before: bytes, after: bytes) -> Callable[[list[bytes]], list[bytes]]:
+    """Change the second line. What one gives to it has to be there."""
+
+    def change(lines: list[bytes]) -> list[bytes]:
+        assert before in lines[1]
+        return [lines[0], lines[1].replace(before, after, 1), *lines[2:]]
+
+    return change
+
+
+def reordered(line: bytes) -> bytes:
+    row = orjson.loads(line)
+    return orjson.dumps(dict(reversed(row.items()))) + b"\n"
+
+
+def test_a_file_that_begins_after_a_pruning_is_whole_and_says_so() -> None:
+    [*_, (_, pruned)] = sealed(map(entry, (1, 2)), ChainEnd())
+    line, beginning = first_line(TrailPruning(2, pruned.chain))
+    *_, found = ends_of([line, *lines_of(3, 4, after=beginning)])
+    assert (found.entry_id, found.entries, found.pruning) == (4, 2, TrailPruning(2, pruned.chain))
+    [alone] = ends_of([line])
+    assert (alone.entries, alone.entry_id) == (0, 2)
+
+
+def test_the_last_digest_of_a_file_holds_for_its_beginning_too() -> None:
+    """Whoever cuts off the beginning and computes every digest anew gets another last one."""
+    whole = lines_of(1, 2, 3)
+    line, beginning = first_line(TrailPruning(1, orjson.loads(whole[0])["chain"]))
+    *_, cut = ends_of([line, *lines_of(2, 3, after=beginning)])
+    *_, noted = ends_of(whole)
+    assert (cut.entry_id, cut.chain == noted.chain, cut.entries == noted.entries) == (3, False, False)
+
+
 @pytest.mark.parametrize(
     ("change", "line"),
     [
@@ -47,6 +91,27 @@ def test_an_export_is_whole_and_is_continued_where_it_ended() -> None:
         pytest.param(lambda lines: [*lines, b"not JSON\n"], 4, id="text_added"),
         pytest.param(lambda lines: [*lines, b'["chain"]\n'], 4, id="array_added"),
         pytest.param(lambda lines: [*lines[:2], *lines_of(3)], 3, id="made_anew"),
+        pytest.param(
+            lambda lines: [old_beginning(lines), *lines[1:]], 1, id="beginning_cut_as_older_files_had_it"
+        ),
+        pytest.param(lambda lines: [new_beginning(lines), *lines[1:]], 2, id="beginning_cut"),
+        pytest.param(
+            lambda lines: [*lines[:1], new_beginning(lines), *lines[1:]], 2, id="beginning_in_the_middle"
+        ),
+        # The values are the same, the bytes are not.
+        pytest.param(changed(b'"id":2', b'"id":7,"id":2'), 2, id="key_twice"),
+        pytest.param(
+            changed(b'"actor":"cli:ada"', b'"actor":"cli:eve","actor":"cli:ada"'), 2, id="value_twice"
+        ),
+        pytest.param(changed(b'"id":2', b'"id": 2'), 2, id="space"),
+        pytest.param(changed(b'"cli:ada"', b'"cli:\\u0061da"'), 2, id="escape"),
+        pytest.param(changed("Ü".encode(), b"\\u00dc"), 2, id="escape_of_a_letter"),
+        pytest.param(changed(b'"id":2', b'"id":2.0'), 2, id="fraction"),
+        pytest.param(changed(b"0.5", b"0.50"), 2, id="zero_after_a_fraction"),
+        pytest.param(changed(b"0.5", b"5e-1"), 2, id="exponent"),
+        pytest.param(changed(b"}\n", b"}\r\n"), 2, id="carriage_return"),
+        pytest.param(changed(b"}\n", b"} \n"), 2, id="space_at_the_end"),
+        pytest.param(lambda lines: [lines[0], reordered(lines[1]), lines[2]], 2, id="names_in_another_order"),
     ],
 )
 def test_a_line_that_was_changed_dropped_moved_or_added_is_found(change: Any, line: int) -> None:

@@ -108,6 +108,23 @@ def test_an_export_is_continued_verified_and_recorded(
     assert "lines are missing" in cli.refused("audit", "verify", path, "--chain", first["chain"])
 
 
+def test_a_file_that_ends_too_early_is_told_by_its_count_or_its_chain(
+    cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("frontdesk.cli.audit.SETTLED_SECONDS", -1)
+    path = tmp_path / "audit.jsonl"
+    for name in ("First", "Second", "Third"):
+        cli.json("account", "create", "--name", name)
+    noted = cli.json("audit", "export", str(path))
+    assert (noted["entries"], noted["in_file"]) == (3, 3)
+    both = ("--entries", "3", "--chain", noted["chain"])
+    assert cli.json("audit", "verify", str(path), *both)["entries"] == 3
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:2]))
+    assert "has 2 entries and not 3" in cli.refused("audit", "verify", str(path), *both[:2])
+    assert "lines are missing" in cli.refused("audit", "verify", str(path), *both[2:])
+    assert "Without --chain" in cli.text("audit", "verify", str(path))
+
+
 def test_a_changed_file_is_told_and_never_continued(
     cli: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,8 @@ from sqlalchemy import func, insert, select, update
 from sqlalchemy.exc import DBAPIError
 
 from frontdesk.access.tables import failed_attempts
-from frontdesk.audit import list_entries, record
+from frontdesk.audit import entries_after, list_entries, record
+from frontdesk.audit.chain import TrailPruning, first_line, sealed
 from frontdesk.audit.model import AuditEntry, AuditQuery, Requester
 from frontdesk.audit.tables import audit_entries
 from frontdesk.config import Config, read_config
@@ -153,15 +154,48 @@ def test_the_audit_trail_is_pruned_from_its_beginning_and_its_chain_goes_on(
     assert trail.run() == {}
     first, *_ = exported = _export(cli, part)
     assert first["pruned_through"] == 3
-    # The lines have the chain that they have in a file with every entry.
-    assert exported[-1]["chain"] == before["chain"]
-    assert cli.json("audit", "verify", part, "--chain", before["chain"])["last_id"] == before["last_id"]
-    assert _export(cli, whole)[-1]["chain"] == exported[-1]["chain"]
+    # It names the chain that a file with every entry has there.
+    assert first["pruned_chain"] == json.loads(Path(whole).read_bytes().splitlines()[2])["chain"]
+    for noted in ([], ["--chain", exported[-1]["chain"], "--entries", str(len(exported) - 1)]):
+        verified = cli.json("audit", "verify", part, *noted)
+        assert (verified["last_id"], verified["pruned_through"]) == (exported[-1]["id"], 3)
     assert cli.json("audit", "verify", whole)["last_id"] >= before["last_id"]
     Path(cut).write_bytes(b"".join(Path(whole).read_bytes().splitlines(keepends=True)[:2]))
     assert "were pruned since" in cli.refused("audit", "export", cut)
     Path(part).write_bytes(Path(part).read_bytes().replace(b"someone", b"nobody."))
     assert cli.run("audit", "verify", part).exit_code == 1
+
+
+def test_a_beginning_that_was_cut_off_is_not_taken_for_a_pruning(
+    trail: RetentionTurn, database_url: str, tmp_path: Path
+) -> None:
+    """Every digest is computed anew: the file alone shows nothing, its noted chain does, and so does the database."""
+    cli = CommandLine(database_url)
+    whole, cut, honest = (tmp_path / name for name in ("whole.jsonl", "cut.jsonl", "honest.jsonl"))
+    noted = cli.json("audit", "export", str(whole))
+    lines = whole.read_bytes().splitlines(keepends=True)
+    through = json.loads(lines[1])
+    line, end = first_line(TrailPruning(through["id"], through["chain"]))
+    kept = trail.db.ask(lambda tx: entries_after(tx, through["id"], until=trail.clock(), limit=100))
+    cut.write_bytes(line + b"".join(made for made, _ in sealed(kept, end)))
+    assert "end with this chain" in cli.refused("audit", "verify", str(cut), "--chain", noted["chain"])
+    assert "was cut off" in cli.refused("audit", "verify", str(cut))
+    assert "was cut off" in cli.refused("audit", "export", str(cut))
+    # Nor elsewhere, where no database knows what was pruned.
+    nowhere = f"sqlite:///{tmp_path / 'nowhere.db'}"
+    assert "Give --chain" in CommandLine(nowhere).refused("audit", "verify", str(cut))
+    trail.run()
+    last = _export(cli, str(honest))[-1]["chain"]
+    assert CommandLine(nowhere).json("audit", "verify", str(honest), "--chain", last)["pruned_through"] == 3
+    assert "was cut off" in cli.refused("audit", "verify", str(cut))  # pruned since, but not there
+    # The made-up line of before, alone or in the place of the beginning.
+    old = json.dumps({"pruned_through": through["id"], "chain": noted["chain"]}) + "\n"
+    for text in (old.encode(), old.encode() + b"".join(lines[2:])):
+        cut.write_bytes(text)
+        assert "Line 1" in cli.refused("audit", "verify", str(cut), "--chain", noted["chain"])
+    cut.write_bytes(honest.read_bytes().splitlines(keepends=True)[0])
+    chain = json.loads(cut.read_bytes())["chain"]
+    assert "nothing to verify" in cli.refused("audit", "verify", str(cut), "--chain", chain)
 
 
 def test_while_anything_is_held_the_audit_trail_stays(trail: RetentionTurn, life: Life) -> None:

@@ -1,9 +1,11 @@
 """The audit trail as a file of JSON lines that shows any later change: each line carries a digest of all lines up to it.
 
 `chain` is the SHA-256, in hexadecimal, of the `chain` of the line before (nothing at the first line), a line feed, and the
-line itself without `chain`, its names sorted. To change, drop or add a line, one must compute every digest after it anew. The
-last one is then no longer the one that was noted elsewhere. Retention keeps the chain of what it prunes, so a file that begins
-after a pruning ends with the same chain as one that has everything.
+line itself without `chain`. A line has one form only: its names sorted, no space, the escapes of orjson. To change, drop or add
+a line, one must compute every digest after it anew. The last one is then no longer the one that was noted elsewhere.
+
+A file that begins after a pruning has a first line that says so: the id of the last entry that was pruned, and the chain that a
+file with every entry has there. That line is one of the chain, so the last digest holds for the beginning too.
 """
 
 import hashlib
@@ -14,15 +16,23 @@ import orjson
 
 from frontdesk.clock import stored_time
 
-PRUNED = "pruned_through"  # the id in the first line of a file that begins after a pruning
+
+class TrailPruning(NamedTuple):
+    """Up to which entry the trail was pruned, and the chain at that entry of a file with every entry."""
+
+    pruned_through: int
+    pruned_chain: str
 
 
 class ChainEnd(NamedTuple):
-    """The last good line: its digest, the id of its entry, and the bytes up to its end. Empty before the first line."""
+    """The last good line: its digest, the id of its entry, the bytes and the entries up to its end, and the pruning that the file
+    begins after. Empty before the first line."""
 
     chain: str = ""
     entry_id: int = 0
     size_bytes: int = 0
+    entries: int = 0
+    pruning: TrailPruning | None = None
 
 
 class BrokenChain(Exception):
@@ -37,16 +47,13 @@ def sealed(entries: Iterable[dict[str, Any]], end: ChainEnd) -> Iterator[tuple[b
     """The line of each entry, a row by column, and the end of the chain after it."""
     for entry in entries:
         row = {str(name): value for name, value in entry.items()} | {"at": stored_time(entry["at"])}
-        chain = _digest(end.chain, row)
-        line = orjson.dumps({**row, "chain": chain}, option=orjson.OPT_APPEND_NEWLINE)
-        end = ChainEnd(chain, row["id"], end.size_bytes + len(line))
+        line, end = _entry_line(row, end)
         yield line, end
 
 
-def first_line(through_id: int, chain: str) -> tuple[bytes, ChainEnd]:
-    """The first line of a file that begins after a pruning: the chain goes on from what was pruned, as if it stood there."""
-    line = orjson.dumps({PRUNED: through_id, "chain": chain}, option=orjson.OPT_APPEND_NEWLINE)
-    return line, ChainEnd(chain, through_id, len(line))
+def first_line(pruning: TrailPruning) -> tuple[bytes, ChainEnd]:
+    """The first line of a file that begins after a pruning."""
+    return _line(pruning._asdict(), ChainEnd(pruning=pruning), entry_id=pruning.pruned_through)
 
 
 def ends_of(lines: Iterable[bytes]) -> Iterator[ChainEnd]:
@@ -55,19 +62,26 @@ def ends_of(lines: Iterable[bytes]) -> Iterator[ChainEnd]:
     for number, line in enumerate(lines, 1):
         try:
             row = orjson.loads(line)
-            told = row.pop("chain")
-            if number == 1 and row.keys() == {PRUNED}:
-                end = ChainEnd(told, row[PRUNED], len(line))
-                yield end
-                continue
-            end = ChainEnd(_digest(end.chain, row), row["id"], end.size_bytes + len(line))
+            del row["chain"]
+            if number == 1 and row.keys() == {*TrailPruning._fields}:
+                made, end = first_line(TrailPruning(**row))
+            else:
+                made, end = _entry_line(row, end)
         except (ValueError, TypeError, KeyError, AttributeError):
             raise BrokenChain(number) from None
-        if end.chain != told or not line.endswith(b"\n"):
+        if made != line:  # by every byte: another text may have the same values
             raise BrokenChain(number)
         yield end
 
 
-def _digest(before: str, row: dict[str, Any]) -> str:
+def _entry_line(row: dict[str, Any], end: ChainEnd) -> tuple[bytes, ChainEnd]:
+    line, end = _line(row, end, entry_id=row["id"])
+    return line, end._replace(entries=end.entries + 1)
+
+
+def _line(row: dict[str, Any], end: ChainEnd, *, entry_id: int) -> tuple[bytes, ChainEnd]:
+    """The row as the line after `end`, and the end of the chain after it."""
     text = orjson.dumps(row, option=orjson.OPT_SORT_KEYS)
-    return hashlib.sha256(before.encode() + b"\n" + text).hexdigest()
+    chain = hashlib.sha256(end.chain.encode() + b"\n" + text).hexdigest()
+    line = orjson.dumps({**row, "chain": chain}, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE)
+    return line, end._replace(chain=chain, entry_id=entry_id, size_bytes=end.size_bytes + len(line))

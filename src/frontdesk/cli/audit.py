@@ -4,7 +4,7 @@ import os
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Annotated, BinaryIO
+from typing import Annotated, Any, BinaryIO
 
 import typer
 from rich.console import Console
@@ -18,7 +18,8 @@ from frontdesk.cli.options import OnlyAccount, checked_id, end_of, limit_option,
 from frontdesk.cli.output import Output, fail, listing, opened_file, settings
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
-from frontdesk.privacy.retention import last_pruning
+from frontdesk.errors import FrontdeskError
+from frontdesk.privacy.retention import has_pruned, last_pruning
 
 # A transaction that began this long ago has ended: no entry can still appear before those that are exported.
 SETTLED_SECONDS = 60
@@ -69,19 +70,22 @@ def export(path: File) -> Output:
     """
     with migrated_database(settings()) as db:
         before = _end_of_file(path) if path.exists() else ChainEnd()
-        pruned = db.ask(last_pruning)
-        if 0 < before.entry_id < pruned[0]:
-            fail(f"Entries up to {pruned[0]} were pruned since. Keep the file, and export to another one.")
+        _refuse_foreign_beginning(db, before)
+        pruning = db.ask(last_pruning)
+        if pruning and 0 < before.entry_id < pruning.pruned_through:
+            fail(
+                f"Entries up to {pruning.pruned_through} were pruned since. Keep the file, and export to another one."
+            )
         with opened_file(path, "ab", "The file can't be written: {}.") as file:
             file.truncate(before.size_bytes)  # a line that a killed export began
-            if not before.entry_id and pruned[0]:
-                line, before = first_line(*pruned)
+            if not before.entry_id and pruning:
+                line, before = first_line(pruning)
                 file.write(line)
             end, count = _append(db, file, before)
-        change_in(db, lambda context: context.record("audit.exported", entries=count, chain=end.chain))
-    detail = {"entries": count, "last_id": end.entry_id, "chain": end.chain}
-    said = f"{count:,} entries written. The file ends with entry {end.entry_id}.\nchain: {end.chain or '-'}"
-    return Output(detail, [said])
+        detail: dict[str, Any] = {"entries": count, "in_file": end.entries, "chain": end.chain}
+        change_in(db, lambda context: context.record("audit.exported", **detail))
+    said = f"{count:,} entries written. {_described(end)}\nentries: {end.entries}\nchain: {end.chain or '-'}"
+    return Output(detail | {"last_id": end.entry_id}, [said])
 
 
 @commands.standalone("verify")
@@ -90,24 +94,63 @@ def verify(
     chain: Annotated[
         str | None, typer.Option(metavar="HEX", help="The `chain` that the last export printed.")
     ] = None,
+    entries: Annotated[
+        int | None, typer.Option(metavar="COUNT", help="The `entries` that the last export printed.")
+    ] = None,
 ) -> Output:
     """Check that no line of an exported trail was changed, dropped or added. Status 1 if one was, or if there is none.
 
-    Without --chain, it can't see lines that are missing at the end, or a file that was made anew as a whole.
+    With --chain, that holds for the whole file, and no database is needed. Without it, lines that are missing at the end and a
+    file that was made anew as a whole can't be seen; --entries shows the former. A file that begins after a pruning then
+    needs the service's database, which knows what it has pruned.
 
     Example: frontdesk audit verify audit.jsonl
     """
     end = _end_of_file(path, whole=True)
+    if not end.entries:
+        fail(
+            "There is nothing to verify: the file has no entry. If an export has written entries to it, they are gone."
+        )
+    if entries is not None and entries != end.entries:
+        fail(f"The file has {end.entries} entries and not {entries}: lines are missing, or it was made anew.")
+    if chain is None and end.pruning is not None:
+        _refuse_unknown_beginning(end)
     if chain is not None and chain.strip().lower() != end.chain:
         fail("The file does not end with this chain: lines are missing, or it was made anew.")
-    if not end.chain:
+    parts = [
+        f"Every line is as it was written. {_described(end)}\nentries: {end.entries}\nchain: {end.chain}"
+    ]
+    if chain is None:
+        parts.append("Without --chain, a file that was made anew as a whole can't be told from this one.")
+    detail = {"last_id": end.entry_id, "entries": end.entries, "chain": end.chain}
+    return Output(detail | {"pruned_through": end.pruning and end.pruning.pruned_through}, parts)
+
+
+def _described(end: ChainEnd) -> str:
+    ends = f"ends with entry {end.entry_id}."
+    if end.pruning is None:
+        return f"The file {ends}"
+    return f"The file begins after entry {end.pruning.pruned_through}, through which the trail was pruned, and {ends}"
+
+
+def _refuse_unknown_beginning(end: ChainEnd) -> None:
+    """Nothing in a file tells whether its beginning was pruned or cut off. Its chain does, or the service's database."""
+    try:
+        with migrated_database(settings()) as db:
+            _refuse_foreign_beginning(db, end)
+    except FrontdeskError as error:
         fail(
-            "There is nothing to verify: the file is empty. If an export has written entries to it, they are gone."
+            "The file begins after a pruning. Give --chain, or run this where the database of its service is: "
+            f"only they tell that nothing else was cut off. ({error.detail})"
         )
-    return Output(
-        {"last_id": end.entry_id, "chain": end.chain},
-        [f"Every line is as it was written. The file ends with entry {end.entry_id}.\nchain: {end.chain}"],
-    )
+
+
+def _refuse_foreign_beginning(db: Database, end: ChainEnd) -> None:
+    pruning = end.pruning
+    if pruning is not None and not db.ask(lambda tx: has_pruned(tx, pruning)):
+        fail(
+            "This installation has not pruned its trail there: the beginning of the file was cut off, or it is another one's."
+        )
 
 
 def _end_of_file(path: Path, *, whole: bool = False) -> ChainEnd:

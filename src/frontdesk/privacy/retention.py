@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from frontdesk import audit
-from frontdesk.audit.chain import ChainEnd, sealed
+from frontdesk.audit.chain import ChainEnd, TrailPruning, sealed
 from frontdesk.audit.model import Requester
 from frontdesk.clock import Clock
 from frontdesk.config import Config
@@ -164,7 +164,7 @@ class RetentionTurn:
         """The chain of the export is kept up to the last entry that goes, so that later exports go on from there."""
         if retention_store.has_holds(tx):
             return 0
-        after, chain = retention_store.last_pruning(tx)
+        after, chain = retention_store.last_pruning(tx) or TrailPruning(0, "")
         old = audit.entries_after(tx, after, until=self.limits[_K.AUDIT], limit=AUDIT_BATCH)
         if not old:
             return 0
@@ -181,9 +181,14 @@ class RetentionTurn:
         return self.requester._replace(now=self.clock())
 
 
-def last_pruning(tx: Tx) -> tuple[int, str]:
-    """The id of the last entry of the audit trail that was pruned, and the chain there; 0 and "" before the first."""
+def last_pruning(tx: Tx) -> TrailPruning | None:
+    """The last pruning of the audit trail, if there was one."""
     return retention_store.last_pruning(tx)
+
+
+def has_pruned(tx: Tx, pruning: TrailPruning) -> bool:
+    """Whether it is one of this installation: only its database knows them all."""
+    return retention_store.has_pruned(tx, pruning)
 
 
 def begin_turn(tx: Tx, now: datetime) -> bool:

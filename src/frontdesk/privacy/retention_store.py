@@ -19,6 +19,7 @@ from sqlalchemy import (
 )
 
 from frontdesk.access.tables import access_tokens, failed_attempts, request_allowances
+from frontdesk.audit.chain import TrailPruning
 from frontdesk.audit.tables import audit_entries
 from frontdesk.db import Tx
 from frontdesk.eligibility.tables import member_history, members
@@ -156,12 +157,18 @@ def has_holds(tx: Tx) -> bool:
     return tx.execute(select(legal_holds.c.member_id).limit(1)).first() is not None
 
 
-def last_pruning(tx: Tx) -> tuple[int, str]:
-    """Up to which entry the audit trail was pruned, and its chain there."""
+def last_pruning(tx: Tx) -> TrailPruning | None:
+    """The last pruning of the audit trail."""
     columns = audit_prunings.c
     query = select(columns.through_id, columns.chain).order_by(columns.through_id.desc()).limit(1)
     row = tx.execute(query).first()
-    return (row.through_id, row.chain) if row else (0, "")
+    return row and TrailPruning(*row)
+
+
+def has_pruned(tx: Tx, pruning: TrailPruning) -> bool:
+    columns = audit_prunings.c
+    query = select(columns.chain).where(columns.through_id == pruning.pruned_through)
+    return tx.execute(query).scalar() == pruning.pruned_chain
 
 
 def prune_audit(tx: Tx, after_id: int, through_id: int, chain: str, *, now: datetime) -> int:
