@@ -6,6 +6,8 @@ import re
 from itertools import chain
 from typing import Any
 
+from frontdesk.text import shown_name
+
 # Python's own bound depends on the depth of the caller's stack; this one is the same everywhere.
 LARGEST_DEPTH = 100
 
@@ -16,7 +18,11 @@ _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 class NotStrict(Exception):
     """The text is not JSON, or two parsers could read it differently. The message continues "the body" or "the line" and
-    quotes nothing of the text."""
+    quotes nothing of the text but a key. `place` is where the parser gave up, in words, if that is one place."""
+
+    def __init__(self, message: str, place: str = "") -> None:
+        super().__init__(message)
+        self.place = place
 
 
 def parse_strictly(text: str) -> Any:
@@ -33,6 +39,8 @@ def parse_strictly(text: str) -> Any:
         raise NotStrict(_TOO_DEEP) from None
     except UnicodeEncodeError:
         raise NotStrict("has half of a surrogate pair") from None
+    except json.JSONDecodeError as error:
+        raise NotStrict("is not valid JSON", f"line {error.lineno}, column {error.colno}") from None
     except ValueError:
         raise NotStrict("is not valid JSON") from None
     return value
@@ -52,7 +60,9 @@ def _is_too_deep(value: object) -> bool:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     built = dict(pairs)
     if len(built) != len(pairs):
-        raise NotStrict("has duplicate keys")
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise NotStrict(f"has the key {shown_name(twice)} twice")
     return built
 
 

@@ -2,7 +2,8 @@
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from urllib.parse import quote
 
 import idna
@@ -125,9 +126,23 @@ def _fold_domain(domain: str) -> str:
         return unicodedata.normalize("NFKC", domain).lower()
 
 
-SHOWN_NAMES = 20
+SHOWN_NAMES, SHOWN_LENGTH = 20, 40
 
 
 def shown_name(name: str) -> str:
     """A name that a caller chose, fit to be shown: percent-encoded and shortened. Show at most SHOWN_NAMES of them."""
-    return quote(name[:40].encode("utf-8", "replace"), safe="")
+    return quote(name[:SHOWN_LENGTH].encode("utf-8", "replace"), safe="")
+
+
+def nearest_name(name: str, known: Iterable[str]) -> str | None:
+    """The known name that may have been meant: the same but for signs and letter case, or nearly. None for a longer name than
+    is shown, since comparing takes quadratic time."""
+    if len(name) > SHOWN_LENGTH:
+        return None
+    by_folded = {_without_signs(each): each for each in known}
+    nearest = get_close_matches(_without_signs(name), by_folded, n=1, cutoff=0.8)
+    return by_folded[nearest[0]] if nearest else None
+
+
+def _without_signs(name: str) -> str:
+    return "".join(filter(str.isalnum, name)).lower()

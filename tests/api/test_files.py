@@ -1,8 +1,10 @@
 """Eligibility files over HTTP: upload, progress, report; whose they are."""
 
 import gzip
+import json
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 from frontdesk.access.model import Scope
 from frontdesk.audit import list_entries
@@ -12,7 +14,7 @@ from frontdesk.db import Database
 from frontdesk.files import RunOptions, run_next, save_mapping
 from frontdesk.files.model import MappingName
 from tests.conftest import Api, SetClock
-from tests.factories import Customer, make_customer
+from tests.factories import Customer, make_customer, member_body
 from tests.files.loading import csv_of, lines_of, row
 
 
@@ -44,6 +46,33 @@ def test_an_uploaded_file_waits_is_loaded_and_reported(
     table = api.get(path + "/report?format=csv")
     assert table.headers["Content-Type"] == "text/csv; charset=utf-8"
     assert table.text.splitlines()[2].startswith("3,E00002,refused,not_a_date,dob,")
+
+
+def test_the_columns_that_are_no_field_are_named_as_the_file_names_them(
+    api: Api, db: Database, customer: Customer, clock: SetClock
+) -> None:
+    header, first, _ = csv_of([row(1)]).decode().split("\n")
+    content = f"{header.strip()},Shoe size \u00e9,100% sure\n{first.strip()},44,x\n".encode()
+    path = upload(api, customer, content).headers["Location"].removeprefix("https://api.example.com")
+    assert work(db, clock)
+    assert api.get(path).json()["data"]["ignored_columns"] == ["Shoe size \u00e9", "100% sure"]
+
+
+def test_a_day_that_does_not_exist_is_called_that_in_posts_and_files(
+    api: Api, db: Database, customer: Customer, clock: SetClock
+) -> None:
+    refused = api.post(f"/v2/plans/{customer.plan_ids[0]}/eligibility", member_body(9, dob="2026-02-30"))
+    [fault] = refused.json()["errors"]
+    assert (fault["code"], fault["message"].partition("; ")[2]) == ("not_a_date", "this day does not exist")
+    mapping = quote('{"fields": {"dob": {"column": "dob", "dates": ["MM/DD/YYYY"]}}}')
+    rows = [row(1, dob="2026-02-30"), row(2, dob="02/30/1977"), row(3, dob="13/01/1977")]
+    taken = upload(api, customer, csv_of(rows), f"?mapping={mapping}")
+    assert work(db, clock)
+    path = taken.headers["Location"].removeprefix("https://api.example.com")
+    hints = [
+        json.loads(line)["hint"].partition("; ")[2] for line in api.get(path + "/report").text.splitlines()
+    ]
+    assert hints == ["this day does not exist", "this day does not exist", "it looks like day/month/year"]
 
 
 def test_a_large_upload_streams_in_and_out(
@@ -181,9 +210,9 @@ def test_a_misspelt_dry_run_is_refused_and_nothing_is_taken(
 ) -> None:
     refused = upload(api, customer, csv_of([row(1)]), "?dryrun=true")
     assert refused.status_code == 422
-    assert refused.json()["errors"] == [
-        {"field": "dryrun", "code": "unknown_parameter", "message": "there is no such parameter"}
-    ]
+    [fault] = refused.json()["errors"]
+    assert (fault["field"], fault["code"]) == ("dryrun", "unknown_parameter")
+    assert fault["did_you_mean"] == "dry_run"
     with db.read() as tx:
         assert tx.exec_driver_sql("SELECT count(*) FROM eligibility_files").scalar() == 0
 

@@ -138,8 +138,9 @@ def after_many_failures(caller: OperationCaller) -> Any:
 
 
 def with_invalid_fields(caller: OperationCaller) -> Any:
-    query, body = INVALID[caller.name]
-    return caller.send(query=query, json=body) if body else caller.send(query=query)
+    query, body = INVALID.get(caller.name, ("?plan=gold", {}))
+    headers = {} if caller.name in INVALID else {"Prefer": "handling=strict"}
+    return caller.send(query=query, headers=headers, **({"json": body} if body else {}))
 
 
 def before_a_migration(caller: OperationCaller) -> Any:
@@ -261,7 +262,7 @@ CALLS: tuple[tuple[set[str], str, Call], ...] = (
     (OF_JSON | OF_OAUTH, "415/type", lambda caller: caller.raw(b"{}", "text/plain")),
     ({"uploadEligibilityFile"}, "415/contradicted", lambda caller: caller.raw(b'{"external_id": "1"}', "text/csv")),
     ({"uploadEligibilityFile"}, "415/form", lambda caller: caller.raw(b"x", "multipart/form-data; boundary=x")),
-    (set(INVALID), "422/faults", with_invalid_fields),
+    (OF_V2, "422/faults", with_invalid_fields),
     (OF_DECISIONS - {"undoEligibilityFile"}, "409/wrong_state", lambda caller: caller.send()),
     ({"undoEligibilityFile"}, "409/wrong_state", with_a_waiting_file),
     (set(OPERATIONS), "431/long", lambda caller: caller.send(headers={"X-Long": "x" * 16_384})),

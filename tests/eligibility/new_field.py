@@ -32,7 +32,7 @@ def main(path: str) -> None:
         "ignored": record.ignored,
         "stored": stored["nickname"],
         "history": entry.changes["nickname"],
-        "described": schemas()["EligibleMember"]["properties"]["nickname"],
+        "described": schemas()["NewMember"]["properties"]["nickname"],
         "column": field_named("Nick-Name"),
     }
     sys.stdout.write(json.dumps(found))

@@ -77,3 +77,20 @@ TREES = st.recursive(
 @given(st.dictionaries(st.text(max_size=4), TREES, max_size=5), st.booleans())
 def test_good_json_is_read_as_it_was_meant(value: dict[str, Any], plain: bool) -> None:
     assert parse_json_object(json.dumps(value, ensure_ascii=plain).encode()) == value
+
+
+@pytest.mark.parametrize(
+    ("raw", "detail"),
+    [(b'{"a": 1,\n "b": }', "The body is not valid JSON: line 2, column 7."),
+     (b"", "The body is not valid JSON: line 1, column 1."),
+     (b'{"a": 1}\n{', "The body is not valid JSON: line 2, column 1."),
+     (b'{"a": 1,\n "b": "\xff"}', "The body is not valid JSON in UTF-8: line 2."),
+     (b'{"a": {"last name": 1, "last name": 2}}', "The body has the key last%20name twice."),
+     (b'{"%s": 1, "%s": 2}' % (b"x" * 99, b"x" * 99), f"The body has the key {'x' * 40} twice."),
+     (b'{"a": 1, "b": 2, "b": 3, "a": 4}', "The body has the key b twice."),
+     (b'{"\\ud800": 1, "\\ud800": 2}', "The body has the key %3F twice.")],
+)  # fmt: skip
+def test_a_refused_body_is_told_where_it_goes_wrong(raw: bytes, detail: str) -> None:
+    with pytest.raises(Malformed) as refused:
+        parse_json_object(raw)
+    assert refused.value.detail == detail

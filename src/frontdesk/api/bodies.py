@@ -157,7 +157,7 @@ class FileBody(TypedDict):
     members_before: Annotated[int | None, _COUNT, "Full file: the plan's members with access before it."]
     members_missing: Annotated[int | None, _COUNT, "Full file: the members that it omits."]
     ignored_columns: Annotated[
-        list[str], "Columns (CSV) and keys (JSON lines) that are no field, percent-encoded; 20 at most."
+        list[str], "Columns (CSV) and keys (JSON lines) that are no field; 40 characters of each, 20 at most."
     ]
     problem: FileProblemBody | None
     created_at: Time
@@ -301,6 +301,7 @@ class FaultBody(TypedDict):
     field: Annotated[str, "The body's member, dotted below it (`metadata.color`), or the query parameter."]
     code: Annotated[str, one_of(FAULT_CODES | EXACT_CODES)]
     message: Annotated[str, "The rule in words; it never repeats the value."]
+    did_you_mean: NotRequired[Annotated[str, "The known name near to an unknown field or parameter."]]
 
 
 class ProblemBody(TypedDict):
@@ -314,6 +315,13 @@ class ProblemBody(TypedDict):
     request_id: str
     errors: NotRequired[
         Annotated[list[FaultBody], {"minItems": 1}, "All faults, or what is wrong more exactly."]
+    ]
+    did_you_mean: NotRequired[
+        Annotated[
+            dict[str, str],
+            {"additionalProperties": {"type": "string"}},
+            "Fields and parameters that were ignored, each with the known name that is near to it.",
+        ]
     ]
 
 

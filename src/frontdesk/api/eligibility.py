@@ -1,18 +1,25 @@
 """A member of a plan, created or updated by a request (docs/interface.md, Eligible members)."""
 
+from collections.abc import Collection
+from functools import lru_cache
+
 import orjson
 
 from frontdesk.app import App
 from frontdesk.eligibility import parse_member
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import Enrolled, Outcome, Submission
+from frontdesk.files.suggest.names import SHORTENED_NAME, meanings
 from frontdesk.invitations.model import Delivery
+from frontdesk.text import SHOWN_LENGTH, nearest_name
 from frontdesk.web.json_body import parse_json_object
 from frontdesk.web.request import Request
-from frontdesk.web.response import Header, Response, name_list
+from frontdesk.web.response import Header, Response
+from frontdesk.web.unknown_names import note_ignored_fields
 
 _INVITATION: dict[str, bytes] = {Delivery.IMMEDIATE: b"immediate", Delivery.BATCHED: b"queued"}
 _NO_STORE: Header = (b"cache-control", b"no-store")
+_NO_MISTAKES = {"country"}  # near to `county`, and something else
 
 
 async def enrol_member(app: App, request: Request) -> Response:
@@ -21,15 +28,34 @@ async def enrol_member(app: App, request: Request) -> Response:
     plan_id = request.path_id("plan_id")
     body = parse_json_object(await request.body())
     record = parse_member(body, today=app.clock().date().isoformat(), strict=request.prefers_strict())
+    if record.ignored:
+        note_ignored_fields(request, record.ignored, lambda name: likely_field(name, body))
     caller = request.caller
     enrolled = await app.enrolments.submit(
         Submission(request.account_id, plan_id, record, caller.client_id, request.request_id)
     )
     status = 201 if enrolled.outcome is Outcome.CREATED else 200
-    return Response(status, orjson.dumps(enrolled.answer), _headers(enrolled, record.ignored))
+    return Response(status, orjson.dumps(enrolled.answer), _headers(enrolled))
 
 
-def _headers(enrolled: Enrolled, ignored: tuple[str, ...]) -> tuple[Header, ...]:
+def likely_field(name: str, given: Collection[str]) -> str | None:
+    """The field of a member that an unknown one may have been meant for, if that field is not given too: nearly the same name, or
+    one that senders of files use (`expiration_date`)."""
+    field = _likely_field(name) if len(name) <= SHOWN_LENGTH else None
+    return None if field in given else field
+
+
+@lru_cache(maxsize=4096)  # a caller sends the same names again, and each takes 0.2 ms
+def _likely_field(name: str) -> str | None:
+    if name.lower() in _NO_MISTAKES:
+        return None
+    likely = {
+        field: score for field, score in meanings(name).items() if field in FIELDS and score >= SHORTENED_NAME
+    }
+    return max(likely, key=lambda field: likely[field]) if likely else nearest_name(name, FIELDS)
+
+
+def _headers(enrolled: Enrolled) -> tuple[Header, ...]:
     """The outcome, in headers: the body has the nine documented fields only."""
     decision = enrolled.invitation
     headers: tuple[Header, ...] = (
@@ -42,6 +68,4 @@ def _headers(enrolled: Enrolled, ignored: tuple[str, ...]) -> tuple[Header, ...]
         headers += ((b"eligibility-changed", changed.encode()),) if changed else ()
     if enrolled.warnings:
         headers += ((b"eligibility-warnings", ",".join(enrolled.warnings).encode()),)
-    if ignored:
-        headers += ((b"ignored-fields", name_list(ignored)),)
     return headers

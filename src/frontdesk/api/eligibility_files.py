@@ -120,12 +120,9 @@ async def _act(app: App, request: Request, action: Callable[..., EligibilityFile
 
 
 def _new_file(request: Request) -> NewFile:
-    """The query and the Content-Type of an upload. Raises NotFound, HttpError, Invalid with every fault.
-
-    An unknown parameter is a fault, since it may be a misspelt `dry_run`.
-    """
+    """The query and the Content-Type of an upload. Raises NotFound, HttpError, Invalid with every fault."""
     names = ("format", "mode", "dry_run", "encoding", "mapping", "sheet", "header_row", "suggest_mapping")
-    query = request.query(*names, strict=True)
+    query = request.query(*names)
     declared = _declared(request)
     if declared["media_type"].startswith("multipart/"):
         raise HttpError("unsupported_media_type", "Send the file itself as the body, not in a form.")

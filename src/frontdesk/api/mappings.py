@@ -33,7 +33,7 @@ async def show_eligibility_mapping(app: App, request: Request) -> Response:
 async def save_eligibility_mapping(app: App, request: Request) -> Response:
     """Store a mapping, or replace it. It counts for the files that come from now on; files that came before keep the one that
     they had. Sending it again is safe. An account has 50 mappings at most."""
-    query = request.query("default", strict=True)
+    query = request.query("default")
     check_query(query, "mapping_default")
     default = query["default"] == "true" if "default" in query else None
     key, requester = _key(request), requester_of(app, request)

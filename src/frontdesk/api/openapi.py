@@ -9,8 +9,14 @@ from inspect import cleandoc
 from typing import Any
 
 from frontdesk import __version__
-from frontdesk.api.openapi_components import HEADERS, OF_LIMITED_CLIENTS, header_refs, security_schemes
-from frontdesk.api.openapi_operations import FILE_TYPES, JSON, OPERATIONS, Content, Operation, operation_id
+from frontdesk.api.openapi_components import (
+    HEADERS,
+    OF_LIMITED_CLIENTS,
+    OF_UNKNOWN_PARAMETERS,
+    header_refs,
+    security_schemes,
+)
+from frontdesk.api.openapi_operations import FILE_TYPES, JSON, Content, Operation, operation_id, operation_of
 from frontdesk.api.openapi_problems import ErrorResponses
 from frontdesk.api.openapi_schemas import ref, schemas
 from frontdesk.api.parameters import PARAMETERS
@@ -25,7 +31,8 @@ List plans with a live picture of each queue, change a plan, and say which membe
 - Every path that answers GET answers HEAD too. Any other method is refused with 405, any other path with 404.
 - Errors are problem details (RFC 9457), those of /oauth are errors of RFC 6749. [/problems](/problems) explains every \
 problem, fault code, warning and reason.
-- Unknown fields of a body, and unknown query parameters, are ignored. /v2 changes only by addition.
+- Unknown fields of a body, and unknown query parameters of /v2, are ignored, and named in `Ignored-Fields` and \
+`Ignored-Parameters`; `Did-You-Mean` has the known names that are near. /v2 changes only by addition.
 - The server answers what is not HTTP with an empty 400.
 """
 
@@ -49,7 +56,7 @@ def openapi_document(base_url: str, endpoints: Sequence[Endpoint]) -> Json:
     errors = ErrorResponses(examples, base_url)
     paths: defaultdict[str, Json] = defaultdict(dict)
     for endpoint in endpoints:
-        operation = OPERATIONS[operation_id(endpoint)]
+        operation = operation_of(endpoint)
         responses = _answers(endpoint, operation, examples) | errors.of(endpoint, operation)
         described = _operation(endpoint, operation, examples) | {"responses": dict(sorted(responses.items()))}
         paths[endpoint.path][endpoint.method.lower()] = described
@@ -105,13 +112,16 @@ def _operation(endpoint: Endpoint, operation: Operation, examples: Json) -> Json
 
 def _answers(endpoint: Endpoint, operation: Operation, examples: Json) -> Json:
     """The good answers by status."""
-    limited = OF_LIMITED_CLIENTS if endpoint.scope or endpoint.path.startswith("/oauth/") else ()
+    common: tuple[str, ...] = (
+        OF_LIMITED_CLIENTS if endpoint.scope or endpoint.path.startswith("/oauth/") else ()
+    )
+    common += () if endpoint.query is None else OF_UNKNOWN_PARAMETERS
     shown = examples["answers"].get(operation_id(endpoint), {})
     answers: Json = {}
     for status, answer in operation.answers.items():
         described = {
             "description": answer.text,
-            "headers": header_refs((*answer.headers, *limited)),
+            "headers": header_refs((*answer.headers, *common)),
             "content": _content(answer.content, shown.get(status, {})),
             "links": answer.links,
         }

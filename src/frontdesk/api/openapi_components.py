@@ -66,9 +66,20 @@ HEADERS: dict[str, Schema] = {
     "RateLimit-Reset": _sent("Seconds until the minute ends.", 42, always=False),
     "Ignored-Fields": _sent(
         "Unknown fields of the body, which were ignored: percent-encoded, 40 characters of each, 20 names at most; `+3` at "
-        "the end stands for 3 more.",
+        "the end stands for 3 more. A refusal names them too.",
         "favourite_color,shoe%20size",
         always=False,
+    ),
+    "Ignored-Parameters": _sent(
+        "Unknown parameters of the query, which were ignored, written as `Ignored-Fields` are.",
+        "externalid",
+        always=False,
+    ),
+    "Did-You-Mean": _sent(
+        "Unknown fields and parameters, each with the known name that is near to it.",
+        "expiration_date=expiry_date,externalid=external_id",
+        always=False,
+        pattern=r"^[^=,]+=[a-z_\[\]]+(?:,[^=,]+=[a-z_\[\]]+)*$",
     ),
     "Eligibility-Outcome": _sent(
         "What the request did. `moved`: the record was under another plan of the account and is under this one now.",
@@ -95,6 +106,7 @@ HEADERS: dict[str, Schema] = {
 }
 
 ON_EVERY_ANSWER = ("X-Request-Id", "X-Content-Type-Options")
+OF_UNKNOWN_PARAMETERS = ("Ignored-Parameters", "Did-You-Mean")
 OF_LIMITED_CLIENTS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
 
 

@@ -4,10 +4,11 @@ Errors follow from the endpoint (`openapi_problems`), examples are in assets/exa
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from frontdesk.api.bodies import OAUTH_ERRORS, explained
+from frontdesk.api.parameters import PARAMETERS
 from frontdesk.eligibility.model import FAULT_CODES
 from frontdesk.files.model import REPORT_CODES
 from frontdesk.files.report import COLUMNS
@@ -71,6 +72,21 @@ def operation_id(endpoint: Endpoint) -> str:
     return first + "".join(map(str.capitalize, others))
 
 
+def operation_of(endpoint: Endpoint) -> Operation:
+    """What is said of the endpoint, with what is true of every one that looks at unknown parameters."""
+    operation = OPERATIONS[operation_id(endpoint)]
+    if endpoint.query is None:
+        return operation
+    parameters = operation.parameters if endpoint.strict_query else (*operation.parameters, "prefer")
+    return replace(operation, parameters=parameters, faults=(*operation.faults, "unknown_parameter"))
+
+
+def query_names(endpoint: Endpoint) -> frozenset[str]:
+    """The names of the endpoint's query parameters."""
+    parameters = [PARAMETERS[key] for key in OPERATIONS[operation_id(endpoint)].parameters]
+    return frozenset(parameter["name"] for parameter in parameters if parameter["in"] == "query")
+
+
 def _link(target: str, **parameters: str) -> Json:
     return {"operationId": target, "parameters": {"plan_id": "$request.path.plan_id"} | parameters}
 
@@ -126,7 +142,7 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "changePlan": Operation(
         {"200": Answer("The plan as it is now, without `queue_info`.", "Plans", ("ETag", "Ignored-Fields"))},
-        parameters=("if_match", "prefer"),
+        parameters=("if_match",),
         body="PlanPatch",
         problems=("conflict", "precondition_failed"),
         faults=(
@@ -146,7 +162,6 @@ OPERATIONS: dict[str, Operation] = {
                 "No record had the `external_id`; a new one was created.", "Eligibility", _MEMBER, _SEND_AGAIN
             ),
         },
-        parameters=("prefer",),
         body="EligibleMember",
         faults=tuple(code for code in FAULT_CODES if code not in _NOT_OF_A_MEMBER),
     ),
@@ -166,7 +181,6 @@ OPERATIONS: dict[str, Operation] = {
         faults=(
             "not_allowed",
             "repeated",
-            "unknown_parameter",
             "empty",
             "unknown_encoding",
             "idempotency_key_reused",
@@ -223,7 +237,6 @@ OPERATIONS: dict[str, Operation] = {
             "not_allowed",
             "repeated",
             "unknown_field",
-            "unknown_parameter",
         ),
     ),
     "deleteEligibilityMapping": Operation({"204": Answer("The mapping is gone.")}),

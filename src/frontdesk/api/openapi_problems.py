@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 from frontdesk.api.bodies import OAUTH_ERRORS, explained
-from frontdesk.api.openapi_components import HEADERS, OF_LIMITED_CLIENTS, header_refs
+from frontdesk.api.openapi_components import HEADERS, OF_LIMITED_CLIENTS, OF_UNKNOWN_PARAMETERS, header_refs
 from frontdesk.api.openapi_operations import Operation, operation_id
 from frontdesk.api.openapi_schemas import ref
 from frontdesk.eligibility.model import FAULT_CODES
@@ -33,6 +33,8 @@ _HEADERS: dict[str, tuple[str, ...]] = {
 }
 # The service sends these before it knows the client and its limit.
 _BEFORE_LIMITS = {"unauthorized", "forbidden", "method_not_allowed", "headers_too_large"}
+# The service sends these before it looks at names of the query and the body.
+_BEFORE_NAMES = {"forbidden", "not_acceptable", "timeout", "too_large", "unsupported_media_type"}
 # The service sends these before the handler of /oauth.
 _BEFORE_OAUTH = {"method_not_allowed", "not_acceptable", "headers_too_large"}
 _NO_STORE = ("Cache-Control", "Pragma")
@@ -80,7 +82,8 @@ class ErrorResponses:
         text = "\n\n".join(texts.values())
         more: Json = {}
         if kind == "invalid":
-            more["errors"] = [Fault(*fault).serialize() for fault in self._examples["faults"][name]]
+            faults = self._examples["faults"].get(name) or self._examples["faults"]["others"]
+            more["errors"] = [Fault(*fault).serialize() for fault in faults]
             text += "\n\n" + explained({code: FAULT_CODES[code] for code in operation.faults})
         content = _content(
             "Problem",
@@ -144,6 +147,7 @@ def _headers(kind: str, endpoint: Endpoint) -> Json:
         names += _NO_STORE
     elif kind not in _BEFORE_LIMITS:
         names += OF_LIMITED_CLIENTS
+        names += ("Ignored-Fields", *OF_UNKNOWN_PARAMETERS) if kind not in _BEFORE_NAMES else ()
     headers = header_refs(names)
     if kind == "forbidden":
         example = f'Bearer error="insufficient_scope", scope="{endpoint.scope}"'

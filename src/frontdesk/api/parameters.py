@@ -154,7 +154,7 @@ PARAMETERS: dict[str, Schema] = {
         'The `ETag` of a read of the one plan, by `id` or by `external_id`, such as `"v3.8c6c1d7f0a3b2e19"`: the answer is '
         "412 if the plan has changed since. `*` is any version. The `ETag` of another list names no version.",
     ),
-    "prefer": _header("Prefer", "`handling=strict` makes unknown fields a fault."),
+    "prefer": _header("Prefer", "`handling=strict` makes unknown fields and query parameters a fault."),
     "request_id": _header(
         "X-Request-Id", "An identifier for the log: 1 to 64 letters, digits, `.`, `_` or `-`."
     ),

@@ -12,12 +12,15 @@ from frontdesk.api.parameters import check_query
 from frontdesk.app import App
 from frontdesk.db import Tx
 from frontdesk.db.races import write_alone
+from frontdesk.plans.changes import CHANGEABLE
 from frontdesk.plans.model import Plan
 from frontdesk.queues.model import QueueSnapshot
+from frontdesk.text import nearest_name
 from frontdesk.web.json_body import parse_json_object
 from frontdesk.web.request import Request
-from frontdesk.web.response import Header, HttpError, Response, name_list
+from frontdesk.web.response import HttpError, Response
 from frontdesk.web.trail import requester_of
+from frontdesk.web.unknown_names import note_ignored_fields
 
 _TAG = re.compile(r'"v([0-9]{1,9})(?:\.[0-9a-f]+)?"')
 
@@ -92,6 +95,8 @@ async def change_plan(app: App, request: Request) -> Response:
     since the plan was read."""
     plan_id = request.path_id("plan_id")
     patch = plans.parse_plan_patch(parse_json_object(await request.body()), strict=request.prefers_strict())
+    if patch.ignored:
+        note_ignored_fields(request, patch.ignored, lambda name: nearest_name(name, CHANGEABLE))
     if_match, account_id = (request.header(b"if-match") or "").strip(), request.account_id
     requester = requester_of(app, request)
 
@@ -108,10 +113,7 @@ async def change_plan(app: App, request: Request) -> Response:
     plan = await app.in_thread(lambda: write_alone(app.db, write))
     app.db.announce_work()  # a plan that accepts patients again has its batches delivered
     body = {"links": {"self": app.config.base_url + request.target}, "data": [plan.serialize()]}
-    headers: tuple[Header, ...] = ((b"etag", b'"v%d"' % plan.version),)
-    if patch.ignored:
-        headers += ((b"ignored-fields", name_list(patch.ignored)),)
-    return Response(200, orjson.dumps(body), headers)
+    return Response(200, orjson.dumps(body), ((b"etag", b'"v%d"' % plan.version),))
 
 
 def _matches(if_match: str, version: int) -> bool:

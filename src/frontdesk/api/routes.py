@@ -3,6 +3,8 @@
 A handler's name is the operation's id in the OpenAPI document, its docstring the summary and description.
 """
 
+from dataclasses import replace
+
 from frontdesk.access.model import Scope
 from frontdesk.api import (
     eligibility,
@@ -16,6 +18,7 @@ from frontdesk.api import (
     plans,
     reference,
 )
+from frontdesk.api.openapi_operations import query_names
 from frontdesk.web.endpoint import Endpoint
 
 PLAN = "/v2/plans/{plan_id}"
@@ -26,9 +29,9 @@ MAPPINGS = "/v2/eligibility-mappings"
 MAPPING = MAPPINGS + "/{mapping_name}"
 
 # fmt: off
-_DESCRIBED: tuple[Endpoint, ...] = (
+_ROUTES: tuple[Endpoint, ...] = (
     Endpoint("POST",  PLAN + "/eligibility", eligibility.enrol_member, Scope.ELIGIBILITY_WRITE, takes_json=True),
-    Endpoint("POST",  FILES,             eligibility_files.upload_eligibility_file, Scope.ELIGIBILITY_WRITE),
+    Endpoint("POST",  FILES,             eligibility_files.upload_eligibility_file, Scope.ELIGIBILITY_WRITE, strict_query=True),
     Endpoint("GET",   FILES,             file_lists.list_eligibility_files_of_plan, Scope.ELIGIBILITY_WRITE),
     Endpoint("GET",   ALL_FILES,         file_lists.list_eligibility_files, Scope.ELIGIBILITY_WRITE),
     Endpoint("GET",   FILE,              eligibility_files.show_eligibility_file,   Scope.ELIGIBILITY_WRITE),
@@ -38,7 +41,8 @@ _DESCRIBED: tuple[Endpoint, ...] = (
     Endpoint("POST",  FILE + "/undo",    eligibility_files.undo_eligibility_file,   Scope.ELIGIBILITY_WRITE),
     Endpoint("GET",   MAPPINGS,          mappings.list_eligibility_mappings, Scope.ELIGIBILITY_WRITE),
     Endpoint("GET",   MAPPING,           mappings.show_eligibility_mapping, Scope.ELIGIBILITY_WRITE),
-    Endpoint("PUT",   MAPPING,           mappings.save_eligibility_mapping, Scope.ELIGIBILITY_WRITE, takes_json=True),
+    Endpoint("PUT",   MAPPING,           mappings.save_eligibility_mapping, Scope.ELIGIBILITY_WRITE, takes_json=True,
+             strict_query=True),
     Endpoint("DELETE", MAPPING,          mappings.delete_eligibility_mapping, Scope.ELIGIBILITY_WRITE),
     Endpoint("GET",   "/v2/plans",       plans.list_plans,          Scope.PLANS_READ),
     Endpoint("GET",   PLAN,              plans.show_plan,           Scope.PLANS_READ),
@@ -51,6 +55,10 @@ _DESCRIBED: tuple[Endpoint, ...] = (
     Endpoint("GET",   "/healthz",        health.is_alive,           None),
     Endpoint("GET",   "/readyz",         health.is_ready,           None),
     Endpoint("GET",   "/metrics",        health.metrics,            Scope.OPERATOR, serves_json=False, outlives_database=True),
+)
+# A misspelt parameter of /v2 is told; one of an upload or a mapping may be a `dry_run` or a `default`, so it is refused.
+_DESCRIBED = tuple(
+    replace(endpoint, query=query_names(endpoint)) if endpoint.path.startswith("/v2/") else endpoint for endpoint in _ROUTES
 )
 ENDPOINTS = (*_DESCRIBED, reference.openapi_endpoint(_DESCRIBED))
 ENTRANCE = (Endpoint("GET",   "/",                 reference.entrance,  None, serves_json=False),)

@@ -3,9 +3,11 @@ value (docs/interface.md, Errors)."""
 
 import re
 from collections.abc import Iterable
+from datetime import date
 
 LONGEST = 40  # of a value that is looked at
 _NUMBERS = re.compile(r"([0-9]{1,2})[/.-]([0-9]{1,2})[/.-]([0-9]{4}|[0-9]{1,2})(?![0-9])")
+_ISO = re.compile("[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])(?![0-9])")
 _YEAR_FIRST = re.compile(r"[0-9]{4}[/.][0-9]{1,2}[/.][0-9]{1,2}(?![0-9])")
 _MONTH_NAME = re.compile(r"(?:^|[^a-z])(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)", re.IGNORECASE)
 _EXCEL_SERIAL = re.compile("[1-9][0-9]{4}(?:[.][0-9]+)?")
@@ -23,6 +25,8 @@ def with_hint(rule: str, hint: str) -> str:
 def date_hint(text: str) -> str:
     """Of a text that is no ISO date; "" if it looks like nothing that is known."""
     text = text.strip()[:LONGEST]
+    if _ISO.match(text) and not day_exists(text[:10]):
+        return "this day does not exist"
     if found := _NUMBERS.match(text):
         return _numbers_hint(*found.groups())
     if _YEAR_FIRST.match(text):
@@ -34,6 +38,15 @@ def date_hint(text: str) -> str:
     if _EPOCH.fullmatch(text):
         return "it looks like a number of seconds since 1970"
     return "it looks like a date with the name of a month" if _MONTH_NAME.search(text) else ""
+
+
+def day_exists(day: str) -> bool:
+    """Whether the calendar has the day `YYYY-MM-DD`."""
+    try:
+        date.fromisoformat(day)
+    except ValueError:
+        return False
+    return True
 
 
 def _numbers_hint(first: str, second: str, last: str) -> str:
@@ -50,7 +63,7 @@ def zip_hint(text: str) -> str:
     if re.fullmatch("[0-9]+[.]0+", text):
         return "it looks like a number with decimals"
     if digits.isascii() and digits.isdigit() and len(digits) in (3, 4, 7, 8):
-        return f"{len(digits)} digits: a zip without its zeros?"
+        return "it looks like a zip without its leading zeros"
     return "it looks like a Canadian postal code" if _CANADIAN.fullmatch(text[:LONGEST]) else ""
 
 
@@ -63,7 +76,7 @@ def phone_hint(text: str) -> str:
         return "it looks like a number with an extension"
     if text.startswith("+") and not text.startswith("+1"):
         return "it looks like a number outside North America"
-    return "7 digits: is the area code missing?" if digits == 7 else ""
+    return "it looks like a number without its area code" if digits == 7 else ""
 
 
 def email_hint(text: str) -> str:

@@ -180,7 +180,7 @@ FAULT_CODES = {
     "not_unique": "Another record carries this value already.",
     "read_only": "The field can't be changed here.",
     "repeated": "A query parameter is given more than once.",
-    "unknown_parameter": "There is no such query parameter (only with files, where a misspelt one could do harm).",
+    "unknown_parameter": "There is no such query parameter (with Prefer: handling=strict; always of an upload and a mapping).",
     "empty": "The upload has no content (only with files).",
     "unknown_encoding": "The declared encoding is not one that is read (only with files).",
     "idempotency_key_reused": "The Idempotency-Key came before, with another file or other parameters.",

@@ -40,7 +40,7 @@ def parse_member(
 ) -> MemberRecord:
     """Read every field of the body (docs/interface.md, Eligible members). Never raises; `today` is `YYYY-MM-DD`.
 
-    Unknown fields are named in `ignored`, or are faults when `strict`. Absent fields stay out of `given`,
+    Unknown fields are named in `ignored`, and are faults too when `strict`. Absent fields stay out of `given`,
     and so do fields of DROPPED that can't be used when `lenient`: they are warned of. A `cache` speeds
     up reading many records on one day.
     """
@@ -76,7 +76,6 @@ def parse_member(
         faults.append(Fault("external_id", "required", "is required: it is the match key"))
     if strict:
         faults += unknown_faults(ignored)
-        ignored.clear()
     return _record(given, faults=faults, ignored=ignored, context=context)
 
 

@@ -49,16 +49,19 @@ def parse_format(text: str) -> DateFormat | None:
 
 
 def date_reader(formats: Sequence[DateFormat], pivot: int | None) -> Callable[[str], str]:
-    """A function that writes a date in one of the formats as YYYY-MM-DD, by the first that fits. Any other text, and an ISO
-    date, stays as it is. Two-digit years up to `pivot` are 20YY, the others 19YY."""
+    """A function that writes a date in one of the formats as YYYY-MM-DD, by the first that fits, and a day that does not exist
+    (30 February) if none does, so that it is refused as that. Any other text, and an ISO date, stays as it is. Two-digit years up
+    to `pivot` are 20YY, the others 19YY."""
 
     @lru_cache(maxsize=1024)
     def read(text: str) -> str:
+        missing_day = text
         for each in formats:
             found = _serial(text) if each.pattern is None else _matched(each.pattern, text, pivot or 0)
-            if found is not None:
+            if isinstance(found, date):
                 return found.isoformat()
-        return text
+            missing_day = found or missing_day
+        return missing_day
 
     return lambda text: read(text) if len(text) <= _LONGEST else text
 
@@ -71,16 +74,17 @@ def _serial(text: str) -> date | None:
     return (_AFTER_DAY_60 if day > _DAY_60 else _BEFORE_DAY_60) + timedelta(day)
 
 
-def _matched(pattern: re.Pattern[str], text: str, pivot: int) -> date | None:
+def _matched(pattern: re.Pattern[str], text: str, pivot: int) -> date | str | None:
+    """The date; or as text one that the calendar does not have; or None."""
     found = pattern.fullmatch(text)
     if found is None:
         return None
     parts = found.groupdict()
+    short, day = int(parts.get("short") or 0), int(parts["day"])
+    year = int(parts.get("year") or (2000 if short <= pivot else 1900) + short)
+    name = parts.get("name", "")[:3].lower()
+    month = int(parts.get("month") or (_MONTHS.index(name) + 1 if name in _MONTHS else 0))
     try:
-        short = int(parts.get("short") or 0)
-        year = int(parts.get("year") or (2000 if short <= pivot else 1900) + short)
-        name = parts.get("name")
-        month = _MONTHS.index(name[:3].lower()) + 1 if name else int(parts["month"])
-        return date(year, month, int(parts["day"]))
+        return date(year, month, day)
     except ValueError:
-        return None
+        return f"{year:04}-{month:02}-{day:02}" if 1 <= month <= 12 and 1 <= day <= 31 else None

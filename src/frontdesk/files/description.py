@@ -1,6 +1,7 @@
 """An eligibility file as JSON, and in words with the commands that come next."""
 
 from typing import Any
+from urllib.parse import unquote
 
 from frontdesk.clock import wire_time
 from frontdesk.files.model import COUNTS, REFUSED, WARNED, WOULD_END, WOULD_MOVE, EligibilityFile, FileState
@@ -27,7 +28,7 @@ def serialize_file(file: EligibilityFile) -> dict[str, Any]:
         "codes": dict(sorted(file.codes.items())),
         "members_before": file.members_before,
         "members_missing": file.members_missing,
-        "ignored_columns": file.ignored,
+        "ignored_columns": [*map(unquote, file.ignored)],  # stored as a log may show them
         "problem": file.problem,
         "created_at": wire_time(file.created_at),
         "started_at": None if file.started_at is None else wire_time(file.started_at),

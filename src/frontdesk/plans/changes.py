@@ -49,7 +49,7 @@ def parse_plan_patch(body: Mapping[str, object], *, strict: bool = False) -> Pla
     if strict:
         faults += unknown_faults(unknown)
     echoed = {name: body[name] for name in ECHOED if name in body}
-    return PlanPatch(changes, echoed, tuple(faults), ignored=() if strict else unknown)
+    return PlanPatch(changes, echoed, tuple(faults), ignored=unknown)
 
 
 def patch_plan(tx: Tx, plan: Plan, patch: PlanPatch) -> tuple[Plan, list[str]]:

@@ -14,6 +14,7 @@ from frontdesk.web.problems import problem_response
 from frontdesk.web.request import Message, Receive, Request, Send
 from frontdesk.web.response import Header, HttpError, Response
 from frontdesk.web.telemetry import Telemetry
+from frontdesk.web.unknown_names import check_parameters
 
 Handler = Callable[[App, Request], Awaitable[Response]]
 
@@ -24,7 +25,8 @@ COMMON_HEADERS: tuple[Header, ...] = ((b"x-content-type-options", b"nosniff"),)
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """One method of one path. `scope` None: no token is asked for. `takes_json`: the request body is JSON. `outlives_database`:
-    while the database is away, it takes tokens that were good lately."""
+    while the database is away, it takes tokens that were good lately. `query`: the names of its query parameters, where others
+    are told; they are refused if `strict_query`."""
 
     method: str
     path: str
@@ -33,6 +35,8 @@ class Endpoint:
     takes_json: bool = False
     serves_json: bool = True
     outlives_database: bool = False
+    query: frozenset[str] | None = None
+    strict_query: bool = False
 
 
 class Resource:
@@ -83,6 +87,8 @@ class Resource:
             check_accept(request)
         if endpoint.takes_json:
             check_json_body(request)
+        if endpoint.query is not None and request.query_pairs:
+            check_parameters(request, endpoint.query, strict=endpoint.strict_query)
         return await endpoint.handler(self._app, request)
 
     def _look_for_proxy(self, request: Request) -> None:
@@ -122,6 +128,9 @@ async def _send(response: Response, request: Request, send: Send, deadlines: Pee
         *request.extra_headers,
         *response.headers,
     ]
+    if request.did_you_mean:
+        likely = ",".join(f"{name}={known}" for name, known in request.did_you_mean.items())
+        headers.append((b"did-you-mean", likely.encode("ascii")))
     if response.body or response.pieces is not None or response.content_type in MAY_BE_EMPTY:
         headers.append((b"content-type", response.content_type))
     if response.pieces is None and response.status not in (204, 304):

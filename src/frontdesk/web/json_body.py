@@ -45,9 +45,10 @@ def parse_json(raw: bytes) -> object:
     try:
         value: object = parse_strictly(raw.decode("utf-8"))
     except NotStrict as error:
-        raise Malformed(f"The body {error}.") from None
-    except UnicodeDecodeError:
-        raise Malformed("The body is not valid JSON in UTF-8.") from None
+        raise Malformed(f"The body {error}{error.place and ': ' + error.place}.") from None
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise Malformed(f"The body is not valid JSON in UTF-8: line {line}.") from None
     return value
 
 

@@ -8,6 +8,7 @@ from frontdesk.web.request import Request
 from frontdesk.web.response import Header, HttpError, Response
 
 RETRY_AFTER_SECONDS = 1
+UNKNOWN_NAMES = ("unknown_field", "unknown_parameter")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +99,15 @@ def problem_response(error: Exception, request: Request, base_url: str) -> Respo
         "instance": request.target.partition("?")[0],
         "request_id": request.request_id,
     }
+    did_you_mean = dict(request.did_you_mean)
     if isinstance(error, errors.FrontdeskError) and error.faults:
-        content["errors"] = [fault.serialize() for fault in error.faults]
+        faults = [fault.serialize() for fault in error.faults]
+        for fault in faults:
+            if fault["code"] in UNKNOWN_NAMES and fault["field"] in did_you_mean:
+                fault["did_you_mean"] = did_you_mean.pop(fault["field"])
+        content["errors"] = faults
+    if did_you_mean:
+        content["did_you_mean"] = did_you_mean
     return Response(
         problem.status, json.dumps(content).encode(), _headers(error), b"application/problem+json"
     )

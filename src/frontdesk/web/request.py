@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qsl, quote
 
 from frontdesk.access.model import Caller, Scope
-from frontdesk.errors import Fault, Forbidden, Invalid, Malformed, NotFound, Unauthorized, unknown_faults
-from frontdesk.text import SHOWN_NAMES
+from frontdesk.errors import Fault, Forbidden, Invalid, Malformed, NotFound, Unauthorized
 from frontdesk.web.forwarded import Network, caller_address
 from frontdesk.web.peers import OPERATORS, PeerDeadlines
 from frontdesk.web.response import Header, HttpError
@@ -32,7 +31,8 @@ _PATH_ID = re.compile(r"[0-9]{1,18}")
 
 
 class Request:
-    """`known_caller` is None until the token was checked; `extra_headers` are added to whatever response follows."""
+    """`known_caller` is None until the token was checked; `extra_headers` are added to whatever response follows, and so is
+    `did_you_mean`: the known name near to an unknown one, which is percent-encoded and shortened."""
 
     def __init__(self, scope: Message, receive: Receive, deadlines: PeerDeadlines) -> None:
         self._scope = scope
@@ -42,11 +42,13 @@ class Request:
         self._headers, self._repeated = _by_name(self._sent)
         self.method: str = scope["method"]
         self._query_string: bytes = scope["query_string"]
+        self._query_pairs: list[tuple[str, str]] | None = None if self._query_string else []
         self.path: str = scope["path"]
         self.path_parameters: dict[str, str] = scope.get("path_params", {})
         self.request_id = self._request_id()
         self.known_caller: Caller | None = None
         self.extra_headers: tuple[Header, ...] = ()
+        self.did_you_mean: dict[str, str] = {}
 
     @property
     def caller(self) -> Caller:
@@ -91,24 +93,23 @@ class Request:
         query = quote(self._query_string, safe="/?:@!$&'()*+,;=-._~%[]")
         return quote(self.path, safe="/:@!$&'()*+,;=-._~") + ("?" + query if query else "")
 
-    def query(self, *names: str, strict: bool = False) -> dict[str, str]:
-        """The query parameters of these names that were sent.
+    @property
+    def query_pairs(self) -> list[tuple[str, str]]:
+        """Names and values of the query as they were sent."""
+        if self._query_pairs is None:
+            text = self._query_string.decode("latin-1")
+            self._query_pairs = parse_qsl(text, keep_blank_values=True, errors="replace")
+        return self._query_pairs
 
-        Raises Invalid when one is repeated and, if `strict`, for parameters of other names; otherwise these are ignored.
-        """
-        if not self._query_string:
-            return {}
+    def query(self, *names: str) -> dict[str, str]:
+        """The query parameters of these names that were sent. Raises Invalid when one is repeated."""
         found: dict[str, str] = {}
         faults = []
-        for name, value in parse_qsl(
-            self._query_string.decode("latin-1"), keep_blank_values=True, errors="replace"
-        ):
+        for name, value in self.query_pairs:
             if name in names and name in found:
                 faults.append(Fault(name, "repeated", "must be given once"))
             elif name in names:
                 found[name] = value
-            elif strict and len(faults) < SHOWN_NAMES:
-                faults += unknown_faults([name], what="parameter")
         if faults:
             raise Invalid(faults)
         return found

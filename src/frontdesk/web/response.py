@@ -1,6 +1,6 @@
 """What a handler returns or raises: a response, or an error of HTTP."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 
 from frontdesk.text import SHOWN_NAMES, shown_name
@@ -31,7 +31,7 @@ class Response:
     at_end: Callable[[], None] | None = None
 
 
-def name_list(names: tuple[str, ...]) -> bytes:
+def name_list(names: Sequence[str]) -> bytes:
     """Up to 20 names that a caller chose as a header's value: percent-encoded and shortened."""
     shown = [shown_name(name) for name in names[:SHOWN_NAMES]]
     more = len(names) - SHOWN_NAMES

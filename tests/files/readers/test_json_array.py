@@ -40,7 +40,7 @@ def test_items_are_what_a_json_parser_makes_of_them_wherever_a_block_ends() -> N
 @pytest.mark.parametrize(
     ("item", "message"),
     [
-        ('{"external_id": "2", "external_id": "2"}', "has duplicate keys"),
+        ('{"external_id": "2", "external_id": "2"}', "has the key external_id twice"),
         ('{"a": NaN}', "has NaN or Infinity, which are not JSON"),
         ('{"a": [}]}', "is not valid JSON"),
         ("7", "must be a JSON object"),

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from frontdesk.eligibility.hints import day_exists
 from frontdesk.eligibility.values import EARLIEST_DOB
 from frontdesk.files.date_formats import EXCEL_SERIAL, date_reader, parse_format
 
@@ -116,5 +117,6 @@ def _readable(values: Iterable[str], name: str, pivot: int, field: str, year: in
         for value, day in found.items()
         if day != value
         and (EARLIEST_DOB <= day <= latest)
+        and day_exists(day)
         and (name != EXCEL_SERIAL or _SERIAL.fullmatch(value))
     }
