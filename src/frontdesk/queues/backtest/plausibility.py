@@ -12,8 +12,8 @@ from frontdesk.queues.model import EventType, QueueRules
 
 ENDED_SHARE = 0.5  # fewer visits with an end: how long visits take is not known
 REPEATED_SHARE = 0.01
-# Patients that wait beside idle doctors: in simulated days with notes or breaks that no event tells of, at 8 % of the joinings
-# at most half of the doctors look idle, and never ten of them beside ten patients.
+# At least so many patients wait while half of the doctors look idle: in simulated days with notes or breaks that no event tells
+# of it was so at 8 % of the joinings at most.
 MANY_WAITING = 3
 IDLE_SHARE = 0.25  # of the joinings
 MANY_BESIDE = 10
