@@ -351,7 +351,7 @@ REPORT_CODES = ROW_FAULTS | {
     "repeated_differently": "The same external_id stands in the file with other values.",
     "no_medical_coverage": "The 834 carries no coverage that counts: the member's access stays, and a new one is refused.",
     "address_of_subscriber": "The dependent has no address of its own; that of its subscriber was taken.",
-    "identity_ambiguous": "Several members may be the person of the 834, or its name, birth and family agree with the stored ones in part only.",
+    "identity_ambiguous": "Several members may be the person of the 834, or name, birth and family agree in part only.",
     "identity_matched": "The member was found in its family by first name and date of birth, under another external_id.",
     "shared_reference": "Several people of the 834 carry this number, so it is nobody's own; the next key was taken.",
     "untidy_file": "The 834 has faults that were read as they are meant: space, wrong counts, no BGN08, an older version, …",
