@@ -194,7 +194,7 @@ class ErasingWay(StrEnum):
     HASHED = "The address becomes a keyed hash, and is still never mailed."
     DELETED = "The rows are deleted."
     REWRITTEN = "The member's lines lose the external_id."
-    ENDS = "An erasure waits until no file of the account is left unfinished; an ended file has no content."
+    ENDS = "An erasure waits until no file of the account is left unfinished or has content; an ended file loses it."
 
 
 # Of every table with a person's values.
