@@ -87,7 +87,7 @@ class Resource:
             check_accept(request)
         if endpoint.takes_json:
             check_json_body(request)
-        if endpoint.query is not None and request.query_pairs:
+        if request.query_string and endpoint.query is not None:
             check_parameters(request, endpoint.query, strict=endpoint.strict_query)
         return await endpoint.handler(self._app, request)
 

@@ -2,8 +2,9 @@
 
 import re
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager
+from functools import cached_property
 from itertools import chain, count
 from typing import Any, TypeVar
 from urllib.parse import parse_qsl, quote
@@ -16,6 +17,7 @@ from frontdesk.web.response import Header, HttpError
 
 BODY_LIMIT_BYTES, HEADERS_LIMIT_BYTES = 64 * 1024, 16 * 1024
 LARGEST_PORT = 65535
+NO_NAMES: Mapping[str, str] = {}
 CLOSE: Header = (b"connection", b"close")  # the rest of the body is not read
 
 Message = MutableMapping[str, Any]
@@ -41,14 +43,13 @@ class Request:
         self._sent: Sequence[Header] = scope["headers"]
         self._headers, self._repeated = _by_name(self._sent)
         self.method: str = scope["method"]
-        self._query_string: bytes = scope["query_string"]
-        self._query_pairs: list[tuple[str, str]] | None = None if self._query_string else []
+        self.query_string: bytes = scope["query_string"]
         self.path: str = scope["path"]
         self.path_parameters: dict[str, str] = scope.get("path_params", {})
         self.request_id = self._request_id()
         self.known_caller: Caller | None = None
         self.extra_headers: tuple[Header, ...] = ()
-        self.did_you_mean: dict[str, str] = {}
+        self.did_you_mean = NO_NAMES
 
     @property
     def caller(self) -> Caller:
@@ -90,16 +91,14 @@ class Request:
     @property
     def target(self) -> str:
         """Path and query as sent, in ASCII, for `links.self`."""
-        query = quote(self._query_string, safe="/?:@!$&'()*+,;=-._~%[]")
+        query = quote(self.query_string, safe="/?:@!$&'()*+,;=-._~%[]")
         return quote(self.path, safe="/:@!$&'()*+,;=-._~") + ("?" + query if query else "")
 
-    @property
+    @cached_property
     def query_pairs(self) -> list[tuple[str, str]]:
         """Names and values of the query as they were sent."""
-        if self._query_pairs is None:
-            text = self._query_string.decode("latin-1")
-            self._query_pairs = parse_qsl(text, keep_blank_values=True, errors="replace")
-        return self._query_pairs
+        text = self.query_string.decode("latin-1")
+        return parse_qsl(text, keep_blank_values=True, errors="replace") if text else []
 
     def query(self, *names: str) -> dict[str, str]:
         """The query parameters of these names that were sent. Raises Invalid when one is repeated."""

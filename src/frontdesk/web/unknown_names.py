@@ -41,4 +41,5 @@ def _note_likely_names(
     request: Request, names: Sequence[str], likely_name: Callable[[str], str | None]
 ) -> None:
     likely = {shown_name(name): likely_name(name) for name in names[:SHOWN_NAMES]}
-    request.did_you_mean |= {name: known for name, known in likely.items() if known is not None}
+    near = {name: known for name, known in likely.items() if known is not None}
+    request.did_you_mean = {**request.did_you_mean, **near}
