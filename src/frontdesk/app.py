@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from frontdesk.access import caller_of
 from frontdesk.access.model import Caller
-from frontdesk.access.open_reports import OpenReports
+from frontdesk.access.one_at_a_time import OneAtATime
 from frontdesk.access.request_limits import RequestLimits
 from frontdesk.access.tokens import TokenCheck
 from frontdesk.clock import Clock, system_clock
@@ -21,11 +21,13 @@ from frontdesk.db.shared_reads import SharedReads
 from frontdesk.db.write_probe import WriteProbe
 from frontdesk.deadlines import Deadlines
 from frontdesk.eligibility.enrolments import Enrolments
+from frontdesk.errors import Unavailable
 from frontdesk.queues import QueueSnapshots, queue_rules
 from frontdesk.queues.model import QueueSnapshot
 
 # Writers wait for each other and for locks, so readers have threads of their own.
 READING_THREADS = WRITING_THREADS = 4
+COMPUTING_THREADS = 2  # for what takes long and needs no database: neither readers nor writers wait for it
 
 ANSWER_SECONDS = 10  # from a request's last byte to its answer
 LOOK_UP_SECONDS = 4  # of a token
@@ -52,6 +54,7 @@ class App:
         self.deadlines = Deadlines(ANSWER_SECONDS)
         self._reading = ThreadPoolExecutor(READING_THREADS, thread_name_prefix="read")
         self._writing = Writers(WRITING_THREADS, self.deadlines)
+        self._computing = ThreadPoolExecutor(COMPUTING_THREADS, thread_name_prefix="compute")
         self._probing = ThreadPoolExecutor(1, thread_name_prefix="probe")
         self.lookups: Lookups = (
             SqliteLookups(db, self._reading)
@@ -63,7 +66,10 @@ class App:
         self._probes: SharedReads[Any] = SharedReads(Deadlines(READY_SECONDS))
         self._callers: SharedReads[Caller | None] = SharedReads(Deadlines(LOOK_UP_SECONDS))
         self.tokens = TokenCheck(self._find_caller, clock)
-        self.open_reports = OpenReports()
+        detail = "Another whole report is on its way to this client. Read one at a time, or by the page."
+        self.open_reports = OneAtATime("report", "report_open", detail)
+        detail = "Another mapping is being suggested for this account. Send the file again when it is done."
+        self.suggestions = OneAtATime("suggest_mapping", "suggestion_open", detail)
         self.limits = RequestLimits(db, clock, default=config.requests_per_minute)
         self.queues = QueueSnapshots(clock, config.queue_ttl_seconds, queue_rules(config))
         self.enrolments = Enrolments(db, config, clock, self.deadlines)
@@ -75,6 +81,16 @@ class App:
     async def read_in_thread(self, work: Callable[[], Result]) -> Result:
         """Run blocking work that only reads. Raises Unavailable when it takes too long."""
         return await self.in_time(asyncio.get_running_loop().run_in_executor(self._reading, work))
+
+    async def compute(self, work: Callable[[], Result], at_end: Callable[[], None]) -> Result:
+        """Run work that needs no database in threads of its own. `at_end` is called once it has ended, or will never begin.
+        Raises Unavailable when it takes too long; it goes on meanwhile, so it has to end by itself."""
+        future = self._computing.submit(work)
+        future.add_done_callback(lambda _: at_end())
+        try:
+            return await self.deadlines.within(asyncio.wrap_future(future))
+        except TimeoutError:
+            raise Unavailable("Too many other files are being looked at. Send the file again.") from None
 
     async def probe(self, name: str, work: Callable[[], Result]) -> Result:
         """Run blocking work in a thread of its own that all probes of this name share. Raises Unavailable after 2 s."""
@@ -108,7 +124,7 @@ class App:
         """Finish the requests under way and close the database; after `shorten_waits`, drop work that has no
         caller left."""
         await self.enrolments.close()
-        for executor in (self._reading, self._writing, self._probing):
+        for executor in (self._reading, self._writing, self._computing, self._probing):
             executor.shutdown(wait=not self._is_stopping, cancel_futures=self._is_stopping)
         self.queues.close()
         self.lookups.close()

@@ -29,6 +29,8 @@ GOOD: list[dict[str, Any]] = [
     {"fields": {"member_id": {"column": ["a", "b"], "join": "-", "blank": "00"}}},
     {"skip": [{"column": "a", "equals": ["", "x"]}, {"column": "b", "starts_with": "Total"}]},
     {"external_id": ["REF*0F + person_code", "NM109"], "member_id": "REF*1L+REF*3H", "person_code": "REF*23"},
+    {"columns": {"Member ID": None}, "questions": {"Status": "unrelated"}},
+    {"questions": {"Emp Status": "open"}, "skip": [{"column": "EMP STATUS", "equals": "terminated"}]},
     {"header_row": 50, "sheet": "Members"},
     {"plan": "HD03+HD04", "plans": {"a": "b"}, "lines": "all"},
     {"834": {"coverages": ["HLT"], "ssn": "plain", "verify": "full", "counts": "lenient"}, "lines": ["HLT"]},
@@ -38,6 +40,11 @@ BAD: list[dict[str, Any]] = [
     {"columns": {"-": "city"}},
     {"columns": {"a": "shoe"}},
     {"columns": {"a": "metadata." + "k" * 41}},
+    *(
+        {"questions": {name: answer}}
+        for name, answer in (("a", "yes"), ("a", None), ("a", []), ("-", "unrelated"))
+    ),
+    {"questions": "open"},
     {"clear": " "},
     *({"header_row": row} for row in (0, 51, 1.5, "1", True)),
     *({"sheet": name} for name in ("", "x" * 32, 1)),

@@ -1,6 +1,7 @@
 """Mappings of an account over HTTP: stored by name, one as default, used by uploads; whose they are."""
 
 import json
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import quote
@@ -15,6 +16,7 @@ from tests.api.test_files import address, upload, work
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer
 from tests.files.loading import csv_of, row
+from tests.files.readers.workbooks import workbook
 from tests.patience import wait_until
 
 MAPPINGS = "/v2/eligibility-mappings"
@@ -214,3 +216,68 @@ def test_words_of_a_mapping_stand_in_no_log_and_no_report(
     assert '"PUT"' in log
     for text in (log, *answers):
         assert "canary" not in text
+
+
+Failed = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def failed(api: Api, db: Database, customer: Customer, clock: SetClock) -> Failed:
+    """Loads a file; the problem that it fails with."""
+
+    def load(content: bytes, query: str = "") -> dict[str, Any]:
+        taken = upload(api, customer, content, query, "application/octet-stream")
+        assert work(db, clock)
+        file = api.get(f"{address(customer)}/{taken.json()['data']['id']}").json()["data"]
+        assert file["state"] == "failed"
+        return dict(file["problem"])
+
+    return load
+
+
+SHEETS = workbook([], sheets={"People": [["external_id"], ["E1"]]})
+BROKEN: list[tuple[dict[str, Any], bytes, str]] = [
+    ({"sheet": "Members"}, SHEETS, "no_sheet"),
+    ({"fields": {"dob": {"column": "Born"}}}, csv_of([row(1)]), "missing_column"),
+    ({"columns": {"Number": "external_id"}}, b"No,City\n1,Boston\n", "no_key_column"),
+    ({"header_row": 9, "delimiter": ","}, csv_of([row(1)]), "no_header"),
+    ({"skip": [{"column": "city", "equals": ""}]}, b"external_id,city\n1,\n", "no_rows"),
+]
+
+
+@pytest.mark.parametrize(("mapping", "content", "code"), BROKEN)
+def test_a_default_mapping_that_does_not_fit_is_named_with_what_to_do(
+    api: Api, failed: Failed, mapping: Any, content: bytes, code: str
+) -> None:
+    put(api, "another", {"clear": "-"})
+    put(api, "usual", mapping, "?default=true")
+    problem = failed(content)
+    assert problem["code"] == code
+    assert "the account's default mapping usual." in problem["message"]
+    assert "orrect it" in problem["message"]
+
+
+def test_the_name_of_a_sheet_is_said_to_come_from_the_default_mapping(api: Api, failed: Failed) -> None:
+    put(api, "usual", {"sheet": "Members"}, "?default=true")
+    assert failed(SHEETS)["message"] == (
+        "The workbook has no sheet of the name that the mapping or the upload gives. The name is that of the account's default "
+        "mapping usual. Correct its `sheet`, or name the sheet when the file is loaded."
+    )
+
+
+def test_a_stored_mapping_that_can_no_longer_be_used_is_named(api: Api, db: Database, failed: Failed) -> None:
+    put(api, "usual", {}, "?default=true")
+    with db.write() as tx:
+        tx.exec_driver_sql("""UPDATE eligibility_mappings SET mapping = '{"colour": 1}'""")
+    problem = failed(csv_of([row(1)]))
+    assert problem["code"] == "bad_mapping"
+    assert "default mapping usual" in problem["message"]
+
+
+def test_what_the_upload_says_itself_is_not_put_down_to_the_default_mapping(api: Api, failed: Failed) -> None:
+    put(api, "usual", {"sheet": "People"}, "?default=true")
+    problem = failed(SHEETS, "?sheet=Members")
+    assert (problem["code"], "usual" in problem["message"]) == ("no_sheet", False)
+    own = quote(json.dumps({"fields": {"dob": {"column": "Born"}}}))
+    problem = failed(csv_of([row(1)]), f"?mapping={own}")
+    assert (problem["code"], "usual" in problem["message"]) == ("missing_column", False)

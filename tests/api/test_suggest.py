@@ -1,11 +1,15 @@
-"""A suggested mapping over HTTP: it is accepted as it is, and nothing is stored."""
+"""A suggested mapping over HTTP: it is accepted once its questions are answered, and nothing is stored."""
 
+import json
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event, Semaphore
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 
 from frontdesk.api.suggestions import SAMPLE_BYTES
+from frontdesk.app import App
 from frontdesk.audit import list_entries
 from frontdesk.db import Database
 from tests.api.test_files import address, upload, work
@@ -52,6 +56,78 @@ def test_a_workbook_gets_a_suggestion_too(
     monkeypatch.setattr("frontdesk.api.suggestions.WORKBOOK_BYTES", 1000)
     refused = upload(api, customer, content, "?suggest_mapping=true", WORKBOOK)
     assert (refused.status_code, "first 1,000 rows" in refused.text) == (400, True)
+
+
+def test_a_suggestion_with_an_open_question_is_neither_stored_nor_used(
+    api: Api, db: Database, customer: Customer, clock: SetClock
+) -> None:
+    head = [
+        "external_id",
+        "member_id",
+        "first_name",
+        "last_name",
+        "dob",
+        "gender",
+        "zipcode",
+        "effective_date",
+    ]
+    rows = [
+        [f"E{n}", f"M{n}", "Robin", "Sample", "1980-02-03", "male", "02134", "2026-01-01", word]
+        for n, word in enumerate(("Active", "Terminated"))
+    ]
+    content = written([[*head, "Employment Status"], *rows])
+    found = suggestion(api, customer, content)
+    mapping = found["mapping"]
+    sent = upload(api, customer, content, "?mapping=" + quote(json.dumps(mapping)))
+    for answer in (put(api, "hr", mapping), sent):
+        assert answer.status_code == 422
+        [fault] = answer.json()["errors"]
+        assert fault["field"] == "questions.Employment%20Status"
+        assert "whose access has ended" in fault["message"]
+    leave_out = found["questions"][0]["choices"][0]["mapping"]
+    assert put(api, "hr", mapping | leave_out).status_code == 201
+    taken = upload(api, customer, content, "?mapping=hr")
+    assert work(db, clock)
+    assert counts(api, customer, taken) == {"created": 1, "skipped": 1}
+
+
+def test_an_account_gets_one_suggestion_at_a_time(
+    app: App, api: Api, db: Database, customer: Customer
+) -> None:
+    at_end = app.suggestions.begin(customer.account_id)
+    refused = upload(api, customer, hr_export(), "?suggest_mapping=true")
+    assert (refused.status_code, refused.headers["retry-after"]) == (429, "5")
+    assert [fault["code"] for fault in refused.json()["errors"]] == ["suggestion_open"]
+    other = make_customer(db, name="Another")
+    assert suggestion(api.as_(other.token), other, hr_export())["rows"] == 41
+    at_end()
+    for _ in range(2):
+        assert suggestion(api, customer, hr_export())["rows"] == 41
+    assert upload(api, customer, b"1,Robin\n", "?suggest_mapping=true").status_code == 400
+    assert suggestion(api, customer, hr_export())["rows"] == 41
+
+
+def test_writes_do_not_wait_for_the_suggestions_of_other_accounts(
+    api: Api, db: Database, customer: Customer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, goes_on = Semaphore(0), Event()
+
+    def slow(_file: Any, **_options: Any) -> dict[str, Any]:
+        begun.release()
+        assert goes_on.wait(60)
+        return {}
+
+    monkeypatch.setattr("frontdesk.files.suggest_apart", slow)
+    others = [make_customer(db, name=f"Other {number}") for number in range(8)]
+    with ThreadPoolExecutor(len(others)) as pool:
+        try:
+            answers = [pool.submit(suggestion, api.as_(each.token), each, hr_export()) for each in others]
+            assert begun.acquire(timeout=60)
+            assert begun.acquire(timeout=60)
+            assert put(api, "hr", {}).status_code == 201
+        finally:
+            goes_on.set()
+        assert [answer.result() for answer in answers] == [{}] * len(others)
 
 
 def test_a_suggestion_says_what_is_missing(api: Api, db: Database, customer: Customer) -> None:

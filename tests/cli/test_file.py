@@ -187,7 +187,7 @@ def test_a_mapping_with_faults_is_refused_with_all_of_them(
         ("mapping", "--account", "1", "--set", str(mapping)),
     ):
         told = cli.refused("file", *command)
-        assert told.startswith("Error: The mapping's columns.Zip must be a field of a member.\n")
+        assert told.startswith("Error: The mapping's columns.Zip must be a field of a member, or null ")
         assert "The mapping's delimiter must be" in told
         assert "The mapping's external_id must not be made from" in told
     assert "give one of the two" in cli.refused(
@@ -252,6 +252,24 @@ def test_a_suggested_mapping_loads_the_file(cli: CommandLine, plan: str, tmp_pat
     assert json.loads(mapping.read_text()) == cli.json("file", "suggest", str(export))["mapping"]
     loaded = cli.json("file", "load", str(export), "--plan", plan, "--mapping", str(mapping))
     assert loaded["counts"] == {"created": 40, "skipped": 1}
+
+
+def test_a_suggested_mapping_is_refused_until_its_question_is_answered(
+    cli: CommandLine, plan: str, tmp_path: Path
+) -> None:
+    export, mapping = tmp_path / "export.csv", tmp_path / "mapping.json"
+    rows = [row(1, Status="Active"), row(2, Status="Terminated")]
+    export.write_bytes(csv_of(rows, rows[0]))
+    text = cli.text("file", "suggest", str(export), "--out", str(mapping))
+    assert "To be answered before the mapping can be used: Status." in text
+    assert '{"skip": [{"column": "Status", "equals": ["terminated"]}]}' in text
+    load = ("file", "load", str(export), "--plan", plan, "--mapping", str(mapping))
+    assert "questions.Status must be answered" in cli.refused(*load)
+    keep = ("file", "mapping", "--account", "1", "--set", str(mapping))
+    assert "questions.Status must be answered" in cli.refused(*keep)
+    answer = {"skip": [{"column": "Status", "equals": ["terminated"]}]}
+    mapping.write_text(json.dumps(json.loads(mapping.read_text()) | answer))
+    assert cli.json(*load)["counts"] == {"created": 1, "skipped": 1}
 
 
 def test_a_file_without_names_of_columns_gets_no_suggestion(cli: CommandLine, tmp_path: Path) -> None:

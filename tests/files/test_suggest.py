@@ -12,6 +12,7 @@ import pytest
 from frontdesk.files import serialize_suggestion, suggest_mapping
 from frontdesk.files.mapping import parse_mapping
 from frontdesk.files.model import Unreadable
+from frontdesk.files.suggest import sample
 from tests.files.exports import excel_export, german_export, hr_export, synthea, written
 from tests.files.loading import Desk
 from tests.files.readers.reading import rows_of
@@ -24,6 +25,14 @@ COVERAGE = {"effective_date": {"constant": "2026-01-01"}}
 def suggested(content: bytes | str, **options: Any) -> dict[str, Any]:
     raw = content.encode() if isinstance(content, str) else content
     return serialize_suggestion(suggest_mapping(io.BytesIO(raw), today="2026-11-22", **options))
+
+
+def answered(found: dict[str, Any]) -> dict[str, Any]:
+    """The suggested mapping after a person has said of every column in question that it says nothing about access."""
+    mapping: dict[str, Any] = found["mapping"]
+    for question in found["questions"]:
+        mapping["questions"] |= question["choices"][-1]["mapping"]["questions"]
+    return mapping
 
 
 def rules_of(content: bytes | str) -> dict[str, Any]:
@@ -150,8 +159,47 @@ def test_the_names_of_senders_are_known(field: str, name: str) -> None:
 def test_a_social_security_number_is_never_an_identifier(name: str) -> None:
     content = written([[name, "First Name"], *([f"123-45-{n}", "Robin"] for n in range(6789, 6799))])
     found = suggested(content)
-    assert found["columns"][0] == {"column": name, "fields": [], "confidence": 0.0, "samples": []}
+    column = found["columns"][0]
+    assert (column["fields"], column["confidence"], column["samples"]) == ([], 0.0, [])
     assert ("external_id", "required") in {(each["field"], each["code"]) for each in found["refused"]}
+
+
+def numbered(name: str, numbers: list[str]) -> bytes:
+    return written([[name, "Employee ID", "First Name"], *([each, f"E{each}", "Robin"] for each in numbers)])
+
+
+ISSUED = ["123456789", "665010001", "001 01 0001", "899-99-9999", "900-12-3456"]
+NOT_ISSUED = ["000123456", "666123456", "900123456", "123006789", "123450000", "12345678", "1234567890"]
+
+
+@pytest.mark.parametrize("name", ["Member ID", "member_id", "Card Number", "External ID", "Dependent ID"])
+@pytest.mark.parametrize("numbers", [ISSUED, [*ISSUED, *NOT_ISSUED[:4]]])
+def test_a_column_of_social_security_numbers_is_not_read_and_the_suggestion_says_why(
+    name: str, numbers: list[str]
+) -> None:
+    content = numbered(name, numbers)
+    found = suggested(content)
+    column = found["columns"][0]
+    assert (column["fields"], column["samples"]) == ([], [])
+    assert "social security numbers" in column["note"]
+    assert "Ask the sender" in column["note"]
+    [first, *_] = rows_of(content, mapping=found["mapping"])
+    assert (first.values["external_id"], first.values["member_id"]) == ("E123456789", "E123456789")
+
+
+@pytest.mark.parametrize("numbers", [NOT_ISSUED, [*ISSUED[:3], *NOT_ISSUED[:3]]])
+def test_numbers_that_nobody_was_issued_are_identifiers(numbers: list[str]) -> None:
+    column = suggested(numbered("Member ID", numbers))["columns"][0]
+    assert (column["fields"], column["note"]) == (["member_id"], None)
+
+
+def test_without_another_number_no_row_of_social_security_numbers_has_an_identifier() -> None:
+    content = written([["External ID", "Member ID", "First Name"], *([n, n, "Robin"] for n in ISSUED)])
+    found = suggested(content)
+    assert found["mapping"]["columns"] == {"External ID": None, "Member ID": None}
+    assert {each["field"] for each in found["refused"]} > {"external_id", "member_id"}
+    with pytest.raises(Unreadable, match="external_id"):
+        rows_of(content, mapping=found["mapping"])
 
 
 @pytest.mark.parametrize(
@@ -258,6 +306,8 @@ def test_json_is_looked_at_too(content: str) -> None:
         ("Employee ID,DOB\n", "no_rows"),
         ("Employee ID,City,CITY\n1,a,b\n", "repeated_column"),
         ("Employee ID," + ",".join(f"DOB {n}" for n in range(300)) + "\n1\n", "too_large"),
+        (workbook([["Employee ID", *[None] * 300, "DOB"], ["1"]]), "too_large"),
+        ("".join(f'{{"id": 1, "dob{n}": 1}}\n' for n in range(200)), "too_large"),
         ("ISA*00*          *00*          *ZZ*S", "no_header"),
         ("Personalnummer;Vorname\n1;J\u00f6rg\n".encode("cp1252"), "wrong_encoding"),
         (b"PK\x03\x04rest", "bad_workbook"),
@@ -313,3 +363,40 @@ def test_a_suggestion_can_be_parsed_whatever_the_names_are() -> None:
     ]
     found = suggested(written([names, [str(n) for n in range(9)]]))
     parse_mapping(found["mapping"])
+
+
+def test_objects_with_keys_of_their_own_are_refused_before_they_make_a_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[str] = []
+
+    def parse(line: str) -> Any:
+        read.append(line)
+        return json.loads(line)
+
+    monkeypatch.setattr(sample, "parse_strictly", parse)
+    content = "".join(json.dumps({f"dob{n}-{key}": 1 for key in range(180)}) + "\n" for n in range(1000))
+    with pytest.raises(Unreadable) as caught:
+        suggested(content)
+    assert (caught.value.code, len(read)) == ("too_large", 2)
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t"])
+def test_no_row_of_a_sample_is_wider_than_what_is_looked_at(delimiter: str) -> None:
+    content = f"Employee ID{delimiter}DOB\n" + (delimiter.join(["a"] * 30_000) + "\n") * 20
+    found = sample.read_sample(io.BytesIO(f"{content}1{delimiter}2\n".encode()), None, "utf-8", is_cut=False)
+    assert found.rows == [["1", "2"]]
+    assert {len(row) for row in found.odd_rows} == {sample.MOST_COLUMNS + 1}
+
+
+def test_so_many_letters_of_a_file_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sample, "SAMPLE_LETTERS", 500)
+    rows = [["Employee ID", "First Name"], *([str(n), "Robin"] for n in range(200))]
+    as_json = "".join(json.dumps({"id": n, "first": "Robin"}) + "\n" for n in range(200))
+    for content in (written(rows), as_json, workbook(rows)):
+        assert 5 < suggested(content)["rows"] < 100
+
+
+def test_a_name_as_long_as_a_text_means_nothing() -> None:
+    found = suggested(written([["Employee ID", f"DOB ({'x' * 200})"], ["1", "1980-01-01"]]))
+    assert found["columns"][1]["fields"] == []

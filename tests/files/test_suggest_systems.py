@@ -9,7 +9,7 @@ import pytest
 from tests.files.exports import names_in, written
 from tests.files.loading import Desk
 from tests.files.readers.reading import read, rows_of
-from tests.files.test_suggest import suggested
+from tests.files.test_suggest import answered, suggested
 
 # The header, the rows, the keys with their first names, and what the suggestion leaves to be said.
 SYSTEMS: dict[str, tuple[str, list[str], dict[str, str], list[str]]] = {
@@ -215,7 +215,7 @@ def test_the_suggestion_and_one_constant_read_every_row(name: str) -> None:
     content = written([names_in(line, "|") for line in (header, *rows)])
     found = suggested(content)
     assert [each["field"] for each in found["refused"]] == missing
-    mapping = found["mapping"]
+    mapping = answered(found)
     for each in found["refused"]:
         mapping.setdefault("fields", {}).update(example_in(each["advice"])["fields"])
     _, read_rows = read(content, mapping=mapping)

@@ -234,6 +234,24 @@ class SuggestedColumnBody(TypedDict):
     samples: Annotated[
         list[str], {"maxItems": 5}, "The most frequent shapes of its values: letters are X and x, digits 9."
     ]
+    note: Annotated[str | None, "Why it is not used although its name is that of an identifier."]
+
+
+class AnswerChoiceBody(TypedDict):
+    """An answer that a person may give."""
+
+    does: Annotated[str, "What it does."]
+    mapping: Annotated[
+        dict[str, str], {"$ref": "#/components/schemas/Mapping"}, "What it adds to the mapping."
+    ]
+
+
+class SuggestionQuestionBody(TypedDict):
+    """A column that a person has to decide about."""
+
+    column: Annotated[str, "Its name in the file."]
+    question: Annotated[str, "What it may be."]
+    choices: Annotated[list[AnswerChoiceBody], "The answers."]
 
 
 class RefusedRowsBody(TypedDict):
@@ -252,9 +270,14 @@ class MappingSuggestionBody(TypedDict):
     format: Format
     rows: Annotated[Count, "Rows that were looked at: 1,000 at most."]
     mapping: Annotated[
-        dict[str, str], {"$ref": "#/components/schemas/Mapping"}, "To be stored or sent as it is."
+        dict[str, str],
+        {"$ref": "#/components/schemas/Mapping"},
+        "To be stored or sent once `questions` are answered in it.",
     ]
     columns: list[SuggestedColumnBody]
+    questions: Annotated[
+        list[SuggestionQuestionBody], "What is to be answered in the mapping, which is refused until then."
+    ]
     refused_rows: Annotated[Count, "Rows that would be refused, if their members were new."]
     skipped_rows: Annotated[Count, "Rows that the mapping leaves out, such as totals."]
     refused: Annotated[list[RefusedRowsBody], "What would refuse them; a row may have several faults."]

@@ -1,6 +1,6 @@
-"""The JSON Schema of a mapping of eligibility files. What it takes is what the parser takes (`files.mapping`), but for three
-rules that no schema can tell: a date of `open` is a real one, and no two names of columns, nor two words, are the same once
-letter case and spaces are taken away."""
+"""The JSON Schema of a mapping of eligibility files. What it takes is what the parser takes (`files.mapping`), but for four
+rules that no schema can tell: a date of `open` is a real one, no two names of columns, nor two words, are the same once
+letter case and spaces are taken away, and a question that is open has a rule for its column in `skip`."""
 
 import re
 from typing import Any
@@ -9,7 +9,7 @@ from frontdesk.eligibility.fields import FIELDS
 from frontdesk.files.column_names import COLUMN_NAME, METADATA_FIELD
 from frontdesk.files.date_formats import DATE_FORMAT, EXCEL_SERIAL
 from frontdesk.files.field_rules import FAMILY, NAME_PARTS, PLAN
-from frontdesk.files.mapping import DELIMITERS, LONGEST_SHEET_NAME, SEARCHED_ROWS
+from frontdesk.files.mapping import DELIMITERS, LONGEST_SHEET_NAME, OPEN, SEARCHED_ROWS, UNRELATED
 from frontdesk.files.mapping_834 import (
     COUNTS_WORDS,
     EVERY_LINE,
@@ -132,8 +132,8 @@ MAPPING_SCHEMAS: dict[str, Schema] = {
             "columns": {
                 "type": "object",
                 "propertyNames": {"pattern": COLUMN_NAME.pattern},
-                "additionalProperties": _FIELD,
-                "description": "Column to field or `metadata.KEY`.",
+                "additionalProperties": {"anyOf": [*_FIELD["anyOf"], {"type": "null"}]},
+                "description": "Column to field or `metadata.KEY`; to null if the column is not to be read.",
             },
             "fields": _object(
                 "Field, `metadata.KEY`, `plan` or `family` to the rule that makes its value.",
@@ -149,6 +149,13 @@ MAPPING_SCHEMAS: dict[str, Schema] = {
                 "items": _ref("MappingSkip"),
                 "maxItems": MOST_SKIPS,
                 "description": "Rows to leave out.",
+            },
+            "questions": {
+                "type": "object",
+                "propertyNames": {"pattern": COLUMN_NAME.pattern},
+                "additionalProperties": _TEXT | {"enum": [OPEN, UNRELATED]},
+                "description": "Columns of a suggestion that may say whose access has ended. A mapping with one that is "
+                f"`{OPEN}` is refused, unless `skip` names the column; `{UNRELATED}`: it says nothing about access.",
             },
             "delimiter": _TEXT | {"enum": list(DELIMITERS)},
             "header_row": {

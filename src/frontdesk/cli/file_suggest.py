@@ -47,14 +47,22 @@ def suggest(
         (each.column, ", ".join(each.fields), each.confidence or None, "  ".join(each.samples))
         for each in found.columns
     ]
+    notes = [f"{each.column}: {each.note}" for each in found.columns if each.note]
     refused = [(each.field, each.code, each.rows) for each in found.refused]
     left_out = f", {found.skipped_rows:,} would be left out" if found.skipped_rows else ""
     parts: list[Part] = [
         table(("column", "fields", "confidence", "samples"), columns),
+        *notes,
         json_text(found.mapping),
         f"Of {found.rows:,} rows {found.refused_rows:,} would be refused{left_out}.",
     ]
     if refused:
         parts.append(table(("field", "code", "rows"), refused))
     parts += [each.advice for each in found.refused if each.advice]
+    for question in found.questions:
+        parts.append(f"To be answered before the mapping can be used: {question.column}. {question.question}")
+        parts += [
+            f"- {choice.does} Put into the mapping: {json.dumps(choice.mapping, ensure_ascii=False)}"
+            for choice in question.choices
+        ]
     return Output(serialize_suggestion(found), parts)

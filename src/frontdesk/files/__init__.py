@@ -23,7 +23,7 @@ from frontdesk.files.store import (
     set_file_settings,
     unfinished_files,
 )
-from frontdesk.files.suggest import serialize_suggestion, suggest_mapping
+from frontdesk.files.suggest import serialize_suggestion, suggest_apart, suggest_mapping
 
 __all__ = [
     "MEDIA_TYPES",
@@ -52,6 +52,7 @@ __all__ = [
     "serialize_mapping",
     "serialize_suggestion",
     "set_file_settings",
+    "suggest_apart",
     "suggest_mapping",
     "summary",
     "undo_file",

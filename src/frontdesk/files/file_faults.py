@@ -15,7 +15,7 @@ FILE_FAULTS = {
     "bad_workbook": "The workbook is damaged or cut off, or declares entities.",
     "old_workbook": "The file is a workbook of an older kind (.xls), not .xlsx.",
     "encrypted_workbook": "The workbook has a password.",
-    "no_sheet": "The workbook has no sheet, or none of the name that was given.",
+    "no_sheet": "The workbook has no sheet, or none of the name that the mapping or the upload gives.",
     "sheet_too_large": "The sheet reaches too far, or its texts are too many, to be read in bounded memory.",
     "bad_json_array": "Something other than values with commas between them stands in the JSON array, or behind it.",
     "line_too_long": "A line, row or segment is longer than any member can be.",

@@ -1,12 +1,12 @@
 """Parses the mapping of a sender's files: an untrusted JSON object in, a FileMapping out (docs/file-formats.md)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 from frontdesk.errors import Fault, Invalid, unknown_faults
-from frontdesk.files.column_names import fold_name, mappable_field
+from frontdesk.files.column_names import COLUMN_NAME, fold_name, mappable_field
 from frontdesk.files.field_rules import FieldRule, SkipRule
 from frontdesk.files.mapping_834 import (
     SECTION_834,
@@ -20,6 +20,9 @@ from frontdesk.files.mapping_834 import (
 from frontdesk.files.part_reader import MOST_WORDS
 from frontdesk.files.rule_parser import parse_field_rules, parse_skip_rules
 from frontdesk.text import shown_name
+
+# What a person has to decide about a column, and the answer that it says nothing about access.
+OPEN, UNRELATED = "open", "unrelated"
 
 PERSON_CODE = "person_code"
 OWN, BIRTH_SEQUENCE, RELATIONSHIP, SUBSCRIBER = (
@@ -46,7 +49,8 @@ DELIMITERS = (",", "\t", "|", ";")
 
 @dataclass(frozen=True, slots=True)
 class FileMapping:
-    """How a sender's files name things (docs/file-formats.md). `columns` maps a folded column name to a field, `plans` a
+    """How a sender's files name things (docs/file-formats.md). `columns` maps a folded column name to a field, or to "" if
+    the column is not read, `plans` a
     plan of the file to a plan's external_id; `fields` are the rules that make values, by field. `header_row` is the number of
     the row with the names of the columns and `sheet` the name of the sheet; None if they are to be found.
 
@@ -83,6 +87,7 @@ def parse_mapping(body: Mapping[str, Any]) -> FileMapping:
     for name, read in _PARTS.items():
         if body.get(name) is not None:  # mappings that were stored early may have nulls
             parts[name] = read(name, body[name], faults)
+    _check_answers(parts.pop("questions", {}), parts.get("skip", ()), faults)
     parts |= read_834(body.get(SECTION_834, {}), faults)
     if faults:
         raise Invalid(faults)
@@ -103,14 +108,38 @@ def _read_columns(place: str, value: Any, faults: list[Fault]) -> dict[str, str]
     columns: dict[str, str] = {}
     for name, target in value.items():
         inside, folded = f"{place}.{shown_name(name)}", fold_name(name)
-        known = mappable_field(target) if type(target) is str else None
+        known = "" if target is None else mappable_field(target) if type(target) is str else None
         if known is None:
-            faults.append(Fault(inside, "not_allowed", "must be a field of a member"))
+            rule = "must be a field of a member, or null if the column is not to be read"
+            faults.append(Fault(inside, "not_allowed", rule))
         elif not folded:
             faults.append(Fault(inside, "not_allowed", "must be the name of a column"))
         elif columns.setdefault(folded, known) != known:
             faults.append(Fault(inside, "repeated", "must be given once: only letter case or spaces differ"))
     return columns
+
+
+def _read_questions(place: str, value: Any, faults: list[Fault]) -> dict[str, str]:
+    if not isinstance(value, dict):
+        faults.append(Fault(place, "wrong_type", "must be an object"))
+        return {}
+    for name, answer in value.items():
+        if answer not in (OPEN, UNRELATED) or not COLUMN_NAME.search(name):
+            rule = f"must be {OPEN} or {UNRELATED}, under the name of a column"
+            faults.append(Fault(f"{place}.{shown_name(name)}", "not_allowed", rule))
+    return value
+
+
+def _check_answers(questions: Mapping[str, str], skip: Iterable[SkipRule], faults: list[Fault]) -> None:
+    """Add a fault for each question that is neither answered nor has a rule for its column in `skip`."""
+    skipped = {rule.column for rule in skip}
+    for name, answer in questions.items():
+        if answer == OPEN and fold_name(name) not in skipped:
+            rule = (
+                "must be answered: the column may say whose access has ended. Leave the rows of these members out by a rule in "
+                f'skip that names the column, or write "{UNRELATED}" if it says nothing about access'
+            )
+            faults.append(Fault(f"questions.{shown_name(name)}", "not_allowed", rule))
 
 
 def _read_words(place: str, value: Any, faults: list[Fault]) -> frozenset[str]:
@@ -149,6 +178,7 @@ _PARTS: dict[str, Callable[[str, Any, list[Fault]], Any]] = {
     "columns": _read_columns,
     "fields": parse_field_rules,
     "skip": parse_skip_rules,
+    "questions": _read_questions,
     "delimiter": _read_delimiter,
     "header_row": _read_header_row,
     "sheet": _read_sheet,

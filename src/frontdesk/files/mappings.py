@@ -11,10 +11,24 @@ from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid, NotFound
 from frontdesk.files import store
 from frontdesk.files.mapping import parse_mapping
-from frontdesk.files.model import MappingName, NewFile, StoredMapping
+from frontdesk.files.model import EligibilityFile, MappingName, NewFile, StoredMapping
 
 MOST_MAPPINGS = 50
 DEFAULT_NAME = "default"
+PLACES = ("sheet", "header_row")
+# Faults of a file that its mapping may have caused.
+MAPPING_FAULTS = {
+    *(
+        "no_sheet",
+        "no_header",
+        "no_key_column",
+        "missing_column",
+        "repeated_column",
+        "bad_mapping",
+        "no_rows",
+    ),
+    "all_refused",
+}
 MAPPING_NAME = re.compile("[A-Za-z0-9._-]{1,64}")
 
 
@@ -85,6 +99,29 @@ def _mapping_of(tx: Tx, new: NewFile) -> dict[str, Any] | None:
         return get_mapping(tx, new.account_id, new.mapping_name).mapping
     default = store.find_mapping(tx, new.account_id, None)
     return None if default is None else default.mapping
+
+
+def mapping_origin(tx: Tx, file: EligibilityFile, code: str | None) -> str:
+    """Where the mapping of a file that has failed comes from, and what to do: sentences behind those of a fault that it may have
+    caused. "" for other faults, and where it is no mapping of the account, or none any more: a file keeps the content only."""
+    used = file.mapping
+    if code not in MAPPING_FAULTS or not used:
+        return ""
+    for stored in sorted(store.list_mappings(tx, file.account_id), key=lambda each: not each.is_default):
+        has_sheet = stored.mapping.get("sheet") == used.get("sheet")
+        if _parts(stored.mapping) == _parts(used) and (has_sheet or code != "no_sheet"):
+            name = f"{'default ' if stored.is_default else ''}mapping {stored.name}"
+            if code == "no_sheet":
+                remedy = "Correct its `sheet`, or name the sheet when the file is loaded."
+                return f"The name is that of the account's {name}. {remedy}"
+            remedy = "If that is the cause, correct it, or load the file with another one; `{}` is none."
+            return f"The file was read by the account's {name}. {remedy}"
+    return ""
+
+
+def _parts(mapping: dict[str, Any]) -> dict[str, Any]:
+    """All but the places, which an upload may name itself."""
+    return {name: part for name, part in mapping.items() if name not in PLACES}
 
 
 def _record(tx: Tx, action: str, key: MappingName, requester: Requester) -> None:

@@ -21,6 +21,7 @@ from frontdesk.files.claims import FileClaim, LostClaim, RunOptions, Stopped, Tu
 from frontdesk.files.content import delete_abandoned_uploads, delete_content
 from frontdesk.files.jobs import get_file, record_audit
 from frontdesk.files.load import run_load
+from frontdesk.files.mappings import mapping_origin
 from frontdesk.files.missing import ApprovalNeeded
 from frontdesk.files.model import (
     FILE_PROBLEMS,
@@ -117,9 +118,11 @@ def _end(
 ) -> None:
     """Store the file's last state (a held one may go on) and its problem, with one audit entry of the counts."""
     file, now = claim.file, claim.clock()
-    problem = None if code is None else {"code": code, "message": message, "place": place}
     finished_at = None if state is FileState.HELD else now
     with claim.db.write() as tx:
+        if origin := mapping_origin(tx, file, code):
+            message = f"{message.removesuffix('.')}. {origin}"
+        problem = None if code is None else {"code": code, "message": message, "place": place}
         claim.save(tx, state=state, problem=problem, finished_at=finished_at)
         if finished_at is not None:
             store.delete_parts(tx, file.id)

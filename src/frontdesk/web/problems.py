@@ -81,6 +81,7 @@ QUOTA_CODES = {
     "too_many_files": "The account has as many eligibility files that wait or run as it may have (429).",
     "too_many_bytes": "The account's eligibility files that wait or run have as many bytes as they may have (413).",
     "too_many_taken": "Too many records of the client had the value of another record; new keys are taken again tomorrow (429).",
+    "suggestion_open": "Another mapping is being suggested for this account (429).",
     "report_open": "Another whole report is on its way to this client (429).",
 }
 EXACT_CODES = QUOTA_CODES | {kind: PROBLEMS[kind].happens for kind in ("wrong_state", "second_person_needed")}

@@ -95,7 +95,7 @@ def sheet_part(package: WorkbookPackage, wanted: str | None) -> tuple[str, bool]
         message = (
             "The workbook has no sheet."
             if wanted is None
-            else "The workbook has no sheet of the name that was given."
+            else "The workbook has no sheet of the name that the mapping or the upload gives."
         )
         raise WorkbookFault("no_sheet", message, None)
     target = shown[0][2].get("Target") or ""

@@ -204,5 +204,7 @@ def _gather(values: dict[str, object], names: list[str]) -> None:
 
 
 def target_of(name: str, mapping: FileMapping) -> str | None:
-    """The field that a column of this name holds, as the mapping or else the interface calls it; None if there is none."""
-    return mapping.columns.get(fold_name(name)) or field_named(name)
+    """The field that a column of this name holds, as the mapping or else the interface calls it; None if there is none, or if
+    the mapping says that the column is not read."""
+    target = mapping.columns.get(fold_name(name))
+    return field_named(name) if target is None else target or None

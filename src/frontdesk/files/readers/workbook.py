@@ -30,7 +30,7 @@ _PASSWORD_MARK = "EncryptedPackage".encode("utf-16-le")
 _BLOCK = 1024 * 1024
 
 # How a child ends that reached its limits, or that a hostile file has brought down: not for reasons outside the file.
-_OF_THE_FILE = {-signal.SIGABRT, -signal.SIGXCPU, -signal.SIGSEGV, -signal.SIGBUS, -signal.SIGILL}
+OF_THE_FILE = {-signal.SIGABRT, -signal.SIGXCPU, -signal.SIGSEGV, -signal.SIGBUS, -signal.SIGILL}
 
 _ERRORS = frozenset({"#N/A", "#REF!", "#VALUE!", "#DIV/0!", "#NAME?", "#NUM!", "#NULL!", "#SPILL!", "#CALC!"})
 _CELL_ERROR = Fault("row", "cell_error", "a cell that is read holds an error of Excel, such as #N/A")
@@ -52,7 +52,7 @@ def read_workbook(content: IO[bytes], mapping: FileMapping) -> tuple[FileHeader,
         if number <= SEARCHED_ROWS:
             searched[number - 1] = cells
     place = find_header(searched, mapping).place
-    columns = TableColumns(_without_blank_end(searched[place - 1]), mapping, place=place)
+    columns = TableColumns(without_blank_end(searched[place - 1]), mapping, place=place)
     below = ((number, cells) for number, cells in chain(first, numbered) if number > place)
     return FileHeader(Format.XLSX, ignored=columns.ignored), _rows(below, columns)
 
@@ -69,7 +69,7 @@ def sheet_rows(content: IO[bytes], sheet: str | None) -> Generator[NumberedCells
     return _numbered_cells(start, content, sheet)
 
 
-def _without_blank_end(cells: Sequence[str]) -> Sequence[str]:
+def without_blank_end(cells: Sequence[str]) -> Sequence[str]:
     named = [number for number, name in enumerate(cells, 1) if name.strip()]
     return cells[: max(named, default=0)]
 
@@ -133,7 +133,7 @@ def _read_block(child: "subprocess.Popen[bytes]", stream: IO[bytes]) -> list[Num
     length = int.from_bytes(stream.read(_LENGTH_BYTES), "big")
     content = stream.read(length)
     if not length or len(content) < length:
-        if child.wait() in _OF_THE_FILE:
+        if child.wait() in OF_THE_FILE:
             raise _too_large()
         raise Unavailable("The process that reads the workbook ended early.")
     block = marshal.loads(content)  # noqa: S302 - written by our own child

@@ -1,6 +1,5 @@
 """Decides which column of a sample holds which field, and writes the mapping that reads them."""
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,35 +11,48 @@ from frontdesk.files.column_names import COLUMN_NAME, field_named, fold_name
 from frontdesk.files.suggest.dates import DateHabit, Fit, date_habit
 from frontdesk.files.suggest.draft import MappingDraft, written_mapping
 from frontdesk.files.suggest.families import add_family
-from frontdesk.files.suggest.identifiers import GUESSED, add_identifiers
+from frontdesk.files.suggest.identifiers import GUESSED, add_identifiers, are_ssns, note_on_ssns
 from frontdesk.files.suggest.lines import other_lines
-from frontdesk.files.suggest.names import FULL_NAME, OFFICIAL, PERSON_NUMBER, RELATIONSHIP, meanings
+from frontdesk.files.suggest.names import (
+    FULL_NAME,
+    HIRE_DATE,
+    OFFICIAL,
+    PERSON_NUMBER,
+    RELATIONSHIP,
+    meanings,
+)
 from frontdesk.files.suggest.sample import Sample, masked
+from frontdesk.files.suggest.statuses import SuggestionQuestion, add_questions
 from frontdesk.files.suggest.values import fit_of
 
 _LEAST = 0.3  # what is less sure is not suggested
 _MOST_OF_A_MEANING = 6
 _NO_VALUES = 0.7
-_SSN = re.compile("[0-9]{3}-[0-9]{2}-[0-9]{4}")
 _OF_RELATIONSHIP = ("relationship_code", "relationship_code_hipaa", "subscriber_relationship")
 _SELF = "18"
+_IDENTIFIERS = ("external_id", "member_id", PERSON_NUMBER)
 
 
 @dataclass(frozen=True, slots=True)
 class SuggestedColumn:
-    """A column, the fields that it may hold, from 0 to 1 how sure that is, and masked samples of its values."""
+    """A column, the fields that it may hold, from 0 to 1 how sure that is, and masked samples of its values. `note` says why
+    it is not used although its name is that of a field, else it is ""."""
 
     column: str
     fields: tuple[str, ...] = ()
     confidence: float = 0.0
     samples: tuple[str, ...] = ()
+    note: str = ""
 
 
-def suggest_columns(sample: Sample, *, year: int) -> tuple[dict[str, Any], list[SuggestedColumn]]:
-    """The mapping and what is known of each column. `year` is the present one."""
+def suggest_columns(
+    sample: Sample, *, year: int
+) -> tuple[dict[str, Any], list[SuggestedColumn], list[SuggestionQuestion]]:
+    """The mapping, what is known of each column, and what a person has to decide. `year` is the present one."""
     lines = other_lines(sample)
     rule, sample = lines or (None, sample)
-    draft, found = MappingDraft(sample, skip=[rule] if rule else []), _candidates(sample, year)
+    draft = MappingDraft(sample, skip=[rule] if rule else [])
+    found = _candidates(draft, year)
     taken: set[int] = set()
     for confidence, target, position, fit in sorted(found, key=lambda each: (-each[0], each[2])):
         if target in FIELDS and target not in draft.rules and position not in taken:
@@ -56,23 +68,13 @@ def suggest_columns(sample: Sample, *, year: int) -> tuple[dict[str, Any], list[
     relationship = best[RELATIONSHIP][1] if RELATIONSHIP in best else None
     add_identifiers(draft, best[PERSON_NUMBER][1] if PERSON_NUMBER in best else None, relationship)
     add_family(draft)
-    return written_mapping(draft), _columns(draft)
+    questions = add_questions(draft)
+    return written_mapping(draft), _columns(draft), questions
 
 
-def _candidates(sample: Sample, year: int) -> list[tuple[float, str, int, Fit]]:
-    """What each column may hold: confidence, meaning, position, fit. A name that stands twice can't be mapped."""
-    folded = Counter(map(fold_name, sample.names))
-    known = {
-        position: meanings(name)
-        for position, name in enumerate(sample.names)
-        if folded[fold_name(name)] == 1 and COLUMN_NAME.search(name)
-    }
-    # A hostile file has many columns of one meaning, and dates take long to look at.
-    counted: Counter[str] = Counter()
-    for meant in known.values():
-        counted.update(meant)
-        for target in [target for target in meant if counted[target] > _MOST_OF_A_MEANING]:
-            del meant[target]
+def _candidates(draft: MappingDraft, year: int) -> list[tuple[float, str, int, Fit]]:
+    """What each column may hold: confidence, meaning, position, fit."""
+    sample, known = draft.sample, _known_meanings(draft)
     values = {position: sample.column(position) for position, meant in known.items() if meant}
     is_foreign = sample.delimiter == ";" or any(not name.isascii() for name in sample.names)
     habit = date_habit(list(values.values()), year=year, is_foreign=is_foreign)
@@ -96,25 +98,47 @@ def _rated(
     target: str, score: float, cells: Sequence[str], habit: DateHabit, *, has_blanks: bool
 ) -> tuple[float, Fit]:
     fit = fit_of(target, cells, habit, has_blanks=has_blanks)
-    confidence = score * fit.share * (1.0 if fit.is_sure else GUESSED) * (1.0 if cells else _NO_VALUES)
-    if (
-        target in FIELDS
-        and FIELDS[target].unique
-        and sum(map(bool, map(_SSN.fullmatch, cells))) * 2 > len(cells)
-    ):
-        confidence = 0.0
-    return confidence, fit
+    return score * fit.share * (1.0 if fit.is_sure else GUESSED) * (1.0 if cells else _NO_VALUES), fit
+
+
+def _known_meanings(draft: MappingDraft) -> dict[int, dict[str, float]]:
+    """What the columns' names mean, by position. A name that stands twice can't be mapped."""
+    sample = draft.sample
+    folded = Counter(map(fold_name, sample.names))
+    known = {
+        position: meanings(name)
+        for position, name in enumerate(sample.names)
+        if folded[fold_name(name)] == 1 and COLUMN_NAME.search(name)
+    }
+    has_begin = any("effective_date" in meanings(name) for name in sample.names)
+    counted: Counter[str] = Counter()
+    for position, meant in known.items():
+        score = meant.pop(HIRE_DATE, None)
+        if score is not None and not has_begin:
+            meant["effective_date"] = score
+        keys = [target for target in _IDENTIFIERS if target in meant]
+        if keys and are_ssns(sample.column(position)):
+            best = max(keys, key=lambda target: meant[target])
+            draft.notes[position] = note_on_ssns(sample.names[position], best)
+            for target in keys:
+                del meant[target]
+        # A hostile file has many columns of one meaning, and dates take long to look at.
+        counted.update(meant)
+        for target in [target for target in meant if counted[target] > _MOST_OF_A_MEANING]:
+            del meant[target]
+    return known
 
 
 def _add_date_formats(draft: MappingDraft) -> None:
-    """A column of dates without any value is read as the others are: later rows may have one."""
+    """A column of dates without any date is read as the others are: later rows may have one."""
     dates = [target for target in draft.rules if FIELDS[target].kind.storage is Storage.DATE]
     known = [draft.rules[target] for target in dates if "dates" in draft.rules[target]]
     formats = list(dict.fromkeys(name for rule in known for name in rule["dates"]))
     pivots = [rule["pivot"] for rule in known if "pivot" in rule]
     for target in dates:
-        position = draft.column_of(target)
-        if formats and position is not None and not draft.sample.column(position):
+        position, rule = draft.column_of(target), draft.rules[target]
+        cells = set() if position is None else {cell.casefold() for cell in draft.sample.column(position)}
+        if formats and cells <= rule.get("values", {}).keys():
             draft.rules[target] |= {"dates": formats} | ({"pivot": max(pivots)} if pivots else {})
 
 
@@ -158,6 +182,6 @@ def _columns(draft: MappingDraft) -> list[SuggestedColumn]:
     return [
         SuggestedColumn(name, tuple(uses), max(uses.values()), tuple(masked(sample.column(position), real)))
         if (uses := draft.uses.get(position))
-        else SuggestedColumn(name)
+        else SuggestedColumn(name, note=draft.notes.get(position, ""))
         for position, name in enumerate(sample.names)
     ]

@@ -15,12 +15,15 @@ _TOTALS = ("total", "grand total", "sum", "summe", "gesamt", "record count", "en
 
 @dataclass(slots=True)
 class MappingDraft:
-    """The mapping as it grows. `uses` has the fields of each column with their confidence."""
+    """The mapping as it grows. `uses` has the fields of each column with their confidence, `notes` why a column is not used,
+    `questions` the columns that a person has to decide about."""
 
     sample: Sample
     rules: dict[str, dict[str, Any]] = field(default_factory=dict)
     uses: dict[int, dict[str, float]] = field(default_factory=dict)
     skip: list[dict[str, Any]] = field(default_factory=list)
+    notes: dict[int, str] = field(default_factory=dict)
+    questions: dict[str, str] = field(default_factory=dict)
 
     def use(
         self, target: str, positions: Sequence[int], confidence: float, rule: Mapping[str, Any] | None = None
@@ -43,7 +46,7 @@ def written_mapping(draft: MappingDraft) -> dict[str, Any]:
     sample = draft.sample
     mapping: dict[str, Any] = {}
     own = [field_named(name) for name in sample.names]
-    columns: dict[str, str] = {}
+    columns: dict[str, str | None] = {}
     fields: dict[str, Any] = {}
     for target in sorted(draft.rules, key=[*FIELDS, FAMILY].index):
         rule = draft.rules[target]
@@ -59,12 +62,16 @@ def written_mapping(draft: MappingDraft) -> dict[str, Any]:
         else:
             fields[target] = rule
     columns = {name: target for name, target in columns.items() if field_named(name) != target}
+    # A column with the name of a field is read as that field unless the mapping says otherwise.
+    columns |= {sample.names[position]: None for position in draft.notes if own[position] in FIELDS}
     if columns:
         mapping["columns"] = columns
     if fields:
         mapping["fields"] = fields
     if skip := [*draft.skip, *_totals(draft)]:
         mapping["skip"] = skip
+    if draft.questions:
+        mapping["questions"] = draft.questions
     if sample.delimiter not in (None, ","):
         mapping["delimiter"] = sample.delimiter
     return mapping

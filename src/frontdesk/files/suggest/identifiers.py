@@ -1,11 +1,34 @@
-"""The identifiers of a suggested mapping: a number that a family shares is joined with what tells its persons apart."""
+"""The identifiers of a suggested mapping: a number that a family shares is joined with what tells its persons apart. A social
+security number is none."""
+
+import json
+import re
+from collections.abc import Sequence
 
 from frontdesk.files.suggest.draft import MappingDraft
 
 GUESSED = 0.6
 _SHARED_KEY = 0.5
 _LONGEST_NUMBER = 3
+# With hyphens or spaces any area counts, also those of taxpayers' numbers; nine digits alone have to be in the ranges that the
+# Social Security Administration issues: no area 000, 666 or 9xx, no group 00, no serial number 0000.
+_SSN = re.compile("[0-9]{3}([- ])[0-9]{2}\\1[0-9]{4}|(?!000|666|9)[0-9]{3}(?!00)[0-9]{2}(?!0000)[0-9]{4}")
 _NO_NUMBER = "0"  # the person whose number in the family is blank: the employee
+
+
+def are_ssns(cells: Sequence[str]) -> bool:
+    """Whether more than half of the cells look like social security numbers. So do nine of ten numbers of nine digits that
+    were drawn by lot: an identifier that is left out by mistake is named by a person, a stored number is hard to take back."""
+    return sum(map(bool, map(_SSN.fullmatch, cells))) * 2 > len(cells)
+
+
+def note_on_ssns(name: str, meaning: str) -> str:
+    target = "external_id" if meaning == "external_id" else "member_id"
+    return (
+        "Most values look like social security numbers, so the column is not used as an identifier: those are stored and shown "
+        "as they are. Ask the sender for a number of its own. If these are no social security numbers, say so in the mapping: "
+        f"{json.dumps({'columns': {name: target}}, ensure_ascii=False)}."
+    )
 
 
 def add_identifiers(draft: MappingDraft, person: int | None, relationship: int | None) -> None:

@@ -13,6 +13,8 @@ PERSON_NUMBER = "person number"  # a person's number in the family
 RELATIONSHIP = "relationship"
 OFFICIAL = "official number"  # numbers that must not become identifiers
 COVERAGE_LINE = "line of coverage"  # what kind of coverage the row is about: medical, dental, …
+HIRE_DATE = "hire date"  # the begin of access only where no column has a better date
+LONGEST_NAME = 200  # of a column; what is longer is a text
 
 _SPELT_OUT = {
     "no": "number", "nr": "number", "num": "number", "nbr": "number", "nummer": "number", "numero": "number",
@@ -34,6 +36,7 @@ _SPELT_OUT = {
     "identifier": "id", "identification": "id", "mem": "member", "mbr": "member", "subscr": "subscriber", "nm": "name",
     "cd": "code", "addr": "address", "ph": "phone", "emplid": "employee id", "empid": "employee id", "eid": "employee id",
     "effdt": "effective date", "doh": "hire date", "dateof": "date of", "eec": "", "eep": "",
+    "benefits": "benefit", "elig": "eligibility", "eligible": "eligibility", "qb": "member", "from": "start",
 }  # fmt: skip
 
 _OTHER_PERSONS = {
@@ -117,23 +120,27 @@ _NAMES = {
     "state": "state|state code|state province|state abbreviation|region state|state zip"
     "|st|state territory code|state territory|state code province|state id|home state id|region 2",
     "effective_date": "effective date|coverage effective date|coverage start date|coverage start|benefit effective date"
-    "|benefits effective date|benefit start date|eligibility start date|eligibility effective date|eligibility date"
+    "|benefit start date|eligibility start date|eligibility effective date|eligibility date"
     "|effective start date|effective start|medical effective date|medical coverage effective date|medical start date"
     "|medical coverage start date|health effective date|health coverage effective date|period start"
-    "|start date|date effective|plan effective date|plan start date|enrollment effective date|valid from|effective from"
+    "|date effective|plan effective date|plan start date|enrollment effective date|valid from|effective from"
     "|gultig ab|gultig von|versicherungsbeginn|beginn|date effet|date d effet|date debut|date de debut|fecha efectiva"
     "|fecha inicio|fecha de inicio|effective"
-    "~hire date|date of hire|date hire|original hire date|last hire date|rehire date|eintrittsdatum|eintritt|date entree"
-    "|date d entree|date embauche|date d embauche|fecha ingreso|enrollment date|since"
-    "|date of last hire|date of original hire|date of joining|joining date|date joined|start|hired",
-    "expiry_date": "expiry date|termination date|coverage end date|coverage end|coverage termination date|coverage expiry date"
-    "|benefit end date|benefits end date|benefit termination date|eligibility end date|end date|date end|valid to|valid until"
+    "~enrollment date|benefit service date",
+    HIRE_DATE: "~start date|start|since|hire date|date of hire|date hire|original hire date|last hire date|rehire date|hired"
+    "|date of last hire|date of original hire|most recent hire date|adjusted hire date|employment start date|employment date"
+    "|date of joining|joining date|date joined|eintrittsdatum|eintritt|date entree|date d entree|date embauche|date d embauche"
+    "|fecha ingreso",
+    "expiry_date": "expiry date|coverage end date|coverage end|coverage termination date|coverage expiry date"
+    "|benefit end date|benefit termination date|eligibility end date|coverage stop date|coverage thru date|termination date"
+    "|end date|date end|valid to|valid until"
     "|valid through|effective to|effective end|plan end date|date of termination|gultig bis|austrittsdatum|austritt"
     "|versicherungsende|date fin|date de fin|date sortie|date de sortie|fecha fin|fecha de fin|fecha termino|ends|until"
     "|effective end date|medical end date|medical coverage end date|medical termination date|period end|terminated on"
-    "|date terminated|terminated|separation date|departure date|coverage stop date|stop date"
-    "|coverage thru date|date of leaving|leaving date|exit date|last day of coverage",
-    "medical_eligibility": "medical eligibility|medical eligible|eligible|is eligible|benefit eligible|benefits eligible",
+    "|date terminated|terminated|separation date|departure date|stop date"
+    "|date of leaving|leaving date|exit date|last day of coverage|employment termination date|employment end date"
+    "~last day|last day worked|last date worked|last day of work|last working day",
+    "medical_eligibility": "medical eligibility|medical eligible|eligible|is eligible|benefit eligible",
     "medical_enrollment": "medical enrollment|medical enrolled|enrolled|is enrolled|covered|medical coverage",
     "medical_plan_description": "medical plan description|medical plan|plan description|benefit plan|coverage plan"
     "|medical plan name",
@@ -159,10 +166,24 @@ _NAMES = {
 }  # fmt: skip
 _ASIDE = re.compile(r"\([^)]*\)")  # `Birth Date (MM/DD/YYYY)`
 _INDEX = re.compile(r"[.\[][0-9]+\]?(?=[.\[]|$)")  # `name.0.given.0`, a path into an object
+# Dates of access under a name that is not in the table: each word is one of these, and there is one of the first.
+_OF_ACCESS = {
+    "eligibility",
+    "coverage",
+    "benefit",
+    "effective",
+    "medical",
+    "health",
+    "insurance",
+    "plan",
+    "enrollment",
+}
+_OF_BEGIN, _OF_END = {"start", "date"}, {"end", "termination", "expiry", "stop", "to", "until", "last"}
 GOOD_NAME, SHORTENED_NAME, OTHER_MEANING, DEPENDENTS_NAME = 1.0, 0.9, 0.6, 0.5
 
 
-def _words(name: str) -> list[str]:
+def words_of(name: str) -> list[str]:
+    """The words that are compared."""
     text = re.sub(
         r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])",
         " ",
@@ -171,7 +192,7 @@ def _words(name: str) -> list[str]:
     plain = unicodedata.normalize("NFKD", text.replace("\u00df", "ss")).casefold()
     plain = "".join(letter for letter in plain if not unicodedata.combining(letter))
     spelt = (_SPELT_OUT.get(word, word) for word in re.findall("[a-z]+|[0-9]+", plain))
-    return " ".join(spelt).split()
+    return " ".join(spelt).replace("qualified beneficiary", "member").split()
 
 
 def _known() -> dict[str, dict[str, float]]:
@@ -181,10 +202,10 @@ def _known() -> dict[str, dict[str, float]]:
         sure, _, unsure = text.partition("~")
         for names, score in ((sure, GOOD_NAME), (unsure, OTHER_MEANING)):
             for place, name in enumerate(filter(None, names.split("|"))):
-                phrase = " ".join(_words(name))
+                phrase = " ".join(words_of(name))
                 known.setdefault(phrase, {}).setdefault(field, round(score - place * 0.002, 3))
     for field in FIELDS:
-        known.setdefault(" ".join(_words(field)), {})[field] = GOOD_NAME
+        known.setdefault(" ".join(words_of(field)), {})[field] = GOOD_NAME
     return known
 
 
@@ -193,7 +214,9 @@ _KNOWN = _known()
 
 def meanings(name: str) -> dict[str, float]:
     """What a column of this name may hold: fields, FULL_NAME, PERSON_NUMBER, RELATIONSHIP, OFFICIAL, with scores up to 1."""
-    words = _words(name)
+    if len(name) > LONGEST_NAME:
+        return {}
+    words = words_of(name)
     # `Employee_EmployeeNumber`
     words = [word for at, word in enumerate(words) if words[at - 1 : at] != [word]]
     if not _OTHER_PERSONS.isdisjoint(words):
@@ -206,7 +229,7 @@ def meanings(name: str) -> dict[str, float]:
     score = DEPENDENTS_NAME if "dependent" in words else SHORTENED_NAME
     # `Home Address - Zip`, `Legal Name: First Name`: what stands last says what it is.
     for text in (name, re.split(r" - |[:/.|]", name)[-1]):
-        short = " ".join(word for word in _words(text) if word not in _NOISE)
+        short = " ".join(word for word in words_of(text) if word not in _NOISE)
         found = {
             field: round(known * score, 3)
             for field, known in _KNOWN.get(short, {}).items()
@@ -214,4 +237,13 @@ def meanings(name: str) -> dict[str, float]:
         }
         if found:
             return found
-    return {}
+    return _date_of_access(set(words) - _NOISE)
+
+
+def _date_of_access(words: set[str]) -> dict[str, float]:
+    """`ELIG_FROM_DT`, `Benefits Eligibility Date`, `Health Plan Thru`."""
+    if not words <= _OF_ACCESS | _OF_BEGIN | _OF_END or words.isdisjoint(_OF_ACCESS):
+        return {}
+    if not words.isdisjoint(_OF_END):
+        return {"expiry_date": SHORTENED_NAME}
+    return {} if words.isdisjoint(_OF_BEGIN) else {"effective_date": SHORTENED_NAME}

@@ -3,24 +3,28 @@
 import csv
 import re
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from io import BufferedReader
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from frontdesk.files.mapping import DELIMITERS
 from frontdesk.files.model import Format, Unreadable
 from frontdesk.files.readers import json_texts, opened_source, opened_workbook
 from frontdesk.files.readers.object_keys import cell_of
+from frontdesk.files.readers.workbook import without_blank_end
 from frontdesk.files.suggest.names import meanings
 from frontdesk.strict_json import NotStrict, parse_strictly
 
 if TYPE_CHECKING:
     from _typeshed import SupportsRead
 
+Item = TypeVar("Item")
+
 SAMPLE_ROWS, MOST_COLUMNS, HEADER_ROWS = 1000, 200, 20
+SAMPLE_LETTERS = 8 * 1024 * 1024  # 1,000 lines of the longest kind would have 64 MiB
 _SHOWN, _LONGEST_SHOWN = 5, 24
 # Cells of a first row that can't be names of columns: the file has no header, and they are a member's.
 _VALUE = re.compile(r"[^@\s]+@[^@\s]+[.][^@\s]+|[-+(). 0-9/:]{4,}")
@@ -57,8 +61,6 @@ def read_sample(
     sample = (
         _of_text(content, format_, encoding, is_cut=is_cut) if sheet_rows is None else _of_sheet(sheet_rows)
     )
-    if len(sample.names) > MOST_COLUMNS:
-        raise Unreadable("too_large", f"The file has more than {MOST_COLUMNS} columns.")
     if not sample.rows:
         raise Unreadable("no_rows", "The file has no row below its header.")
     return sample
@@ -69,22 +71,20 @@ def _of_text(content: BufferedReader, format_: Format | None, encoding: str, *, 
     if found is Format.X12:
         raise Unreadable("no_header", "An 834 needs no mapping of names: docs/834.md says how it is read.")
     texts = source.lines() if found is Format.CSV else (text for _, text in json_texts(source, found))
-    lines = list(islice(_whole(texts, is_cut=is_cut), SAMPLE_ROWS + HEADER_ROWS))
-    return _of_table(lines) if found is Format.CSV else _of_objects(lines, found)
+    lines = _up_to_letters(islice(_whole(texts, is_cut=is_cut), SAMPLE_ROWS + HEADER_ROWS), len)
+    return _of_table(list(lines)) if found is Format.CSV else _of_objects(islice(lines, SAMPLE_ROWS), found)
 
 
 def _of_sheet(numbered: Generator[tuple[int, Sequence[str]]]) -> Sample:
     """The rows of a sheet; what stands beside the table has no name."""
     with closing(numbered):
-        table = [
-            [*cells] for _, cells in islice(numbered, SAMPLE_ROWS + HEADER_ROWS) if any(map(str.strip, cells))
-        ]
-    names, below = _header_of(table)
+        rows_of_sheet = islice(numbered, SAMPLE_ROWS + HEADER_ROWS)
+        first = _up_to_letters(rows_of_sheet, lambda row: sum(map(len, row[1])))
+        table = [_narrow([*without_blank_end(cells)]) for _, cells in first if any(map(str.strip, cells))]
+    at, names = _header_of(table)
     _check_header(names)
-    while names and not names[-1].strip():
-        names.pop()
     width = len(names)
-    rows = [[*cells[:width], *[""] * (width - len(cells))] for cells in below]
+    rows = [[*cells[:width], *[""] * (width - len(cells))] for cells in table[at + 1 :]]
     return Sample(Format.XLSX, names, [cells for cells in rows if any(map(str.strip, cells))][:SAMPLE_ROWS])
 
 
@@ -103,59 +103,83 @@ def _whole(texts: Iterator[str], *, is_cut: bool) -> Iterator[str]:
         yield last
 
 
+def _up_to_letters(items: Iterable[Item], letters: Callable[[Item], int]) -> Iterator[Item]:
+    left = SAMPLE_LETTERS
+    for item in items:
+        if (left := left - letters(item)) < 0:
+            return
+        yield item
+
+
 def _of_table(lines: Sequence[str]) -> Sample:
-    tables = [(delimiter, *_split(lines, delimiter)) for delimiter in DELIMITERS]
-    delimiter, names, rows = max(tables, key=lambda table: _score(table[1]))
+    first_rows = {each: [*islice(_readable(lines, each), HEADER_ROWS)] for each in DELIMITERS}
+    headers = {delimiter: _header_of(rows) for delimiter, rows in first_rows.items()}
+    delimiter = max(headers, key=lambda each: _score(headers[each][1]))
+    at, names = headers[delimiter]
     _check_header(names)
-    width, rows = len(names), rows[:SAMPLE_ROWS]
+    width, rows = len(names), [*islice(_readable(lines, delimiter), at + 1, at + 1 + SAMPLE_ROWS)]
     even = [row for row in rows if len(row) == width]
     return Sample(Format.CSV, names, even, [row for row in rows if len(row) != width], delimiter)
 
 
-def _split(lines: Sequence[str], delimiter: str) -> tuple[list[str], list[list[str]]]:
-    """The header, the row among the first that means most, and the rows below it that are not blank."""
-    return _header_of([row for row in _readable(lines, delimiter) if any(map(str.strip, row))])
-
-
-def _header_of(table: list[list[str]]) -> tuple[list[str], list[list[str]]]:
-    if not table:
-        return [], []
-    at = max(range(min(HEADER_ROWS, len(table))), key=lambda number: (_score(table[number]), -number))
-    return table[at], table[at + 1 :]
+def _header_of(rows: Sequence[list[str]]) -> tuple[int, list[str]]:
+    """The row among the first that means most, the uppermost of several, and its place."""
+    places = range(min(HEADER_ROWS, len(rows)))
+    at = max(places, key=lambda number: (_score(rows[number]), -number), default=0)
+    return at, rows[at] if rows else []
 
 
 def _check_header(names: Sequence[str]) -> None:
+    _check_width(names)
     if any(_VALUE.fullmatch(name.strip()) for name in names) or _score(names)[0] < 1:
         raise Unreadable("no_header", "No row has names of columns that mean something for a member.")
 
 
+def _check_width(names: Collection[str]) -> None:
+    if len(names) > MOST_COLUMNS:
+        message = (
+            f"The file has more than {MOST_COLUMNS} columns. Send a copy with those that describe members."
+        )
+        raise Unreadable("too_large", message)
+
+
+def _narrow(cells: list[str]) -> list[str]:
+    """No wider than what tells that there are too many: a short line of a hostile file has 65,000 cells."""
+    return cells if len(cells) <= MOST_COLUMNS else [*cells[:MOST_COLUMNS], cells[-1]]
+
+
 def _readable(lines: Sequence[str], delimiter: str) -> Iterator[list[str]]:
+    """The rows that are not blank."""
     reader = csv.reader(lines, delimiter=delimiter)
     while True:
         try:
-            yield next(reader)
+            row = next(reader)
         except csv.Error:
             continue
         except StopIteration:
             return
+        if any(map(str.strip, row)):
+            yield _narrow(row)
 
 
 def _score(names: Sequence[str]) -> tuple[int, int]:
     return sum(bool(meanings(name)) for name in names[:MOST_COLUMNS]), len(names)
 
 
-def _of_objects(lines: Sequence[str], found: Format) -> Sample:
-    objects = []
-    for line in lines[:SAMPLE_ROWS]:
+def _of_objects(lines: Iterable[str], found: Format) -> Sample:
+    """Each object is a row. Objects of a hostile file have keys of their own, which all rows would have cells for."""
+    objects, names = [], dict[str, None]()
+    for line in lines:
         try:
             value = parse_strictly(line)
         except NotStrict:
             continue
         if type(value) is dict:
             objects.append(value)
-    names = list(dict.fromkeys(name for each in objects for name in each))
+            names |= dict.fromkeys(value)
+            _check_width(names)
     rows = [["" if each.get(name) is None else cell_of(each[name]) for name in names] for each in objects]
-    return Sample(found, names, rows)
+    return Sample(found, [*names], rows)
 
 
 def masked(values: Sequence[str], real: frozenset[str]) -> list[str]:

@@ -2,7 +2,7 @@
 still be refused (docs/file-formats.md). Nothing is stored, and no value of a member is in the answer."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from frontdesk.eligibility import parse_member
@@ -13,6 +13,7 @@ from frontdesk.files.readers import with_addresses
 from frontdesk.files.readers.table import TableColumns
 from frontdesk.files.suggest.columns import SuggestedColumn, suggest_columns
 from frontdesk.files.suggest.sample import Sample, read_sample
+from frontdesk.files.suggest.statuses import SuggestionQuestion
 
 if TYPE_CHECKING:
     from _typeshed import SupportsRead
@@ -30,8 +31,8 @@ class RefusedRows:
 
 @dataclass(frozen=True, slots=True)
 class MappingSuggestion:
-    """`mapping` can be stored as it is. `rows` were read; `refused_rows` of them would be refused if their members were new,
-    for what `refused` lists, and `skipped_rows` left out."""
+    """`mapping` can be stored once its `questions` are answered. `rows` were read; `refused_rows` of them would be refused if
+    their members were new, for what `refused` lists, and `skipped_rows` left out."""
 
     format: Format
     rows: int
@@ -40,6 +41,7 @@ class MappingSuggestion:
     refused_rows: int
     skipped_rows: int
     refused: list[RefusedRows]
+    questions: list[SuggestionQuestion]
 
 
 def suggest_mapping(
@@ -57,7 +59,7 @@ def suggest_mapping(
     `today` is `YYYY-MM-DD`. Raises Unreadable for what is not a table with a header, and as the readers do.
     """
     sample = read_sample(stream, format, encoding, is_cut=is_cut, sheet=sheet)
-    mapping, columns = suggest_columns(sample, year=int(today[:4]))
+    mapping, columns, questions = suggest_columns(sample, year=int(today[:4]))
     if sheet is not None and sample.format is Format.XLSX:
         mapping["sheet"] = sheet
     refused_rows, skipped_rows, refused = _try(sample, mapping, today)
@@ -69,12 +71,14 @@ def suggest_mapping(
         refused_rows,
         skipped_rows,
         refused,
+        questions,
     )
 
 
 def _try(sample: Sample, mapping: dict[str, Any], today: str) -> tuple[int, int, list[RefusedRows]]:
     """Reads the rows by the mapping: how many would be refused, how many left out, and the faults."""
-    table = TableColumns(sample.names, parse_mapping(mapping), place=1, needs_key=False)
+    answered = {name: part for name, part in mapping.items() if name != "questions"}
+    table = TableColumns(sample.names, parse_mapping(answered), place=1, needs_key=False)
     counted: Counter[tuple[str, str]] = Counter()
     said: dict[str, set[str]] = {}
     keys: list[tuple[str | None, bool]] = []
@@ -82,10 +86,9 @@ def _try(sample: Sample, mapping: dict[str, Any], today: str) -> tuple[int, int,
     kept = [cells for cells in sample.rows if not table.skips(cells)]
     for row in with_addresses(table.row(1, cells) for cells in kept):
         record = parse_member(row.values, today=today, lenient=True)
-        faults = {*record.faults, *missing_on_create(record)}
-        if wrong := check_dates(record.given.get("effective_date"), record.given.get("expiry_date")):
-            faults.add(wrong)
-        counted.update({fault[:2] for fault in faults})
+        wrong = check_dates(record.given.get("effective_date"), record.given.get("expiry_date"))
+        faults = [*record.faults, *missing_on_create(record), *([wrong] if wrong else [])]
+        counted.update([*dict.fromkeys(fault[:2] for fault in faults)])
         keys.append((record.external_id, bool(faults)))
         said.setdefault(record.external_id or "", set()).add(repr(record.given))
     repeated = {key for key, rows in said.items() if key and len(rows) > 1}
@@ -108,10 +111,10 @@ def _advice(field: str, code: str, today: str) -> str:
     constant = {"gender": "unknown", "effective_date": f"{today[:4]}-01-01"}.get(field)
     if constant is None:
         rule = f'{{"columns": {{"its name": "{field}"}}}}'
-        return f"No column holds {field}. If one does, name it: {rule}. Else ask the sender for it."
+        return f"No row has {field}. If a column holds it, name it: {rule}. Else ask the sender for it."
     what = "the day on which access begins" if field == "effective_date" else "what counts for all members"
     rule = f'{{"fields": {{"{field}": {{"constant": "{constant}"}}}}}}'
-    return f"No column holds {field}. Say {what} in the mapping, for example: {rule}."
+    return f"No row has {field}. Say {what} in the mapping, for example: {rule}."
 
 
 def serialize_suggestion(suggestion: MappingSuggestion) -> dict[str, Any]:
@@ -127,9 +130,11 @@ def serialize_suggestion(suggestion: MappingSuggestion) -> dict[str, Any]:
                 "fields": list(each.fields),
                 "confidence": each.confidence,
                 "samples": list(each.samples),
+                "note": each.note or None,
             }
             for each in suggestion.columns
         ],
+        "questions": [asdict(each) for each in suggestion.questions],
         "refused_rows": suggestion.refused_rows,
         "skipped_rows": suggestion.skipped_rows,
         "refused": [

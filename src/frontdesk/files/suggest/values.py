@@ -10,7 +10,7 @@ from frontdesk.eligibility.values import FieldContext
 from frontdesk.files.field_rules import NAME_PARTS
 from frontdesk.files.suggest.dates import DateHabit, Fit, fit_of_dates, share_of
 from frontdesk.files.suggest.names import FULL_NAME, PERSON_NUMBER
-from frontdesk.files.suggest.words import BOOLEAN_OF, GENDER_OF, RELATIONSHIP_OF
+from frontdesk.files.suggest.words import BOOLEAN_OF, GENDER_NUMBERS, GENDER_OF, RELATIONSHIP_OF
 from frontdesk.text import Rejected, RejectedParts
 
 
@@ -23,6 +23,14 @@ def _fit_words(
     if blanks is not None:
         rule[""] = blanks
     return Fit(share_of(good, values), {"values": rule} if rule else {})
+
+
+def _fit_gender(values: Sequence[str], *, has_blanks: bool) -> Fit:
+    """Numbers are read by ISO 5218, which not every sender means."""
+    blanks = "unknown" if has_blanks else None
+    if values and GENDER_NUMBERS.keys() >= set(values):
+        return _fit_words(values, GENDER_NUMBERS, (), blanks=blanks)._replace(is_sure=False)
+    return _fit_words(values, GENDER_OF, GENDERS, blanks=blanks)
 
 
 def _fit_zip(values: Sequence[str]) -> Fit:
@@ -65,7 +73,7 @@ def fit_of(field: str, values: Sequence[str], habit: DateHabit, *, has_blanks: b
         case "dob" | "effective_date" | "expiry_date":
             return fit_of_dates(values, field, habit)
         case "gender":
-            return _fit_words(values, GENDER_OF, GENDERS, blanks="unknown" if has_blanks else None)
+            return _fit_gender(values, has_blanks=has_blanks)
         case "medical_eligibility" | "medical_enrollment":
             return _fit_words(values, BOOLEAN_OF, ("true", "false"))
         case "relationship":

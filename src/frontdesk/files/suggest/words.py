@@ -22,6 +22,7 @@ _GENDER_PHRASES = {
 GENDER_OF = {
     word: gender for gender, words in _GENDER_WORDS.items() for word in words.split()
 } | _GENDER_PHRASES
+GENDER_NUMBERS = {"0": "unknown", "1": "male", "2": "female", "9": "unknown"}  # ISO 5218
 _TRUE, _FALSE = (
     "y yes true t 1 ja j oui o si s\u00ed s x enrolled eligible active",
     "n no false f 0 nein non waived ineligible",
@@ -44,3 +45,20 @@ _RELATIONSHIP_WORDS = {
 }  # fmt: skip
 RELATIONSHIP_OF = {word: code for code, words in _RELATIONSHIP_WORDS.items() for word in words.split("|")}
 RELATIONSHIP_OF |= {meaning.casefold(): code for code, meaning in HIPAA_RELATIONSHIPS.items()}
+
+_STATUS_WORDS = {
+    "name": "status statut estatus",
+    # `Marital Status`, `FLSA Status`, `Status Date`
+    "name of another": "marital civil family tobacco smoker smoking flsa exempt exemption tax filing student disability veteran"
+    " military citizenship immigration visa residency medicare vaccination date reason i9 handicap race ethnicity",
+    "ended": "terminated term termed termination inactive deceased death dead resigned resignation separated separation"
+    " cancelled canceled withdrawn withdrew dropped declined waived waive waiver ineligible ended expired discharged"
+    " dismissed fired quit former lapsed closed discontinued not non opt out t i d x u",
+    "unsure": "cobra loa leave fmla retired retiree ret suspended furlough furloughed pending disability disabled ltd std"
+    " sabbatical layoff laid absence l p q r s w c",
+    "active": "active act a enrolled eligible covered current employed hired full time part ft pt regular seasonal temporary"
+    " temp on off of with without paid unpaid pay voluntary involuntary employee",
+}
+STATUS, OTHER_STATUS, STATUS_ENDED, STATUS_UNSURE, STATUS_ACTIVE = (
+    frozenset(words.split()) for words in _STATUS_WORDS.values()
+)
