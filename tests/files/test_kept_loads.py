@@ -10,7 +10,7 @@ import pytest
 from frontdesk.db import Database
 from frontdesk.files.model import UnreadRows
 from frontdesk.files.parsing_process import parse_in_process
-from frontdesk.files.readers import open_unread
+from frontdesk.files.readers import open_in_steps
 from tests.files.loading import COLUMNS, Desk, Worker, csv_of, lines_of, row
 from tests.files.readers.reading import file_834
 from tests.files.readers.workbooks import workbook
@@ -47,7 +47,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     read: list[int] = []
 
     def counted(*args: Any, **options: Any) -> Any:
-        header, found = open_unread(*args, **options)
+        header, found = yield from open_in_steps(*args, **options)
 
         def each() -> Iterator[Any]:
             for item in found:
@@ -58,7 +58,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
         return header, each()
 
-    monkeypatch.setattr("frontdesk.files.rows.open_unread", counted)
+    monkeypatch.setattr("frontdesk.files.rows.open_in_steps", counted)
     return read
 
 

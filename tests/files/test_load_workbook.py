@@ -1,13 +1,16 @@
 """Workbooks are loaded as other files are: dry run, parsed apart, resumed after a stop, full, undone."""
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from frontdesk.files.model import FileState, Format
-from tests.files.loading import COLUMNS, Desk, csv_of, row
+from frontdesk.files import steps
+from frontdesk.files.model import EligibilityFile, FileState, FileStep, Format
+from frontdesk.files.readers import workbook as reader
+from tests.files.loading import COLUMNS, Desk, Worker, csv_of, row
 from tests.files.readers.workbooks import workbook
 
 
@@ -36,9 +39,9 @@ def test_a_workbook_is_tried_loaded_and_undone(desk: Desk, apart: bool) -> None:
 
 
 def test_a_workbook_that_was_stopped_goes_on_after_its_last_chunk(desk: Desk) -> None:
-    looks = iter([False] * 4 + [True] * 99)
-    desk.options = replace(desk.options, chunk_rows=10, should_stop=lambda: next(looks))
-    stopped = desk.work(desk.hand_in(book_of([row(n) for n in range(60)])))
+    file = desk.hand_in(book_of([row(n) for n in range(60)]))
+    desk.options = replace(desk.options, chunk_rows=10, should_stop=lambda: desk.reread(file).rows_done > 0)
+    stopped = desk.work(file)
     assert stopped.state is FileState.WAITING
     assert 0 < stopped.rows_done < 60
     desk.options = replace(desk.options, should_stop=lambda: False)
@@ -58,3 +61,73 @@ def test_a_workbook_without_the_named_sheet_fails_and_nothing_is_applied(desk: D
     assert (failed.state, failed.problem and failed.problem["code"]) == (FileState.FAILED, "no_sheet")
     assert failed.mapping == {"sheet": "Leavers"}
     assert desk.count("members") == 0
+
+
+SILENT = (sys.executable, "-c", "import time; time.sleep(60)")  # a reader that never gives a row
+
+
+def test_a_worker_whose_workbook_gives_no_row_yet_takes_the_file_of_another_account(
+    desk: Desk, other: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A workbook of 36 MB took 26 s to open, and other accounts' files waited."""
+    monkeypatch.setattr(steps, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(reader, "READER", SILENT)
+    large, small = desk.hand_in(book_of([row(n) for n in range(20)])), other.hand_in(csv_of([row(100)]))
+    worker = Worker(desk)
+    assert [worker.turn(), worker.turn()] == [True, True]
+    assert (desk.reread(large).state, other.reread(small).state) == ("waiting", "done")
+    worker.end()
+
+
+def test_a_worker_that_opens_a_workbook_to_apply_it_takes_the_file_of_another_account(
+    desk: Desk, other: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "LOOK_SECONDS", 0.0)
+    real = reader.READER
+
+    def be_silent(step: FileStep, _done: int, _total: int | None) -> None:
+        monkeypatch.setattr(reader, "READER", SILENT if step is FileStep.APPLY else real)
+
+    large, small = desk.hand_in(book_of([row(n) for n in range(20)])), other.hand_in(csv_of([row(100)]))
+    desk.options = replace(desk.options, on_progress=be_silent)
+    worker = Worker(desk)
+    while desk.reread(large).step is FileStep.CHECK:
+        worker.turn()
+    worker.turn()
+    paused = desk.reread(large)
+    assert (paused.state, paused.step, paused.rows_done) == ("waiting", FileStep.APPLY, 0)
+    assert other.reread(small).state == "done"
+    worker.end()
+    monkeypatch.setattr(reader, "READER", real)
+    desk.options = replace(desk.options, on_progress=lambda *_: None)
+    Worker(desk).work()
+    assert desk.reread(large).counts == {"created": 20}
+
+
+def test_a_workbook_that_gives_no_row_yet_can_be_cancelled_and_its_worker_stopped(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr("frontdesk.files.claims.RENEW_SECONDS", 0.01)
+    monkeypatch.setattr(reader, "READER", SILENT)
+    file = desk.hand_in(book_of([row(1)]))
+    running = desk.options
+    desk.options = replace(running, should_stop=lambda: True)
+    assert desk.work(file).state == "waiting"
+    cancelled: list[EligibilityFile] = []
+    desk.options = replace(running, on_progress=lambda *_: cancelled or cancelled.append(desk.cancel(file)))
+    assert desk.work(file).state == "cancelled"
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_a_workbook_is_read_whole_however_often_its_worker_looks_up(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, *, apart: bool
+) -> None:
+    monkeypatch.setattr(steps, "LOOK_SECONDS", 0.0)
+    desk.options = replace(desk.options, subprocess_from_rows=1 if apart else 1000)
+    columns = [*COLUMNS, "Home"]
+    members = [[*row(n, zipcode="" if n % 2 else "02134").values(), "", n // 2] for n in range(40)]
+    mapping = {"fields": {"family": {"column": "Home"}}}
+    done = desk.load(workbook([columns, *members, members[0]]), mapping=mapping, full=True)
+    assert done.counts == {"created": 40, "unchanged": 1, "warned": 20}
+    assert sorted(line["row"] for line in desk.report(done) if line["outcome"] != "warned") == [*range(2, 43)]

@@ -12,6 +12,7 @@ from frontdesk.files import store
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.identifiers import IdentifierIndex, PeopleIndex
 from frontdesk.files.model import (
+    NOTHING_YET,
     EligibilityFile,
     FileHeader,
     FileMode,
@@ -26,6 +27,7 @@ from frontdesk.files.moves import MoveFinder
 from frontdesk.files.overtime import Overtime
 from frontdesk.files.readers import NumberIndex, SharedNumbers
 from frontdesk.files.rows import open_rows, secret_of
+from frontdesk.files.steps import yielding
 
 CHECKPOINT_ROWS = 10_000
 ROWS_PER_BYTE = 1  # of the file as it was sent
@@ -126,16 +128,18 @@ class FileCheck:
 
     def _read_all(self, numbers: SharedNumbers) -> Generator[int, None, tuple[FileHeader, int]]:
         """The header and how many rows there are."""
-        header, items = open_rows(self._db, self._file, shared=numbers)
+        header, items = yield from yielding(0, open_rows(self._db, self._file, shared=numbers))
         mode = header.mode or self._file.mode
         self._moves.begin(self._day(header))
         count, told, slow = 0, CHECKPOINT_ROWS, Overtime()
         for item in items:
             count += count_rows(item)
-            if count >= told or slow.has_begun():
+            if count >= told or item is NOTHING_YET or slow.has_begun():
                 told = count + CHECKPOINT_ROWS
                 _check_density(count, self._file.size_bytes)
                 yield count
+            if item is NOTHING_YET:
+                continue
             if isinstance(item, UnreadRows):
                 self._note_unread(item)
             elif not item.skipped:
@@ -187,10 +191,13 @@ class FileCheck:
             return
         count, told, slow = 0, 0, Overtime()
         numbers = SharedNumbers(self._secret, self._shared)
-        for item in open_rows(self._db, self._file, shared=numbers)[1]:
-            if count >= told or slow.has_begun():
+        _, items = yield from yielding(0, open_rows(self._db, self._file, shared=numbers))
+        for item in items:
+            if count >= told or item is NOTHING_YET or slow.has_begun():
                 told = count + CHECKPOINT_ROWS
                 yield count
+            if item is NOTHING_YET:
+                continue
             if isinstance(item, UnreadRows):
                 for position, key in enumerate(read_external_ids(item.keys)):
                     if key is not None and self._identifiers.is_contradictory(key):

@@ -137,8 +137,10 @@ class FileClaim:
             raise LostClaim
         self.file = file
 
-    def checkpoint(self, step: FileStep, rows: int) -> None:
-        """Between two pieces of work: report the progress, and let other writers in. Raises Stopped, LostClaim."""
+    def checkpoint(self, step: FileStep, rows: int, *, is_reading: bool = False) -> None:
+        """Between two pieces of work: report the progress, and let other writers in. While rows to apply are only read, the turn
+        may end too, if what was read is kept. Raises Stopped, LostClaim.
+        """
         if self.is_lost:
             raise LostClaim
         if self.db.is_sqlite:
@@ -146,15 +148,15 @@ class FileClaim:
         self.options.on_progress(step, rows, self.file.rows_total)
         if self.options.should_stop():
             raise Stopped
-        if self._is_turn_over(step):
+        if self._is_turn_over(step, is_reading=step is FileStep.CHECK or (is_reading and self.is_kept)):
             raise TurnOver
 
-    def _is_turn_over(self, step: FileStep) -> bool:
+    def _is_turn_over(self, step: FileStep, *, is_reading: bool) -> bool:
         """True after a slice of time in which the file advanced, if another account waits. Reading up to where the last turn
         ended is no advance, and a slice is at least as long as that took: so every file comes to its end. A slice of no length
         ends with the first advance."""
         seconds, start = self.options.slice_seconds, self._advanced_at
-        if start is None and step is FileStep.CHECK:
+        if start is None and is_reading:
             start = self._began
         lasts = self.is_kept or (step is not FileStep.CHECK and not self.file.dry_run)
         if seconds is None or start is None or not lasts:

@@ -107,8 +107,10 @@ def _chunks(
     while True:
         claim.checkpoint(FileStep.APPLY, claim.file.rows_done)
         _check_refusals(claim.file)
-        if (rows := load.next_chunk()) is None:
-            return
+        while not (rows := load.next_chunk()):
+            if rows is None:
+                return
+            claim.checkpoint(FileStep.APPLY, claim.file.rows_done, is_reading=True)
         yield [_refused_if_repeated(row, check) for row in rows] if check.identifiers.differing else rows
 
 

@@ -221,6 +221,14 @@ class UnreadRows:
 ReadItem = Row | UnreadRows
 
 
+def _no_row(_place: int, _text: str) -> Row:
+    raise LookupError
+
+
+# What a reader gives while it waits for rows, so that its worker can look up.
+NOTHING_YET = UnreadRows(0, (), (), _no_row)
+
+
 def count_rows(item: ReadItem) -> int:
     return len(item) if isinstance(item, UnreadRows) else 1
 

@@ -31,7 +31,8 @@ class ChunkPace:
     def cut(
         self, chunks: Generator[Sequence[ChunkItem], None, None]
     ) -> Generator[Sequence[ChunkItem], None, None]:
-        """The rows in pieces, each with as many rows to be written as is right by then; other rows cost little.
+        """The rows in pieces, each with as many rows to be written as is right by then; other rows cost little. An empty
+        chunk stays.
 
         A family may fall into two pieces: they are written one after the other.
         """
@@ -43,5 +44,5 @@ class ChunkPace:
                     if to_write >= self.rows:
                         yield rows[start:end]
                         start, to_write = end, 0
-                if start < len(rows):
+                if start < len(rows) or not rows:
                     yield rows[start:]

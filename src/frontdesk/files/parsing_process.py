@@ -21,11 +21,10 @@ from frontdesk.errors import Fault, Unavailable
 from frontdesk.files.jobs import get_file
 from frontdesk.files.model import ChunkItem, ChunkRow, EligibilityFile, RowOutcome
 from frontdesk.files.rows import ParseOptions, parse_rows
+from frontdesk.files.steps import ChildPipe, Steps, yielding
 from frontdesk.files.threads import lower_priority
 
 COLLECT_AFTER = 200_000  # rows make no cycles, and looking for some took a third of the time
-
-_LENGTH_BYTES = 4
 
 
 def parse_in_process(
@@ -45,18 +44,17 @@ def parse_in_process(
                 raise Unavailable("The parsing process could not be started.")
             child.stdin.write(marshal.dumps(request))
             child.stdin.close()
-            while chunk := _read_chunk(child.stdout):
+            chunks = ChildPipe(child.stdout)
+            while chunk := (yield from yielding([], _read_chunk(chunks))):
                 yield [_from_wire(file, *row) for row in chunk]
         finally:
             child.kill()
 
 
-def _read_chunk(stream: IO[bytes]) -> list[Any]:
+def _read_chunk(pipe: ChildPipe) -> Steps[list[Any]]:
     """The next chunk; an empty one after the last."""
-    head = stream.read(_LENGTH_BYTES)
-    length = int.from_bytes(head, "big")
-    body = stream.read(length)
-    if len(head) < _LENGTH_BYTES or len(body) < length:
+    body = yield from pipe.read_block()
+    if body is None:
         raise Unavailable("The parsing process ended early.")
     chunk: list[Any] = marshal.loads(body)  # noqa: S302 - written by our own child
     return chunk
@@ -64,7 +62,7 @@ def _read_chunk(stream: IO[bytes]) -> list[Any]:
 
 def _write_chunk(stream: IO[bytes], chunk: list[ChunkItem]) -> None:
     body = marshal.dumps([_to_wire(row) for row in chunk])
-    stream.write(len(body).to_bytes(_LENGTH_BYTES, "big") + body)
+    stream.write(len(body).to_bytes(ChildPipe.LENGTH_BYTES, "big") + body)
 
 
 def _to_wire(row: ChunkItem) -> tuple[Any, ...]:
@@ -132,7 +130,8 @@ def _main() -> None:
     db = open_database(url, pool_size=1)
     file = db.ask(lambda tx: get_file(tx, file_id, account_id=None))
     for chunk in parse_rows(db, replace(file, rows_done=rows_done), **options):
-        _write_chunk(sys.stdout.buffer, chunk)
+        if chunk:
+            _write_chunk(sys.stdout.buffer, chunk)
     _write_chunk(sys.stdout.buffer, [])
     sys.stdout.buffer.flush()
 

@@ -11,6 +11,7 @@ from frontdesk.eligibility.model import Action, Submission
 from frontdesk.files.content import StoredContent
 from frontdesk.files.mapping import parse_mapping
 from frontdesk.files.model import (
+    NOTHING_YET,
     UNKNOWN_PLAN,
     ChunkItem,
     ChunkRow,
@@ -23,8 +24,9 @@ from frontdesk.files.model import (
     count_rows,
 )
 from frontdesk.files.overtime import Overtime
-from frontdesk.files.readers import SharedNumbers, X12Options, open_unread
+from frontdesk.files.readers import SharedNumbers, X12Options, open_in_steps
 from frontdesk.files.recognise import RowRecogniser, SeenRow
+from frontdesk.files.steps import Steps, yielding
 from frontdesk.plans import list_plans
 
 LOOKUP_ROWS = 1000
@@ -43,11 +45,12 @@ class ParseOptions(TypedDict):
 
 def open_rows(
     db: Database, file: EligibilityFile, apart: Sequence[int] = (), shared: SharedNumbers | None = None
-) -> tuple[FileHeader, Iterator[ReadItem]]:
-    """The stored file's header and rows, from its beginning. Raises Unreadable, here or from the rows."""
+) -> Steps[tuple[FileHeader, Iterator[ReadItem]]]:
+    """The stored file's header and rows, from its beginning (open_in_steps). Raises Unreadable, here or from the rows."""
     content, mapping = StoredContent(db, file.id), parse_mapping(file.mapping or {})
     x12 = X12Options(file.asked_mode, secret_of(db, file), apart, shared)
-    return open_unread(content, file.format, file.encoding or "utf-8", mapping, x12=x12)
+    opening = open_in_steps(content, file.format, file.encoding or "utf-8", mapping, x12=x12)
+    return (yield from opening)
 
 
 def secret_of(db: Database, file: EligibilityFile) -> bytes:
@@ -66,12 +69,13 @@ def parse_rows(
 
     A chunk has up to `chunk_rows` rows that are parsed, known rows up to MOST_ROWS in all, and the rest of its last
     family: chunks that share one can't be written at the same time. It ends early, before rows that are mostly unknown, while
-    at least `leave_from_rows` rows are left, and when its rows took long to read and parse, however few they are.
+    at least `leave_from_rows` rows are left, and when its rows took long to read and parse, however few they are. It may be
+    empty: then it only shows that there are none yet.
     """
     chunk_rows, today = options["chunk_rows"], options["today"]
     plans = db.ask(lambda tx: list_plans(tx, file.account_id))
     shared = SharedNumbers(secret_of(db, file), options["shared"])
-    header, items = open_rows(db, file, options["apart"], shared)
+    header, items = yield from yielding([], open_rows(db, file, options["apart"], shared))
     recogniser, cache = RowRecogniser(db, file, plans, header.columns), ValueCache()
     most_rows = max(chunk_rows, MOST_ROWS)
     chunk: list[ChunkItem] = []
@@ -79,6 +83,10 @@ def parse_rows(
     parsed, family, slow = 0, None, Overtime()
     left = (file.rows_total or 0) - file.rows_done
     for batch in _batches(items, skip=file.rows_done):
+        if not batch:
+            yield chunk
+            chunk, parsed, is_late, slow = [], 0, False, Overtime()
+            continue
         seen = [recogniser.see(item) for item in batch]
         known, rows = recogniser.known_digests(seen), sum(map(count_rows, batch))
         if leave_from_rows is not None and left >= leave_from_rows and 2 * len(known) < rows:
@@ -106,7 +114,8 @@ def parse_rows(
 
 
 def _batches(items: Iterable[ReadItem], *, skip: int) -> Iterator[list[ReadItem]]:
-    """The items after the first `skip` rows, in batches of LOOKUP_ROWS rows, and of fewer where they take long."""
+    """The items after the first `skip` rows, in batches of LOOKUP_ROWS rows, and of fewer where they take long. An empty batch
+    stands for a long time without one."""
     batch, room, slow = list[ReadItem](), LOOKUP_ROWS, Overtime()
     for item in items:
         start, skip = skip, max(skip - count_rows(item), 0)
@@ -118,6 +127,11 @@ def _batches(items: Iterable[ReadItem], *, skip: int) -> Iterator[list[ReadItem]
             if not room or slow.has_begun():
                 yield batch
                 batch, room, slow = [], LOOKUP_ROWS, Overtime()
+        if item is NOTHING_YET or (not batch and slow.has_begun()):
+            if batch:
+                yield batch
+            yield []
+            batch, room, slow = [], LOOKUP_ROWS, Overtime()
     if batch:
         yield batch
 

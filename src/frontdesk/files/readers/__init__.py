@@ -3,6 +3,7 @@
 from frontdesk.files.readers.opening import (
     json_texts,
     open_file,
+    open_in_steps,
     open_unread,
     opened_source,
     opened_workbook,
@@ -17,6 +18,7 @@ __all__ = [
     "X12Options",
     "json_texts",
     "open_file",
+    "open_in_steps",
     "open_unread",
     "opened_source",
     "opened_workbook",

@@ -1,18 +1,18 @@
 """Rows of a sheet of a workbook (.xlsx): as of a CSV, but that dates, numbers and booleans are real (docs/file-formats.md)."""
 
 import marshal
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
 from itertools import chain
 from typing import IO, Any
 
 from frontdesk.errors import Fault, Unavailable
 from frontdesk.files.mapping import SEARCHED_ROWS, FileMapping
-from frontdesk.files.model import FileHeader, Format, Row, Unreadable, no_rows
+from frontdesk.files.model import NOTHING_YET, FileHeader, Format, ReadItem, Row, Unreadable, no_rows
 from frontdesk.files.readers.header import find_header
 from frontdesk.files.readers.source import LONGEST_LINE
 from frontdesk.files.readers.table import TableColumns
@@ -23,11 +23,12 @@ from frontdesk.files.readers.unpacking import (
     RATIO_COUNTS_FROM,
     ZIP_MAGIC,
 )
+from frontdesk.files.steps import ChildPipe, LookOut, Steps
 
 _LIMITS = (LARGEST_CONTENT, LARGEST_RATIO, RATIO_COUNTS_FROM, LONGEST_LINE)
-_LENGTH_BYTES = 4
 _PASSWORD_MARK = "EncryptedPackage".encode("utf-16-le")
 _BLOCK = 1024 * 1024
+READER = (sys.executable, "-m", "frontdesk.workbooks")
 
 # How a child ends that reached its limits, or that a hostile file has brought down: not for reasons outside the file.
 OF_THE_FILE = {-signal.SIGABRT, -signal.SIGXCPU, -signal.SIGSEGV, -signal.SIGBUS, -signal.SIGILL}
@@ -38,13 +39,31 @@ _CELL_ERROR = Fault("row", "cell_error", "a cell that is read holds an error of 
 NumberedCells = tuple[int, Sequence[str]]
 
 
-def read_workbook(content: IO[bytes], mapping: FileMapping) -> tuple[FileHeader, Iterator[Row]]:
-    """The header and the rows of the mapping's sheet, else of the first one that is shown.
+def read_workbook(content: IO[bytes], mapping: FileMapping) -> Steps[tuple[FileHeader, Iterator[ReadItem]]]:
+    """The header and the rows of the mapping's sheet, else of the first one that is shown; in steps, and between the rows is
+    NOTHING_YET, since the reading process may be long silent.
 
     Raises Unreadable, and Unavailable if the reading process was ended from outside.
     """
-    numbered = sheet_rows(content, mapping.sheet)
-    first = list(_up_to_the_header(numbered))
+    numbered = _numbered_cells(content, mapping.sheet)
+    with ExitStack() as on_failure:
+        on_failure.callback(numbered.close)
+        header, rows = yield from _opened(numbered, mapping)
+        on_failure.pop_all()
+    return header, rows
+
+
+def _opened(
+    numbered: Iterator[NumberedCells | None], mapping: FileMapping
+) -> Steps[tuple[FileHeader, Iterator[ReadItem]]]:
+    first: list[NumberedCells] = []  # the rows among which the header is, and the one after them
+    for item in numbered:
+        if item is None:
+            yield
+            continue
+        first.append(item)
+        if item[0] > SEARCHED_ROWS:
+            break
     if not first:
         raise Unreadable("no_rows", "The sheet is empty.")
     searched: list[Sequence[str]] = [()] * min(first[-1][0], SEARCHED_ROWS)
@@ -52,21 +71,18 @@ def read_workbook(content: IO[bytes], mapping: FileMapping) -> tuple[FileHeader,
         if number <= SEARCHED_ROWS:
             searched[number - 1] = cells
     place = find_header(searched, mapping).place
-    columns = TableColumns(without_blank_end(searched[place - 1]), mapping, place=place)
-    below = ((number, cells) for number, cells in chain(first, numbered) if number > place)
+    columns = TableColumns(_without_blank_end(searched[place - 1]), mapping, place=place)
+    below = (item for item in chain(first, numbered) if item is None or item[0] > place)
     return FileHeader(Format.XLSX, ignored=columns.ignored), _rows(below, columns)
 
 
 def sheet_rows(content: IO[bytes], sheet: str | None) -> Generator[NumberedCells]:
     """Number and cells of each row that is not blank, of the sheet or else of the first one that is shown.
 
-    Raises Unreadable, here or from the iterator. Close the iterator to end the process that reads.
+    Raises Unreadable from the iterator. Close the iterator to end the process that reads.
     """
-    if (start := content.read(len(OLE_MAGIC))).startswith(OLE_MAGIC):
-        raise _old_workbook(content)
-    if not start.startswith(ZIP_MAGIC):
-        raise Unreadable("not_workbook", "The file is no workbook (.xlsx).")
-    return _numbered_cells(start, content, sheet)
+    with closing(_numbered_cells(content, sheet)) as numbered:
+        yield from filter(None, numbered)
 
 
 def without_blank_end(cells: Sequence[str]) -> Sequence[str]:
@@ -74,17 +90,13 @@ def without_blank_end(cells: Sequence[str]) -> Sequence[str]:
     return cells[: max(named, default=0)]
 
 
-def _up_to_the_header(numbered: Iterator[NumberedCells]) -> Iterator[NumberedCells]:
-    """The rows among which the header is, and the one after them."""
-    for item in numbered:
-        yield item
-        if item[0] > SEARCHED_ROWS:
-            break
-
-
-def _rows(numbered: Iterator[NumberedCells], columns: TableColumns) -> Iterator[Row]:
+def _rows(numbered: Iterable[NumberedCells | None], columns: TableColumns) -> Iterator[ReadItem]:
     width, found, skipped = columns.width, False, False
-    for number, given in numbered:
+    for item in numbered:
+        if item is None:
+            yield NOTHING_YET
+            continue
+        number, given = item
         # What stands beside the table has no name, so it is ignored.
         cells = [*given[:width], *[""] * (width - len(given))]
         if not any(map(str.strip, cells)):
@@ -102,37 +114,39 @@ def _rows(numbered: Iterator[NumberedCells], columns: TableColumns) -> Iterator[
         raise no_rows("The sheet has a header and no row below it.", skipped=skipped)
 
 
-def _numbered_cells(start: bytes, content: IO[bytes], sheet: str | None) -> Generator[NumberedCells]:
-    """Number and cells of each row that is not blank, from the process that reads the workbook."""
+def _numbered_cells(content: IO[bytes], sheet: str | None) -> Generator[NumberedCells | None]:
+    """Number and cells of each row that is not blank, from the process that reads the workbook; None now and then."""
+    if (start := content.read(len(OLE_MAGIC))).startswith(OLE_MAGIC):
+        raise _old_workbook(content)
+    if not start.startswith(ZIP_MAGIC):
+        raise Unreadable("not_workbook", "The file is no workbook (.xlsx).")
     # The process needs a file that it can seek in. This one has no name, and is gone with its last descriptor.
     with tempfile.TemporaryFile() as file:
-        file.write(start)
-        shutil.copyfileobj(content, file, _BLOCK)
+        look, block = LookOut(), start
+        while block:
+            file.write(block)
+            if look.is_due():
+                yield None
+            block = content.read(_BLOCK)
         file.seek(0)
-        command = [
-            sys.executable,
-            "-m",
-            "frontdesk.workbooks",
-            *map(str, _LIMITS),
-            *([] if sheet is None else [sheet]),
-        ]
+        command = [*READER, *map(str, _LIMITS), *([] if sheet is None else [sheet])]
         # A session of its own, so that Ctrl-C reaches this process only; no stderr, which could hold a value of a member.
         options: dict[str, Any] = {"stderr": subprocess.DEVNULL, "start_new_session": True}
         with subprocess.Popen(command, stdin=file, stdout=subprocess.PIPE, **options) as child:  # noqa: S603 - our own
             try:
                 if child.stdout is None:
                     raise Unavailable("The process that reads workbooks could not be started.")
-                while block := _read_block(child, child.stdout):
-                    yield from block
+                pipe = ChildPipe(child.stdout)
+                while rows := (yield from _read_rows(child, pipe)):
+                    yield from rows
             finally:
                 child.kill()
 
 
-def _read_block(child: "subprocess.Popen[bytes]", stream: IO[bytes]) -> list[NumberedCells]:
+def _read_rows(child: "subprocess.Popen[bytes]", pipe: ChildPipe) -> Steps[list[NumberedCells]]:
     """The next rows; none after the last."""
-    length = int.from_bytes(stream.read(_LENGTH_BYTES), "big")
-    content = stream.read(length)
-    if not length or len(content) < length:
+    content = yield from pipe.read_block()
+    if content is None:
         if child.wait() in OF_THE_FILE:
             raise _too_large()
         raise Unavailable("The process that reads the workbook ended early.")
