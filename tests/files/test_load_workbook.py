@@ -115,7 +115,12 @@ def test_a_workbook_that_gives_no_row_yet_can_be_cancelled_and_its_worker_stoppe
     desk.options = replace(running, should_stop=lambda: True)
     assert desk.work(file).state == "waiting"
     cancelled: list[EligibilityFile] = []
-    desk.options = replace(running, on_progress=lambda *_: cancelled or cancelled.append(desk.cancel(file)))
+
+    def cancel(_step: FileStep, _done: int, _total: int | None) -> None:
+        if not cancelled:
+            cancelled.append(desk.cancel(file))
+
+    desk.options = replace(running, on_progress=cancel)
     assert desk.work(file).state == "cancelled"
 
 

@@ -71,7 +71,7 @@ def _opened(
         if number <= SEARCHED_ROWS:
             searched[number - 1] = cells
     place = find_header(searched, mapping).place
-    columns = TableColumns(_without_blank_end(searched[place - 1]), mapping, place=place)
+    columns = TableColumns(without_blank_end(searched[place - 1]), mapping, place=place)
     below = (item for item in chain(first, numbered) if item is None or item[0] > place)
     return FileHeader(Format.XLSX, ignored=columns.ignored), _rows(below, columns)
 
