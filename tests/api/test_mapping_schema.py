@@ -30,7 +30,6 @@ GOOD: list[dict[str, Any]] = [
     {"skip": [{"column": "a", "equals": ["", "x"]}, {"column": "b", "starts_with": "Total"}]},
     {"external_id": ["REF*0F + person_code", "NM109"], "member_id": "REF*1L+REF*3H", "person_code": "REF*23"},
     {"columns": {"Member ID": None}, "questions": {"Status": "unrelated"}},
-    {"questions": {"Emp Status": "open"}, "skip": [{"column": "EMP STATUS", "equals": "terminated"}]},
     {"header_row": 50, "sheet": "Members"},
     {"plan": "HD03+HD04", "plans": {"a": "b"}, "lines": "all"},
     {"834": {"coverages": ["HLT"], "ssn": "plain", "verify": "full", "counts": "lenient"}, "lines": ["HLT"]},

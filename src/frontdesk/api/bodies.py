@@ -271,7 +271,7 @@ class MappingSuggestionBody(TypedDict):
     rows: Annotated[Count, "Rows that were looked at: 1,000 at most."]
     mapping: Annotated[
         dict[str, str],
-        {"$ref": "#/components/schemas/Mapping"},
+        {"type": "object", "additionalProperties": True},
         "To be stored or sent once `questions` are answered in it.",
     ]
     columns: list[SuggestedColumnBody]

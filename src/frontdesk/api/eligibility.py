@@ -49,6 +49,8 @@ def likely_field(name: str, given: Collection[str]) -> str | None:
 def _likely_field(name: str) -> str | None:
     if name.lower() in _NO_MISTAKES:
         return None
+    if name.lower() == "start_date":  # in a file it may be the hire date
+        return "effective_date"
     likely = {
         field: score for field, score in meanings(name).items() if field in FIELDS and score >= SHORTENED_NAME
     }

@@ -1,6 +1,6 @@
 """The JSON Schema of a mapping of eligibility files. What it takes is what the parser takes (`files.mapping`), but for four
-rules that no schema can tell: a date of `open` is a real one, no two names of columns, nor two words, are the same once
-letter case and spaces are taken away, and a question that is open has a rule for its column in `skip`."""
+rules: a date of `open` is a real one, no two names of columns, nor two words, are the same once
+letter case and spaces are taken away, and an open question is taken with a rule for its column in `skip`."""
 
 import re
 from typing import Any
@@ -153,9 +153,9 @@ MAPPING_SCHEMAS: dict[str, Schema] = {
             "questions": {
                 "type": "object",
                 "propertyNames": {"pattern": COLUMN_NAME.pattern},
-                "additionalProperties": _TEXT | {"enum": [OPEN, UNRELATED]},
-                "description": "Columns of a suggestion that may say whose access has ended. A mapping with one that is "
-                f"`{OPEN}` is refused, unless `skip` names the column; `{UNRELATED}`: it says nothing about access.",
+                "additionalProperties": _TEXT | {"enum": [UNRELATED]},
+                "description": "Columns of a suggestion that may say whose access has ended, answered: "
+                f"`{UNRELATED}` says nothing about access. A suggestion has `{OPEN}` here, which is refused until `skip` names the column.",
             },
             "delimiter": _TEXT | {"enum": list(DELIMITERS)},
             "header_row": {

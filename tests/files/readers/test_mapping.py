@@ -80,7 +80,7 @@ def test_a_part_that_can_not_be_used_is_named(part: str, value: Any, code: str) 
     "columns",
     [
         {"a": 1},
-        {"a": None},
+        {"a": True},
         {"-_ ": "city"},
         {"a": "metadata.", "b": "metadata. "},
         {"a": "metadata." + "k" * 41},
