@@ -155,7 +155,7 @@ MAPPING_SCHEMAS: dict[str, Schema] = {
                 "propertyNames": {"pattern": COLUMN_NAME.pattern},
                 "additionalProperties": _TEXT | {"enum": [UNRELATED]},
                 "description": "Columns of a suggestion that may say whose access has ended, answered: "
-                f"`{UNRELATED}` says nothing about access. A suggestion has `{OPEN}` here, which is refused until `skip` names the column.",
+                f"`{UNRELATED}` says nothing about access. `{OPEN}`, as suggestions have it, is refused until `skip` names it.",
             },
             "delimiter": _TEXT | {"enum": list(DELIMITERS)},
             "header_row": {
