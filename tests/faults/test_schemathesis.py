@@ -8,6 +8,7 @@ import gzip
 import zlib
 from collections import Counter
 from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,8 @@ def live_schema(port: int, customer: Customer) -> BaseSchema:
         },
         "operations": list(exceptions()),
     }
-    document = openapi_document(address, ENDPOINTS)
+    # A copy: links and examples are written into it, and its parts are the tables of the package.
+    document = deepcopy(openapi_document(address, ENDPOINTS))
     for name, example in EXAMPLES.items():
         document["components"]["parameters"][name]["example"] = example
     contents = document["paths"][FILES]["post"]["requestBody"]["content"]
