@@ -25,6 +25,10 @@ _BIDI_CONTROLS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u20
 # an address or a sender's name.
 ENCODED_WORD = "=?"
 
+# Nine digits, with hyphens, spaces or nothing between them, in the ranges that the Social Security Administration issues: no area
+# 000, 666 or 9xx, no group 00, no serial number 0000.
+_SSN = re.compile("(?!000|666|9)[0-9]{3}([- ]?)(?!00)[0-9]{2}\\1(?!0000)[0-9]{4}")
+
 MESSAGES = {
     "wrong_type": "must be a string",
     "control_character": "must not contain control characters",
@@ -65,6 +69,11 @@ def parse_text(value: object, *, limit: int) -> str:
     if len(value) > limit:
         raise _too_long(limit)
     return value
+
+
+def looks_like_ssn(text: str) -> bool:
+    """Whether the text could be a social security number. So could nine of ten numbers of nine digits that were drawn by lot."""
+    return 9 <= len(text) <= 11 and _SSN.fullmatch(text) is not None
 
 
 def trimmed(value: str) -> str:

@@ -12,12 +12,11 @@ from typing import Any
 
 from frontdesk.config import Uniqueness
 from frontdesk.eligibility.absence import BEFORE_ABSENCE, given_after_absence
-from frontdesk.eligibility.families import Families
 from frontdesk.eligibility.fields import STORED_COLUMNS
-from frontdesk.eligibility.file_rows import as_change, as_new, find_person
 from frontdesk.eligibility.model import ANSWERED, Action, Enrolled, Outcome, StoredMember, Submission
 from frontdesk.eligibility.parse import check_dates, in_field_order, missing_on_create
 from frontdesk.eligibility.probes import ChunkProbes
+from frontdesk.eligibility.row_context import IDENTITY_CONFLICT, are_two_people, as_change, as_new, person_of
 from frontdesk.eligibility.unique_keys import KeyHolders, not_unique, scope_of
 from frontdesk.errors import Fault, FrontdeskError, Invalid, NotFound
 from frontdesk.invitations.enqueue import decide_invitation
@@ -55,38 +54,41 @@ class ChunkState:
     def __init__(self, members: Iterable[StoredMember], context: ChunkContext, probes: ChunkProbes) -> None:
         self._context, self._probes = context, probes
         members = [*members]
-        self._holders, self._families = KeyHolders(members), Families(members)
+        self._holders = KeyHolders(members)
+        self._subscribers: dict[str, StoredMember] = {}  # by family digest
+        for member in members:
+            self._note_family(member)
 
     def decide(self, submission: Submission) -> Enrolled | FrontdeskError:
         """The outcome of one record, or the error that refuses it; a refused record leaves no trace."""
         if self._context.plan_owners.get(submission.plan_id) != submission.account_id:
             return NotFound("plan")
-        key = submission.record.external_id
         scope = scope_of(submission.account_id, self._context.uniqueness)
-        stored = None if key is None else self._holders.find(key, scope)
+        stored = self._find(submission, scope)
         if (unheard := self._probes.look_at(submission, stored, scope, self._holders)) is not None:
             return unheard
-        record = submission.record
-        submission, stored, ambiguous = find_person(
-            submission, stored, scope, holders=self._holders, families=self._families
-        )
-        if ambiguous is not None:
-            return Invalid([ambiguous])
-        if submission.record is not record:
-            unheard = self._probes.look_again(submission, stored, scope, self._holders)
-            if unheard is not None:
-                return unheard
         if submission.action is not Action.ENROL and not _is_under(submission, stored):
             return Invalid(in_field_order([*submission.record.faults, NOT_ENROLLED]))
         if stored is None:
             return self._create(submission, scope)
+        if _is_somebody_else(submission, stored):
+            return Invalid([IDENTITY_CONFLICT])
         if _is_newer(stored, submission.unless_changed_since):
             return self._enrolled(Outcome.UNCHANGED, submission, stored=stored, changes={})
         return self._update(submission, stored, scope)
 
+    def _find(self, submission: Submission, scope: int) -> StoredMember | None:
+        """The stored member with the record's identifier; of a correction, with the identifier that it had before."""
+        key, context = submission.record.external_id, submission.context
+        if context is not None and context.former_id:
+            former = self._holders.find(context.former_id, scope)
+            if former is not None and former.values["account_id"] == submission.account_id:
+                return former
+        return None if key is None else self._holders.find(key, scope)
+
     def _create(self, submission: Submission, scope: int) -> Enrolled | FrontdeskError:
         given_of_old = submission.record.given
-        submission = as_new(submission, scope, holders=self._holders, families=self._families)
+        submission = as_new(submission, scope, holders=self._holders, subscribers=self._subscribers)
         given = submission.record.given
         faults = self._faults_of_new(submission, scope)
         if faults:
@@ -152,16 +154,21 @@ class ChunkState:
         values, digest = stored.values, submission.row_digest
         if submission.plan_id in self._context.inactive_plans:
             digest = None  # each row is warned of, so none may be recognised
-        family = submission.record.hints and submission.record.hints.family
-        if family and family.digest and values["family_digest"] != family.digest:
-            values["family_digest"] = family.digest
+        person = submission.context and submission.context.person
+        if person and person.family and values["family_digest"] != person.family:
+            values["family_digest"] = person.family
             stored.is_changed = True
-            self._families.hold(stored)
+        self._note_family(stored)
         if values["expiry_date"] is not None and "expiry_date" not in given:
             digest = None
         if digest is not None or stored.is_changed:
             values["row_digest"] = digest
             stored.is_changed = True
+
+    def _note_family(self, member: StoredMember) -> None:
+        values = member.values
+        if values["family_digest"] is not None and values["subscriber_relationship"] == "Primary":
+            self._subscribers[values["family_digest"]] = member
 
     def _enrolled(
         self, outcome: Outcome, submission: Submission, *, stored: StoredMember, changes: dict[str, list[Any]]
@@ -187,8 +194,9 @@ class ChunkState:
         return Enrolled(outcome, stored, _answered(values), changes, warnings, invitation)
 
     def _faults_of_new(self, submission: Submission, scope: int) -> list[Fault]:
-        record = submission.record
-        return missing_on_create(record) + self._faults(submission, record.given, scope, own=None)
+        record, context = submission.record, submission.context
+        missing = missing_on_create(record, () if context is None else context.causes)
+        return missing + self._faults(submission, record.given, scope, own=None)
 
     def _faults(
         self, submission: Submission, values: dict[str, Any], scope: int, *, own: StoredMember | None
@@ -211,6 +219,13 @@ def _is_under(submission: Submission, stored: StoredMember | None) -> bool:
         return False
     values = stored.values
     return bool(values["account_id"] == submission.account_id and values["plan_id"] == submission.plan_id)
+
+
+def _is_somebody_else(submission: Submission, stored: StoredMember) -> bool:
+    """Whether the account's own stored member is clearly not the person of the row. A POST says nothing of a person."""
+    person = submission.context and submission.context.person
+    is_own = stored.values["account_id"] == submission.account_id
+    return bool(person and is_own) and are_two_people(person, person_of(stored.values))
 
 
 def _outcome(action: Action, changed: AbstractSet[str], *, moved: bool, reopened: bool) -> Outcome:

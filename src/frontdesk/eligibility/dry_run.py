@@ -16,7 +16,6 @@ from frontdesk.db.sets import insert_set
 from frontdesk.eligibility import store
 from frontdesk.eligibility.decide import ChunkState
 from frontdesk.eligibility.enrol import read_chunk, submitted_keys
-from frontdesk.eligibility.families import family_keys
 from frontdesk.eligibility.model import Action, Enrolled, StoredMember, Submission
 from frontdesk.eligibility.probes import TAKEN_PER_DAY, ProbeLimit, sources_of
 from frontdesk.eligibility.tables import members
@@ -63,12 +62,7 @@ class DryRun:
         """The stored members, each as the dry run would have left it."""
         scratch = self._scratch
         wanted = submitted_keys(submissions, self._uniqueness)
-        of_families = family_keys(submissions, self._uniqueness, known={})
-        found = [
-            store.lock_members(scratch, scope, keys)
-            for of_scope in (wanted, of_families)
-            for scope, keys in of_scope.items()
-        ]
+        found = [store.lock_members(scratch, scope, keys) for scope, keys in wanted.items()]
         found.append(store.find_by_ids(scratch, [member.values["id"] for member in stored]))
         ours = {member.values["id"]: member for member in store.stored_members(found)}
         return [*ours.values(), *(member for member in stored if member.values["id"] not in ours)]

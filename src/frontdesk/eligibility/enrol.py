@@ -16,7 +16,6 @@ from frontdesk.db.set_transaction import SetTransaction
 from frontdesk.db.sets import Found, insert_set, next_ids, one_round_trip, update_set
 from frontdesk.eligibility import store
 from frontdesk.eligibility.decide import ChunkContext, ChunkState
-from frontdesk.eligibility.families import family_keys
 from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.model import Action, Enrolled, Outcome, StoredMember, Submission
 from frontdesk.eligibility.probes import TAKEN_PER_DAY, ProbeLimit, sources_of
@@ -94,27 +93,22 @@ def read_chunk(
     inactive = {row["id"] for row in owners.rows if not row["accepting_patients"]}
     context = ChunkContext(plan_owners, inactive, read_invitation_context(), uniqueness, stored_time(now))
     members_found = {member.values["id"]: member for member in store.stored_members(found)}
-    known = {str(member.values["external_id"]): member for member in members_found.values()}
-    if of_families := family_keys(submissions, uniqueness, known):
-        # Only for members that are not found by their identifier, which a POST never is.
-        with one_round_trip(tx):
-            more = [
-                store.lock_members(tx, scope, of_families[scope], lock=lock) for scope in sorted(of_families)
-            ]
-        members_found = {member.values["id"]: member for member in store.stored_members(more)} | members_found
     return [*members_found.values()], context, told
 
 
 def submitted_keys(
     submissions: Sequence[Submission], uniqueness: Uniqueness
 ) -> dict[int, dict[str, set[str]]]:
-    """The unique keys that the records carry, and those of their subscribers, by uniqueness scope and column."""
+    """The keys that find the records' members and what holds their unique values, by uniqueness scope and column."""
     keys = keys_by_scope(
         (scope_of(submission.account_id, uniqueness), submission.record.given) for submission in submissions
     )
     for submission in submissions:
-        if hints := submission.record.hints:
-            keys[scope_of(submission.account_id, uniqueness)]["external_id"].update(hints.subscriber_keys)
+        if (context := submission.context) is not None and (context.former_id or context.address_of):
+            of_scope = keys[scope_of(submission.account_id, uniqueness)]
+            of_scope["external_id"].update(filter(None, (context.former_id,)))
+            if context.address_of:
+                of_scope.setdefault("family_digest", set()).add(context.address_of)
     return keys
 
 
@@ -150,7 +144,7 @@ def _columns(accepted: Sequence[tuple[Submission, Enrolled]], updated: int) -> t
     }
     if "email" in found:
         found.add("email_folded")
-    if any(submission.record.hints for submission, _ in accepted):
+    if any(submission.context and submission.context.person for submission, _ in accepted):
         found.add("family_digest")
     if updated < MANY:
         changed_before.update(found)

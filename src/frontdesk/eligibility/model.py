@@ -7,7 +7,6 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from frontdesk.config import Uniqueness
-from frontdesk.eligibility.row_hints import RowHints
 from frontdesk.errors import Fault
 from frontdesk.invitations.model import InvitationDecision
 
@@ -42,8 +41,7 @@ class Action(StrEnum):
 class MemberRecord:
     """One record as sent. `given` holds the stored form of each good field by column; None clears the field.
 
-    `faults` are those that the record has by itself; a record with a fault is never written. The row of a file has `hints`,
-    and a member that is not stored yet also takes its `given_of_new`.
+    `faults` are those that the record has by itself; a record with a fault is never written.
     """
 
     external_id: str | None
@@ -52,15 +50,46 @@ class MemberRecord:
     faults: tuple[Fault, ...]
     warnings: tuple[str, ...]
     ignored: tuple[str, ...]
-    hints: RowHints | None = None
+
+
+class PersonSaid(NamedTuple):
+    """What a row of an 834 says about who its member is; "" where it does not. `role` is the `subscriber_relationship`, `family` a
+    digest of the family's number. The `former` values are those that a correction replaces."""
+
+    first_name: str = ""
+    last_name: str = ""
+    dob: str = ""
+    role: str = ""
+    family: str = ""
+    former_first_name: str = ""
+    former_last_name: str = ""
+    former_dob: str = ""
+
+
+class RowContext(NamedTuple):
+    """What the row of a file says besides the values of fields (eligibility.row_context).
+
+    `causes` say why a required field is absent: each stands for the `required` of its field. Only a member that is not stored yet
+    takes `given_of_new`, and without a zip code the address of the stored subscriber with the family digest `address_of`. With
+    `ends_access`, an end before the first day of access is an end on that day. `former_id` is the identifier before a correction.
+    """
+
+    causes: tuple[Fault, ...] = ()
     given_of_new: Mapping[str, Any] | None = None
+    address_of: str = ""
+    ends_access: bool = False
+    person: PersonSaid | None = None
+    former_id: str = ""
+
+
+NO_CONTEXT = RowContext()
 
 
 class Submission(NamedTuple):
     """A record, the plan it is for, the client that hands it in, and the file that it is a row of.
 
     With `unless_changed_since`, an END leaves a member alone that was changed after that time. `row_digest` is that of the
-    row of a file (files.recognise); it is kept with the member that the row leaves behind.
+    row of a file (files.recognise); it is kept with the member that the row leaves behind. Only a row of a file has a `context`.
     """
 
     account_id: int
@@ -72,6 +101,7 @@ class Submission(NamedTuple):
     file_id: int | None = None
     unless_changed_since: datetime | None = None
     row_digest: str | None = None
+    context: RowContext | None = None
 
 
 @dataclass(slots=True)
@@ -125,7 +155,7 @@ class RestoredMember(NamedTuple):
 
 
 class MemberAccess(NamedTuple):
-    """A member of a plan, the days of its access (`YYYY-MM-DD`), and what tells it in its family."""
+    """A member of a plan, and the days of its access (`YYYY-MM-DD`)."""
 
     id: int
     external_id: str
@@ -133,9 +163,6 @@ class MemberAccess(NamedTuple):
     effective_date: str
     expiry_date: str | None
     updated_at: datetime
-    first_name: str
-    dob: str
-    family_digest: str | None
 
 
 class HistoryEntry(NamedTuple):

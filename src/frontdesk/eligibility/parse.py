@@ -1,6 +1,6 @@
 """Parses an untrusted JSON object into a record with all its faults. `decide` adds the faults that depend on other records."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from frontdesk.eligibility.fields import DROPPED, FIELDS, REQUIRED, Field
@@ -105,14 +105,14 @@ def read_external_ids(values: Sequence[str | None]) -> Sequence[str | None]:
     return [*map(read_external_id, values)]
 
 
-def missing_on_create(record: MemberRecord) -> list[Fault]:
-    """A fault for each required field that is absent and has no fault yet."""
+def missing_on_create(record: MemberRecord, causes: Iterable[Fault] = ()) -> list[Fault]:
+    """A fault for each required field that is absent and has no fault yet; `causes` stand for those of their fields."""
     if record.given.keys() >= _REQUIRED:
         return []
     at_fault = {fault.field for fault in record.faults}
-    causes = {} if record.hints is None else {cause.field: cause for cause in record.hints.causes}
+    known = {cause.field: cause for cause in causes}
     return [
-        causes.get(name) or Fault(name, "required", "is required for a new member")
+        known.get(name) or Fault(name, "required", "is required for a new member")
         for name in REQUIRED
         if name not in record.given and name not in at_fault
     ]

@@ -58,8 +58,7 @@ class ProbeSource(NamedTuple):
 
 @dataclass(slots=True)
 class ChunkProbes:
-    """The probes of a chunk's records: how many more each client has `left`, and those `found` so far; `is_counted` if the last
-    record is one of them.
+    """The probes of a chunk's records: how many more each client has `left`, and those `found` so far.
 
     A chunk is `quiet` if no stored member and no record of another account is in it, and no client has reached its limit.
     """
@@ -69,7 +68,6 @@ class ChunkProbes:
     is_quiet: bool
     found: Counter[ProbeSource] = field(default_factory=Counter)
     request_ids: dict[ProbeSource, str] = field(default_factory=dict)
-    is_counted: bool = False
 
     def look_at(
         self, submission: Submission, stored: StoredMember | None, scope: int, holders: KeyHolders
@@ -78,18 +76,11 @@ class ChunkProbes:
 
         `stored` was found by the record's identifier.
         """
-        self.is_counted = False
         if self.is_quiet or submission.action not in _COMPARES_KEYS:
             return None
         source = ProbeSource(submission.client, submission.account_id, submission.file_id)
         brought = _brought_keys(submission, stored)
         return self.count(source, submission.request_id, brought, scope=scope, holders=holders)
-
-    def look_again(
-        self, submission: Submission, stored: StoredMember | None, scope: int, holders: KeyHolders
-    ) -> TooManyTaken | None:
-        """`look_at` for the record of the last call, which has got another identifier since. It counts once."""
-        return None if self.is_counted else self.look_at(submission, stored, scope, holders)
 
     def count(
         self,
@@ -106,7 +97,6 @@ class ChunkProbes:
         if self.left[source.client] <= 0:
             return TooManyTaken(self.now)
         if holders.are_others(brought, scope, source.account_id):
-            self.is_counted = True
             self.found[source] += 1
             self.request_ids[source] = request_id
             self.left[source.client] -= 1
@@ -122,7 +112,8 @@ def _brought_keys(submission: Submission, stored: StoredMember | None) -> dict[s
     record = submission.record
     is_own = stored is not None and stored.values["account_id"] == submission.account_id
     own = stored.values if stored is not None and is_own else {}
-    given = record.given if is_own or not record.given_of_new else {**record.given_of_new, **record.given}
+    of_new = None if is_own or submission.context is None else submission.context.given_of_new
+    given = {**of_new, **record.given} if of_new else record.given
     return {
         column: key
         for column in UNIQUE.values()

@@ -10,7 +10,7 @@ from frontdesk.eligibility import read_external_id, read_external_ids
 from frontdesk.eligibility.model import Action, MemberAccess
 from frontdesk.files import store
 from frontdesk.files.claims import FileClaim
-from frontdesk.files.identifiers import IdentifierIndex, PeopleIndex
+from frontdesk.files.identifiers import IdentifierIndex
 from frontdesk.files.model import (
     NOTHING_YET,
     EligibilityFile,
@@ -25,8 +25,7 @@ from frontdesk.files.model import (
 )
 from frontdesk.files.moves import MoveFinder
 from frontdesk.files.overtime import Overtime
-from frontdesk.files.readers import NumberIndex, SharedNumbers
-from frontdesk.files.rows import open_rows, secret_of
+from frontdesk.files.rows import open_rows
 from frontdesk.files.steps import yielding
 
 CHECKPOINT_ROWS = 10_000
@@ -37,7 +36,7 @@ ROWS_PER_BYTE = 1  # of the file as it was sent
 class CheckResult:
     """What the first reading found. `mode` is the file's own, else the caller's; `unnamed` counts the rows without a
     readable identifier; `moving` are the ids of the members that would leave another plan. Of an 834 `apart` are the places of
-    the rows of members with others elsewhere in the file, and `shared` the keys of numbers that several people carry.
+    the rows of members with others elsewhere in the file.
     """
 
     header: FileHeader
@@ -45,15 +44,13 @@ class CheckResult:
     mode: FileMode
     file_date: str
     identifiers: IdentifierIndex
-    people: PeopleIndex
     unnamed: int
     moving: Sequence[int]
     apart: Sequence[int]
-    shared: Sequence[int]
 
     def names(self, member: MemberAccess) -> bool:
         """Whether the member stands in the full file."""
-        return self.identifiers.contains(member.external_id) or self.people.contains(member)
+        return self.identifiers.contains(member.external_id)
 
     def is_contradictory(self, key: str) -> bool:
         """Whether rows of this identifier differ. They can't all be meant, so none is applied; those of an 834 are folded."""
@@ -65,9 +62,8 @@ class FileCheck:
 
     def __init__(self, db: Database, file: EligibilityFile) -> None:
         self._db, self._file = db, file
-        self._secret = secret_of(db, file)
         self._moves = MoveFinder(db, file)
-        self._forget()
+        self._identifiers, self._unnamed = IdentifierIndex(), 0
         self._reading = self._read()
         self._result: CheckResult | None = None
 
@@ -85,25 +81,12 @@ class FileCheck:
     def close(self) -> None:
         self._reading.close()
 
-    def _forget(self) -> None:
-        self._identifiers, self._people = IdentifierIndex(), PeopleIndex(self._secret)
-        self._unnamed = 0
-
     def _read(self) -> Generator[int, None, CheckResult]:
-        """Yields the number of rows so far, now and then. Reads once more where a number turns out to be shared."""
+        """Yields the number of rows so far, now and then."""
         file = self._file
-        known = self._db.ask(lambda tx: store.find_shared_numbers(tx, file.account_id))
-        while True:
-            numbers = SharedNumbers(self._secret, known, NumberIndex())
-            header, count = yield from self._read_all(numbers)
-            if not (found := numbers.found()):
-                break
-            known = numbers.known | found
-            self._forget()
-        self._shared = [*known]
+        header, count = yield from self._read_all()
         mode = header.mode or file.mode
         self._identifiers.finish(keep_keys=mode is FileMode.FULL)
-        self._people.finish()
         apart: Sequence[int] = ()
         repeats = 0
         if header.format is Format.X12:
@@ -116,19 +99,17 @@ class FileCheck:
             mode,
             self._day(header),
             self._identifiers,
-            self._people,
             self._unnamed,
             self._moves.finish() if mode is not FileMode.COMPARE else (),
             apart,
-            self._shared,
         )
 
     def _day(self, header: FileHeader) -> str:
         return header.file_date or self._file.created_at.date().isoformat()
 
-    def _read_all(self, numbers: SharedNumbers) -> Generator[int, None, tuple[FileHeader, int]]:
+    def _read_all(self) -> Generator[int, None, tuple[FileHeader, int]]:
         """The header and how many rows there are."""
-        header, items = yield from yielding(0, open_rows(self._db, self._file, shared=numbers))
+        header, items = yield from yielding(0, open_rows(self._db, self._file))
         mode = header.mode or self._file.mode
         self._moves.begin(self._day(header))
         count, told, slow = 0, CHECKPOINT_ROWS, Overtime()
@@ -143,7 +124,7 @@ class FileCheck:
             if isinstance(item, UnreadRows):
                 self._note_unread(item)
             elif not item.skipped:
-                self._note(item, mode)
+                self._note(item)
         return header, count
 
     def _note_unread(self, rows: UnreadRows) -> None:
@@ -154,17 +135,16 @@ class FileCheck:
         self._moves.add(named)
         self._identifiers.add_all(named, hashes if len(named) == len(keys) else compress(hashes, is_named))
 
-    def _note(self, row: Row, mode: FileMode) -> None:
+    def _note(self, row: Row) -> None:
         identifiers, key = self._identifiers, read_external_id(row.key)
         if key is None:
             self._unnamed += 1
         else:
             if row.action is Action.ENROL and not row.faults:
                 self._moves.add((key,), row.plan)
-            identifiers.add(row.identity or key, _hash_of(row))
-            if mode is FileMode.FULL and (family := row.hints.family) is not None:
-                identifiers.add_all((key, family.telling_key), (0, 0))
-                self._people.add(key, family, is_category=row.hints.is_category)
+            identifiers.add(key, _hash_of(row))
+            if row.context.former_id:
+                identifiers.add(row.context.former_id, hash(row.context.former_id))
 
     def _clear_equal(self) -> Iterator[int]:
         """Rows of one identifier that were written in different ways may say the same: read those."""
@@ -177,21 +157,20 @@ class FileCheck:
         """The places of the rows of an 834 of members with differing rows, and how many fewer rows they become."""
         places, members = array("Q"), set()
 
-        def note(identity: str, row: Row) -> None:
+        def note(key: str, row: Row) -> None:
             places.append(row.place)
-            members.add(hash(identity))
+            members.add(hash(key))
 
         yield from self._read_differing(note)
         return array("Q", sorted(places)), len(places) - len(members)
 
     def _read_differing(self, note: Callable[[str, Row], None]) -> Iterator[int]:
-        """Give `note` each row of which others of the same person differ, with what tells the person. Reads the file only if
+        """Give `note` each row of which others of the same member differ, with its identifier. Reads the file only if
         there are any. Yields as `_read` does."""
         if not self._identifiers.differing:
             return
         count, told, slow = 0, 0, Overtime()
-        numbers = SharedNumbers(self._secret, self._shared)
-        _, items = yield from yielding(0, open_rows(self._db, self._file, shared=numbers))
+        _, items = yield from yielding(0, open_rows(self._db, self._file))
         for item in items:
             if count >= told or item is NOTHING_YET or slow.has_begun():
                 told = count + CHECKPOINT_ROWS
@@ -204,9 +183,9 @@ class FileCheck:
                         note(key, item.row(position))
                 count += len(item)
                 continue
-            person = item.identity or read_external_id(item.key)
-            if person is not None and self._identifiers.is_contradictory(person):
-                note(person, item)
+            key = read_external_id(item.key)
+            if key is not None and self._identifiers.is_contradictory(key):
+                note(key, item)
             count += 1
 
 
@@ -225,4 +204,4 @@ def _hash_of(row: Row) -> int:
         values = hash(frozenset(row.values.items()))
     except TypeError:  # metadata is an object
         values = hash(repr(sorted(row.values.items())))
-    return hash((values, row.action, row.plan, row.faults != ()))
+    return hash((values, row.action, row.plan, row.faults != (), row.context.person))

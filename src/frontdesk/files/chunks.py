@@ -57,11 +57,8 @@ class ChunkWriter:
             for record in records
             if (key := record.given.get(column)) is not None
         }
-        for record in records:
-            if record.hints:
-                keys.update(record.hints.subscriber_keys)
-                if record.hints.family and record.hints.family.digest:
-                    keys.add(record.hints.family.digest)
+        contexts = [row.submission.context for row in rows if isinstance(row, ChunkRow)]
+        keys.update(context.person.family for context in contexts if context and context.person)
         if (limit := self._claim.options.probe_limit) is not None and limit.has_told(self._claim.file.client):
             keys.add(PROBES)
         return keys
@@ -110,9 +107,7 @@ class ChunkWriter:
 
 def _outcome(row: ChunkRow, result: Enrolled | Exception, file_date: str) -> RowOutcome:
     if not isinstance(result, Enrolled):
-        hints = row.submission.record.hints
-        shown = None if hints and hints.hides_key else row.external_id
-        return RowOutcome.refused(row.place, shown, faults_of(result))
+        return RowOutcome.refused(row.place, row.external_id, faults_of(result))
     codes = (*row.warnings, *result.warnings)
     if row.place is None and result.outcome is Outcome.UNCHANGED:
         codes = ()  # a newer change kept the member from being ended, so the warning did not come true

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from functools import partial
 
 from frontdesk.db import Tx
@@ -27,7 +26,6 @@ from frontdesk.files.model import (
 )
 from frontdesk.files.open_loads import Chunks, OpenLoad
 from frontdesk.files.pace import ChunkPace
-from frontdesk.files.parsing_process import parse_in_process
 from frontdesk.files.rows import ParseOptions, parse_rows
 from frontdesk.files.threads import ordered_commit, prefetch
 
@@ -55,7 +53,8 @@ def run_load(claim: FileClaim, load: OpenLoad) -> None:
             _chunks(claim, load, check, pace), writer.write, keys_of=writer.keys_of, threads=threads
         )
         claim.checkpoint(FileStep.APPLY, claim.file.rows_done)
-        claim.update(step=FileStep.END)
+        # Of an 834 the check counts the rows of a member once, even where two people share its identifier.
+        claim.update(step=FileStep.END, rows_total=claim.file.rows_done)
     if claim.file.dry_run:
         hold_moves(claim, check)
     if check.mode is FileMode.FULL:
@@ -81,8 +80,6 @@ def _start(tx: Tx, claim: FileClaim, check: CheckResult, *, is_resumed: bool) ->
     members_before = file.members_before
     if check.mode is FileMode.FULL and members_before is None:
         members_before = count_members_open(tx, file.plan_id, check.file_date)
-    if not file.dry_run and check.mode is not FileMode.COMPARE:
-        store.add_shared_numbers(tx, file, check.shared)
     claim.save(
         tx,
         step=FileStep.APPLY,
@@ -128,24 +125,17 @@ def _parse(claim: FileClaim, check: CheckResult, pace: ChunkPace | None) -> Chun
 
 
 def _parse_where_it_pays(claim: FileClaim, check: CheckResult) -> Chunks:
-    """A process of its own parses what is left of a large file from where most rows are unknown: to recognise those before
-    costs less than to start it."""
+    """The chunks, read ahead of their use on PostgreSQL."""
     file, db, options = claim.file, claim.db, claim.options
     parse: ParseOptions = {
         "chunk_rows": options.chunk_rows or CHUNK_ROWS,
         "today": claim.clock().date().isoformat(),
         "apart": check.apart,
-        "shared": check.shared,
     }
-    here = parse_rows(db, file, **parse, leave_from_rows=options.subprocess_from_rows)
+    here = parse_rows(db, file, **parse)
     # SQLite lets go of the interpreter at every row, and would wait for the parsing thread each time.
     with closing(here if db.is_sqlite else prefetch(here)) as chunks:
-        rows_done = file.rows_done
-        for chunk in chunks:
-            rows_done += len(chunk)
-            yield chunk
-    if rows_done < (file.rows_total or 0):
-        yield from parse_in_process(db, replace(file, rows_done=rows_done), **parse)
+        yield from chunks
 
 
 def _check_refusals(file: EligibilityFile) -> None:

@@ -2,21 +2,14 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from frontdesk.errors import Fault, Invalid, unknown_faults
 from frontdesk.files.column_names import COLUMN_NAME, fold_name, mappable_field
 from frontdesk.files.field_rules import FieldRule, SkipRule
-from frontdesk.files.mapping_834 import (
-    SECTION_834,
-    Alternatives,
-    read_834,
-    read_key,
-    read_lines,
-    read_reference,
-    read_sources,
-)
+from frontdesk.files.mapping_834 import SECTION_834, Alternatives, MemberWay, read_834, read_choice_of
 from frontdesk.files.part_reader import MOST_WORDS
 from frontdesk.files.rule_parser import parse_field_rules, parse_skip_rules
 from frontdesk.text import shown_name
@@ -24,20 +17,6 @@ from frontdesk.text import shown_name
 # What a person has to decide about a column, and the answer that it says nothing about access.
 OPEN, UNRELATED = "open", "unrelated"
 
-PERSON_CODE = "person_code"
-OWN, BIRTH_SEQUENCE, RELATIONSHIP, SUBSCRIBER = (
-    "own_reference",
-    "birth_sequence",
-    "relationship",
-    "subscriber",
-)
-DEFAULT_KEY: Alternatives = (
-    (OWN,),
-    ("REF*0F", PERSON_CODE),
-    ("REF*0F", BIRTH_SEQUENCE),
-    (SUBSCRIBER,),
-    ("REF*0F", RELATIONSHIP),
-)
 MEDICAL_LINES = ("HLT", "HMO", "PPO", "POS", "EPO", "MM", "IND", "PRA")
 CLEAR_WORDS = frozenset({r"\N"})
 
@@ -54,9 +33,10 @@ class FileMapping:
     plan of the file to a plan's external_id; `fields` are the rules that make values, by field. `header_row` is the number of
     the row with the names of the columns and `sheet` the name of the sheet; None if they are to be found.
 
-    `lines` are the insurance lines (HD03) of the coverages that count, None if all do; `person_code` is the reference that
-    holds it. `ssn` is how a social security number in NM109 is taken. `verify` is the
-    meaning of BGN08 = 4; wrong `counts` are refused where they are strict.
+    With `ssn` = plain, a social security number is an identifier like others. The rest is for 834s: `identify` and `member_id`
+    say what identifiers are made from (a file without `identify` is held), `person_code` is the reference that holds it, `lines`
+    are the insurance lines (HD03) of the coverages that count, None if all do; `family_coverage` says whether the coverage of a
+    subscriber covers dependents without one, `verify` what BGN08 = 4 means. Wrong `counts` are refused where they are strict.
     """
 
     columns: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
@@ -67,12 +47,13 @@ class FileMapping:
     sheet: str | None = None
     clear: frozenset[str] = CLEAR_WORDS
     plans: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    external_id: Alternatives = DEFAULT_KEY
-    member_id: Alternatives = DEFAULT_KEY
+    ssn: str = ""
+    identify: MemberWay | None = None
+    member_id: MemberWay | None = None
     person_code: str = "REF*17"
     plan: Alternatives = ()
     lines: frozenset[str] | None = frozenset(MEDICAL_LINES)
-    ssn: str = ""
+    family_coverage: str = "own"
     verify: str = "compare"
     counts: str = "strict"
 
@@ -184,9 +165,5 @@ _PARTS: dict[str, Callable[[str, Any, list[Fault]], Any]] = {
     "sheet": _read_sheet,
     "clear": _read_words,
     "plans": _read_plans,
-    "external_id": read_key,
-    "member_id": read_key,
-    "person_code": read_reference,
-    "plan": read_sources,
-    "lines": read_lines,
+    "ssn": partial(read_choice_of, ("plain",)),
 }

@@ -9,8 +9,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from frontdesk.eligibility.fields import DROPPED
-from frontdesk.eligibility.model import WARNINGS, Action, Outcome, Submission
-from frontdesk.eligibility.row_hints import NO_HINTS, RowHints
+from frontdesk.eligibility.model import NO_CONTEXT, WARNINGS, Action, Outcome, RowContext, Submission
 from frontdesk.errors import Fault, FrontdeskError, Malformed
 from frontdesk.files.file_faults import FILE_FAULTS
 
@@ -167,8 +166,8 @@ class Row:
     with `faults` of the reader is refused; its values hold the external_id at most, for the report. A `skipped` row is one
     that the mapping leaves out.
 
-    A member that is not stored yet also takes `values_of_new`. `hints` say what the values can't. Rows of one
-    `identity` are about one person; without it the external_id is enough. In tables, those of one `family` share an address.
+    A member that is not stored yet also takes `values_of_new`. `context` says what the values can't. In tables, rows of one
+    `family` share an address.
     """
 
     place: int
@@ -178,8 +177,7 @@ class Row:
     faults: tuple[Fault, ...] = ()
     warnings: tuple[str, ...] = ()
     values_of_new: Mapping[str, object] | None = None
-    hints: RowHints = NO_HINTS
-    identity: str | None = None
+    context: RowContext = NO_CONTEXT
     skipped: bool = False
     family: str = ""
 
@@ -341,7 +339,10 @@ ROW_FAULTS = {
     "not_json": "The line is not one JSON object as a request body would carry it.",
     "cell_error": "A cell of a workbook that is read holds an error of Excel, such as #N/A.",
     "values_too_long": "The cells that the mapping makes values of have more than 65,536 characters, each counted for each rule.",
-    "no_match_key": "The 834 carries none of what the mapping makes the identifier from.",
+    "no_identifier": "The 834 does not carry what the mapping makes the identifier from.",
+    "identifier_shared": "Two people of the 834 carry one identifier; both are refused, and the mapping has to name members in another "
+    "way (identify).",
+    "nested_dependent": "A name stands inside LS and LE; each member needs an INS loop of its own.",
     "unknown_code": "The 834 carries a code that has no meaning here.",
     "unknown_plan": "The plan that the row names is not in the mapping, or not one of the account.",
 }
@@ -362,9 +363,8 @@ REPORT_CODES = ROW_FAULTS | {
     "repeated_differently": "The same external_id stands in the file with other values.",
     "no_medical_coverage": "The 834 carries no coverage that counts: the member's access stays, and a new one is refused.",
     "address_of_subscriber": "The dependent has no address of its own; that of its subscriber was taken.",
-    "identity_ambiguous": "Several members may be this person, or name, birth and family agree with the stored in part only.",
-    "identity_matched": "The member was found in its family by first name and date of birth, under another external_id.",
-    "shared_reference": "Several people of the 834 carry this number, so it is nobody's own; the next key was taken.",
+    "identity_conflict": "The stored member with this external_id has another name, birth date, role or family: it is another person.",
+    "added_and_ended": "The 834 adds the member (INS03 = 021), and ends every coverage that counts.",
     "untidy_file": "The 834 has faults that were read as they are meant: space, wrong counts, no BGN08, an older version, …",
     "not_found": "The plan is not one of the account.",
     "too_many_taken": "Too many records of the client had the value of another record today; hand the row in tomorrow (UTC).",
@@ -401,4 +401,5 @@ NOT_STORED = Fault("external_id", "not_stored", REPORT_CODES["not_stored"])
 REPEATED = Fault("external_id", "repeated_differently", REPORT_CODES["repeated_differently"])
 UNKNOWN_PLAN = Fault("plan", "unknown_plan", REPORT_CODES["unknown_plan"])
 NO_MEDICAL_COVERAGE = Fault("effective_date", "no_medical_coverage", REPORT_CODES["no_medical_coverage"])
+IDENTIFIER_SHARED = Fault("external_id", "identifier_shared", ROW_FAULTS["identifier_shared"])
 NO_PLAN = Fault("plan", "not_found", REPORT_CODES["not_found"])

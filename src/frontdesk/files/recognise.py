@@ -18,6 +18,7 @@ from frontdesk.db import Database
 from frontdesk.eligibility import find_row_digests, read_external_id, read_external_ids, row_digest_key
 from frontdesk.eligibility.model import Action, Outcome
 from frontdesk.files.model import SKIPPED, EligibilityFile, FileMode, ReadItem, Row, RowOutcome, UnreadRows
+from frontdesk.files.readers.family_addresses import ADDRESS_OF_SUBSCRIBER
 from frontdesk.plans.model import Plan
 
 DIGEST_BYTES = 16
@@ -45,8 +46,8 @@ class SeenRow(NamedTuple):
     @property
     def family(self) -> str | None:
         """What stands for the family of an 834's member."""
-        family = self.row.hints.family
-        return (family and family.digest) or None
+        person = self.row.context.person
+        return (person and person.family) or None
 
 
 class SeenRows(NamedTuple):
@@ -111,13 +112,13 @@ class RowRecogniser:
         plan_id: int | None = self._file.plan_id
         if row.plan is not None:
             plan_id = self._plan_ids.get(row.plan)
-        says_more = row.skipped or row.faults or row.warnings or row.action is not Action.ENROL
+        is_told = row.warnings not in ((), (ADDRESS_OF_SUBSCRIBER,))
+        says_more = row.skipped or row.faults or is_told or row.action is not Action.ENROL
         if says_more or self._is_compared or plan_id in self._inactive:
             return SeenRow(row, plan_id)
         hasher = self._hasher.copy()
         try:
-            family = row.hints.family and row.hints.family.digest
-            hasher.update(orjson.dumps((plan_id, row.values, row.values_of_new, family)))
+            hasher.update(orjson.dumps((plan_id, row.values, row.values_of_new, row.context.person)))
         except TypeError:  # half of a surrogate pair, or a number that no field takes
             return SeenRow(row, plan_id)
         return SeenRow(row, plan_id, read_external_id(row.key), hasher.hexdigest())

@@ -24,7 +24,7 @@ from frontdesk.files.model import (
     count_rows,
 )
 from frontdesk.files.overtime import Overtime
-from frontdesk.files.readers import SharedNumbers, X12Options, open_in_steps
+from frontdesk.files.readers import X12Options, open_in_steps
 from frontdesk.files.recognise import RowRecogniser, SeenRow
 from frontdesk.files.steps import Steps, yielding
 from frontdesk.plans import list_plans
@@ -40,15 +40,14 @@ class ParseOptions(TypedDict):
     chunk_rows: int
     today: str
     apart: Sequence[int]
-    shared: Sequence[int]
 
 
 def open_rows(
-    db: Database, file: EligibilityFile, apart: Sequence[int] = (), shared: SharedNumbers | None = None
+    db: Database, file: EligibilityFile, apart: Sequence[int] = ()
 ) -> Steps[tuple[FileHeader, Iterator[ReadItem]]]:
     """The stored file's header and rows, from its beginning (open_in_steps). Raises Unreadable, here or from the rows."""
     content, mapping = StoredContent(db, file.id), parse_mapping(file.mapping or {})
-    x12 = X12Options(file.asked_mode, secret_of(db, file), apart, shared)
+    x12 = X12Options(file.asked_mode, secret_of(db, file), apart)
     opening = open_in_steps(content, file.format, file.encoding or "utf-8", mapping, x12=x12)
     return (yield from opening)
 
@@ -74,8 +73,7 @@ def parse_rows(
     """
     chunk_rows, today = options["chunk_rows"], options["today"]
     plans = db.ask(lambda tx: list_plans(tx, file.account_id))
-    shared = SharedNumbers(secret_of(db, file), options["shared"])
-    header, items = yield from yielding([], open_rows(db, file, options["apart"], shared))
+    header, items = yield from yielding([], open_rows(db, file, options["apart"]))
     recogniser, cache = RowRecogniser(db, file, plans, header.columns), ValueCache()
     most_rows = max(chunk_rows, MOST_ROWS)
     chunk: list[ChunkItem] = []
@@ -143,19 +141,20 @@ def _parse(seen: SeenRow, file: EligibilityFile, today: str, cache: ValueCache) 
         values = values | {"expiry_date": file.file_date}
     of_new = row.values_of_new
     record = parse_member({**values, **of_new} if of_new else values, today=today, lenient=True, cache=cache)
+    context = row.context
     if of_new:
-        record.given_of_new = {name: record.given.pop(name) for name in of_new if name in record.given}
-    record.hints = row.hints
+        given_of_new = {name: record.given.pop(name) for name in of_new if name in record.given}
+        context = context._replace(given_of_new=given_of_new)
     faults = list(row.faults)
     if faults:  # they explain a missing identifier
         faults += [fault for fault in record.faults if fault[:2] != ("external_id", "required")]
     if plan_id is None:
         faults.append(UNKNOWN_PLAN)
     if faults or plan_id is None:
-        return RowOutcome.refused(row.place, None if row.hints.hides_key else record.external_id, faults)
+        return RowOutcome.refused(row.place, record.external_id, faults)
     action = Action.COMPARE if file.mode is FileMode.COMPARE else row.action
     digest = None if record.faults or record.warnings or row.warnings else seen.digest
     submission = Submission(
-        file.account_id, plan_id, record, file.client, file.request_id, action, file.id, row_digest=digest
+        file.account_id, plan_id, record, file.client, file.request_id, action, file.id, None, digest, context
     )
     return ChunkRow(row.place, record.external_id, submission, row.warnings)

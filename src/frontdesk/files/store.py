@@ -42,7 +42,6 @@ from frontdesk.files.tables import (
     file_parts,
     file_settings,
     file_turns,
-    shared_numbers,
 )
 
 _columns = eligibility_files.c
@@ -257,25 +256,6 @@ def set_file_settings(tx: Tx, account_id: int, **changes: bool) -> FileSettings:
     tx.execute(delete(file_settings).where(file_settings.c.account_id == account_id))
     tx.execute(insert(file_settings).values(asdict(settings)))
     return settings
-
-
-def find_shared_numbers(tx: Tx, account_id: int) -> frozenset[int]:
-    """The keys of the numbers that several people of the account's 834s carry."""
-    table = shared_numbers
-    return frozenset(tx.execute(select(table.c.number_key).where(table.c.account_id == account_id)).scalars())
-
-
-def add_shared_numbers(tx: Tx, file: EligibilityFile, keys: Collection[int]) -> None:
-    """Keep those that the file is the first to show."""
-    if new := set(keys) - find_shared_numbers(tx, file.account_id):
-        rows = [{"account_id": file.account_id, "number_key": key, "file_id": file.id} for key in sorted(new)]
-        tx.execute(insert(shared_numbers), rows)
-
-
-def forget_shared_numbers(tx: Tx, file: EligibilityFile) -> None:
-    """Forget what a file that was taken back has shown."""
-    table = shared_numbers
-    tx.execute(delete(table).where(table.c.account_id == file.account_id, table.c.file_id == file.id))
 
 
 def insert_part(tx: Tx, file_id: int, number: int, content: bytes) -> None:

@@ -1,7 +1,6 @@
 """The tables of eligibility files: the files, their content in parts, the outcomes of their rows, mappings, settings."""
 
 from sqlalchemy import (
-    BigInteger,
     Boolean,
     Column,
     ForeignKey,
@@ -107,16 +106,6 @@ file_settings = Table(
     Column("account_id", Id, ForeignKey("accounts.id"), primary_key=True),
     Column("reopen_absent", Boolean, nullable=False),
     Column("second_approver", Boolean, nullable=False, default=False, server_default=false()),
-)
-
-# Numbers in 834s that several people carry, each by a keyed hash, and the file that showed it: nobody is called by them.
-shared_numbers = Table(
-    "shared_numbers",
-    metadata,
-    Column("account_id", Id, ForeignKey("accounts.id"), primary_key=True),
-    Column("number_key", BigInteger, primary_key=True, autoincrement=False),
-    Column("file_id", Id, ForeignKey("eligibility_files.id"), nullable=False),
-    Index("ix_shared_numbers_file_id_account_id", "file_id", "account_id"),
 )
 
 # When a worker last took a file of the account in hand: accounts take turns.

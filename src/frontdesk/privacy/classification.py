@@ -124,7 +124,6 @@ _COLUMNS: Mapping[str, Mapping[ColumnKind, str]] = {
         _K.TIME: "changed_at",
     },
     "file_settings": {_K.ID: "account_id", _K.FACT: "reopen_absent second_approver"},
-    "shared_numbers": {_K.ID: "account_id file_id", _K.FACT: "number_key"},
     "file_turns": {_K.ID: "account_id", _K.TIME: "taken_at"},
     "file_parts": {_K.ID: "file_id", _K.FACT: "number", _K.PERSONS: "content"},
     "file_outcomes": {_K.ID: "file_id", _K.FACT: "number step", _K.PERSONS: "content"},

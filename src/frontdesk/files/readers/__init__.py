@@ -9,12 +9,10 @@ from frontdesk.files.readers.opening import (
     opened_workbook,
     with_addresses,
 )
-from frontdesk.files.readers.x12 import X12Options
-from frontdesk.files.readers.x12_shared import NumberIndex, SharedNumbers
+from frontdesk.files.readers.x12 import MappingNeeded, X12Options
 
 __all__ = [
-    "NumberIndex",
-    "SharedNumbers",
+    "MappingNeeded",
     "X12Options",
     "json_texts",
     "open_file",

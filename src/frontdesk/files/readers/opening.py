@@ -107,7 +107,7 @@ def _with_addresses(items: Iterable[ReadItem]) -> Iterator[ReadItem]:
         if isinstance(row, UnreadRows) or row.skipped or row.faults or not row.family:
             yield row
         else:
-            yield from addresses.take(row, row.family, None)
+            yield from addresses.take(row, row.family, {})
     yield from addresses.rest()
 
 

@@ -4,16 +4,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 from frontdesk.eligibility.fields import x12_date
+from frontdesk.eligibility.row_context import fold_name
+from frontdesk.eligibility.values import ZIPCODE
+from frontdesk.errors import Fault
 from frontdesk.files.mapping import FileMapping
-from frontdesk.files.model import REPEATED, FileHeader, FileMode, Format, Row, Unreadable
+from frontdesk.files.model import IDENTIFIER_SHARED, REPEATED, ROW_FAULTS, FileHeader, FileMode, Format, Row, Unreadable
 from frontdesk.files.readers.family_addresses import FamilyAddresses
 from frontdesk.files.readers.source import Source
-from frontdesk.files.readers.x12_apart import APART_LIMIT, LoopsApart
+from frontdesk.files.readers.x12_access import family_levels
+from frontdesk.files.readers.x12_apart import APART_LIMIT, LoopsApart, PlacedLoop
 from frontdesk.files.readers.x12_envelope import ENVELOPES, Envelope
-from frontdesk.files.readers.x12_household import Households
-from frontdesk.files.readers.x12_keys import X12Keys
+from frontdesk.files.readers.x12_identity import MemberNames
 from frontdesk.files.readers.x12_loop import (
     MemberLoop,
     Segment,
@@ -21,9 +25,9 @@ from frontdesk.files.readers.x12_loop import (
     element,
     read_loop,
 )
-from frontdesk.files.readers.x12_member import read_member
+from frontdesk.files.readers.x12_member import name_two_people, read_member
 from frontdesk.files.readers.x12_segments import at_segment, read_segments
-from frontdesk.files.readers.x12_shared import SharedNumbers
+from frontdesk.files.readers.x12_suggest import suggest_identity
 
 MODES = {"2": FileMode.CHANGE, "4": FileMode.COMPARE, "RX": FileMode.FULL}
 MEMBER_SEGMENTS_LIMIT = 10_000
@@ -36,13 +40,11 @@ class X12Options:
     """How to read an 834. A `mode` goes before what the file says of itself; `secret` is the account's, for hashes.
 
     `apart` are the places, in ascending order, of the rows of members with others elsewhere in the file: they become one row.
-    `shared` tells which numbers are nobody's own.
     """
 
     mode: FileMode | None = None
     secret: bytes = b""
     apart: Sequence[int] = ()
-    shared: SharedNumbers | None = None
 
 
 DEFAULT_OPTIONS = X12Options()
@@ -59,6 +61,14 @@ def read_x12(
     return reader.header(), reader.rows()
 
 
+class MappingNeeded(Exception):
+    """The account's mapping does not say how an 834 names its members. `suggestion` is one, with its reasons, as JSON."""
+
+    def __init__(self, suggestion: dict[str, Any]) -> None:
+        super().__init__()
+        self.suggestion = suggestion
+
+
 class _X12Reader:
     """One pass over the file."""
 
@@ -70,12 +80,12 @@ class _X12Reader:
         self._mapping = mapping
         self._transaction: Transaction | None = None
         self._asked_mode = options.mode
-        self._keys = X12Keys(mapping, options.secret, options.shared or SharedNumbers())
+        self._names = MemberNames(mapping, options.secret)
         self._apart = LoopsApart(options.apart)
         self._mode: FileMode | None = None
-        self._addresses, self._households = FamilyAddresses(), Households()
-        self._loops: list[MemberLoop] = []
-        self._place = 0
+        self._addresses = FamilyAddresses()
+        self._subscriber: MemberLoop | None = None  # the last one
+        self._loops: list[PlacedLoop] = []
 
     def _note(self) -> None:
         """The file is not as the book wants it; its last member is warned of it, once."""
@@ -89,17 +99,21 @@ class _X12Reader:
         raise Unreadable("no_rows", "The file has no transaction.")
 
     def rows(self) -> Iterator[Row]:
+        if self._mapping.identify is None:
+            raise MappingNeeded(suggest_identity(loop for _, loop in self._members()))
         with closing(self._apart):
-            yield from self._until_the_last_member()
+            for place, loop in self._members():
+                yield from self._loop(place, loop)
             for row in self._rest():
                 if self._is_untidy:
                     row.warnings += ("untidy_file",)
                     self._is_untidy = False
                 yield row
 
-    def _until_the_last_member(self) -> Iterator[Row]:
+    def _members(self) -> Iterator[PlacedLoop]:
+        """Each INS loop with its place."""
         member: list[Segment] = []
-        place, found = 0, False
+        place, has_members = 0, False
         for number, segment in self._segments:
             tag = segment[0]
             if member and tag not in _ENDS_A_MEMBER:
@@ -109,77 +123,106 @@ class _X12Reader:
                     raise at_segment(place, "line_too_long", message)
                 continue
             if member and self._transaction is not None:
-                yield from self._loop(place, self._read_loop(member, self._transaction))
+                yield place, self._read_loop(member, self._transaction)
             member = []
             if tag == "INS" and self._transaction is not None:
                 self._source.found_item()
                 self._envelope.check_in_transaction(number)
-                found, place, member = True, number, [segment]
+                has_members, place, member = True, number, [segment]
             else:
                 self._outside(number, segment)
         self._envelope.check_closed()
-        if not found:
+        if not has_members:
             raise Unreadable("no_rows", "The file has no member (INS).")
 
     def _rest(self) -> Iterator[Row]:
         """The last member, those with loops apart, and the dependents that have waited for an address."""
         yield from self._flush()
-        for place, loops in self._apart.members():
-            yield from self._row(place, loops)
+        for loops in self._apart.members():
+            yield from self._rows_of(loops)
         yield from self._addresses.rest()
 
     def _read_loop(self, member: list[Segment], transaction: Transaction) -> MemberLoop:
         loop = read_loop(member, transaction)
         if loop.is_untidy:
             self._note()
-        self._keys.name(loop)
-        person = (loop.said("NM1", 4), loop.said("DMG", 2)) if loop.is_weak else ()
-        loop.identity = "\0".join((loop.key, loop.family, loop.ins[1], *person))
-        self._households.note(loop)
+        loop.key = self._names.external_id(loop)
+        if loop.is_subscriber:
+            self._subscriber = loop
+        elif (subscriber := self._subscriber_of(loop)) is not None:
+            self._take_from_subscriber(loop, subscriber)
         return loop
+
+    def _subscriber_of(self, dependent: MemberLoop) -> MemberLoop | None:
+        """The subscriber before a dependent, if both have one REF*0F or one last name."""
+        subscriber = self._subscriber
+        if subscriber is None or subscriber.transaction is not dependent.transaction:
+            return None
+        last_name = fold_name(dependent.element("NM1", 3))
+        is_same_name = bool(last_name) and last_name == fold_name(subscriber.element("NM1", 3))
+        is_same_family = bool(dependent.family) and dependent.family == subscriber.family
+        return subscriber if is_same_family or is_same_name else None
+
+    def _take_from_subscriber(self, loop: MemberLoop, subscriber: MemberLoop) -> None:
+        """Give a dependent without an address that of the subscriber before it; without a coverage, those of a family."""
+        address = subscriber.address()
+        if not loop.element("N4", 3) and ZIPCODE.fullmatch(str(address.get("zipcode", ""))):
+            loop.address_before = address
+        if not loop.coverages:
+            levels = family_levels(loop, subscriber, self._mapping)
+            if self._mapping.family_coverage == "subscriber":
+                loop.coverages = levels
+            loop.covered_by = levels[0].hd[5].strip() if levels else ""
 
     def _loop(self, place: int, loop: MemberLoop) -> Iterator[Row]:
         """Fold the loop with those of the same member just before it, unless it repeats one letter by letter."""
         loops = self._loops
-        is_same = (
-            loops and loop.key and loop.identity == loops[-1].identity and loop.action and loops[-1].action
-        )
-        if not is_same or loop == loops[-1] or len(loops) == MEMBER_LOOPS_LIMIT:
+        is_same = loops and loop.key and loop.key == loops[-1][1].key and loop.action and loops[-1][1].action
+        if not is_same or loop == loops[-1][1] or len(loops) == MEMBER_LOOPS_LIMIT:
             yield from self._flush()
-            self._place = place
-        self._loops.append(loop)
+        self._loops.append((place, loop))
+        for position in loop.nested:
+            fault = Fault("INS", "nested_dependent", ROW_FAULTS["nested_dependent"])
+            yield Row(place + position, {}, faults=(fault,))
 
     def _flush(self) -> Iterator[Row]:
         loops, self._loops = self._loops, []
-        if loops and self._apart.takes(self._place):
+        if loops and self._apart.takes(loops[0][0]):
             # Dependents need the address before all loops of their subscriber are there.
-            row = read_member(self._place, loops, self._mapping, self._keys)
-            self._addresses.note(row, loops[-1].family)
-            self._apart.keep(self._place, loops)
+            (place, _), (_, last) = loops[0], loops[-1]
+            row = read_member(place, [loop for _, loop in loops], self._mapping, self._names)
+            self._addresses.note(row, last.family)
+            self._apart.keep(loops)
         elif loops:
-            yield from self._row(self._place, loops)
+            yield from self._rows_of(loops)
 
-    def _row(self, place: int, loops: list[MemberLoop]) -> Iterator[Row]:
-        row = read_member(place, loops, self._mapping, self._keys)
+    def _rows_of(self, placed: list[PlacedLoop]) -> Iterator[Row]:
+        """The row of a member; of two people with one identifier, a refused row for each loop."""
+        place, last = placed[0][0], placed[-1][1]
+        loops = [loop for _, loop in placed]
+        if len(loops) > 1 and name_two_people(loops, self._names):
+            for at, loop in placed:
+                yield Row(at, {"external_id": loop.key}, faults=(IDENTIFIER_SHARED,))
+            return
+        row = read_member(place, loops, self._mapping, self._names)
         if len(loops) > APART_LIMIT:
             row.faults += (REPEATED,)
-        if any(loop.tells_shared for loop in loops):
-            row.warnings += ("shared_reference",)
-        home = next((loop.home for loop in loops if loop.home is not None), None)
-        return self._addresses.take(row, loops[-1].family, home)
+        yield from self._addresses.take(row, last.family, last.address_before)
 
     def _outside(self, number: int, segment: Segment) -> None:
         """Take a segment that stands outside of members."""
         tag = segment[0]
         if tag in ENVELOPES:
             self._envelope.check(number, segment)
-            if tag == "ST":
+            if tag in ("ST", "GS"):
                 self._transaction = None
             return
         if tag == "TA1" and not self._envelope.is_in_group:
             self._note()
             return
         self._envelope.check_in_transaction(number)
+        if self._envelope.is_foreign:
+            return
         if tag == "INS":
             raise at_segment(number, "wrong_order", "INS stands before BGN")
         if tag == "BGN":

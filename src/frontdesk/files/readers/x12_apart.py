@@ -12,6 +12,7 @@ from tempfile import SpooledTemporaryFile
 
 from frontdesk.files.readers.x12_loop import MemberLoop
 
+PlacedLoop = tuple[int, MemberLoop]  # with the number of its INS
 APART_LIMIT = 1000  # loops of one member: more are a mistake of the sender, and too much to hold
 _IN_MEMORY = 8 * 1024**2
 _BUCKETS = 256  # given back one at a time, so that a 256th of the loops is in memory
@@ -31,26 +32,26 @@ class LoopsApart:
         self._next += is_next
         return is_next
 
-    def keep(self, place: int, loops: list[MemberLoop]) -> None:
+    def keep(self, loops: list[PlacedLoop]) -> None:
         if self._kept is None:
             self._kept = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - see close
-        self._offsets[zlib.crc32(loops[0].identity.encode()) % _BUCKETS].append(self._kept.tell())
-        pickle.dump((place, loops), self._kept, pickle.HIGHEST_PROTOCOL)
+        self._offsets[zlib.crc32(loops[0][1].key.encode()) % _BUCKETS].append(self._kept.tell())
+        pickle.dump(loops, self._kept, pickle.HIGHEST_PROTOCOL)
 
     def close(self) -> None:
         if self._kept is not None:
             self._kept.close()
 
-    def members(self) -> Iterator[tuple[int, list[MemberLoop]]]:
-        """The first place and all loops of each member, in the order of the file; not more than APART_LIMIT + 1 loops."""
+    def members(self) -> Iterator[list[PlacedLoop]]:
+        """The loops of each member with their places, in the order of the file; not more than APART_LIMIT + 1 of them."""
         file = self._kept
         if file is None:
             return
         for offsets in self._offsets:
-            members: dict[str, tuple[int, list[MemberLoop]]] = {}
+            members: dict[str, list[PlacedLoop]] = {}
             for offset in offsets:
                 file.seek(offset)
-                place, loops = pickle.load(file)  # noqa: S301 - written by this process
-                _, kept = members.setdefault(loops[0].identity, (place, []))
+                loops = pickle.load(file)  # noqa: S301 - written by this process
+                kept = members.setdefault(loops[0][1].key, [])
                 kept += loops[: APART_LIMIT + 1 - len(kept)]
             yield from members.values()

@@ -7,7 +7,7 @@ from frontdesk.files.model import Unreadable
 from frontdesk.files.readers.x12_loop import Segment, element
 from frontdesk.files.readers.x12_segments import at_segment
 
-GUIDE = "005010X220"
+KIND, GUIDE = "BE", "005010X220"
 # The guide before says the same of all that is read here.
 OLDER_GUIDE = "004010X095"
 _VERSIONS = {"005010", "004010"}
@@ -31,6 +31,7 @@ class Envelope:
         self._count = [0, 0, 0, 0]  # how many were opened inside each level
         self._began_at = 0
         self.day = ""  # on which the group was made, as YYYY-MM-DD
+        self.is_foreign = False  # the group is of another kind, such as acknowledgements (999)
 
     def check(self, number: int, segment: Segment) -> None:
         """Check one segment of an envelope. Raises Unreadable with its number."""
@@ -65,6 +66,11 @@ class Envelope:
         self._began_at = number
         if tag == "GS":
             self.day = x12_date(element(segment, 4))
+            kind = element(segment, 1).upper()
+            self.is_foreign = kind not in ("", KIND) and not element(segment, 8).upper().startswith((GUIDE, OLDER_GUIDE))
+        if self.is_foreign:
+            self._note()
+            return
         version = element(segment, 3 if tag == "ST" else 8).upper() or ("" if tag == "GS" else GUIDE)
         if tag == "ST" and element(segment, 1) != "834":
             version = ""

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from frontdesk.eligibility.fields import x12_date
 from frontdesk.eligibility.model import Action
@@ -11,7 +10,7 @@ from frontdesk.files.model import FileMode
 # The elements of a segment, the tag first.
 Segment = list[str]
 
-END, REINSTATE = "024", "025"
+ADD, END, REINSTATE = "021", "024", "025"
 # A coverage that was never effective, and one that only the dependents have (HD01).
 DELETED, OF_DEPENDENTS = "002", "032"
 _ACTIONS = dict.fromkeys(("001", "021", REINSTATE, "026", "030"), Action.ENROL) | {END: Action.END}
@@ -20,7 +19,8 @@ _CORRECTED, _WRONG = "74", "70"
 _PEOPLE = {"IL", _CORRECTED}  # NM1*70 is the old, wrong value
 _ABOUT_PERSON = {"N4", "DMG"}  # the place, the birth
 # These begin providers, other payors, reporting categories, disabilities: their references and dates are not the member's.
-_OTHER_LOOPS = {"LX", "COB", "LS", "DSB"}
+_OTHER_LOOPS = {"LX", "COB", "LS", "LE", "DSB"}
+_NESTED = {"IL", "70", "74"}
 
 # The begin of a coverage and of the member's eligibility, each with its end; a range of days (RD8) says both.
 _END_OF = {"348": "349", "356": "357"}
@@ -52,23 +52,14 @@ class Level:
     dates: dict[str, str] = field(default_factory=dict)
 
 
-class Home(NamedTuple):
-    """The identifier and the address of a dependent's subscriber; the address is empty where the file does not tell it."""
-
-    subscriber: str
-    address: dict[str, object]
-
-
 @dataclass(slots=True)
 class MemberLoop:
     """What one INS loop says of a member; `person` has the segments about the member itself, by their tag.
 
-    Loops of one `identity` are about one person: the key with family and role, and where relatives share it also first name and
-    date of birth. `former_name` is the first name that the loop corrects.
-    `home` is that of the subscriber before a dependent with another REF*0F.
-    `action` is None for an unknown code. `ssns` are the digits of the social security numbers among its references, and
-    `other_key` is the key as it is where they are known to be, or not to be, such numbers. `own_source` is the reference
-    of the number of its own. It `has_shared_number` if others carry its number too; its row is the first that `tells_shared`.
+    `key` is its identifier by the mapping. The `former` values are those that the loop corrects. `nested` are the positions of
+    names inside LS and LE, in segments from the INS on: a dependent there would need an INS loop of its own.
+    `address_before` is the address of the subscriber before a dependent without one, `covered_by` the level (HD05) of the subscriber's coverage that may cover a dependent without one. `action` is None for
+    an unknown code.
     """
 
     transaction: Transaction
@@ -78,22 +69,16 @@ class MemberLoop:
     contacts: dict[str, str] = field(default_factory=dict)
     person: dict[str, Sequence[str]] = field(default_factory=dict)
     is_corrected: bool = False
-    former_name: str = ""
+    former_first_name: str = ""
+    former_last_name: str = ""
+    former_dob: str = ""
     is_untidy: bool = False
     has_two_names: bool = False
-    ssns: tuple[str, ...] = ()
+    nested: list[int] = field(default_factory=list)
+    address_before: dict[str, object] = field(default_factory=dict)
+    covered_by: str = ""
     key: str = ""
-    other_key: str = ""
-    identity: str = ""
-    own_number: str = ""
-    own_source: str = ""
-    is_weak: bool = False
-    may_be_shared: bool = False
-    is_category: bool = False
-    has_shared_number: bool = False
-    tells_shared: bool = False
     action: Action | None = None
-    home: Home | None = None
 
     @property
     def family(self) -> str:
@@ -104,7 +89,11 @@ class MemberLoop:
     def is_subscriber(self) -> bool:
         return self.ins[1].strip() == "Y"
 
-    def said(self, tag: str, position: int) -> str:
+    @property
+    def dob(self) -> str:
+        return x12_date(self.element("DMG", 2))
+
+    def element(self, tag: str, position: int) -> str:
         """An element about the person, "" without one."""
         return self.person.get(tag, PADDING)[position].strip()
 
@@ -150,41 +139,43 @@ def read_loop(segments: list[Segment], transaction: Transaction) -> MemberLoop:
 def _sort(segments: list[Segment], loop: MemberLoop) -> None:
     """A REF or DTP belongs to the member, to a coverage after HD, and is ignored in loops about others."""
     level: Level | None = loop.own
-    is_person = False
-    for segment in segments:
+    entity, is_inside = "", False
+    for position, segment in enumerate(segments):
         tag = segment[0]
         if tag == "REF" and level is not None and len(segment) > 2:
             level.references[segment[1].strip().upper()] = segment[2].strip()
         elif tag == "DTP" and level is not None and len(segment) > 3:
             _take_date(segment, level.dates)
+        elif tag == "NM1" and is_inside:
+            if element(segment, 1).upper() in _NESTED:
+                loop.nested.append(position)
         elif tag == "NM1":
-            is_person = _take_name(segment, loop)
-            level = loop.own if is_person else None
+            entity = "" if loop.coverages else _take_name(segment, loop)
+            level = loop.own if entity in _PEOPLE else None
         elif tag == "HD":
-            level = Level({}, _coverage_codes(segment))
+            level, is_inside = Level({}, _coverage_codes(segment)), False
             loop.coverages.append(level)
-        elif is_person and tag in _ABOUT_PERSON:
+        elif entity in _PEOPLE and tag in _ABOUT_PERSON:
             loop.person[tag] = (*segment, *PADDING)
-        elif is_person and tag == "PER":
+        elif entity in _PEOPLE and tag == "PER":
             _take_contacts(segment, loop.contacts)
+        elif entity == _WRONG and tag == "DMG":
+            loop.former_dob = x12_date(element(segment, 2))
         elif tag in _OTHER_LOOPS:
-            level, is_person = None, False
+            level, entity, is_inside = None, "", tag == "LS" or (is_inside and tag != "LE")
 
 
-def _take_name(segment: Segment, loop: MemberLoop) -> bool:
-    """Take NM1. Returns whether it is about the member; another begins a loop about someone else."""
+def _take_name(segment: Segment, loop: MemberLoop) -> str:
+    """Take NM1 if it is about the member, now or before a correction. Returns NM101."""
     entity = element(segment, 1).upper()
-    if loop.coverages:
-        return False
     loop.is_corrected |= entity in (_CORRECTED, _WRONG)
     if entity == _WRONG:
-        loop.former_name = element(segment, 4)
-    if entity not in _PEOPLE:
-        return False
-    before = loop.person.get("NM1")
-    loop.has_two_names |= before is not None and _names(before) != _names(segment)
-    loop.person["NM1"] = (*segment, *PADDING)
-    return True
+        loop.former_last_name, loop.former_first_name = element(segment, 3), element(segment, 4)
+    if entity in _PEOPLE:
+        before = loop.person.get("NM1")
+        loop.has_two_names |= before is not None and _names(before) != _names(segment)
+        loop.person["NM1"] = (*segment, *PADDING)
+    return entity
 
 
 def _take_contacts(segment: Segment, contacts: dict[str, str]) -> None:

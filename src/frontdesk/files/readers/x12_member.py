@@ -1,20 +1,18 @@
 """One member of an 834: the elements of its INS loops become the fields of a record (docs/834.md)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
 from frontdesk.eligibility.code_sets import HIPAA_RELATIONSHIPS, X12_SUBSCRIBER
 from frontdesk.eligibility.fields import FIELDS
-from frontdesk.eligibility.first_names import fold_first_name
-from frontdesk.eligibility.model import Action
-from frontdesk.eligibility.row_hints import FamilyMember, RowHints
+from frontdesk.eligibility.model import Action, RowContext
+from frontdesk.eligibility.row_context import are_two_people
 from frontdesk.errors import Fault
 from frontdesk.files.mapping import FileMapping
 from frontdesk.files.model import NO_MEDICAL_COVERAGE, REPEATED, UNKNOWN_PLAN, Row
-from frontdesk.files.readers.x12_access import NO_COVERAGE, effective_coverages
-from frontdesk.files.readers.x12_coverages import action_of, coverages_of, dates_of
-from frontdesk.files.readers.x12_keys import X12Keys
-from frontdesk.files.readers.x12_loop import PADDING, MemberLoop
+from frontdesk.files.readers.x12_access import NO_COVERAGE, Coverage, action_of, coverages_of, dates_of, effective_coverages
+from frontdesk.files.readers.x12_identity import MemberNames
+from frontdesk.files.readers.x12_loop import ADD, PADDING, MemberLoop
 
 _FROM_X12 = [
     (name, field.kind.from_x12)
@@ -24,102 +22,103 @@ _FROM_X12 = [
 _duration = attrgetter("duration")
 
 
-def read_member(place: int, loops: Sequence[MemberLoop], mapping: FileMapping, keys: X12Keys) -> Row:
+def read_member(place: int, loops: Sequence[MemberLoop], mapping: FileMapping, names: MemberNames) -> Row:
     """The row of one member by all its loops, in the order of the file."""
     last = loops[-1]
-    faults = [fault for loop in loops for fault in _faults(loop)]
+    faults = [fault for loop in loops for fault in _faults(loop, mapping)]
     coverages = effective_coverages(coverage for loop in loops for coverage in coverages_of(loop, mapping))
     counted = [coverage for coverage in coverages if coverage.line]
-    is_deleted = any(coverage.is_deleted for coverage in counted)
-    has_others = not counted and any(loop.coverages for loop in loops)
     action = action_of(loops, coverages)
     dates, dates_of_new = dates_of(loops, coverages, mapping)
     lasting = counted[0] if len(counted) == 1 else max(counted, key=_duration, default=NO_COVERAGE)
-    plan: str | None = keys.plan(last, lasting) or None
+    plan: str | None = names.plan(last, lasting) or None
     if plan is not None and mapping.plans:
         plan = mapping.plans.get(plan)
         if not plan:
             faults.insert(0, UNKNOWN_PLAN)
-    told, is_contradictory = _told(loops, keys)
-    if is_contradictory or _name_two(loops):
-        faults.append(REPEATED)
-    first_name, dob = str(told.get("first_name", "")), str(told.get("dob", ""))
-    family = keys.family_member(last, first_name=first_name, dob=dob)
+    context = RowContext(person=names.person(last), former_id=names.former_id(last))
     if action is Action.END:
-        values = {"external_id": last.key, "expiry_date": dates["expiry_date"]}
-        hints = _hints(last, family, keys)._replace(ends_access=True)
-        return Row(place, values, action, plan, tuple(faults), hints=hints, identity=last.identity)
-    values = told
+        values: dict[str, object] = {"external_id": last.key, "expiry_date": dates["expiry_date"]}
+        return Row(place, values, action, plan, tuple(faults), context=context._replace(ends_access=True))
+    values, is_contradictory = _values_of_all(loops, names)
+    if is_contradictory:
+        faults.append(REPEATED)
+    is_deleted = any(coverage.is_deleted for coverage in counted)
     if counted and not is_deleted:
         values["medical_plan_description"] = lasting.description or lasting.line
     needs_coverage = is_deleted or (not counted and mapping.lines is not None)
-    of_new = dates_of_new
-    if keys.is_ssn(last, str(values.get("member_id", ""))):
-        of_new = {**(of_new or {}), "member_id": values.pop("member_id")}
     return Row(
         place,
         values | dates,
         action or Action.COMPARE,
         plan,
         tuple(faults),
-        (NO_MEDICAL_COVERAGE.code,) if has_others else (),
-        of_new,
-        _hints(last, family, keys)._replace(
-            causes=(NO_MEDICAL_COVERAGE,) if needs_coverage else (),
+        tuple(_warnings(loops, coverages)),
+        dates_of_new,
+        context._replace(
+            causes=(_no_coverage(last),) if needs_coverage else (),
             ends_access=bool(coverages) and all(coverage.is_end for coverage in coverages),
         ),
-        last.identity,
     )
 
 
-def _hints(loop: MemberLoop, family: FamilyMember, keys: X12Keys) -> RowHints:
-    return RowHints(
-        is_weak_key=loop.is_weak,
-        is_category=loop.is_category,
-        hides_key=keys.hides(loop),
-        family=family,
+def name_two_people(loops: Sequence[MemberLoop], names: MemberNames) -> bool:
+    """Whether loops with one identifier are about two people: by the person check, or by their birth sequences (INS17)."""
+    first, *others = loops
+    person, sequence = names.person(first), first.ins[17].strip()
+    return any(
+        are_two_people(names.person(each), person) or are_two_people(person, names.person(each))
+        or (sequence and each.ins[17].strip() and each.ins[17].strip() != sequence)
+        for each in others
     )
 
 
-def _told(loops: Sequence[MemberLoop], keys: X12Keys) -> tuple[dict[str, object], bool]:
+def _no_coverage(loop: MemberLoop) -> Fault:
+    if not loop.covered_by:
+        return NO_MEDICAL_COVERAGE
+    rule = (
+        f"The member carries no coverage of its own, and the level (HD05) of its subscriber's is {loop.covered_by}. If that covers "
+        'the member, say so in the mapping: {"834": {"family_coverage": "subscriber"}}'
+    )
+    return NO_MEDICAL_COVERAGE._replace(message=rule)
+
+
+def _warnings(loops: Sequence[MemberLoop], coverages: Sequence[Coverage]) -> Iterator[str]:
+    if not any(coverage.line for coverage in coverages) and any(loop.coverages for loop in loops):
+        yield NO_MEDICAL_COVERAGE.code
+    if coverages and all(each.is_end for each in coverages) and any(loop.code == ADD for loop in loops):
+        yield "added_and_ended"
+
+
+def _values_of_all(loops: Sequence[MemberLoop], names: MemberNames) -> tuple[dict[str, object], bool]:
     """The fields about the person, and whether two loops contradict each other: two values of a field for the same day.
 
     A loop of a later day (DTP*303, else the date of the file) is news. An end says nothing of the person.
     """
-    told: dict[str, object] = {}
+    if len(loops) == 1:
+        return _values(loops[0], names), False
+    values: dict[str, object] = {}
     days: dict[str, str] = {}
     is_contradictory = False
-    if len(loops) == 1:
-        return _values(loops[0], keys), False
     enrolling = [loop for loop in loops if loop.action is not Action.END] or loops
     for loop in enrolling:
         day = loop.own.dates.get("303") or loop.transaction.file_date
-        for name, value in _values(loop, keys).items():
-            is_contradictory |= told.get(name, value) != value and days[name] == day
-            told[name], days[name] = value, day
-    return told, is_contradictory
+        for name, value in _values(loop, names).items():
+            is_contradictory |= values.get(name, value) != value and days[name] == day
+            values[name], days[name] = value, day
+    return values, is_contradictory
 
 
-def _name_two(loops: Sequence[MemberLoop]) -> bool:
-    """Whether the loops name two people: other first names, and not one date of birth."""
-    names = [
-        (fold_first_name(loop.former_name or name), loop.said("DMG", 2))
-        for loop in loops
-        if (name := loop.said("NM1", 4))
-    ]
-    return any(name != names[0][0] and "" in (born, names[0][1]) for name, born in names)
-
-
-def _values(loop: MemberLoop, keys: X12Keys) -> dict[str, object]:
+def _values(loop: MemberLoop, names: MemberNames) -> dict[str, object]:
     """The fields about the person that the loop carries."""
     name, birth = (loop.person.get(tag, PADDING) for tag in ("NM1", "DMG"))
     contacts = loop.contacts
     code, subscriber = loop.ins[2].strip(), loop.ins[1].strip()
     found = {
         "external_id": loop.key,
-        "member_id": keys.member_id(loop),
+        "member_id": names.member_id(loop),
         "first_name": name[4].strip(),
-        "last_name": name[3].strip(),
+        "last_name": f"{name[3].strip()} {name[7].strip()}".strip(),
         "middle_name": name[5].strip(),
         "dob": birth[2].strip(),
         "gender": birth[3].strip().upper(),
@@ -139,7 +138,7 @@ def _values(loop: MemberLoop, keys: X12Keys) -> dict[str, object]:
     return values
 
 
-def _faults(loop: MemberLoop) -> list[Fault]:
+def _faults(loop: MemberLoop, mapping: FileMapping) -> list[Fault]:
     faults = []
     if loop.action is None:
         faults.append(Fault("INS03", "unknown_code", "must be 001, 021, 024, 025, 026 or 030"))
@@ -149,8 +148,7 @@ def _faults(loop: MemberLoop) -> list[Fault]:
         message = "has two names (NM1*IL) that differ; each member needs an INS loop of its own"
         faults.append(Fault("last_name", REPEATED.code, message))
     if not loop.key:
-        message = "the member has none of the parts that the mapping names"
-        if loop.has_shared_number:
-            message = "others carry the number of the member too, and it has no REF*0F to be told apart by"
-        faults.append(Fault("external_id", "no_match_key", message))
+        way = mapping.identify.of(is_subscriber=loop.is_subscriber) if mapping.identify else ()
+        message = f"the member does not carry all of {' + '.join(way)}, by which the mapping names members (identify)"
+        faults.append(Fault("external_id", "no_identifier", message))
     return faults

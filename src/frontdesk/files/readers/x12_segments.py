@@ -55,7 +55,7 @@ def read_segments(source: Source, note: Callable[[], None] = lambda: None) -> It
             else:
                 text = _following(source, rest, number + 1, terminator, note)
                 continue
-            text = _more(source, rest, number + 1)
+            text = _more(source, rest, number + 1, terminator)
             break
 
 
@@ -89,9 +89,9 @@ def _following(source: Source, rest: str, number: int, terminator: str, note: Ca
     return rest + block
 
 
-def _more(source: Source, rest: str, number: int) -> str:
-    """The rest, long enough for an ISA if the file is; "" if only filler is left."""
-    while len(text := rest.lstrip(_FILLER)) < ISA_LENGTH and (block := source.block()):
+def _more(source: Source, rest: str, number: int, terminator: str = "") -> str:
+    """The rest, long enough for an ISA if the file is; "" if only filler and blank segments are left."""
+    while len(text := rest.lstrip(_FILLER + terminator)) < ISA_LENGTH and (block := source.block()):
         _bound(rest, number)
         rest += block
     return text
