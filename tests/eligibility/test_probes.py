@@ -10,6 +10,7 @@ from threading import Event
 from typing import Any
 
 import pytest
+from frontdesk.eligibility.row_hints import FamilyMember, RowHints
 from starlette.testclient import TestClient
 
 from frontdesk.access.tables import access_tokens
@@ -24,7 +25,6 @@ from frontdesk.db.sets import Found
 from frontdesk.eligibility import enrol, list_probes, parse_member
 from frontdesk.eligibility.model import Enrolled, Submission
 from frontdesk.eligibility.probes import ChunkProbes, ProbeLimit, TooManyTaken
-from frontdesk.eligibility.row_hints import FamilyMember, RowHints
 from frontdesk.errors import FrontdeskError, Invalid
 from frontdesk.files import RunOptions
 from frontdesk.files.model import EligibilityFile, FileMode

@@ -28,6 +28,7 @@ from frontdesk.files import (
 from frontdesk.files.content import delete_abandoned_uploads
 from frontdesk.files.model import EligibilityFile, FileMode, NewFile
 from tests.factories import Customer
+from tests.files.readers.reading import IDENTIFY
 
 OPTIONS = RunOptions(Uniqueness.SERVICE)
 COLUMNS = (
@@ -80,6 +81,9 @@ class Desk:
         self, content: bytes, *, plan: int = 0, full: bool = False, **options: Any
     ) -> EligibilityFile:
         new = NewFile(self.customer.account_id, self.customer.plan_ids[plan])
+        is_834 = content.startswith((b"ISA", b"\x1f\x8b"))
+        if is_834 and options.get("mapping") is None and "mapping_name" not in options:
+            options["mapping"] = {"834": IDENTIFY}
         new = replace(new, **{"mode": FileMode.FULL if full else None} | options)
         with self.db.write() as tx:
             file = begin_file(tx, new, self.requester())

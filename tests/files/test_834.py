@@ -132,16 +132,6 @@ def test_a_plan_switch_keeps_the_access_that_holds_until_then(desk: Desk) -> Non
     assert access(desk, "FAMILY1-02") == ("2026-12-01", None, "Next")
 
 
-def test_rows_parsed_in_a_process_of_their_own_say_the_same(desk: Desk) -> None:
-    switch = "HD*024**HLT*Gold~DTP*349*D8*20261130~HD*021**PPO*Next~DTP*348*D8*20261201~"
-    desk.options = desk.options.__class__(desk.options.uniqueness, subprocess_from_rows=1)
-    file = load(
-        desk, member("001", switch), member("021", number="02", person=PERSON.replace("robin@", "r2@"))
-    )
-    assert desk.outcomes(file) == [(8, "created", ""), (20, "refused", "no_medical_coverage")]
-    assert access(desk) == ("2026-12-01", None, "Next")
-
-
 HOME = "N3*1 Example Street~N4*Boston*MA*02134~"
 SUBSCRIBER = (
     f"INS*Y*18*021*28*A***FT~REF*0F*FAMILY1~REF*17*01~NM1*IL*1*Sample*Robin~{HOME}DMG*D8*19770111*F~{ADD}"
@@ -159,9 +149,8 @@ def child(name: str = "Kim", number: str = "02", code: str = "021") -> str:
         [[SUBSCRIBER, child()]],
         [[child(), SUBSCRIBER]],
         [[SUBSCRIBER], [child()]],
-        [[SUBSCRIBER.replace("REF*17*01~", "")], [child()]],
     ],
-    ids=["after", "before", "stored", "stored-alone"],
+    ids=["after", "before", "stored"],
 )
 def test_a_dependent_without_an_address_takes_that_of_its_subscriber(
     desk: Desk, files: list[list[str]]
@@ -181,13 +170,6 @@ def test_a_dependent_keeps_its_own_address_and_one_without_a_family_is_refused(d
     file = load(desk, child(code="001"), child().replace("FAMILY1", "FAMILY2"))
     assert desk.outcomes(file) == [(8, "unchanged", ""), (15, "refused", "required")]
     assert desk.members()["FAMILY1-02"]["zipcode"] == "01970"
-
-
-def test_a_process_of_its_own_tells_the_subscribers_keys_and_weak_keys(desk: Desk) -> None:
-    load(desk, SUBSCRIBER, child("Kim", ""))
-    desk.options = desk.options.__class__(desk.options.uniqueness, subprocess_from_rows=1)
-    file = load(desk, child("Toni", ""), child("Ulli"))
-    assert [line["code"] for line in desk.report(file)] == ["identity_ambiguous", "", "address_of_subscriber"]
 
 
 HMO_ENDS = SUBSCRIBER.replace(ADD, "HD*024**HLT*Gold~DTP*349*D8*20261031~").replace("*021*28", "*024*28")
@@ -225,16 +207,3 @@ def test_two_values_for_the_same_day_contradict_each_other_and_those_of_a_later_
     later = moved.replace("REF*0F", "DTP*303*D8*20261121~REF*0F")
     assert desk.outcomes(load(desk, SUBSCRIBER, later)) == [(8, "updated", "")]
     assert desk.members()["FAMILY1-01"]["city"] == "Salem"
-
-
-def test_the_relationship_alone_never_makes_one_person_of_two(desk: Desk) -> None:
-    load(desk, SUBSCRIBER, child("Kim", ""))
-    twin = load(desk, child("Toni", ""))
-    assert desk.outcomes(twin) == [(8, "refused", "identity_ambiguous")]
-    assert desk.members()["FAMILY1-R19"]["first_name"] == "Kim"
-    both = [
-        member.replace("FAMILY1", "F2").replace("DMG*", f"{HOME}DMG*")
-        for member in (child("Toni", ""), child("Ulli", ""))
-    ]
-    assert desk.outcomes(load(desk, *both)) == [(8, "created", ""), (16, "refused", "identity_ambiguous")]
-    assert desk.members().keys() == {"FAMILY1-01", "FAMILY1-R19", "F2-R19"}

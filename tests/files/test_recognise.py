@@ -11,6 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from frontdesk.files.parsing_process import parse_in_process
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select, update
@@ -22,7 +23,6 @@ from frontdesk.eligibility.model import Submission
 from frontdesk.eligibility.tables import installation, member_history, members
 from frontdesk.files import approve_file, recognise, rows
 from frontdesk.files.model import EligibilityFile, FileMode
-from frontdesk.files.parsing_process import parse_in_process
 from frontdesk.files.recognise import RowRecogniser
 from tests.conftest import SetClock
 from tests.factories import close_plan, make_customer

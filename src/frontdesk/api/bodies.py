@@ -125,6 +125,13 @@ class FileProblemBody(TypedDict):
     code: Annotated[str, one_of(FILE_PROBLEMS)]
     message: Annotated[str, "The reason in words; it never repeats what the file says."]
     place: Annotated[int | None, "Row (834: segment) at fault; the first is 1."]
+    suggestion: NotRequired[
+        Annotated[
+            dict[str, Any],
+            {"additionalProperties": True},
+            "`needs_mapping`: the suggested `mapping`, its `reasons` and figures.",
+        ]
+    ]
 
 
 class FileBody(TypedDict):

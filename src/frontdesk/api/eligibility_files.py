@@ -5,6 +5,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from typing import Any
 
 from frontdesk import files
@@ -94,6 +95,17 @@ async def approve_eligibility_file(app: App, request: Request) -> Response:
     a full file omits. The report lists them: `?outcome=would_move`, `?outcome=would_end`. The account may want another client
     than the uploader for this (403 `second_person_needed`)."""
     return _response(app, await _act(app, request, files.approve_file))
+
+
+async def accept_eligibility_file_mapping(app: App, request: Request) -> Response:
+    """Give a held 834 the mapping that it needs. `{}` accepts the suggested one, which the file's `problem` shows with its
+    reasons and figures; a mapping is taken instead of it. The file then goes on. The mapping becomes the account's default for
+    later files, unless `keep` is false."""
+    query = request.query("keep")
+    check_query(query, "mapping_keep")
+    mapping: dict[str, Any] = parse_json_object(await request.body())
+    accept = partial(files.accept_mapping, mapping=mapping, keep=query.get("keep") != "false")
+    return _response(app, await _act(app, request, accept))
 
 
 async def cancel_eligibility_file(app: App, request: Request) -> Response:

@@ -13,13 +13,13 @@ from frontdesk.files.mapping import DELIMITERS, LONGEST_SHEET_NAME, OPEN, SEARCH
 from frontdesk.files.mapping_834 import (
     COUNTS_WORDS,
     EVERY_LINE,
-    KEY_SOURCES,
-    LONGEST_ALTERNATIVE,
+    FAMILY_WORDS,
+    LONGEST_WAY,
     MOST_ALTERNATIVES,
     REFERENCE,
     SOURCES,
-    SSN_WORDS,
     VERIFY_WORDS,
+    WAY,
 )
 from frontdesk.files.part_reader import (
     LONGEST_JOIN,
@@ -109,10 +109,19 @@ _CONSTANT = {
         "description": "The value of every row.",
     }
 }
-_KEY, _SOURCES = (
-    _one_or_several(_whole(pattern) | {"maxLength": LONGEST_ALTERNATIVE}, MOST_ALTERNATIVES)
-    for pattern in (KEY_SOURCES, SOURCES)
-)
+_SOURCES = _one_or_several(_whole(SOURCES) | {"maxLength": LONGEST_WAY}, MOST_ALTERNATIVES)
+_WAY = _whole(WAY) | {"maxLength": LONGEST_WAY}
+_MEMBER_WAY = {
+    "anyOf": [
+        _WAY,
+        {
+            "type": "object",
+            "properties": {"subscriber": _WAY, "dependent": _WAY},
+            "required": ["subscriber", "dependent"],
+            "additionalProperties": False,
+        },
+    ]
+}
 _COVERAGES = {
     "anyOf": [_TEXT | {"const": EVERY_LINE}, {"type": "array", "items": _NOT_BLANK, "minItems": 1}],
     "description": "The insurance lines whose coverages count.",
@@ -172,13 +181,11 @@ MAPPING_SCHEMAS: dict[str, Schema] = {
                 "additionalProperties": _NOT_BLANK,
                 "description": "What the file calls a plan to the plan's `external_id`.",
             },
-            "external_id": _told(_KEY, "834: what the identifier is made from."),
-            "member_id": _told(_KEY, "834: what the member's number is made from."),
-            "person_code": _told(
-                _whole(REFERENCE), "834: the reference with a person's number in the family."
-            ),
-            "plan": _told(_SOURCES, "834: what names the plan."),
-            "lines": _told(_COVERAGES, "834: an older name of `834.coverages`."),
+            "ssn": _TEXT
+            | {
+                "const": "plain",
+                "description": "Social security numbers may be identifiers, stored and shown as they are.",
+            },
             "834": _ref("MappingOf834"),
         },
     ),
@@ -211,8 +218,22 @@ MAPPING_SCHEMAS: dict[str, Schema] = {
         "What an account says of its 834s.",
         {
             "coverages": _COVERAGES,
-            "ssn": _TEXT
-            | {"enum": list(SSN_WORDS), "description": "How NM109 with NM108 = 34 is taken for identifiers."},
+            "identify": _told(
+                _MEMBER_WAY,
+                "What the `external_id` is made from: one way, or one each for subscribers and dependents.",
+            ),
+            "member_id": _told(
+                _MEMBER_WAY, "What the `member_id` is made from; without it, what the `external_id` is."
+            ),
+            "person_code": _told(
+                _whole(REFERENCE), "The reference with a person's number in the family; `REF*17` by default."
+            ),
+            "plan": _told(_SOURCES, "What names the plan."),
+            "family_coverage": _TEXT
+            | {
+                "enum": list(FAMILY_WORDS),
+                "description": "Whether a subscriber's coverage for the family (HD05) covers dependents without their own.",
+            },
             "verify": _TEXT | {"enum": list(VERIFY_WORDS), "description": "The meaning of BGN08 = 4."},
             "counts": _TEXT
             | {"enum": list(COUNTS_WORDS), "description": "Whether wrong counts are refused."},

@@ -215,6 +215,20 @@ OPERATIONS: dict[str, Operation] = {
         {"200": Answer("The file waits for a worker, which continues it.", "EligibilityFile")},
         problems=("wrong_state",),
     ),
+    "acceptEligibilityFileMapping": Operation(
+        {"200": Answer("The file waits for a worker, which reads it by the mapping.", "EligibilityFile")},
+        parameters=("mapping_keep",),
+        body="Mapping",
+        problems=("wrong_state",),
+        faults=(
+            "required",
+            "wrong_type",
+            "not_a_date",
+            "not_allowed",
+            "repeated",
+            "unknown_field",
+        ),
+    ),
     "cancelEligibilityFile": Operation(
         {"200": Answer("The file is cancelled.", "EligibilityFile")}, problems=("wrong_state",)
     ),

@@ -92,6 +92,11 @@ PARAMETERS: dict[str, Schema] = {
         "`true`: the files that come without a mapping are read by this one. Without it nothing changes about that.",
         type="boolean",
     ),
+    "mapping_keep": _query(
+        "keep",
+        "`false`: the mapping is for this file only; else it becomes the account's default.",
+        type="boolean",
+    ),
     "report_format": _query("format", "Format of the report; jsonl by default.", enum=["csv", "jsonl"]),
     "report_outcome": _query("outcome", "Only lines with this outcome.", enum=list(COUNTS)),
     "report_code": _query("code", "Only lines with this code.", pattern="^[a-z_]{1,64}$"),

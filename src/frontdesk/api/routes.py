@@ -37,6 +37,8 @@ _ROUTES: tuple[Endpoint, ...] = (
     Endpoint("GET",   FILE,              eligibility_files.show_eligibility_file,   Scope.ELIGIBILITY_WRITE),
     Endpoint("GET",   FILE + "/report",  file_reports.report_eligibility_file, Scope.ELIGIBILITY_WRITE, serves_json=False),
     Endpoint("POST",  FILE + "/approve", eligibility_files.approve_eligibility_file, Scope.ELIGIBILITY_WRITE),
+    Endpoint("POST",  FILE + "/mapping", eligibility_files.accept_eligibility_file_mapping, Scope.ELIGIBILITY_WRITE,
+             takes_json=True, strict_query=True),
     Endpoint("POST",  FILE + "/cancel",  eligibility_files.cancel_eligibility_file, Scope.ELIGIBILITY_WRITE),
     Endpoint("POST",  FILE + "/undo",    eligibility_files.undo_eligibility_file,   Scope.ELIGIBILITY_WRITE),
     Endpoint("GET",   MAPPINGS,          mappings.list_eligibility_mappings, Scope.ELIGIBILITY_WRITE),

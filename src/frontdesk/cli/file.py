@@ -34,6 +34,7 @@ from frontdesk.errors import FrontdeskError, Invalid
 from frontdesk.files import (
     START_BYTES,
     Upload,
+    accept_mapping,
     approve_file,
     begin_file,
     cancel_file,
@@ -87,8 +88,10 @@ def load(  # noqa: PLR0913 - one parameter per option
         typer.Option("--format", help="Its format; by default its first letters decide."),
     ] = None,
     mode: Annotated[
-        Literal["change", "full"] | None,
-        typer.Option(help="`full` ends the plan's members that the file omits; an 834 may say so itself."),
+        Literal["change", "compare", "full"] | None,
+        typer.Option(
+            help="`full` ends the plan's members that the file omits, `compare` writes nothing; an 834 may say so itself."
+        ),
     ] = None,
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Report the same and write no member.")] = False,
@@ -206,6 +209,28 @@ def approve(file_id: FileId) -> Output:
     Example: frontdesk file approve 7
     """
     return _work_on(lambda context: approve_file(context.tx, file_id, context.requester, account_id=None))
+
+
+@commands.standalone("accept")
+def accept(
+    file_id: FileId,
+    mapping: Annotated[
+        Path | None,
+        typer.Option(metavar="F", exists=True, dir_okay=False, help="JSON file: a mapping of your own."),
+    ] = None,
+    *,
+    keep: Annotated[bool, typer.Option(help="Make it the account's default for later files.")] = True,
+) -> Output:
+    """Give a held 834 the mapping that it needs: the suggested one, or your own. The file then goes on.
+
+    Example: frontdesk file accept 7
+    """
+    own = {} if mapping is None else _read_mapping(mapping)
+    return _work_on(
+        lambda context: accept_mapping(
+            context.tx, file_id, context.requester, account_id=None, mapping=own, keep=keep
+        )
+    )
 
 
 @commands.change("cancel")

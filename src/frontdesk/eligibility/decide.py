@@ -224,8 +224,9 @@ def _is_under(submission: Submission, stored: StoredMember | None) -> bool:
 def _is_somebody_else(submission: Submission, stored: StoredMember) -> bool:
     """Whether the account's own stored member is clearly not the person of the row. A POST says nothing of a person."""
     person = submission.context and submission.context.person
-    is_own = stored.values["account_id"] == submission.account_id
-    return bool(person and is_own) and are_two_people(person, person_of(stored.values))
+    if person is None or stored.values["account_id"] != submission.account_id:
+        return False
+    return are_two_people(person, person_of(stored.values))
 
 
 def _outcome(action: Action, changed: AbstractSet[str], *, moved: bool, reopened: bool) -> Outcome:

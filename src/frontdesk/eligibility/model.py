@@ -53,14 +53,15 @@ class MemberRecord:
 
 
 class PersonSaid(NamedTuple):
-    """What a row of an 834 says about who its member is; "" where it does not. `role` is the `subscriber_relationship`, `family` a
-    digest of the family's number. The `former` values are those that a correction replaces."""
+    """What a row of an 834 says about who its member is; "" where it does not. `role` is the `subscriber_relationship`,
+    `family` a digest of the family's number, `sequence` the birth sequence. A correction replaces the `former` values."""
 
     first_name: str = ""
     last_name: str = ""
     dob: str = ""
     role: str = ""
     family: str = ""
+    sequence: str = ""
     former_first_name: str = ""
     former_last_name: str = ""
     former_dob: str = ""

@@ -1,4 +1,4 @@
-"""What the row of a file says besides the values of fields, and what that means beside the stored members. A POST says none of it.
+"""What the row of a file says besides the values of fields, and what that means beside the stored members. A POST has none.
 
 An 834 names a person by the way that the account's mapping says. The person check refuses a row whose name, birth date, role or
 family show that the stored member with its identifier is somebody else (docs/834.md, Who a row is).
@@ -16,8 +16,9 @@ from frontdesk.errors import Fault
 IDENTITY_CONFLICT = Fault(
     "external_id",
     "identity_conflict",
-    "is that of a stored member with another name, birth date, role or family. If it is the same person, correct the record with a "
-    "POST; if the number was given to somebody new, free it with: frontdesk member rename; else name members in another way: identify",
+    "is that of a stored member with another name, birth date, role or family. If it is the same person, correct the record with "
+    "a POST. If the number was given to somebody new, free it with: frontdesk member rename. Else the mapping has to name "
+    "members in another way (identify)",
 )
 
 # What senders write for a child without a name yet, folded.
@@ -45,7 +46,8 @@ def are_two_people(person: PersonSaid, other: PersonSaid) -> bool:
     agreement = _agreement(person, other)
     has_other_role = bool(person.role and other.role) and person.role != other.role
     has_other_family = bool(person.family and other.family) and person.family != other.family
-    if agreement.first_name is False:
+    is_twin = bool(person.sequence and other.sequence) and person.sequence != other.sequence
+    if is_twin or agreement.first_name is False:
         return True
     if agreement.dob is False and (agreement.last_name is False or has_other_role):
         return True

@@ -4,6 +4,7 @@ from frontdesk.files.claims import RunOptions
 from frontdesk.files.content import Upload, delete_left_content
 from frontdesk.files.description import serialize_file, summary
 from frontdesk.files.jobs import (
+    accept_mapping,
     approve_file,
     begin_file,
     cancel_file,
@@ -31,6 +32,7 @@ __all__ = [
     "OpenLoads",
     "RunOptions",
     "Upload",
+    "accept_mapping",
     "approve_file",
     "begin_file",
     "cancel_file",

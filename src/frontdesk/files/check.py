@@ -8,7 +8,6 @@ from itertools import compress
 from frontdesk.db import Database
 from frontdesk.eligibility import read_external_id, read_external_ids
 from frontdesk.eligibility.model import Action, MemberAccess
-from frontdesk.files import store
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.identifiers import IdentifierIndex
 from frontdesk.files.model import (
@@ -110,7 +109,6 @@ class FileCheck:
     def _read_all(self) -> Generator[int, None, tuple[FileHeader, int]]:
         """The header and how many rows there are."""
         header, items = yield from yielding(0, open_rows(self._db, self._file))
-        mode = header.mode or self._file.mode
         self._moves.begin(self._day(header))
         count, told, slow = 0, CHECKPOINT_ROWS, Overtime()
         for item in items:

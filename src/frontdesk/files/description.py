@@ -1,5 +1,6 @@
 """An eligibility file as JSON, and in words with the commands that come next."""
 
+import json
 from typing import Any
 from urllib.parse import unquote
 
@@ -48,7 +49,9 @@ def summary(file: EligibilityFile) -> list[str]:
         lines.append(f"A worker goes on where it stopped. To go on here: frontdesk file resume {file.id}")
     if file.problem is not None:
         lines.append(str(file.problem["message"]))
-    if file.needs_approval:
+    if file.needs_mapping and file.problem is not None:
+        lines += _needed_mapping(file, file.problem["suggestion"])
+    elif file.needs_approval:
         lines.append(_needed_approval(file))
     lines += [
         f"Which members: frontdesk file report {file.id} --outcome {outcome}"
@@ -60,6 +63,14 @@ def summary(file: EligibilityFile) -> list[str]:
     if file.counts.get(REFUSED) or file.counts.get(WARNED):
         lines.append(f"Row by row: frontdesk file report {file.id}")
     return lines
+
+
+def _needed_mapping(file: EligibilityFile, suggestion: dict[str, Any]) -> list[str]:
+    """The suggested mapping with its reasons, and the commands that decide about it."""
+    accept = f"To accept it: frontdesk file accept {file.id}; to give another: frontdesk file accept {file.id} --mapping F"
+    again = "Load the file with a mapping: frontdesk file load … --mapping F"
+    suggested = json.dumps(suggestion["mapping"], ensure_ascii=False)
+    return [f"Suggested mapping: {suggested}", *suggestion["reasons"], again if file.dry_run else accept]
 
 
 def _needed_approval(file: EligibilityFile) -> str:

@@ -4,7 +4,6 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterable
 
-
 _BUCKETS = 256  # looked through one at a time, which needs little memory besides the hashes themselves
 
 

@@ -1,4 +1,4 @@
-"""The actions on an eligibility file: begin, show, list, approve, cancel, undo."""
+"""The actions on an eligibility file: begin, show, list, approve, accept a mapping, cancel, undo."""
 
 from typing import Any
 
@@ -6,14 +6,17 @@ from frontdesk import audit
 from frontdesk.access.accounts import refuse_unless_active
 from frontdesk.audit.model import Requester
 from frontdesk.db import Tx
-from frontdesk.errors import NotFound
+from frontdesk.errors import Fault, Invalid, NotFound
 from frontdesk.files import store
-from frontdesk.files.mappings import mapping_of
+from frontdesk.files.mapping import parse_mapping
+from frontdesk.files.mapping_834 import SECTION_834
+from frontdesk.files.mappings import DEFAULT_NAME, mapping_of, save_mapping
 from frontdesk.files.model import (
     EligibilityFile,
     FileMode,
     FileState,
     FileStep,
+    MappingName,
     NewFile,
     SecondPersonNeeded,
     WrongState,
@@ -81,6 +84,10 @@ def approve_file(
     file = get_file(tx, file_id, account_id=account_id, plan_id=plan_id, lock=True)
     if file.state is not FileState.HELD:
         raise WrongState(f"The file is {file.state}; only one that is held can be approved.")
+    if file.needs_mapping:
+        raise WrongState(
+            f"The file needs a mapping. Accept the suggested one: frontdesk file accept {file_id}"
+        )
     if (newer := newer_full_file(tx, file)) is not None:
         raise WrongState(
             f"A newer full file of the plan, file {newer}, has come since. Cancel this one: frontdesk file cancel {file_id}"
@@ -89,6 +96,43 @@ def approve_file(
         raise SecondPersonNeeded
     record_audit(tx, "file.approved", file, requester)
     return store.change_file(tx, file_id, state=FileState.WAITING, approved=True, problem=None)
+
+
+def accept_mapping(  # noqa: PLR0913 - one parameter per option of the callers
+    tx: Tx,
+    file_id: int,
+    requester: Requester,
+    *,
+    account_id: int | None,
+    plan_id: int | None = None,
+    mapping: dict[str, Any],
+    keep: bool = True,
+) -> EligibilityFile:
+    """Let a file that is held for a mapping go on: with the suggested one if `mapping` is empty, else with this one. With `keep`
+    it becomes the account's default.
+
+    Raises NotFound; WrongState when the file needs no mapping; Invalid with the faults of the mapping.
+    """
+    file = get_file(tx, file_id, account_id=account_id, plan_id=plan_id, lock=True)
+    if file.state is not FileState.HELD or not file.needs_mapping or file.problem is None:
+        raise WrongState(f"The file is {file.state} and needs no mapping.")
+    suggested = file.problem["suggestion"]["mapping"][SECTION_834]
+    content = mapping or _with_834(file.mapping, suggested)
+    if parse_mapping(content).identify is None:
+        rule = 'must say how the file names its members, for example {"834": {"identify": "REF*23"}}'
+        raise Invalid([Fault(f"{SECTION_834}.identify", "required", rule)])
+    if keep:
+        default = store.find_mapping(tx, file.account_id, None)
+        kept = mapping or _with_834(default.mapping if default else None, suggested)
+        key = MappingName(file.account_id, default.name if default else DEFAULT_NAME)
+        save_mapping(tx, key, kept, requester, default=True)
+    record_audit(tx, "file.mapping_accepted", file, requester, kept=keep)
+    return store.change_file(tx, file_id, state=FileState.WAITING, mapping=content, problem=None)
+
+
+def _with_834(mapping: dict[str, Any] | None, suggested: dict[str, Any]) -> dict[str, Any]:
+    mapping = mapping or {}
+    return {**mapping, SECTION_834: {**mapping.get(SECTION_834, {}), **suggested}}
 
 
 def cancel_file(

@@ -104,7 +104,9 @@ def _read_sources(place: str, value: Any, faults: list[Fault]) -> Alternatives:
         or not 1 <= len(given) <= MOST_ALTERNATIVES
         or not all(type(item) is str and len(item) <= LONGEST_WAY for item in given)
     ):
-        rule = f"must be a string of at most {LONGEST_WAY} characters, or an array of up to {MOST_ALTERNATIVES}"
+        rule = (
+            f"must be a string of at most {LONGEST_WAY} characters, or an array of up to {MOST_ALTERNATIVES}"
+        )
         faults.append(Fault(place, "wrong_type", rule))
         return ()
     alternatives = [item.strip() for item in given]

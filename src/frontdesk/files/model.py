@@ -59,8 +59,8 @@ WOULD_END, WOULD_MOVE, REFUSED, SKIPPED, WARNED = "would_end", "would_move", "re
 COUNTS = (*map(str, Outcome), WOULD_END, WOULD_MOVE, REFUSED, SKIPPED, WARNED)
 NOT_ROWS = {WOULD_END, WOULD_MOVE, WARNED}  # the counts of members and warnings
 
-NEEDS_APPROVAL = "brake"  # the code of the problem of a held file
-ENDED_BY_ABSENCE = "ended_by_absence"
+NEEDS_APPROVAL, NEEDS_MAPPING = "brake", "needs_mapping"  # the codes of the problem of a held file
+ENDED_BY_ABSENCE, ADDRESS_OF_SUBSCRIBER = "ended_by_absence", "address_of_subscriber"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +106,8 @@ class StoredMapping:
 @dataclass(frozen=True, slots=True)
 class EligibilityFile:
     """A file as stored. `counts` maps outcomes to rows, `codes` codes to lines of the report; `problem` is `{code, message,
-    place}`. `idempotency_digest` is that of the upload that brought the `idempotency_key`. The caller said `asked_mode`;
-    `mode` holds once the file was checked.
+    place}`, with a `suggestion` where a mapping is needed. `idempotency_digest` is that of the upload that brought the
+    `idempotency_key`. The caller said `asked_mode`; `mode` holds once the file was checked.
 
     `undoes_id` is set for an undo: a file without content that takes back what another file did. `epoch` counts the
     claims of workers (files.claims).
@@ -152,8 +152,13 @@ class EligibilityFile:
     @property
     def needs_approval(self) -> bool:
         """True if a person has to approve the file before it goes on, or would have to after this dry run."""
-        has_problem = self.problem is not None and self.problem["code"] == NEEDS_APPROVAL
+        has_problem = self.problem is not None and self.problem["code"] in (NEEDS_APPROVAL, NEEDS_MAPPING)
         return self.state is FileState.HELD or (self.dry_run and has_problem)
+
+    @property
+    def needs_mapping(self) -> bool:
+        """True if it is not said how the file, an 834, names its members. The problem has a `suggestion`."""
+        return self.problem is not None and self.problem["code"] == NEEDS_MAPPING
 
 
 @dataclass(slots=True)
@@ -180,6 +185,11 @@ class Row:
     context: RowContext = NO_CONTEXT
     skipped: bool = False
     family: str = ""
+
+    @property
+    def is_warned(self) -> bool:
+        """True if the report has a warning about the row each time; an address of the subscriber's is told when it is new."""
+        return any(code != ADDRESS_OF_SUBSCRIBER for code in self.warnings)
 
     @property
     def key(self) -> object:
@@ -340,8 +350,8 @@ ROW_FAULTS = {
     "cell_error": "A cell of a workbook that is read holds an error of Excel, such as #N/A.",
     "values_too_long": "The cells that the mapping makes values of have more than 65,536 characters, each counted for each rule.",
     "no_identifier": "The 834 does not carry what the mapping makes the identifier from.",
-    "identifier_shared": "Two people of the 834 carry one identifier; both are refused, and the mapping has to name members in another "
-    "way (identify).",
+    "identifier_shared": "Two people of the 834 carry one identifier, so both are refused. The mapping has to name members in "
+    "another way (identify).",
     "nested_dependent": "A name stands inside LS and LE; each member needs an INS loop of its own.",
     "unknown_code": "The 834 carries a code that has no meaning here.",
     "unknown_plan": "The plan that the row names is not in the mapping, or not one of the account.",
@@ -351,6 +361,9 @@ ROW_FAULTS = {
 FILE_PROBLEMS = FILE_FAULTS | {
     "brake": "Too many members would move from other plans or be ended, a row without a readable external_id may be one of "
     "them, or a newer full file has come; a person has to approve it.",
+    "needs_mapping": "The mapping does not say how the 834 names its members (identify). A person has to accept the suggested "
+    "mapping or give another.",
+    "only_compared": "The file says that it is for comparing (BGN08 = 4). Nothing was written; the report lists what differs.",
     "all_refused": "The first 10,000 rows were all refused, so the rest was not looked at.",
     "bad_mapping": "The account's mapping can't be used.",
     "internal": "A fault of the service; what was applied stands, and the report lists it.",
@@ -363,7 +376,7 @@ REPORT_CODES = ROW_FAULTS | {
     "repeated_differently": "The same external_id stands in the file with other values.",
     "no_medical_coverage": "The 834 carries no coverage that counts: the member's access stays, and a new one is refused.",
     "address_of_subscriber": "The dependent has no address of its own; that of its subscriber was taken.",
-    "identity_conflict": "The stored member with this external_id has another name, birth date, role or family: it is another person.",
+    "identity_conflict": "The stored member with this external_id has another name, birth date, role or family.",
     "added_and_ended": "The 834 adds the member (INS03 = 021), and ends every coverage that counts.",
     "untidy_file": "The 834 has faults that were read as they are meant: space, wrong counts, no BGN08, an older version, …",
     "not_found": "The plan is not one of the account.",

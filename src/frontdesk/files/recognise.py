@@ -18,7 +18,6 @@ from frontdesk.db import Database
 from frontdesk.eligibility import find_row_digests, read_external_id, read_external_ids, row_digest_key
 from frontdesk.eligibility.model import Action, Outcome
 from frontdesk.files.model import SKIPPED, EligibilityFile, FileMode, ReadItem, Row, RowOutcome, UnreadRows
-from frontdesk.files.readers.family_addresses import ADDRESS_OF_SUBSCRIBER
 from frontdesk.plans.model import Plan
 
 DIGEST_BYTES = 16
@@ -112,8 +111,7 @@ class RowRecogniser:
         plan_id: int | None = self._file.plan_id
         if row.plan is not None:
             plan_id = self._plan_ids.get(row.plan)
-        is_told = row.warnings not in ((), (ADDRESS_OF_SUBSCRIBER,))
-        says_more = row.skipped or row.faults or is_told or row.action is not Action.ENROL
+        says_more = row.skipped or row.faults or row.is_warned or row.action is not Action.ENROL
         if says_more or self._is_compared or plan_id in self._inactive:
             return SeenRow(row, plan_id)
         hasher = self._hasher.copy()

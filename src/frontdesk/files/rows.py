@@ -153,7 +153,7 @@ def _parse(seen: SeenRow, file: EligibilityFile, today: str, cache: ValueCache) 
     if faults or plan_id is None:
         return RowOutcome.refused(row.place, record.external_id, faults)
     action = Action.COMPARE if file.mode is FileMode.COMPARE else row.action
-    digest = None if record.faults or record.warnings or row.warnings else seen.digest
+    digest = None if record.faults or record.warnings or row.is_warned else seen.digest
     submission = Submission(
         file.account_id, plan_id, record, file.client, file.request_id, action, file.id, None, digest, context
     )

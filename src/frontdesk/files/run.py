@@ -5,6 +5,7 @@ import gc
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 from frontdesk.audit.model import Requester
 from frontdesk.clock import Clock
@@ -26,15 +27,19 @@ from frontdesk.files.missing import ApprovalNeeded
 from frontdesk.files.model import (
     FILE_PROBLEMS,
     NEEDS_APPROVAL,
+    NEEDS_MAPPING,
     NOT_ROWS,
     NOT_STORED,
+    EligibilityFile,
     FileMode,
     FileState,
     FileStep,
+    Format,
     RowOutcome,
     Unreadable,
 )
 from frontdesk.files.open_loads import OpenLoads
+from frontdesk.files.readers import MappingNeeded
 from frontdesk.files.report import read_outcomes
 
 SWITCH_SECONDS = 0.0005
@@ -92,15 +97,16 @@ def _run(claim: FileClaim, loads: OpenLoads) -> None:
         else:
             with loads.opened(claim) as load:
                 run_load(claim, load)
-    except TurnOver:
-        claim.give_back(is_kept=claim.is_kept)
-    except Stopped:
-        claim.give_back(is_kept=False)
+    except Stopped as stop:
+        claim.give_back(is_kept=isinstance(stop, TurnOver) and claim.is_kept)
     except Unreadable as error:
         _end(claim, FileState.FAILED, error.code, error.detail, error.place)
     except Invalid as error:
         fault = error.faults[0]
         _end(claim, FileState.FAILED, "bad_mapping", f"The mapping's {fault.field} {fault.message}.")
+    except MappingNeeded as error:
+        state = FileState.DONE if claim.file.dry_run else FileState.HELD
+        _end(claim, state, NEEDS_MAPPING, FILE_PROBLEMS[NEEDS_MAPPING], suggestion=error.suggestion)
     except ApprovalNeeded as error:
         state = FileState.DONE if claim.file.dry_run else FileState.HELD
         _end(claim, state, NEEDS_APPROVAL, str(error))
@@ -110,11 +116,24 @@ def _run(claim: FileClaim, loads: OpenLoads) -> None:
         _end(claim, FileState.FAILED, "internal", FILE_PROBLEMS["internal"])
         raise
     else:
-        _end(claim, FileState.DONE)
+        _end(claim, FileState.DONE, *_result_of(claim.file))
+
+
+def _result_of(file: EligibilityFile) -> tuple[str, str] | tuple[()]:
+    """What a person has to know about an 834 that nobody asked to compare."""
+    if file.format is not Format.X12 or file.mode is not FileMode.COMPARE or file.asked_mode is not None:
+        return ()
+    remedy = 'If the sender means a full file, say so in the mapping: {"834": {"verify": "full"}}'
+    return "only_compared", f"{FILE_PROBLEMS['only_compared']} {remedy}"
 
 
 def _end(
-    claim: FileClaim, state: FileState, code: str | None = None, message: str = "", place: int | None = None
+    claim: FileClaim,
+    state: FileState,
+    code: str | None = None,
+    message: str = "",
+    place: int | None = None,
+    **more: Any,
 ) -> None:
     """Store the file's last state (a held one may go on) and its problem, with one audit entry of the counts."""
     file, now = claim.file, claim.clock()
@@ -122,7 +141,7 @@ def _end(
     with claim.db.write() as tx:
         if origin := mapping_origin(tx, file, code):
             message = f"{message.removesuffix('.')}. {origin}"
-        problem = None if code is None else {"code": code, "message": message, "place": place}
+        problem = None if code is None else {"code": code, "message": message, "place": place} | more
         claim.save(tx, state=state, problem=problem, finished_at=finished_at)
         if finished_at is not None:
             store.delete_parts(tx, file.id)

@@ -10,6 +10,8 @@ from frontdesk.files.mapping import parse_mapping
 from frontdesk.files.model import FileHeader, Format, Row, Unreadable
 from frontdesk.files.readers import open_file
 
+# How the 834s of the tests name their members, unless a test says otherwise.
+IDENTIFY = {"identify": "REF*0F+person_code"}
 HEADER = "external_id,member_id,first_name,last_name\n"
 
 
@@ -22,9 +24,8 @@ def read(
 ) -> tuple[FileHeader, list[Row]]:
     """The head and every row."""
     raw = content.encode() if isinstance(content, str) else content
-    head, rows = open_file(
-        io.BytesIO(raw), format=format_, encoding=encoding, mapping=parse_mapping(mapping or {})
-    )
+    said = {**(mapping or {}), "834": {**IDENTIFY, **(mapping or {}).get("834", {})}}
+    head, rows = open_file(io.BytesIO(raw), format=format_, encoding=encoding, mapping=parse_mapping(said))
     return head, list(rows)
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from frontdesk.errors import Invalid
 from frontdesk.files.mapping import NO_MAPPING, FileMapping, parse_mapping
+from frontdesk.files.mapping_834 import MemberWay
 
 
 def faults(body: dict[str, Any]) -> list[tuple[str, str]]:
@@ -25,22 +26,28 @@ def test_a_whole_mapping() -> None:
             "delimiter": "|",
             "clear": " NULL ",
             "plans": {" A1 ": " gold "},
-            "external_id": ["REF*0F + REF*23", "NM109"],
-            "member_id": "REF*ZZ",
-            "person_code": "REF*23",
-            "plan": ["REF*1L", "HD03+HD04"],
-            "lines": ["HLT"],
+            "ssn": "plain",
+            "834": {
+                "identify": {"subscriber": "REF*0F", "dependent": "REF*0F + first_name+dob"},
+                "member_id": "REF*ZZ",
+                "person_code": "REF*23",
+                "plan": ["REF*1L", "HD03+HD04"],
+                "coverages": ["HLT"],
+                "family_coverage": "subscriber",
+            },
         }
     ) == FileMapping(
         columns={"empno": "external_id", "div": "metadata.Division"},
         delimiter="|",
         clear=frozenset({"NULL"}),
         plans={"A1": "gold"},
-        external_id=(("REF*0F", "REF*23"), ("NM109",)),
-        member_id=(("REF*ZZ",),),
+        ssn="plain",
+        identify=MemberWay(("REF*0F",), ("REF*0F", "first_name", "dob")),
+        member_id=MemberWay(("REF*ZZ",), ("REF*ZZ",)),
         person_code="REF*23",
         plan=(("REF*1L",), ("HD03", "HD04")),
         lines=frozenset({"HLT"}),
+        family_coverage="subscriber",
     )
 
 
@@ -54,26 +61,29 @@ def test_a_whole_mapping() -> None:
         ("clear", 1, "wrong_type"),
         ("plans", "gold", "wrong_type"),
         ("plans", {"a": ""}, "wrong_type"),
-        ("external_id", [], "wrong_type"),
-        ("external_id", {}, "wrong_type"),
-        ("external_id", [1], "wrong_type"),
-        ("external_id", ["NM109"] * 101, "wrong_type"),
-        ("external_id", "+".join(["NM109"] * 20), "wrong_type"),
-        ("external_id", "NM108", "not_allowed"),
-        ("external_id", "REF*0F", "not_allowed"),
-        ("external_id", ["NM109", "REF*38+REF*0F"], "not_allowed"),
-        ("external_id", "REF*0F+HD03", "not_allowed"),
-        ("member_id", "REF*0F", "not_allowed"),
-        ("person_code", "NM109", "not_allowed"),
-        ("person_code", 17, "wrong_type"),
-        ("plan", "INS02", "not_allowed"),
-        ("lines", "HLT", "wrong_type"),
-        ("lines", [], "wrong_type"),
-        ("lines", [1], "wrong_type"),
+        ("ssn", "hashed", "not_allowed"),
+        ("834.identify", [], "wrong_type"),
+        ("834.identify", {"subscriber": "NM109"}, "wrong_type"),
+        ("834.identify.dependent", {"subscriber": "NM109", "dependent": 1}, "not_allowed"),
+        ("834.identify", "+".join(["NM109"] * 20), "not_allowed"),
+        ("834.identify", "NM108", "not_allowed"),
+        ("834.identify", "REF*38", "not_allowed"),
+        ("834.identify", "first_name+dob", "not_allowed"),
+        ("834.identify", "REF*0F+HD03", "not_allowed"),
+        ("834.member_id", "REF*1L+person_code", "not_allowed"),
+        ("834.person_code", "NM109", "not_allowed"),
+        ("834.person_code", 17, "not_allowed"),
+        ("834.plan", "INS02", "not_allowed"),
+        ("834.plan", ["HD04"] * 101, "wrong_type"),
+        ("834.coverages", "HLT", "wrong_type"),
+        ("834.coverages", [], "wrong_type"),
+        ("834.family_coverage", "all", "not_allowed"),
     ],
 )
 def test_a_part_that_can_not_be_used_is_named(part: str, value: Any, code: str) -> None:
-    assert (part, code) in faults({part: value})
+    section, _, name = part.partition(".")
+    name = name.partition(".")[0]
+    assert (part, code) in faults({section: {name: value}} if name else {part: value})
 
 
 @pytest.mark.parametrize(

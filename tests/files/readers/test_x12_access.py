@@ -83,7 +83,7 @@ def test_the_coverages_that_count_give_the_access(
     row = row_of(code, dates, coverages)
     found = tuple(row.values.get(name, ...) for name in (BEGIN, END, "medical_plan_description"))
     assert (row.action, found) == (Action.ENROL, (begin, end, plan))
-    assert (row.warnings, row.hints.causes) == ((), ())
+    assert (row.warnings, row.context.causes) == ((), ())
 
 
 def test_a_new_member_begins_with_the_begin_that_is_known() -> None:
@@ -114,7 +114,7 @@ def test_a_member_without_a_coverage_that_counts_keeps_its_access(code: str, lin
     assert not row.values.keys() & {BEGIN, END, "medical_plan_description"}
     assert row.values["first_name"] == "Robin"
     assert row.warnings == ("no_medical_coverage",)
-    assert [(cause.field, cause.code) for cause in row.hints.causes] == [(BEGIN, "no_medical_coverage")]
+    assert [(cause.field, cause.code) for cause in row.context.causes] == [(BEGIN, "no_medical_coverage")]
 
 
 def test_the_employee_of_covered_dependents_is_not_covered() -> None:
@@ -125,7 +125,7 @@ def test_the_employee_of_covered_dependents_is_not_covered() -> None:
 def test_a_change_without_any_coverage_is_no_news_of_the_access() -> None:
     row = row_of("001", "DTP*356*D8*20200101~", "")
     assert (row.values.keys() & {BEGIN, END}, row.warnings) == (set(), ())
-    assert [cause.code for cause in row.hints.causes] == ["no_medical_coverage"]
+    assert [cause.code for cause in row.context.causes] == ["no_medical_coverage"]
     assert row_of("025", "", "").values[END] is None
 
 
@@ -157,7 +157,7 @@ def test_an_account_may_count_every_line() -> None:
     dental = row_of("021", "", DENTAL, every)
     assert (dental.values[BEGIN], dental.values[END], dental.warnings) == ("2020-01-01", None, ())
     without = row_of("021", "DTP*356*D8*20260301~DTP*357*D8*20270630~", "", every)
-    assert (without.values[BEGIN], without.values[END], without.hints.causes) == (
+    assert (without.values[BEGIN], without.values[END], without.context.causes) == (
         "2026-03-01",
         "2027-06-30",
         (),

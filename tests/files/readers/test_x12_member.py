@@ -1,12 +1,12 @@
 """The 834 mapping, one rule a row: which segments become which fields, what each code asks for (docs/834.md)."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from frontdesk.eligibility.model import Action
-from frontdesk.eligibility.row_hints import NO_HINTS
+from frontdesk.eligibility.model import NO_CONTEXT, Action
 from frontdesk.files.model import FileHeader, FileMode, Row
 from tests.files.readers.reading import MEMBER, codes, file_834, interchange, read, rows_of, transaction
 
@@ -51,7 +51,7 @@ def one(text: str, *, purpose: str = "2", mapping: dict[str, Any] | None = None)
 def test_a_complete_member() -> None:
     head, [row] = read(file_834())
     assert (head.mode, head.file_date) == (FileMode.CHANGE, "2026-11-20")
-    assert replace(row, hints=NO_HINTS, identity=None) == Row(8, FULL_ROW)
+    assert replace(row, context=NO_CONTEXT) == Row(8, FULL_ROW)
     assert isinstance(head, FileHeader)
 
 
@@ -77,6 +77,7 @@ RULES: list[tuple[str, str, dict[str, Any]]] = [
     (NM1, "NM1*IL*1*Sample*Robyn~", {"first_name": "Robyn", "middle_name": ...}),
     (DMG, DMG + OLD, {}),
     (NM1, OLD + NM1, {}),
+    (NM1, "NM1*IL*1*Sample*Robin*Lee**JR~", {"last_name": "Sample JR"}),
     (NM1, "NM1*IL*1* Sample * Robin *Lee~", {}),
     # Contacts: a cell phone before the one at home before any other
     (PER, "", {"phone": ..., "email": ...}),
@@ -117,7 +118,7 @@ RULES: list[tuple[str, str, dict[str, Any]]] = [
 @pytest.mark.parametrize(("old", "new", "difference"), RULES)
 def test_a_rule_of_the_mapping(old: str, new: str, difference: dict[str, Any]) -> None:
     expected = {name: value for name, value in (FULL_ROW | difference).items() if value is not ...}
-    assert replace(one(member((old, new))), hints=NO_HINTS, identity=None) == Row(8, expected)
+    assert replace(one(member((old, new))), context=NO_CONTEXT) == Row(8, expected)
 
 
 @pytest.mark.parametrize(
@@ -154,7 +155,7 @@ def test_bgn08_says_what_the_file_is(bgn08: str, purpose: FileMode) -> None:
         ("*021*28", "*002*28", ("INS03", "unknown_code")),
         ("*021*28", "**28", ("INS03", "unknown_code")),
         ("INS*Y", "INS*X", ("INS01", "unknown_code")),
-        ("REF*0F*FAMILY1~", "REF*0F~", ("external_id", "no_match_key")),
+        ("REF*0F*FAMILY1~", "REF*0F~", ("external_id", "no_identifier")),
     ],
 )
 def test_a_code_without_meaning_refuses_the_member_alone(old: str, new: str, fault: tuple[str, str]) -> None:
@@ -165,55 +166,77 @@ def test_a_code_without_meaning_refuses_the_member_alone(old: str, new: str, fau
 
 
 DEPENDENT = MEMBER.replace("INS*Y*18", "INS*N*19").replace("REF*17*01~", "")
+BY_ROLE = {"subscriber": "REF*0F", "dependent": "REF*0F+first_name+dob"}
 
 KEYS: list[tuple[Any, str, str]] = [
-    (None, MEMBER, "FAMILY1-01"),
-    # A number of the member's own goes first; a social security number is none, a category (ZZ, 17) and the family's neither.
-    (None, MEMBER.replace("REF*17*01~", "REF*23*C-2345~"), "C-2345"),
-    (None, MEMBER.replace("REF*17*01~", "REF*ZZ*Z-2345~"), "FAMILY1"),
-    (None, MEMBER.replace("REF*17*01~", "REF*17*P-2345~"), "FAMILY1"),
-    (None, MEMBER.replace("***34*900000001", "***MI*W900000001"), "W900000001"),
-    (None, MEMBER.replace("***34*900000001", "***II*W900000001"), "W900000001"),
-    (None, MEMBER.replace("***34*900000001", "***MI*FAMILY1"), "FAMILY1-01"),
-    (None, MEMBER.replace("REF*17*01~", "REF*17*DIVISION~"), "FAMILY1"),
-    # Then the family's number with what tells its members apart; alone for the subscriber.
-    (None, MEMBER.replace("REF*17*01~", ""), "FAMILY1"),
-    (None, DEPENDENT, "FAMILY1-R19"),
-    (None, DEPENDENT.replace("***FT~", "***FT*********2~"), "FAMILY1-B2"),
-    (None, DEPENDENT.replace("REF*0F*FAMILY1~", "REF*1L*GROUP~"), ""),
     ("REF*23", MEMBER.replace("REF*17", "REF*23*C-23~REF*17"), "C-23"),
+    ("REF*23", MEMBER, ""),
     ("REF*ZZ", MEMBER.replace("REF*17", "REF*ZZ*Z-1~REF*17"), "Z-1"),
-    ("NM109", MEMBER, ""),
-    ("NM109", MEMBER.replace("***34*", "***MI*"), "900000001"),
-    ("REF*0F + REF*17", MEMBER, "FAMILY1-01"),
-    (["REF*23", "REF*38+NM109"], MEMBER.replace("***34*", "***MI*"), "POLICY-900000001"),
+    ("NM109", MEMBER.replace("***34*900000001", "***MI*W9000001"), "W9000001"),
+    ("REF*0F + person_code", MEMBER, "FAMILY1-01"),
+    # A longer code says something about a group.
+    ("REF*0F+person_code", MEMBER.replace("REF*17*01~", "REF*17*DIVISION~"), ""),
+    ("REF*0F+relationship", DEPENDENT, "FAMILY1-R19"),
+    ("REF*0F+birth_sequence", DEPENDENT.replace("***FT~", "***FT*********2~"), "FAMILY1-B2"),
+    ("REF*38+NM109", MEMBER.replace("***34*900000001", "***MI*W9000001"), "POLICY-W9000001"),
+    (BY_ROLE, MEMBER, "FAMILY1"),
+    (BY_ROLE, MEMBER.replace("REF*0F*FAMILY1~", ""), ""),
+    (BY_ROLE, DEPENDENT.replace("DMG*D8*19770111*F~", ""), ""),
     # A reference of the coverage is not the member's.
-    (
-        ["REF*1L+REF*17", "NM109"],
-        MEMBER.replace("DTP*348", "REF*1L*GROUP~DTP*348").replace("*34*", "*MI*"),
-        "900000001",
-    ),
+    ("REF*1L+REF*23", MEMBER.replace("DTP*348", "REF*23*GROUP~DTP*348"), ""),
 ]
 
 
-@pytest.mark.parametrize(("rule", "text", "key"), KEYS)
-def test_the_key_is_made_as_the_mapping_says(rule: Any, text: str, key: str) -> None:
-    mapping = {} if rule is None else {"external_id": rule, "member_id": "NM109"}
-    row = one(text, mapping=mapping)
-    assert row.values.get("external_id", "") == key
-    assert codes(row) == ([] if key else [("external_id", "no_match_key")])
-    assert row.hints.is_weak_key is (key == "FAMILY1-R19")
+@pytest.mark.parametrize(("way", "text", "key"), KEYS)
+def test_the_identifier_is_made_as_the_mapping_says(way: Any, text: str, key: str) -> None:
+    row = one(text, mapping={"834": {"identify": way}})
+    assert row.values.get("external_id", "") == row.values.get("member_id", "") == key
+    assert codes(row) == ([] if key else [("external_id", "no_identifier")])
 
 
-def test_a_social_security_number_identifies_only_where_the_mapping_says_so_in_words() -> None:
-    assert "900000001" not in repr(one(MEMBER.replace("REF*0F*FAMILY1~REF*17*01~", "")))
-    taken = one(MEMBER.replace("REF*0F*FAMILY1~REF*17*01~", ""), mapping={"834": {"ssn": "plain"}})
-    assert taken.values["external_id"] == "900000001"
+def test_names_and_births_stand_in_an_identifier_as_a_short_digest() -> None:
+    kim, also_kim, toni = (
+        one(DEPENDENT.replace("Robin", name), mapping={"834": {"identify": BY_ROLE}}).values["external_id"]
+        for name in ("Kim", "KIM", "Toni")
+    )
+    assert kim == also_kim != toni
+    assert re.fullmatch("FAMILY1-[0-9a-f]{8}", str(kim))
 
 
-def test_another_reference_can_carry_the_person_code() -> None:
-    row = one(MEMBER.replace("REF*17*01", "REF*ZZ*7"), mapping={"person_code": "REF*ZZ"})
-    assert row.values["external_id"] == "FAMILY1-7"
+SSN = "123456789"
+
+
+@pytest.mark.parametrize(
+    ("way", "text"),
+    [
+        ("ssn", MEMBER.replace("*34*900000001", f"*34*{SSN}")),
+        ("ssn", MEMBER.replace("REF*17*01", "REF*SY*123-45-6789").replace("***34*900000001", "")),
+        ("NM109", MEMBER.replace("*34*900000001", f"*34*{SSN}")),
+        ("NM109", MEMBER.replace("*34*900000001", f"*MI*{SSN}")),
+        ("REF*0F", MEMBER.replace("FAMILY1", "123-45-6789")),
+        ("REF*23", MEMBER.replace("REF*17*01", f"REF*23*{SSN}")),
+    ],
+)
+def test_a_social_security_number_stands_in_an_identifier_as_a_digest_unless_the_mapping_says_plain(
+    way: str, text: str
+) -> None:
+    hidden = one(text, mapping={"834": {"identify": way}})
+    assert re.fullmatch("ssn1-[0-9a-f]{20}", str(hidden.values["external_id"]))
+    assert SSN not in repr(hidden).replace("-", "")
+    plain = one(text, mapping={"ssn": "plain", "834": {"identify": way}})
+    assert str(plain.values["external_id"]).replace("-", "") == SSN
+
+
+def test_what_stands_for_no_social_security_number_names_nobody() -> None:
+    row = one(MEMBER.replace("*34*900000001", "*34*999999999"), mapping={"834": {"identify": "ssn"}})
+    assert codes(row) == [("external_id", "no_identifier")]
+
+
+def test_another_reference_can_carry_the_person_code_and_another_way_makes_the_member_id() -> None:
+    said = {"person_code": "REF*ZZ", "member_id": "REF*23"}
+    text = MEMBER.replace("REF*17*01", "REF*23*C-23~REF*ZZ*7")
+    row = one(text, mapping={"834": said})
+    assert (row.values["external_id"], row.values["member_id"]) == ("FAMILY1-7", "C-23")
 
 
 @pytest.mark.parametrize(
@@ -222,12 +245,12 @@ def test_another_reference_can_carry_the_person_code() -> None:
 )
 def test_a_reference_or_the_coverage_names_the_plan(rule: str, plan: str | None) -> None:
     text = MEMBER.replace("REF*17", "REF*1L*OWN~REF*17").replace("DTP*348", "REF*1L*COVERAGE~DTP*348")
-    assert one(text, mapping={"plan": rule}).plan == plan
+    assert one(text, mapping={"834": {"plan": rule}}).plan == plan
     assert one(text).plan is None
 
 
 def test_the_mapping_translates_plans_and_one_it_does_not_know_is_refused() -> None:
-    mapping = {"plan": "HD04", "plans": {"PPO 500": "gold"}}
+    mapping = {"834": {"plan": "HD04"}, "plans": {"PPO 500": "gold"}}
     known, unknown = rows_of(
         file_834(MEMBER, MEMBER.replace("PPO 500", "HMO").replace("*17*01", "*17*02")), mapping=mapping
     )
@@ -237,8 +260,8 @@ def test_the_mapping_translates_plans_and_one_it_does_not_know_is_refused() -> N
 
 def test_chosen_insurance_lines_count_as_medical() -> None:
     text = MEMBER.replace(HD, HD + "HD*021**VIS*Eyes~DTP*348*D8*20200101~")
-    for mapping in ({"lines": ["VIS"]}, {"834": {"coverages": ["vis"]}}):
-        assert one(text, mapping=mapping).values["medical_plan_description"] == "Eyes"
+    row = one(text, mapping={"834": {"coverages": ["vis"]}})
+    assert row.values["medical_plan_description"] == "Eyes"
 
 
 def test_each_transaction_has_its_own_date_and_payor() -> None:

@@ -8,12 +8,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from frontdesk.eligibility.model import ADDRESS, Action
-from frontdesk.files.model import Row
+from frontdesk.files.model import ADDRESS_OF_SUBSCRIBER, Row
 
 # What is kept in memory. Other dependents get the address of the stored subscriber: its row was applied before theirs.
 FAMILIES_LIMIT, WAITING_LIMIT = 10_000, 20_000
 
-ADDRESS_OF_SUBSCRIBER = "address_of_subscriber"
 Address = Mapping[str, object]
 
 

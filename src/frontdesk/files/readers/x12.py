@@ -11,7 +11,16 @@ from frontdesk.eligibility.row_context import fold_name
 from frontdesk.eligibility.values import ZIPCODE
 from frontdesk.errors import Fault
 from frontdesk.files.mapping import FileMapping
-from frontdesk.files.model import IDENTIFIER_SHARED, REPEATED, ROW_FAULTS, FileHeader, FileMode, Format, Row, Unreadable
+from frontdesk.files.model import (
+    IDENTIFIER_SHARED,
+    REPEATED,
+    ROW_FAULTS,
+    FileHeader,
+    FileMode,
+    Format,
+    Row,
+    Unreadable,
+)
 from frontdesk.files.readers.family_addresses import FamilyAddresses
 from frontdesk.files.readers.source import Source
 from frontdesk.files.readers.x12_access import family_levels

@@ -67,7 +67,9 @@ class Envelope:
         if tag == "GS":
             self.day = x12_date(element(segment, 4))
             kind = element(segment, 1).upper()
-            self.is_foreign = kind not in ("", KIND) and not element(segment, 8).upper().startswith((GUIDE, OLDER_GUIDE))
+            self.is_foreign = kind not in ("", KIND) and not element(segment, 8).upper().startswith(
+                (GUIDE, OLDER_GUIDE)
+            )
         if self.is_foreign:
             self._note()
             return

@@ -65,6 +65,7 @@ class MemberNames:
             dob=loop.dob,
             role="Primary" if loop.is_subscriber else "Dependent",
             family=self.family_digest(loop.family),
+            sequence=loop.ins[17].strip(),
             former_first_name=loop.former_first_name,
             former_last_name=loop.former_last_name,
             former_dob=loop.former_dob,
@@ -78,7 +79,8 @@ class MemberNames:
         return self._last_family[1]
 
     def _made(self, way: Way, loop: MemberLoop, *, is_former: bool = False) -> str:
-        parts, of_person = [], []
+        parts: list[str] = []
+        of_person: list[str] = []
         for part in way:
             found = self._part(part, loop, is_former=is_former)
             if not found:

@@ -58,8 +58,8 @@ class MemberLoop:
 
     `key` is its identifier by the mapping. The `former` values are those that the loop corrects. `nested` are the positions of
     names inside LS and LE, in segments from the INS on: a dependent there would need an INS loop of its own.
-    `address_before` is the address of the subscriber before a dependent without one, `covered_by` the level (HD05) of the subscriber's coverage that may cover a dependent without one. `action` is None for
-    an unknown code.
+    `address_before` is the address of the subscriber before a dependent without one, `covered_by` the level (HD05) of the
+    subscriber's coverage that may cover a dependent without one. `action` is None for an unknown code.
     """
 
     transaction: Transaction
@@ -142,11 +142,7 @@ def _sort(segments: list[Segment], loop: MemberLoop) -> None:
     entity, is_inside = "", False
     for position, segment in enumerate(segments):
         tag = segment[0]
-        if tag == "REF" and level is not None and len(segment) > 2:
-            level.references[segment[1].strip().upper()] = segment[2].strip()
-        elif tag == "DTP" and level is not None and len(segment) > 3:
-            _take_date(segment, level.dates)
-        elif tag == "NM1" and is_inside:
+        if tag == "NM1" and is_inside:
             if element(segment, 1).upper() in _NESTED:
                 loop.nested.append(position)
         elif tag == "NM1":
@@ -155,14 +151,33 @@ def _sort(segments: list[Segment], loop: MemberLoop) -> None:
         elif tag == "HD":
             level, is_inside = Level({}, _coverage_codes(segment)), False
             loop.coverages.append(level)
-        elif entity in _PEOPLE and tag in _ABOUT_PERSON:
-            loop.person[tag] = (*segment, *PADDING)
-        elif entity in _PEOPLE and tag == "PER":
-            _take_contacts(segment, loop.contacts)
-        elif entity == _WRONG and tag == "DMG":
-            loop.former_dob = x12_date(element(segment, 2))
         elif tag in _OTHER_LOOPS:
             level, entity, is_inside = None, "", tag == "LS" or (is_inside and tag != "LE")
+        elif level is None or not _take_from_level(segment, level):
+            _take_about_person(segment, entity, loop)
+
+
+def _take_from_level(segment: Segment, level: Level) -> bool:
+    """Take a REF or a DTP; False for another segment."""
+    tag = segment[0]
+    if tag == "REF" and len(segment) > 2:
+        level.references[segment[1].strip().upper()] = segment[2].strip()
+    elif tag == "DTP" and len(segment) > 3:
+        _take_date(segment, level.dates)
+    else:
+        return False
+    return True
+
+
+def _take_about_person(segment: Segment, entity: str, loop: MemberLoop) -> None:
+    """Take N4, DMG or PER of the person that the last NM1 is about, as NM101 says."""
+    tag = segment[0]
+    if entity in _PEOPLE and tag in _ABOUT_PERSON:
+        loop.person[tag] = (*segment, *PADDING)
+    elif entity in _PEOPLE and tag == "PER":
+        _take_contacts(segment, loop.contacts)
+    elif entity == _WRONG and tag == "DMG":
+        loop.former_dob = x12_date(element(segment, 2))
 
 
 def _take_name(segment: Segment, loop: MemberLoop) -> str:

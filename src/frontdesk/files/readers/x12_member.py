@@ -10,7 +10,14 @@ from frontdesk.eligibility.row_context import are_two_people
 from frontdesk.errors import Fault
 from frontdesk.files.mapping import FileMapping
 from frontdesk.files.model import NO_MEDICAL_COVERAGE, REPEATED, UNKNOWN_PLAN, Row
-from frontdesk.files.readers.x12_access import NO_COVERAGE, Coverage, action_of, coverages_of, dates_of, effective_coverages
+from frontdesk.files.readers.x12_access import (
+    NO_COVERAGE,
+    Coverage,
+    action_of,
+    coverages_of,
+    dates_of,
+    effective_coverages,
+)
 from frontdesk.files.readers.x12_identity import MemberNames
 from frontdesk.files.readers.x12_loop import ADD, PADDING, MemberLoop
 
@@ -63,22 +70,17 @@ def read_member(place: int, loops: Sequence[MemberLoop], mapping: FileMapping, n
 
 
 def name_two_people(loops: Sequence[MemberLoop], names: MemberNames) -> bool:
-    """Whether loops with one identifier are about two people: by the person check, or by their birth sequences (INS17)."""
-    first, *others = loops
-    person, sequence = names.person(first), first.ins[17].strip()
-    return any(
-        are_two_people(names.person(each), person) or are_two_people(person, names.person(each))
-        or (sequence and each.ins[17].strip() and each.ins[17].strip() != sequence)
-        for each in others
-    )
+    """Whether loops with one identifier are about two people, by the person check."""
+    first, *others = map(names.person, loops)
+    return any(are_two_people(other, first) and are_two_people(first, other) for other in others)
 
 
 def _no_coverage(loop: MemberLoop) -> Fault:
     if not loop.covered_by:
         return NO_MEDICAL_COVERAGE
     rule = (
-        f"The member carries no coverage of its own, and the level (HD05) of its subscriber's is {loop.covered_by}. If that covers "
-        'the member, say so in the mapping: {"834": {"family_coverage": "subscriber"}}'
+        f"The member carries no coverage of its own. Its subscriber's has the level {loop.covered_by} (HD05). If that covers the "
+        'member, say so in the mapping: {"834": {"family_coverage": "subscriber"}}'
     )
     return NO_MEDICAL_COVERAGE._replace(message=rule)
 

@@ -24,8 +24,8 @@ _BY_FAMILY = {"subscriber": FAMILY, "dependent": "REF*0F+first_name+dob"}
 class ReferenceCount:
     """Who carries a reference: hashes of its values, and of the people beside them."""
 
-    values: array[int] = field(default_factory=lambda: array("q"))
-    people: array[int] = field(default_factory=lambda: array("q"))
+    values: "array[int]" = field(default_factory=lambda: array("q"))
+    people: "array[int]" = field(default_factory=lambda: array("q"))
     ssns: int = 0
 
     def add(self, value: str, person: int) -> None:
@@ -102,14 +102,18 @@ def _choose(
             continue
         if name == FAMILY and not dependents:
             break  # a later file may have dependents with the numbers of these subscribers
-        return name, [f"Each of the {people:,} people carries {name}, and nobody shares it.", *_on_ssns(found)]
+        return name, [
+            f"Each of the {people:,} people carries {name}, and nobody shares it.",
+            *_on_ssns(found),
+        ]
     carriers, shared = subscribers.figures()
     reasons = [
-        "No reference is carried by everybody alone, so a subscriber is named by the number of its family (REF*0F), and a dependent "
-        "by that number with a short digest of first name and birth date. A corrected first name is followed where the sender "
-        "writes the old one (NM1*70)."
+        "No reference is carried by everybody alone, so a subscriber is named by the number of its family (REF*0F), and a "
+        "dependent by that number with a short digest of first name and birth date. A corrected first name is followed where "
+        "the sender writes the old one (NM1*70)."
         if dependents
-        else f"The {people:,} people are all subscribers. Dependents of later files are named by REF*0F, first name and birth date."
+        else f"The {people:,} people are all subscribers. Dependents of later files are named by REF*0F with a digest of first "
+        "name and birth date."
     ]
     if (found := by_name.get(FAMILY)) is None or found["people"] < people:
         missing = people - (found["people"] if found else 0)
@@ -122,4 +126,6 @@ def _choose(
 def _on_ssns(found: dict[str, Any]) -> list[str]:
     if not found["looks_like_ssn"]:
         return []
-    return ["The numbers look like social security numbers: identifiers are made from a keyed digest of them."]
+    return [
+        "The numbers look like social security numbers: identifiers are made from a keyed digest of them."
+    ]
