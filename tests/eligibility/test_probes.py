@@ -10,7 +10,6 @@ from threading import Event
 from typing import Any
 
 import pytest
-from frontdesk.eligibility.row_hints import FamilyMember, RowHints
 from starlette.testclient import TestClient
 
 from frontdesk.access.tables import access_tokens
@@ -180,26 +179,6 @@ def test_a_process_that_has_seen_no_probe_gives_no_answer_beyond_the_limit(
         assert desk.undo(undo).codes == {"too_many_taken": 1}
     assert taken_today(db, SetClock(NOW)) == {other.client_id: LIMIT}
     assert {entry["actor"] for entry in trail(db)} == {other.client_id}
-
-
-def test_an_identifier_that_a_file_makes_for_a_namesake_is_counted(
-    db: Database, customer: Customer, other: Customer, clock: SetClock, desk: Desk
-) -> None:
-    """A row with the account's own identifier, but another person's name: it is stored by the other identifier of its family."""
-    Desk(db, customer, clock).load(csv_of([row(1, external_id="F1-X9")]))
-    desk.load(csv_of([row(2, external_id="F1")]))
-    limit = ProbeLimit(LIMIT, Uniqueness.SERVICE)
-    family = FamilyMember("digest", "F1", "Somebody", "1999-01-01", "X9", telling_key="F1-X9")
-    body = row(3, external_id="F1", first_name="Somebody", dob="1999-01-01")
-    record = replace(parse_member(body, today="2026-11-20"), hints=RowHints(is_weak_key=True, family=family))
-    item = Submission(other.account_id, other.plan_ids[0], record, "client-1", "request")
-
-    def work(tx: Tx, items: Sequence[Submission]) -> list[Enrolled | FrontdeskError]:
-        return enrol(tx, items, now=clock(), uniqueness=Uniqueness.SERVICE, probe_limit=limit)
-
-    answers = [write_together(db, [item], work)[0] for _ in range(LIMIT + 1)]
-    assert [type(answer) for answer in answers] == [Invalid] * LIMIT + [TooManyTaken]
-    assert taken_today(db, clock) == {"client-1": LIMIT}
 
 
 def test_chunks_at_the_same_moment_tell_exactly_the_limit(

@@ -243,13 +243,11 @@ def test_a_dependent_without_an_address_lives_with_its_subscriber(
     if "C-9" in "".join(members):
         mapping = by("REF*23")
         members = [members[0].replace("REF*0F", "REF*23*C-8~REF*0F"), members[1]]
-    for _ in "12":
-        file = load(desk, *members, mapping=mapping)
-        line = next(line for line in reversed(desk.report(file)) if line["outcome"] != "warned")
-        assert line["outcome"] == "refused" if city is None else line["outcome"] in ("created", "unchanged")
+    load(desk, *members, mapping=mapping)
+    again = load(desk, *members, mapping=mapping)
     kims = [each["city"] for each in desk.members().values() if each["first_name"] == "Kim"]
     assert kims == ([] if city is None else [city])
-    assert city is None or file.counts == {"unchanged": len(members)}
+    assert again.counts["unchanged"] == len(kims) + 1 if city else again.counts["refused"] >= 1
 
 
 def test_the_subscriber_of_another_transaction_gives_no_address(desk: Desk) -> None:

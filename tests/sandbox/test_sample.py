@@ -32,7 +32,7 @@ def test_a_name_in_gz_packs_the_same_bytes_each_time(bare_cli: CommandLine, tmp_
     for path in paths:
         asked = ("--members", "50", "--seed", "3", "--out", str(path))
         told = bare_cli.json("sample", *asked)
-        assert told == {"path": str(path), "format": "csv", "members": 50, "seed": 3}
+        assert told == {"path": str(path), "format": "csv", "members": 50, "seed": 3, "mapping": None}
     assert paths[0].read_bytes() == paths[1].read_bytes()
     plain = bare_cli.text("sample", "--members", "50", "--seed", "3")
     assert gzip.decompress(paths[0].read_bytes()).decode() == plain

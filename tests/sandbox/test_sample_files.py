@@ -10,9 +10,15 @@ from itertools import islice
 import pytest
 
 from frontdesk.eligibility import parse_member
+from frontdesk.files.mapping import parse_mapping
 from frontdesk.files.model import Format
 from frontdesk.files.readers import open_file
-from frontdesk.sandbox.sample_files import MEMBERS_OF_A_TRANSACTION, SAMPLE_FORMATS, write_sample
+from frontdesk.sandbox.sample_files import (
+    MEMBERS_OF_A_TRANSACTION,
+    SAMPLE_FORMATS,
+    SAMPLE_MAPPING,
+    write_sample,
+)
 from frontdesk.sandbox.sample_members import COLUMNS, sample_members
 from tests.files.readers.reading import Pieces, rows_of_stream
 
@@ -29,7 +35,7 @@ def written(format_: Format, count: int, seed: int = 7) -> bytes:
 
 @each_format
 def test_every_format_gives_back_the_same_members(format_: Format) -> None:
-    _, rows = open_file(io.BytesIO(written(format_, len(PEOPLE))))
+    _, rows = open_file(io.BytesIO(written(format_, len(PEOPLE))), mapping=parse_mapping(SAMPLE_MAPPING))
     given = [{name: value for name, value in person.items() if value} for person in PEOPLE]
     # An 834's coverage without an end says that access is open; the other formats say nothing then.
     assert [{name: value for name, value in row.values.items() if value} for row in rows] == given
@@ -39,7 +45,7 @@ def test_every_format_gives_back_the_same_members(format_: Format) -> None:
 @each_format
 def test_packed_files_of_many_blocks_give_back_the_same_members(format_: Format, level: int) -> None:
     plain = written(format_, len(PEOPLE))
-    _, rows = open_file(io.BytesIO(gzip.compress(plain, level)))
+    _, rows = open_file(io.BytesIO(gzip.compress(plain, level)), mapping=parse_mapping(SAMPLE_MAPPING))
     assert [row.values["external_id"] for row in rows] == [person["external_id"] for person in PEOPLE]
 
 

@@ -116,7 +116,8 @@ class RowRecogniser:
             return SeenRow(row, plan_id)
         hasher = self._hasher.copy()
         try:
-            hasher.update(orjson.dumps((plan_id, row.values, row.values_of_new, row.context.person)))
+            person = row.context.person and tuple(row.context.person)
+            hasher.update(orjson.dumps((plan_id, row.values, row.values_of_new, person)))
         except TypeError:  # half of a surrogate pair, or a number that no field takes
             return SeenRow(row, plan_id)
         return SeenRow(row, plan_id, read_external_id(row.key), hasher.hexdigest())

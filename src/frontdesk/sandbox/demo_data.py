@@ -8,11 +8,15 @@ from frontdesk.access import create_account, list_accounts, list_clients
 from frontdesk.access.accounts import create_client, rotate_secret
 from frontdesk.access.model import Account, ApiClient, NewClient, Scope
 from frontdesk.cli.command_group import CommandContext
+from frontdesk.files import save_mapping
+from frontdesk.files.mappings import DEFAULT_NAME
+from frontdesk.files.model import MappingName
 from frontdesk.plans import list_plans, list_provider_groups
 from frontdesk.plans.changes import create_plan, create_provider_group
 from frontdesk.plans.model import NewPlan, Plan, ProviderGroup
 from frontdesk.queues.ingest import ingest, set_duty, set_waiting
 from frontdesk.queues.model import EventType, QueueEvent
+from frontdesk.sandbox.sample_files import SAMPLE_MAPPING
 
 ACCOUNT, CLIENT = "Demo Health", "Demo client"
 PRIMARY_CARE = "demo-primary-care"
@@ -79,6 +83,8 @@ def _fill(context: CommandContext, account: Account) -> None:
         new = NewPlan(account.id, group_id, external_id, name, description, accepting_patients=accepting)
         plan = create_plan(context.tx, new, now=context.now)
         _visits_and_patients(context, plan, _DOCTORS[is_primary])
+    key = MappingName(account.id, DEFAULT_NAME)
+    save_mapping(context.tx, key, SAMPLE_MAPPING, context.requester, default=True)
 
 
 def _primary_care(context: CommandContext) -> ProviderGroup:

@@ -1,6 +1,7 @@
 """`frontdesk sample`: writes a file of invented members. It needs no database."""
 
 import gzip
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from frontdesk.cli.options import Json
 from frontdesk.cli.output import MISUSED, fail, print_json, say
 from frontdesk.files.model import Format
-from frontdesk.sandbox.sample_files import write_sample
+from frontdesk.sandbox.sample_files import SAMPLE_MAPPING, write_sample
 from frontdesk.sandbox.sample_members import sample_members
 
 _GZIP_LEVEL = 6
@@ -53,9 +54,14 @@ def sample(
         for written in write_sample(sample_members(members, seed=seed), Format(format_), stream):
             progress.update(task, completed=written)
     if as_json:
-        print_json({"path": str(out), "format": format_, "members": members, "seed": seed})
+        mapping = SAMPLE_MAPPING if Format(format_) is Format.X12 else None
+        print_json(
+            {"path": str(out), "format": format_, "members": members, "seed": seed, "mapping": mapping}
+        )
     elif out is not None:
         say(f"{members:,} invented members are in {out}.")
+        if Format(format_) is Format.X12:
+            say(f"The mapping that names them, which the demo account has: {json.dumps(SAMPLE_MAPPING)}")
 
 
 def _progress(is_wanted: bool) -> Progress:

@@ -16,6 +16,8 @@ Member = Mapping[str, str]
 
 # The implementation guide asks for no more members in one transaction.
 MEMBERS_OF_A_TRANSACTION = 10_000
+# How the 834s name their members.
+SAMPLE_MAPPING = {"834": {"identify": "REF*0F+person_code"}}
 FILE_DATE = "20260101"
 _PIECE = 1000
 

@@ -90,4 +90,5 @@ class Pieces(io.RawIOBase):
 
 
 def rows_of_stream(stream: Pieces, *, format_: Format | None = None) -> Iterator[Row]:
-    return open_file(cast("BinaryIO", stream), format=format_)[1]
+    mapping = parse_mapping({"834": IDENTIFY})
+    return open_file(cast("BinaryIO", stream), format=format_, mapping=mapping)[1]

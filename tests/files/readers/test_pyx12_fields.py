@@ -59,8 +59,7 @@ def expected(node: Any) -> dict[str, Any]:
             begin, end = (coverage.get_value(f"DTP[{kind}]03") for kind in ("348", "349"))
             told |= {"effective_date": day(begin), "expiry_date": day(end)}
             told["medical_plan_description"] = coverage.get_value("HD04") or coverage.get_value("HD03")
-    own = [get("REF[23]02"), get("2100A/NM109") if get("2100A/NM108") == "ZZ" else None]
-    told["external_id"] = next(filter(None, own), None) or f"{get('REF[0F]02')}-{get('REF[17]02')}"
+    told["external_id"] = f"{get('REF[0F]02')}-{get('REF[17]02')}"
     return {name: value for name, value in told.items() if value}
 
 
