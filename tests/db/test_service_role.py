@@ -5,8 +5,7 @@ import pytest
 from frontdesk.config import Environment, read_config
 from frontdesk.db import Database
 from frontdesk.db.checks import problems
-from frontdesk.db.migrate import downgrade, upgrade
-from frontdesk.db.service_role import current_role, grant_rights, role_failures
+from frontdesk.db.service_role import current_role, grant_rights, renew_rights, role_failures
 from frontdesk.errors import FrontdeskError, Unavailable
 from tests.cli.conftest import CommandLine
 from tests.factories import make_customer
@@ -85,8 +84,9 @@ def test_a_right_that_lacks_is_a_problem_and_one_too_many_a_warning(
 
 
 def test_a_later_migration_gives_the_rights_to_its_tables_by_itself(owner: Database, db: Database) -> None:
-    downgrade(owner, "0009")
-    upgrade(owner)
+    with owner.write_schema() as tx:
+        tx.exec_driver_sql(f"REVOKE ALL ON eligibility_mappings FROM {SERVICE}")
+        renew_rights(tx)
     assert db.ask(lambda tx: tx.exec_driver_sql("SELECT count(*) FROM eligibility_mappings").scalar()) == 0
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sqlalchemy import select, update
 
 from frontdesk.config import Uniqueness
-from frontdesk.db import Database, migrate
+from frontdesk.db import Database
 from frontdesk.eligibility import enrol, find_members, parse_member
 from frontdesk.eligibility.model import Submission
 from frontdesk.eligibility.tables import installation, member_history, members
@@ -237,28 +237,6 @@ def test_the_row_of_another_account_is_not_recognised(desk: Desk, db: Database, 
     assert {line["code"] for line in other.report(other.reread(other.load(lines_of([row(1)]))))} == {
         "not_unique"
     }
-
-
-def test_members_of_an_older_version_are_recognised_from_the_second_reload_on(
-    desk: Desk, db: Database, owner: Database, clock: SetClock
-) -> None:
-    content = lines_of(FIFTY * 3)
-    desk.load(content)
-    migrate.downgrade(owner, "0008")
-    assert migrate.upgrade(owner)[0] == "0009"
-    with db.read() as tx:
-        before = [tuple(found) for found in tx.execute(select(members.c.id, members.c.updated_at))]
-    clock.advance(86_400)
-    with counting_parsed() as parsed:
-        assert desk.load(content).counts == {"unchanged": 150}
-    assert len(parsed) == 150
-    with counting_parsed() as parsed:
-        assert desk.load(content).counts == {"unchanged": 150}
-    assert parsed == []
-    with db.read() as tx:
-        after = [tuple(found) for found in tx.execute(select(members.c.id, members.c.updated_at))]
-        assert sorted(after) == sorted(before)
-    assert desk.count("member_history") == 50
 
 
 def test_digests_of_another_key_or_of_other_code_are_not_recognised(desk: Desk, owner: Database) -> None:

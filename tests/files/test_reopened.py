@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from frontdesk.config import Uniqueness
-from frontdesk.db import Database, migrate
 from frontdesk.eligibility import enrol, list_history, parse_member
 from frontdesk.eligibility.model import Submission
 from frontdesk.files import set_file_settings
@@ -146,10 +145,3 @@ def test_a_recognised_row_does_not_hide_a_member_that_comes_back(desk: Desk) -> 
     assert desk.load(lines_of(many[:-3]), full=True).counts == {"unchanged": 37, "ended": 3}
     assert desk.load(lines_of(many), full=True).counts == {"unchanged": 37, "reopened": 3}
     assert desk.load(lines_of(many), full=True).counts == {"unchanged": 40}
-
-
-def test_members_that_an_older_version_has_ended_stay_ended(desk: Desk, owner: Database) -> None:
-    omit(desk, row(2))
-    migrate.downgrade(owner, "0011")
-    migrate.upgrade(owner)
-    assert desk.load(BOTH, full=True).counts == {"unchanged": 2, "warned": 1}

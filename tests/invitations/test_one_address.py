@@ -1,20 +1,14 @@
 """One mailbox is one address, in whatever spelling: unique once, suppressed once, and looked up again as it is mailed."""
 
-from typing import Any
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import select, text
 
-from frontdesk.audit.tables import audit_entries
-from frontdesk.db import Database, migrate
-from frontdesk.eligibility.tables import members
+from frontdesk.db import Database
 from frontdesk.eligibility.values import parse_email
-from frontdesk.invitations import list_suppressions, suppress
+from frontdesk.invitations import suppress
 from frontdesk.invitations.mime import mailable
 from frontdesk.invitations.model import SuppressionReason
-from frontdesk.invitations.tables import invitations, suppressions
 from frontdesk.text import Rejected, fold_email
 from tests.conftest import Api
 from tests.factories import NOW, Customer, member_body
@@ -70,78 +64,3 @@ def test_whoever_unsubscribed_is_not_invited_in_another_spelling(
     body = member_body(email="alice@xn--bcher-kva.de", invite_immediately=True)
     answer = api.post(f"/v2/plans/{customer.plan_ids[0]}/eligibility", body)
     assert answer.headers["Invitation"] == "none; reason=suppressed"
-
-
-def test_stored_foldings_are_made_anew_and_what_collides_is_told_and_kept(
-    api: Api, db: Database, owner: Database, customer: Customer
-) -> None:
-    path = f"/v2/plans/{customer.plan_ids[0]}/eligibility"
-    before = [
-        "alice@bücher.de",
-        "alice@ⓔxample.com",
-        "alice@example.com",
-        "zoë@example.com",
-        "alice@xn--bcher-kva.de",
-    ]
-    for number in range(len(before)):
-        answer = api.post(path, member_body(number, email=f"{number}@example.com", invite_immediately=True))
-        assert answer.status_code == 201
-    migrate.downgrade(owner, "0012")
-    with db.write() as tx:
-        for number, email in enumerate(before):
-            row = {"email": email, "id": number + 1}
-            tx.execute(text("UPDATE members SET email = :email, email_folded = :email WHERE id = :id"), row)
-            tx.execute(
-                text(
-                    "UPDATE invitations SET address = :email, address_folded = :email WHERE member_id = :id"
-                ),
-                row,
-            )
-    told: list[str] = []
-    assert migrate.upgrade(owner, tell=told.append)[0] == "0013"
-    with db.read() as tx:
-        folded = tx.execute(select(members.c.email_folded).order_by(members.c.id)).scalars().all()
-        mailed = (
-            tx.execute(select(invitations.c.address_folded).order_by(invitations.c.member_id)).scalars().all()
-        )
-        entries = select(audit_entries).where(audit_entries.c.action == "member.address_shared")
-        shared = [(row["subject_id"], row["detail"]) for row in tx.execute(entries).mappings()]
-    assert folded == ["alice@bücher.de", "alice@ⓔxample.com", *before[2:]]
-    assert mailed == [fold_email(email) for email in before]
-    assert shared == [(1, {"member_id": 5}), (2, {"member_id": 3})]
-    assert told[0].startswith("2 members have an e-mail address that is another member's")
-    kept = api.post(path, {"external_id": member_body(0)["external_id"], "last_name": "Kept"})
-    assert (kept.status_code, kept.headers["Eligibility-Outcome"]) == (200, "updated")
-    refused = api.post(path, {"external_id": member_body(0)["external_id"], "email": "alice@bücher.de"})
-    assert refused.json()["errors"][0]["code"] == "not_unique"
-
-
-def test_a_stored_suppression_holds_after_the_migration_and_the_first_reason_stays(
-    db: Database, owner: Database
-) -> None:
-    migrate.downgrade(owner, "0012")
-    rows = [
-        ("alice@bücher.de", "unsubscribe", 1),
-        ("alice@xn--bcher-kva.de", "hard_bounce", 2),
-        ("bob@ⓔxample.com", "complaint", 4),
-        ("bob@example.com", "unsubscribe", 3),
-        ("eve@\uff45xample.com", "by_hand", 5),
-    ]
-    with db.write() as tx:
-        for address, reason, hour in rows:
-            row: dict[str, Any] = {
-                "address_folded": address,
-                "reason": reason,
-                "created_at": NOW.replace(hour=hour),
-            }
-            tx.execute(suppressions.insert().values(row))
-    migrate.upgrade(owner)
-    with db.read() as tx:
-        found = [
-            (each.address, each.reason, each.created_at.hour) for each in list_suppressions(tx, limit=10)
-        ]
-    assert found == [
-        ("alice@xn--bcher-kva.de", "unsubscribe", 1),
-        ("bob@example.com", "unsubscribe", 3),
-        ("eve@example.com", "by_hand", 5),
-    ]

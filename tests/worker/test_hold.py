@@ -13,7 +13,7 @@ from sqlalchemy import event, update
 from frontdesk.clock import system_clock
 from frontdesk.config import read_config
 from frontdesk.db import Database, Tx, open_database
-from frontdesk.db.migrate import downgrade, upgrade
+from frontdesk.db.migrate import upgrade
 from frontdesk.invitations import delivery
 from frontdesk.invitations.delivery import operations, store
 from frontdesk.invitations.delivery.hold import find_hold
@@ -237,23 +237,6 @@ def test_a_postgresql_database_that_never_delivered_is_held_elsewhere(postgres: 
         with postgres.database(template=url.rpartition("/")[2]) as copy:
             assert held_at(copy.replace("postgresql:", "postgresql+psycopg:")) is HoldReason.MOVED
         assert held_at(original) is None
-
-
-def test_a_database_that_delivers_already_is_at_home_after_its_upgrade(db: Database, owner: Database) -> None:
-    assert held(db) is None
-    downgrade(owner, "0007")
-    upgrade(owner)
-    assert held(db) is None
-
-
-def test_an_older_versions_early_backup_is_recognised_by_the_mark_after_its_upgrade(
-    on_file: Post, path: Path
-) -> None:
-    on_file.enrol()
-    downgrade(on_file.db, "0007")
-    path.with_name("frontdesk.db-delivered").write_text("3")
-    upgrade(on_file.db)
-    assert held(on_file.db) is HoldReason.OLDER
 
 
 def test_the_worker_says_that_delivery_is_held_and_that_it_goes_on(post: Post) -> None:

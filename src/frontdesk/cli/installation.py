@@ -1,7 +1,6 @@
 """`frontdesk check` and `migrate`: what is wrong with the installation, and its tables."""
 
 import os
-from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -85,7 +84,7 @@ def migrate(
     config = settings()
     with opened_database(config) as db:
         notices: list[str] = []
-        applied = bring_up_to_date(db, config, tell=notices.append)
+        applied = bring_up_to_date(db, config)
         if service_role is not None:
             grant_rights(db, service_role)
             change_in(db, lambda context: context.record("database.rights_given", role=service_role))
@@ -97,16 +96,14 @@ def migrate(
     return Output(told, [f"{done} database is at revision {HEAD}.", *notices])
 
 
-def bring_up_to_date(
-    db: Database, config: Config, *, tell: Callable[[str], None] = lambda _: None
-) -> list[str]:
-    """The revisions that were applied; `tell` gets what they left for people to decide.
+def bring_up_to_date(db: Database, config: Config) -> list[str]:
+    """The revisions that were applied.
 
     Their audit entry has a later transaction: they may have made the audit trail.
     """
     from frontdesk.db.migrate import upgrade  # alembic takes 0.3 s to import, which `check` need not wait for
 
-    applied = upgrade(db, uniqueness=config.uniqueness.value, tell=tell)
+    applied = upgrade(db, uniqueness=config.uniqueness.value)
     if applied:
         change_in(db, lambda context: context.record("database.migrated", revisions=applied))
     return applied

@@ -1,6 +1,5 @@
 """Brings a database to a schema revision and back: one run at a time, in one transaction, with short waits for locks."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from alembic import command
@@ -17,17 +16,11 @@ from frontdesk.errors import FrontdeskError
 FOLDER = Path(__file__).parent / "migrations"
 
 
-def upgrade(
-    db: Database,
-    *,
-    uniqueness: str = "service",
-    revision: str = "head",
-    tell: Callable[[str], None] = lambda _: None,
-) -> list[str]:
-    """Bring the schema up to `revision`, and return the applied revisions. Makes a missing SQLite file.
+def upgrade(db: Database, *, uniqueness: str = "service") -> list[str]:
+    """Bring the schema up to HEAD, and return the applied revisions. Makes a missing SQLite file.
 
-    The first migration stores `uniqueness`; it can't be changed later. `tell` gets a sentence for all that a migration left
-    for people to decide. Raises Unavailable when a lock is held for long; FrontdeskError for a newer schema.
+    The first migration stores `uniqueness`; it can't be changed later. Raises Unavailable when a lock is held for long;
+    FrontdeskError for a newer schema.
     """
     db.make_missing_file()
     before = revision_of(db)
@@ -35,7 +28,7 @@ def upgrade(
         failure = other_schema(before)
         raise FrontdeskError(f"{failure.what} {failure.remedy}", code="newer_revision")
     with db.write_schema() as connection:
-        command.upgrade(_alembic(connection, uniqueness, tell), revision)
+        command.upgrade(_alembic(connection, uniqueness), "head")
         if not db.is_sqlite and MigrationContext.configure(connection).get_current_revision() != before:
             renew_rights(connection)
     applied = ScriptDirectory(str(FOLDER)).iterate_revisions(revision_of(db), before or "base")
@@ -48,10 +41,8 @@ def downgrade(db: Database, revision: str) -> None:
         command.downgrade(_alembic(connection), revision)
 
 
-def _alembic(
-    connection: Connection, uniqueness: str = "service", tell: Callable[[str], None] | None = None
-) -> AlembicConfig:
+def _alembic(connection: Connection, uniqueness: str = "service") -> AlembicConfig:
     config = AlembicConfig()
     config.set_main_option("script_location", str(FOLDER).replace("%", "%%"))
-    config.attributes.update(connection=connection, uniqueness=uniqueness, tell=tell)
+    config.attributes.update(connection=connection, uniqueness=uniqueness)
     return config

@@ -78,7 +78,7 @@ invitations = Table(
     Column("settled_at", UtcTime, nullable=True),
     Column("reason", words(InvitationStep, 32), nullable=True),
     Column("relay_code", Integer, nullable=True),
-    Column("address_folded", String(508), nullable=True),  # never NULL: migration 0008 filled what 0007 left
+    Column("address_folded", String(508), nullable=True),  # null once the member is erased
     ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
     UniqueConstraint("member_id", "kind"),
     UniqueConstraint("message_id"),

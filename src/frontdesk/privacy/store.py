@@ -24,7 +24,7 @@ from frontdesk.text import fold_email
 
 NO_DAY = "0001-01-01"  # stands for an erased day in a column that must hold one
 
-# The same text as in the triggers of migration 0020, which let nothing else through.
+# The same text as in the triggers (db/migrations/append_only.py), which let nothing else through.
 WITHOUT_VALUES = {
     "postgresql": "without_values(changes)",
     "sqlite": "(SELECT json_group_object(key, json(value)) FROM json_each(changes) "

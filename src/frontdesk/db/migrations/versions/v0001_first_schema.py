@@ -1,67 +1,55 @@
-"""The first schema: accounts, plans, queues, members and their history, invitations, audit."""
+"""The first schema. Tables are never changed here: what comes later is a migration of its own."""
+
+import secrets
 
 import sqlalchemy as sa
 from alembic import context, op
 
-from frontdesk.db.migrations.ddl import key, optional, refuse_changes, required
+from frontdesk.db.database_identity import database_identity, set_counter
+from frontdesk.db.migrations import append_only
+from frontdesk.db.migrations.ddl import create_partial_index, key, optional, required
 from frontdesk.db.schema import Id, IsoDate, Json, UtcTime
 
 revision = "0001"
 down_revision = None
 
-APPEND_ONLY = ("audit_entries", "member_history")
-TABLES = (
-    *("accounts", "api_clients", "client_secrets", "access_tokens", "request_allowances", "failed_attempts"),
-    *("provider_groups", "plans", "doctors_on_duty", "waiting_patients", "visits", "queue_snapshots"),
-    *("members", "member_history", "installation", "deliverability", "suppressions", "invitations"),
-    "audit_entries",
-)
+ROW_DIGEST_KEY_BYTES = 32
 
 
 def upgrade() -> None:
     _create_access()
     _create_plans()
-    create_queues()
+    _create_queues()
     _create_members()
-    _create_history_and_audit()
+    _create_files()
+    _create_file_contents()
     _create_invitations()
-    for table in APPEND_ONLY:
-        refuse_changes(table)
-    uniqueness = context.config.attributes["uniqueness"]
-    op.execute(sa.text("INSERT INTO installation (id, uniqueness) VALUES (1, :it)").bindparams(it=uniqueness))
+    _create_mails()
+    _create_delivery()
+    _create_trail_and_privacy()
+    append_only.guard()
+    _insert_first_rows()
 
 
 def downgrade() -> None:
-    for table in reversed(TABLES):
-        op.drop_table(table)
-    if op.get_bind().dialect.name == "postgresql":
-        op.execute("DROP FUNCTION refuse_change()")
+    """Drop everything."""
+    tables = sa.MetaData()
+    tables.reflect(op.get_bind())
+    for table in reversed(tables.sorted_tables):
+        if table.name != "alembic_version":
+            op.drop_table(table.name)
+    append_only.drop_functions()
 
 
-def create_queues() -> None:
-    """Three tables that 0002 replaces, and makes again on its way back."""
-    op.create_table(
-        "doctors_on_duty",
-        *key(Id, "provider_group_id", to="provider_groups.id"),
-        *key(sa.String(255), "doctor"),
-        *required(UtcTime(), "since_at"),
-    )
-    op.create_table(
-        "waiting_patients",
-        *key(Id, "plan_id", to="plans.id"),
-        *key(sa.String(255), "patient"),
-        *required(UtcTime(), "joined_at"),
-    )
-    op.create_table(
-        "visits",
-        *key(Id, "id"),
-        *required(Id, "plan_id", to="plans.id"),
-        *required(Id, "provider_group_id", to="provider_groups.id"),
-        *required(sa.String(255), "doctor"),
-        *required(UtcTime(), "started_at"),
-        *optional(UtcTime(), "ended_at"),
-        sa.Index(None, "provider_group_id", "ended_at"),
-    )
+def _insert_first_rows() -> None:
+    """The installation's rule and its key, and the home of deliveries: by that a restored backup is recognised."""
+    connection = op.get_bind()
+    values = {"rule": context.config.attributes["uniqueness"], "key": secrets.token_hex(ROW_DIGEST_KEY_BYTES)}
+    add = "INSERT INTO installation (id, uniqueness, row_digest_key) VALUES (1, :rule, :key)"
+    connection.execute(sa.text(add), values)
+    home = {"home": database_identity(connection, "delivery_home")}
+    connection.execute(sa.text("INSERT INTO delivery_home (id, home, offers) VALUES (1, :home, 0)"), home)
+    set_counter(connection, 0)
 
 
 def _create_access() -> None:
@@ -70,11 +58,12 @@ def _create_access() -> None:
         *key(Id, "id"),
         *required(sa.String(255), "name"),
         *required(UtcTime(), "created_at"),
+        *required(sa.String(16), "state"),
     )
     op.create_table(
         "api_clients",
         *key(Id, "id"),
-        *required(Id, "account_id", to="accounts.id"),
+        *optional(Id, "account_id", to="accounts.id"),
         *required(sa.String(64), "client_id"),
         *required(sa.String(255), "name", "scopes"),
         *optional(sa.Integer(), "requests_per_minute"),
@@ -89,7 +78,8 @@ def _create_access() -> None:
         *required(Id, "api_client_id", to="api_clients.id"),
         *required(sa.LargeBinary(32), "secret_hash"),
         *required(UtcTime(), "created_at"),
-        *optional(UtcTime(), "revoked_at"),
+        *optional(UtcTime(), "revoked_at", "expires_at"),
+        *optional(IsoDate(), "last_used_on"),
         sa.Index(None, "api_client_id"),
     )
     op.create_table(
@@ -98,8 +88,7 @@ def _create_access() -> None:
         *required(Id, "api_client_id", to="api_clients.id"),
         *required(sa.String(255), "scopes"),
         *required(UtcTime(), "created_at", "expires_at"),
-        *required(sa.Boolean(), "revoked"),
-        sa.Index(None, "api_client_id"),
+        sa.Index(None, "api_client_id", "expires_at"),
         sa.Index(None, "expires_at"),
     )
     op.create_table(
@@ -142,12 +131,76 @@ def _create_plans() -> None:
     )
 
 
-def _create_members() -> None:
+def _create_queues() -> None:
+    op.create_table(
+        "queue_events",
+        *key(sa.String(255), "event_id"),
+        *key(Id, "provider_group_id"),
+        *required(sa.String(16), "type"),
+        *required(UtcTime(), "at", "received_at"),
+        *optional(Id, "plan_id"),
+        *optional(sa.String(255), "doctor", "visit"),
+        *optional(Json, "plan_ids"),
+        *optional(sa.Integer(), "capacity"),
+        sa.Index(None, "at"),
+        sa.Index(None, "visit", "provider_group_id", "at"),
+    )
+    op.create_table(
+        "encounters",
+        *key(Id, "id"),
+        *required(Id, "provider_group_id", to="provider_groups.id"),
+        *required(sa.String(255), "visit"),
+        *required(Id, "plan_id", to="plans.id"),
+        *required(sa.String(8), "state"),
+        *optional(sa.String(255), "doctor"),
+        *optional(UtcTime(), "joined_at", "started_at", "ended_at"),
+        *required(UtcTime(), "last_event_at"),
+        sa.UniqueConstraint("visit", "provider_group_id"),
+        sa.Index(None, "last_event_at"),
+        sa.Index(None, "plan_id", "joined_at"),
+        sa.Index(None, "plan_id", "state", "ended_at"),
+        sa.Index(None, "provider_group_id", "state", "joined_at"),
+    )
+    op.create_table(
+        "duties",
+        *key(Id, "id"),
+        *required(Id, "provider_group_id", to="provider_groups.id"),
+        *required(sa.String(255), "doctor"),
+        *required(sa.Boolean(), "on_duty"),
+        *optional(UtcTime(), "on_at"),
+        *optional(sa.String(255), "on_event"),
+        *optional(UtcTime(), "off_at"),
+        *optional(Json, "plan_ids"),
+        *required(sa.Integer(), "capacity"),
+        sa.UniqueConstraint("doctor", "provider_group_id"),
+        sa.Index(None, "provider_group_id", "on_duty"),
+    )
     op.create_table(
         "queue_snapshots",
         *key(Id, "account_id", to="accounts.id"),
         *required(UtcTime(), "taken_at", "expires_at"),
         *required(Json, "queues"),
+        *optional(Json, "records"),
+    )
+    op.create_table(
+        "estimate_log",
+        *key(Id, "id"),
+        *required(Id, "plan_id", to="plans.id"),
+        *required(UtcTime(), "taken_at", "expires_at"),
+        *required(sa.Integer(), "estimate_seconds"),
+        *optional(sa.Integer(), "low_seconds", "high_seconds"),
+        sa.Index(None, "plan_id", "taken_at"),
+        sa.Index(None, "taken_at"),
+    )
+
+
+def _create_members() -> None:
+    op.create_table(
+        "installation",
+        *key(sa.Integer(), "id"),
+        *required(sa.String(7), "uniqueness"),
+        *required(sa.String(64), "row_digest_key"),
+        *optional(sa.LargeBinary(), "written"),
     )
     op.create_table(
         "members",
@@ -159,7 +212,6 @@ def _create_members() -> None:
         *required(IsoDate(), "dob"),
         *required(sa.String(7), "gender"),
         *optional(sa.String(254), "email"),
-        *optional(sa.String(508), "email_folded"),
         *optional(sa.String(10), "phone"),
         *required(sa.String(10), "zipcode"),
         *optional(sa.String(255), "city", "county", "state"),
@@ -176,16 +228,20 @@ def _create_members() -> None:
         ),
         *optional(sa.String(9), "subscriber_relationship"),
         *required(Json, "metadata"),
+        *optional(sa.String(508), "email_folded"),
+        *optional(IsoDate(), "expiry_before_absence"),
+        *optional(sa.String(32), "row_digest", "family_digest"),
         *required(UtcTime(), "created_at", "updated_at"),
         sa.ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
         sa.UniqueConstraint("email_folded", "uniqueness_scope"),
         sa.UniqueConstraint("external_id", "uniqueness_scope"),
         sa.UniqueConstraint("member_id", "uniqueness_scope"),
+        sa.Index(None, "plan_id", "id"),
         postgresql_with={"fillfactor": 80},
     )
-
-
-def _create_history_and_audit() -> None:
+    create_partial_index(
+        "ix_members_family_digest", "members", "family_digest", where="family_digest IS NOT NULL"
+    )
     op.create_table(
         "member_history",
         *key(Id, "id"),
@@ -194,24 +250,113 @@ def _create_history_and_audit() -> None:
         *required(Id, "plan_id"),
         *required(Json, "changes"),
         *required(sa.String(64), "client", "request_id"),
+        *optional(Id, "file_id"),
         *required(UtcTime(), "changed_at"),
         sa.Index(None, "member_id", "id"),
     )
     op.create_table(
-        "installation",
-        *key(sa.Integer(), "id"),
-        *required(sa.String(7), "uniqueness"),
+        "uniqueness_probes",
+        *key(Id, "id"),
+        *required(sa.String(10), "day"),
+        *required(sa.String(64), "client"),
+        *required(Id, "account_id"),
+        *optional(Id, "file_id"),
+        *required(sa.Integer(), "taken"),
+        sa.Index(None, "day", "client"),
+    )
+
+
+def _create_files() -> None:
+    op.create_table(
+        "eligibility_files",
+        *key(Id, "id"),
+        *required(Id, "account_id", "plan_id"),
+        *optional(Id, "undoes_id", to="eligibility_files.id"),
+        *optional(sa.String(8), "format"),
+        *optional(sa.String(32), "encoding"),
+        *optional(Json, "mapping"),
+        *required(sa.String(7), "mode"),
+        *optional(sa.String(7), "asked_mode"),
+        *required(sa.Boolean(), "dry_run"),
+        *required(sa.String(9), "state"),
+        *required(sa.String(5), "step"),
+        *required(sa.Boolean(), "approved"),
+        *required(Id, "size_bytes"),
+        *optional(sa.String(64), "sha256"),
+        *optional(IsoDate(), "file_date"),
+        *optional(sa.Integer(), "rows_total"),
+        *required(sa.Integer(), "rows_done", "chunks_done"),
+        *optional(sa.Integer(), "members_before", "members_missing"),
+        *required(Json, "counts"),
+        sa.Column("codes", Json, nullable=False, server_default="{}"),
+        *required(Json, "ignored"),
+        *optional(Json, "problem"),
+        *required(sa.String(64), "client", "request_id"),
+        *required(UtcTime(), "created_at"),
+        *optional(UtcTime(), "started_at", "finished_at"),
+        *required(sa.Integer(), "epoch"),
+        *optional(UtcTime(), "lease_until", "kept_until"),
+        *optional(sa.String(255), "idempotency_key"),
+        *optional(sa.String(64), "idempotency_digest"),
+        sa.ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
+        sa.Index(None, "account_id", "id"),
+        sa.Index(None, "account_id", "sha256", "id"),
+        sa.Index(None, "account_id", "state", "id"),
+        sa.Index(None, "plan_id", "id"),
+        sa.Index(None, "state", "id"),
+        sa.Index(None, "undoes_id"),
+        sa.Index(
+            "uq_eligibility_files_account_id_idempotency_key", "account_id", "idempotency_key", unique=True
+        ),
+    )
+    create_partial_index(
+        "uq_eligibility_files_account_id",
+        "eligibility_files",
+        "account_id",
+        where="state = 'running'",
+        unique=True,
+    )
+
+
+def _create_file_contents() -> None:
+    op.create_table(
+        "eligibility_mappings",
+        *key(Id, "account_id", to="accounts.id"),
+        *key(sa.String(64), "name"),
+        *required(Json, "mapping"),
+        *required(sa.Boolean(), "is_default"),
+        *required(UtcTime(), "changed_at"),
+    )
+    create_partial_index(
+        "uq_eligibility_mappings_account_id",
+        "eligibility_mappings",
+        "account_id",
+        where="is_default",
+        unique=True,
     )
     op.create_table(
-        "audit_entries",
-        *key(Id, "id"),
-        *required(UtcTime(), "at"),
-        *optional(Id, "account_id"),
-        *required(sa.String(64), "actor"),
-        *required(sa.String(40), "action"),
-        *optional(Id, "subject_id"),
-        *required(sa.String(64), "request_id"),
-        *optional(Json, "detail"),
+        "file_settings",
+        *key(Id, "account_id", to="accounts.id"),
+        *required(sa.Boolean(), "reopen_absent"),
+        sa.Column("second_approver", sa.Boolean(), nullable=False, server_default=sa.false()),
+    )
+    op.create_table(
+        "file_turns",
+        *key(Id, "account_id", to="accounts.id"),
+        *required(UtcTime(), "taken_at"),
+    )
+    op.create_table(
+        "file_parts",
+        *key(Id, "file_id", to="eligibility_files.id"),
+        *key(sa.Integer(), "number"),
+        *required(sa.LargeBinary(), "content"),
+    )
+    op.create_table(
+        "file_outcomes",
+        *key(Id, "file_id", to="eligibility_files.id"),
+        *key(sa.Integer(), "number"),
+        *required(sa.String(5), "step"),
+        *required(sa.LargeBinary(), "content"),
     )
 
 
@@ -230,6 +375,7 @@ def _create_invitations() -> None:
         *key(sa.String(508), "address_folded"),
         *required(sa.String(32), "reason"),
         *required(UtcTime(), "created_at"),
+        *optional(Id, "account_id"),
     )
     op.create_table(
         "invitations",
@@ -240,7 +386,174 @@ def _create_invitations() -> None:
         *required(sa.String(9), "delivery", "state"),
         *required(sa.String(254), "address"),
         *required(UtcTime(), "created_at", "updated_at"),
+        *optional(UtcTime(), "due_at"),
+        sa.Column("epoch", sa.Integer(), nullable=False, server_default="0"),
+        sa.Column("attempts", sa.Integer(), nullable=False, server_default="0"),
+        sa.Column("losses", sa.Integer(), nullable=False, server_default="0"),
+        *optional(sa.String(255), "message_id"),
+        *optional(UtcTime(), "offered_at", "settled_at"),
+        *optional(sa.String(32), "reason"),
+        *optional(sa.Integer(), "relay_code"),
+        *optional(sa.String(508), "address_folded"),
         sa.ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
         sa.UniqueConstraint("member_id", "kind"),
+        sa.UniqueConstraint("message_id"),
         sa.Index(None, "state", "account_id", "id"),
+    )
+    create_partial_index(
+        "ix_invitations_in_hand",
+        "invitations",
+        "account_id",
+        where="state IN ('claimed', 'offered') AND delivery = 'batched'",
+    )
+    create_partial_index(
+        "ix_invitations_lapsing",
+        "invitations",
+        "due_at",
+        where="state IN ('claimed', 'offered', 'ambiguous') AND due_at IS NOT NULL",
+    )
+    create_partial_index(
+        "ix_invitations_mailed", "invitations", "address_folded", where="offered_at IS NOT NULL"
+    )
+    create_partial_index(
+        "ix_invitations_next",
+        "invitations",
+        "delivery",
+        "account_id",
+        "plan_id",
+        "due_at",
+        "id",
+        where="state = 'pending'",
+    )
+
+
+def _create_mails() -> None:
+    op.create_table(
+        "invitation_links",
+        *key(sa.String(64), "registration_hash"),
+        *required(sa.String(64), "unsubscribe_hash"),
+        *required(sa.String(255), "message_id"),
+        *required(Id, "invitation_id", to="invitations.id"),
+        *required(UtcTime(), "created_at"),
+        sa.UniqueConstraint("unsubscribe_hash"),
+        sa.Index(None, "invitation_id"),
+        sa.Index(None, "message_id"),
+    )
+    op.create_table(
+        "invitation_templates",
+        *key(Id, "account_id", to="accounts.id"),
+        *optional(sa.String(500), "subject"),
+        *optional(sa.Text(), "text", "html"),
+        *required(UtcTime(), "updated_at"),
+    )
+    op.create_table(
+        "delivery_reports",
+        *key(sa.String(255), "message_id"),
+        *key(sa.String(16), "kind"),
+        *required(Id, "invitation_id", to="invitations.id"),
+        *optional(sa.String(11), "status"),
+        *required(UtcTime(), "received_at"),
+    )
+    op.create_table(
+        "invitation_events",
+        *key(Id, "id"),
+        *required(Id, "invitation_id"),
+        *required(UtcTime(), "at"),
+        *required(sa.String(9), "from_state", "to_state"),
+        *required(sa.String(32), "reason"),
+        *optional(sa.Integer(), "code"),
+        sa.Index(None, "invitation_id", "id"),
+    )
+    op.create_table(
+        "caught_messages",
+        *key(Id, "id"),
+        *required(sa.String(255), "message_id"),
+        *required(sa.String(254), "sender", "recipient"),
+        *required(sa.String(10), "outcome"),
+        *required(sa.LargeBinary(), "content"),
+        *required(UtcTime(), "caught_at"),
+        sa.Index(None, "message_id"),
+    )
+
+
+def _create_delivery() -> None:
+    op.create_table(
+        "delivery_windows",
+        *key(Id, "account_id", to="accounts.id"),
+        *required(sa.BigInteger(), "version", "measured_us"),
+        *required(UtcTime(), "wall_at"),
+        *optional(sa.BigInteger(), "batch_us"),
+        *required(sa.Integer(), "batch_left"),
+    )
+    op.create_table(
+        "delivery_counts",
+        *key(Id, "account_id", to="accounts.id"),
+        *key(sa.BigInteger(), "slice"),
+        *required(sa.Integer(), "sent"),
+    )
+    op.create_table(
+        "delivery_home",
+        *key(sa.Integer(), "id"),
+        *optional(sa.String(255), "home"),
+        *required(sa.BigInteger(), "offers"),
+        *optional(sa.String(32), "held_reason"),
+        *optional(UtcTime(), "held_at"),
+    )
+
+
+def _create_trail_and_privacy() -> None:
+    op.create_table(
+        "audit_entries",
+        *key(Id, "id"),
+        *required(UtcTime(), "at"),
+        *optional(Id, "account_id"),
+        *required(sa.String(64), "actor"),
+        *required(sa.String(40), "action"),
+        *optional(Id, "subject_id"),
+        *required(sa.String(64), "request_id"),
+        *optional(Json, "detail"),
+    )
+    op.create_table(
+        "erasures",
+        *key(Id, "member_id", to="members.id"),
+        *required(Id, "account_id"),
+        *required(UtcTime(), "erased_at"),
+        *required(sa.String(9), "cause"),
+        *required(sa.String(64), "actor", "request_id"),
+    )
+    op.create_table(
+        "erasure_requests",
+        *key(Id, "member_id", to="members.id"),
+        *required(Id, "account_id"),
+        *required(sa.String(64), "actor", "request_id"),
+        *optional(sa.String(64), "network"),
+        *required(UtcTime(), "asked_at"),
+    )
+    op.create_table(
+        "export_requests",
+        *key(Id, "member_id", to="members.id"),
+        *required(Id, "account_id"),
+        *required(UtcTime(), "asked_at"),
+        *optional(Json, "places"),
+        *optional(UtcTime(), "found_at"),
+    )
+    op.create_table(
+        "legal_holds",
+        *key(Id, "member_id", to="members.id"),
+        *required(Id, "account_id"),
+        *required(sa.String(100), "reference"),
+        *required(UtcTime(), "held_at"),
+        *required(sa.String(64), "actor"),
+        sa.Index(None, "account_id"),
+    )
+    op.create_table(
+        "audit_prunings",
+        sa.Column("through_id", Id, primary_key=True, autoincrement=False),
+        *required(sa.String(64), "chain"),
+        *required(UtcTime(), "pruned_at"),
+    )
+    op.create_table(
+        "retention_positions",
+        *key(sa.String(32), "kind"),
+        *required(Id, "position"),
     )
