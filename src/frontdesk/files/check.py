@@ -1,7 +1,7 @@
 """The first reading of a stored file, before anything of it is applied: is it readable, what does it name."""
 
 from array import array
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from itertools import compress
 
@@ -11,7 +11,6 @@ from frontdesk.eligibility.model import Action, MemberAccess
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.identifiers import IdentifierIndex
 from frontdesk.files.model import (
-    NOTHING_YET,
     EligibilityFile,
     FileHeader,
     FileMode,
@@ -23,11 +22,10 @@ from frontdesk.files.model import (
     count_rows,
 )
 from frontdesk.files.moves import MoveFinder
-from frontdesk.files.overtime import Overtime
+from frontdesk.files.producer import GoOn, Producer
 from frontdesk.files.rows import open_rows
-from frontdesk.files.steps import yielding
 
-CHECKPOINT_ROWS = 10_000
+DENSITY_ROWS = 10_000  # between two looks at the density
 ROWS_PER_BYTE = 1  # of the file as it was sent
 
 
@@ -56,43 +54,36 @@ class CheckResult:
         return self.header.format is not Format.X12 and self.identifiers.is_contradictory(key)
 
 
-class FileCheck:
-    """The first reading of one file. It can be paused, and go on in a later turn."""
+def check_file(claim: FileClaim) -> CheckResult:
+    """The result of the first reading. Raises Unreadable, Stopped, LostClaim."""
+    check = _FileCheck(claim.db, claim.file)
+    with Producer(check.read, claim.running) as producer:
+        [result] = producer.items(lambda: claim.checkpoint(FileStep.CHECK, check.rows))
+    return result
+
+
+class _FileCheck:
+    """The first reading of one file. `rows` is how far it is."""
 
     def __init__(self, db: Database, file: EligibilityFile) -> None:
         self._db, self._file = db, file
         self._moves = MoveFinder(db, file)
         self._identifiers, self._unnamed = IdentifierIndex(), 0
-        self._reading = self._read()
-        self._result: CheckResult | None = None
+        self.rows = 0
 
-    def finish(self, claim: FileClaim) -> CheckResult:
-        """The result, once the file was read to its end. Raises Unreadable; Stopped, after which it can go on."""
-        while self._result is None:
-            try:
-                rows = next(self._reading)
-            except StopIteration as end:
-                self._result = end.value
-            else:
-                claim.checkpoint(FileStep.CHECK, rows)
-        return self._result
-
-    def close(self) -> None:
-        self._reading.close()
-
-    def _read(self) -> Generator[int, None, CheckResult]:
-        """Yields the number of rows so far, now and then."""
-        file = self._file
-        header, count = yield from self._read_all()
+    def read(self, go_on: GoOn) -> Generator[CheckResult]:
+        """Yields the result."""
+        file, self._go_on = self._file, go_on
+        header, count = self._read_all(), self.rows
         mode = header.mode or file.mode
         self._identifiers.finish(keep_keys=mode is FileMode.FULL)
         apart: Sequence[int] = ()
         repeats = 0
         if header.format is Format.X12:
-            apart, repeats = yield from self._rows_apart()
+            apart, repeats = self._rows_apart()
         else:
-            yield from self._clear_equal()
-        return CheckResult(
+            self._clear_equal()
+        yield CheckResult(
             header,
             count - repeats,
             mode,
@@ -106,24 +97,20 @@ class FileCheck:
     def _day(self, header: FileHeader) -> str:
         return header.file_date or self._file.created_at.date().isoformat()
 
-    def _read_all(self) -> Generator[int, None, tuple[FileHeader, int]]:
-        """The header and how many rows there are."""
-        header, items = yield from yielding(0, open_rows(self._db, self._file))
+    def _read_all(self) -> FileHeader:
+        header, items = open_rows(self._db, self._file, self._go_on)
         self._moves.begin(self._day(header))
-        count, told, slow = 0, CHECKPOINT_ROWS, Overtime()
+        self.rows, looked = 0, 0
         for item in items:
-            count += count_rows(item)
-            if count >= told or item is NOTHING_YET or slow.has_begun():
-                told = count + CHECKPOINT_ROWS
-                _check_density(count, self._file.size_bytes)
-                yield count
-            if item is NOTHING_YET:
-                continue
+            self.rows += count_rows(item)
+            if self.rows >= looked + DENSITY_ROWS:
+                looked = self.rows
+                _check_density(self.rows, self._file.size_bytes)
             if isinstance(item, UnreadRows):
                 self._note_unread(item)
             elif not item.skipped:
                 self._note(item)
-        return header, count
+        return header
 
     def _note_unread(self, rows: UnreadRows) -> None:
         keys, hashes = read_external_ids(rows.keys), map(hash, rows.texts)
@@ -144,14 +131,14 @@ class FileCheck:
             if row.context.former_id:
                 identifiers.add(row.context.former_id, hash(row.context.former_id))
 
-    def _clear_equal(self) -> Iterator[int]:
+    def _clear_equal(self) -> None:
         """Rows of one identifier that were written in different ways may say the same: read those."""
         read = IdentifierIndex()
-        yield from self._read_differing(lambda key, row: read.add(key, _hash_of(row)))
+        self._read_differing(lambda key, row: read.add(key, _hash_of(row)))
         read.finish(keep_keys=False)
         self._identifiers.differing &= read.differing
 
-    def _rows_apart(self) -> Generator[int, None, tuple[Sequence[int], int]]:
+    def _rows_apart(self) -> tuple[Sequence[int], int]:
         """The places of the rows of an 834 of members with differing rows, and how many fewer rows they become."""
         places, members = array("Q"), set()
 
@@ -159,32 +146,24 @@ class FileCheck:
             places.append(row.place)
             members.add(hash(key))
 
-        yield from self._read_differing(note)
+        self._read_differing(note)
         return array("Q", sorted(places)), len(places) - len(members)
 
-    def _read_differing(self, note: Callable[[str, Row], None]) -> Iterator[int]:
-        """Give `note` each row of which others of the same member differ, with its identifier. Reads the file only if
-        there are any. Yields as `_read` does."""
+    def _read_differing(self, note: Callable[[str, Row], None]) -> None:
+        """Give `note` each row of which others of the same member differ, with its identifier. Reads the file only if there are
+        any."""
         if not self._identifiers.differing:
             return
-        count, told, slow = 0, 0, Overtime()
-        _, items = yield from yielding(0, open_rows(self._db, self._file))
+        _, items = open_rows(self._db, self._file, self._go_on)
         for item in items:
-            if count >= told or item is NOTHING_YET or slow.has_begun():
-                told = count + CHECKPOINT_ROWS
-                yield count
-            if item is NOTHING_YET:
-                continue
             if isinstance(item, UnreadRows):
                 for position, key in enumerate(read_external_ids(item.keys)):
                     if key is not None and self._identifiers.is_contradictory(key):
                         note(key, item.row(position))
-                count += len(item)
                 continue
             key = read_external_id(item.key)
             if key is not None and self._identifiers.is_contradictory(key):
                 note(key, item)
-            count += 1
 
 
 def _check_density(rows: int, size_bytes: int) -> None:
