@@ -28,11 +28,15 @@ GOOD: list[dict[str, Any]] = [
     {"fields": {"gender": {"values": {"": None, "m f": "male", "x": False}, "part": "first_name"}}},
     {"fields": {"member_id": {"column": ["a", "b"], "join": "-", "blank": "00"}}},
     {"skip": [{"column": "a", "equals": ["", "x"]}, {"column": "b", "starts_with": "Total"}]},
-    {"external_id": ["REF*0F + person_code", "NM109"], "member_id": "REF*1L+REF*3H", "person_code": "REF*23"},
+    {"834": {"identify": "REF*0F + person_code", "member_id": "REF*1L+REF*3H", "person_code": "REF*23"}},
+    {"834": {"identify": {"subscriber": "ssn", "dependent": "REF*0F+first_name+dob"}}},
     {"columns": {"Member ID": None}, "questions": {"Status": "unrelated"}},
     {"header_row": 50, "sheet": "Members"},
-    {"plan": "HD03+HD04", "plans": {"a": "b"}, "lines": "all"},
-    {"834": {"coverages": ["HLT"], "ssn": "plain", "verify": "full", "counts": "lenient"}, "lines": ["HLT"]},
+    {"834": {"plan": "HD03+HD04", "coverages": "all"}, "plans": {"a": "b"}},
+    {
+        "ssn": "plain",
+        "834": {"coverages": ["HLT"], "family_coverage": "own", "verify": "full", "counts": "lenient"},
+    },
 ]
 BAD: list[dict[str, Any]] = [
     {"colour": 1},
@@ -52,27 +56,28 @@ BAD: list[dict[str, Any]] = [
     {"plans": {"a": " "}},
     {"fields": {"dob": {"dates": ["YYYY-MM-DD", "DDMMYY"]}}},
     *(
-        {"external_id": key}
-        for key in (
-            "REF*0F",
+        {"834": {"identify": way}}
+        for way in (
+            "person_code",
             "REF*1L+REF*38",
-            "HD03",
+            "first_name+dob",
             "NM109+HD04",
             "NM108",
             [],
-            ["NM109", ""],
+            {"subscriber": "NM109"},
+            {"subscriber": "NM109", "dependent": ""},
             "NM109" + "+NM109" * 20,
         )
     ),
-    {"person_code": "NM109"},
-    {"plan": "INS02"},
-    {"lines": []},
+    {"834": {"person_code": "NM109"}},
+    {"834": {"plan": "INS02"}},
+    {"834": {"family_coverage": "all"}},
     {"834": {"coverages": []}},
     {"834": {"coverages": None}},
-    {"834": {"ssn": "yes"}},
+    {"ssn": "hashed"},
     {"834": {"verify": "all"}},
     {"834": {"counts": True}},
-    {"834": None, "834.ssn": "plain"},
+    {"834": None, "834.verify": "full"},
     *(mapping for mapping, _ in FAULTS),
 ]
 

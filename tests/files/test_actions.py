@@ -6,7 +6,7 @@ from sqlalchemy import update
 from frontdesk.errors import Invalid
 from frontdesk.files.tables import eligibility_files
 from tests.files.loading import Desk
-from tests.files.readers.reading import MEMBER, file_834
+from tests.files.readers.reading import IDENTIFY, MEMBER, file_834
 
 END = MEMBER.replace("*021*28", "*024*28")
 KEY = "FAMILY1-01"
@@ -63,19 +63,19 @@ def test_a_full_834_says_so_itself(desk: Desk) -> None:
 
 
 def test_a_mapping_sends_rows_to_the_plan_that_they_name(desk: Desk) -> None:
-    mapping = {"plan": "HD04", "plans": {"PPO 500": "plan-1"}}
+    mapping = {"834": IDENTIFY | {"plan": "HD04"}, "plans": {"PPO 500": "plan-1"}}
     file = desk.load(file_834().encode(), mapping=mapping)
     assert file.counts == {"created": 1}
     [member] = desk.members().values()
     assert member["plan_id"] == desk.customer.plan_ids[1]
-    nowhere = {"plan": "HD04", "plans": {"PPO 500": "plan-99"}}
+    nowhere = {"834": IDENTIFY | {"plan": "HD04"}, "plans": {"PPO 500": "plan-99"}}
     refused = desk.load(file_834(MEMBER).encode(), mapping=nowhere)
     assert [line["code"] for line in desk.report(refused)] == ["unknown_plan"]
 
 
 def test_a_mapping_that_means_nothing_is_refused_before_the_file(desk: Desk) -> None:
     with pytest.raises(Invalid):
-        desk.hand_in(file_834().encode(), mapping={"plan": "X"})
+        desk.hand_in(file_834().encode(), mapping={"834": {"plan": "X"}})
     assert desk.count("eligibility_files") == 0
 
 
@@ -83,7 +83,7 @@ def test_a_stored_mapping_that_means_nothing_fails_the_file(desk: Desk) -> None:
     """One that an earlier version took."""
     file = desk.hand_in(file_834().encode(), mapping={})
     with desk.db.write() as tx:
-        tx.execute(update(eligibility_files).values(mapping={"plan": "X"}))
+        tx.execute(update(eligibility_files).values(mapping={"834": {"plan": "X"}}))
     file = desk.work(file)
     assert file.state == "failed"
     assert file.problem is not None

@@ -40,8 +40,9 @@ FORMATS: dict[str, Callable[[Iterable[dict[str, Any]]], bytes]] = {
 
 def sent_to_the_other_plan(desk: Desk, content: bytes, **options: Any) -> EligibilityFile:
     """A file with all members of plan 0, sent to plan 1."""
-    desk.load(content, mode=FileMode.CHANGE)
-    return desk.load(content, plan=1, **options)
+    mapping = {"834": {"identify": "REF*23"}}
+    desk.load(content, mode=FileMode.CHANGE, mapping=mapping)
+    return desk.load(content, plan=1, mapping=mapping, **options)
 
 
 def plans(desk: Desk) -> set[int]:

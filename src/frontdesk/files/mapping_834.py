@@ -16,11 +16,11 @@ Way = tuple[str, ...]
 Alternatives = tuple[Way, ...]
 
 _REF, _PLUS = r"REF\*[0-9A-Z]{2,3}", r" *\+ *"
-_NUMBER = f"(?:{_REF}|NM109|{SSN_WAY})"
-# REF*1L and REF*38 are the same for a group and for a whole file.
-_OF_MANY = {"REF*1L", "REF*38"}
-_WAY_PART = f"(?:{_NUMBER}|{PERSON_CODE}|relationship|birth_sequence|{FIRST_NAME}|{DOB})"
-_WAY = re.compile(f"{_WAY_PART}(?:{_PLUS}{_WAY_PART})*")
+# Not REF*1L and REF*38, which are the same for a group and for a whole file.
+_OWN_REF = r"REF\*(?:1[0-9A-KM-Z]|3[0-79A-Z]|[024-9A-Z][0-9A-Z]|[0-9A-Z]{3})"
+_WAY_PART = f"(?:{_REF}|NM109|{SSN_WAY}|{PERSON_CODE}|relationship|birth_sequence|{FIRST_NAME}|{DOB})"
+_PARTS = re.compile(f"{_WAY_PART}(?:{_PLUS}{_WAY_PART})*")
+_WAY = re.compile(f"(?:{_WAY_PART}{_PLUS})*(?:{_OWN_REF}|NM109|{SSN_WAY})(?:{_PLUS}{_WAY_PART})*")
 _PLAN_PART = f"(?:{_REF}|NM109|{PERSON_CODE}|HD03|HD04)"
 _SOURCES = re.compile(f"{_PLAN_PART}(?:{_PLUS}{_PLAN_PART})*")
 REFERENCE, SOURCES, WAY = re.compile(_REF), _SOURCES, _WAY
@@ -61,7 +61,7 @@ def _read_member_way(place: str, value: Any, faults: list[Fault]) -> MemberWay |
 
 
 def _read_way(place: str, value: Any, faults: list[Fault]) -> Way:
-    if type(value) is not str or len(value) > LONGEST_WAY or not _WAY.fullmatch(value.strip()):
+    if type(value) is not str or len(value) > LONGEST_WAY or not _PARTS.fullmatch(value.strip()):
         rule = (
             "must name REF*.., NM109, ssn, person_code, relationship, birth_sequence, first_name or dob, joined by +, in at most "
             f"{LONGEST_WAY} characters"
@@ -69,7 +69,7 @@ def _read_way(place: str, value: Any, faults: list[Fault]) -> Way:
         faults.append(Fault(place, "not_allowed", rule))
         return ()
     way = tuple(part.strip() for part in value.split("+"))
-    if not any(re.fullmatch(_NUMBER, part) and part not in _OF_MANY for part in way):
+    if not _WAY.fullmatch(value.strip()):
         rule = "must have a number of the member or of its family: a REF that is neither REF*1L nor REF*38, NM109 or ssn"
         faults.append(Fault(place, "not_allowed", rule))
     return way

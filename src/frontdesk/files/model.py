@@ -60,6 +60,7 @@ COUNTS = (*map(str, Outcome), WOULD_END, WOULD_MOVE, REFUSED, SKIPPED, WARNED)
 NOT_ROWS = {WOULD_END, WOULD_MOVE, WARNED}  # the counts of members and warnings
 
 NEEDS_APPROVAL, NEEDS_MAPPING = "brake", "needs_mapping"  # the codes of the problem of a held file
+ONLY_COMPARED = "only_compared"  # an 834 that nobody asked to compare
 ENDED_BY_ABSENCE, ADDRESS_OF_SUBSCRIBER = "ended_by_absence", "address_of_subscriber"
 
 

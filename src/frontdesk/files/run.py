@@ -30,6 +30,7 @@ from frontdesk.files.model import (
     NEEDS_MAPPING,
     NOT_ROWS,
     NOT_STORED,
+    ONLY_COMPARED,
     EligibilityFile,
     FileMode,
     FileState,
@@ -119,7 +120,7 @@ def _result_of(file: EligibilityFile) -> tuple[str, str] | tuple[()]:
     if file.format is not Format.X12 or file.mode is not FileMode.COMPARE or file.asked_mode is not None:
         return ()
     remedy = 'If the sender means a full file, say so in the mapping: {"834": {"verify": "full"}}'
-    return "only_compared", f"{FILE_PROBLEMS['only_compared']} {remedy}"
+    return ONLY_COMPARED, f"{FILE_PROBLEMS[ONLY_COMPARED]} {remedy}"
 
 
 def _end(
