@@ -38,6 +38,17 @@ GOOD: list[dict[str, Any]] = [
         "834": {"coverages": ["HLT"], "family_coverage": "own", "verify": "full", "counts": "lenient"},
     },
 ]
+BAD_WAYS: list[Any] = [
+    "person_code",
+    "REF*1L+REF*38",
+    "first_name+dob",
+    "NM109+HD04",
+    "NM108",
+    [],
+    {"subscriber": "NM109"},
+    {"subscriber": "NM109", "dependent": ""},
+    "NM109" + "+NM109" * 20,
+]
 BAD: list[dict[str, Any]] = [
     {"colour": 1},
     {"columns": {"-": "city"}},
@@ -55,20 +66,7 @@ BAD: list[dict[str, Any]] = [
     {"delimiter": "x"},
     {"plans": {"a": " "}},
     {"fields": {"dob": {"dates": ["YYYY-MM-DD", "DDMMYY"]}}},
-    *(
-        {"834": {"identify": way}}
-        for way in (
-            "person_code",
-            "REF*1L+REF*38",
-            "first_name+dob",
-            "NM109+HD04",
-            "NM108",
-            [],
-            {"subscriber": "NM109"},
-            {"subscriber": "NM109", "dependent": ""},
-            "NM109" + "+NM109" * 20,
-        )
-    ),
+    *({"834": {"identify": way}} for way in BAD_WAYS),
     {"834": {"person_code": "NM109"}},
     {"834": {"plan": "INS02"}},
     {"834": {"family_coverage": "all"}},
