@@ -9,7 +9,7 @@ from functools import partial
 from frontdesk.db import Tx
 from frontdesk.eligibility import count_members_open
 from frontdesk.errors import Fault
-from frontdesk.files import store
+from frontdesk.files import report_store, store
 from frontdesk.files.check import CheckResult
 from frontdesk.files.chunks import ChunkWriter
 from frontdesk.files.claims import FileClaim
@@ -74,7 +74,7 @@ def _start(tx: Tx, claim: FileClaim, check: CheckResult, *, is_resumed: bool) ->
     """Store what the check found. A dry run starts anew when its scratch database is gone."""
     file = claim.file
     if file.dry_run and not is_resumed:
-        store.delete_outcomes(tx, file.id)
+        report_store.delete_outcomes(tx, file.id)
         claim.save(tx, chunks_done=0, rows_done=0, counts={}, codes={})
     elif file.step is not FileStep.CHECK:
         return
@@ -87,6 +87,8 @@ def _start(tx: Tx, claim: FileClaim, check: CheckResult, *, is_resumed: bool) ->
         tx,
         step=FileStep.APPLY,
         format=check.header.format,
+        encoding=check.header.encoding,
+        delimiter=check.header.delimiter,
         mode=check.mode,
         file_date=check.file_date,
         ignored=list(check.header.ignored),

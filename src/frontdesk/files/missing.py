@@ -133,7 +133,7 @@ def _would_move(claim: FileClaim, check: CheckResult) -> Iterator[Sequence[RowOu
                 None,
                 member.external_id,
                 WOULD_MOVE,
-                0,
+                member.id,
                 [("plan", "leaves_plan", f"The member would leave plan {member.plan_id}.")],
             )
             for member in claim.db.ask(partial(find_access, ids=ids))
@@ -145,7 +145,7 @@ def _would_end(claim: FileClaim, check: CheckResult) -> Iterator[Sequence[RowOut
     for batch in _missing(claim, check, limit=LISTED_TOGETHER):
         claim.checkpoint(FileStep.END, 0)
         yield [
-            RowOutcome(None, member.external_id, WOULD_END, 0, (), _named(_warnings(member, check)))
+            RowOutcome(None, member.external_id, WOULD_END, member.id, (), _named(_warnings(member, check)))
             for member in batch
         ]
 

@@ -68,7 +68,7 @@ def _write_chunk(stream: IO[bytes], chunk: list[ChunkItem]) -> None:
 def _to_wire(row: ChunkItem) -> tuple[Any, ...]:
     """A row with its outcome has four parts, a submitted one five, and one more if it says more than the values of its fields."""
     if isinstance(row, RowOutcome):
-        return (row.place, row.external_id, row.outcome, row.faults)
+        return (row.place, row.external_id, row.outcome, (row.member_id, row.faults))
     submission = row.submission
     record = submission.record
     told = (row.place, row.external_id, submission.plan_id, submission.row_digest, record.given)
@@ -95,8 +95,8 @@ def _to_wire(row: ChunkItem) -> tuple[Any, ...]:
 
 def _from_wire(file: EligibilityFile, place: int, key: str | None, *parts: Any) -> ChunkItem:
     if len(parts) == 2:
-        outcome, faults = parts
-        return RowOutcome(place, key, outcome, 0, faults)
+        outcome, (member_id, faults) = parts
+        return RowOutcome(place, key, outcome, member_id, faults)
     plan_id, digest, given, *more = parts
     record, action, notes = MemberRecord(key, given, False, (), (), (), NO_HINTS), Action.ENROL, ()
     if more:
