@@ -42,7 +42,10 @@ def test_an_uploaded_file_waits_is_loaded_and_reported(
     data = api.get(path).json()["data"]
     assert (data["state"], data["counts"], data["rows_done"]) == ("done", {"created": 1, "refused": 1}, 2)
     lines = api.get(path + "/report").text.splitlines()
-    assert lines[0] == '{"row":2,"external_id":"E00001","outcome":"created","code":"","field":"","hint":""}'
+    assert (
+        lines[0]
+        == '{"row":2,"external_id":"E00001","outcome":"created","code":"","field":"","hint":"","changed":[],"left_plan":null}'
+    )
     table = api.get(path + "/report?format=csv")
     assert table.headers["Content-Type"] == "text/csv; charset=utf-8"
     assert table.text.splitlines()[2].startswith("3,E00002,refused,not_a_date,dob,")

@@ -53,7 +53,6 @@ def test_the_command_tree_is_the_documented_one() -> None:
             "member hold",
             "member release",
             "member holds",
-            "member erasures",
         ),
         *("file load", "file resume", "file list", "file show", "file report"),
         *(

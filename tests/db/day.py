@@ -16,8 +16,7 @@ from frontdesk.files import FileTurns, RunOptions
 from frontdesk.invitations.delivery.changes import DeliveryContext
 from frontdesk.invitations.delivery.claim import expire_leases
 from frontdesk.privacy.erasure import erase_person, find_persons
-from frontdesk.privacy.export import export_person, find_places
-from frontdesk.privacy.export_requests import leave_search_to_worker, search_for_exports
+from frontdesk.privacy.export import export_person
 from frontdesk.privacy.holds import place_hold, release_hold
 from frontdesk.privacy.model import RetentionKind
 from frontdesk.privacy.retention import RetentionTurn, kept_days
@@ -161,10 +160,7 @@ class Installation:
             )
         actor = Requester("someone", "request", self.clock())
         [person] = self.db.ask(lambda tx: find_persons(tx, f"AB {n:06d}", None))
-        export_person(self.db, person, actor, find_places(self.db, person))
-        with self.db.write() as tx:
-            leave_search_to_worker(tx, person, actor)
-        assert list(search_for_exports(self.db, self.clock)) == [person.member_id]
+        export_person(self.db, person, actor)
         with self.db.write() as tx:
             place_hold(tx, person, "Case", actor)
             release_hold(tx, person, actor)

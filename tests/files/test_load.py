@@ -122,7 +122,7 @@ def test_a_file_that_cannot_be_read_applies_nothing_and_says_where(desk: Desk, c
     file = desk.load(content)
     assert file.state == FileState.FAILED
     assert file.problem is not None
-    assert desk.count("members") == desk.count("file_outcomes") == 0
+    assert desk.count("members") == desk.count("file_rows") == 0
 
 
 def test_a_fault_late_in_a_file_is_found_before_anything_is_applied(desk: Desk) -> None:

@@ -27,9 +27,12 @@ def test_a_row_has_a_line_per_outcome_fault_and_warning() -> None:
     refused = RowOutcome(
         2, "E1", "refused", 0, [("dob", "not_a_date", "must be"), ("zipcode", "required", "is")]
     )
-    assert [line[3:5] for line in report_lines(refused)] == [("not_a_date", "dob"), ("required", "zipcode")]
+    assert [line[3:5] for line in report_lines(refused, {})] == [
+        ("not_a_date", "dob"),
+        ("required", "zipcode"),
+    ]
     warned = RowOutcome(3, "E2", "created", 5, [], [("email", "email_dropped")])
-    assert [line[2:5] for line in report_lines(warned)] == [
+    assert [line[2:5] for line in report_lines(warned, {})] == [
         ("created", "", ""),
         ("warned", "email_dropped", "email"),
     ]

@@ -85,7 +85,7 @@ def meaning_of(item: ChunkItem) -> str:
         told: tuple[object, ...] = (*item,)
     else:
         record = item.submission.record
-        more = (record.given_of_new, record.faults, record.warnings, record.invite_immediately, record.hints)
+        more = (record.faults, record.warnings, record.invite_immediately, item.submission.context)
         told = (item.external_id, sorted(record.given.items()), more, item.submission.action, item.warnings)
     return blake2b(repr(told).encode(), digest_size=4).hexdigest()
 
@@ -98,7 +98,7 @@ def test_a_row_means_what_it_meant_in_this_version(
     monkeypatch.setattr("frontdesk.files.rows.row_digest_key", lambda _tx: bytes(32))
     content, mapping = content_of(kind)
     file = desk.hand_in(content, mapping=mapping)
-    chunks = parse_rows(desk.db, file, lambda: None, chunk_rows=1000, today="2026-11-20", apart=(), shared=())
+    chunks = parse_rows(desk.db, file, lambda: None, chunk_rows=1000, today="2026-11-20", apart=())
     found = [meaning_of(item) for chunk in chunks for item in chunk]
     assert len(found) >= 20
     golden = json.loads(GOLDEN.read_text()) if GOLDEN.exists() else {}

@@ -11,7 +11,7 @@ from frontdesk.errors import Unavailable
 from frontdesk.files import store as files_store
 from frontdesk.operator import personal_data
 from frontdesk.privacy.retention import RetentionTurn, kept_days
-from frontdesk.worker.background import PersonSearcher
+from frontdesk.worker.background import LeftoverCleaner
 from tests.cli.conftest import CommandLine
 from tests.files.loading import csv_of, row
 from tests.privacy.conftest import SOUGHT, Life
@@ -32,9 +32,9 @@ def hits(db: Database) -> dict[str, int]:
 
 
 @pytest.fixture
-def searcher(life: Life) -> PersonSearcher:
+def cleaner(life: Life) -> LeftoverCleaner:
     assert hits(life.db)
-    return PersonSearcher(life.db, clock=life.clock)
+    return LeftoverCleaner(life.db, clock=life.clock)
 
 
 @pytest.fixture
@@ -57,24 +57,24 @@ def test_a_member_that_the_command_line_erases_beside_a_service_is_in_no_byte_of
 
 
 def test_a_member_that_a_worker_erases_is_in_no_byte_of_the_files(
-    life: Life, searcher: PersonSearcher, monkeypatch: pytest.MonkeyPatch
+    life: Life, cleaner: LeftoverCleaner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(personal_data, "SEARCH_SECONDS", -1.0)
     answer = operator_of(life).request("DELETE", f"/operator/v1/members/{life.member_id}")
     assert (answer.status_code, bool(hits(life.db))) == (202, True)
-    searcher.step()
+    cleaner.step()
     assert hits(life.db) == {}
 
 
 def test_a_reader_holds_the_log_and_a_worker_empties_it_when_the_reader_has_ended(
-    life: Life, searcher: PersonSearcher
+    life: Life, cleaner: LeftoverCleaner
 ) -> None:
     with life.db.read() as reader:
         reader.exec_driver_sql("SELECT count(*) FROM members").one()
         life.erase()
-        searcher.step()
+        cleaner.step()
         assert hits(life.db)
-    searcher.step()
+    cleaner.step()
     assert hits(life.db) == {}
 
 
@@ -83,12 +83,12 @@ def test_a_worker_that_starts_later_empties_the_log_of_earlier_erasures(life: Li
         reader.exec_driver_sql("SELECT count(*) FROM members").one()
         life.erase()
     assert hits(life.db)
-    PersonSearcher(life.db, clock=life.clock).step()
+    LeftoverCleaner(life.db, clock=life.clock).step()
     assert hits(life.db) == {}
 
 
 def test_a_log_is_emptied_only_after_an_erasure(
-    life: Life, searcher: PersonSearcher, monkeypatch: pytest.MonkeyPatch
+    life: Life, cleaner: LeftoverCleaner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[Database] = []
     empty_log = Database.empty_log
@@ -98,16 +98,16 @@ def test_a_log_is_emptied_only_after_an_erasure(
         return empty_log(db)
 
     monkeypatch.setattr(Database, "empty_log", counted)
-    searcher.step()
+    cleaner.step()
     assert calls == []
     life.erase()
     for _ in range(3):
-        searcher.step()
+        cleaner.step()
     assert len(calls) == 2  # by the erasure and, once, by the worker
 
 
 def test_what_retention_takes_out_leaves_the_files_too(
-    life: Life, config: Config, searcher: PersonSearcher
+    life: Life, config: Config, cleaner: LeftoverCleaner
 ) -> None:
     life.clock.advance(20 * 366 * 86_400)
     with life.db.write() as tx:
@@ -115,13 +115,13 @@ def test_what_retention_takes_out_leaves_the_files_too(
         tx.exec_driver_sql("DELETE FROM suppressions")
     turn = RetentionTurn(life.db, life.clock, kept_days(config), life.requester())
     turn.run()
-    searcher.step()
+    cleaner.step()
     assert life.mentions() == set()
     assert hits(life.db) == {}
 
 
 def test_a_large_files_content_goes_by_and_by_and_an_erasure_waits_for_it(
-    life: Life, searcher: PersonSearcher, monkeypatch: pytest.MonkeyPatch
+    life: Life, cleaner: LeftoverCleaner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files_store, "PARTS_TOGETHER", 2)
     file = life.desk.hand_in(csv_of([row(1)]))
@@ -131,7 +131,7 @@ def test_a_large_files_content_goes_by_and_by_and_an_erasure_waits_for_it(
     life.desk.cancel(file)
     assert life.desk.count("file_parts") == 4
     assert life.db.ask(lambda tx: files_store.unfinished_files(tx, life.customer.account_id)) == [file.id]
-    searcher.step()
+    cleaner.step()
     assert life.desk.count("file_parts") == 0
     life.erase()
     assert hits(life.db) == {}

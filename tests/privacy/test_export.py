@@ -35,7 +35,7 @@ def test_everything_that_an_erasure_takes_is_exported_first(life: Life) -> None:
     assert set(tables) == (set(ERASING) | by_member | {"audit_entries"}) - NOT_BY_ITSELF
     assert [value for value in SOUGHT if value not in answer.text] == []
     assert "AB 000005" not in answer.text  # the neighbour's
-    assert {line["outcome"] for line in tables["file_outcomes"]} == {"updated", "refused", "restored"}
+    assert {line["outcome"] for line in tables["file_rows"]} == {"updated", "refused", "restored"}
     assert {entry["action"] for entry in tables["audit_entries"]} == {
         "eligibility.created",
         "eligibility.updated",

@@ -91,7 +91,7 @@ def test_old_reports_go_and_their_files_can_not_be_undone(life: Life) -> None:
     life.clock.advance(401 * 86_400)
     counts = run(life)
     assert counts[K.REPORTS] >= 4
-    assert count(life.db, "file_outcomes") == 0
+    assert count(life.db, "file_rows") == 0
     assert life.desk.reread(file).counts == file.counts
     with pytest.raises(WrongState, match="too old"):
         life.desk.undo(file)

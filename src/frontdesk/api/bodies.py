@@ -134,6 +134,15 @@ class FileProblemBody(TypedDict):
     ]
 
 
+class UsedMappingBody(TypedDict):
+    """The mapping that read the file."""
+
+    name: Annotated[str | None, "Name of the account's mapping; null for one that came with the file."]
+    version: Annotated[
+        str, {"pattern": "^[0-9a-f]{12}$"}, "First digits of the SHA-256 of its JSON, keys in order."
+    ]
+
+
 class FileBody(TypedDict):
     """An eligibility file and how far it is."""
 
@@ -151,7 +160,13 @@ class FileBody(TypedDict):
         "What the upload said, else what an 834 says of itself. `compare` reports differences and writes nothing.",
     ]
     dry_run: Annotated[bool, "Whether nothing is written."]
+    client: Annotated[str, "Who handed it in: the `client_id`, or `cli:` and the operator."]
+    file_name: Annotated[str | None, {"maxLength": 255}, "Its name, if the upload gave one."]
     format: Annotated[Format | None, "null until it is known."]
+    encoding: Annotated[str | None, "Of its text; until the check has ended, the declared one."]
+    delimiter: Annotated[str | None, "Between the columns of a CSV; null until it is known."]
+    sheet: Annotated[str | None, "The sheet that is asked for; null stands for the first one that is shown."]
+    mapping: UsedMappingBody | None
     file_date: Annotated[str | None, _DAY, "The date that the file states, else the day it came."]
     size_bytes: Annotated[Count, "Size of the body as it was sent."]
     sha256: Annotated[str | None, {"pattern": "^[0-9a-f]{64}$"}, "SHA-256 of the body as it was sent."]

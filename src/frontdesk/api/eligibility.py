@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from functools import lru_cache
+from urllib.parse import quote
 
 import orjson
 
@@ -11,6 +12,7 @@ from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import Enrolled, Outcome, Submission
 from frontdesk.files.suggest.names import SHORTENED_NAME, meanings
 from frontdesk.invitations.model import Delivery
+from frontdesk.plans import external_ids_of
 from frontdesk.text import SHOWN_LENGTH, nearest_name
 from frontdesk.web.json_body import parse_json_object
 from frontdesk.web.request import Request
@@ -35,7 +37,11 @@ async def enrol_member(app: App, request: Request) -> Response:
         Submission(request.account_id, plan_id, record, caller.client_id, request.request_id)
     )
     status = 201 if enrolled.outcome is Outcome.CREATED else 200
-    return Response(status, orjson.dumps(enrolled.answer), _headers(enrolled))
+    headers = _headers(enrolled)
+    if (left := enrolled.left_plan_id) is not None:
+        names = await app.in_thread(lambda: app.db.ask(lambda tx: external_ids_of(tx, [left])))
+        headers += ((b"eligibility-left-plan", quote(names[left], safe="").encode()),)
+    return Response(status, orjson.dumps(enrolled.answer), headers)
 
 
 def likely_field(name: str, given: Collection[str]) -> str | None:

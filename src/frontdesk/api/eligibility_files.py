@@ -5,6 +5,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator, Callable
+from email.message import Message
 from functools import partial
 from typing import Any
 
@@ -133,7 +134,17 @@ async def _act(app: App, request: Request, action: Callable[..., EligibilityFile
 
 def _new_file(request: Request) -> NewFile:
     """The query and the Content-Type of an upload. Raises NotFound, HttpError, Invalid with every fault."""
-    names = ("format", "mode", "dry_run", "encoding", "mapping", "sheet", "header_row", "suggest_mapping")
+    names = (
+        "format",
+        "mode",
+        "dry_run",
+        "encoding",
+        "mapping",
+        "sheet",
+        "header_row",
+        "file_name",
+        "suggest_mapping",
+    )
     query = request.query(*names)
     declared = _declared(request)
     if declared["media_type"].startswith("multipart/"):
@@ -150,6 +161,7 @@ def _new_file(request: Request) -> NewFile:
         dry_run=query.get("dry_run") == "true",
         sheet=query.get("sheet"),
         header_row=int(query["header_row"]) if "header_row" in query else None,
+        file_name=query.get("file_name") or _name_of(request),
         **_mapping(query.get("mapping")),
     )
 
@@ -169,6 +181,13 @@ def _mapping(sent: str | None) -> dict[str, Any]:
         return {"mapping": parse_json_object(sent.encode())}
     except Malformed as error:
         raise Malformed(f"The parameter mapping can't be read: {error.detail}") from None
+
+
+def _name_of(request: Request) -> str | None:
+    """The file's name in Content-Disposition."""
+    message = Message()
+    message["Content-Disposition"] = request.header(b"content-disposition") or "inline"
+    return message.get_filename()
 
 
 def _idempotency_key(request: Request) -> str | None:

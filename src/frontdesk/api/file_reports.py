@@ -21,9 +21,9 @@ LINES_PER_PAGE = 1000
 async def report_eligibility_file(app: App, request: Request) -> Response:
     """Read the outcome of each row of a file. While the file is being loaded, the report has the rows so far. It can be read
     by the page: then `Link` has the address of the next one. A client is sent one whole report at a time (429)."""
-    query = request.query("format", "outcome", "code", "page[size]", "page[after]")
-    checked = ("report_format", "report_outcome", "report_code", "report_page_size", "report_page_after")
-    check_query(query, *checked)
+    query = request.query("format", "outcome", "code", "external_id", "page[size]", "page[after]")
+    checked = ("format", "outcome", "code", "external_id", "page_size", "page_after")
+    check_query(query, *(f"report_{name}" for name in checked))
     file = await find_file(app, request)
     await record_read(app, request, "file.report_read", file.id)
     as_csv = query.get("format") == "csv"
@@ -38,7 +38,7 @@ async def report_eligibility_file(app: App, request: Request) -> Response:
             headers += (_link(app, request, query, next_place),)
         return Response(200, gzip.compress(body, mtime=0) if is_packed else body, headers, kind)
     at_end = app.open_reports.begin(request.caller.client)
-    wanted = ReportFilter(query.get("outcome"), query.get("code"))
+    wanted = _filter(query)
     pieces = (files.report_csv if as_csv else files.report_json_lines)(app.db, file.id, wanted)
     pieces = gzip_pieces(pieces) if is_packed else pieces
     return Response(200, b"", headers, kind, _in_threads(app, pieces), at_end)
@@ -47,10 +47,14 @@ async def report_eligibility_file(app: App, request: Request) -> Response:
 def _page(app: App, file: EligibilityFile, query: dict[str, str]) -> tuple[bytes, ReportPlace | None]:
     place = ReportPlace(*map(int, query.get("page[after]", "0.0").split(".")))
     size = int(query.get("page[size]", LINES_PER_PAGE))
-    wanted = ReportFilter(query.get("outcome"), query.get("code"))
+    wanted = _filter(query)
     lines, next_place = report_page(app.db, file.id, wanted, after=place, size=size)
     body = CSV_HEADER + csv_lines(lines) if query.get("format") == "csv" else json_lines(lines)
     return body, next_place
+
+
+def _filter(query: dict[str, str]) -> ReportFilter:
+    return ReportFilter(query.get("outcome"), query.get("code"), query.get("external_id"))
 
 
 def _link(app: App, request: Request, query: dict[str, str], place: ReportPlace) -> Header:

@@ -92,6 +92,11 @@ HEADERS: dict[str, Schema] = {
         always=False,
         pattern="^[a-z_]+(?:,[a-z_]+)*$",
     ),
+    "Eligibility-Left-Plan": _sent(
+        "`external_id`, percent-encoded, of the plan that a moved record was under.",
+        "gold-2026",
+        always=False,
+    ),
     "Eligibility-Warnings": _sent(
         f"Likely mistakes that are no faults; the record is written.\n\n{explained(WARNINGS)}",
         "dob_not_midnight,state_not_recognised",

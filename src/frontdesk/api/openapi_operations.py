@@ -155,7 +155,7 @@ OPERATIONS: dict[str, Operation] = {
             "200": Answer(
                 "The record with the `external_id` was updated, or had these values already.",
                 "Eligibility",
-                (*_MEMBER, "Eligibility-Changed"),
+                (*_MEMBER, "Eligibility-Changed", "Eligibility-Left-Plan"),
                 _SEND_AGAIN,
             ),
             "201": Answer(
@@ -174,7 +174,8 @@ OPERATIONS: dict[str, Operation] = {
         | _new_file("The file is stored and waits for a worker."),
         parameters=(
             *("file_format", "file_mode", "file_dry_run", "file_encoding"),
-            *("file_mapping", "file_sheet", "file_header_row", "file_suggest_mapping", "idempotency_key"),
+            *("file_mapping", "file_sheet", "file_header_row", "file_file_name", "file_suggest_mapping"),
+            "idempotency_key",
         ),
         body=dict.fromkeys(UPLOAD_TYPES, _TEXT | {"format": "binary"}),
         problems=("timeout", "too_large", "unsupported_media_type"),
@@ -206,7 +207,8 @@ OPERATIONS: dict[str, Operation] = {
             )
         },
         parameters=(
-            *("report_format", "report_outcome", "report_code", "report_page_size", "report_page_after"),
+            *("report_format", "report_outcome", "report_code", "report_external_id"),
+            *("report_page_size", "report_page_after"),
             "accept_encoding",
         ),
         faults=("not_allowed", "repeated"),

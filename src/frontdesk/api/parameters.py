@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from frontdesk.errors import Fault, Invalid
+from frontdesk.files.jobs import FILE_NAME_LENGTH
 from frontdesk.files.mapping import LONGEST_SHEET_NAME, SEARCHED_ROWS
 from frontdesk.files.mappings import MAPPING_NAME
 from frontdesk.files.model import COUNTS, FileState, Format
@@ -63,6 +64,12 @@ PARAMETERS: dict[str, Schema] = {
         minLength=1,
         maxLength=LONGEST_SHEET_NAME,
     ),
+    "file_file_name": _query(
+        "file_name",
+        "The file's name, for people; without it that of `Content-Disposition`. It must not name a member.",
+        minLength=1,
+        maxLength=FILE_NAME_LENGTH,
+    ),
     "file_header_row": _query(
         "header_row",
         "Number of the row with the names of the columns; without it the mapping's, else it is found.",
@@ -100,6 +107,12 @@ PARAMETERS: dict[str, Schema] = {
     "report_format": _query("format", "Format of the report; jsonl by default.", enum=["csv", "jsonl"]),
     "report_outcome": _query("outcome", "Only lines with this outcome.", enum=list(COUNTS)),
     "report_code": _query("code", "Only lines with this code.", pattern="^[a-z_]{1,64}$"),
+    "report_external_id": _query(
+        "external_id",
+        "Only the rows of the member with exactly this `external_id`.",
+        minLength=1,
+        maxLength=255,
+    ),
     "report_page_size": _query(
         "page[size]",
         "Lines per page; without it and `page[after]` the answer holds every line.",

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import func, or_, select
@@ -63,12 +64,12 @@ def entries_after(tx: Tx, entry_id: int, *, until: datetime, limit: int) -> list
     return found[:late]
 
 
-def entries_about(tx: Tx, member_id: int, after_id: int, until_id: int) -> list[dict[str, Any]]:
-    """What was done to the member, among the entries after one id up to another."""
+def entries_about(tx: Tx, member_id: int) -> list[dict[str, Any]]:
+    """What was done to the member, the oldest first."""
     is_about_members = or_(_columns.action.startswith("member."), _columns.action.startswith("eligibility."))
-    within = (_columns.id > after_id) & (_columns.id <= until_id) & (_columns.subject_id == member_id)
-    query = select(audit_entries).where(within, is_about_members).order_by(_columns.id)
-    return [{str(name): value for name, value in row.items()} for row in tx.execute(query).mappings()]
+    query = select(audit_entries).where(_columns.subject_id == member_id, is_about_members)
+    found = [{str(name): value for name, value in row.items()} for row in tx.execute(query).mappings()]
+    return sorted(found, key=itemgetter("id"))
 
 
 def last_entry_id(tx: Tx) -> int:

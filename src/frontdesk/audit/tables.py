@@ -12,7 +12,7 @@ audit_entries = Table(
     Column("account_id", Id, nullable=True),
     Column("actor", String(64), nullable=False),
     Column("action", String(40), nullable=False),
-    Column("subject_id", Id, nullable=True),
+    Column("subject_id", Id, nullable=True, index=True),
     Column("request_id", String(64), nullable=False),
     Column("detail", Json, nullable=True),
 )

@@ -133,7 +133,17 @@ def load(  # noqa: PLR0913 - one parameter per option
         account_id = get_plan(context.tx, None, plan).account_id
         asked = mode and FileMode(mode)
         new = NewFile(
-            account_id, plan, format_, encoding, own, asked, dry_run, mapping_name, sheet, header_row
+            account_id,
+            plan,
+            format_,
+            encoding,
+            own,
+            asked,
+            dry_run,
+            mapping_name,
+            sheet,
+            header_row,
+            path.name,
         )
         return begin_file(context.tx, new, context.requester)
 
@@ -176,7 +186,7 @@ def show(tx: Tx, file_id: FileId) -> Output:
 
 
 @commands.command("report")
-def report(
+def report(  # noqa: PLR0913 - one parameter per option
     file_id: FileId,
     *,
     format_: Annotated[
@@ -186,12 +196,15 @@ def report(
         str | None, typer.Option(metavar="WORD", help="Only lines with this outcome, such as would_end.")
     ] = None,
     code: Annotated[str | None, typer.Option(metavar="CODE", help="Only lines with this code.")] = None,
+    external_id: Annotated[
+        str | None, typer.Option(metavar="EXTERNAL_ID", help="Only the rows of this member.")
+    ] = None,
     out: Annotated[
         str, typer.Option(metavar="PATH", help="The file to write; by default stdout.", show_default=False)
     ] = "-",
     as_json: Json = False,
 ) -> None:
-    """Write the outcome of each row: row, external_id, outcome, code, field, hint. `--json` is `--format jsonl`.
+    """Write the outcome of each row, with its code, what it changed and a hint. `--json` is `--format jsonl`.
 
     Example: frontdesk file report 7 --format csv --out report.csv
     """
@@ -199,7 +212,7 @@ def report(
     with migrated_database(settings()) as db:
         change_in(db, lambda context: _record_read(context, file_id))
         with opened_file(out, "wb", "The report can't be written: {}. Give another --out.") as stream:
-            stream.writelines(write_pieces(db, file_id, ReportFilter(outcome, code)))
+            stream.writelines(write_pieces(db, file_id, ReportFilter(outcome, code, external_id)))
 
 
 @commands.standalone("approve")

@@ -24,7 +24,6 @@ commands.standalone("export")(personal_data.export)
 commands.change("hold")(personal_data.hold)
 commands.change("release")(personal_data.release)
 commands.query("holds")(personal_data.holds)
-commands.query("erasures")(personal_data.erasures)
 
 
 @commands.change("show")

@@ -10,8 +10,7 @@ from frontdesk.cli.options import OnlyAccount, id_option, read_text
 from frontdesk.cli.output import MISUSED, Output, Part, fail, field_table, heading, listing, picked, settings
 from frontdesk.db import Tx
 from frontdesk.privacy.erasure import erase_person, find_persons, get_person
-from frontdesk.privacy.erasure_requests import list_waiting
-from frontdesk.privacy.export import export_person, find_places
+from frontdesk.privacy.export import export_person
 from frontdesk.privacy.holds import list_holds, place_hold, release_hold
 from frontdesk.privacy.model import Person
 
@@ -64,7 +63,7 @@ def export(
     with migrated_database(settings()) as db:
         persons = db.ask(lambda tx: _persons(tx, external_id, member_id, account))
         request = new_request()
-        found = [export_person(db, person, request, find_places(db, person))._asdict() for person in persons]
+        found = [export_person(db, person, request)._asdict() for person in persons]
     parts: list[Part] = []
     for each in found:
         parts.append(heading(f"Member {each['member_id']} of account {each['account_id']}"))
@@ -125,18 +124,6 @@ def holds(tx: Tx, account: OnlyAccount = None) -> Output:
     rows = [each._asdict() for each in list_holds(tx, account)]
     names = "member_id account_id reference held_at actor"
     return listing(rows, names, nothing="No member is under legal hold.")
-
-
-def erasures(tx: Tx, account: OnlyAccount = None) -> Output:
-    """List the erasures that wait for a worker, because they need a long search. `member erase` does one at once.
-
-    Example: frontdesk member erasures --account 1
-    """
-    rows = [
-        person._asdict() | {"asked_at": by.now, "actor": by.actor, "request_id": by.request_id}
-        for person, by in list_waiting(tx, account)
-    ]
-    return listing(rows, "member_id account_id asked_at actor request_id", nothing="No erasure waits.")
 
 
 def _persons(tx: Tx, external_id: str | None, member_id: int | None, account: int | None) -> list[Person]:

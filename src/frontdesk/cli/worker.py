@@ -14,7 +14,7 @@ from frontdesk.processes import stop_with_parent
 from frontdesk.worker.background import (
     BackgroundTask,
     FileLoader,
-    PersonSearcher,
+    LeftoverCleaner,
     QueuePruner,
     RetentionPruner,
 )
@@ -43,7 +43,7 @@ def worker(
         loader = FileLoader(config, db)
         tasks: list[BackgroundTask] = [
             loader,
-            PersonSearcher(db),
+            LeftoverCleaner(db),
             QueuePruner(db),
             RetentionPruner(config, db),
         ]

@@ -32,13 +32,12 @@ RIGHTS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("accounts", "api_clients", "client_secrets", "provider_groups", "plans", "members", "invitations"), _KEEP),
     **dict.fromkeys(("delivery_windows", "delivery_home", "queue_snapshots", "file_turns", "retention_positions"), _KEEP),
     **dict.fromkeys(("request_allowances", "failed_attempts", "delivery_counts"), _ALL),
-    **dict.fromkeys(("encounters", "duties", "eligibility_files", "eligibility_mappings", "suppressions", "file_outcomes"), _ALL),
-    "export_requests": _ALL,
+    **dict.fromkeys(("encounters", "duties", "eligibility_files", "eligibility_mappings", "suppressions", "file_rows"), _ALL),
     **dict.fromkeys(
         (
             *("deliverability", "invitation_templates", "queue_events", "estimate_log", "caught_messages"),
             *("access_tokens", "file_settings", "file_parts", "invitation_links", "legal_holds", "uniqueness_probes"),
-            *("erasure_requests",),
+            *("file_unchanged",),
         ),
         ("SELECT", "INSERT", "DELETE"),
     ),

@@ -162,13 +162,13 @@ def find_set(
     return read_set(tx, sql, parameters=(as_json(list(values)),), columns=columns)
 
 
-def find_values(tx: Tx, table: Table, column: str, values: Collection[Any], *, wanted: str) -> set[Any]:
-    """What the column `wanted` holds, besides null, in the rows whose `column` holds one of the values. At once, in a trip of
-    its own: rows as dicts take three times as long."""
-    sql = find_sql(tx.dialect.name, table, column=column, columns=(wanted,))
-    found = set(tx.exec_driver_sql(sql, (as_json(list(values)),)).scalars().all())
-    found.discard(None)
-    return found
+def find_pairs(
+    tx: Tx, table: Table, column: str, values: Collection[Any], *, pair: tuple[str, str]
+) -> dict[Any, Any]:
+    """Two columns of the rows whose `column` holds one of the values: the second one by the first. At once, in a trip of its own:
+    rows as dicts take three times as long."""
+    sql = find_sql(tx.dialect.name, table, column=column, columns=pair)
+    return dict(tx.exec_driver_sql(sql, (as_json(list(values)),)).all())
 
 
 def lock_set(

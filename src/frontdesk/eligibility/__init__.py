@@ -7,6 +7,7 @@ from frontdesk.eligibility.parse import ValueCache, parse_member, read_external_
 from frontdesk.eligibility.restore import restore
 from frontdesk.eligibility.store import (
     count_members_open,
+    external_ids_of,
     find_access,
     find_expired,
     find_members,
@@ -23,6 +24,7 @@ __all__ = [
     "count_members_open",
     "dry_run",
     "enrol",
+    "external_ids_of",
     "find_access",
     "find_eligibility",
     "find_expired",

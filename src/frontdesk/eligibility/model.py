@@ -131,6 +131,12 @@ class Enrolled(NamedTuple):
     invitation: InvitationDecision
 
     @property
+    def left_plan_id(self) -> int | None:
+        """The plan that a moved member left."""
+        left, _ = self.changes.get("plan_id", (None, None))
+        return left
+
+    @property
     def answer(self) -> dict[str, Any]:
         """The body of the answer. A new member has its id once the chunk is written."""
         return {**dict(zip(ANSWERED, self.answered, strict=True)), "id": self.stored.values["id"]}

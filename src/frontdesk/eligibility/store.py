@@ -11,7 +11,7 @@ from sqlalchemy import delete, func, select, tuple_
 from frontdesk.db import Tx
 from frontdesk.db.set_sql import find_sql
 from frontdesk.db.set_transaction import SetTransaction, lock_name
-from frontdesk.db.sets import Found, as_json, find_set, find_values, insert_set, lock_set, read_set
+from frontdesk.db.sets import Found, as_json, find_pairs, find_set, insert_set, lock_set, read_set
 from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.model import HistoryEntry, MemberAccess, Outcome, ProbeCount, StoredMember
 from frontdesk.eligibility.tables import installation, member_history, members, uniqueness_probes
@@ -104,10 +104,18 @@ def find_expired(tx: Tx, member_ids: Collection[int], today: str) -> set[int]:
     }
 
 
-def find_row_digests(tx: Tx, external_ids: Collection[str]) -> set[str]:
-    """The digests that are kept with members of these identifiers, of every account. Nothing is locked."""
-    found: set[str] = find_values(tx, members, "external_id", external_ids, wanted="row_digest")
-    return found
+def find_row_digests(tx: Tx, external_ids: Collection[str]) -> dict[str, int]:
+    """The ids of the members of these identifiers, of every account, by the digest that each keeps. Nothing is locked."""
+    found: dict[str | None, int] = find_pairs(
+        tx, members, "external_id", external_ids, pair=("row_digest", "id")
+    )
+    found.pop(None, None)
+    return found  # type: ignore[return-value]
+
+
+def external_ids_of(tx: Tx, ids: Collection[int]) -> dict[int, str]:
+    """The identifiers of the members by id; "" of an erased one."""
+    return find_pairs(tx, members, "id", ids, pair=("id", "external_id"))
 
 
 def row_digest_key(tx: Tx) -> bytes:

@@ -15,11 +15,16 @@ from frontdesk.files.jobs import (
 from frontdesk.files.mappings import delete_mapping, get_mapping, save_mapping, serialize_mapping
 from frontdesk.files.readers.content_type import MEDIA_TYPES, START_BYTES, check_start, detect_content
 from frontdesk.files.report import report_csv, report_json_lines
+from frontdesk.files.report_store import (
+    delete_chunk,
+    forget_members,
+    forget_packed_digests,
+    rows_of_member,
+)
 from frontdesk.files.run import run_next
 from frontdesk.files.store import (
     get_file_settings,
     list_mappings,
-    newest_file,
     set_file_settings,
     unfinished_files,
 )
@@ -37,17 +42,20 @@ __all__ = [
     "begin_file",
     "cancel_file",
     "check_start",
+    "delete_chunk",
     "delete_left_content",
     "delete_mapping",
     "detect_content",
     "find_files",
+    "forget_members",
+    "forget_packed_digests",
     "get_file",
     "get_file_settings",
     "get_mapping",
     "list_mappings",
-    "newest_file",
     "report_csv",
     "report_json_lines",
+    "rows_of_member",
     "run_next",
     "save_mapping",
     "serialize_file",

@@ -9,7 +9,8 @@ from functools import partial
 
 from frontdesk.db.races import WriteInOne
 from frontdesk.eligibility import enrol
-from frontdesk.eligibility.dry_run import DryRun
+from frontdesk.eligibility.dry_run import FIRST_ID, DryRun
+from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import WARNING_MARK, Action, Enrolled, Outcome, Submission
 from frontdesk.eligibility.probes import TooManyTaken
 from frontdesk.errors import Fault, Invalid, NotFound, Unavailable
@@ -66,8 +67,10 @@ def _outcome(row: ChunkRow, result: Enrolled | Exception, file_date: str) -> Row
         codes = ()  # a newer change kept the member from being ended, so the warning did not come true
     warnings: list[Sequence[str]] = [_warning(*code.split(WARNING_MARK, 1)) for code in codes]
     submission, values = row.submission, result.stored.values
+    changed, left_plan_id = _changes(result)
     if submission.action is Action.COMPARE:
         warnings += [(name, "differs") for name in result.changes]
+        changed, left_plan_id = (), None
     elif (
         "expiry_date" not in submission.record.given
         and values["expiry_date"] is not None
@@ -75,8 +78,20 @@ def _outcome(row: ChunkRow, result: Enrolled | Exception, file_date: str) -> Row
     ):
         # Else it would not be seen that a member that came back to a full file still has no access.
         warnings.append(("expiry_date", "still_ended"))
-    member_id = 0 if result.outcome is Outcome.UNCHANGED else int(values["id"] or 0)
-    return RowOutcome(row.place, values["external_id"], result.outcome.value, member_id, (), warnings)
+    member_id = int(values["id"] or 0)
+    if member_id >= FIRST_ID:
+        member_id = 0  # of a dry run
+    outcome = result.outcome.value
+    return RowOutcome(
+        row.place, values["external_id"], outcome, member_id, (), warnings, changed, left_plan_id
+    )
+
+
+def _changes(result: Enrolled) -> tuple[Sequence[str], int | None]:
+    """The fields of a stored member that changed, and the plan that it left."""
+    if result.outcome is Outcome.CREATED or not result.changes:
+        return (), None
+    return [name for name in result.changes if name in FIELDS], result.left_plan_id
 
 
 def _warning(code: str, *message: str) -> Sequence[str]:

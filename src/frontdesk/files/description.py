@@ -1,8 +1,11 @@
 """An eligibility file as JSON, and in words with the commands that come next."""
 
+import hashlib
 import json
 from typing import Any
 from urllib.parse import unquote
+
+import orjson
 
 from frontdesk.clock import wire_time
 from frontdesk.files.model import COUNTS, REFUSED, WARNED, WOULD_END, WOULD_MOVE, EligibilityFile, FileState
@@ -19,7 +22,13 @@ def serialize_file(file: EligibilityFile) -> dict[str, Any]:
         "step": file.step,
         "mode": file.mode,
         "dry_run": file.dry_run,
+        "client": file.client,
+        "file_name": file.file_name,
         "format": file.format,
+        "encoding": file.encoding,
+        "delimiter": file.delimiter,
+        "sheet": (file.mapping or {}).get("sheet"),
+        "mapping": _mapping_used(file),
         "file_date": file.file_date,
         "size_bytes": file.size_bytes,
         "sha256": file.sha256,
@@ -35,6 +44,14 @@ def serialize_file(file: EligibilityFile) -> dict[str, Any]:
         "started_at": None if file.started_at is None else wire_time(file.started_at),
         "finished_at": None if file.finished_at is None else wire_time(file.finished_at),
     }
+
+
+def _mapping_used(file: EligibilityFile) -> dict[str, Any] | None:
+    """The name of the account's mapping that read the file (null: it came with the file), and the digest of its content."""
+    if file.mapping is None:
+        return None
+    content = orjson.dumps(file.mapping, option=orjson.OPT_SORT_KEYS)
+    return {"name": file.mapping_name, "version": hashlib.sha256(content).hexdigest()[:12]}
 
 
 def summary(file: EligibilityFile) -> list[str]:

@@ -7,7 +7,7 @@ from frontdesk.access.accounts import refuse_unless_active
 from frontdesk.audit.model import Requester
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid, NotFound
-from frontdesk.files import store
+from frontdesk.files import report_store, store
 from frontdesk.files.mapping import parse_mapping
 from frontdesk.files.mapping_834 import SECTION_834
 from frontdesk.files.mappings import DEFAULT_NAME, mapping_of, save_mapping
@@ -24,6 +24,8 @@ from frontdesk.files.model import (
 from frontdesk.files.requests import FileFilter, FileQuota, TooManyBytes, TooManyFiles
 from frontdesk.plans import get_plan
 
+FILE_NAME_LENGTH = 255
+
 
 def begin_file(
     tx: Tx, new: NewFile, requester: Requester, *, quota: FileQuota | None = None
@@ -38,6 +40,7 @@ def begin_file(
             raise TooManyFiles(quota.files)
         if size_bytes >= quota.size_bytes:
             raise TooManyBytes(quota.size_bytes)
+    mapping_name, mapping = mapping_of(tx, new)
     return store.insert_file(
         tx,
         requester,
@@ -46,11 +49,21 @@ def begin_file(
         state=FileState.RECEIVING,
         format=new.format,
         encoding=new.encoding,
-        mapping=mapping_of(tx, new),
+        file_name=_checked_name(new.file_name),
+        mapping=mapping,
+        mapping_name=mapping_name,
         mode=new.mode or FileMode.CHANGE,
         asked_mode=new.mode,
         dry_run=new.dry_run,
     )
+
+
+def _checked_name(name: str | None) -> str | None:
+    """The name that the caller has for a file. Raises Invalid."""
+    if name is not None and not (0 < len(name) <= FILE_NAME_LENGTH and name.isprintable()):
+        rule = f"must have 1 to {FILE_NAME_LENGTH} characters, and no control character"
+        raise Invalid([Fault("file_name", "not_allowed", rule)])
+    return name
 
 
 def get_file(
@@ -162,7 +175,7 @@ def undo_file(
         raise WrongState("The file was a dry run: it has changed nothing.")
     if file.state not in (FileState.DONE, FileState.FAILED, FileState.CANCELLED):
         raise WrongState(f"The file is {file.state}. Let it end, or cancel it, before it is undone.")
-    if file.chunks_done and store.find_outcomes(tx, file_id, 0) is None:
+    if file.counts and not report_store.has_report(tx, file_id):
         raise WrongState("The file is too old to be undone: retention has deleted its report.")
     undos = _undos(tx, file_id)
     if len(undos) % 2:

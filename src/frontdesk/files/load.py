@@ -8,7 +8,7 @@ from frontdesk.db import Tx
 from frontdesk.eligibility import count_members_open
 from frontdesk.eligibility.dry_run import DryRun, dry_run
 from frontdesk.errors import Fault
-from frontdesk.files import store
+from frontdesk.files import report_store, store
 from frontdesk.files.check import CheckResult, check_file
 from frontdesk.files.chunks import ChunkWriter
 from frontdesk.files.claims import FileClaim
@@ -73,7 +73,7 @@ def _start(tx: Tx, claim: FileClaim, check: CheckResult) -> None:
     """Store what the check found. A dry run starts anew, since the scratch database of an earlier worker is gone."""
     file = claim.file
     if file.dry_run:
-        store.delete_outcomes(tx, file.id)
+        report_store.delete_outcomes(tx, file.id)
         claim.save(tx, chunks_done=0, rows_done=0, counts={}, codes={})
     elif file.step is not FileStep.CHECK:
         return
@@ -84,6 +84,8 @@ def _start(tx: Tx, claim: FileClaim, check: CheckResult) -> None:
         tx,
         step=FileStep.APPLY,
         format=check.header.format,
+        encoding=check.header.encoding,
+        delimiter=check.header.delimiter,
         mode=check.mode,
         file_date=check.file_date,
         ignored=list(check.header.ignored),

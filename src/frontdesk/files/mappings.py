@@ -15,7 +15,6 @@ from frontdesk.files.model import EligibilityFile, MappingName, NewFile, StoredM
 
 MOST_MAPPINGS = 50
 DEFAULT_NAME = "default"
-PLACES = ("sheet", "header_row")
 # Faults of a file that its mapping may have caused.
 MAPPING_FAULTS = {
     *(
@@ -78,50 +77,45 @@ def delete_mapping(tx: Tx, key: MappingName, requester: Requester) -> None:
     _record(tx, "mapping.deleted", key, requester)
 
 
-def mapping_of(tx: Tx, new: NewFile) -> dict[str, Any] | None:
-    """The content of the mapping for a new file: its own, the one that it names, else the account's default; with the sheet and
-    the row of the header that the file comes with.
+def mapping_of(tx: Tx, new: NewFile) -> tuple[str | None, dict[str, Any] | None]:
+    """The mapping for a new file: its own, the one that it names, else the account's default; with the sheet and the row of the
+    header that the file comes with. Its name (None: it is not the account's) and its content.
 
     Raises NotFound, Invalid.
     """
     said = {"sheet": new.sheet, "header_row": new.header_row}
     places = {name: value for name, value in said.items() if value is not None}
     parse_mapping(places)
-    content = _mapping_of(tx, new)
-    return {**(content or {}), **places} if places else content
+    name, content = _mapping_of(tx, new)
+    return name, {**(content or {}), **places} if places else content
 
 
-def _mapping_of(tx: Tx, new: NewFile) -> dict[str, Any] | None:
+def _mapping_of(tx: Tx, new: NewFile) -> tuple[str | None, dict[str, Any] | None]:
     if new.mapping is not None:
         parse_mapping(new.mapping)
-        return new.mapping
+        return None, new.mapping
     if new.mapping_name is not None:
-        return get_mapping(tx, new.account_id, new.mapping_name).mapping
-    default = store.find_mapping(tx, new.account_id, None)
-    return None if default is None else default.mapping
+        found: StoredMapping | None = get_mapping(tx, new.account_id, new.mapping_name)
+    else:
+        found = store.find_mapping(tx, new.account_id, None)
+    return (None, None) if found is None else (found.name, found.mapping)
 
 
 def mapping_origin(tx: Tx, file: EligibilityFile, code: str | None) -> str:
-    """Where the mapping of a file that has failed comes from, and what to do: sentences behind those of a fault that it may have
-    caused. "" for other faults, and where it is no mapping of the account, or none any more: a file keeps the content only."""
-    used = file.mapping
-    if code not in MAPPING_FAULTS or not used:
+    """Where the mapping of a failed file comes from, and what to do: sentences behind those of a fault that it may have caused.
+    "" for other faults, and where the mapping is not one of the account, or is gone."""
+    if code not in MAPPING_FAULTS or file.mapping_name is None:
         return ""
-    for stored in sorted(store.list_mappings(tx, file.account_id), key=lambda each: not each.is_default):
-        has_sheet = stored.mapping.get("sheet") == used.get("sheet")
-        if _parts(stored.mapping) == _parts(used) and (has_sheet or code != "no_sheet"):
-            name = f"{'default ' if stored.is_default else ''}mapping {stored.name}"
-            if code == "no_sheet":
-                remedy = "Correct its `sheet`, or name the sheet when the file is loaded."
-                return f"The name is that of the account's {name}. {remedy}"
-            remedy = "If that is the cause, correct it, or load the file with another one; `{}` is none."
-            return f"The file was read by the account's {name}. {remedy}"
-    return ""
-
-
-def _parts(mapping: dict[str, Any]) -> dict[str, Any]:
-    """All but the places, which an upload may name itself."""
-    return {name: part for name, part in mapping.items() if name not in PLACES}
+    stored = store.find_mapping(tx, file.account_id, file.mapping_name)
+    sheet = (file.mapping or {}).get("sheet")
+    if stored is None or (code == "no_sheet" and stored.mapping.get("sheet") != sheet):
+        return ""
+    name = f"{'default ' if stored.is_default else ''}mapping {stored.name}"
+    if code == "no_sheet":
+        remedy = "Correct its `sheet`, or name the sheet when the file is loaded."
+        return f"The name is that of the account's {name}. {remedy}"
+    remedy = "If that is the cause, correct it, or load the file with another one; `{}` is none."
+    return f"The file was read by the account's {name}. {remedy}"
 
 
 def _record(tx: Tx, action: str, key: MappingName, requester: Requester) -> None:

@@ -29,6 +29,8 @@ from frontdesk.files.model import (
 ENDED_TOGETHER = 250  # members; SQLite has one writer, and others wait for it
 LISTED_TOGETHER = 5000  # members, which are only read
 
+_ENDING = ("expiry_date",)  # what an end changes
+
 # Of the plan's members to end, of the file's rows to move; and at least so many members.
 THRESHOLD_PERCENT, THRESHOLD_MEMBERS = 10, 25
 SHRUNK_FACTOR = 2  # a file of less than half the rows of the last one
@@ -127,7 +129,7 @@ def _would_move(claim: FileClaim, check: CheckResult) -> Iterator[Sequence[RowOu
                 None,
                 member.external_id,
                 WOULD_MOVE,
-                0,
+                member.id,
                 [("plan", "leaves_plan", f"The member would leave plan {member.plan_id}.")],
             )
             for member in claim.db.ask(partial(find_access, ids=ids))
@@ -139,7 +141,9 @@ def _would_end(claim: FileClaim, check: CheckResult) -> Iterator[Sequence[RowOut
     for batch in _missing(claim, check, limit=LISTED_TOGETHER):
         claim.checkpoint(FileStep.END, 0)
         yield [
-            RowOutcome(None, member.external_id, WOULD_END, 0, (), _named(_warnings(member, check)))
+            RowOutcome(
+                None, member.external_id, WOULD_END, member.id, (), _named(_warnings(member, check)), _ENDING
+            )
             for member in batch
         ]
 

@@ -57,7 +57,8 @@ class FileStep(StrEnum):
 WOULD_END, WOULD_MOVE, REFUSED, SKIPPED, WARNED = "would_end", "would_move", "refused", "skipped", "warned"
 # Every key of a file's counts, in the order in which they are shown. A row with a warning counts twice.
 COUNTS = (*map(str, Outcome), WOULD_END, WOULD_MOVE, REFUSED, SKIPPED, WARNED)
-NOT_ROWS = {WOULD_END, WOULD_MOVE, WARNED}  # the counts of members and warnings
+# The outcomes of rows that changed a member: what an undo takes back.
+CHANGED = tuple(outcome.value for outcome in Outcome if outcome is not Outcome.UNCHANGED)
 
 NEEDS_APPROVAL, NEEDS_MAPPING = "brake", "needs_mapping"  # the codes of the problem of a held file
 ONLY_COMPARED = "only_compared"  # an 834 that nobody asked to compare
@@ -80,6 +81,7 @@ class NewFile:
     mapping_name: str | None = None
     sheet: str | None = None
     header_row: int | None = None
+    file_name: str | None = None
 
     def digest(self, sha256: str) -> str:
         """Equal for uploads of the same content that say the same of it."""
@@ -120,7 +122,10 @@ class EligibilityFile:
     undoes_id: int | None
     format: Format | None
     encoding: str | None
+    delimiter: str | None
+    file_name: str | None
     mapping: dict[str, Any] | None
+    mapping_name: str | None
     mode: FileMode
     asked_mode: FileMode | None
     dry_run: bool
@@ -247,7 +252,7 @@ class FileHeader:
     """What the beginning of a file says. `file_date` is `YYYY-MM-DD`.
 
     `ignored` names the columns (of JSON lines the keys, complete after the last row) that are no field. `columns` are what a
-    table's rows are read by: its delimiter and the names of its columns.
+    table's rows are read by: its delimiter and the names of its columns. `encoding` is that of the text, None of a workbook.
     """
 
     format: Format
@@ -255,6 +260,12 @@ class FileHeader:
     file_date: str | None = None
     ignored: Sequence[str] = field(default=())
     columns: Sequence[str] = ()
+    encoding: str | None = None
+
+    @property
+    def delimiter(self) -> str | None:
+        """Of a CSV."""
+        return self.columns[0] if self.columns else None
 
 
 @dataclass(slots=True)
@@ -268,11 +279,11 @@ class ChunkRow:
 
 
 class RowOutcome(NamedTuple):
-    """One line of the stored report: an Outcome, WOULD_END, WOULD_MOVE, REFUSED or SKIPPED. `place` is None for a member that a
-    full file omits, and one that would move.
+    """What happened to a row: an Outcome, WOULD_END, WOULD_MOVE, REFUSED or SKIPPED. `place` is None for a member that a
+    full file omits, and one that would move. `member_id` is 0 where no stored member was found.
 
     `faults` are (field, code, message), also of WOULD_MOVE; `warnings` are (field, code), and of a value that
-    was dropped the rule.
+    was dropped the rule. `changed` names the fields of a stored member that the row changed; a moved member left `left_plan_id`.
     """
 
     place: int | None
@@ -281,6 +292,17 @@ class RowOutcome(NamedTuple):
     member_id: int = 0
     faults: Sequence[Sequence[str]] = ()
     warnings: Sequence[Sequence[str]] = ()
+    changed: Sequence[str] = ()
+    left_plan_id: int | None = None
+
+    @property
+    def is_plainly_unchanged(self) -> bool:
+        """True for a row of a stored member that changed nothing and has no warning."""
+        return (
+            self.outcome == Outcome.UNCHANGED
+            and bool(self.member_id and self.place is not None)
+            and not self.warnings
+        )
 
     @property
     def is_by_absence(self) -> bool:
@@ -292,8 +314,8 @@ class RowOutcome(NamedTuple):
         return cls(place, external_id, REFUSED, 0, [*map(tuple, faults)])
 
     @classmethod
-    def unchanged(cls, place: int | None, external_id: str | None) -> "RowOutcome":
-        return cls(place, external_id, Outcome.UNCHANGED.value)
+    def unchanged(cls, place: int | None, external_id: str | None, member_id: int) -> "RowOutcome":
+        return cls(place, external_id, Outcome.UNCHANGED.value, member_id)
 
 
 # A row of a chunk: one to write, or one with an outcome that needs no database. Its line in the report is ready: it is known

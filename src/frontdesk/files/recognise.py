@@ -4,16 +4,16 @@ A member keeps the digest of the row that it agrees with, and every write of the
 digest is `unchanged`, without a warning: nothing else that its outcome depends on can have changed.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from itertools import count, repeat
+from itertools import count
 from typing import NamedTuple
 
 import orjson
 
 from frontdesk.db import Database
 from frontdesk.eligibility import find_row_digests, read_external_id, read_external_ids, row_digest_key
-from frontdesk.eligibility.model import Action, Outcome
+from frontdesk.eligibility.model import Action
 from frontdesk.files.model import SKIPPED, EligibilityFile, FileMode, ReadItem, Row, RowOutcome, UnreadRows
 from frontdesk.plans.model import Plan
 
@@ -21,7 +21,6 @@ DIGEST_BYTES = 16
 # Raise it when a row of some file comes to mean something else (tests/files/test_row_meaning.py finds that): then every row is
 # parsed once more.
 ROW_MEANING_VERSION = b"1"
-_UNCHANGED, _NOTHING = repeat(Outcome.UNCHANGED.value), repeat(())
 
 
 class SeenRow(NamedTuple):
@@ -33,12 +32,12 @@ class SeenRow(NamedTuple):
     external_id: str | None = None
     digest: str | None = None
 
-    def split(self, known: Collection[str]) -> Iterator["SeenRow | list[RowOutcome]"]:
-        """The row, or its outcome if it needs not be parsed: it is skipped, or its digest is among the `known` ones."""
+    def split(self, known: Mapping[str, int]) -> Iterator["SeenRow | list[RowOutcome]"]:
+        """The row, or its outcome if it needs not be parsed: it is skipped, or its digest is that of a member in `known`."""
         if self.row.skipped:
             yield [RowOutcome(self.row.place, None, SKIPPED)]
-        elif self.digest in known:
-            yield [RowOutcome.unchanged(self.row.place, self.external_id)]
+        elif self.digest is not None and (member_id := known.get(self.digest)):
+            yield [RowOutcome.unchanged(self.row.place, self.external_id, member_id)]
         else:
             yield self
 
@@ -51,15 +50,15 @@ class SeenRows(NamedTuple):
     external_ids: Sequence[str | None]
     digests: Sequence[str]
 
-    def split(self, known: Collection[str]) -> Iterator[SeenRow | list[RowOutcome]]:
+    def split(self, known: Mapping[str, int]) -> Iterator[SeenRow | list[RowOutcome]]:
         """In order: the outcomes of rows whose digests are `known`, many at a time, and the other rows, now read."""
         start, rows = 0, self.rows
         unknown = [position for position, digest in enumerate(self.digests) if digest not in known]
         for position in (*unknown, len(rows)):
             if start < position:
                 keys = self.external_ids[start:position]
-                told = zip(count(rows.place + start), keys, _UNCHANGED, repeat(0), _NOTHING, _NOTHING)
-                yield [*map(RowOutcome._make, told)]
+                ids = map(known.__getitem__, self.digests[start:position])
+                yield [*map(RowOutcome.unchanged, count(rows.place + start), keys, ids)]
             if position < len(rows):
                 yield SeenRow(
                     rows.row(position),
@@ -116,8 +115,8 @@ class RowRecogniser:
             return SeenRow(row, plan_id)
         return SeenRow(row, plan_id, read_external_id(row.key), hasher.hexdigest())
 
-    def known_digests(self, seen: Sequence[SeenRow | SeenRows]) -> set[str]:
-        """The digests of those rows that say what their members say, in one read."""
+    def known_digests(self, seen: Sequence[SeenRow | SeenRows]) -> dict[str, int]:
+        """The members of those rows that say what their members say, by digest, in one read."""
         keys: list[str] = []
         digests: set[str] = set()
         for each in seen:
@@ -128,4 +127,5 @@ class RowRecogniser:
             elif each.external_id is not None and each.digest is not None:
                 keys.append(each.external_id)
                 digests.add(each.digest)
-        return self._db.ask(lambda tx: find_row_digests(tx, keys)) & digests if keys else set()
+        found = self._db.ask(lambda tx: find_row_digests(tx, keys)) if keys else {}
+        return {digest: member_id for digest, member_id in found.items() if digest in digests}

@@ -6,15 +6,17 @@ line of its own (`warned`).
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import orjson
 
 from frontdesk.db import Database
 from frontdesk.eligibility.model import WARNINGS
-from frontdesk.files import store
+from frontdesk.files import report_store
 from frontdesk.files.model import ENDED_BY_ABSENCE, REPORT_CODES, WARNED, RowOutcome
+from frontdesk.plans import external_ids_of
 
 _HINTS = WARNINGS | REPORT_CODES
 
@@ -23,7 +25,8 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "|", "%", *"\uff1d\uff0
 
 
 class ReportLine(NamedTuple):
-    """One line of a report, column by column."""
+    """One line of a report, column by column. `changed` has the names of the fields that the row changed, `left_plan` the
+    external_id of the plan that a moved member left; both are empty on lines of faults and warnings."""
 
     row: int | None
     external_id: str | None
@@ -31,23 +34,26 @@ class ReportLine(NamedTuple):
     code: str
     field: str
     hint: str
+    changed: Sequence[str] = ()
+    left_plan: str | None = None
 
 
 COLUMNS = ReportLine._fields
 
 
 class ReportFilter(NamedTuple):
-    """Which lines of a report are wanted: of this outcome, with this code. None is any."""
+    """Which lines of a report are wanted: of this outcome, with this code, of rows with this identifier. None is any."""
 
     outcome: str | None = None
     code: str | None = None
+    external_id: str | None = None
 
     def wants(self, line: ReportLine) -> bool:
         return self.outcome in (None, line.outcome) and self.code in (None, line.code)
 
 
 class ReportPlace(NamedTuple):
-    """A place between two lines of a report: so many lines into the chunk of this number. Filters don't move it."""
+    """A place between two lines of a report: so many lines into the chunk of this number, of rows with the same identifier."""
 
     chunk: int = 0
     line: int = 0
@@ -55,20 +61,6 @@ class ReportPlace(NamedTuple):
 
 ALL = ReportFilter()
 Lines = Sequence[ReportLine]
-
-
-def read_outcomes(
-    db: Database, file_id: int, *, first: int = 0, backwards: bool = False
-) -> Iterator[list[RowOutcome]]:
-    """The outcomes by the chunk, from chunk `first` on to the last, or back to chunk 0. One chunk is in memory."""
-    number = first
-    while number >= 0:
-        at = number
-        outcomes = db.ask(lambda tx, at=at: store.find_outcomes(tx, file_id, at))  # type: ignore[misc]
-        if outcomes is None:
-            return
-        yield outcomes
-        number += -1 if backwards else 1
 
 
 def report_json_lines(db: Database, file_id: int, wanted: ReportFilter = ALL) -> Iterator[bytes]:
@@ -87,33 +79,46 @@ def report_page(
 ) -> tuple[list[ReportLine], ReportPlace | None]:
     """Up to `size` lines from the place on, and the place where the next page begins, if there is one."""
     page: list[ReportLine] = []
-    skipped = after.line
-    for number, outcomes in enumerate(read_outcomes(db, file_id, first=after.chunk), after.chunk):
-        lines = [line for outcome in outcomes for line in report_lines(outcome)]
-        for position in range(skipped, len(lines)):
+    for chunk, lines in _read_lines(db, file_id, wanted.external_id, first=after.chunk):
+        for position in range(after.line if chunk == after.chunk else 0, len(lines)):
             if wanted.wants(lines[position]):
                 if len(page) == size:
-                    return page, ReportPlace(number, position)
+                    return page, ReportPlace(chunk, position)
                 page.append(lines[position])
-        skipped = 0
     return page, None
 
 
 def _wanted_lines(db: Database, file_id: int, wanted: ReportFilter) -> Iterator[Lines]:
-    for outcomes in read_outcomes(db, file_id):
-        lines = [line for outcome in outcomes for line in report_lines(outcome)]
+    for _, lines in _read_lines(db, file_id, wanted.external_id):
         yield lines if wanted == ALL else [line for line in lines if wanted.wants(line)]
 
 
-def report_lines(outcome: RowOutcome) -> Iterator[ReportLine]:
-    """The report's lines about one row."""
+def _read_lines(
+    db: Database, file_id: int, external_id: str | None, *, first: int = 0
+) -> Iterator[tuple[int, list[ReportLine]]]:
+    """The lines by the chunk, from chunk `first` on, with its number. One chunk is in memory."""
+    chunk, plans = first, dict[int, str]()
+    read = partial(report_store.find_outcomes, file_id=file_id, external_id=external_id)
+    while (found := db.ask(partial(read, from_chunk=chunk))) is not None:
+        number, outcomes = found
+        left = {outcome.left_plan_id for outcome in outcomes if outcome.left_plan_id} - plans.keys()
+        if left:
+            plans |= db.ask(partial(external_ids_of, plan_ids=left))
+        yield number, [line for outcome in outcomes for line in report_lines(outcome, plans)]
+        chunk = number + 1
+
+
+def report_lines(outcome: RowOutcome, plans: Mapping[int, str]) -> Iterator[ReportLine]:
+    """The report's lines about one row. `plans` are the external_ids of plans by id."""
     place, external_id, result = outcome.place, outcome.external_id, outcome.outcome
     if outcome.faults:
         for field, code, message in outcome.faults:
             yield ReportLine(place, external_id, result, code, field, message)
     else:
         code = ENDED_BY_ABSENCE if outcome.is_by_absence else ""
-        yield ReportLine(place, external_id, result, code, "", _HINTS.get(code, ""))
+        left_plan = plans.get(outcome.left_plan_id or 0)
+        hint = _HINTS.get(code, "")
+        yield ReportLine(place, external_id, result, code, "", hint, outcome.changed, left_plan)
     for field, code, *rule in outcome.warnings:
         hint = _HINTS.get(code, "") + "".join(f" It {message}." for message in rule)
         yield ReportLine(place, external_id, WARNED, code, field, hint)
@@ -131,7 +136,13 @@ def csv_lines(lines: Lines) -> bytes:
     """The lines as CSV, without the header."""
     page = io.StringIO()
     csv.writer(page).writerows(
-        (row, _harmless(external_id or ""), *map(_harmless, rest)) for row, external_id, *rest in lines
+        (
+            line.row,
+            *map(
+                _harmless, (line.external_id or "", *line[2:6], " ".join(line.changed), line.left_plan or "")
+            ),
+        )
+        for line in lines
     )
     return page.getvalue().encode()
 

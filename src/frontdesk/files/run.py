@@ -3,8 +3,9 @@ its own."""
 
 import gc
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any
 
 from frontdesk.audit.model import Requester
@@ -15,8 +16,8 @@ from frontdesk.db.service_role import ANALYSED
 from frontdesk.db.statistics import refresh_statistics
 from frontdesk.eligibility import restore
 from frontdesk.eligibility.model import Outcome, RestoredMember, UndoRequest
-from frontdesk.errors import FrontdeskError, Invalid, Unavailable
-from frontdesk.files import store
+from frontdesk.errors import Fault, FrontdeskError, Invalid, Unavailable
+from frontdesk.files import report_store, store
 from frontdesk.files.chunks import faults_of
 from frontdesk.files.claims import FileClaim, LeaseRenewer, LostClaim, RunOptions, Stopped, claim_next
 from frontdesk.files.content import delete_abandoned_uploads, delete_content
@@ -25,10 +26,10 @@ from frontdesk.files.load import run_load
 from frontdesk.files.mappings import mapping_origin
 from frontdesk.files.missing import ApprovalNeeded
 from frontdesk.files.model import (
+    CHANGED,
     FILE_PROBLEMS,
     NEEDS_APPROVAL,
     NEEDS_MAPPING,
-    NOT_ROWS,
     NOT_STORED,
     ONLY_COMPARED,
     EligibilityFile,
@@ -40,7 +41,6 @@ from frontdesk.files.model import (
     Unreadable,
 )
 from frontdesk.files.readers import MappingNeeded
-from frontdesk.files.report import read_outcomes
 
 SWITCH_SECONDS = 0.0005
 COLLECT_AFTER = 200_000  # rows make no cycles, and looking for some took a third of the time
@@ -159,13 +159,12 @@ def _undo(claim: FileClaim, undone_id: int) -> None:
     """Take back a file chunk by chunk, from its last to its first. Raises Stopped, LostClaim, Unavailable."""
     undone = claim.db.ask(lambda tx: get_file(tx, undone_id, account_id=None))
     if claim.file.started_at is None:
-        rows = sum(undone.counts[name] for name in undone.counts if name not in NOT_ROWS)
+        rows = sum(undone.counts.get(name, 0) for name in CHANGED)
         claim.update(started_at=claim.clock(), rows_total=rows, file_date=undone.file_date)
     file, options = claim.file, claim.options
-    last = undone.chunks_done - 1 - file.chunks_done
-    for chunk in read_outcomes(claim.db, undone.id, first=last, backwards=True):
+    for chunk in reversed(range(undone.chunks_done - file.chunks_done)):
         claim.checkpoint(FileStep.APPLY, claim.file.rows_done)
-        changed = [outcome for outcome in reversed(chunk) if outcome.member_id]
+        changed = claim.db.ask(partial(report_store.find_changed, file_id=undone.id, chunk=chunk))
         request = UndoRequest(
             undone.id, file.id, file.client, file.request_id, claim.clock(), options.uniqueness
         )
@@ -176,13 +175,16 @@ def _undo(claim: FileClaim, undone_id: int) -> None:
                         ids = [outcome.member_id for outcome in part.items]
                         part.results = restore(part.tx, ids, request, options.probe_limit)
                 outcomes = [_restored(*pair) for pair in zip(changed, attempt.results, strict=True)]
-                claim.save_chunk(attempt.tx, outcomes, rows_done=len(chunk))
+                claim.save_chunk(attempt.tx, outcomes, rows_done=len(changed))
         claim.refresh()
 
 
 def _restored(outcome: RowOutcome, result: RestoredMember | Exception) -> RowOutcome:
     if isinstance(result, Exception):
-        return RowOutcome.refused(outcome.place, outcome.external_id, faults_of(result))
-    if result.outcome is None:
-        return RowOutcome.refused(outcome.place, outcome.external_id, [result.fault or NOT_STORED])
-    return RowOutcome(outcome.place, outcome.external_id, result.outcome.value, outcome.member_id)
+        faults: Sequence[Fault] = faults_of(result)
+    elif result.outcome is None:
+        faults = [result.fault or NOT_STORED]
+    else:
+        return RowOutcome(outcome.place, outcome.external_id, result.outcome.value, outcome.member_id)
+    refused = RowOutcome.refused(outcome.place, outcome.external_id, faults)
+    return refused._replace(member_id=outcome.member_id)

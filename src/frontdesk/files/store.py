@@ -1,12 +1,10 @@
-"""The SQL of eligibility files: the files, their content in parts, the outcomes of their rows, the accounts' mappings."""
+"""The SQL of eligibility files: the files, their content in parts, the accounts' mappings. Reports are in `report_store`."""
 
-import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
-import orjson
 from sqlalchemy import (
     Column,
     ColumnElement,
@@ -30,15 +28,12 @@ from frontdesk.files.model import (
     EligibilityFile,
     FileMode,
     FileState,
-    FileStep,
-    RowOutcome,
     StoredMapping,
 )
 from frontdesk.files.requests import FileFilter, FileSettings
 from frontdesk.files.tables import (
     eligibility_files,
     eligibility_mappings,
-    file_outcomes,
     file_parts,
     file_settings,
     file_turns,
@@ -287,70 +282,12 @@ def unfinished_uploads(tx: Tx, before: datetime) -> list[int]:
     return list(tx.execute(select(_columns.id).where(broken_off)).scalars())
 
 
-def insert_outcomes(
-    tx: Tx, file_id: int, number: int, step: FileStep, outcomes: Sequence[RowOutcome]
-) -> None:
-    row = {"file_id": file_id, "number": number, "step": step, "content": _packed(outcomes)}
-    tx.execute(insert(file_outcomes).values(row))
-
-
-def find_outcomes(tx: Tx, file_id: int, number: int) -> list[RowOutcome] | None:
-    chunk = (file_outcomes.c.file_id == file_id) & (file_outcomes.c.number == number)
-    content = tx.execute(select(file_outcomes.c.content).where(chunk)).scalar()
-    return None if content is None else [RowOutcome(*row) for row in orjson.loads(zlib.decompress(content))]
-
-
-def list_file_ids(tx: Tx, account_id: int, *, after_id: int = 0) -> list[int]:
-    """The account's files after this one, the oldest first: a range of an index in its own order, as in `list_files`."""
-    place = tuple_(_columns.account_id, _columns.id)
-    within = (place > tuple_(account_id, after_id)) & (place <= tuple_(account_id, LARGEST_ID))
-    return list(tx.execute(select(_columns.id).where(within).order_by(*place)).scalars())
-
-
-def newest_file(tx: Tx, account_id: int) -> int:
-    """The newest file of the account; 0 without one."""
-    newest = list_files(tx, FileFilter(account_id=account_id, limit=1))
-    return newest[0].id if newest else 0
-
-
 def unfinished_files(tx: Tx, account_id: int) -> list[int]:
     """The account's files that have not ended, or still hold content: they may hold a member, or change it."""
     mine = select(_columns.id).where(_columns.account_id == account_id)
     unfinished = tx.execute(mine.where(_columns.state.in_(UNFINISHED))).scalars().all()
     with_content = tx.execute(mine.where(_columns.id.in_(ended_files_with_parts(tx)))).scalars().all()
     return sorted({*unfinished, *with_content})
-
-
-def list_outcome_parts(tx: Tx, file_id: int, *, after: int, limit: int) -> list[tuple[int, bytes]]:
-    """The parts of a report after this number as JSON, each with its number."""
-    columns = file_outcomes.c
-    query = select(columns.number, columns.content).where(columns.file_id == file_id, columns.number > after)
-    rows = tx.execute(query.order_by(columns.number).limit(limit))
-    return [(number, zlib.decompress(content)) for number, content in rows]
-
-
-def replace_outcomes(tx: Tx, file_id: int, number: int, outcomes: Sequence[RowOutcome]) -> None:
-    part = (file_outcomes.c.file_id == file_id) & (file_outcomes.c.number == number)
-    tx.execute(update(file_outcomes).where(part).values(content=_packed(outcomes)))
-
-
-def forget_digests(tx: Tx, file_ids: Collection[int]) -> None:
-    """The files are no longer found by their SHA-256, and their idempotency keys belong to nothing any more."""
-    for file_id in sorted(file_ids):
-        tx.execute(
-            update(eligibility_files)
-            .where(_columns.id == file_id)
-            .values(sha256=None, idempotency_digest=None)
-        )
-
-
-def delete_outcomes(tx: Tx, file_id: int, *, from_number: int = 0) -> None:
-    chunks = (file_outcomes.c.file_id == file_id) & (file_outcomes.c.number >= from_number)
-    tx.execute(delete(file_outcomes).where(chunks))
-
-
-def _packed(outcomes: Sequence[RowOutcome]) -> bytes:
-    return zlib.compress(orjson.dumps([*map(tuple, outcomes)]), 1)
 
 
 def _has_lapsed(now: datetime) -> ColumnElement[bool]:

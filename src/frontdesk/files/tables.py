@@ -1,4 +1,4 @@
-"""The tables of eligibility files: the files, their content in parts, the outcomes of their rows, mappings, settings."""
+"""The tables of eligibility files: the files, their content in parts, what happened to their rows, mappings, settings."""
 
 from sqlalchemy import (
     Boolean,
@@ -30,7 +30,10 @@ eligibility_files = Table(
     Column("undoes_id", Id, ForeignKey("eligibility_files.id"), nullable=True),
     Column("format", words(Format, 8), nullable=True),
     Column("encoding", String(32), nullable=True),
+    Column("delimiter", String(1), nullable=True),
+    Column("file_name", String(255), nullable=True),
     Column("mapping", Json, nullable=True),
+    Column("mapping_name", String(64), nullable=True),  # of the account's mapping that was copied
     Column("mode", words(FileMode, 7), nullable=False, default=FileMode.CHANGE),
     Column("asked_mode", words(FileMode, 7), nullable=True),
     Column("dry_run", Boolean, nullable=False, default=False),
@@ -123,12 +126,41 @@ file_parts = Table(
     Column("content", LargeBinary, nullable=False),
 )
 
-# The outcomes of the rows: one deflated list per chunk, written in the transaction that applied the chunk.
-file_outcomes = Table(
-    "file_outcomes",
+_WITHOUT_MEMBER = text("member_id IS NULL AND external_id IS NOT NULL")
+
+# What happened to each row, in the order of the report; written in the transaction that applied the chunk. No foreign keys: their
+# checks would cost as much as the row, and neither files with rows nor members are deleted.
+file_rows = Table(
+    "file_rows",
     metadata,
-    Column("file_id", Id, ForeignKey("eligibility_files.id"), primary_key=True),
-    Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("step", words(FileStep, 5), nullable=False),
+    Column("file_id", Id, primary_key=True, autoincrement=False),
+    Column("chunk", Integer, primary_key=True, autoincrement=False),
+    Column("position", Integer, primary_key=True, autoincrement=False),
+    Column(
+        "place", Integer, nullable=True
+    ),  # the row's number in the file; null for a member that the file omits
+    Column("member_id", Id, nullable=True),
+    Column("external_id", String(255), nullable=True),
+    Column("outcome", String(10), nullable=False),
+    Column("changed", Json, nullable=True),  # names of fields
+    Column("notes", Json, nullable=True),  # faults and warnings: [kind, field, code, message or nothing]
+    Column("left_plan_id", Id, nullable=True),  # the plan that a moved member left
+    Index("ix_file_rows_member_id", "member_id"),
+    # For the erasure of a person: of rows without a member, which are few.
+    Index(
+        "ix_file_rows_external_id",
+        "external_id",
+        sqlite_where=_WITHOUT_MEMBER,
+        postgresql_where=_WITHOUT_MEMBER,
+    ),
+    sqlite_with_rowid=False,
+)
+
+# The rows of a chunk that changed nothing, as packed numbers: 3 bytes a row, where a row of a table takes 150.
+file_unchanged = Table(
+    "file_unchanged",
+    metadata,
+    Column("file_id", Id, primary_key=True, autoincrement=False),
+    Column("chunk", Integer, primary_key=True, autoincrement=False),
     Column("content", LargeBinary, nullable=False),
 )

@@ -2,6 +2,7 @@
 
 from frontdesk.plans.changes import parse_plan_patch, patch_plan
 from frontdesk.plans.store import (
+    external_ids_of,
     find_owners,
     find_plan,
     find_plans,
@@ -11,6 +12,7 @@ from frontdesk.plans.store import (
 )
 
 __all__ = [
+    "external_ids_of",
     "find_owners",
     "find_plan",
     "find_plans",

@@ -10,7 +10,7 @@ from frontdesk.db import Tx
 from frontdesk.db.lookups import Lookup
 from frontdesk.db.set_sql import SameKey
 from frontdesk.db.set_transaction import SetTransaction
-from frontdesk.db.sets import Found, find_set
+from frontdesk.db.sets import Found, find_pairs, find_set
 from frontdesk.errors import NotFound
 from frontdesk.plans.model import Plan, ProviderGroup
 from frontdesk.plans.tables import plans, provider_groups
@@ -75,6 +75,11 @@ def _one_plan(rows: Sequence[Sequence[Any]]) -> Plan:
     if not rows:
         raise NotFound("plan")
     return _plans(rows)[0]
+
+
+def external_ids_of(tx: Tx, plan_ids: Collection[int]) -> dict[int, str]:
+    """The external_ids of the plans by id."""
+    return find_pairs(tx, plans, "id", plan_ids, pair=("id", "external_id"))
 
 
 def find_owners(tx: SetTransaction, plan_ids: Collection[int]) -> Found:

@@ -110,11 +110,11 @@ _COLUMNS: Mapping[str, Mapping[ColumnKind, str]] = {
     },
     "eligibility_files": {
         _K.ID: "id account_id plan_id undoes_id",
-        _K.FACT: "format encoding mode asked_mode dry_run state step approved size_bytes rows_total rows_done chunks_done "
-        "members_before members_missing counts codes problem epoch",
-        _K.ACCOUNT: "mapping ignored",
+        _K.FACT: "format encoding delimiter mode asked_mode dry_run state step approved size_bytes rows_total rows_done "
+        "chunks_done members_before members_missing counts codes problem epoch",
+        _K.ACCOUNT: "mapping mapping_name ignored",
         _K.PERSONS: "sha256 idempotency_digest",
-        _K.REFERENCE: "client request_id idempotency_key",
+        _K.REFERENCE: "client request_id idempotency_key file_name",
         _K.TIME: "file_date created_at started_at finished_at lease_until",
     },
     "eligibility_mappings": {
@@ -126,7 +126,12 @@ _COLUMNS: Mapping[str, Mapping[ColumnKind, str]] = {
     "file_settings": {_K.ID: "account_id", _K.FACT: "reopen_absent second_approver"},
     "file_turns": {_K.ID: "account_id", _K.TIME: "taken_at"},
     "file_parts": {_K.ID: "file_id", _K.FACT: "number", _K.PERSONS: "content"},
-    "file_outcomes": {_K.ID: "file_id", _K.FACT: "number step", _K.PERSONS: "content"},
+    "file_rows": {
+        _K.ID: "file_id member_id left_plan_id",
+        _K.PERSON: "external_id",
+        _K.FACT: "chunk position place outcome changed notes",
+    },
+    "file_unchanged": {_K.ID: "file_id content", _K.FACT: "chunk"},
     "queue_events": {
         _K.REFERENCE: "event_id doctor visit",
         _K.ID: "provider_group_id plan_id plan_ids",
@@ -163,17 +168,6 @@ _COLUMNS: Mapping[str, Mapping[ColumnKind, str]] = {
         _K.FACT: "cause",
         _K.REFERENCE: "actor request_id",
     },
-    "erasure_requests": {
-        _K.ID: "member_id account_id",
-        _K.REFERENCE: "actor request_id",
-        _K.FACT: "network",
-        _K.TIME: "asked_at",
-    },
-    "export_requests": {
-        _K.ID: "member_id account_id",
-        _K.FACT: "places",
-        _K.TIME: "asked_at found_at",
-    },
     "legal_holds": {_K.ID: "member_id account_id", _K.REFERENCE: "reference actor", _K.TIME: "held_at"},
     "audit_prunings": {_K.ID: "through_id", _K.FACT: "chain", _K.TIME: "pruned_at"},
     "retention_positions": {_K.FACT: "kind", _K.ID: "position"},
@@ -192,7 +186,6 @@ class ErasingWay(StrEnum):
     WITHOUT_VALUES = "Each entry keeps the plan and the days of access."
     HASHED = "The address becomes a keyed hash, and is still never mailed."
     DELETED = "The rows are deleted."
-    REWRITTEN = "The member's lines lose the external_id."
     ENDS = "An erasure waits until no file of the account is left unfinished or has content; an ended file loses it."
 
 
@@ -204,7 +197,7 @@ ERASING: Mapping[str, ErasingWay] = {
     "invitation_links": ErasingWay.DELETED,
     "caught_messages": ErasingWay.DELETED,
     "suppressions": ErasingWay.HASHED,
-    "file_outcomes": ErasingWay.REWRITTEN,
+    "file_rows": ErasingWay.EMPTIED,
     "eligibility_files": ErasingWay.EMPTIED,
     "file_parts": ErasingWay.ENDS,
 }

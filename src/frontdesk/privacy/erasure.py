@@ -1,21 +1,19 @@
 """Erases members: every value that is theirs leaves the database, and their ids, times and the fact stay (docs/erasure.md)."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 
 from frontdesk import audit
 from frontdesk.audit.model import Requester
 from frontdesk.clock import Clock, system_clock
 from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_alone
-from frontdesk.errors import Conflict, FrontdeskError, NotFound, Unavailable
-from frontdesk.files import newest_file, unfinished_files
-from frontdesk.files.mentions import ReportPart, erase_mentions, find_mentions
+from frontdesk.errors import FrontdeskError, NotFound, Unavailable
+from frontdesk.files import forget_members, forget_packed_digests, unfinished_files
 from frontdesk.invitations import hash_suppressions
 from frontdesk.invitations.delivery import cancel_of_members
 from frontdesk.invitations.model import InvitationStep
-from frontdesk.privacy import request_store, store
+from frontdesk.privacy import store
 from frontdesk.privacy.leftovers import note_emptied
 from frontdesk.privacy.model import (
     Erasure,
@@ -25,15 +23,6 @@ from frontdesk.privacy.model import (
     UnderLegalHold,
 )
 from frontdesk.text import fold_email
-
-SEARCHES = 3  # of reports; a member that gets another identifier meanwhile needs another one
-
-
-class _Mentions:
-    """The parts of an account's reports that name one of the identifiers, up to the file that was the newest then."""
-
-    def __init__(self, external_ids: set[str], last_file: int, parts: Sequence[ReportPart]) -> None:
-        self.external_ids, self.last_file, self.parts = external_ids, last_file, parts
 
 
 def find_persons(tx: Tx, external_id: str, account_id: int | None) -> list[Person]:
@@ -63,68 +52,30 @@ def get_person(tx: Tx, member_id: int) -> Person:
 
 
 def erase_person(
-    db: Database,
-    persons: Sequence[Person],
-    requester: Requester,
-    clock: Clock = system_clock,
-    *,
-    go_on: Callable[[], None] = lambda: None,
+    db: Database, persons: Sequence[Person], requester: Requester, clock: Clock = system_clock
 ) -> list[Erasure]:
     """Erase the records of one person, all of one account, in one transaction. One that is erased already stays as it is.
 
-    The account's reports are searched before that transaction; `go_on` is called between two pages of them and may raise.
-    Raises UnderLegalHold, FilesUnfinished, Unavailable, and Conflict when the records keep changing meanwhile.
+    Raises UnderLegalHold, FilesUnfinished, Unavailable.
     """
-    erased, left = db.ask(lambda tx: _unerased(tx, persons))  # refused before the search, not after it
-    if not left:
-        return erased
-    ids, account_id = {person.member_id for person in persons}, persons[0].account_id
-    for _ in range(SEARCHES):
-        mentions = _search(db, ids, account_id, go_on)
-        # With the present time: an entry that is minutes old when it is added could be missed by an export (0105).
-        by = requester._replace(now=clock())
-        done = write_alone(db, partial(_erase, persons=persons, requester=by, mentions=mentions))
-        if done is not None:
-            with suppress(Unavailable):  # then a worker empties it
-                db.empty_log()
-            return done
-    raise Conflict("The member keeps changing. Try again.")
+    done = write_alone(db, lambda tx: _erase(tx, persons, requester._replace(now=clock())))
+    if any(erasure.is_new for erasure in done):
+        with suppress(Unavailable):  # then a worker empties it
+            db.empty_log()
+    return done
 
 
 def erase_old(tx: Tx, persons: Sequence[Person], requester: Requester) -> None:
-    """Erase members by retention, in the caller's transaction. Their lines in reports stay until those go by themselves.
-
-    None of the members is erased or under legal hold.
-    """
+    """Erase members by retention, in the caller's transaction. None of them is erased or under legal hold."""
     store.lock_members(tx, [person.member_id for person in persons])
     _erase_rows(tx, persons, requester, ErasureCause.RETENTION)
 
 
-def _search(db: Database, ids: Collection[int], account_id: int, go_on: Callable[[], None]) -> _Mentions:
-    external_ids = db.ask(lambda tx: store.identifiers(tx, ids))[0]
-    last_file = db.ask(lambda tx: newest_file(tx, account_id))
-    if not external_ids:
-        return _Mentions(external_ids, last_file, ())
-    found = find_mentions(db.ask, account_id, external_ids, go_on=go_on)
-    return _Mentions(external_ids, last_file, [*found])
-
-
-def _erase(
-    tx: Tx, persons: Sequence[Person], requester: Requester, mentions: _Mentions
-) -> list[Erasure] | None:
-    """None when the members have got other identifiers since the search."""
-    ids, account_id = [person.member_id for person in persons], persons[0].account_id
-    store.lock_members(tx, ids)
+def _erase(tx: Tx, persons: Sequence[Person], requester: Requester) -> list[Erasure]:
+    store.lock_members(tx, [person.member_id for person in persons])
     erased, left = _unerased(tx, persons)
-    if not left:
-        return erased
-    if not store.identifiers(tx, ids)[0] <= mentions.external_ids:
-        return None
-    newer = find_mentions(
-        lambda question: question(tx), account_id, mentions.external_ids, after_file=mentions.last_file
-    )
-    erase_mentions(tx, {*mentions.parts, *newer}, mentions.external_ids)
-    _erase_rows(tx, left, requester, ErasureCause.REQUEST)
+    if left:
+        _erase_rows(tx, left, requester, ErasureCause.REQUEST)
     made = [Erasure(*person, requester.now, ErasureCause.REQUEST, is_new=True) for person in left]
     return [*erased, *made]
 
@@ -145,13 +96,16 @@ def _unerased(tx: Tx, persons: Sequence[Person]) -> tuple[list[Erasure], list[Pe
 def _erase_rows(tx: Tx, persons: Sequence[Person], requester: Requester, cause: ErasureCause) -> None:
     ids = [person.member_id for person in persons]
     hash_suppressions(tx, {fold_email(address) for address in store.identifiers(tx, ids)[1]})
+    for account_id in {person.account_id for person in persons}:
+        own = [person.member_id for person in persons if person.account_id == account_id]
+        forget_members(tx, own, store.identifiers(tx, own)[0], account_id=account_id)
+        if cause is ErasureCause.REQUEST:
+            forget_packed_digests(tx, account_id)
     cancel_of_members(tx, ids, now=requester.now, reason=InvitationStep.ERASED)
     store.insert_erasures(tx, persons, requester, cause)  # lets the history lose its values
     store.empty_histories(tx, ids)
     store.empty_invitations(tx, store.invitations_of(tx, ids))
     store.empty_members(tx, ids)
-    request_store.delete_erasure_requests(tx, ids)
-    request_store.delete_export_requests(tx, ids)
     note_emptied(tx)
     entries = [
         requester.entry("member.erased", person.account_id, person.member_id, cause=cause)

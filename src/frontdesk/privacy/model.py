@@ -5,7 +5,6 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from frontdesk.audit.model import Requester
 from frontdesk.errors import Fault, FrontdeskError
 
 
@@ -57,28 +56,6 @@ class Erasure(NamedTuple):
     erased_at: datetime
     cause: ErasureCause
     is_new: bool = False
-
-
-class ErasureRequest(NamedTuple):
-    """An erasure that waits for a worker, with the request that asked for it, at its time."""
-
-    person: Person
-    requester: Requester
-
-
-class Places(NamedTuple):
-    """Where reports and the audit trail name a member: parts of reports, by file and number, and ids of entries."""
-
-    parts: Sequence[tuple[int, int]]
-    entry_ids: Sequence[int]
-
-
-class ExportRequest(NamedTuple):
-    """An export of which a worker finds the places; None until it has. They count for a day."""
-
-    person: Person
-    asked_at: datetime
-    places: Places | None = None
 
 
 class LegalHold(NamedTuple):

@@ -148,7 +148,7 @@ class RetentionTurn:
     def _report(self, tx: Tx, file_id: int) -> int:
         if not retention_store.still_old(tx, _K.REPORTS, self.limits[_K.REPORTS], [file_id]):
             return 0
-        return retention_store.delete_report_parts(tx, file_id)
+        return retention_store.delete_report_chunk(tx, file_id)
 
     def _counters(self) -> Iterator[int]:
         yield from self._rows(_K.COUNTERS)

@@ -23,7 +23,8 @@ from frontdesk.audit.chain import TrailPruning
 from frontdesk.audit.tables import audit_entries
 from frontdesk.db import Tx
 from frontdesk.eligibility.tables import member_history, members
-from frontdesk.files.tables import eligibility_files, file_outcomes
+from frontdesk.files import delete_chunk
+from frontdesk.files.tables import eligibility_files, file_rows, file_unchanged
 from frontdesk.invitations.tables import invitations
 from frontdesk.mailbox.tables import caught_messages
 from frontdesk.privacy.model import Person, RetentionKind
@@ -31,7 +32,6 @@ from frontdesk.privacy.store import WITHOUT_VALUES
 from frontdesk.privacy.tables import audit_prunings, legal_holds, retention_positions
 
 WINDOW = 1000  # ids
-PARTS_TOGETHER = 50  # of a report, about 100,000 rows
 
 _m, _h, _i, _f = members.c, member_history.c, invitations.c, eligibility_files.c
 
@@ -68,7 +68,7 @@ _SOURCES: Mapping[RetentionKind, RetentionSource] = {
     RetentionKind.REPORTS: RetentionSource(
         eligibility_files,
         _f.finished_at,
-        exists().where(file_outcomes.c.file_id == _f.id),
+        exists().where(file_rows.c.file_id == _f.id) | exists().where(file_unchanged.c.file_id == _f.id),
         _f.account_id,
     ),
     RetentionKind.MAILBOX: RetentionSource(
@@ -126,14 +126,10 @@ def drop_values(tx: Tx, ids: Collection[int]) -> int:
     return tx.execute(query).rowcount
 
 
-def delete_report_parts(tx: Tx, file_id: int) -> int:
-    """Delete some parts of the file's report; 0 when none is left, and its idempotency key is free then."""
-    columns = file_outcomes.c
-    numbers = select(columns.number).where(columns.file_id == file_id).order_by(columns.number)
-    found = tx.execute(numbers.limit(PARTS_TOGETHER)).scalars().all()
-    if found:
-        last = (columns.file_id == file_id) & (columns.number <= found[-1])
-        return tx.execute(delete(file_outcomes).where(last)).rowcount
+def delete_report_chunk(tx: Tx, file_id: int) -> int:
+    """Delete a chunk of the file's report; 0 when none is left, and its idempotency key is free then."""
+    if deleted := delete_chunk(tx, file_id):
+        return deleted
     cleared = {"sha256": None, "idempotency_key": None, "idempotency_digest": None}
     tx.execute(update(eligibility_files).where(_f.id == file_id).values(cleared))
     return 0

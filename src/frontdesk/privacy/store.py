@@ -19,7 +19,7 @@ from frontdesk.invitations.tables import (
 from frontdesk.mailbox.tables import caught_messages
 from frontdesk.privacy.classification import columns_of
 from frontdesk.privacy.model import ColumnKind, Erasure, ErasureCause, LegalHold, Person
-from frontdesk.privacy.tables import erasure_requests, erasures, export_requests, legal_holds
+from frontdesk.privacy.tables import erasures, legal_holds
 from frontdesk.text import fold_email
 
 NO_DAY = "0001-01-01"  # stands for an erased day in a column that must hold one
@@ -126,12 +126,12 @@ def _nothing(column: Column[Any]) -> Any:
     return NO_DAY if isinstance(column.type, IsoDate) else ""
 
 
-_OF_MEMBER = (member_history, invitations, erasures, erasure_requests, export_requests, legal_holds)
+_OF_MEMBER = (member_history, invitations, erasures, legal_holds)
 _OF_INVITATION = (invitation_events, invitation_links)
 
 
 def rows_of(tx: Tx, member_id: int) -> dict[str, Rows]:
-    """The rows of the member by table, without those that have to be searched for (reports, audit trail)."""
+    """The rows of the member by table, without those of reports and the audit trail."""
     found = {members.name: _rows(tx, members, members.c.id, [member_id])}
     found |= {table.name: _rows(tx, table, table.c.member_id, [member_id]) for table in _OF_MEMBER}
     invitation_ids = [row["id"] for row in found[invitations.name]]

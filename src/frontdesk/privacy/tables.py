@@ -2,7 +2,7 @@
 
 from sqlalchemy import Column, ForeignKey, String, Table
 
-from frontdesk.db.schema import Id, Json, UtcTime, metadata, words
+from frontdesk.db.schema import Id, UtcTime, metadata, words
 from frontdesk.privacy.model import ErasureCause
 
 # The fact that a member was erased. Rows are only ever added. The triggers of `member_history` look here.
@@ -15,29 +15,6 @@ erasures = Table(
     Column("cause", words(ErasureCause, 9), nullable=False),
     Column("actor", String(64), nullable=False),
     Column("request_id", String(64), nullable=False),
-)
-
-# Erasures that a request had no time for: a worker searches the account's reports, erases the member, and deletes the row.
-erasure_requests = Table(
-    "erasure_requests",
-    metadata,
-    Column("member_id", Id, ForeignKey("members.id"), primary_key=True),
-    Column("account_id", Id, nullable=False),
-    Column("actor", String(64), nullable=False),
-    Column("request_id", String(64), nullable=False),
-    Column("network", String(64), nullable=True),
-    Column("asked_at", UtcTime, nullable=False),
-)
-
-# Exports that a request had no time for: a worker finds where reports and the trail name the member, and stores these places.
-export_requests = Table(
-    "export_requests",
-    metadata,
-    Column("member_id", Id, ForeignKey("members.id"), primary_key=True),
-    Column("account_id", Id, nullable=False),
-    Column("asked_at", UtcTime, nullable=False),
-    Column("places", Json, nullable=True),
-    Column("found_at", UtcTime, nullable=True),
 )
 
 legal_holds = Table(

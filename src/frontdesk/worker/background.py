@@ -1,9 +1,8 @@
-"""What a worker does beside delivering, each in a thread: loading eligibility files, erasing, and pruning what is old."""
+"""What a worker does beside delivering, each in a thread: loading eligibility files, cleaning up, and pruning what is old."""
 
 import threading
 import time
 from abc import ABC, abstractmethod
-from contextlib import suppress
 from typing import Self
 
 from frontdesk.audit.model import Requester
@@ -14,8 +13,6 @@ from frontdesk.db.races import write_alone
 from frontdesk.eligibility.probes import ProbeLimit
 from frontdesk.errors import Unavailable
 from frontdesk.files import FileTurns, RunOptions, delete_left_content
-from frontdesk.privacy.erasure_requests import carry_out
-from frontdesk.privacy.export_requests import search_for_exports
 from frontdesk.privacy.leftovers import LogEmptier
 from frontdesk.privacy.retention import RetentionTurn, begin_turn, kept_days
 from frontdesk.queues.model import PruneReport
@@ -114,16 +111,11 @@ class FileLoader(BackgroundTask):
         return self._turns.take()
 
 
-class _Stopping(Exception):
-    """The worker was told to stop while reports were searched."""
-
-
-class PersonSearcher(BackgroundTask):
-    """Carries out the erasures, and searches for the exports, that requests have left to a worker. A search begins anew after a
-    stop. Deletes what is left of ended files' content, and empties SQLite's log after erasures."""
+class LeftoverCleaner(BackgroundTask):
+    """Deletes what is left of ended files' content, and empties SQLite's log after erasures."""
 
     first_seconds, poll_seconds = 5.0, 15.0
-    failure_event = "person_search_failed"
+    failure_event = "cleaning_failed"
 
     def __init__(self, db: Database, *, clock: Clock = system_clock, log: WorkerLog | None = None) -> None:
         super().__init__(db, clock=clock, log=log)
@@ -131,17 +123,8 @@ class PersonSearcher(BackgroundTask):
 
     def step(self) -> bool:
         delete_left_content(self._db)
-        with suppress(_Stopping):
-            for member_id in carry_out(self._db, self._clock, go_on=self._unless_stopping):
-                self._log.write("member_erased", member_id=member_id)
-            for member_id in search_for_exports(self._db, self._clock, go_on=self._unless_stopping):
-                self._log.write("member_found", member_id=member_id)
         self._log_emptier.step()
         return False
-
-    def _unless_stopping(self) -> None:
-        if self._is_stopping:
-            raise _Stopping
 
 
 class RetentionPruner(BackgroundTask):

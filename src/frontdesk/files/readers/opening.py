@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from frontdesk.errors import Fault
@@ -76,11 +77,13 @@ def _opened(
 ) -> tuple[FileHeader, Iterator[ReadItem]]:
     source, chosen = _as_text(content, format, encoding)
     if chosen is Format.CSV:
-        return read_csv(source, mapping)
-    if chosen is Format.X12:
-        return read_x12(source, mapping, x12)
-    keys = object_keys(mapping)
-    return FileHeader(chosen, ignored=keys.ignored), _json_rows(json_texts(source, chosen), keys)
+        header, rows = read_csv(source, mapping)
+    elif chosen is Format.X12:
+        header, rows = read_x12(source, mapping, x12)
+    else:
+        keys = object_keys(mapping)
+        header, rows = FileHeader(chosen, ignored=keys.ignored), _json_rows(json_texts(source, chosen), keys)
+    return replace(header, encoding=source.encoding), rows
 
 
 def with_addresses(items: Iterable[ReadItem]) -> Iterator[Row]:

@@ -274,7 +274,10 @@ def _create_files() -> None:
         *optional(Id, "undoes_id", to="eligibility_files.id"),
         *optional(sa.String(8), "format"),
         *optional(sa.String(32), "encoding"),
+        *optional(sa.String(1), "delimiter"),
+        *optional(sa.String(255), "file_name"),
         *optional(Json, "mapping"),
+        *optional(sa.String(64), "mapping_name"),
         *required(sa.String(7), "mode"),
         *optional(sa.String(7), "asked_mode"),
         *required(sa.Boolean(), "dry_run"),
@@ -295,7 +298,7 @@ def _create_files() -> None:
         *required(UtcTime(), "created_at"),
         *optional(UtcTime(), "started_at", "finished_at"),
         *required(sa.Integer(), "epoch"),
-        *optional(UtcTime(), "lease_until", "kept_until"),
+        *optional(UtcTime(), "lease_until"),
         *optional(sa.String(255), "idempotency_key"),
         *optional(sa.String(64), "idempotency_digest"),
         sa.ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
@@ -352,10 +355,28 @@ def _create_file_contents() -> None:
         *required(sa.LargeBinary(), "content"),
     )
     op.create_table(
-        "file_outcomes",
-        *key(Id, "file_id", to="eligibility_files.id"),
-        *key(sa.Integer(), "number"),
-        *required(sa.String(5), "step"),
+        "file_rows",
+        *key(Id, "file_id"),
+        *key(sa.Integer(), "chunk", "position"),
+        *optional(sa.Integer(), "place"),
+        *optional(Id, "member_id"),
+        *optional(sa.String(255), "external_id"),
+        *required(sa.String(10), "outcome"),
+        *optional(Json, "changed", "notes"),
+        *optional(Id, "left_plan_id"),
+        sa.Index(None, "member_id"),
+        sqlite_with_rowid=False,
+    )
+    create_partial_index(
+        "ix_file_rows_external_id",
+        "file_rows",
+        "external_id",
+        where="member_id IS NULL AND external_id IS NOT NULL",
+    )
+    op.create_table(
+        "file_unchanged",
+        *key(Id, "file_id"),
+        *key(sa.Integer(), "chunk"),
         *required(sa.LargeBinary(), "content"),
     )
 
@@ -512,6 +533,7 @@ def _create_trail_and_privacy() -> None:
         *optional(Id, "subject_id"),
         *required(sa.String(64), "request_id"),
         *optional(Json, "detail"),
+        sa.Index(None, "subject_id"),
     )
     op.create_table(
         "erasures",
@@ -520,22 +542,6 @@ def _create_trail_and_privacy() -> None:
         *required(UtcTime(), "erased_at"),
         *required(sa.String(9), "cause"),
         *required(sa.String(64), "actor", "request_id"),
-    )
-    op.create_table(
-        "erasure_requests",
-        *key(Id, "member_id", to="members.id"),
-        *required(Id, "account_id"),
-        *required(sa.String(64), "actor", "request_id"),
-        *optional(sa.String(64), "network"),
-        *required(UtcTime(), "asked_at"),
-    )
-    op.create_table(
-        "export_requests",
-        *key(Id, "member_id", to="members.id"),
-        *required(Id, "account_id"),
-        *required(UtcTime(), "asked_at"),
-        *optional(Json, "places"),
-        *optional(UtcTime(), "found_at"),
     )
     op.create_table(
         "legal_holds",
