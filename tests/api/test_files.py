@@ -3,6 +3,7 @@
 import gzip
 import json
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import Any
 from urllib.parse import quote
 
@@ -42,13 +43,33 @@ def test_an_uploaded_file_waits_is_loaded_and_reported(
     data = api.get(path).json()["data"]
     assert (data["state"], data["counts"], data["rows_done"]) == ("done", {"created": 1, "refused": 1}, 2)
     lines = api.get(path + "/report").text.splitlines()
-    assert (
-        lines[0]
-        == '{"row":2,"external_id":"E00001","outcome":"created","code":"","field":"","hint":"","changed":[],"left_plan":null}'
-    )
+    said = '{"row":2,"external_id":"E00001","outcome":"created","code":"","field":"","hint":""'
+    assert lines[0] == said + ',"changed":[],"left_plan":null}'
+    assert api.get(path + "/report?external_id=E00002").text.splitlines() == lines[1:]
     table = api.get(path + "/report?format=csv")
     assert table.headers["Content-Type"] == "text/csv; charset=utf-8"
     assert table.text.splitlines()[2].startswith("3,E00002,refused,not_a_date,dob,")
+
+
+def test_a_file_says_what_it_was_read_by(api: Api, db: Database, customer: Customer, clock: SetClock) -> None:
+    content = csv_of([row(1)]).replace(b",", b";")
+    sent = {"Content-Type": "text/csv", "Content-Disposition": 'attachment; filename="May 2026.csv"'}
+    one = api.request(
+        "POST", address(customer) + "?mapping=%7B%22clear%22:%22-%22%7D", content=content, headers=sent
+    )
+    two = upload(api, customer, content, "?file_name=list.csv")
+    assert work(db, clock)
+    path = one.headers["Location"].removeprefix("https://api.example.com")
+    data = api.get(path).json()["data"]
+    names = ("client", "file_name", "encoding", "delimiter", "sheet", "mapping")
+    version = sha256(b'{"clear":"-"}').hexdigest()[:12]
+    assert [data[name] for name in names] == [
+        *(customer.client_id, "May 2026.csv", "utf-8", ";", None),
+        {"name": None, "version": version},
+    ]
+    assert (two.json()["data"]["file_name"], two.json()["data"]["mapping"]) == ("list.csv", None)
+    for name in ("a%0Ab", "x" * 256):
+        assert upload(api, customer, content, f"?file_name={name}").status_code == 422
 
 
 def test_the_columns_that_are_no_field_are_named_as_the_file_names_them(

@@ -2,9 +2,19 @@
 
 import csv
 import io
+from dataclasses import replace
 
 from frontdesk.files.model import RowOutcome
-from frontdesk.files.report import report_csv, report_lines
+from frontdesk.files.report import (
+    ALL,
+    ReportFilter,
+    ReportLine,
+    ReportPlace,
+    report_csv,
+    report_lines,
+    report_page,
+)
+from frontdesk.plans import external_ids_of
 from tests.files.loading import Desk, csv_of, row
 
 
@@ -43,3 +53,44 @@ def test_a_report_holds_no_value_of_a_refused_field(desk: Desk) -> None:
     file = desk.load(csv_of([row(1, gender=secret, dob=secret, zipcode=secret, email=secret)]))
     assert secret not in str(desk.report(file))
     assert secret not in str(desk.reread(file))
+
+
+def test_a_row_names_what_it_changed_and_the_plan_that_its_member_left(desk: Desk) -> None:
+    desk.load(csv_of([row(1), row(2), row(3)]))
+    file = desk.load(csv_of([row(1), row(2, last_name="New", zipcode="02199"), row(4)]), plan=1)
+    left = desk.db.ask(lambda tx: external_ids_of(tx, desk.customer.plan_ids))[desk.customer.plan_ids[0]]
+    told = [(line["row"], line["outcome"], line["changed"], line["left_plan"]) for line in desk.report(file)]
+    assert told == [
+        (2, "moved", [], left),
+        (3, "moved", ["last_name", "zipcode"], left),
+        (4, "created", [], None),
+    ]
+    [header, _, second, _] = csv.reader(io.StringIO(b"".join(report_csv(desk.db, file.id)).decode()))
+    assert (header[-2:], second[-2:]) == (["changed", "left_plan"], ["last_name zipcode", left])
+    dry = desk.load(csv_of([row(2, last_name="Newer")]), plan=1, dry_run=True)
+    assert desk.report(dry)[0]["changed"] == ["last_name"]
+
+
+def test_pages_and_filters_go_through_changed_and_unchanged_rows(desk: Desk) -> None:
+    rows = [row(n) for n in range(60)]
+    desk.load(csv_of(rows))
+    rows[7] |= {"last_name": "New"}
+    rows[9] |= {"dob": "never"}
+    desk.options = replace(desk.options, chunk_rows=10)
+    file = desk.load(csv_of(rows))
+    assert file.counts == {"unchanged": 58, "updated": 1, "refused": 1}
+    whole = desk.report(file)
+    assert [line["row"] for line in whole] == [*range(2, 62)]
+    for wanted in (
+        ALL,
+        ReportFilter("unchanged"),
+        ReportFilter(external_id="E00007"),
+        ReportFilter(external_id="E00008"),
+    ):
+        lines, place = [], ReportPlace()
+        while place is not None:
+            page, place = report_page(desk.db, file.id, wanted, after=place, size=7)
+            lines += page
+        assert [line._asdict() for line in lines] == [
+            each for each in whole if wanted.wants(ReportLine(**each))
+        ]

@@ -20,7 +20,8 @@ from frontdesk.privacy.classification import CLASSIFICATION, ERASING
 from frontdesk.privacy.erasure import erase_person, find_persons, get_person
 from frontdesk.privacy.holds import place_hold, release_hold
 from frontdesk.privacy.model import ColumnKind, FilesUnfinished, UnderLegalHold
-from tests.files.loading import csv_of, row
+from tests.factories import make_customer
+from tests.files.loading import Desk, csv_of, row
 from tests.privacy.conftest import KEY, OLD, SOUGHT, VALUES, Life
 
 KEEPING = {
@@ -132,6 +133,22 @@ def test_records_that_an_undo_withdrew_are_erased_too(life: Life) -> None:
     assert life.api.post(life.path, row(40) | {"gender": "female"}).status_code == 201
     assert len(life.erase("E00040")) == 2
     assert not any("Wilhelmina-QX" in text or "E00040" in text for _, text in life.cells())
+
+
+def test_rows_that_changed_nothing_lose_the_name_too_and_their_files_the_digest(life: Life) -> None:
+    same = life.desk.load(csv_of([row(7), row(8)]))
+    assert same.counts == {"unchanged": 2}
+    life.erase("E00007")
+    assert [line["external_id"] for line in life.desk.report(same)] == [None, "E00008"]
+    assert life.desk.reread(same).sha256 is None
+
+
+def test_rows_of_another_accounts_member_with_the_identifier_stay(life: Life, db: Database) -> None:
+    other = Desk(db, make_customer(db, name="Other"), life.clock)
+    refused = other.load(csv_of([row(1, external_id=KEY)]))
+    assert [line["external_id"] for line in other.report(refused)] == [KEY]
+    life.erase()
+    assert [line["external_id"] for line in other.report(refused)] == [KEY]
 
 
 def test_an_undo_leaves_an_erased_member_alone(life: Life) -> None:

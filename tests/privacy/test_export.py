@@ -2,12 +2,9 @@
 
 from pathlib import Path
 
-import pytest
-
 from frontdesk.audit import list_entries
 from frontdesk.audit.model import AuditQuery
 from frontdesk.db.schema import metadata
-from frontdesk.operator import personal_data
 from frontdesk.privacy.classification import ERASING
 from tests.cli.conftest import CommandLine
 from tests.conftest import Api
@@ -68,9 +65,8 @@ def test_a_member_is_erased_over_http_as_often_as_it_is_asked_for(life: Life) ->
     assert life.api.get(f"{path}/export").status_code == 403
 
 
-def test_a_file_that_waits_is_named_before_the_search(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_waits_refuses_the_erasure(life: Life) -> None:
     operator, path = operator_of(life), f"/operator/v1/members/{life.member_id}"
-    monkeypatch.setattr(personal_data, "SEARCH_SECONDS", -1.0)
     waiting = life.desk.hand_in(csv_of([row(90)]))
     refused = operator.request("DELETE", path)
     assert (refused.status_code, refused.json()["errors"][0]["code"]) == (409, "files_unfinished")

@@ -49,7 +49,11 @@ class ReportFilter(NamedTuple):
     external_id: str | None = None
 
     def wants(self, line: ReportLine) -> bool:
-        return self.outcome in (None, line.outcome) and self.code in (None, line.code)
+        return (
+            self.outcome in (None, line.outcome)
+            and self.code in (None, line.code)
+            and self.external_id in (None, line.external_id)
+        )
 
 
 class ReportPlace(NamedTuple):

@@ -7,9 +7,10 @@ unchanged file (docs/decisions/0140).
 import zlib
 from array import array
 from collections.abc import Collection, Sequence
+from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Row, Select, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Row, Select, delete, func, insert, select, update
 
 from frontdesk.db import Tx
 from frontdesk.db.sets import insert_set
@@ -87,10 +88,15 @@ def delete_chunk(tx: Tx, file_id: int) -> int:
     return sum(deleted)
 
 
-def rows_of_member(tx: Tx, member_id: int) -> list[dict[str, Any]]:
-    """The rows of all files that the member was found for, but for those that changed nothing, by column."""
-    found = tx.execute(select(file_rows).where(_rows.member_id == member_id)).mappings()
-    return sorted(({str(name): row[name] for name in row} for row in found), key=_place_of)
+def rows_of_member(
+    tx: Tx, member_id: int, external_ids: Collection[str], *, account_id: int
+) -> list[dict[str, Any]]:
+    """The rows of all files that are about the member, but for those that changed nothing, by column."""
+    rows: list[dict[str, Any]] = []
+    for mine in _about([member_id], external_ids, account_id):
+        found = tx.execute(select(file_rows).where(mine)).mappings()
+        rows += ({str(name): row[name] for name in row} for row in found)
+    return sorted(rows, key=itemgetter("file_id", "chunk", "position"))
 
 
 def forget_members(
@@ -99,13 +105,8 @@ def forget_members(
     """Take the identifiers out of the account's reports: of the members' rows, and of rows without a member that name one. The
     files lose their digests, which are made from all of their rows: that of a small file could be guessed.
     """
-    is_of_account = (
-        select(_files.account_id).where(_files.id == _rows.file_id).scalar_subquery() == account_id
-    )
-    without_member = _rows.member_id.is_(None) & _rows.external_id.is_not(None)
-    named = without_member & _rows.external_id.in_(sorted(external_ids)) & is_of_account
     found: set[int] = set()
-    for mine in (_rows.member_id.in_(sorted(member_ids)), named):
+    for mine in _about(member_ids, external_ids, account_id):
         forgotten = update(file_rows).where(mine).values(external_id=None).returning(_rows.file_id)
         found.update(tx.execute(forgotten).scalars())
     tx.execute(update(eligibility_files).where(_files.id.in_(sorted(found))).values(_NO_DIGESTS))
@@ -170,5 +171,11 @@ def _next_chunk(tx: Tx, file_id: int, chunk: int) -> int | None:
     return min((number for number in found if number is not None), default=None)
 
 
-def _place_of(row: dict[str, Any]) -> tuple[int, int, int]:
-    return row["file_id"], row["chunk"], row["position"]
+def _about(
+    member_ids: Collection[int], external_ids: Collection[str], account_id: int
+) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    """Conditions, one for each index: the members' rows, and the account's rows without a member that name an identifier."""
+    account = select(_files.account_id).where(_files.id == _rows.file_id).scalar_subquery()
+    without_member = _rows.member_id.is_(None) & _rows.external_id.is_not(None)
+    named = without_member & _rows.external_id.in_(sorted(external_ids)) & (account == account_id)
+    return _rows.member_id.in_(sorted(member_ids)), named

@@ -13,7 +13,10 @@ def export_person(db: Database, person: Person, requester: Requester) -> Persona
     """All rows of the member by table, in the order of their ids. The audit trail keeps that it was exported."""
     member_id, account_id = person
     tables = db.ask(lambda tx: store.rows_of(tx, member_id))
-    tables["file_rows"] = db.ask(lambda tx: rows_of_member(tx, member_id))
+    external_ids = db.ask(lambda tx: store.identifiers(tx, [member_id]))[0]
+    tables["file_rows"] = db.ask(
+        lambda tx: rows_of_member(tx, member_id, external_ids, account_id=account_id)
+    )
     tables["audit_entries"] = db.ask(lambda tx: audit.entries_about(tx, member_id))
     write_alone(db, lambda tx: audit.record_action(tx, requester, "member.exported", account_id, member_id))
     return PersonalData(member_id, account_id, tables)
