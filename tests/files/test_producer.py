@@ -57,7 +57,8 @@ def test_a_caller_looks_up_while_there_is_no_item_and_may_give_up(
     running: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(producer, "LOOK_SECONDS", 0.01)
-    looks, ended = [], []
+    looks: list[bool] = []
+    ended: list[bool] = []
 
     def make(go_on: GoOn) -> Generator[int]:
         try:
