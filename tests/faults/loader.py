@@ -8,7 +8,7 @@ from frontdesk.clock import system_clock
 from frontdesk.config import Uniqueness
 from frontdesk.db import open_database
 from frontdesk.errors import Unavailable
-from frontdesk.files import RunOptions, run_next
+from frontdesk.files import FileTurns, RunOptions
 
 LEASE_SECONDS = 0.2
 CHUNK_ROWS = 50
@@ -27,9 +27,10 @@ def start_loader(url: str) -> BaseProcess:
 def work_forever(url: str) -> None:
     db = open_database(url)
     options = RunOptions(Uniqueness.SERVICE, chunk_rows=CHUNK_ROWS, lease_seconds=LEASE_SECONDS)
+    turns = FileTurns(db, system_clock, options, slice_seconds=0.0)
     while True:
         try:
-            worked = run_next(db, system_clock, options)
+            worked = turns.take()
         except Unavailable:
             worked = False
         if not worked:

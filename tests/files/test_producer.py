@@ -1,0 +1,110 @@
+"""Items are made ahead of their use by a thread that pauses and ends when it is told to."""
+
+import os
+import sys
+import threading
+from collections.abc import Generator
+
+import pytest
+
+from frontdesk.files import producer
+from frontdesk.files.producer import NICENESS, GoOn, Producer
+from tests.patience import wait_until
+
+
+class Broken(Exception):
+    pass
+
+
+@pytest.fixture
+def running() -> threading.Event:
+    running = threading.Event()
+    running.set()
+    return running
+
+
+def never() -> None:
+    raise AssertionError
+
+
+@pytest.mark.parametrize("ahead", [0, 2])
+def test_items_come_in_order_so_many_ahead_and_the_error_after_the_last(
+    running: threading.Event, ahead: int
+) -> None:
+    made: list[int] = []
+
+    def make(_go_on: GoOn) -> Generator[int]:
+        for number in range(5):
+            made.append(number)
+            yield number
+        raise Broken
+
+    taken: list[int] = []
+
+    def take(producer: Producer[int]) -> None:
+        for item in producer.items(never):
+            assert len(made) <= item + 1 + ahead
+            taken.append(item)
+
+    with Producer(make, running, ahead=ahead) as made_ahead:
+        wait_until(lambda: len(made) == ahead, "what is made ahead")
+        with pytest.raises(Broken):
+            take(made_ahead)
+    assert taken == made == list(range(5))
+
+
+def test_a_caller_looks_up_while_there_is_no_item_and_may_give_up(
+    running: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(producer, "LOOK_SECONDS", 0.01)
+    looks: list[bool] = []
+    ended: list[bool] = []
+
+    def make(go_on: GoOn) -> Generator[int]:
+        try:
+            while not ended:
+                go_on()
+            yield 0
+        finally:
+            ended.append(True)
+
+    def look_up() -> None:
+        looks.append(True)
+        if len(looks) == 3:
+            raise Broken
+
+    with pytest.raises(Broken), Producer(make, running) as items:
+        list(items.items(look_up))
+    assert (len(looks), ended) == (3, [True])
+    assert not [thread for thread in threading.enumerate() if thread.name == "producer"]
+
+
+def test_nothing_is_made_while_it_is_paused(running: threading.Event) -> None:
+    made: list[int] = []
+    paused = threading.Event()
+
+    def make(go_on: GoOn) -> Generator[int]:
+        for number in range(10):
+            if number == 3:
+                running.clear()
+                paused.set()
+            go_on()
+            made.append(number)
+        yield len(made)
+
+    with Producer(make, running) as items:
+        paused.wait()
+        assert made == [0, 1, 2]
+        running.set()
+        assert [*items.items(never)] == [10]
+
+
+def test_the_thread_has_a_lower_priority_than_its_caller(running: threading.Event) -> None:
+    before = os.nice(0)
+
+    def make(_go_on: GoOn) -> Generator[int]:
+        yield os.nice(0)
+
+    with Producer(make, running) as items:
+        assert [*items.items(never)] == [NICENESS if sys.platform == "linux" else before]
+    assert os.nice(0) == before
