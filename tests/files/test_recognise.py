@@ -297,7 +297,7 @@ def test_every_module_that_says_what_a_row_means_is_in_the_digest_of_the_code() 
         "parse.py",
         "decide.py",
         "csv_rows.py",
-        "field_rules.py",
+        "rules.py",
         "text.py",
     }
     assert before not in {digest_when_other(name) for name in ("fields.py", "table.py", "strict_json.py")}

@@ -6,9 +6,7 @@ import re
 from typing import Any
 
 from frontdesk.eligibility.fields import FIELDS
-from frontdesk.files.column_names import COLUMN_NAME, METADATA_FIELD
-from frontdesk.files.date_formats import DATE_FORMAT, EXCEL_SERIAL
-from frontdesk.files.field_rules import FAMILY, NAME_PARTS, PLAN
+from frontdesk.files.dates import DATE_FORMAT, EXCEL_SERIAL
 from frontdesk.files.mapping import DELIMITERS, LONGEST_SHEET_NAME, OPEN, SEARCHED_ROWS, UNRELATED
 from frontdesk.files.mapping_834 import (
     COUNTS_WORDS,
@@ -21,15 +19,20 @@ from frontdesk.files.mapping_834 import (
     SSN_WORDS,
     VERIFY_WORDS,
 )
-from frontdesk.files.part_reader import (
+from frontdesk.files.names import COLUMN_NAME, METADATA_FIELD
+from frontdesk.files.rules import (
+    FAMILY,
     LONGEST_JOIN,
     LONGEST_PAD,
     LONGEST_VALUE,
     MOST_FORMATS,
     MOST_JOINED,
+    MOST_ROW_RULES,
+    MOST_RULES,
     MOST_WORDS,
+    NAME_PARTS,
+    PLAN,
 )
-from frontdesk.files.rule_parser import MOST_RULES, MOST_SKIPS
 
 Schema = dict[str, Any]
 
@@ -147,7 +150,7 @@ MAPPING_SCHEMAS: dict[str, Schema] = {
             "skip": {
                 "type": "array",
                 "items": _ref("MappingSkip"),
-                "maxItems": MOST_SKIPS,
+                "maxItems": MOST_ROW_RULES,
                 "description": "Rows to leave out.",
             },
             "questions": {

@@ -6,8 +6,6 @@ from types import MappingProxyType
 from typing import Any
 
 from frontdesk.errors import Fault, Invalid, unknown_faults
-from frontdesk.files.column_names import COLUMN_NAME, fold_name, mappable_field
-from frontdesk.files.field_rules import FieldRule, SkipRule
 from frontdesk.files.mapping_834 import (
     SECTION_834,
     Alternatives,
@@ -17,8 +15,8 @@ from frontdesk.files.mapping_834 import (
     read_reference,
     read_sources,
 )
-from frontdesk.files.part_reader import MOST_WORDS
-from frontdesk.files.rule_parser import parse_field_rules, parse_skip_rules
+from frontdesk.files.names import COLUMN_NAME, fold_name, mappable_field
+from frontdesk.files.rules import MOST_WORDS, FieldRule, RowRule, parse_field_rules, parse_row_rules
 from frontdesk.text import shown_name
 
 # What a person has to decide about a column, and the answer that it says nothing about access.
@@ -61,7 +59,7 @@ class FileMapping:
 
     columns: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     fields: Mapping[str, FieldRule] = field(default_factory=lambda: MappingProxyType({}))
-    skip: tuple[SkipRule, ...] = ()
+    skip: tuple[RowRule, ...] = ()
     delimiter: str | None = None
     header_row: int | None = None
     sheet: str | None = None
@@ -130,7 +128,7 @@ def _read_questions(place: str, value: Any, faults: list[Fault]) -> dict[str, st
     return value
 
 
-def _check_answers(questions: Mapping[str, str], skip: Iterable[SkipRule], faults: list[Fault]) -> None:
+def _check_answers(questions: Mapping[str, str], skip: Iterable[RowRule], faults: list[Fault]) -> None:
     """Add a fault for each question that is neither answered nor has a rule for its column in `skip`."""
     skipped = {rule.column for rule in skip}
     for name, answer in questions.items():
@@ -177,7 +175,7 @@ def _read_sheet(place: str, value: Any, faults: list[Fault]) -> str | None:
 _PARTS: dict[str, Callable[[str, Any, list[Fault]], Any]] = {
     "columns": _read_columns,
     "fields": parse_field_rules,
-    "skip": parse_skip_rules,
+    "skip": parse_row_rules,
     "questions": _read_questions,
     "delimiter": _read_delimiter,
     "header_row": _read_header_row,

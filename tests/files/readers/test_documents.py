@@ -9,7 +9,7 @@ from frontdesk.files.mapping import MEDICAL_LINES, FileMapping, parse_mapping
 from frontdesk.files.model import FILE_PROBLEMS, REPORT_CODES, ROW_FAULTS
 from frontdesk.files.readers.source import ENCODINGS, LONGEST_LINE
 from frontdesk.files.readers.unpacking import LARGEST_CONTENT, LARGEST_RATIO
-from frontdesk.files.rule_parser import RULE_PARTS
+from frontdesk.files.rules import RULE_PARTS
 
 DOCS = Path(__file__).parents[3] / "docs"
 FORMATS, X12, FILES = ((DOCS / name).read_text() for name in ("file-formats.md", "834.md", "files.md"))

@@ -5,9 +5,9 @@ from typing import Any, Protocol
 
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.errors import Fault
-from frontdesk.files.column_names import fold_name
 from frontdesk.files.mapping import FileMapping
 from frontdesk.files.model import Row, Unreadable
+from frontdesk.files.names import fold_name
 from frontdesk.files.readers.table import TableColumns
 from frontdesk.text import SHOWN_NAMES, shown_name
 

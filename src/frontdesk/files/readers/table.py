@@ -7,11 +7,11 @@ from operator import not_
 
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.errors import Fault
-from frontdesk.files.column_names import METADATA_PREFIX, field_named, fold_name
-from frontdesk.files.field_rules import FAMILY, PLAN, FieldRule
 from frontdesk.files.mapping import FileMapping
 from frontdesk.files.model import UNKNOWN_PLAN, Row, Unreadable
+from frontdesk.files.names import METADATA_PREFIX, field_named, fold_name
 from frontdesk.files.readers.source import LONGEST_LINE
+from frontdesk.files.rules import FAMILY, PLAN, FieldRule
 from frontdesk.text import SHOWN_NAMES, shown_name
 
 KEY = "external_id"

@@ -7,7 +7,7 @@ from typing import Any
 
 from frontdesk.eligibility.code_sets import HIPAA_RELATIONSHIPS
 from frontdesk.eligibility.fields import FIELDS, Storage
-from frontdesk.files.column_names import COLUMN_NAME, field_named, fold_name
+from frontdesk.files.names import COLUMN_NAME, field_named, fold_name
 from frontdesk.files.suggest.dates import DateHabit, Fit, date_habit
 from frontdesk.files.suggest.draft import MappingDraft, written_mapping
 from frontdesk.files.suggest.families import add_family

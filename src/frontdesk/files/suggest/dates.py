@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from frontdesk.eligibility.hints import day_exists
 from frontdesk.eligibility.values import EARLIEST_DOB
-from frontdesk.files.date_formats import EXCEL_SERIAL, date_reader, parse_format
+from frontdesk.files.dates import EXCEL_SERIAL, date_reader, parse_format
 
 OPEN_DATES = ("9999-12-31", "9999-12-30", "2999-12-31", "9999-01-01", "4712-12-31")
 _MONTH_FIRST = ("MM/DD/YYYY", "MM-DD-YYYY", "MM.DD.YYYY", "MMDDYYYY", "MM/DD/YY", "MM-DD-YY")

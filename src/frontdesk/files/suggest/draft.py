@@ -6,8 +6,8 @@ from statistics import median
 from typing import Any
 
 from frontdesk.eligibility.fields import FIELDS
-from frontdesk.files.column_names import field_named
-from frontdesk.files.field_rules import FAMILY
+from frontdesk.files.names import field_named
+from frontdesk.files.rules import FAMILY
 from frontdesk.files.suggest.sample import Sample
 
 _TOTALS = ("total", "grand total", "sum", "summe", "gesamt", "record count", "end of", "totaux")

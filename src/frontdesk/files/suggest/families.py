@@ -2,7 +2,7 @@
 
 import re
 
-from frontdesk.files.field_rules import FAMILY
+from frontdesk.files.rules import FAMILY
 from frontdesk.files.suggest.draft import MappingDraft
 
 _OF_NUMBERS = {"id", "no", "nr", "num", "number", "ssn", "eid", "emplid", "#"}

@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from frontdesk.files.column_names import COLUMN_NAME, field_named
 from frontdesk.files.mapping import OPEN, UNRELATED
+from frontdesk.files.names import COLUMN_NAME, field_named
 from frontdesk.files.suggest.draft import MappingDraft
 from frontdesk.files.suggest.names import LONGEST_NAME, words_of
 from frontdesk.files.suggest.words import (

@@ -7,7 +7,7 @@ from typing import Any
 from frontdesk.eligibility.code_sets import GENDERS, HIPAA_RELATIONSHIPS, STATE_CODES
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.values import FieldContext
-from frontdesk.files.field_rules import NAME_PARTS
+from frontdesk.files.rules import NAME_PARTS
 from frontdesk.files.suggest.dates import DateHabit, Fit, fit_of_dates, share_of
 from frontdesk.files.suggest.names import FULL_NAME, PERSON_NUMBER
 from frontdesk.files.suggest.words import BOOLEAN_OF, GENDER_NUMBERS, GENDER_OF, RELATIONSHIP_OF
