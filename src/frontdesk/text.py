@@ -126,6 +126,21 @@ def _fold_domain(domain: str) -> str:
         return unicodedata.normalize("NFKC", domain).lower()
 
 
+# With hyphens or spaces any area counts, also those of taxpayers' numbers; nine digits alone have to be in the ranges that the
+# Social Security Administration issues: no area 000, 666 or 9xx, no group 00, no serial number 0000.
+_SSN = re.compile("[0-9]{3}([- ])[0-9]{2}\\1[0-9]{4}|(?!000|666|9)[0-9]{3}(?!00)[0-9]{2}(?!0000)[0-9]{4}")
+
+
+def looks_like_ssn(text: str) -> bool:
+    """Whether the text looks like a social security number. So do nine of ten numbers of nine digits that are drawn by lot."""
+    return _SSN.fullmatch(text) is not None
+
+
+def are_mostly_ssns(texts: Sequence[str]) -> bool:
+    """Whether more than half of the texts look like social security numbers."""
+    return sum(map(looks_like_ssn, texts)) * 2 > len(texts)
+
+
 SHOWN_NAMES, SHOWN_LENGTH = 20, 40
 
 

@@ -29,6 +29,7 @@ GOOD: list[dict[str, Any]] = [
     {"fields": {"member_id": {"column": ["a", "b"], "join": "-", "blank": "00"}}},
     {"skip": [{"column": "a", "equals": ["", "x"]}, {"column": "b", "starts_with": "Total"}]},
     {"external_id": ["REF*0F + person_code", "NM109"], "member_id": "REF*1L+REF*3H", "person_code": "REF*23"},
+    {"end": [{"column": "a", "equals": "x"}], "ssn": "plain"},
     {"columns": {"Member ID": None}, "questions": {"Status": "unrelated"}},
     {"header_row": 50, "sheet": "Members"},
     {"plan": "HD03+HD04", "plans": {"a": "b"}, "lines": "all"},
@@ -44,6 +45,8 @@ BAD: list[dict[str, Any]] = [
         for name, answer in (("a", "yes"), ("a", None), ("a", []), ("-", "unrelated"))
     ),
     {"questions": "open"},
+    {"ssn": "hashed"},
+    {"end": [{"column": "a"}]},
     {"clear": " "},
     *({"header_row": row} for row in (0, 51, 1.5, "1", True)),
     *({"sheet": name} for name in ("", "x" * 32, 1)),

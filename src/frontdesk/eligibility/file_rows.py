@@ -138,9 +138,14 @@ def as_new(submission: Submission, scope: int, *, holders: KeyHolders, families:
 def as_change(submission: Submission, holders: KeyHolders, scope: int, stored: StoredMember) -> Submission:
     """The submission for the stored member."""
     record, values = submission.record, stored.values
-    if record.hints is None:
+    hints, end = record.hints, values["expiry_date"]
+    if hints is None:
         return submission
-    if record.hints.ends_access:
+    if hints.keeps_earlier_end and end is not None and end < record.given["expiry_date"]:
+        # A table lists its terminated employees every night: the first night counts.
+        record = replace(record, given={**record.given, "expiry_date": end})
+        submission = submission._replace(record=record)
+    if hints.ends_access:
         begin = record.given.get("effective_date") or values["effective_date"]
         if (record.given.get("expiry_date") or begin) < begin:
             given, warnings = {**record.given, "expiry_date": begin}, (*record.warnings, "ends_on_first_day")

@@ -41,7 +41,8 @@ class RowHints(NamedTuple):
 
     With `is_weak_key`, a stored member of another first name or date of birth is another person. With `is_category` the
     identifier may be the name of a group of people: it takes the place of no stored one. With `ends_access`, an end before
-    the first day of access is an end on that day. With `hides_key` the identifier looks like a social security number: no report
+    the first day of access is an end on that day; with `keeps_earlier_end` the row names no day, and
+    an earlier end stays. With `hides_key` the identifier looks like a social security number: no report
     shows it before it is stored.
     """
 
@@ -50,6 +51,7 @@ class RowHints(NamedTuple):
     is_weak_key: bool = False
     is_category: bool = False
     ends_access: bool = False
+    keeps_earlier_end: bool = False
     hides_key: bool = False
     family: FamilyMember | None = None
 

@@ -3,7 +3,7 @@
 from array import array
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import compress, islice
 
 from frontdesk.db import Database
 from frontdesk.eligibility import read_external_id, read_external_ids
@@ -11,6 +11,7 @@ from frontdesk.eligibility.model import Action, MemberAccess
 from frontdesk.files import store
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.identifiers import IdentifierIndex, PeopleIndex
+from frontdesk.files.mapping import PLAIN, parse_mapping
 from frontdesk.files.model import (
     NOTHING_YET,
     EligibilityFile,
@@ -28,8 +29,14 @@ from frontdesk.files.overtime import Overtime
 from frontdesk.files.readers import NumberIndex, SharedNumbers
 from frontdesk.files.rows import open_rows, secret_of
 from frontdesk.files.steps import yielding
+from frontdesk.text import are_mostly_ssns
 
 CHECKPOINT_ROWS = 10_000
+SAMPLED_ROWS = 200  # whose identifiers are looked at
+_STORED = (
+    "Most values of {0} look like social security numbers, which would be stored and shown as they are. Make {0} from another "
+    'column. If these are no social security numbers, or are to be stored as they are, say "ssn": "plain" in the mapping.'
+)
 ROWS_PER_BYTE = 1  # of the file as it was sent
 
 
@@ -88,6 +95,7 @@ class FileCheck:
     def _forget(self) -> None:
         self._identifiers, self._people = IdentifierIndex(), PeopleIndex(self._secret)
         self._unnamed = 0
+        self._sample: list[Row] = []
 
     def _read(self) -> Generator[int, None, CheckResult]:
         """Yields the number of rows so far, now and then. Reads once more where a number turns out to be shared."""
@@ -96,6 +104,8 @@ class FileCheck:
         while True:
             numbers = SharedNumbers(self._secret, known, NumberIndex())
             header, count = yield from self._read_all(numbers)
+            if header.format is not Format.X12:
+                self._check_ssns()
             if not (found := numbers.found()):
                 break
             known = numbers.known | found
@@ -141,10 +151,24 @@ class FileCheck:
             if item is NOTHING_YET:
                 continue
             if isinstance(item, UnreadRows):
+                self._sample += islice(item.rows(), SAMPLED_ROWS - len(self._sample))
                 self._note_unread(item)
             elif not item.skipped:
+                if len(self._sample) < SAMPLED_ROWS:
+                    self._sample.append(item)
                 self._note(item, mode)
         return header, count
+
+    def _check_ssns(self) -> None:
+        """Raises Unreadable for a table whose identifiers look like social security numbers, unless its mapping wants them."""
+        if parse_mapping(self._file.mapping or {}).ssn == PLAIN:
+            return
+        for name in ("external_id", "member_id"):
+            values = [
+                text for row in self._sample if isinstance(text := row.values.get(name), str) and text.strip()
+            ]
+            if values and are_mostly_ssns([text.strip() for text in values]):
+                raise Unreadable("looks_like_ssn", _STORED.format(name))
 
     def _note_unread(self, rows: UnreadRows) -> None:
         keys, hashes = read_external_ids(rows.keys), map(hash, rows.texts)

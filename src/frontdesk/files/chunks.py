@@ -11,13 +11,26 @@ from functools import partial
 from frontdesk.db.races import WriteInOne
 from frontdesk.db.sqlite import others_wrote
 from frontdesk.eligibility import enrol
+from frontdesk.eligibility.decide import NOT_ENROLLED
 from frontdesk.eligibility.dry_run import DryRun
 from frontdesk.eligibility.fields import UNIQUE
 from frontdesk.eligibility.model import WARNING_MARK, Action, Enrolled, Outcome, Submission
 from frontdesk.eligibility.probes import TooManyTaken
 from frontdesk.errors import Fault, Invalid, NotFound, Unavailable
 from frontdesk.files.claims import FileClaim
-from frontdesk.files.model import NO_PLAN, NOT_NOW, NOT_STORED, WARNED_FIELDS, ChunkItem, ChunkRow, RowOutcome
+from frontdesk.files.model import (
+    NO_PLAN,
+    NOT_NOW,
+    NOT_STORED,
+    NOTHING_TO_END,
+    SKIPPED,
+    WARNED_FIELDS,
+    ChunkItem,
+    ChunkRow,
+    EligibilityFile,
+    Format,
+    RowOutcome,
+)
 from frontdesk.files.pace import ChunkPace
 from frontdesk.files.threads import CommitTurn, OutOfTurn
 
@@ -96,9 +109,9 @@ class ChunkWriter:
                     with part:
                         part.results = self._enrol(part.tx, part.items, now=claim.clock())
                 results = iter(attempt.results)
-                day = claim.file.file_date or ""
                 outcomes = [
-                    _outcome(row, next(results), day) if isinstance(row, ChunkRow) else row for row in rows
+                    _outcome(row, next(results), claim.file) if isinstance(row, ChunkRow) else row
+                    for row in rows
                 ]
                 turn.take()
                 rows_done = sum(row.place is not None for row in rows)
@@ -108,11 +121,19 @@ class ChunkWriter:
         return time.monotonic() - began, others
 
 
-def _outcome(row: ChunkRow, result: Enrolled | Exception, file_date: str) -> RowOutcome:
+def _outcome(row: ChunkRow, result: Enrolled | Exception, file: EligibilityFile) -> RowOutcome:
     if not isinstance(result, Enrolled):
         hints = row.submission.record.hints
         shown = None if hints and hints.hides_key else row.external_id
-        return RowOutcome.refused(row.place, shown, faults_of(result))
+        faults = faults_of(result)
+        if (
+            row.submission.action is Action.END
+            and file.format is not Format.X12
+            and [*faults] == [NOT_ENROLLED]
+        ):
+            # An HR export lists employees who left before they were members. An 834 ends only whom its sender has enrolled.
+            return RowOutcome(row.place, shown, SKIPPED, warnings=[("external_id", NOTHING_TO_END)])
+        return RowOutcome.refused(row.place, shown, faults)
     codes = (*row.warnings, *result.warnings)
     if row.place is None and result.outcome is Outcome.UNCHANGED:
         codes = ()  # a newer change kept the member from being ended, so the warning did not come true
@@ -123,7 +144,7 @@ def _outcome(row: ChunkRow, result: Enrolled | Exception, file_date: str) -> Row
     elif (
         "expiry_date" not in submission.record.given
         and values["expiry_date"] is not None
-        and values["expiry_date"] <= max(file_date, values["effective_date"])
+        and values["expiry_date"] <= max(file.file_date or "", values["effective_date"])
     ):
         # Else it would not be seen that a member that came back to a full file still has no access.
         warnings.append(("expiry_date", "still_ended"))

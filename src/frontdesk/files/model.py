@@ -61,7 +61,7 @@ COUNTS = (*map(str, Outcome), WOULD_END, WOULD_MOVE, REFUSED, SKIPPED, WARNED)
 NOT_ROWS = {WOULD_END, WOULD_MOVE, WARNED}  # the counts of members and warnings
 
 NEEDS_APPROVAL = "brake"  # the code of the problem of a held file
-ENDED_BY_ABSENCE = "ended_by_absence"
+ENDED_BY_ABSENCE, NOTHING_TO_END = "ended_by_absence", "nothing_to_end"
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,6 +374,7 @@ REPORT_CODES = ROW_FAULTS | {
     "ended_by_absence": "A full file does not name the member.",
     "leaves_plan": "The member is under another plan of the account, which it would leave.",
     "ends_on_first_day": "The access was to begin after the day on which it ends; it ends on the day it begins.",
+    NOTHING_TO_END: "The row ends a member that the plan does not have, so there was nothing to end.",
     "still_ended": "The access of the member has ended, and the row has no expiry_date, so it stays ended; clear it to go on.",
     "changed_since": "The record was changed again after the file; the undo leaves it as it is.",
     **{

@@ -139,13 +139,14 @@ def _batches(items: Iterable[ReadItem], *, skip: int) -> Iterator[list[ReadItem]
 def _parse(seen: SeenRow, file: EligibilityFile, today: str, cache: ValueCache) -> ChunkItem:
     row, plan_id = seen.row, seen.plan_id
     values = row.values
+    hints = row.hints
     if row.action is Action.END and not values.get("expiry_date"):
-        values = values | {"expiry_date": file.file_date}
+        values, hints = values | {"expiry_date": file.file_date}, hints._replace(keeps_earlier_end=True)
     of_new = row.values_of_new
     record = parse_member({**values, **of_new} if of_new else values, today=today, lenient=True, cache=cache)
     if of_new:
         record.given_of_new = {name: record.given.pop(name) for name in of_new if name in record.given}
-    record.hints = row.hints
+    record.hints = hints
     faults = list(row.faults)
     if faults:  # they explain a missing identifier
         faults += [fault for fault in record.faults if fault[:2] != ("external_id", "required")]

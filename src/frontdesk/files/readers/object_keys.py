@@ -27,7 +27,7 @@ class ObjectKeys(Protocol):
 
 
 def object_keys(mapping: FileMapping) -> ObjectKeys:
-    is_translated = mapping.columns or mapping.fields or mapping.skip
+    is_translated = mapping.columns or mapping.fields or mapping.skip or mapping.end
     return _MappedKeys(mapping) if is_translated else _FieldKeys()
 
 
@@ -57,7 +57,7 @@ class _MappedKeys:
         self._mapping = mapping
         self._clear = min(mapping.clear)
         in_rules = [column for rule in mapping.fields.values() for column in rule.columns]
-        self._needed = dict.fromkeys([*in_rules, *(skip.column for skip in mapping.skip)])
+        self._needed = dict.fromkeys([*in_rules, *(rule.column for rule in (*mapping.skip, *mapping.end))])
         self._unseen = set(self._needed)
         self._headers: dict[tuple[str, ...], TableColumns] = {}
 
