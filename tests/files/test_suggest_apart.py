@@ -12,8 +12,7 @@ import pytest
 from frontdesk.errors import Unavailable
 from frontdesk.files import suggest_apart
 from frontdesk.files.model import Format, Unreadable
-from frontdesk.files.suggest import __main__ as process
-from frontdesk.files.suggest import apart
+from frontdesk.files.suggest import process
 from tests.files.exports import hr_export
 from tests.files.readers.workbooks import workbook
 from tests.files.test_suggest import suggested
@@ -45,7 +44,7 @@ def test_a_file_that_cannot_be_read_is_refused_for_its_own_fault(content: bytes,
 
 
 def test_a_file_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(apart, "SECONDS", 0.01)
+    monkeypatch.setattr(process, "SECONDS", 0.01)
     with pytest.raises(Unreadable) as caught:
         asked(hr_export())
     assert (caught.value.code, "first 100 rows" in caught.value.detail) == ("too_large", True)
@@ -69,7 +68,7 @@ def test_the_file_is_refused_for_a_limit_and_not_for_an_end_from_outside(
 
 
 LARGE = f"""
-from frontdesk.files.suggest import __main__ as process
+from frontdesk.files.suggest import process
 process.suggest_mapping = lambda *_, **__: bytearray({4 * process.MEMORY_BYTES})
 process.main()
 """

@@ -16,7 +16,7 @@ def words_in(text: str) -> frozenset[str]:
 
 
 _TITLES = words_in("mr mrs ms miss mx dr prof rev hon sir")
-_SUFFIXES = words_in("jr sr junior senior ii iii iv 2nd 3rd 4th md phd dds dmd esq cpa rn")
+NAME_SUFFIXES = words_in("jr sr junior senior ii iii iv 2nd 3rd 4th md phd dds dmd esq cpa rn")
 # A family name begins with the first of them that follows a given name.
 _PARTICLES = words_in(
     "de da das del della di do dos du la las le los van von vom vander der den ten ter te zu zum zur bin ibn al el st saint"
@@ -80,7 +80,7 @@ def _without_titles(words: list[str]) -> list[str]:
 
 
 def _are_suffixes(words: list[str]) -> bool:
-    return bool(words) and all(_folded(word) in _SUFFIXES for word in words)
+    return bool(words) and all(_folded(word) in NAME_SUFFIXES for word in words)
 
 
 def _folded(word: str) -> str:
