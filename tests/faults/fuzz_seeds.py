@@ -9,7 +9,7 @@ from frontdesk.files.mapping import FileMapping
 from frontdesk.files.mapping_834 import SECTION_834
 from frontdesk.files.model import Format
 from frontdesk.files.rules import ROW_RULE_PARTS, RULE_PARTS
-from tests.files.exports import excel_export, german_export, hr_export, synthea
+from tests.files.exports import excel_export, hr_export, synthea
 from tests.files.readers.reading import MEMBER, file_834, interchange, transaction
 from tests.files.readers.test_any_bytes import CANARY, SAMPLES
 from tests.files.readers.workbooks import GOOD, HEADER, cell, workbook
@@ -17,7 +17,7 @@ from tests.invitations.test_bounces import bounce
 
 CSV_SEEDS = [
     SAMPLES[Format.CSV],
-    *(made()[:1500] for made in (synthea, hr_export, excel_export, german_export)),
+    *(made()[:1500] for made in (synthea, hr_export, excel_export)),
 ]
 CSV_TOKENS = [b'"\n"', b'","', b'"a""b"', b"sep=;\n", *(name.encode() for name in list(FIELDS)[:12])]
 

@@ -177,5 +177,5 @@ def _without_taken_email(
     if folded is None or not holders.taken({"email_folded": folded}, scope, own):
         return submission
     given = {name: value for name, value in record.given.items() if name not in ("email", "email_folded")}
-    record = replace(record, given=given, warnings=(*record.warnings, "email_dropped"))
+    record = replace(record, given=given, warnings=(*record.warnings, "email_taken"))
     return submission._replace(record=record, row_digest=None)

@@ -195,5 +195,5 @@ WARNINGS = {
     "state_not_recognised": "The state is neither a USPS code nor a state's name; it was kept as sent.",
     "relationship_code_hipaa_unknown": "The HIPAA relationship code is unknown; it was kept as sent.",
     "plan_inactive": "The plan accepts no patients at present: was another one meant? The record is stored.",
-    "email_dropped": "The e-mail address of a row is malformed, or another record carries it; the row was kept without it.",
+    "email_taken": "Another record carries the e-mail address of a row; the row was kept without it.",
 }

@@ -13,7 +13,7 @@ from frontdesk.db.sqlite import others_wrote
 from frontdesk.eligibility import enrol
 from frontdesk.eligibility.decide import NOT_ENROLLED
 from frontdesk.eligibility.dry_run import DryRun
-from frontdesk.eligibility.fields import UNIQUE
+from frontdesk.eligibility.fields import REQUIRED, UNIQUE
 from frontdesk.eligibility.model import WARNING_MARK, Action, Enrolled, Outcome, Submission
 from frontdesk.eligibility.probes import TooManyTaken
 from frontdesk.errors import Fault, Invalid, NotFound, Unavailable
@@ -32,8 +32,10 @@ from frontdesk.files.model import (
     RowOutcome,
 )
 from frontdesk.files.pace import ChunkPace
+from frontdesk.files.rules import remedy_for
 from frontdesk.files.threads import CommitTurn, OutOfTurn
 
+_MISSING = {(name, "required") for name in REQUIRED if name != "external_id"}
 PROBES = "\0probes"  # no member has this key
 
 
@@ -133,6 +135,8 @@ def _outcome(row: ChunkRow, result: Enrolled | Exception, file: EligibilityFile)
         ):
             # An HR export lists employees who left before they were members. An 834 ends only whom its sender has enrolled.
             return RowOutcome(row.place, shown, SKIPPED, warnings=[("external_id", NOTHING_TO_END)])
+        if file.format is not Format.X12:
+            faults = [*map(_with_remedy, faults)]
         return RowOutcome.refused(row.place, shown, faults)
     codes = (*row.warnings, *result.warnings)
     if row.place is None and result.outcome is Outcome.UNCHANGED:
@@ -150,6 +154,13 @@ def _outcome(row: ChunkRow, result: Enrolled | Exception, file: EligibilityFile)
         warnings.append(("expiry_date", "still_ended"))
     member_id = 0 if result.outcome is Outcome.UNCHANGED else int(values["id"] or 0)
     return RowOutcome(row.place, values["external_id"], result.outcome.value, member_id, (), warnings)
+
+
+def _with_remedy(fault: Fault) -> Fault:
+    """The fault of a table's row; of a required field it says which rule of a mapping gives one."""
+    if fault[:2] not in _MISSING:
+        return fault
+    return fault._replace(message=f"{fault.message}; {remedy_for(fault.field)}")
 
 
 def _warning(code: str, *message: str) -> Sequence[str]:

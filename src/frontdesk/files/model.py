@@ -343,7 +343,7 @@ ROW_FAULTS = {
     "values_too_long": "The cells that the mapping makes values of have more than 65,536 characters, each counted for each rule.",
     "no_match_key": "The 834 carries none of what the mapping makes the identifier from.",
     "unknown_code": "The 834 carries a code that has no meaning here.",
-    "unknown_plan": "The plan that the row names is not in the mapping, or not one of the account.",
+    "unknown_plan": "The plan that the row names is not among the `plans` of the mapping.",
 }
 
 # Every problem of a file: what makes it unreadable, what holds it, what ends it early.
@@ -393,6 +393,7 @@ WARNED_FIELDS = {
     "no_medical_coverage": "effective_date",
     "address_of_subscriber": "zipcode",
     "plan_inactive": "plan",
+    "email_taken": "email",
     "still_ended": "expiry_date",
     "ends_on_first_day": "expiry_date",
 } | _DROPPED

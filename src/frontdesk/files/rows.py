@@ -11,8 +11,8 @@ from frontdesk.eligibility.model import Action, Submission
 from frontdesk.files.content import StoredContent
 from frontdesk.files.mapping import parse_mapping
 from frontdesk.files.model import (
+    NO_PLAN,
     NOTHING_YET,
-    UNKNOWN_PLAN,
     ChunkItem,
     ChunkRow,
     EligibilityFile,
@@ -151,7 +151,7 @@ def _parse(seen: SeenRow, file: EligibilityFile, today: str, cache: ValueCache) 
     if faults:  # they explain a missing identifier
         faults += [fault for fault in record.faults if fault[:2] != ("external_id", "required")]
     if plan_id is None:
-        faults.append(UNKNOWN_PLAN)
+        faults.append(NO_PLAN)
     if faults or plan_id is None:
         return RowOutcome.refused(row.place, None if row.hints.hides_key else record.external_id, faults)
     action = Action.COMPARE if file.mode is FileMode.COMPARE else row.action

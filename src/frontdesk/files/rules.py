@@ -301,10 +301,10 @@ def _folded(words: Iterable[str]) -> frozenset[str]:
 
 def remedy_for(field_name: str) -> str:
     """What to put into a mapping when rows lack a required field."""
-    remedy = f'name the column in the mapping: {{"columns": {{"its name": "{field_name}"}}}}'
+    remedy = f'if a column holds it, name it in the mapping: {{"columns": {{"its name": "{field_name}"}}}}'
     if field_name in _CONSTANTS:
         rule = json.dumps({"fields": {field_name: {"constant": _CONSTANTS[field_name]}}})
-        remedy += f", or say one for all: {rule}"
+        remedy += f", or say one for all rows: {rule}"
     if field_name == "zipcode":
         rule = json.dumps({"fields": {FAMILY: {"column": "Employee ID"}}})
         remedy += f", or give dependents the address of the employee with the same number: {rule}"

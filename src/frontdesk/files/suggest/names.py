@@ -101,7 +101,7 @@ _NAMES = {
     "|effective end date|medical end date|medical coverage end date|medical termination date|period end|terminated on"
     "|date terminated|terminated|separation date|departure date|stop date"
     "|date of leaving|leaving date|exit date|last day of coverage|employment termination date|employment end date"
-    "~last day|last day worked|last date worked|last day of work|last working day",
+    "~last day|last day worked|last date worked|last day of work|last working day|death date|date of death",
     "medical_eligibility": "medical eligibility|is eligibility|benefit eligibility|eligibility",
     "medical_enrollment": "medical enrollment|medical enrolled|enrolled|is enrolled|covered|medical coverage",
     "medical_plan_description": "medical plan description|medical plan|plan description|benefit plan|coverage plan"

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import median
 from typing import Any
 
@@ -147,14 +148,19 @@ def _status_question(name: str, words: Mapping[str, int], draft: MappingDraft) -
             ended = [*_USUAL_ENDS]
     question = "It may say who has no access, and no field holds that: without a rule, every row is a member with access."
     if unsure:
-        question += f" What {', '.join(sorted(unsure))} mean for access is for you to say."
+        question += f" Whether rows with {_listed(unsure)} have access is for you to say."
     if others := len(words) - len(shown):
         question += f" {others} of its {len(words)} words are not known here: look at them too."
-    choices = [_choice(name, words, end=ended, skip=never)]
+    choice = partial(_choice, name, words, draft)
+    choices = [choice(end=ended, skip=never, others=unsure)]
     if unsure:
-        choices.append(_choice(name, words, end=[*ended, *unsure], skip=never))
-    choices.append(_choice(name, words, skip=[*ended, *never]) if ended else _choice(name, words, end=never))
-    return SuggestionQuestion(name, question, [*choices, _unrelated(name, draft)])
+        choices.append(choice(end=[*ended, *unsure], skip=never))
+    other_way = choice(skip=[*ended, *never], others=unsure) if ended else choice(end=never, others=unsure)
+    return SuggestionQuestion(name, question, [*choices, other_way, _unrelated(name, draft)])
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(f'"{word}"' for word in sorted(words))
 
 
 def _is_never(tokens: set[str], never_began: Collection[str]) -> bool:
@@ -166,27 +172,44 @@ def _is_never(tokens: set[str], never_began: Collection[str]) -> bool:
 
 
 def _choice(
-    name: str, words: Mapping[str, int], *, end: Sequence[str] = (), skip: Sequence[str] = ()
+    name: str,
+    words: Mapping[str, int],
+    draft: MappingDraft,
+    *,
+    end: Sequence[str] = (),
+    skip: Sequence[str] = (),
+    others: Sequence[str] = (),
 ) -> AnswerChoice:
+    """What ends the rows with the words of `end` and leaves out those of `skip`. `others` are named as words of members."""
+    day = _end_column(draft)
+    day = f"on the day in {day}, else on that of the file" if day else "on the day of the file"
     does, mapping = [], {}
     for part, chosen in (("end", end), ("skip", skip)):
         if chosen:
             mapping[part] = [{"column": name, "equals": sorted(chosen)}]
-            rows = f"{', '.join(sorted(chosen))} ({sum(words.get(word, 0) for word in chosen):,} of the rows that were looked at)"
-            does.append(_DOES[part].format(rows))
-    return AnswerChoice(" ".join(does) + " Rows with any other word are members with access.", mapping)
+            rows = f"{_listed(chosen)} ({sum(words.get(word, 0) for word in chosen):,} of the rows that were looked at)"
+            does.append(_DOES[part].format(rows, day))
+    does.append(
+        f"Rows with any other word{f' ({_listed(others)}, …)' if others else ''} are members with access."
+    )
+    return AnswerChoice(" ".join(does), mapping)
 
 
 _DOES = {
-    "end": "Ends the members of rows with {}, on the row's expiry_date, else on the day of the file.",
-    "skip": "Leaves out the rows with {}: they make no member. A member that is stored already keeps its access, unless the file "
-    "is full: a full file ends the members of rows that are left out.",
+    "end": "Ends the members of rows with {0}, {1}.",
+    "skip": "Leaves out the rows with {0}: they make no member. A member that is stored already keeps its access, unless the "
+    "file is full: a full file ends the members of rows that are left out.",
 }
 
 
-def _unrelated(name: str, draft: MappingDraft) -> AnswerChoice:
+def _end_column(draft: MappingDraft) -> str | None:
     at = draft.column_of("expiry_date")
-    ends = "nothing ends it" if at is None else f"only the date in {draft.sample.names[at]} ends it"
+    return None if at is None else draft.sample.names[at]
+
+
+def _unrelated(name: str, draft: MappingDraft) -> AnswerChoice:
+    day = _end_column(draft)
+    ends = f"only the date in {day} ends it" if day else "nothing ends it"
     does = f"Says that the column says nothing about access. Every row is a member with access; {ends}."
     return AnswerChoice(does, {"questions": {name: UNRELATED}})
 

@@ -171,7 +171,7 @@ def _try(sample: Sample, mapping: dict[str, Any], today: str) -> tuple[int, int,
 
 def _advice(field: str) -> str:
     """What to do about a required field that no row has."""
-    return f"No row has {field}: {remedy_for(field)}. Else ask the sender for it."
+    return f"No row has {field}: {remedy_for(field)}; else ask the sender for it."
 
 
 def serialize_suggestion(suggestion: MappingSuggestion) -> dict[str, Any]:

@@ -1,13 +1,16 @@
-"""Rows that end their members by a mapping's `end`: terminated employees in an HR export."""
+"""What a table's mapping decides about rows and identifiers: rows of `end`, social security numbers, remedies of refused rows."""
 
 import json
+import re
 from typing import Any
 
 import pytest
 
+from frontdesk.files.mapping import parse_mapping
 from tests.conftest import SetClock
 from tests.files.exports import names_in, written
 from tests.files.loading import Desk
+from tests.files.readers.reading import MEMBER, file_834
 from tests.files.readers.workbooks import workbook
 
 MAPPING: dict[str, Any] = {
@@ -89,3 +92,53 @@ def test_access_that_was_to_begin_later_ends_on_its_first_day(desk: Desk) -> Non
 def test_ended_and_active_rows_of_one_member_are_both_refused(desk: Desk) -> None:
     file = desk.load(written(table("1||Active", "1||TERMINATED")), mapping=MAPPING)
     assert file.codes == {"repeated_differently": 2}
+
+
+ISSUED = ["123456789", "665010001", "001 01 0001", "899-99-9999"]
+OWN = ["000123456", "E2", "E3", "12345678"]
+
+
+@pytest.mark.parametrize("write", [written, workbook, as_json])
+@pytest.mark.parametrize("column", ["external_id", "member_id"])
+def test_a_table_that_takes_social_security_numbers_is_refused_as_a_whole_unless_its_mapping_says_so(
+    desk: Desk, column: str, write: Any
+) -> None:
+    rows = table(*(f"{number}||Active" for number in range(8)))
+    at = rows[0].index(column)
+    for row, number in zip(rows[1:], [*ISSUED, "123-45-6789", *OWN], strict=False):
+        row[at] = number
+    file = desk.load(write(rows), mapping=MAPPING)
+    assert (file.state, file.problem["code"], desk.count("members")) == ("failed", "looks_like_ssn", 0)  # type: ignore[index]
+    assert column in str(file.problem)
+    assert '"ssn": "plain"' in str(file.problem)
+    assert "123" not in str(file.problem)
+    rows[1][at] = "E1"  # half of them are not more than half
+    assert desk.load(write(rows), mapping=MAPPING).counts == {"created": 8}
+    rows[1][at] = "123456788"
+    assert desk.load(write(rows), mapping=MAPPING | {"ssn": "plain"}).state == "done"
+
+
+def test_a_rule_that_makes_an_identifier_of_such_numbers_is_refused_too(desk: Desk) -> None:
+    mapping = MAPPING | {"fields": {"member_id": {"column": ["first_name", "last_name"], "join": ""}}}
+    content = written(table("1||Active")).replace(b"Robin,Sample", b"123,456789")
+    assert desk.load(content, mapping=mapping).problem["code"] == "looks_like_ssn"  # type: ignore[index]
+
+
+@pytest.mark.parametrize("is_table", [True, False])
+def test_a_refused_row_of_a_table_says_what_to_put_into_the_mapping(desk: Desk, is_table: bool) -> None:
+    file = desk.load(
+        b"external_id,dob\nE1,02/30/1977\n" if is_table else file_834(MEMBER.split("N3*")[0]).encode()
+    )
+    hints = {line["field"]: line["hint"] for line in desk.report(file)}
+    assert ('{"columns": {"its name": "zipcode"}}' in hints["zipcode"]) is is_table
+    assert (
+        '{"fields": {"effective_date": {"constant": "2026-01-01"}}}' in hints["effective_date"]
+    ) is is_table
+    if is_table:
+        assert "family" in hints["zipcode"]
+        for example in re.findall("{.*?}(?=,? or|$)", hints["zipcode"]):
+            parse_mapping(json.loads(example))
+        dates = {"fields": {"dob": {"dates": "MM/DD/YYYY"}}}
+        [wrong, *_] = desk.report(desk.load(b"external_id,dob\nE1,02/30/1977\n", mapping=dates))
+        assert (wrong["field"], wrong["code"]) == ("dob", "not_a_date")
+        assert "this day does not exist" in wrong["hint"]
