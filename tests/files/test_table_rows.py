@@ -139,6 +139,7 @@ def test_a_refused_row_of_a_table_says_what_to_put_into_the_mapping(desk: Desk, 
         for example in re.findall("{.*?}(?=,? or|$)", hints["zipcode"]):
             parse_mapping(json.loads(example))
         dates = {"fields": {"dob": {"dates": "MM/DD/YYYY"}}}
-        [wrong, *_] = desk.report(desk.load(b"external_id,dob\nE1,02/30/1977\n", mapping=dates))
-        assert (wrong["field"], wrong["code"]) == ("dob", "not_a_date")
-        assert "this day does not exist" in wrong["hint"]
+        wrong = desk.report(desk.load(b"external_id,dob\nE1,02/30/1977\n", mapping=dates))
+        assert ["this day does not exist" in line["hint"] for line in wrong if line["field"] == "dob"] == [
+            True
+        ]

@@ -1,7 +1,6 @@
 """Decides which column of a sample holds which field: the mapping as it grows, column by column."""
 
 import json
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,9 +18,10 @@ from frontdesk.files.suggest.names import (
     RELATIONSHIP,
     START_DATE,
     meanings,
+    words_of,
 )
 from frontdesk.files.suggest.sample import Sample
-from frontdesk.files.suggest.values import DateHabit, Fit, date_habit, fit_of
+from frontdesk.files.suggest.values import Fit, date_habit, fit_of
 from frontdesk.text import are_mostly_ssns
 
 GUESSED = 0.6
@@ -34,7 +34,7 @@ _NO_NUMBER = "0"  # the person whose number in the family is blank: the employee
 _SELF = "18"
 _OF_RELATIONSHIP = ("relationship_code", "relationship_code_hipaa", "subscriber_relationship")
 _IDENTIFIERS = ("external_id", "member_id", PERSON_NUMBER)
-_OF_NUMBERS = {"id", "no", "nr", "num", "number", "ssn", "eid", "emplid", "#"}
+_OF_NUMBERS = {"id", "number", "ssn"}
 _OF_A_FAMILY, _OF_FAMILY = 0.8, 0.9  # the share of rows that find an address; the confidence
 
 # By meaning: how sure it is, the column, how its values fit.
@@ -82,39 +82,30 @@ def draft_mapping(sample: Sample, *, year: int) -> MappingDraft:
     _add_date_formats(draft)
     _add_names(draft, best)
     _add_relationship(draft, best)
-    _add_identifiers(
-        draft, *(best[each][1] if each in best else None for each in (PERSON_NUMBER, RELATIONSHIP))
-    )
+    person, relationship = (best[each][1] if each in best else None for each in (PERSON_NUMBER, RELATIONSHIP))
+    _add_identifiers(draft, person, relationship)
     _add_family(draft)
     return draft
 
 
 def _candidates(draft: MappingDraft, year: int) -> list[tuple[float, str, int, Fit]]:
     """What each column may hold: confidence, meaning, position, fit."""
-    sample, known = draft.sample, _known_meanings(draft)
+    sample, known, found = draft.sample, _known_meanings(draft), []
     values = {position: sample.column(position) for position, meant in known.items() if meant}
     habit = date_habit(list(values.values()), year=year)
-    return [
-        (confidence, target, position, fit)
-        for position, cells in values.items()
-        if OFFICIAL not in known[position]
-        for target, score in known[position].items()
-        for confidence, fit in [_rated(target, score, cells, habit, has_blanks=len(cells) < len(sample.rows))]
-        if confidence >= _LEAST
-        # A dependent's name that is blank on the employee's row is not the name of the row's person.
-        if not (
-            target == FULL_NAME
-            and "dep" in fold_name(sample.names[position])
-            and len(cells) < len(sample.rows)
-        )
-    ]
-
-
-def _rated(
-    target: str, score: float, cells: Sequence[str], habit: DateHabit, *, has_blanks: bool
-) -> tuple[float, Fit]:
-    fit = fit_of(target, cells, habit, has_blanks=has_blanks)
-    return score * fit.share * (1.0 if fit.is_sure else GUESSED) * (1.0 if cells else _NO_VALUES), fit
+    for position, cells in values.items():
+        has_blanks = len(cells) < len(sample.rows)
+        for target, score in known[position].items():
+            # A dependent's name that is blank on the employee's row is not the name of the row's person.
+            if target == FULL_NAME and has_blanks and "dependent" in words_of(sample.names[position]):
+                continue
+            fit = fit_of(target, cells, habit, has_blanks=has_blanks)
+            confidence = (
+                score * fit.share * (1.0 if fit.is_sure else GUESSED) * (1.0 if cells else _NO_VALUES)
+            )
+            if confidence >= _LEAST and OFFICIAL not in known[position]:
+                found.append((confidence, target, position, fit))
+    return found
 
 
 def _known_meanings(draft: MappingDraft) -> dict[int, dict[str, float]]:
@@ -169,12 +160,10 @@ def _add_names(draft: MappingDraft, best: Candidates) -> None:
         return
     if known is not None:
         del draft.uses[known]["first_name"]
-    draft.use("first_name", [position], confidence, {"part": "first_name"})
-    draft.use("last_name", [position], confidence, {"part": "last_name"})
-    if "middle_name" not in draft.rules and any(
-        len(value.split()) > 2 for value in draft.sample.column(position)
-    ):
-        draft.use("middle_name", [position], confidence, {"part": "middle_name"})
+    has_middle = any(len(value.split()) > 2 for value in draft.sample.column(position))
+    middle = ["middle_name"] if has_middle and "middle_name" not in draft.rules else []
+    for part in ("first_name", "last_name", *middle):
+        draft.use(part, [position], confidence, {"part": part})
 
 
 def _add_relationship(draft: MappingDraft, best: Candidates) -> None:
@@ -227,9 +216,7 @@ def _person_number(draft: MappingDraft, person: int | None) -> int | None:
     position = draft.column_of("member_id")
     if person is not None or position is None or draft.column_of("external_id") in (None, position):
         return person
-    if _tells(draft, [position]) or any(
-        len(cell) > _LONGEST_NUMBER for cell in draft.sample.column(position)
-    ):
+    if _tells(draft, [position]) or max(map(len, draft.sample.column(position)), default=0) > _LONGEST_NUMBER:
         return None
     del draft.rules["member_id"], draft.uses[position]["member_id"]
     return position
@@ -263,9 +250,7 @@ def _add_family(draft: MappingDraft) -> None:
     if at is None or not homeless:
         return
     for position, name in enumerate(sample.names):
-        if _OF_NUMBERS.isdisjoint(
-            re.findall("[a-z]+|#", re.sub("([a-z])([A-Z])", r"\1 \2", name).casefold())
-        ):
+        if _OF_NUMBERS.isdisjoint(words_of(name)):
             continue
         homes: dict[str, set[str]] = {}
         for row in sample.rows:

@@ -5,6 +5,7 @@ A name is compared by its words: without accents and letter case, with the usual
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 from frontdesk.eligibility.code_sets import HIPAA_RELATIONSHIPS
 from frontdesk.eligibility.fields import FIELDS
@@ -20,40 +21,16 @@ START_DATE, HIRE_DATE = "start date", "hire date"
 LONGEST_NAME = 200  # of a column; what is longer is a text
 
 _SPELT_OUT = {
-    "number": "no nr num nbr numero",
-    "employee": "emp ee empl associate worker staff personnel",
-    "date": "dt",
-    "effective": "eff",
-    "expiry": "exp expiration",
-    "termination": "term",
-    "zip": "postal post zipcode",
-    "first name": "fname firstname",
-    "last name": "lname lastname surname",
-    "middle name": "middlename mname",
-    "dependent": "dependant dep",
-    "relationship": "rel relation",
-    "coverage": "cov",
-    "phone": "tel telephone mobile cell ph",
-    "birth date": "birthdate birthday dob",
-    "email": "mail",
-    "start": "begin beginning from",
-    "end": "thru through",
-    "subscriber": "sub subscr",
-    "gender": "sex",
-    "state": "province",
-    "id": "identifier identification",
-    "member": "mem mbr qb",
-    "name": "nm",
-    "code": "cd",
-    "address": "addr",
-    "employee id": "emplid empid eid",
-    "effective date": "effdt",
-    "hire date": "doh",
-    "date of": "dateof",
-    "": "eec eep",
-    "benefit": "benefits",
-    "eligibility": "elig eligible",
-}
+    "number": "no nr num nbr numero", "employee": "emp ee empl associate worker staff personnel", "date": "dt",
+    "effective": "eff", "expiry": "exp expiration", "termination": "term", "zip": "postal post zipcode",
+    "first name": "fname firstname", "last name": "lname lastname surname", "middle name": "middlename mname",
+    "dependent": "dependant dep", "relationship": "rel relation", "coverage": "cov", "email": "mail", "state": "province",
+    "phone": "tel telephone mobile cell ph", "birth date": "birthdate birthday dob", "start": "begin beginning from",
+    "end": "thru through", "subscriber": "sub subscr", "gender": "sex", "id": "identifier identification",
+    "member": "mem mbr qb", "name": "nm", "code": "cd", "address": "addr", "employee id": "emplid empid eid",
+    "effective date": "effdt", "hire date": "doh", "date of": "dateof", "benefit": "benefits",
+    "eligibility": "elig eligible", "": "eec eep",
+}  # fmt: skip
 _MEANT_BY = {short: words for words, texts in _SPELT_OUT.items() for short in words_in(texts)}
 _OTHER_PERSONS = words_in(
     "emergency manager supervisor beneficiary spouse father mother physician doctor provider employer company agent broker bank"
@@ -64,44 +41,33 @@ _NOISE = words_in(
     " member subscriber dependent demographic business contact preferred of the biological administrative private at work worker"
 )
 
-# The names of a field, the best first; after "~" those that may mean something else.
+# The names of a field, the best first; after "~" those that may mean something else. The order of their words does not matter.
 _NAMES = {
     "external_id": "external id|employee id|employee number|employee code|id|uuid|unique id|person id|person number|record id"
     "|patient id|customer id|user id|personal number|file number|payroll id|position id|participant id"
     "~member id|subscriber id|member number|code|key",
     "member_id": "member id|member number|card number|card id|insurance id|insurance number|certificate number|policy number"
     "|subscriber id|subscriber number|enrollee id|program id|medical id",
-    "first_name": "first name|given name|forename|first|given names|name first|given|name given",
-    "last_name": "last name|family name|last|name last|family|name family~maiden name",
-    "middle_name": "middle name|name middle|middle|middle initial|mi|second name",
-    "dob": "birth date|date birth|date of birth|born|d o b",
+    "first_name": "first name|given name|forename|first|given names|given",
+    "last_name": "last name|family name|last|family~maiden name",
+    "middle_name": "middle name|middle|middle initial|mi|second name",
+    "dob": "birth date|born|d o b",
     "gender": "gender|gender code|gender at birth|biological gender|gender identity|m f|gender m f",
-    "email": "email|e email|email address|work email|e email address|email work|home email|personal email|email personal"
-    "|email id",
-    "phone": "phone|phone number|home phone|phone phone|work phone|phone phone number|day phone|primary phone",
-    "zipcode": "zip|zip code|zip zip|zip zip code|zip number|zip 4",
+    "email": "email|e email|email address|work email|e email address|home email|personal email|email id",
+    "phone": "phone|phone number|home phone|work phone|day phone|primary phone",
+    "zipcode": "zip|zip code|zip number|zip 4",
     "city": "city|town|city name|municipality|locality|town or city",
     "county": "county|county name",
-    "state": "state|state code|state state|state abbreviation|region state|state zip"
-    "|st|state territory code|state territory|state code state|state id|home state id|region 2",
-    "effective_date": "effective date|coverage effective date|coverage start date|coverage start|benefit effective date"
-    "|benefit start date|eligibility start date|eligibility effective date|eligibility date"
-    "|effective start date|effective start|medical effective date|medical coverage effective date|medical start date"
-    "|medical coverage start date|health effective date|health coverage effective date|period start"
-    "|date effective|plan effective date|plan start date|enrollment effective date|valid start|effective"
-    "~enrollment date|benefit service date",
+    "state": "state|state code|state abbreviation|region state|state zip|st|state territory code|state territory|state id"
+    "|home state id|region 2",
+    "effective_date": "effective date|coverage start|effective start|period start|valid start|effective~benefit service date",
     START_DATE: "~start date|start|since",
-    HIRE_DATE: "~hire date|date of hire|date hire|original hire date|last hire date|rehire date|hired"
-    "|date of last hire|date of original hire|most recent hire date|adjusted hire date|employment start date|employment date"
-    "|date of joining|joining date|date joined",
-    "expiry_date": "expiry date|coverage end date|coverage end|coverage termination date|coverage expiry date"
-    "|benefit end date|benefit termination date|eligibility end date|coverage stop date|termination date"
-    "|end date|date end|valid to|valid until"
-    "|valid end|effective to|effective end|plan end date|date of termination|ends|until"
-    "|effective end date|medical end date|medical coverage end date|medical termination date|period end|terminated on"
-    "|date terminated|terminated|separation date|departure date|stop date"
-    "|date of leaving|leaving date|exit date|last day of coverage|employment termination date|employment end date"
-    "~last day|last day worked|last date worked|last day of work|last working day|death date|date of death",
+    HIRE_DATE: "~hire date|original hire date|last hire date|rehire date|hired|most recent hire date|adjusted hire date"
+    "|employment start date|employment date|joining date|date joined",
+    "expiry_date": "expiry date|coverage end|termination date|end date|valid to|valid until|valid end|period end|terminated on"
+    "|date terminated|terminated|separation date|departure date|stop date|leaving date|exit date|last day of coverage"
+    "|employment termination date|employment end date|ends|until"
+    "~last day|last day worked|last date worked|last day of work|last working day|death date",
     "medical_eligibility": "medical eligibility|is eligibility|benefit eligibility|eligibility",
     "medical_enrollment": "medical enrollment|medical enrolled|enrolled|is enrolled|covered|medical coverage",
     "medical_plan_description": "medical plan description|medical plan|plan description|benefit plan|coverage plan"
@@ -109,17 +75,16 @@ _NAMES = {
     "payor_name": "payor name|payer name|payor|payer|carrier|carrier name|insurance carrier|insurer|insurance company"
     "|payor display",
     "payor_plan_name": "payor plan name|payer plan name|plan name|carrier plan name|insurance plan",
-    RELATIONSHIP: "relationship|relationship code|relationship to subscriber|relationship subscriber|relationship type"
-    "|relationship to employee|dependent relationship|dependent type|family relationship"
-    "|member type|relationship to member|relationship to insured",
-    COVERAGE_LINE: "benefit type|plan type|coverage type|benefit|benefit category|line of coverage|coverage line|product type"
-    "|product|insurance type|insurance line|insurance line code|benefit line|type of coverage|coverage category"
-    "|line of business|lob|policy type|plan category|benefit plan type",
-    FULL_NAME: "dependent name|name|full name|last name first name|last first|last name first name mi"
-    "|employee name|member name|patient name|legal name|participant name|payroll name",
+    RELATIONSHIP: "relationship|relationship code|relationship to subscriber|relationship type|relationship to employee"
+    "|dependent relationship|dependent type|family relationship|member type|relationship to member|relationship to insured",
+    COVERAGE_LINE: "benefit type|plan type|coverage type|benefit|benefit category|coverage line|product type|product"
+    "|insurance type|insurance line|insurance line code|benefit line|coverage category|line of business|lob|policy type"
+    "|plan category|benefit plan type",
+    FULL_NAME: "dependent name|name|full name|last name first name|last first|last name first name mi|employee name"
+    "|member name|patient name|legal name|participant name|payroll name",
     PERSON_NUMBER: "person code|dependent number|dependent id|dependent code|person number|member suffix|suffix|suffix number"
-    "|dependent sequence|dependent seq|dependent person code|family member number"
-    "|person seq|sequence number|family sequence|dependent sequence number",
+    "|dependent sequence|dependent seq|dependent person code|family member number|person seq|sequence number|family sequence"
+    "|dependent sequence number",
     OFFICIAL: "ssn|social security number|social security|employee ssn|tax id|tax id number|tin|national id|sin|itin|ssn number"
     "|passport|passport number|drivers|drivers license|driver license|drivers license number|social",
 }
@@ -140,6 +105,11 @@ def words_of(name: str) -> list[str]:
     return " ".join(spelt).replace("qualified beneficiary", "member").split()
 
 
+def _key(words: Iterable[str]) -> str:
+    """Equal for `Date of Birth` and `Birth Date`, and for `Employee_EmployeeNumber` and `Employee Number`."""
+    return " ".join(sorted({*words} - {"of", "the"}))
+
+
 def _known() -> dict[str, dict[str, float]]:
     """Phrase to the fields that it may mean, each with a score: earlier names of a field are better."""
     known: dict[str, dict[str, float]] = {}
@@ -147,10 +117,10 @@ def _known() -> dict[str, dict[str, float]]:
         sure, _, unsure = text.partition("~")
         for names, score in ((sure, GOOD_NAME), (unsure, OTHER_MEANING)):
             for place, name in enumerate(filter(None, names.split("|"))):
-                phrase = " ".join(words_of(name))
+                phrase = _key(words_of(name))
                 known.setdefault(phrase, {}).setdefault(field, round(score - place * 0.002, 3))
     for field in FIELDS:
-        known.setdefault(" ".join(words_of(field)), {})[field] = GOOD_NAME
+        known.setdefault(_key(words_of(field)), {})[field] = GOOD_NAME
     return known
 
 
@@ -162,11 +132,9 @@ def meanings(name: str) -> dict[str, float]:
     if len(name) > LONGEST_NAME:
         return {}
     words = words_of(name)
-    # `Employee_EmployeeNumber`
-    words = [word for at, word in enumerate(words) if words[at - 1 : at] != [word]]
     if not _OTHER_PERSONS.isdisjoint(words):
         return {}
-    if (found := _KNOWN.get(" ".join(words))) is not None:
+    if (found := _KNOWN.get(_key(words))) is not None:
         return dict(found)
     plain = _INDEX.sub("", _ASIDE.sub("", name))
     if plain != name:
@@ -174,7 +142,7 @@ def meanings(name: str) -> dict[str, float]:
     score = DEPENDENTS_NAME if "dependent" in words else SHORTENED_NAME
     # `Home Address - Zip`, `Legal Name: First Name`: what stands last says what it is.
     for text in (name, re.split(r" - |[:/.|]", name)[-1]):
-        short = " ".join(word for word in words_of(text) if word not in _NOISE)
+        short = _key(word for word in words_of(text) if word not in _NOISE)
         found = {
             field: round(known * score, 3)
             for field, known in _KNOWN.get(short, {}).items()
