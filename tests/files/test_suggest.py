@@ -121,19 +121,23 @@ def test_values_of_an_export_become_rules() -> None:
 
 
 HEADERS = {
-    "external_id": "Employee ID|Emp No|Associate ID|Worker ID|File Number|Employee #|EECode|employeeId",
-    "first_name": "First Name|Legal First Name|FNAME|Given Name|Legal Name - First Name|firstName",
+    "external_id": "Employee ID|Emp No|Associate ID|Worker ID|File Number|Employee #|EECode|EMPLID|PERSON_NUMBER|Position ID"
+    "|employeeId",
+    "first_name": "First Name|Legal First Name|FNAME|Given Name|Legal Name - First Name|MEM_FIRST_NM|firstName",
     "last_name": "Surname|Last_Name|Legal Last Name|LNAME",
-    "dob": "DOB|Date of Birth|Birth Date|BIRTHDATE|Employee DOB",
-    "gender": "Sex|Gender|Legal Sex|Gender Code",
-    "zipcode": "Zip|Zip Code|Home Address - Zip|Home Zip/Postal Code|Primary Address: Zip / Postal Code",
-    "email": "Email|E-Mail|Work Email|Email Address|Personal Email|Email - Work",
+    "dob": "DOB|Date of Birth|Birth Date|BIRTHDATE|Birthday|D.O.B.|MEM_BIRTH_DT|Employee DOB",
+    "gender": "Sex|Gender|Legal Sex|Gender Code|M/F|Gender / Sex (Self-ID)",
+    "zipcode": "Zip|Zip Code|Home Address - Zip|Home Zip/Postal Code|Primary Address: Zip / Postal Code|POSTAL"
+    "|Private ZIP Code",
+    "email": "Email|E-Mail|Work Email|Email Address|Personal Email|Email - Work|EMAIL_ADDR|Personal Contact: Personal Email",
     "phone": "Phone|Mobile Phone|Home Phone|Cell",
-    "effective_date": "Effective Date|Coverage Effective Date|Coverage Begin Date|Eff Dt|ELIG_FROM_DT|Start date|Hire Date",
-    "expiry_date": "Expiration Date|Term Date|Coverage End Date|Termination Date|ELIG_THRU_DT|Valid Through",
-    "member_id": "Member ID|Card Number|Subscriber ID",
-    "city": "City|Home Address - City",
-    "state": "State|Home Address - State|Home State",
+    "effective_date": "Effective Date|Coverage Effective Date|Coverage Begin Date|Eff Dt|EFFDT|COV_EFF_DT|Start date|Hire Date"
+    "|Employee_HireDate",
+    "expiry_date": "Expiration Date|Term Date|Coverage End Date|Termination Date|Departure date|COV_TERM_DT|Last Day"
+    "|COVERAGE_THRU_DATE",
+    "member_id": "Member ID|Card Number|Subscriber ID|MEM_ID",
+    "city": "City|Home Address - City|TOWN_OR_CITY|Home city",
+    "state": "State|Home Address - State|Home State|REGION_2|Home state id",
 }
 VALUE = {
     "dob": "1977-01-11",
@@ -217,6 +221,7 @@ DATES: list[tuple[list[str], dict[str, Any]]] = [
     (["1/2/1980", "31/1/1980"], {"dates": ["DD/MM/YYYY"]}),
     (["1.2.1980"], {"dates": ["DD.MM.YYYY"]}),
     (["01/02/80", "12/31/99"], {"dates": ["MM/DD/YY"], "pivot": 26}),
+    (["January 13, 1977"], {"dates": ["MON DD, YYYY"]}),
     (["11-Jan-1977"], {"dates": ["DD-MON-YYYY"]}),
     (["19770111"], {"dates": ["YYYYMMDD"]}),
     (["28136", "1977-01-11"], {"dates": ["excel"]}),
