@@ -138,7 +138,7 @@ SYSTEMS: dict[str, tuple[str, list[str], dict[str, str], list[str]]] = {
             "1|501|Robin Sample|1/13/1977|F|a@example.com|(617) 555-0100|02134|1/1/2026",
             "2|502|Kim Muster|2/3/1980|M||617.555.0101|01970|1/1/2026",
         ],
-        {"1": "Robin", "2": "Kim"},
+        {"501": "Robin", "502": "Kim"},
         [],
     ),
     "paths of objects": (
