@@ -25,10 +25,6 @@ _BIDI_CONTROLS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u20
 # an address or a sender's name.
 ENCODED_WORD = "=?"
 
-# Nine digits, with hyphens, spaces or nothing between them, in the ranges that the Social Security Administration issues: no area
-# 000, 666 or 9xx, no group 00, no serial number 0000.
-_SSN = re.compile("(?!000|666|9)[0-9]{3}([- ]?)(?!00)[0-9]{2}\\1(?!0000)[0-9]{4}")
-
 MESSAGES = {
     "wrong_type": "must be a string",
     "control_character": "must not contain control characters",
@@ -69,11 +65,6 @@ def parse_text(value: object, *, limit: int) -> str:
     if len(value) > limit:
         raise _too_long(limit)
     return value
-
-
-def looks_like_ssn(text: str) -> bool:
-    """Whether the text could be a social security number. So could nine of ten numbers of nine digits that were drawn by lot."""
-    return 9 <= len(text) <= 11 and _SSN.fullmatch(text) is not None
 
 
 def trimmed(value: str) -> str:
@@ -133,6 +124,21 @@ def _fold_domain(domain: str) -> str:
         return idna.encode(domain, uts46=True).decode("ascii")
     except idna.IDNAError:  # nobody can be mailed there
         return unicodedata.normalize("NFKC", domain).lower()
+
+
+# With hyphens or spaces any area counts, also those of taxpayers' numbers; nine digits alone have to be in the ranges that the
+# Social Security Administration issues: no area 000, 666 or 9xx, no group 00, no serial number 0000.
+_SSN = re.compile("[0-9]{3}([- ])[0-9]{2}\\1[0-9]{4}|(?!000|666|9)[0-9]{3}(?!00)[0-9]{2}(?!0000)[0-9]{4}")
+
+
+def looks_like_ssn(text: str) -> bool:
+    """Whether the text looks like a social security number. So do nine of ten numbers of nine digits that are drawn by lot."""
+    return _SSN.fullmatch(text) is not None
+
+
+def are_mostly_ssns(texts: Sequence[str]) -> bool:
+    """Whether more than half of the texts look like social security numbers."""
+    return sum(map(looks_like_ssn, texts)) * 2 > len(texts)
 
 
 SHOWN_NAMES, SHOWN_LENGTH = 20, 40

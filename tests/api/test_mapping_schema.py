@@ -8,7 +8,7 @@ from frontdesk.errors import Invalid
 from frontdesk.files.mapping import parse_mapping
 from tests.api.test_mappings import HR
 from tests.api.test_openapi import DOCUMENT, schema_validator
-from tests.files.readers.test_field_rules import FAULTS
+from tests.files.readers.test_rules import FAULTS
 
 SCHEMA = schema_validator(DOCUMENT["components"]["schemas"]["Mapping"])
 
@@ -30,6 +30,7 @@ GOOD: list[dict[str, Any]] = [
     {"skip": [{"column": "a", "equals": ["", "x"]}, {"column": "b", "starts_with": "Total"}]},
     {"834": {"identify": "REF*0F + person_code", "member_id": "REF*1L+REF*3H", "person_code": "REF*23"}},
     {"834": {"identify": {"subscriber": "ssn", "dependent": "REF*0F+first_name+dob"}}},
+    {"end": [{"column": "a", "equals": "x"}], "ssn": "plain"},
     {"columns": {"Member ID": None}, "questions": {"Status": "unrelated"}},
     {"header_row": 50, "sheet": "Members"},
     {"834": {"plan": "HD03+HD04", "coverages": "all"}, "plans": {"a": "b"}},
@@ -59,6 +60,8 @@ BAD: list[dict[str, Any]] = [
         for name, answer in (("a", "yes"), ("a", None), ("a", []), ("-", "unrelated"))
     ),
     {"questions": "open"},
+    {"ssn": "hashed"},
+    {"end": [{"column": "a"}]},
     {"clear": " "},
     *({"header_row": row} for row in (0, 51, 1.5, "1", True)),
     *({"sheet": name} for name in ("", "x" * 32, 1)),

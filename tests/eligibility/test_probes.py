@@ -242,7 +242,7 @@ def test_a_dry_run_over_20_000_addresses_learns_a_thousand_and_leaves_its_trace(
     ]
     file = desk.load(csv_of(theirs), dry_run=True)
     assert file.state == "done"
-    assert (file.rows_done, file.codes) == (20_000, {"email_dropped": 1000, "too_many_taken": 19_000})
+    assert (file.rows_done, file.codes) == (20_000, {"email_taken": 1000, "too_many_taken": 19_000})
     assert file.counts == {"created": 1000, "refused": 19_000, "warned": 1000}
     entries = trail(db)
     assert {(entry["actor"], entry["account_id"], entry["subject_id"]) for entry in entries} == {

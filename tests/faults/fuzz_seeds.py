@@ -8,8 +8,8 @@ from frontdesk.eligibility.fields import FIELDS
 from frontdesk.files.mapping import FileMapping
 from frontdesk.files.mapping_834 import SECTION_834
 from frontdesk.files.model import Format
-from frontdesk.files.rule_parser import RULE_PARTS, SKIP_PARTS
-from tests.files.exports import excel_export, german_export, hr_export, synthea
+from frontdesk.files.rules import ROW_RULE_PARTS, RULE_PARTS
+from tests.files.exports import excel_export, hr_export, synthea
 from tests.files.readers.reading import MEMBER, file_834, interchange, transaction
 from tests.files.readers.test_any_bytes import CANARY, SAMPLES
 from tests.files.readers.workbooks import GOOD, HEADER, cell, workbook
@@ -17,7 +17,7 @@ from tests.invitations.test_bounces import bounce
 
 CSV_SEEDS = [
     SAMPLES[Format.CSV],
-    *(made()[:1500] for made in (synthea, hr_export, excel_export, german_export)),
+    *(made()[:1500] for made in (synthea, hr_export, excel_export)),
 ]
 CSV_TOKENS = [b'"\n"', b'","', b'"a""b"', b"sep=;\n", *(name.encode() for name in list(FIELDS)[:12])]
 
@@ -50,7 +50,7 @@ _NAMES = st.sampled_from(
     [
         *FIELDS,
         *RULE_PARTS,
-        *SKIP_PARTS,
+        *ROW_RULE_PARTS,
         SECTION_834,
         "plan",
         "Last Name",
@@ -73,7 +73,7 @@ _JSON = st.recursive(
     max_leaves=10,
 )
 _RULES = st.dictionaries(st.sampled_from(RULE_PARTS), _JSON, max_size=4)
-_SKIPS = st.dictionaries(st.sampled_from(SKIP_PARTS), _JSON, max_size=3)
+_SKIPS = st.dictionaries(st.sampled_from(ROW_RULE_PARTS), _JSON, max_size=3)
 MAPPINGS = st.fixed_dictionaries(
     {},
     optional={

@@ -105,16 +105,3 @@ def excel_export() -> bytes:
         for n in range(40)
     ]
     return written([*titles, header, *rows], ";")
-
-
-def german_export() -> bytes:
-    header = names_in(
-        "Personalnummer;Vorname;Nachname;Geburtsdatum;Geschlecht;PLZ;Ort;E-Mail;Eintrittsdatum", ";"
-    )
-    return written([header, *(_german_row(n) for n in range(40))], ";")
-
-
-def _german_row(n: int) -> list[str]:
-    born = f"{n % 28 + 1:02}.03.{1960 + n}"
-    of_person = [str(n + 1), FIRST[n % 5], LAST[n % 4], born, "mwd"[n % 3]]
-    return [*of_person, f"1{n:04}", "K\u00f6ln", f"p{n}@example.de", "01.02.2020"]

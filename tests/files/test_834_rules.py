@@ -28,13 +28,13 @@ def load(desk: Desk, *members: str, purpose: str = "2", mode: FileMode | None = 
 def test_an_e_mail_of_another_record_is_dropped_and_never_refuses_the_member(desk: Desk) -> None:
     both = (member("01", "Robin", email="home@example.com"), member("02", "Kim", email="HOME@example.com"))
     file = load(desk, *both)
-    assert desk.outcomes(file) == [(8, "created", ""), (18, "created", ""), (18, "warned", "email_dropped")]
+    assert desk.outcomes(file) == [(8, "created", ""), (18, "created", ""), (18, "warned", "email_taken")]
     assert [each["email"] for each in desk.members().values()] == ["home@example.com", None]
     assert desk.count("invitations") == 0
     ended = member(
         "02", "Kim", code="001", email="home@example.com", coverage="HD*024**HLT*Gold~DTP*349*D8*20260930~"
     )
-    assert desk.outcomes(load(desk, ended)) == [(8, "updated", ""), (8, "warned", "email_dropped")]
+    assert desk.outcomes(load(desk, ended)) == [(8, "updated", ""), (8, "warned", "email_taken")]
     assert desk.members()["FAMILY1-02"]["expiry_date"] == "2026-09-30"
 
 

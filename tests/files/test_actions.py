@@ -70,7 +70,7 @@ def test_a_mapping_sends_rows_to_the_plan_that_they_name(desk: Desk) -> None:
     assert member["plan_id"] == desk.customer.plan_ids[1]
     nowhere = {"834": IDENTIFY | {"plan": "HD04"}, "plans": {"PPO 500": "plan-99"}}
     refused = desk.load(file_834(MEMBER).encode(), mapping=nowhere)
-    assert [line["code"] for line in desk.report(refused)] == ["unknown_plan"]
+    assert [line["code"] for line in desk.report(refused)] == ["not_found"]
 
 
 def test_a_mapping_that_means_nothing_is_refused_before_the_file(desk: Desk) -> None:

@@ -87,7 +87,8 @@ def test_pages_and_filters_go_through_changed_and_unchanged_rows(desk: Desk) -> 
         ReportFilter(external_id="E00007"),
         ReportFilter(external_id="E00008"),
     ):
-        lines, place = [], ReportPlace()
+        lines: list[ReportLine] = []
+        place: ReportPlace | None = ReportPlace()
         while place is not None:
             page, place = report_page(desk.db, file.id, wanted, after=place, size=7)
             lines += page

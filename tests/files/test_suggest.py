@@ -4,21 +4,27 @@ import csv
 import io
 import json
 import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
 from datetime import date
 from typing import Any
 
 import pytest
 
-from frontdesk.files import serialize_suggestion, suggest_mapping
+from frontdesk.errors import Unavailable
+from frontdesk.files import serialize_suggestion, suggest_apart, suggest_mapping
 from frontdesk.files.mapping import parse_mapping
-from frontdesk.files.model import Unreadable
-from frontdesk.files.suggest import sample
-from tests.files.exports import excel_export, german_export, hr_export, synthea, written
+from frontdesk.files.model import Format, Unreadable
+from frontdesk.files.suggest import process, sample
+from tests.files.exports import excel_export, hr_export, synthea, written
 from tests.files.loading import Desk
 from tests.files.readers.reading import rows_of
 from tests.files.readers.workbooks import workbook
 
-EXPORTS = {"synthea": synthea, "hr": hr_export, "excel": excel_export, "german": german_export}
+EXPORTS = {"synthea": synthea, "hr": hr_export, "excel": excel_export}
 COVERAGE = {"effective_date": {"constant": "2026-01-01"}}
 
 
@@ -28,11 +34,9 @@ def suggested(content: bytes | str, **options: Any) -> dict[str, Any]:
 
 
 def answered(found: dict[str, Any]) -> dict[str, Any]:
-    """The suggested mapping after a person has said of every column in question that it says nothing about access."""
+    """The suggested mapping after a person has said of every status that it says nothing about access."""
     mapping: dict[str, Any] = found["mapping"]
-    for question in found["questions"]:
-        mapping["questions"] |= question["choices"][-1]["mapping"]["questions"]
-    return mapping
+    return mapping | {"questions": dict.fromkeys(mapping.get("questions", {}), "unrelated")}
 
 
 def rules_of(content: bytes | str) -> dict[str, Any]:
@@ -43,21 +47,6 @@ def rules_of(content: bytes | str) -> dict[str, Any]:
     return rules
 
 
-@pytest.mark.parametrize("name", EXPORTS)
-def test_an_export_loads_after_the_suggestion_and_one_constant(name: str, desk: Desk) -> None:
-    content = EXPORTS[name]()
-    found = suggested(content)
-    mapping = found["mapping"]
-    missing = {each["field"] for each in found["refused"]}
-    assert missing <= {"effective_date"}
-    if missing:
-        mapping = mapping | {"fields": mapping["fields"] | COVERAGE}
-    file = desk.load(content, mapping=mapping)
-    assert (file.state, file.counts.get("created"), file.counts.get("refused")) == ("done", 40, None)
-    assert found["skipped_rows"] == file.counts.get("skipped", 0)
-    assert found["refused_rows"] == (40 if missing else 0)
-
-
 def typed(cell: str) -> Any:
     """The cell as Excel keeps what is typed into it: dates and numbers, without their zeros."""
     if re.fullmatch(r"[0-9]{1,2}/[0-9]{1,2}/[0-9]{4}", cell):
@@ -66,22 +55,27 @@ def typed(cell: str) -> Any:
     return int(cell) if cell.isdigit() else cell or None
 
 
+def as_workbook(content: bytes, make: Callable[[str], Any]) -> bytes:
+    text = content.decode()
+    rows = csv.reader(text.splitlines(), delimiter=";" if ";" in text else ",")
+    return workbook([], sheets={"Notes": [["A list"]], "People": [[*map(make, row)] for row in rows]})
+
+
 @pytest.mark.parametrize("name", EXPORTS)
-@pytest.mark.parametrize("is_typed", [False, True])
-def test_an_export_that_is_a_workbook_loads_so_too(name: str, desk: Desk, is_typed: bool) -> None:
-    text = EXPORTS[name]().decode()
-    rows = [*csv.reader(text.splitlines(), delimiter=";" if ";" in text else ",")]
-    cells = [[typed(cell) if is_typed else cell or None for cell in row] for row in rows]
-    content = workbook([], sheets={"Notes": [["A list"]], "People": cells})
-    found = suggested(content, sheet="People")
+@pytest.mark.parametrize("make", [None, typed, lambda cell: cell or None])
+def test_an_export_loads_after_the_suggestion_and_one_constant(name: str, desk: Desk, make: Any) -> None:
+    content, sheet = (as_workbook(EXPORTS[name](), make), "People") if make else (EXPORTS[name](), None)
+    found = suggested(content, sheet=sheet)
     mapping = found["mapping"]
-    assert mapping["sheet"] == "People"
-    assert "delimiter" not in mapping
-    if found["refused"]:
-        assert {each["field"] for each in found["refused"]} == {"effective_date"}
+    assert mapping.get("sheet") == sheet
+    missing = {each["field"] for each in found["refused"]}
+    assert missing <= {"effective_date"}
+    if missing:
         mapping = mapping | {"fields": mapping["fields"] | COVERAGE}
     file = desk.load(content, mapping=mapping)
     assert (file.state, file.counts.get("created"), file.counts.get("refused")) == ("done", 40, None)
+    assert found["skipped_rows"] == file.counts.get("skipped", 0)
+    assert found["refused_rows"] == (40 if missing else 0)
 
 
 @pytest.mark.parametrize("name", EXPORTS)
@@ -118,19 +112,23 @@ def test_values_of_an_export_become_rules() -> None:
 
 
 HEADERS = {
-    "external_id": "Employee ID|Emp No|Associate ID|Worker ID|File Number|Employee #|EECode|Matricule|Personal-Nr.|employeeId",
-    "first_name": "First Name|Legal First Name|FNAME|Given Name|Vorname|Pr\u00e9nom|Legal Name - First Name|firstName",
-    "last_name": "Surname|Last_Name|Legal Last Name|Nachname|Nom|LNAME",
-    "dob": "DOB|Date of Birth|Birth Date|BIRTHDATE|Geburtsdatum|Date de naissance|Employee DOB",
-    "gender": "Sex|Gender|Legal Sex|Geschlecht|Sexe|Gender Code",
-    "zipcode": "Zip|Zip Code|Home Address - Zip|Home Zip/Postal Code|PLZ|Code postal|Primary Address: Zip / Postal Code",
-    "email": "Email|E-Mail|Work Email|Email Address|Personal Email|Courriel|Email - Work",
-    "phone": "Phone|Mobile Phone|Home Phone|Telefon|T\u00e9l\u00e9phone|Cell",
-    "effective_date": "Effective Date|Coverage Effective Date|Coverage Begin Date|Eff Dt|Start date|G\u00fcltig ab|Hire Date",
-    "expiry_date": "Expiration Date|Term Date|Coverage End Date|Termination Date|G\u00fcltig bis|Date de fin",
-    "member_id": "Member ID|Card Number|Subscriber ID",
-    "city": "City|Home Address - City|Ville|Ort",
-    "state": "State|Home Address - State|Home State",
+    "external_id": "Employee ID|Emp No|Associate ID|Worker ID|File Number|Employee #|EECode|EMPLID|PERSON_NUMBER|Position ID"
+    "|employeeId",
+    "first_name": "First Name|Legal First Name|FNAME|Given Name|Legal Name - First Name|MEM_FIRST_NM|firstName",
+    "last_name": "Surname|Last_Name|Legal Last Name|LNAME",
+    "dob": "DOB|Date of Birth|Birth Date|BIRTHDATE|Birthday|D.O.B.|MEM_BIRTH_DT|Employee DOB",
+    "gender": "Sex|Gender|Legal Sex|Gender Code|M/F|Gender / Sex (Self-ID)",
+    "zipcode": "Zip|Zip Code|Home Address - Zip|Home Zip/Postal Code|Primary Address: Zip / Postal Code|POSTAL"
+    "|Private ZIP Code",
+    "email": "Email|E-Mail|Work Email|Email Address|Personal Email|Email - Work|EMAIL_ADDR|Personal Contact: Personal Email",
+    "phone": "Phone|Mobile Phone|Home Phone|Cell",
+    "effective_date": "Effective Date|Coverage Effective Date|Coverage Begin Date|Eff Dt|EFFDT|COV_EFF_DT|Start date|Hire Date"
+    "|Employee_HireDate",
+    "expiry_date": "Expiration Date|Term Date|Coverage End Date|Termination Date|Departure date|COV_TERM_DT|Last Day"
+    "|COVERAGE_THRU_DATE",
+    "member_id": "Member ID|Card Number|Subscriber ID|MEM_ID",
+    "city": "City|Home Address - City|TOWN_OR_CITY|Home city",
+    "state": "State|Home Address - State|Home State|REGION_2|Home state id",
 }
 VALUE = {
     "dob": "1977-01-11",
@@ -153,44 +151,34 @@ def test_the_names_of_senders_are_known(field: str, name: str) -> None:
     assert column["confidence"] > 0.3
 
 
-@pytest.mark.parametrize(
-    "name", ["SSN", "Social Security Number", "Tax ID", "Passport", "ID", "Member ID", "Employee ID"]
-)
-def test_a_social_security_number_is_never_an_identifier(name: str) -> None:
-    content = written([[name, "First Name"], *([f"123-45-{n}", "Robin"] for n in range(6789, 6799))])
-    found = suggested(content)
-    column = found["columns"][0]
-    assert (column["fields"], column["confidence"], column["samples"]) == ([], 0.0, [])
-    assert ("external_id", "required") in {(each["field"], each["code"]) for each in found["refused"]}
-
-
-def numbered(name: str, numbers: list[str]) -> bytes:
-    return written([[name, "Employee ID", "First Name"], *([each, f"E{each}", "Robin"] for each in numbers)])
-
-
 ISSUED = ["123456789", "665010001", "001 01 0001", "899-99-9999", "900-12-3456"]
 NOT_ISSUED = ["000123456", "666123456", "900123456", "123006789", "123450000", "12345678", "1234567890"]
+OFFICIAL = ["SSN", "Social Security Number", "Tax ID", "Passport"]
 
 
-@pytest.mark.parametrize("name", ["Member ID", "member_id", "Card Number", "External ID", "Dependent ID"])
-@pytest.mark.parametrize("numbers", [ISSUED, [*ISSUED, *NOT_ISSUED[:4]]])
-def test_a_column_of_social_security_numbers_is_not_read_and_the_suggestion_says_why(
+@pytest.mark.parametrize(
+    "name", [*OFFICIAL, "Member ID", "member_id", "Card Number", "External ID", "Dependent ID"]
+)
+@pytest.mark.parametrize(
+    "numbers", [ISSUED, [*ISSUED, *NOT_ISSUED[:4]], NOT_ISSUED, [*ISSUED[:3], *NOT_ISSUED[:3]]]
+)
+def test_a_column_of_social_security_numbers_is_no_identifier_and_the_suggestion_says_why(
     name: str, numbers: list[str]
 ) -> None:
-    content = numbered(name, numbers)
+    rows = ([each, f"E{each}", "Robin"] for each in numbers)
+    content = written([[name, "Employee ID", "First Name"], *rows])
     found = suggested(content)
-    column = found["columns"][0]
-    assert (column["fields"], column["samples"]) == ([], [])
-    assert "social security numbers" in column["note"]
-    assert "Ask the sender" in column["note"]
-    [first, *_] = rows_of(content, mapping=found["mapping"])
-    assert (first.values["external_id"], first.values["member_id"]) == ("E123456789", "E123456789")
-
-
-@pytest.mark.parametrize("numbers", [NOT_ISSUED, [*ISSUED[:3], *NOT_ISSUED[:3]]])
-def test_numbers_that_nobody_was_issued_are_identifiers(numbers: list[str]) -> None:
-    column = suggested(numbered("Member ID", numbers))["columns"][0]
-    assert (column["fields"], column["note"]) == (["member_id"], None)
+    column, is_official = found["columns"][0], name in OFFICIAL
+    are_ssns = sum(each in ISSUED for each in numbers) * 2 > len(numbers)
+    is_unused = is_official or are_ssns or name == "Dependent ID"  # nobody shares a number here
+    assert (column["fields"] == []) is is_unused
+    assert (column["note"] is None) is (is_official or not are_ssns)
+    if is_unused:
+        assert column["samples"] == []
+        [first, *_] = rows_of(content, mapping=found["mapping"])
+        assert (first.values["external_id"], first.values["member_id"]) == (f"E{numbers[0]}",) * 2
+    if column["note"]:
+        assert ["Ask the sender" in column["note"], '"ssn": "plain"' in column["note"]] == [True, True]
 
 
 def test_without_another_number_no_row_of_social_security_numbers_has_an_identifier() -> None:
@@ -209,29 +197,27 @@ def test_columns_about_another_person_are_left_out(name: str) -> None:
     assert suggested(written([["Employee ID", name], ["1", "1977-01-11"]]))["columns"][1]["fields"] == []
 
 
-DATES = [
-    (["1/2/1980", "1/31/1980"], ",", {"dates": ["MM/DD/YYYY"]}),
-    (["1/2/1980", "31/1/1980"], ",", {"dates": ["DD/MM/YYYY"]}),
-    (["1/2/1980"], ";", {"dates": ["DD/MM/YYYY"]}),
-    (["1.2.1980"], ",", {"dates": ["DD.MM.YYYY"]}),
-    (["01/02/80", "12/31/99"], ",", {"dates": ["MM/DD/YY"], "pivot": 26}),
-    (["11-Jan-1977"], ",", {"dates": ["DD-MON-YYYY"]}),
-    (["19770111"], ",", {"dates": ["YYYYMMDD"]}),
-    (["28136", "1977-01-11"], ",", {"dates": ["excel"]}),
-    (["28136", "1/31/1977"], ",", {"dates": ["excel", "MM/DD/YYYY"]}),
-    (["1977-01-11", "1977-01-11T00:00:00Z"], ",", {}),
+DATES: list[tuple[list[str], dict[str, Any]]] = [
+    (["1/2/1980", "1/31/1980"], {"dates": ["MM/DD/YYYY"]}),
+    (["1/2/1980", "31/1/1980"], {"dates": ["DD/MM/YYYY"]}),
+    (["1.2.1980"], {"dates": ["DD.MM.YYYY"]}),
+    (["01/02/80", "12/31/99"], {"dates": ["MM/DD/YY"], "pivot": 26}),
+    (["January 13, 1977"], {"dates": ["MON DD, YYYY"]}),
+    (["11-Jan-1977"], {"dates": ["DD-MON-YYYY"]}),
+    (["19770111"], {"dates": ["YYYYMMDD"]}),
+    (["28136", "1977-01-11"], {"dates": ["excel"]}),
+    (["28136", "1/31/1977"], {"dates": ["excel", "MM/DD/YYYY"]}),
+    (["1977-01-11", "1977-01-11T00:00:00Z"], {}),
 ]
 
 
-@pytest.mark.parametrize(("values", "delimiter", "rule"), DATES)
-def test_formats_of_dates_are_found(values: list[str], delimiter: str, rule: dict[str, Any]) -> None:
-    content = written(
-        [["Employee ID", "Birth Date"], *([str(n), value] for n, value in enumerate(values))], delimiter
-    )
-    found = rules_of(content)["dob"]
-    assert {name: found[name] for name in found if name != "column"} == rule or set(found["dates"]) == set(
-        rule["dates"]
-    )
+@pytest.mark.parametrize(("values", "rule"), DATES)
+def test_formats_of_dates_are_found(values: list[str], rule: dict[str, Any]) -> None:
+    rows = ([str(number), value] for number, value in enumerate(values))
+    found = rules_of(written([["Employee ID", "Birth Date"], *rows]))["dob"]
+    assert {
+        name: {*named} if name == "dates" else named for name, named in found.items() if name != "column"
+    } == {name: {*named} if name == "dates" else named for name, named in rule.items()}
 
 
 def test_days_and_months_that_cannot_be_told_apart_are_less_sure() -> None:
@@ -309,7 +295,7 @@ def test_json_is_looked_at_too(content: str) -> None:
         (workbook([["Employee ID", *[None] * 300, "DOB"], ["1"]]), "too_large"),
         ("".join(f'{{"id": 1, "dob{n}": 1}}\n' for n in range(200)), "too_large"),
         ("ISA*00*          *00*          *ZZ*S", "no_header"),
-        ("Personalnummer;Vorname\n1;J\u00f6rg\n".encode("cp1252"), "wrong_encoding"),
+        ("Employee ID,First\n1,J\u00f6rg\n".encode("cp1252"), "wrong_encoding"),
         (b"PK\x03\x04rest", "bad_workbook"),
         (workbook([["E1", "Robin"], ["E2", "Lee"]]), "no_header"),
         (workbook([["Employee ID", "DOB"]]), "no_rows"),
@@ -400,3 +386,65 @@ def test_so_many_letters_of_a_file_are_looked_at(monkeypatch: pytest.MonkeyPatch
 def test_a_name_as_long_as_a_text_means_nothing() -> None:
     found = suggested(written([["Employee ID", f"DOB ({'x' * 200})"], ["1", "1980-01-01"]]))
     assert found["columns"][1]["fields"] == []
+
+
+def asked(content: bytes, **options: Any) -> dict[str, Any]:
+    told = {"format": None, "encoding": "utf-8", "sheet": None, "is_cut": False} | options
+    with tempfile.TemporaryFile() as file:
+        file.write(content)
+        file.seek(0)
+        return suggest_apart(file, today="2026-11-22", **told)
+
+
+def test_another_process_suggests_the_same() -> None:
+    assert asked(hr_export()) == suggested(hr_export())
+    sheets = {"Notes": [["A list"]], "People": [["Employee ID", "DOB"], ["1", "1977-01-13"]]}
+    content = workbook([], sheets=sheets)
+    assert asked(content, format=Format.XLSX, sheet="People") == suggested(content, sheet="People")
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [(b"", "empty"), (b"1,Robin\n2,Lee\n", "no_header"), (b"PK\x03\x04rest", "bad_workbook")],
+)
+def test_a_file_that_cannot_be_read_is_refused_for_its_own_fault(content: bytes, code: str) -> None:
+    with pytest.raises(Unreadable) as caught:
+        asked(content)
+    assert caught.value.code == code
+
+
+def test_a_file_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "SECONDS", 0.01)
+    with pytest.raises(Unreadable) as caught:
+        asked(hr_export())
+    assert (caught.value.code, "first 100 rows" in caught.value.detail) == ("too_large", True)
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [("XCPU", Unreadable), ("ABRT", Unreadable), ("KILL", Unavailable), ("TERM", Unavailable)],
+)
+def test_the_file_is_refused_for_a_limit_and_not_for_an_end_from_outside(
+    name: str, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started = subprocess.Popen
+
+    def start(_command: Any, **options: Any) -> Any:
+        return started(["/bin/sh", "-c", f"kill -s {name} $$"], **options)
+
+    monkeypatch.setattr("subprocess.Popen", start)
+    with pytest.raises(error):
+        asked(b"x")
+
+
+LARGE = f"""
+from frontdesk.files.suggest import process
+process.suggest_mapping = lambda *_, **__: bytearray({4 * process.MEMORY_BYTES})
+process.main()
+"""
+
+
+def test_the_process_gets_no_more_memory_than_its_limit() -> None:
+    command = [sys.executable, "-c", LARGE, json.dumps({"format": None})]
+    ended = subprocess.run(command, stdin=subprocess.DEVNULL, check=False)
+    assert ended.returncode == -signal.SIGABRT

@@ -2,6 +2,7 @@
 loadable, under a key of each person's own."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -14,11 +15,8 @@ from tests.files.test_suggest import answered, suggested
 # The header, the rows, the keys with their first names, and what the suggestion leaves to be said.
 SYSTEMS: dict[str, tuple[str, list[str], dict[str, str], list[str]]] = {
     "a row for each coverage, dependents without an address": (
-        (
-            "Company Name|EID|Last Name|First Name|Middle Initial|SSN|Relationship|Gender|Birth Date|Hire Date"
-            "|Address 1|City|State|ZIP|Email"
-            "|Plan Type|Plan Name|Coverage Effective Date|Coverage Level"
-        ),
+        ("Company Name|EID|Last Name|First Name|Middle Initial|SSN|Relationship|Gender|Birth Date|Hire Date|Address 1|City|"
+        "State|ZIP|Email|Plan Type|Plan Name|Coverage Effective Date|Coverage Level"),
         [
             "Ex|1001|Sample|Robin|J|123-45-6789|Employee|F|01/13/1977|03/14/2019|1 St|Boston|MA|02134||Medical|P|01/01/2026|F",
             "Ex|1001|Sample|Robin|J|123-45-6789|Employee|F|01/13/1977|03/14/2019|1 St|Boston|MA|02134||Dental|D|01/01/2024|F",
@@ -29,11 +27,8 @@ SYSTEMS: dict[str, tuple[str, list[str], dict[str, str], list[str]]] = {
         [],
     ),
     "a number of each person, and the family's beside it": (
-        (
-            "Client Employee ID|Member ID|Relationship Code|Last Name|First Name|MI|Birth Date|Gender|Address1"
-            "|City|State|Zip Code|Benefit Type"
-            "|Plan Code|Coverage Begin Date|Coverage End Date|Eligibility Class"
-        ),
+        ("Client Employee ID|Member ID|Relationship Code|Last Name|First Name|MI|Birth Date|Gender|Address1|City|State|Zip Code|"
+        "Benefit Type|Plan Code|Coverage Begin Date|Coverage End Date|Eligibility Class"),
         [
             "E1|M1|S|Sample|Robin|J|19770113|F|1 St|Boston|MA|02134|MED|P1|20260101||FT",
             "E1|M1|S|Sample|Robin|J|19770113|F|1 St|Boston|MA|02134|DEN|D1|20250101||FT",
@@ -45,10 +40,8 @@ SYSTEMS: dict[str, tuple[str, list[str], dict[str, str], list[str]]] = {
         [],
     ),
     "last and first name in one column": (
-        (
-            "Employee #|Last name, First name|Birth Date|Gender|Address Line 1|City|State|ZIP Code|Work Email"
-            "|Mobile Phone|Hire Date|Job Title"
-        ),
+        ("Employee #|Last name, First name|Birth Date|Gender|Address Line 1|City|State|ZIP Code|Work Email|Mobile Phone|"
+        "Hire Date|Job Title"),
         [
             "1|Sample, Robin|1977-01-13|Female|1 St|Boston|MA|02134|a@example.com|617-555-0100|2019-03-14|Clerk",
             "2|Muster, Lee|1980-02-03|Male|2 St|Salem|MA|01970|b@example.com||2020-01-02|Clerk",
@@ -57,11 +50,9 @@ SYSTEMS: dict[str, tuple[str, list[str], dict[str, str], list[str]]] = {
         [],
     ),
     "no gender": (
-        (
-            "Employee ID|Last name|First name|Middle initial|SSN (last four)|Date of birth|Personal email|Phone"
-            "|Home address street 1"
-            "|Home address city|Home address state|Home address zip|Start date|Termination date|Employment type"
-        ),
+        ("Employee ID|Last name|First name|Middle initial|SSN (last four)|Date of birth|Personal email|Phone|"
+        "Home address street 1|Home address city|Home address state|Home address zip|Start date|Termination date|"
+        "Employment type"),
         [
             "a1|Sample|Robin|J|6789|01/13/1977|a@example.com|(617) 555-0100|1 St|Boston|MA|02134|03/14/2019||Full time",
             "a2|Muster|Lee||6780|02/03/1980|b@example.com||2 St|Salem|MA|01970|01/02/2020||Full time",
@@ -70,10 +61,8 @@ SYSTEMS: dict[str, tuple[str, list[str], dict[str, str], list[str]]] = {
         ["gender"],
     ),
     "names of tables before those of columns, times of midnight": (
-        (
-            "Employee_EmployeeNumber|Employee_FirstName|Employee_LastName|Employee_BirthDate|Employee_Gender|PersonAddress_City"
-            "|PersonAddress_State|PersonAddress_PostalCode|PersonContact_Email|Employee_HireDate|Employee_TerminationDate"
-        ),
+        ("Employee_EmployeeNumber|Employee_FirstName|Employee_LastName|Employee_BirthDate|Employee_Gender|PersonAddress_City|"
+        "PersonAddress_State|PersonAddress_PostalCode|PersonContact_Email|Employee_HireDate|Employee_TerminationDate"),
         [
             "200|Robin|Sample|1977-01-13 00:00:00|F|Boston|MA|02134|a@example.com|2019-03-14 00:00:00|",
             "201|Lee|Muster|1980-02-03 00:00:00|M|Salem|MA|01970||2020-01-02 00:00:00|",
@@ -82,11 +71,8 @@ SYSTEMS: dict[str, tuple[str, list[str], dict[str, str], list[str]]] = {
         [],
     ),
     "the employee's name on the rows of dependents": (
-        (
-            "Employee Number|Employee Name (Last Suffix, First MI)|Dependent Name (Last Suffix, First MI)"
-            "|Relationship|Birth Date|Gender"
-            "|Address Line 1|City|State|Zip|Plan Code|Coverage Start Date|Coverage Stop Date"
-        ),
+        ("Employee Number|Employee Name (Last Suffix, First MI)|Dependent Name (Last Suffix, First MI)|Relationship|Birth Date|"
+        "Gender|Address Line 1|City|State|Zip|Plan Code|Coverage Start Date|Coverage Stop Date"),
         [
             "200|Sample, Robin J|Sample, Robin J|Employee|01/13/1977|F|1 St|Boston|MA|02134|MED1|01/01/2026|",
             "200|Sample, Robin J|Sample, Kim|Child|05/06/2010|M|||||MED1|01/01/2026|",
@@ -105,11 +91,8 @@ SYSTEMS: dict[str, tuple[str, list[str], dict[str, str], list[str]]] = {
         [],
     ),
     "member numbers that count within the family": (
-        (
-            "SSN|Employee ID|Subscriber Number|Member Number|First Name|Last Name|Gender|DOB|Relationship|City"
-            "|State|ZIP|Benefit|Plan"
-            "|Effective Date|Term Date"
-        ),
+        ("SSN|Employee ID|Subscriber Number|Member Number|First Name|Last Name|Gender|DOB|Relationship|City|State|ZIP|Benefit|"
+        "Plan|Effective Date|Term Date"),
         [
             "123456789|E1|S1|01|Robin|Sample|F|1977-01-13|Self|Boston|MA|02134|Medical|P|2026-01-01|",
             "123456780|E1|S1|02|Kim|Sample|M|2010-05-06|Child|Boston|MA|02134|Medical|P|2026-01-01|",
@@ -118,80 +101,10 @@ SYSTEMS: dict[str, tuple[str, list[str], dict[str, str], list[str]]] = {
         {"E1-01": "Robin", "E1-02": "Kim", "E2-01": "Lee"},
         [],
     ),
-    "a class of eligibility": (
-        (
-            "Position ID|Payroll Name|Legal First Name|Legal Last Name|Birth Date|Gender / Sex (Self-ID)"
-            "|Legal / Preferred Address: City"
-            "|Legal / Preferred Address: State / Territory Code|Legal / Preferred Address: Zip / Postal Code"
-            "|Personal Contact: Personal Email|Hire Date|Termination Date|Benefits Eligibility Class Code"
-        ),
-        [
-            "ABC000200|Sample, Robin|Robin|Sample|01/13/1977|Female|Boston|MA|02134|a@example.com|03/14/2019||FT",
-            "ABC000201|Muster, Lee|Lee|Muster|02/03/1980|Male|Salem|MA|01970||01/02/2020||PT",
-        ],
-        {"ABC000200": "Robin", "ABC000201": "Lee"},
-        [],
-    ),
-    "private addresses, days before months": (
-        "ID|First name|Last name|Gender|Birthday|Private street|Private ZIP Code|Private City|Email|Hire date|Termination date",
-        [
-            "1|Robin|Sample|female|13.01.1977|1 St|02134|Boston|a@example.com|14.03.2019|",
-            "2|Lee|Muster|male|03.02.1980|2 St|01970|Salem|b@example.com|02.01.2020|",
-        ],
-        {"1": "Robin", "2": "Lee"},
-        [],
-    ),
-    "departures": (
-        (
-            "Employee Id|First name|Last name|Gender|Dob|Home city|Home state id|Home zip|Email|Start date"
-            "|Departure date|User status"
-        ),
-        [
-            "1|Robin|Sample|Female|1977-01-13|Boston|MA|02134|a@example.com|2019-03-14||active",
-            "2|Lee|Muster|Male|1980-02-03|Salem|MA|01970|b@example.com|2020-01-02|2026-12-31|active",
-        ],
-        {"1": "Robin", "2": "Lee"},
-        [],
-    ),
-    "the end of time": (
-        (
-            "PERSON_NUMBER|FIRST_NAME|LAST_NAME|DATE_OF_BIRTH|SEX|TOWN_OR_CITY|REGION_2|POSTAL_CODE|EMAIL_ADDRESS|PLAN_NAME"
-            "|COVERAGE_START_DATE|COVERAGE_THRU_DATE"
-        ),
-        [
-            "1|Robin|Sample|1977-01-13|F|Boston|MA|02134|a@example.com|PPO|2026-01-01|4712-12-31",
-            "2|Lee|Muster|1980-02-03|M|Salem|MA|01970||PPO|2026-01-01|4712-12-31",
-        ],
-        {"1": "Robin", "2": "Lee"},
-        [],
-    ),
-    "dates in words": (
-        "Employee ID|Full Name|Date of Birth|Sex|Street Address|City|State|Postal Code|Work Email|Start Date|Last Day|Status",
-        [
-            "1|Robin Sample|January 13, 1977|Female|1 St|Boston|MA|02134|a@example.com|March 14, 2019||Active",
-            "2|Lee Muster|February 3, 1980|Male|2 St|Salem|MA|01970|b@example.com|January 2, 2020||Active",
-        ],
-        {"1": "Robin", "2": "Lee"},
-        [],
-    ),
-    "years of two digits, a status": (
-        (
-            "Worker ID|Last Name|First Name|Birth Date|Gender|Address Line 1|City|State|Postal Code|E-Mail"
-            "|Hire Date|Status|Status Date"
-        ),
-        [
-            "1|Sample|Robin|01/13/77|F|1 St|Boston|MA|02134|a@example.com|03/14/19|Active|03/14/19",
-            "2|Muster|Lee|02/03/80|M|2 St|Salem|MA|01970|b@example.com|01/02/20|Active|01/02/20",
-        ],
-        {"1": "Robin", "2": "Lee"},
-        [],
-    ),
     "numbers of dependents beside the subscriber's": (
-        (
-            "Subscriber ID|Subscriber SSN|Dependent ID|Member First Name|Member Last Name|Member DOB"
-            "|Member Gender|Member Relationship"
-            "|Subscriber City|Subscriber State|Subscriber Zip|Benefit Category|Benefit Start Date|Benefit End Date"
-        ),
+        ("Subscriber ID|Subscriber SSN|Dependent ID|Member First Name|Member Last Name|Member DOB|Member Gender|"
+        "Member Relationship|Subscriber City|Subscriber State|Subscriber Zip|Benefit Category|Benefit Start Date|"
+        "Benefit End Date"),
         [
             "S1|123456789||Robin|Sample|01/13/1977|F|Subscriber|Boston|MA|02134|Medical|01/01/2026|12/31/9999",
             "S1|123456789|D1|Kim|Sample|05/06/2010|M|Dependent|Boston|MA|02134|Medical|01/01/2026|12/31/9999",
@@ -200,13 +113,44 @@ SYSTEMS: dict[str, tuple[str, list[str], dict[str, str], list[str]]] = {
         {"S1-0": "Robin", "S1-D1": "Kim", "S2-0": "Lee"},
         [],
     ),
-}
-
-
-def example_in(advice: str) -> dict[str, Any]:
-    """The mapping that the advice shows."""
-    text = advice[advice.index("{") : advice.rindex("}") + 1]
-    return dict(json.loads(text))
+    "names run together": (
+        "EecEmpNo|EepNameLast|EepNameFirst|EepNameMiddle|EepDateOfBirth|EepGender|EepAddressZipCode|EecDateOfLastHire",
+        [
+            "00001|Sample|Robin|J|01/13/1977|F|02134|03/14/2019",
+            "00002|Muster|Kim||02/03/1980|M|01970|01/02/2020",
+        ],
+        {"00001": "Robin", "00002": "Kim"},
+        [],
+    ),
+    "formats in the header, zeros for no date": (
+        ("Employee_Code|Employee_Name|SS_Number|Birth_Date_(MM/DD/YYYY)|Gender|Primary_Zip/Postal_Code|Hire_Date|"
+        "Termination_Date"),
+        [
+            "A1|SAMPLE, ROBIN|XXX-XX-0001|01/13/1977|F|02134|03/14/2019|00/00/0000",
+            "A2|MUSTER, KIM|XXX-XX-0002|02/03/1980|M|01970|01/02/2020|12/31/2026",
+        ],
+        {"A1": "ROBIN", "A2": "KIM"},
+        [],
+    ),
+    "a list that somebody made": (
+        "#|Emp. No.|Full Name|D.O.B.|M/F|E-mail|Cell #|Zip|Start",
+        [
+            "1|501|Robin Sample|1/13/1977|F|a@example.com|(617) 555-0100|02134|1/1/2026",
+            "2|502|Kim Muster|2/3/1980|M||617.555.0101|01970|1/1/2026",
+        ],
+        {"501": "Robin", "502": "Kim"},
+        [],
+    ),
+    "paths of objects": (
+        ("id|patient.name.0.given.0|patient.name.0.family|patient.birthDate|patient.gender|patient.address.0.postalCode|"
+        "period.start"),
+        [
+            "c1|Robin|Sample|1977-01-13|female|02134|2026-01-01",
+        ],
+        {"c1": "Robin"},
+        [],
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
@@ -217,7 +161,8 @@ def test_the_suggestion_and_one_constant_read_every_row(name: str) -> None:
     assert [each["field"] for each in found["refused"]] == missing
     mapping = answered(found)
     for each in found["refused"]:
-        mapping.setdefault("fields", {}).update(example_in(each["advice"])["fields"])
+        [example] = re.findall('{"fields".*}', each["advice"])
+        mapping["fields"] |= json.loads(example)["fields"]
     _, read_rows = read(content, mapping=mapping)
     values = [row.values for row in read_rows if not row.skipped]
     assert {row["external_id"]: row["first_name"] for row in values} == keys
@@ -269,3 +214,61 @@ def test_a_column_of_coverages_with_an_unknown_word_leaves_no_row_out() -> None:
     kinds = ("Medical", "Dental", "Blue Choice")
     rows = [f"{n}|Robin|Sample|1977-01-13|F|02134|2026-01-01|{kind}" for n, kind in enumerate(kinds)]
     assert "skip" not in suggested(written([names_in(line, "|") for line in (head, *rows)]))["mapping"]
+
+
+def table(header: str, rows: list[str]) -> bytes:
+    return written([names_in(header, "|"), *(names_in(row, "|") for row in rows)])
+
+
+# What tells the persons of a family apart; the keys, and how sure the suggestion is of them.
+FAMILIES: list[tuple[str, list[str], list[str], bool]] = [
+    ("Person Code", ["01", "02", "03"], ["E1-01", "E1-02", "E1-03", "E2-01"], True),
+    ("Dependent Number", ["", "1", "2"], ["E1-0", "E1-1", "E1-2", "E2-0"], True),
+    (
+        "Relationship",
+        ["Employee", "Spouse", "Child"],
+        ["E1-Employee", "E1-Spouse", "E1-Child", "E2-Employee"],
+        False,
+    ),
+    ("Relationship", ["Employee", "Child", "Child"], ["E1-Robin", "E1-Kim", "E1-Sam", "E2-Robin"], False),
+]
+
+
+@pytest.mark.parametrize(("column", "cells", "keys", "is_sure"), FAMILIES)
+def test_dependents_under_the_number_of_the_employee_are_told_apart(
+    column: str, cells: list[str], keys: list[str], is_sure: bool
+) -> None:
+    rows = [
+        f"E{family}|{first}|Sample|F|01/13/19{family}{place}|02134|01/01/2026|{cell}"
+        for family in (1, 2)
+        for place, (first, cell) in enumerate(zip(("Robin", "Kim", "Sam"), cells, strict=True))
+    ]
+    content = table(f"Employee ID|First Name|Last Name|Gender|DOB|Zip|Effective Date|{column}", rows)
+    found = suggested(content)
+    assert found["refused"] == []
+    assert [row.values["external_id"] for row in rows_of(content, mapping=found["mapping"])][:4] == keys
+    [number] = [each for each in found["columns"] if each["column"] == "Employee ID"]
+    assert (number["confidence"] > 0.8) is is_sure
+
+
+def test_a_number_that_stands_twice_without_a_family_is_no_reason_for_other_keys() -> None:
+    rows = [f"1|{first}|Sample|F|01/13/1977|02134|01/01/2026" for first in ("Robin", "Kim")]
+    found = suggested(table("Employee ID|First Name|Last Name|Gender|DOB|Zip|Effective Date", rows))
+    [refused] = found["refused"]
+    assert (refused["field"], refused["code"], refused["rows"]) == ("external_id", "repeated_differently", 2)
+    assert refused["advice"] is None
+
+
+def test_codes_of_relationships_are_read_as_such() -> None:
+    rows = [
+        "1|Robin|Sample|F|01/13/1977|02134|01/01/2026|18",
+        "2|Kim|Muster|M|02/03/1980|01970|01/01/2026|19",
+    ]
+    content = table("Employee ID|First Name|Last Name|Gender|DOB|Zip|Effective Date|Rel Cd", rows)
+    read: list[dict[str, Any]] = [
+        dict(row.values) for row in rows_of(content, mapping=suggested(content)["mapping"])
+    ]
+    assert [(row["relationship_code_hipaa"], row["subscriber_relationship"]) for row in read] == [
+        ("18", "Primary"),
+        ("19", "Dependent"),
+    ]

@@ -298,7 +298,8 @@ class MappingSuggestionBody(TypedDict):
     ]
     columns: list[SuggestedColumnBody]
     questions: Annotated[
-        list[SuggestionQuestionBody], "What is to be answered in the mapping, which is refused until then."
+        list[SuggestionQuestionBody],
+        "What a person has to answer: a mapping that says `open` of a column is refused.",
     ]
     refused_rows: Annotated[Count, "Rows that would be refused, if their members were new."]
     skipped_rows: Annotated[Count, "Rows that the mapping leaves out, such as totals."]

@@ -10,7 +10,7 @@ from frontdesk.app import App
 from frontdesk.eligibility import parse_member
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import Enrolled, Outcome, Submission
-from frontdesk.files.suggest.names import SHORTENED_NAME, meanings
+from frontdesk.files.suggest.names import likely_field as likely_field_of
 from frontdesk.invitations.model import Delivery
 from frontdesk.plans import external_ids_of
 from frontdesk.text import SHOWN_LENGTH, nearest_name
@@ -55,12 +55,7 @@ def likely_field(name: str, given: Collection[str]) -> str | None:
 def _likely_field(name: str) -> str | None:
     if name.lower() in _NO_MISTAKES:
         return None
-    if name.lower() == "start_date":  # in a file it may be the hire date
-        return "effective_date"
-    likely = {
-        field: score for field, score in meanings(name).items() if field in FIELDS and score >= SHORTENED_NAME
-    }
-    return max(likely, key=lambda field: likely[field]) if likely else nearest_name(name, FIELDS)
+    return likely_field_of(name) or nearest_name(name, FIELDS)
 
 
 def _headers(enrolled: Enrolled) -> tuple[Header, ...]:

@@ -1,15 +1,13 @@
 """The JSON Schema of a mapping of eligibility files. What it takes is what the parser takes (`files.mapping`), but for four
 rules: a date of `open` is a real one, no two names of columns, nor two words, are the same once
-letter case and spaces are taken away, and an open question is taken with a rule for its column in `skip`."""
+letter case and spaces are taken away, and an open question is taken with a rule for its column in `end` or `skip`."""
 
 import re
 from typing import Any
 
 from frontdesk.eligibility.fields import FIELDS
-from frontdesk.files.column_names import COLUMN_NAME, METADATA_FIELD
-from frontdesk.files.date_formats import DATE_FORMAT, EXCEL_SERIAL
-from frontdesk.files.field_rules import FAMILY, NAME_PARTS, PLAN
-from frontdesk.files.mapping import DELIMITERS, LONGEST_SHEET_NAME, OPEN, SEARCHED_ROWS, UNRELATED
+from frontdesk.files.dates import DATE_FORMAT, EXCEL_SERIAL
+from frontdesk.files.mapping import DELIMITERS, LONGEST_SHEET_NAME, OPEN, PLAIN, SEARCHED_ROWS, UNRELATED
 from frontdesk.files.mapping_834 import (
     COUNTS_WORDS,
     EVERY_LINE,
@@ -21,15 +19,20 @@ from frontdesk.files.mapping_834 import (
     VERIFY_WORDS,
     WAY,
 )
-from frontdesk.files.part_reader import (
+from frontdesk.files.names import COLUMN_NAME, METADATA_FIELD
+from frontdesk.files.rules import (
+    FAMILY,
     LONGEST_JOIN,
     LONGEST_PAD,
     LONGEST_VALUE,
     MOST_FORMATS,
     MOST_JOINED,
+    MOST_ROW_RULES,
+    MOST_RULES,
     MOST_WORDS,
+    NAME_PARTS,
+    PLAN,
 )
-from frontdesk.files.rule_parser import MOST_RULES, MOST_SKIPS
 
 Schema = dict[str, Any]
 
@@ -153,18 +156,28 @@ MAPPING_SCHEMAS: dict[str, Schema] = {
                 },
                 maxProperties=MOST_RULES,
             ),
-            "skip": {
-                "type": "array",
-                "items": _ref("MappingSkip"),
-                "maxItems": MOST_SKIPS,
-                "description": "Rows to leave out.",
+            **{
+                part: {
+                    "type": "array",
+                    "items": _ref("MappingRowRule"),
+                    "maxItems": MOST_ROW_RULES,
+                    "description": text,
+                }
+                for part, text in (
+                    ("skip", "Rows to leave out, also those of `end`."),
+                    (
+                        "end",
+                        "Rows that end their members, on their `expiry_date`, else on the day of the file.",
+                    ),
+                )
             },
             "questions": {
                 "type": "object",
                 "propertyNames": {"pattern": COLUMN_NAME.pattern},
                 "additionalProperties": _TEXT | {"enum": [UNRELATED]},
                 "description": "Columns of a suggestion that may say whose access has ended, answered: "
-                f"`{UNRELATED}` says nothing about access. `{OPEN}`, as suggestions have it, is refused until `skip` names it.",
+                f"`{UNRELATED}` says nothing about access. `{OPEN}`, as suggestions have it, is refused until `end` or `skip` "
+                "names it.",
             },
             "delimiter": _TEXT | {"enum": list(DELIMITERS)},
             "header_row": {
@@ -183,7 +196,7 @@ MAPPING_SCHEMAS: dict[str, Schema] = {
             },
             "ssn": _TEXT
             | {
-                "const": "plain",
+                "const": PLAIN,
                 "description": "Social security numbers may be identifiers, stored and shown as they are.",
             },
             "834": _ref("MappingOf834"),
@@ -199,8 +212,8 @@ MAPPING_SCHEMAS: dict[str, Schema] = {
         anyOf=[{"required": ["pivot"]}, {"properties": {"dates": _LONG_DATES}}],
     ),
     "MappingConstant": _object("The same value in every row.", _CONSTANT, required=["constant"]),
-    "MappingSkip": _object(
-        "Rows to leave out.",
+    "MappingRowRule": _object(
+        "Rows by a cell.",
         {
             "column": _told(_COLUMN | {"maxLength": LONGEST_VALUE}, "The column whose cell is looked at."),
             "equals": _told(

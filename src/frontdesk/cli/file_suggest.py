@@ -60,7 +60,9 @@ def suggest(
         parts.append(table(("field", "code", "rows"), refused))
     parts += [each.advice for each in found.refused if each.advice]
     for question in found.questions:
-        parts.append(f"To be answered before the mapping can be used: {question.column}. {question.question}")
+        is_open = question.column in found.mapping.get("questions", {})
+        lead = "To be answered before the mapping can be used" if is_open else "To be checked"
+        parts.append(f"{lead}: {question.column}. {question.question}")
         parts += [
             f"- {choice.does} Put into the mapping: {json.dumps(choice.mapping, ensure_ascii=False)}"
             for choice in question.choices

@@ -72,13 +72,15 @@ class RowContext(NamedTuple):
 
     `causes` say why a required field is absent: each stands for the `required` of its field. Only a member that is not stored yet
     takes `given_of_new`, and without a zip code the address of the stored subscriber with the family digest `address_of`. With
-    `ends_access`, an end before the first day of access is an end on that day. `former_id` is the identifier before a correction.
+    `ends_access`, an end before the first day of access is an end on that day; with `keeps_earlier_end` the row names no day, and
+    an earlier end stays. `former_id` is the identifier before a correction.
     """
 
     causes: tuple[Fault, ...] = ()
     given_of_new: Mapping[str, Any] | None = None
     address_of: str = ""
     ends_access: bool = False
+    keeps_earlier_end: bool = False
     person: PersonSaid | None = None
     former_id: str = ""
 
@@ -229,5 +231,5 @@ WARNINGS = {
     "state_not_recognised": "The state is neither a USPS code nor a state's name; it was kept as sent.",
     "relationship_code_hipaa_unknown": "The HIPAA relationship code is unknown; it was kept as sent.",
     "plan_inactive": "The plan accepts no patients at present: was another one meant? The record is stored.",
-    "email_dropped": "The e-mail address of a row is malformed, or another record carries it; the row was kept without it.",
+    "email_taken": "Another record carries the e-mail address of a row; the row was kept without it.",
 }

@@ -109,10 +109,15 @@ def as_new(
 
 def as_change(submission: Submission, holders: KeyHolders, scope: int, stored: StoredMember) -> Submission:
     """The submission for the stored member."""
-    record, values = submission.record, stored.values
-    if submission.context is None:
+    record, values, context = submission.record, stored.values, submission.context
+    if context is None:
         return submission
-    if submission.context.ends_access:
+    end = values["expiry_date"]
+    if context.keeps_earlier_end and end is not None and end < record.given["expiry_date"]:
+        # A table lists its terminated employees every night: the first night counts.
+        record = replace(record, given={**record.given, "expiry_date": end})
+        submission = submission._replace(record=record)
+    if context.ends_access:
         begin = record.given.get("effective_date") or values["effective_date"]
         if (record.given.get("expiry_date") or begin) < begin:
             given, warnings = {**record.given, "expiry_date": begin}, (*record.warnings, "ends_on_first_day")
@@ -133,5 +138,5 @@ def _without_taken_email(
     if folded is None or not holders.taken({"email_folded": folded}, scope, own):
         return submission
     given = {name: value for name, value in record.given.items() if name not in ("email", "email_folded")}
-    record = replace(record, given=given, warnings=(*record.warnings, "email_dropped"))
+    record = replace(record, given=given, warnings=(*record.warnings, "email_taken"))
     return submission._replace(record=record, row_digest=None)

@@ -3,13 +3,14 @@
 from array import array
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import compress, islice
 
 from frontdesk.db import Database
 from frontdesk.eligibility import read_external_id, read_external_ids
 from frontdesk.eligibility.model import Action, MemberAccess
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.identifiers import IdentifierIndex
+from frontdesk.files.mapping import PLAIN, parse_mapping
 from frontdesk.files.model import (
     EligibilityFile,
     FileHeader,
@@ -24,8 +25,14 @@ from frontdesk.files.model import (
 from frontdesk.files.moves import MoveFinder
 from frontdesk.files.producer import GoOn, Producer
 from frontdesk.files.rows import open_rows
+from frontdesk.text import are_mostly_ssns
 
 DENSITY_ROWS = 10_000  # between two looks at the density
+SAMPLED_ROWS = 200  # whose identifiers are looked at
+_STORED = (
+    "Most values of {0} look like social security numbers, which would be stored and shown as they are. Make {0} from another "
+    'column. If these are no social security numbers, or are to be stored as they are, say "ssn": "plain" in the mapping.'
+)
 ROWS_PER_BYTE = 1  # of the file as it was sent
 
 
@@ -69,12 +76,15 @@ class _FileCheck:
         self._db, self._file = db, file
         self._moves = MoveFinder(db, file)
         self._identifiers, self._unnamed = IdentifierIndex(), 0
+        self._sample: list[Row] = []
         self.rows = 0
 
     def read(self, go_on: GoOn) -> Generator[CheckResult]:
         """Yields the result."""
         file, self._go_on = self._file, go_on
         header, count = self._read_all(), self.rows
+        if header.format is not Format.X12:
+            self._check_ssns()
         mode = header.mode or file.mode
         self._identifiers.finish(keep_keys=mode is FileMode.FULL)
         apart: Sequence[int] = ()
@@ -107,10 +117,24 @@ class _FileCheck:
                 looked = self.rows
                 _check_density(self.rows, self._file.size_bytes)
             if isinstance(item, UnreadRows):
+                self._sample += islice(item.rows(), SAMPLED_ROWS - len(self._sample))
                 self._note_unread(item)
             elif not item.skipped:
+                if len(self._sample) < SAMPLED_ROWS:
+                    self._sample.append(item)
                 self._note(item)
         return header
+
+    def _check_ssns(self) -> None:
+        """Raises Unreadable for a table whose identifiers look like social security numbers, unless its mapping wants them."""
+        if parse_mapping(self._file.mapping or {}).ssn == PLAIN:
+            return
+        for name in ("external_id", "member_id"):
+            values = [
+                text for row in self._sample if isinstance(text := row.values.get(name), str) and text.strip()
+            ]
+            if values and are_mostly_ssns([text.strip() for text in values]):
+                raise Unreadable("looks_like_ssn", _STORED.format(name))
 
     def _note_unread(self, rows: UnreadRows) -> None:
         keys, hashes = read_external_ids(rows.keys), map(hash, rows.texts)

@@ -9,13 +9,29 @@ from functools import partial
 
 from frontdesk.db.races import WriteInOne
 from frontdesk.eligibility import enrol
+from frontdesk.eligibility.decide import NOT_ENROLLED
 from frontdesk.eligibility.dry_run import FIRST_ID, DryRun
-from frontdesk.eligibility.fields import FIELDS
+from frontdesk.eligibility.fields import FIELDS, REQUIRED
 from frontdesk.eligibility.model import WARNING_MARK, Action, Enrolled, Outcome, Submission
 from frontdesk.eligibility.probes import TooManyTaken
 from frontdesk.errors import Fault, Invalid, NotFound, Unavailable
 from frontdesk.files.claims import FileClaim
-from frontdesk.files.model import NO_PLAN, NOT_NOW, NOT_STORED, WARNED_FIELDS, ChunkItem, ChunkRow, RowOutcome
+from frontdesk.files.model import (
+    NO_PLAN,
+    NOT_NOW,
+    NOT_STORED,
+    NOTHING_TO_END,
+    SKIPPED,
+    WARNED_FIELDS,
+    ChunkItem,
+    ChunkRow,
+    EligibilityFile,
+    Format,
+    RowOutcome,
+)
+from frontdesk.files.rules import remedy_for
+
+_MISSING = {(name, "required") for name in REQUIRED if name != "external_id"}
 
 
 class ChunkWriter:
@@ -48,9 +64,9 @@ class ChunkWriter:
                     with part:
                         part.results = self._enrol(part.tx, part.items, now=claim.clock())
                 results = iter(attempt.results)
-                day = claim.file.file_date or ""
                 outcomes = [
-                    _outcome(row, next(results), day) if isinstance(row, ChunkRow) else row for row in rows
+                    _outcome(row, next(results), claim.file) if isinstance(row, ChunkRow) else row
+                    for row in rows
                 ]
                 rows_done = sum(row.place is not None for row in rows)
                 claim.save_chunk(attempt.tx, outcomes, rows_done=rows_done)
@@ -59,9 +75,16 @@ class ChunkWriter:
         claim.refresh()
 
 
-def _outcome(row: ChunkRow, result: Enrolled | Exception, file_date: str) -> RowOutcome:
+def _outcome(row: ChunkRow, result: Enrolled | Exception, file: EligibilityFile) -> RowOutcome:
     if not isinstance(result, Enrolled):
-        return RowOutcome.refused(row.place, row.external_id, faults_of(result))
+        faults = faults_of(result)
+        is_table = file.format is not Format.X12
+        if row.submission.action is Action.END and is_table and [*faults] == [NOT_ENROLLED]:
+            # An HR export lists employees who left before they were members. An 834 ends only whom its sender has enrolled.
+            return RowOutcome(row.place, row.external_id, SKIPPED, warnings=[("external_id", NOTHING_TO_END)])
+        return RowOutcome.refused(
+            row.place, row.external_id, map(_with_remedy, faults) if is_table else faults
+        )
     codes = (*row.warnings, *result.warnings)
     if row.place is None and result.outcome is Outcome.UNCHANGED:
         codes = ()  # a newer change kept the member from being ended, so the warning did not come true
@@ -74,7 +97,7 @@ def _outcome(row: ChunkRow, result: Enrolled | Exception, file_date: str) -> Row
     elif (
         "expiry_date" not in submission.record.given
         and values["expiry_date"] is not None
-        and values["expiry_date"] <= max(file_date, values["effective_date"])
+        and values["expiry_date"] <= max(file.file_date or "", values["effective_date"])
     ):
         # Else it would not be seen that a member that came back to a full file still has no access.
         warnings.append(("expiry_date", "still_ended"))
@@ -92,6 +115,13 @@ def _changes(result: Enrolled) -> tuple[Sequence[str], int | None]:
     if result.outcome is Outcome.CREATED or not result.changes:
         return (), None
     return [name for name in result.changes if name in FIELDS], result.left_plan_id
+
+
+def _with_remedy(fault: Fault) -> Fault:
+    """The fault of a table's row; of a required field it says which rule of a mapping gives one."""
+    if fault[:2] not in _MISSING:
+        return fault
+    return fault._replace(message=f"{fault.message}; {remedy_for(fault.field)}")
 
 
 def _warning(code: str, *message: str) -> Sequence[str]:

@@ -25,6 +25,7 @@ FILE_FAULTS = {
     "too_large": "The content is larger than what is read.",
     "zip_bomb": "The compressed data unpacks to far more than any list of members would.",
     "too_sparse": "Too much of the file is blank, or belongs to no member.",
+    "looks_like_ssn": "Most values of an identifier look like social security numbers, and no mapping says that they may.",
     "not_x12": "The file does not begin with an ISA segment, or the segment is damaged.",
     "wrong_version": "The file is not an 834 of version 005010X220A1, or of 004010X095A1.",
     "wrong_order": "A segment stands where it has no place.",

@@ -2,20 +2,18 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from frontdesk.errors import Fault, Invalid, unknown_faults
-from frontdesk.files.column_names import COLUMN_NAME, fold_name, mappable_field
-from frontdesk.files.field_rules import FieldRule, SkipRule
-from frontdesk.files.mapping_834 import SECTION_834, Alternatives, MemberWay, read_834, read_choice_of
-from frontdesk.files.part_reader import MOST_WORDS
-from frontdesk.files.rule_parser import parse_field_rules, parse_skip_rules
+from frontdesk.files.mapping_834 import SECTION_834, Alternatives, MemberWay, read_834
+from frontdesk.files.names import COLUMN_NAME, fold_name, mappable_field
+from frontdesk.files.rules import MOST_WORDS, FieldRule, RowRule, parse_field_rules, parse_row_rules
 from frontdesk.text import shown_name
 
 # What a person has to decide about a column, and the answer that it says nothing about access.
 OPEN, UNRELATED = "open", "unrelated"
+PLAIN = "plain"  # social security numbers are to be stored as they are
 
 MEDICAL_LINES = ("HLT", "HMO", "PPO", "POS", "EPO", "MM", "IND", "PRA")
 CLEAR_WORDS = frozenset({r"\N"})
@@ -30,7 +28,8 @@ DELIMITERS = (",", "\t", "|", ";")
 class FileMapping:
     """How a sender's files name things (docs/file-formats.md). `columns` maps a folded column name to a field, or to "" if
     the column is not read, `plans` a
-    plan of the file to a plan's external_id; `fields` are the rules that make values, by field. `header_row` is the number of
+    plan of the file to a plan's external_id; `fields` are the rules that make values, by field. Rows of `skip` are left
+    out, and those of `end` end their members. `header_row` is the number of
     the row with the names of the columns and `sheet` the name of the sheet; None if they are to be found.
 
     With `ssn` = plain, a social security number is an identifier like others. The rest is for 834s: `identify` and `member_id`
@@ -41,7 +40,8 @@ class FileMapping:
 
     columns: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     fields: Mapping[str, FieldRule] = field(default_factory=lambda: MappingProxyType({}))
-    skip: tuple[SkipRule, ...] = ()
+    skip: tuple[RowRule, ...] = ()
+    end: tuple[RowRule, ...] = ()
     delimiter: str | None = None
     header_row: int | None = None
     sheet: str | None = None
@@ -68,7 +68,7 @@ def parse_mapping(body: Mapping[str, Any]) -> FileMapping:
     for name, read in _PARTS.items():
         if body.get(name) is not None:  # mappings that were stored early may have nulls
             parts[name] = read(name, body[name], faults)
-    _check_answers(parts.pop("questions", {}), parts.get("skip", ()), faults)
+    _check_answers(parts.pop("questions", {}), (*parts.get("skip", ()), *parts.get("end", ())), faults)
     parts |= read_834(body.get(SECTION_834, {}), faults)
     if faults:
         raise Invalid(faults)
@@ -111,14 +111,14 @@ def _read_questions(place: str, value: Any, faults: list[Fault]) -> dict[str, st
     return value
 
 
-def _check_answers(questions: Mapping[str, str], skip: Iterable[SkipRule], faults: list[Fault]) -> None:
-    """Add a fault for each question that is neither answered nor has a rule for its column in `skip`."""
-    skipped = {rule.column for rule in skip}
+def _check_answers(questions: Mapping[str, str], rules: Iterable[RowRule], faults: list[Fault]) -> None:
+    """Add a fault for each question that is neither answered nor has a rule for its column in `end` or `skip`."""
+    answered = {rule.column for rule in rules}
     for name, answer in questions.items():
-        if answer == OPEN and fold_name(name) not in skipped:
+        if answer == OPEN and fold_name(name) not in answered:
             rule = (
-                "must be answered: the column may say whose access has ended. Leave the rows of these members out by a rule in "
-                f'skip that names the column, or write "{UNRELATED}" if it says nothing about access'
+                "must be answered: the column may say whose access has ended. End these members, or leave their rows out, by a "
+                f'rule in end or skip that names the column, or write "{UNRELATED}" if it says nothing about access'
             )
             faults.append(Fault(f"questions.{shown_name(name)}", "not_allowed", rule))
 
@@ -130,6 +130,12 @@ def _read_words(place: str, value: Any, faults: list[Fault]) -> frozenset[str]:
     rule = f"must be a string that is not blank, or an array of up to {MOST_WORDS} of them"
     faults.append(Fault(place, "wrong_type", rule))
     return frozenset()
+
+
+def _read_ssn(place: str, value: Any, faults: list[Fault]) -> str:
+    if value != PLAIN:
+        faults.append(Fault(place, "not_allowed", f"must be {PLAIN}, or be left out"))
+    return PLAIN
 
 
 def _read_delimiter(place: str, value: Any, faults: list[Fault]) -> str | None:
@@ -158,12 +164,13 @@ def _read_sheet(place: str, value: Any, faults: list[Fault]) -> str | None:
 _PARTS: dict[str, Callable[[str, Any, list[Fault]], Any]] = {
     "columns": _read_columns,
     "fields": parse_field_rules,
-    "skip": parse_skip_rules,
+    "skip": parse_row_rules,
+    "end": parse_row_rules,
+    "ssn": _read_ssn,
     "questions": _read_questions,
     "delimiter": _read_delimiter,
     "header_row": _read_header_row,
     "sheet": _read_sheet,
     "clear": _read_words,
     "plans": _read_plans,
-    "ssn": partial(read_choice_of, ("plain",)),
 }

@@ -62,7 +62,8 @@ CHANGED = tuple(outcome.value for outcome in Outcome if outcome is not Outcome.U
 
 NEEDS_APPROVAL, NEEDS_MAPPING = "brake", "needs_mapping"  # the codes of the problem of a held file
 ONLY_COMPARED = "only_compared"  # an 834 that nobody asked to compare
-ENDED_BY_ABSENCE, ADDRESS_OF_SUBSCRIBER = "ended_by_absence", "address_of_subscriber"
+ENDED_BY_ABSENCE, NOTHING_TO_END = "ended_by_absence", "nothing_to_end"
+ADDRESS_OF_SUBSCRIBER = "address_of_subscriber"
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,7 +369,7 @@ ROW_FAULTS = {
     "another way (identify).",
     "nested_dependent": "A name stands inside LS and LE; each member needs an INS loop of its own.",
     "unknown_code": "The 834 carries a code that has no meaning here.",
-    "unknown_plan": "The plan that the row names is not in the mapping, or not one of the account.",
+    "unknown_plan": "The plan that the row names is not among the `plans` of the mapping.",
 }
 
 # Every problem of a file: what makes it unreadable, what holds it, what ends it early.
@@ -401,6 +402,7 @@ REPORT_CODES = ROW_FAULTS | {
     "ended_by_absence": "A full file does not name the member.",
     "leaves_plan": "The member is under another plan of the account, which it would leave.",
     "ends_on_first_day": "The access was to begin after the day on which it ends; it ends on the day it begins.",
+    NOTHING_TO_END: "The row ends a member that the plan does not have, so there was nothing to end.",
     "still_ended": "The access of the member has ended, and the row has no expiry_date, so it stays ended; clear it to go on.",
     "changed_since": "The record was changed again after the file; the undo leaves it as it is.",
     **{
@@ -419,6 +421,7 @@ WARNED_FIELDS = {
     "no_medical_coverage": "effective_date",
     "address_of_subscriber": "zipcode",
     "plan_inactive": "plan",
+    "email_taken": "email",
     "still_ended": "expiry_date",
     "ends_on_first_day": "expiry_date",
 } | _DROPPED

@@ -10,7 +10,7 @@ from frontdesk.eligibility.model import Action, Submission
 from frontdesk.files.content import StoredContent
 from frontdesk.files.mapping import parse_mapping
 from frontdesk.files.model import (
-    UNKNOWN_PLAN,
+    NO_PLAN,
     ChunkItem,
     ChunkRow,
     EligibilityFile,
@@ -110,11 +110,11 @@ def _batches(items: Iterable[ReadItem], *, skip: int) -> Iterator[list[ReadItem]
 def _parse(seen: SeenRow, file: EligibilityFile, today: str, cache: ValueCache) -> ChunkItem:
     row, plan_id = seen.row, seen.plan_id
     values = row.values
+    context = row.context
     if row.action is Action.END and not values.get("expiry_date"):
-        values = values | {"expiry_date": file.file_date}
+        values, context = values | {"expiry_date": file.file_date}, context._replace(keeps_earlier_end=True)
     of_new = row.values_of_new
     record = parse_member({**values, **of_new} if of_new else values, today=today, lenient=True, cache=cache)
-    context = row.context
     if of_new:
         given_of_new = {name: record.given.pop(name) for name in of_new if name in record.given}
         context = context._replace(given_of_new=given_of_new)
@@ -122,7 +122,7 @@ def _parse(seen: SeenRow, file: EligibilityFile, today: str, cache: ValueCache) 
     if faults:  # they explain a missing identifier
         faults += [fault for fault in record.faults if fault[:2] != ("external_id", "required")]
     if plan_id is None:
-        faults.append(UNKNOWN_PLAN)
+        faults.append(NO_PLAN)
     if faults or plan_id is None:
         return RowOutcome.refused(row.place, record.external_id, faults)
     action = Action.COMPARE if file.mode is FileMode.COMPARE else row.action

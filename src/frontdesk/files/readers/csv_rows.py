@@ -144,6 +144,7 @@ class _CsvReader:
             len(cells) == columns.width
             and not columns.are_read_whole
             and not columns.skips(cells)
+            and not columns.ends(cells)
             and any(map(str.strip, cells))
         )
 

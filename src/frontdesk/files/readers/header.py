@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from frontdesk.files.column_names import fold_name
 from frontdesk.files.mapping import SEARCHED_ROWS, FileMapping
 from frontdesk.files.model import Unreadable
+from frontdesk.files.names import fold_name
 from frontdesk.files.readers.table import KEY, target_of
 
 

@@ -5,9 +5,9 @@ from typing import Any, Protocol
 
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.errors import Fault
-from frontdesk.files.column_names import fold_name
 from frontdesk.files.mapping import FileMapping
 from frontdesk.files.model import Row, Unreadable
+from frontdesk.files.names import fold_name
 from frontdesk.files.readers.table import TableColumns
 from frontdesk.text import SHOWN_NAMES, shown_name
 
@@ -27,7 +27,7 @@ class ObjectKeys(Protocol):
 
 
 def object_keys(mapping: FileMapping) -> ObjectKeys:
-    is_translated = mapping.columns or mapping.fields or mapping.skip
+    is_translated = mapping.columns or mapping.fields or mapping.skip or mapping.end
     return _MappedKeys(mapping) if is_translated else _FieldKeys()
 
 
@@ -57,7 +57,7 @@ class _MappedKeys:
         self._mapping = mapping
         self._clear = min(mapping.clear)
         in_rules = [column for rule in mapping.fields.values() for column in rule.columns]
-        self._needed = dict.fromkeys([*in_rules, *(skip.column for skip in mapping.skip)])
+        self._needed = dict.fromkeys([*in_rules, *(rule.column for rule in (*mapping.skip, *mapping.end))])
         self._unseen = set(self._needed)
         self._headers: dict[tuple[str, ...], TableColumns] = {}
 

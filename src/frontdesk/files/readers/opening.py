@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from frontdesk.errors import Fault
-from frontdesk.files.field_rules import FAMILY
 from frontdesk.files.mapping import NO_MAPPING, FileMapping
 from frontdesk.files.model import (
     FileHeader,
@@ -26,6 +25,7 @@ from frontdesk.files.readers.source import Source, known_encoding
 from frontdesk.files.readers.unpacking import open_content
 from frontdesk.files.readers.workbook import NumberedCells, read_workbook, sheet_rows
 from frontdesk.files.readers.x12 import DEFAULT_OPTIONS, X12Options, read_x12
+from frontdesk.files.rules import FAMILY
 from frontdesk.strict_json import NotStrict, parse_strictly
 
 if TYPE_CHECKING:

@@ -2,19 +2,22 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import compress, islice
 from operator import not_
 
 from frontdesk.eligibility.fields import FIELDS
+from frontdesk.eligibility.model import Action, RowContext
 from frontdesk.errors import Fault
-from frontdesk.files.column_names import METADATA_PREFIX, field_named, fold_name
-from frontdesk.files.field_rules import FAMILY, PLAN, FieldRule
 from frontdesk.files.mapping import FileMapping
 from frontdesk.files.model import UNKNOWN_PLAN, Row, Unreadable
+from frontdesk.files.names import METADATA_PREFIX, field_named, fold_name
 from frontdesk.files.readers.source import LONGEST_LINE
+from frontdesk.files.rules import FAMILY, PLAN, FieldRule, RowRule
 from frontdesk.text import SHOWN_NAMES, shown_name
 
-KEY = "external_id"
+KEY, END_DAY = "external_id", "expiry_date"
+_ENDS = RowContext(ends_access=True)
 _TOO_LONG = Fault(
     "row", "values_too_long", f"the mapping's rules read more than {LONGEST_LINE:,} characters of the row"
 )
@@ -43,11 +46,14 @@ class TableColumns:
             for target, rule in mapping.fields.items()
             if (positions := self._positions(target, rule, own_places)) is not None
         ]
-        self._skips = [(self._position(rule.column, "skip"), rule) for rule in mapping.skip]
+        self._skips, self._ends = (
+            [(self._position(rule.column, part), rule) for rule in rules]
+            for part, rules in (("skip", mapping.skip), ("end", mapping.end))
+        )
         self._check([*filter(None, self._plain), *(target for target, _, _ in self._rules)])
         self._uses = Counter(position for _, _, positions in self._rules for position in positions)
         self._most_uses = max(self._uses.values(), default=0)
-        used = {*self._uses, *(position for position, _ in self._skips)}
+        used = {*self._uses, *(position for position, _ in (*self._skips, *self._ends))}
         are_read = [name is not None or number in used for number, name in enumerate(self._plain)]
         self.read = [*compress(range(self.width), are_read)]
         self.ignored = tuple(
@@ -60,13 +66,15 @@ class TableColumns:
         self._make_key = next((make for target, make in self._makers if target == KEY), None)
         self.key_at = self._plain.index(KEY) if KEY in self._plain else 0
         self.are_read_whole = not {PLAN, FAMILY}.isdisjoint(self._targets())
-        self.are_told_by_key = not (self._skips or self._make_key or self.are_read_whole)
+        self.are_told_by_key = not (self._skips or self._ends or self._make_key or self.are_read_whole)
 
     def skips(self, cells: Sequence[str]) -> bool:
         """True for a row that the mapping leaves out."""
-        return bool(self._skips) and any(
-            place < len(cells) and skip.applies(cells[place]) for place, skip in self._skips
-        )
+        return bool(self._skips) and _applies(self._skips, cells)
+
+    def ends(self, cells: Sequence[str]) -> bool:
+        """True for a row that ends its member, by the mapping."""
+        return bool(self._ends) and _applies(self._ends, cells)
 
     def key(self, cells: Sequence[str]) -> str | None:
         """The value of external_id alone, as `row` would have it; "" or None if it has none."""
@@ -85,7 +93,11 @@ class TableColumns:
         if self._makers and self._is_too_long(cells):
             return Row(place, self.key_of(cells), faults=(_TOO_LONG,))
         values = self._values_of(cells)
-        return self._made(place, cells, values) if self._makers else Row(place, values)
+        row = self._made(place, cells, values) if self._makers else Row(place, values)
+        if not self.ends(cells):
+            return row
+        kept = {name: value for name, value in row.values.items() if name in (KEY, END_DAY)}
+        return replace(row, values=kept, action=Action.END, context=_ENDS, family="")
 
     def _is_too_long(self, cells: Sequence[str]) -> bool:
         """Whether the rules would read more letters than a line may have: a cell may be in many of them."""
@@ -186,6 +198,10 @@ class TableColumns:
             return values
 
         return values_of
+
+
+def _applies(rules: Iterable[tuple[int, RowRule]], cells: Sequence[str]) -> bool:
+    return any(place < len(cells) and rule.applies(cells[place]) for place, rule in rules)
 
 
 def _places(names: Iterable[str | None]) -> dict[str | None, list[int]]:

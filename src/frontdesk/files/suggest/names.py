@@ -1,198 +1,113 @@
-"""What senders call the fields of a member: the words of HR and payroll exports, in English, German, French and Spanish.
+"""What senders call the fields of a member, and what they write in columns of few words: HR and payroll exports in English.
 
 A name is compared by its words: without accents and letter case, with the usual abbreviations spelt out.
 """
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
+from frontdesk.eligibility.code_sets import HIPAA_RELATIONSHIPS
 from frontdesk.eligibility.fields import FIELDS
+from frontdesk.files.names import words_in
 
 FULL_NAME = "full name"  # first and last name in one column
 PERSON_NUMBER = "person number"  # a person's number in the family
 RELATIONSHIP = "relationship"
 OFFICIAL = "official number"  # numbers that must not become identifiers
 COVERAGE_LINE = "line of coverage"  # what kind of coverage the row is about: medical, dental, …
-HIRE_DATE = "hire date"  # the begin of access only where no column has a better date
+# The begin of access only where no column of a file has a better date. In a record of its own a start date is that of access.
+START_DATE, HIRE_DATE = "start date", "hire date"
 LONGEST_NAME = 200  # of a column; what is longer is a text
 
 _SPELT_OUT = {
-    "no": "number", "nr": "number", "num": "number", "nbr": "number", "nummer": "number", "numero": "number",
-    "emp": "employee", "ee": "employee", "empl": "employee", "associate": "employee", "worker": "employee",
-    "staff": "employee", "personnel": "employee", "dt": "date", "eff": "effective", "exp": "expiry",
-    "expiration": "expiry", "term": "termination", "postal": "zip", "post": "zip", "zipcode": "zip", "plz": "zip",
-    "postleitzahl": "zip", "fname": "first name", "firstname": "first name", "lname": "last name",
-    "lastname": "last name", "surname": "last name", "middlename": "middle name", "mname": "middle name",
-    "dependant": "dependent", "dep": "dependent", "rel": "relationship", "relation": "relationship",
-    "cov": "coverage", "tel": "phone", "telephone": "phone", "telefon": "phone", "telefono": "phone",
-    "mobile": "phone", "cell": "phone", "birthdate": "birth date", "birthday": "birth date", "dob": "birth date",
-    "mail": "email", "begin": "start", "beginning": "start", "thru": "end", "through": "end", "sub": "subscriber",
-    "geburtsdatum": "birth date", "vorname": "first name", "nachname": "last name", "familienname": "last name",
-    "prenom": "first name", "apellido": "last name", "apellidos": "last name", "geschlecht": "gender", "sex": "gender",
-    "sexe": "gender", "sexo": "gender", "ort": "city", "stadt": "city", "wohnort": "city", "ville": "city",
-    "ciudad": "city", "bundesland": "state", "province": "state", "courriel": "email", "personalnummer": "employee number",
-    "personalnr": "employee number", "mitarbeiternummer": "employee number", "mitarbeiternr": "employee number",
-    "matricule": "employee number",
-    "identifier": "id", "identification": "id", "mem": "member", "mbr": "member", "subscr": "subscriber", "nm": "name",
-    "cd": "code", "addr": "address", "ph": "phone", "emplid": "employee id", "empid": "employee id", "eid": "employee id",
-    "effdt": "effective date", "doh": "hire date", "dateof": "date of", "eec": "", "eep": "",
-    "benefits": "benefit", "elig": "eligibility", "eligible": "eligibility", "qb": "member", "from": "start",
+    "number": "no nr num nbr numero", "employee": "emp ee empl associate worker staff personnel", "date": "dt",
+    "effective": "eff", "expiry": "exp expiration", "termination": "term", "zip": "postal post zipcode",
+    "first name": "fname firstname", "last name": "lname lastname surname", "middle name": "middlename mname",
+    "dependent": "dependant dep", "relationship": "rel relation", "coverage": "cov", "email": "mail", "state": "province",
+    "phone": "tel telephone mobile cell ph", "birth date": "birthdate birthday dob", "start": "begin beginning from",
+    "end": "thru through", "subscriber": "sub subscr", "gender": "sex", "id": "identifier identification",
+    "member": "mem mbr qb", "name": "nm", "code": "cd", "address": "addr", "employee id": "emplid empid eid",
+    "effective date": "effdt", "hire date": "doh", "date of": "dateof", "benefit": "benefits",
+    "eligibility": "elig eligible", "": "eec eep",
 }  # fmt: skip
-
-_OTHER_PERSONS = {
-    *(
-        "emergency",
-        "manager",
-        "supervisor",
-        "beneficiary",
-        "spouse",
-        "father",
-        "mother",
-        "physician",
-        "doctor",
-        "provider",
-    ),
-    *("employer", "company", "agent", "broker", "bank", "arbeitgeber"),
-}
-
+_MEANT_BY = {short: words for words, texts in _SPELT_OUT.items() for short in words_in(texts)}
+_OTHER_PERSONS = words_in(
+    "emergency manager supervisor beneficiary spouse father mother physician doctor provider employer company agent broker bank"
+)
 # Words that name an owner or a place, and say nothing about the field.
-_NOISE = {
-    *(
-        "legal",
-        "home",
-        "primary",
-        "address",
-        "mailing",
-        "residential",
-        "residence",
-        "personal",
-        "patient",
-        "current",
-    ),
-    *(
-        "participant",
-        "person",
-        "permanent",
-        "employee",
-        "member",
-        "subscriber",
-        "dependent",
-        "demographic",
-        "business",
-    ),
-    *(
-        "contact",
-        "preferred",
-        "de",
-        "d",
-        "of",
-        "the",
-        "biological",
-        "administrative",
-        "private",
-        "at",
-        "work",
-        "worker",
-        "adresse",
-    ),
-}
+_NOISE = words_in(
+    "legal home primary address mailing residential residence personal patient current participant person permanent employee"
+    " member subscriber dependent demographic business contact preferred of the biological administrative private at work worker"
+)
 
-# The names of a field, the best first; after "~" those that may mean something else.
+# The names of a field, the best first; after "~" those that may mean something else. The order of their words does not matter.
 _NAMES = {
     "external_id": "external id|employee id|employee number|employee code|id|uuid|unique id|person id|person number|record id"
     "|patient id|customer id|user id|personal number|file number|payroll id|position id|participant id"
     "~member id|subscriber id|member number|code|key",
     "member_id": "member id|member number|card number|card id|insurance id|insurance number|certificate number|policy number"
-    "|subscriber id|subscriber number|enrollee id|program id|versichertennumber|versicherungsnumber|medical id",
-    "first_name": "first name|given name|forename|first|nombre|given names|name first|given|name given",
-    "last_name": "last name|family name|last|nom|nom famille|nom de famille|name last|family|name family~maiden name",
-    "middle_name": "middle name|name middle|middle|middle initial|mi|second name|zweiter vorname",
-    "dob": "birth date|date birth|date of birth|date de naissance|date naissance|fecha nacimiento"
-    "|fecha de nacimiento|born|dob|d o b",
+    "|subscriber id|subscriber number|enrollee id|program id|medical id",
+    "first_name": "first name|given name|forename|first|given names|given",
+    "last_name": "last name|family name|last|family~maiden name",
+    "middle_name": "middle name|middle|middle initial|mi|second name",
+    "dob": "birth date|born|d o b",
     "gender": "gender|gender code|gender at birth|biological gender|gender identity|m f|gender m f",
-    "email": "email|e email|email address|work email|e email address|email work|home email|personal email|email personal"
-    "|adresse email|correo electronico|correo|adresse e email|email id|email addr",
-    "phone": "phone|phone number|home phone|phone phone|cell phone|work phone|phone phone number|handy|mobil|day phone"
-    "|primary phone|portable",
-    "zipcode": "zip|zip code|zip zip|code zip|codigo zip|zip zip code|zip number|zip 4",
+    "email": "email|e email|email address|work email|e email address|home email|personal email|email id",
+    "phone": "phone|phone number|home phone|work phone|day phone|primary phone",
+    "zipcode": "zip|zip code|zip number|zip 4",
     "city": "city|town|city name|municipality|locality|town or city",
-    "county": "county|county name|landkreis",
-    "state": "state|state code|state province|state abbreviation|region state|state zip"
-    "|st|state territory code|state territory|state code province|state id|home state id|region 2",
-    "effective_date": "effective date|coverage effective date|coverage start date|coverage start|benefit effective date"
-    "|benefit start date|eligibility start date|eligibility effective date|eligibility date"
-    "|effective start date|effective start|medical effective date|medical coverage effective date|medical start date"
-    "|medical coverage start date|health effective date|health coverage effective date|period start"
-    "|date effective|plan effective date|plan start date|enrollment effective date|valid from|effective from"
-    "|gultig ab|gultig von|versicherungsbeginn|beginn|date effet|date d effet|date debut|date de debut|fecha efectiva"
-    "|fecha inicio|fecha de inicio|effective"
-    "~enrollment date|benefit service date",
-    HIRE_DATE: "~start date|start|since|hire date|date of hire|date hire|original hire date|last hire date|rehire date|hired"
-    "|date of last hire|date of original hire|most recent hire date|adjusted hire date|employment start date|employment date"
-    "|date of joining|joining date|date joined|eintrittsdatum|eintritt|date entree|date d entree|date embauche|date d embauche"
-    "|fecha ingreso",
-    "expiry_date": "expiry date|coverage end date|coverage end|coverage termination date|coverage expiry date"
-    "|benefit end date|benefit termination date|eligibility end date|coverage stop date|coverage thru date|termination date"
-    "|end date|date end|valid to|valid until"
-    "|valid through|effective to|effective end|plan end date|date of termination|gultig bis|austrittsdatum|austritt"
-    "|versicherungsende|date fin|date de fin|date sortie|date de sortie|fecha fin|fecha de fin|fecha termino|ends|until"
-    "|effective end date|medical end date|medical coverage end date|medical termination date|period end|terminated on"
-    "|date terminated|terminated|separation date|departure date|stop date"
-    "|date of leaving|leaving date|exit date|last day of coverage|employment termination date|employment end date"
-    "~last day|last day worked|last date worked|last day of work|last working day",
-    "medical_eligibility": "medical eligibility|medical eligible|eligible|is eligible|benefit eligible",
+    "county": "county|county name",
+    "state": "state|state code|state abbreviation|region state|state zip|st|state territory code|state territory|state id"
+    "|home state id|region 2",
+    "effective_date": "effective date|coverage start|effective start|period start|valid start|effective~benefit service date",
+    START_DATE: "~start date|start|since",
+    HIRE_DATE: "~hire date|original hire date|last hire date|rehire date|hired|most recent hire date|adjusted hire date"
+    "|employment start date|employment date|joining date|date joined",
+    "expiry_date": "expiry date|coverage end|termination date|end date|valid to|valid until|valid end|period end|terminated on"
+    "|date terminated|terminated|separation date|departure date|stop date|leaving date|exit date|last day of coverage"
+    "|employment termination date|employment end date|ends|until"
+    "~last day|last day worked|last date worked|last day of work|last working day|death date",
+    "medical_eligibility": "medical eligibility|is eligibility|benefit eligibility|eligibility",
     "medical_enrollment": "medical enrollment|medical enrolled|enrolled|is enrolled|covered|medical coverage",
     "medical_plan_description": "medical plan description|medical plan|plan description|benefit plan|coverage plan"
     "|medical plan name",
     "payor_name": "payor name|payer name|payor|payer|carrier|carrier name|insurance carrier|insurer|insurance company"
-    "|payor display"
-    "|krankenkasse|mutuelle",
+    "|payor display",
     "payor_plan_name": "payor plan name|payer plan name|plan name|carrier plan name|insurance plan",
-    RELATIONSHIP: "relationship|relationship code|relationship to subscriber|relationship subscriber|relationship type"
-    "|relationship to employee|dependent relationship|dependent type|family relationship|lien parente|verwandtschaft"
-    "|parentesco|member type|relationship to member|relationship to insured",
-    COVERAGE_LINE: "benefit type|plan type|coverage type|benefit|benefit category|line of coverage|coverage line|product type"
-    "|product|insurance type|insurance line|insurance line code|benefit line|type of coverage|coverage category"
-    "|line of business|lob|policy type|plan category|benefit plan type",
-    FULL_NAME: "dependent name|name|full name|last name first name|last first|last name first name mi"
-    "|employee name|member name|patient name|legal name|worker name|participant name|nom complet"
-    "|nombre completo|payroll name|vollstandiger name",
-    PERSON_NUMBER: "person code|dependent number|dependent id|dependent code|person number|member suffix|suffix number"
-    "|dependent sequence|dependent seq|dependent person code|family member number"
-    "|person seq|sequence number|family sequence|dependent sequence number",
+    RELATIONSHIP: "relationship|relationship code|relationship to subscriber|relationship type|relationship to employee"
+    "|dependent relationship|dependent type|family relationship|member type|relationship to member|relationship to insured",
+    COVERAGE_LINE: "benefit type|plan type|coverage type|benefit|benefit category|coverage line|product type|product"
+    "|insurance type|insurance line|insurance line code|benefit line|coverage category|line of business|lob|policy type"
+    "|plan category|benefit plan type",
+    FULL_NAME: "dependent name|name|full name|last name first name|last first|last name first name mi|employee name"
+    "|member name|patient name|legal name|participant name|payroll name",
+    PERSON_NUMBER: "person code|dependent number|dependent id|dependent code|person number|member suffix|suffix|suffix number"
+    "|dependent sequence|dependent seq|dependent person code|family member number|person seq|sequence number|family sequence"
+    "|dependent sequence number",
     OFFICIAL: "ssn|social security number|social security|employee ssn|tax id|tax id number|tin|national id|sin|itin|ssn number"
-    "|sozialversicherungsnumber|sv number|number securite sociale|number de securite sociale|nir|passport|passport number"
-    "|drivers|drivers license|driver license|drivers license number|steuer id|dni|social",
-}  # fmt: skip
+    "|passport|passport number|drivers|drivers license|driver license|drivers license number|social",
+}
 _ASIDE = re.compile(r"\([^)]*\)")  # `Birth Date (MM/DD/YYYY)`
 _INDEX = re.compile(r"[.\[][0-9]+\]?(?=[.\[]|$)")  # `name.0.given.0`, a path into an object
 # Dates of access under a name that is not in the table: each word is one of these, and there is one of the first.
-_OF_ACCESS = {
-    "eligibility",
-    "coverage",
-    "benefit",
-    "effective",
-    "medical",
-    "health",
-    "insurance",
-    "plan",
-    "enrollment",
-}
-_OF_BEGIN, _OF_END = {"start", "date"}, {"end", "termination", "expiry", "stop", "to", "until", "last"}
+_OF_ACCESS = words_in("eligibility coverage benefit effective medical health insurance plan enrollment")
+_OF_BEGIN, _OF_END = words_in("start date"), words_in("end termination expiry stop to until last")
 GOOD_NAME, SHORTENED_NAME, OTHER_MEANING, DEPENDENTS_NAME = 1.0, 0.9, 0.6, 0.5
 
 
 def words_of(name: str) -> list[str]:
     """The words that are compared."""
-    text = re.sub(
-        r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])",
-        " ",
-        name.replace("#", " number ").replace("\u00b0", " number "),
-    )
-    plain = unicodedata.normalize("NFKD", text.replace("\u00df", "ss")).casefold()
+    text = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", name.replace("#", " number "))
+    plain = unicodedata.normalize("NFKD", text).casefold()
     plain = "".join(letter for letter in plain if not unicodedata.combining(letter))
-    spelt = (_SPELT_OUT.get(word, word) for word in re.findall("[a-z]+|[0-9]+", plain))
+    spelt = (_MEANT_BY.get(word, word) for word in re.findall("[a-z]+|[0-9]+", plain))
     return " ".join(spelt).replace("qualified beneficiary", "member").split()
+
+
+def _key(words: Iterable[str]) -> str:
+    """Equal for `Date of Birth` and `Birth Date`, and for `Employee_EmployeeNumber` and `Employee Number`."""
+    return " ".join(sorted({*words} - {"of", "the"}))
 
 
 def _known() -> dict[str, dict[str, float]]:
@@ -202,10 +117,10 @@ def _known() -> dict[str, dict[str, float]]:
         sure, _, unsure = text.partition("~")
         for names, score in ((sure, GOOD_NAME), (unsure, OTHER_MEANING)):
             for place, name in enumerate(filter(None, names.split("|"))):
-                phrase = " ".join(words_of(name))
+                phrase = _key(words_of(name))
                 known.setdefault(phrase, {}).setdefault(field, round(score - place * 0.002, 3))
     for field in FIELDS:
-        known.setdefault(" ".join(words_of(field)), {})[field] = GOOD_NAME
+        known.setdefault(_key(words_of(field)), {})[field] = GOOD_NAME
     return known
 
 
@@ -217,11 +132,9 @@ def meanings(name: str) -> dict[str, float]:
     if len(name) > LONGEST_NAME:
         return {}
     words = words_of(name)
-    # `Employee_EmployeeNumber`
-    words = [word for at, word in enumerate(words) if words[at - 1 : at] != [word]]
     if not _OTHER_PERSONS.isdisjoint(words):
         return {}
-    if (found := _KNOWN.get(" ".join(words))) is not None:
+    if (found := _KNOWN.get(_key(words))) is not None:
         return dict(found)
     plain = _INDEX.sub("", _ASIDE.sub("", name))
     if plain != name:
@@ -229,7 +142,7 @@ def meanings(name: str) -> dict[str, float]:
     score = DEPENDENTS_NAME if "dependent" in words else SHORTENED_NAME
     # `Home Address - Zip`, `Legal Name: First Name`: what stands last says what it is.
     for text in (name, re.split(r" - |[:/.|]", name)[-1]):
-        short = " ".join(word for word in words_of(text) if word not in _NOISE)
+        short = _key(word for word in words_of(text) if word not in _NOISE)
         found = {
             field: round(known * score, 3)
             for field, known in _KNOWN.get(short, {}).items()
@@ -247,3 +160,73 @@ def _date_of_access(words: set[str]) -> dict[str, float]:
     if not words.isdisjoint(_OF_END):
         return {"expiry_date": SHORTENED_NAME}
     return {} if words.isdisjoint(_OF_BEGIN) else {"effective_date": SHORTENED_NAME}
+
+
+def likely_field(name: str) -> str | None:
+    """The field of a record that an unknown name surely means; None if there is none."""
+    meant = meanings(name)
+    if START_DATE in meant:
+        return "effective_date"
+    sure = {field: score for field, score in meant.items() if field in FIELDS and score >= SHORTENED_NAME}
+    return max(sure, key=lambda field: sure[field], default=None)
+
+
+_GENDER_WORDS = {
+    "male": "m male man boy",
+    "female": "f female woman girl",
+    "other": "x nonbinary non-binary nb other o transgender",
+    "unknown": "u unknown n/a na unspecified undisclosed ? -",
+}
+_UNDISCLOSED = (
+    "not specified|not disclosed|not declared|not provided|not applicable|not known|undeclared|declined|missing"
+    "|prefer not to say|prefer not to answer|prefer not to disclose|i prefer not to say|i prefer not to answer"
+    "|decline to answer|decline to state|declined to answer|declined to state|choose not to disclose"
+)
+_OTHER_GENDERS = "non binary|gender nonconforming|another gender"
+GENDER_OF = (
+    {word: gender for gender, words in _GENDER_WORDS.items() for word in words_in(words)}
+    | dict.fromkeys(_UNDISCLOSED.split("|"), "unknown")
+    | dict.fromkeys(_OTHER_GENDERS.split("|"), "other")
+)
+GENDER_NUMBERS = {"0": "unknown", "1": "male", "2": "female", "9": "unknown"}  # ISO 5218
+BOOLEAN_OF = dict.fromkeys(words_in("y yes true t 1 x enrolled eligible active"), True) | dict.fromkeys(
+    words_in("n no false f 0 non waived ineligible"), False
+)
+_RELATIONSHIP_WORDS = {
+    "18": "self|employee|subscriber|ee|e|policyholder|primary|insured|member|s",
+    "01": "spouse|wife|husband|sp|w|h",
+    "53": "domestic partner|life partner|dp|partner|civil union partner",
+    "19": "child|son|daughter|ch|c|dependent child|d|biological child|natural child",
+    "17": "stepchild|step child|stepson|stepdaughter|sc",
+    "09": "adopted child|adopted son|adopted daughter",
+    "10": "foster child",
+    "15": "ward|legal ward|court ordered child",
+    "05": "grandchild|grandson|granddaughter",
+    "25": "ex-spouse|ex spouse|former spouse",
+    "03": "parent|father|mother",
+    "14": "sibling|brother|sister",
+    "G8": "other|other relationship|other dependent|disabled dependent",
+}
+RELATIONSHIP_OF = {word: code for code, words in _RELATIONSHIP_WORDS.items() for word in words.split("|")}
+RELATIONSHIP_OF |= {meaning.casefold(): code for code, meaning in HIPAA_RELATIONSHIPS.items()}
+
+# Words of a status, by what they say of access: it has ended, there never was one, that depends on the plan, it goes on.
+STATUS_ENDED = words_in(
+    "terminated term termed termination inactive deceased death dead resigned resignation separated separation cancelled"
+    " canceled withdrawn withdrew dropped ended expired discharged dismissed fired quit former lapsed closed discontinued"
+    " not non t i d x"
+)
+STATUS_NEVER = words_in("declined decline waived waive waiver ineligible opt out")
+STATUS_UNSURE = words_in(
+    "cobra loa leave fmla retired retiree ret suspended furlough furloughed pending disability disabled ltd std"
+    " sabbatical layoff laid absence l p q r s w c u"
+)
+STATUS_ACTIVE = words_in(
+    "active act a enrolled eligible covered current employed hired full time part ft pt regular seasonal temporary"
+    " temp on off of with without paid unpaid pay voluntary involuntary employee"
+)
+# `Marital Status`, `FLSA Status`, `Status Date`
+OTHER_STATUS = words_in(
+    "marital civil family tobacco smoker smoking flsa exempt exemption tax filing student disability veteran"
+    " military citizenship immigration visa residency medicare vaccination date reason i9 handicap race ethnicity"
+)

@@ -2,31 +2,52 @@
 still be refused (docs/file-formats.md). Nothing is stored, and no value of a member is in the answer."""
 
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from frontdesk.eligibility import parse_member
+from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.parse import check_dates, missing_on_create
-from frontdesk.files.mapping import parse_mapping
+from frontdesk.files.mapping import OPEN, parse_mapping
 from frontdesk.files.model import REPEATED, Format
+from frontdesk.files.names import field_named
 from frontdesk.files.readers import with_addresses
 from frontdesk.files.readers.table import TableColumns
-from frontdesk.files.suggest.columns import SuggestedColumn, suggest_columns
-from frontdesk.files.suggest.sample import Sample, read_sample
-from frontdesk.files.suggest.statuses import SuggestionQuestion
+from frontdesk.files.rules import FAMILY, remedy_for
+from frontdesk.files.suggest.columns import MappingDraft, draft_mapping
+from frontdesk.files.suggest.rows import (
+    SuggestionQuestion,
+    gender_question,
+    other_lines,
+    status_questions,
+    totals,
+)
+from frontdesk.files.suggest.sample import Sample, masked, read_sample
 
 if TYPE_CHECKING:
     from _typeshed import SupportsRead
 
 
 @dataclass(frozen=True, slots=True)
+class SuggestedColumn:
+    """A column, the fields that it may hold, from 0 to 1 how sure that is, and masked samples of its values. `note` says why
+    it is not used although its name is that of a field, else it is None."""
+
+    column: str
+    fields: list[str] = field(default_factory=list)
+    confidence: float = 0.0
+    samples: list[str] = field(default_factory=list)
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RefusedRows:
-    """How many rows a fault would refuse. `advice` says what to give for a field that no column holds, else ""."""
+    """How many rows a fault would refuse. `advice` says what to give for a field that no column holds, else it is None."""
 
     field: str
     code: str
     rows: int
-    advice: str = ""
+    advice: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +59,10 @@ class MappingSuggestion:
     rows: int
     mapping: dict[str, Any]
     columns: list[SuggestedColumn]
+    questions: list[SuggestionQuestion]
     refused_rows: int
     skipped_rows: int
     refused: list[RefusedRows]
-    questions: list[SuggestionQuestion]
 
 
 def suggest_mapping(
@@ -59,20 +80,64 @@ def suggest_mapping(
     `today` is `YYYY-MM-DD`. Raises Unreadable for what is not a table with a header, and as the readers do.
     """
     sample = read_sample(stream, format, encoding, is_cut=is_cut, sheet=sheet)
-    mapping, columns, questions = suggest_columns(sample, year=int(today[:4]))
+    other, members = other_lines(sample) or (None, sample)
+    draft = draft_mapping(members, year=int(today[:4]))
+    questions = status_questions(draft)
+    mapping = _written_mapping(draft)
+    if skip := [*([other] if other else []), *totals(draft)]:
+        mapping["skip"] = skip
+    if questions:
+        mapping["questions"] = {each.column: OPEN for each in questions}
     if sheet is not None and sample.format is Format.XLSX:
         mapping["sheet"] = sheet
     refused_rows, skipped_rows, refused = _try(sample, mapping, today)
     return MappingSuggestion(
-        sample.format,
-        len(sample.rows) + len(sample.odd_rows),
-        mapping,
-        columns,
-        refused_rows,
-        skipped_rows,
-        refused,
-        questions,
+        format=sample.format,
+        rows=len(sample.rows) + len(sample.odd_rows),
+        mapping=mapping,
+        columns=_columns(draft),
+        refused_rows=refused_rows,
+        skipped_rows=skipped_rows,
+        refused=refused,
+        questions=[*questions, *gender_question(draft)],
     )
+
+
+def _written_mapping(draft: MappingDraft) -> dict[str, Any]:
+    """Names alone in `columns`, what needs work in `fields`."""
+    names, mapping = draft.sample.names, dict[str, Any]()
+    own = [field_named(name) for name in names]
+    columns: dict[str, str | None] = {}
+    fields: dict[str, Any] = {}
+    for target in sorted(draft.rules, key=[*FIELDS, FAMILY].index):
+        rule = draft.rules[target]
+        name = rule["column"]
+        is_plain = len(rule) == 1 and type(name) is str and target != FAMILY and name not in columns
+        if is_plain and (target not in own or field_named(name) == target):
+            columns[name] = target
+        else:
+            fields[target] = rule
+    columns = {name: target for name, target in columns.items() if field_named(name) != target}
+    # A column with the name of a field is read as that field unless the mapping says otherwise.
+    columns |= {names[position]: None for position in draft.notes if own[position] in FIELDS}
+    if columns:
+        mapping["columns"] = columns
+    if fields:
+        mapping["fields"] = fields
+    if draft.sample.delimiter not in (None, ","):
+        mapping["delimiter"] = draft.sample.delimiter
+    return mapping
+
+
+def _columns(draft: MappingDraft) -> list[SuggestedColumn]:
+    sample = draft.sample
+    real = frozenset(cell.strip() for row in (*sample.rows, *sample.odd_rows) for cell in row)
+    return [
+        SuggestedColumn(name, [*uses], max(uses.values()), masked(sample.column(position), real))
+        if (uses := draft.uses.get(position))
+        else SuggestedColumn(name, note=draft.notes.get(position))
+        for position, name in enumerate(sample.names)
+    ]
 
 
 def _try(sample: Sample, mapping: dict[str, Any], today: str) -> tuple[int, int, list[RefusedRows]]:
@@ -96,7 +161,7 @@ def _try(sample: Sample, mapping: dict[str, Any], today: str) -> tuple[int, int,
     counted[("row", "wrong_column_count")] = len(odd)
     refused = len(odd) + sum(is_refused or key in repeated for key, is_refused in keys)
     faults_found = [
-        RefusedRows(*fault, rows, _advice(*fault, today) if rows == len(kept) else "")
+        RefusedRows(*fault, rows, _advice(fault[0]) if rows == len(kept) and fault[1] == "required" else None)
         for fault, rows in counted.most_common()
         if rows
     ]
@@ -104,41 +169,11 @@ def _try(sample: Sample, mapping: dict[str, Any], today: str) -> tuple[int, int,
     return refused, total - len(kept) - len(odd), faults_found
 
 
-def _advice(field: str, code: str, today: str) -> str:
+def _advice(field: str) -> str:
     """What to do about a required field that no row has."""
-    if code != "required":
-        return ""
-    constant = {"gender": "unknown", "effective_date": f"{today[:4]}-01-01"}.get(field)
-    if constant is None:
-        rule = f'{{"columns": {{"its name": "{field}"}}}}'
-        return f"No row has {field}. If a column holds it, name it: {rule}. Else ask the sender for it."
-    what = "the day on which access begins" if field == "effective_date" else "what counts for all members"
-    rule = f'{{"fields": {{"{field}": {{"constant": "{constant}"}}}}}}'
-    return f"No row has {field}. Say {what} in the mapping, for example: {rule}."
+    return f"No row has {field}: {remedy_for(field)}; else ask the sender for it."
 
 
 def serialize_suggestion(suggestion: MappingSuggestion) -> dict[str, Any]:
     """The suggestion as JSON, the same for HTTP and the command line."""
-    return {
-        "type": "mapping_suggestions",
-        "format": suggestion.format,
-        "rows": suggestion.rows,
-        "mapping": suggestion.mapping,
-        "columns": [
-            {
-                "column": each.column,
-                "fields": list(each.fields),
-                "confidence": each.confidence,
-                "samples": list(each.samples),
-                "note": each.note or None,
-            }
-            for each in suggestion.columns
-        ],
-        "questions": [asdict(each) for each in suggestion.questions],
-        "refused_rows": suggestion.refused_rows,
-        "skipped_rows": suggestion.skipped_rows,
-        "refused": [
-            {"field": each.field, "code": each.code, "rows": each.rows, "advice": each.advice or None}
-            for each in suggestion.refused
-        ],
-    }
+    return {"type": "mapping_suggestions"} | asdict(suggestion)

@@ -1,0 +1,232 @@
+"""The rows of a sample that are no members: totals, other coverages, and those of a status, about which a person is asked
+(docs/file-formats.md, Answer its questions)."""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from statistics import median
+from typing import Any
+
+from frontdesk.files.mapping import UNRELATED
+from frontdesk.files.names import COLUMN_NAME, field_named
+from frontdesk.files.suggest.columns import MappingDraft
+from frontdesk.files.suggest.names import (
+    COVERAGE_LINE,
+    GENDER_NUMBERS,
+    LONGEST_NAME,
+    OTHER_STATUS,
+    STATUS_ACTIVE,
+    STATUS_ENDED,
+    STATUS_NEVER,
+    STATUS_UNSURE,
+    meanings,
+    words_of,
+)
+from frontdesk.files.suggest.sample import Sample
+
+_TOTALS = ("total", "grand total", "sum", "record count", "end of")
+_MEDICAL = re.compile(r"\b(?:med|medical|health|hlt|hmo|ppo|pos|epo|hdhp|mm)\b")
+_OTHER = re.compile(
+    r"\b(?:den|dent|dental|vis|vision|eye|life|add|ad d|std|ltd|disability|fsa|hsa|dcfsa|hra|accident|critical|hospital|legal|pet"
+    r"|eap|cancer|rx|drug|pharmacy|hearing|401k|retirement|commuter|voluntary|wellness|identity theft)\b"
+)
+_FLAGS = {"active": False, "inactive": True, "terminated": True, "termed": True}  # True: yes means ended
+_OF_FLAGS = {"is", "flag", "indicator", "ind", "y", "n", "yn", "employee", "member", "code"}
+_YES, _NO = {"y", "yes", "true", "1"}, {"n", "no", "false", "0"}
+_FLAG_FIELDS = {"medical_eligibility", "medical_enrollment"}  # they are stored, and give or take no access
+_TELLING = {"active", "inactive", "terminated", "termed", "cobra", "retired", "retiree", "waived", "deceased"}
+_USUAL_ENDS = ("terminated", "inactive", "deceased")  # where the sample has none, a later file may
+_MOST_WORDS, _MOST_QUESTIONS = 50, 10
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerChoice:
+    """One answer: what it does, and what it adds to the mapping."""
+
+    does: str
+    mapping: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SuggestionQuestion:
+    """A column that the suggestion does not decide about, and the answers that a person may give."""
+
+    column: str
+    question: str
+    choices: list[AnswerChoice]
+
+
+def other_lines(sample: Sample) -> tuple[dict[str, Any], Sample] | None:
+    """A rule that leaves out the rows of other coverages than the medical one, and the sample without them; None if the file has
+    no such rows. Every word of the column must be known: another one may be medical.
+    """
+    for position, name in enumerate(sample.names):
+        is_such = COVERAGE_LINE in meanings(name)
+        words = {word.casefold() for word in sample.column(position)} if is_such else set()
+        plain = {word: " ".join(re.findall("[a-z0-9]+", word)) for word in words}
+        medical = {word for word in words if _MEDICAL.search(plain[word])}
+        others = {word for word in words - medical if _OTHER.search(plain[word])}
+        if medical and others and words == medical | others and len(others) <= _MOST_WORDS:
+            rows = [row for row in sample.rows if row[position].strip().casefold() not in others]
+            return {"column": name, "equals": sorted(others)}, replace(sample, rows=rows)
+    return None
+
+
+def totals(draft: MappingDraft) -> list[dict[str, Any]]:
+    """Rules that leave out lines with a total or without an identifier, where all such rows are half empty."""
+    sample, at = draft.sample, draft.column_of("external_id")
+    if at is None or not sample.rows:
+        return []
+    usual = median(sum(map(bool, map(str.strip, row))) for row in sample.rows)
+    rows = [*sample.rows, *sample.odd_rows]
+    rules = []
+    for position in dict.fromkeys((at, 0)):
+        begun = {word: [row for row in rows if _cell(row, position).startswith(word)] for word in _TOTALS}
+        if words := [word for word, found in begun.items() if found and _are_poor(found, usual)]:
+            rules.append({"column": sample.names[position], "starts_with": words})
+    blank = [row for row in sample.rows if not _cell(row, at)]
+    if blank and _are_poor(blank, usual):
+        rules.append({"column": sample.names[at], "equals": ""})
+    return rules
+
+
+def _cell(row: Sequence[str], position: int) -> str:
+    return row[position].strip().casefold() if position < len(row) else ""
+
+
+def _are_poor(rows: Iterable[Sequence[str]], usual: float) -> bool:
+    return all(sum(map(bool, map(str.strip, row))) * 2 <= usual for row in rows)
+
+
+def status_questions(draft: MappingDraft) -> list[SuggestionQuestion]:
+    """A question for each column with a status, by its name or by its words: the mapping can't be used before."""
+    questions = []
+    for position, name in enumerate(draft.sample.names):
+        words = Counter(word.casefold() for word in draft.sample.column(position))
+        uses = draft.uses.get(position, {}).keys()
+        is_flag = bool(uses & _FLAG_FIELDS) and field_named(name) is None
+        if is_flag or (not uses and COLUMN_NAME.search(name) and _is_status(name, words)):
+            questions.append(_status_question(name, words, draft))
+    return questions[:_MOST_QUESTIONS]
+
+
+def _is_status(name: str, words: Collection[str]) -> bool:
+    if len(name) > LONGEST_NAME:
+        return False
+    of_name = set(words_of(name))
+    if not of_name.isdisjoint(OTHER_STATUS):
+        return False
+    if "status" in of_name or (not of_name.isdisjoint(_FLAGS) and of_name <= _FLAGS.keys() | _OF_FLAGS):
+        return True
+    tokens = {token for word in words for token in _tokens(word)}
+    known = STATUS_ENDED | STATUS_NEVER | STATUS_UNSURE | STATUS_ACTIVE
+    return len(words) <= _MOST_WORDS and not tokens.isdisjoint(_TELLING) and tokens <= known
+
+
+def _tokens(word: str) -> set[str]:
+    return set(re.findall(r"\w+", word))
+
+
+def _status_question(name: str, words: Mapping[str, int], draft: MappingDraft) -> SuggestionQuestion:
+    flags = [_FLAGS[word] for word in words_of(name) if word in _FLAGS]
+    bad = _YES if any(flags) else _NO
+    # `Active: no` has ended; `Eligible: no` never began.
+    ends, never_began = STATUS_ENDED | (bad if flags else set()), STATUS_NEVER | (set() if flags else bad)
+    known = ends | never_began | STATUS_UNSURE | STATUS_ACTIVE | _YES | _NO
+    # Words that are not known may be values of a member: they are counted, and never shown.
+    shown = [word for word in words if _tokens(word) <= known][:_MOST_WORDS]
+    never = [word for word in shown if _is_never(_tokens(word), never_began)]
+    ended = [word for word in shown if word not in never and not ends.isdisjoint(_tokens(word))]
+    rest = [word for word in shown if word not in never and word not in ended]
+    unsure = [word for word in rest if not STATUS_UNSURE.isdisjoint(_tokens(word))]
+    if not ended and not never:
+        if words.keys() <= _YES | _NO and words:
+            ended, never = (sorted(bad), never) if flags else (ended, sorted(bad))
+        else:
+            ended = [*_USUAL_ENDS]
+    question = "It may say who has no access, and no field holds that: without a rule, every row is a member with access."
+    if unsure:
+        question += f" Whether rows with {_listed(unsure)} have access is for you to say."
+    if others := len(words) - len(shown):
+        question += f" {others} of its {len(words)} words are not known here: look at them too."
+    choice = partial(_choice, name, words, draft)
+    choices = [choice(end=ended, skip=never, others=unsure)]
+    if unsure:
+        choices.append(choice(end=[*ended, *unsure], skip=never))
+    other_way = choice(skip=[*ended, *never], others=unsure) if ended else choice(end=never, others=unsure)
+    return SuggestionQuestion(name, question, [*choices, other_way, _unrelated(name, draft)])
+
+
+def _listed(words: Iterable[str]) -> str:
+    return ", ".join(f'"{word}"' for word in sorted(words))
+
+
+def _is_never(tokens: set[str], never_began: Collection[str]) -> bool:
+    """`Waived`, `Not Eligible`; `Not Active` has ended."""
+    is_denied = not tokens.isdisjoint(("not", "non")) and not tokens.isdisjoint(
+        ("eligible", "enrolled", "covered")
+    )
+    return is_denied or not tokens.isdisjoint(never_began)
+
+
+def _choice(
+    name: str,
+    words: Mapping[str, int],
+    draft: MappingDraft,
+    *,
+    end: Sequence[str] = (),
+    skip: Sequence[str] = (),
+    others: Sequence[str] = (),
+) -> AnswerChoice:
+    """What ends the rows with the words of `end` and leaves out those of `skip`. `others` are named as words of members."""
+    day = _end_column(draft)
+    day = f"on the day in {day}, else on that of the file" if day else "on the day of the file"
+    does, mapping = [], {}
+    for part, chosen in (("end", end), ("skip", skip)):
+        if chosen:
+            mapping[part] = [{"column": name, "equals": sorted(chosen)}]
+            rows = f"{_listed(chosen)} ({sum(words.get(word, 0) for word in chosen):,} of the rows that were looked at)"
+            does.append(_DOES[part].format(rows, day))
+    does.append(
+        f"Rows with any other word{f' ({_listed(others)}, …)' if others else ''} are members with access."
+    )
+    return AnswerChoice(" ".join(does), mapping)
+
+
+_DOES = {
+    "end": "Ends the members of rows with {0}, {1}.",
+    "skip": "Leaves out the rows with {0}: they make no member. A member that is stored already keeps its access, unless the "
+    "file is full: a full file ends the members of rows that are left out.",
+}
+
+
+def _end_column(draft: MappingDraft) -> str | None:
+    at = draft.column_of("expiry_date")
+    return None if at is None else draft.sample.names[at]
+
+
+def _unrelated(name: str, draft: MappingDraft) -> AnswerChoice:
+    day = _end_column(draft)
+    ends = f"only the date in {day} ends it" if day else "nothing ends it"
+    does = f"Says that the column says nothing about access. Every row is a member with access; {ends}."
+    return AnswerChoice(does, {"questions": {name: UNRELATED}})
+
+
+def gender_question(draft: MappingDraft) -> list[SuggestionQuestion]:
+    """A question about genders in numbers, which have been guessed; the mapping can be used without an answer."""
+    at, rule = draft.column_of("gender"), draft.rules.get("gender", {})
+    numbers = {word: gender for word, gender in rule.get("values", {}).items() if word in GENDER_NUMBERS}
+    if at is None or numbers.keys().isdisjoint("12"):
+        return []
+    swapped = rule | {"values": rule["values"] | {"1": "female", "2": "male"}}
+    choices = [
+        AnswerChoice(
+            "Keeps what was guessed: 1 is male, 2 is female, by ISO 5218.", {"fields": {"gender": rule}}
+        ),
+        AnswerChoice("Reads 1 as female, 2 as male.", {"fields": {"gender": swapped}}),
+        AnswerChoice("Stores no gender of anybody.", {"fields": {"gender": {"constant": "unknown"}}}),
+    ]
+    question = "Its numbers are read as genders by ISO 5218: 1 is male, 2 is female. Not every sender means that: ask."
+    return [SuggestionQuestion(draft.sample.names[at], question, choices)]
