@@ -38,7 +38,7 @@ RIGHTS: Mapping[str, tuple[str, ...]] = {
         (
             *("deliverability", "invitation_templates", "queue_events", "estimate_log", "caught_messages"),
             *("access_tokens", "file_settings", "file_parts", "invitation_links", "legal_holds", "uniqueness_probes"),
-            *("erasure_requests", "shared_numbers"),
+            *("erasure_requests", "shared_numbers", "distinct_members"),
         ),
         ("SELECT", "INSERT", "DELETE"),
     ),

@@ -18,6 +18,7 @@ from frontdesk.eligibility.file_rows import as_change, as_new, find_person
 from frontdesk.eligibility.model import ANSWERED, Action, Enrolled, Outcome, StoredMember, Submission
 from frontdesk.eligibility.parse import check_dates, in_field_order, missing_on_create
 from frontdesk.eligibility.probes import ChunkProbes
+from frontdesk.eligibility.similar import PERSON_FIELDS, person_digest
 from frontdesk.eligibility.unique_keys import KeyHolders, not_unique, scope_of
 from frontdesk.errors import Fault, FrontdeskError, Invalid, NotFound
 from frontdesk.invitations.enqueue import decide_invitation
@@ -42,6 +43,7 @@ class ChunkContext:
     invitations: InvitationContext
     uniqueness: Uniqueness
     at: str
+    digest_key: bytes
     reopens_absent: bool = False
 
     @property
@@ -101,6 +103,10 @@ class ChunkState:
             **given,
             "row_digest": None,
             "family_digest": None,
+            "person_digest": person_digest(
+                self._context.digest_key, {**given, "account_id": submission.account_id}
+            ),
+            "merged_into": None,
             "created_at": at,
             "updated_at": at,
         }
@@ -138,6 +144,8 @@ class ChunkState:
         if changed or moved:
             self._holders.release(stored)
             values.update(changed, plan_id=submission.plan_id, updated_at=context.at)
+            if PERSON_FIELDS & changed.keys():
+                values["person_digest"] = person_digest(context.digest_key, values)
             stored.is_changed = True
             self._holders.hold(stored)
         self._keep_digests(stored, submission, submission.record.given)

@@ -20,6 +20,7 @@ from frontdesk.eligibility.families import family_keys
 from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.model import Action, Enrolled, Outcome, StoredMember, Submission
 from frontdesk.eligibility.probes import TAKEN_PER_DAY, ProbeLimit, sources_of
+from frontdesk.eligibility.similar import PERSON_FIELDS, DigestKey, SimilarSearch, with_warnings
 from frontdesk.eligibility.tables import member_history, members
 from frontdesk.eligibility.unique_keys import keys_by_scope, scope_of
 from frontdesk.errors import FrontdeskError
@@ -32,7 +33,7 @@ from frontdesk.invitations.model import Delivery, NewInvitation
 from frontdesk.plans import find_owners
 
 MANY = 100  # so many updated records are worth a statement of their own
-_UPDATED = ("plan_id", *STORED_COLUMNS, "row_digest", "family_digest", "updated_at")
+_UPDATED = ("plan_id", *STORED_COLUMNS, "row_digest", "family_digest", "person_digest", "updated_at")
 _ALWAYS_UPDATED = {"row_digest", "updated_at"}
 # The other columns that updates of this process have changed so far.
 changed_before: set[str] = set()
@@ -65,10 +66,9 @@ def enrol(  # noqa: PLR0913 - each is said by another caller
         for submission, result in zip(submissions, results, strict=True)
         if isinstance(result, Enrolled) and submission.action is not Action.COMPARE
     ]
-    if accepted:
-        _write(tx, accepted, now=now, audited=audited)
+    similar = _write(tx, accepted, now=now, audited=audited) if accepted else {}
     probe_limit.end(tx, probes)
-    return results
+    return with_warnings(results, similar)
 
 
 def read_chunk(
@@ -86,13 +86,16 @@ def read_chunk(
     addresses = {address for of_scope in keys.values() for address in of_scope["email_folded"]}
     accounts = {submission.account_id for submission in submissions}
     with one_round_trip(tx):
+        digest_key = DigestKey(tx)
         found = [store.lock_members(tx, scope, keys[scope], lock=lock) for scope in sorted(keys)]
         owners = find_owners(tx, {submission.plan_id for submission in submissions})
         told = probe_limit.read(tx, {submission.client for submission in submissions}, now=now)
         read_invitation_context = find_invitation_context(tx, account_ids=accounts, addresses=addresses)
     plan_owners = {row["id"]: row["account_id"] for row in owners.rows}
     inactive = {row["id"] for row in owners.rows if not row["accepting_patients"]}
-    context = ChunkContext(plan_owners, inactive, read_invitation_context(), uniqueness, stored_time(now))
+    context = ChunkContext(
+        plan_owners, inactive, read_invitation_context(), uniqueness, stored_time(now), digest_key.get()
+    )
     members_found = {member.values["id"]: member for member in store.stored_members(found)}
     known = {str(member.values["external_id"]): member for member in members_found.values()}
     if of_families := family_keys(submissions, uniqueness, known):
@@ -120,7 +123,8 @@ def submitted_keys(
 
 def _write(
     tx: SetTransaction, accepted: Sequence[tuple[Submission, Enrolled]], *, now: datetime, audited: bool
-) -> None:
+) -> dict[int, int]:
+    """Returns the ids of stored members that look like new ones, by the ids of these."""
     touched = {id(result.stored): result.stored for _, result in accepted}.values()
     created = sorted((s for s in touched if s.is_new), key=lambda s: str(s.values["external_id"]))
     updated = sorted((s for s in touched if s.is_changed and not s.is_new), key=lambda s: int(s.values["id"]))
@@ -128,6 +132,7 @@ def _write(
         for id_, stored in zip(next_ids(tx, members, len(created)), created, strict=True):
             stored.values["id"] = id_
     with one_round_trip(tx):
+        search = SimilarSearch(tx, created, stored_time(now)[:10])
         # Updates first: a new record may take over a key that an updated one gives up.
         update_set(tx, members, [s.values for s in updated], columns=_columns(accepted, len(updated)))
         insert_set(tx, members, [s.values for s in created])
@@ -137,6 +142,7 @@ def _write(
         _write_invitations(tx, [result for _, result in accepted], now=now)
     moved = [result.stored for _, result in accepted if "plan_id" in result.changes]
     move_invitations(tx, {s.values["id"]: s.values["plan_id"] for s in moved if not s.is_new})
+    return search.ids(s.values for s in updated)
 
 
 def _columns(accepted: Sequence[tuple[Submission, Enrolled]], updated: int) -> tuple[str, ...]:
@@ -150,6 +156,8 @@ def _columns(accepted: Sequence[tuple[Submission, Enrolled]], updated: int) -> t
     }
     if "email" in found:
         found.add("email_folded")
+    if found & PERSON_FIELDS:
+        found.add("person_digest")
     if any(submission.record.hints for submission, _ in accepted):
         found.add("family_digest")
     if updated < MANY:

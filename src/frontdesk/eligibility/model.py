@@ -13,6 +13,7 @@ from frontdesk.invitations.model import InvitationDecision
 
 # The nine fields of the answer's body, in the order of docs/interface.md.
 ANSWERED = ("id", "external_id", "dob", "first_name", "last_name", "gender", "member_id", "zipcode", "metadata")  # fmt: skip
+FIRST_DRY_RUN_ID = 2**62  # of members that exist in a dry run only; no database gets there
 ADDRESS = ("zipcode", "city", "county", "state")
 
 
@@ -188,12 +189,14 @@ FAULT_CODES = {
 
 # Between the code of a warning about a value that a file's row loses, and the rule that the value breaks.
 WARNING_MARK = "; "
+SIMILAR_MEMBER = "similar_member"
 WARNINGS = {
     "dob_not_midnight": "The date of birth came as a timestamp that is not midnight; its date as written was taken.",
     "dob_shifted_one_day": "The date of birth moved by exactly one day: the classic time-zone mistake.",
     "identity_changed": "First name and date of birth both changed: a recycled identifier, or a twin?",
     "state_not_recognised": "The state is neither a USPS code nor a state's name; it was kept as sent.",
     "relationship_code_hipaa_unknown": "The HIPAA relationship code is unknown; it was kept as sent.",
+    SIMILAR_MEMBER: "A new member has the names and birth date of a stored one, or its family and birth date.",
     "plan_inactive": "The plan accepts no patients at present: was another one meant? The record is stored.",
     "email_dropped": "The e-mail address of a row is malformed, or another record carries it; the row was kept without it.",
 }

@@ -9,16 +9,26 @@ import orjson
 from sqlalchemy import delete, func, select, tuple_
 
 from frontdesk.db import Tx
-from frontdesk.db.set_sql import find_sql
+from frontdesk.db.set_sql import by_key, find_sql
 from frontdesk.db.set_transaction import SetTransaction, lock_name
 from frontdesk.db.sets import Found, as_json, find_set, find_values, insert_set, lock_set, read_set
 from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.model import HistoryEntry, MemberAccess, Outcome, ProbeCount, StoredMember
 from frontdesk.eligibility.tables import installation, member_history, members, uniqueness_probes
 
-_READ = ("id", "account_id", "plan_id", "uniqueness_scope", *STORED_COLUMNS, "family_digest", "updated_at")
+_DIGESTS = ("family_digest", "person_digest")
+_READ = (
+    "id",
+    "account_id",
+    "plan_id",
+    "uniqueness_scope",
+    *STORED_COLUMNS,
+    *_DIGESTS,
+    "merged_into",
+    "updated_at",
+)
 
-_OWN_NOTES = ("row_digest", "family_digest")  # of the loader of files
+_OWN_NOTES = ("row_digest", *_DIGESTS)
 
 
 def lock_members(tx: SetTransaction, scope: int, keys: Mapping[str, set[str]], *, lock: bool = True) -> Found:
@@ -35,6 +45,37 @@ def lock_by_ids(tx: Tx, ids: Collection[int]) -> list[StoredMember]:
     query = select(*(members.c[name] for name in _READ)).where(members.c.id.in_(list(ids)))
     rows = tx.execute(query.order_by(members.c.id).with_for_update(key_share=True))
     return [_stored(dict(zip(_READ, row, strict=True))) for row in rows]
+
+
+def find_similar(tx: SetTransaction, digests: Sequence[str], today: str) -> Found:
+    """A member of each person digest that is open today, as `key` and `id` (None where there is none). A set read."""
+    sql = _similar_sql(tx.dialect.name, "w.value", ("m.person_digest", "w.value"))
+    return read_set(tx, sql, parameters=(today, as_json(digests)), columns=("key", "id"))
+
+
+def find_similar_in_family(tx: SetTransaction, people: Sequence[tuple[str, str]], today: str) -> Found:
+    """The same for pairs of a family digest and a date of birth; the `key` has a space between them."""
+    sqlite = tx.dialect.name == "sqlite"
+    family, dob = (
+        f"json_extract(w.value, '$[{n}]')" if sqlite else f"(w.value::json ->> {n})" for n in (0, 1)
+    )
+    sql = _similar_sql(
+        tx.dialect.name,
+        f"{family} || ' ' || {dob}",
+        ("m.family_digest", family),
+        f"AND m.dob = {dob}{'' if sqlite else '::date'}",
+    )
+    return read_set(tx, sql, parameters=(today, as_json(people)), columns=("key", "id"))
+
+
+def _similar_sql(dialect: str, key: str, same: tuple[str, str], more: str = "") -> str:
+    """At most one member for each value: names of convenience ("Test Test") may have thousands."""
+    sqlite = dialect == "sqlite"
+    mark, values = ("?", "json_each(?)") if sqlite else ("%s", "json_array_elements_text(%s::json)")
+    is_same = f"{' = '.join(same) if sqlite else by_key(*same)} {more}"
+    is_open = f"m.uniqueness_scope + 0 >= 0 AND m.merged_into IS NULL AND (m.expiry_date IS NULL OR m.expiry_date >= {mark})"
+    one = f"(SELECT m.id FROM members m WHERE {is_same} AND {is_open} LIMIT 1)"  # noqa: S608 - made of names only
+    return f"SELECT {key} AS key, {one} AS id FROM {values} AS w"  # noqa: S608
 
 
 def find_histories(tx: Tx, member_ids: Collection[int]) -> dict[int, list[HistoryEntry]]:
@@ -113,6 +154,11 @@ def find_row_digests(tx: Tx, external_ids: Collection[str]) -> set[str]:
 def row_digest_key(tx: Tx) -> bytes:
     """The installation's key of digests."""
     return bytes.fromhex(tx.execute(select(installation.c.row_digest_key)).scalar_one())
+
+
+def read_digest_key(tx: SetTransaction) -> Found:
+    """A set read."""
+    return read_set(tx, "SELECT row_digest_key FROM installation", parameters=(), columns=("row_digest_key",))
 
 
 def find_members(
