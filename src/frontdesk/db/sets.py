@@ -174,7 +174,7 @@ def find_values(tx: Tx, table: Table, column: str, values: Collection[Any], *, w
 def lock_set(
     tx: SetTransaction,
     table: Table,
-    keys: Mapping[str, Collection[str]],
+    keys: Mapping[str, Collection[str | int]],
     *,
     columns: Sequence[str],
     within: Mapping[str, int],

@@ -15,6 +15,7 @@ from frontdesk.eligibility.store import (
     list_history,
     list_keys_under,
     list_probes,
+    merged_with,
     row_digest_key,
 )
 
@@ -33,6 +34,7 @@ __all__ = [
     "list_history",
     "list_keys_under",
     "list_probes",
+    "merged_with",
     "parse_member",
     "read_external_id",
     "read_external_ids",

@@ -5,7 +5,7 @@ Records are decided in order: each sees what the records before it did, as if it
 
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from operator import itemgetter
 from typing import Any
@@ -58,6 +58,7 @@ class ChunkState:
         self._context, self._probes = context, probes
         members = [*members]
         self._holders, self._families = KeyHolders(members), Families(members)
+        self._holders.lead(members)
 
     def decide(self, submission: Submission) -> Enrolled | FrontdeskError:
         """The outcome of one record, or the error that refuses it; a refused record leaves no trace."""
@@ -66,6 +67,8 @@ class ChunkState:
         key = submission.record.external_id
         scope = scope_of(submission.account_id, self._context.uniqueness)
         stored = None if key is None else self._holders.find(key, scope)
+        if stored is not None and stored.values["external_id"] != key:
+            submission = _without_external_id(submission)
         if (unheard := self._probes.look_at(submission, stored, scope, self._holders)) is not None:
             return unheard
         record = submission.record
@@ -219,6 +222,12 @@ def _is_under(submission: Submission, stored: StoredMember | None) -> bool:
         return False
     values = stored.values
     return bool(values["account_id"] == submission.account_id and values["plan_id"] == submission.plan_id)
+
+
+def _without_external_id(submission: Submission) -> Submission:
+    """The record of a merged member for the one that it leads to, which keeps its own identifier."""
+    given = {name: value for name, value in submission.record.given.items() if name != "external_id"}
+    return submission._replace(record=replace(submission.record, given=given), row_digest=None)
 
 
 def _outcome(action: Action, changed: AbstractSet[str], *, moved: bool, reopened: bool) -> Outcome:

@@ -97,6 +97,10 @@ def read_chunk(
         plan_owners, inactive, read_invitation_context(), uniqueness, stored_time(now), digest_key.get()
     )
     members_found = {member.values["id"]: member for member in store.stored_members(found)}
+    while lost := {m.values["merged_into"] for m in members_found.values()} - members_found.keys() - {None}:
+        with one_round_trip(tx):  # rare: only where the chunk names a merged member
+            kept = store.lock_kept(tx, lost, lock=lock)
+        members_found |= {member.values["id"]: member for member in store.stored_members([kept])}
     known = {str(member.values["external_id"]): member for member in members_found.values()}
     if of_families := family_keys(submissions, uniqueness, known):
         # Only for members that are not found by their identifier, which a POST never is.
@@ -116,6 +120,9 @@ def submitted_keys(
         (scope_of(submission.account_id, uniqueness), submission.record.given) for submission in submissions
     )
     for submission in submissions:
+        record = submission.record
+        if record.external_id is not None and record.external_id != record.given.get("external_id"):
+            keys[scope_of(submission.account_id, uniqueness)]["external_id"].add(record.external_id)
         if hints := submission.record.hints:
             keys[scope_of(submission.account_id, uniqueness)]["external_id"].update(hints.subscriber_keys)
     return keys

@@ -107,10 +107,11 @@ class Enrolled(NamedTuple):
 
 
 class UndoRequest(NamedTuple):
-    """The file to take back (`undone_file_id`), and the undo, which is a file too: its id, client, request and time."""
+    """The file to take back (`undone_file_id`), and the undo, which is a file too: its id, client, request and time. Both are
+    None where a merge is taken back."""
 
-    undone_file_id: int
-    file_id: int
+    undone_file_id: int | None
+    file_id: int | None
     client: str
     request_id: str
     now: datetime
@@ -137,6 +138,18 @@ class MemberAccess(NamedTuple):
     first_name: str
     dob: str
     family_digest: str | None
+
+
+class SimilarPair(NamedTuple):
+    """Two open members of an account that may be one person, the lower id first."""
+
+    id: int
+    other_id: int
+    external_id: str
+    other_external_id: str
+    plan_id: int
+    other_plan_id: int
+    account_id: int
 
 
 class HistoryEntry(NamedTuple):

@@ -37,7 +37,7 @@ class _Mentions:
 
 
 def find_persons(tx: Tx, external_id: str, account_id: int | None) -> list[Person]:
-    """The records with the identifier, those too that an undo withdrew.
+    """The records with the identifier, those too that an undo withdrew, and those that were merged with them.
 
     Raises NotFound, and FrontdeskError `several_accounts`.
     """
@@ -52,7 +52,7 @@ def find_persons(tx: Tx, external_id: str, account_id: int | None) -> list[Perso
         named = ", ".join(map(str, sorted(accounts)))
         detail = f"Several accounts have such a member: {named}. Say which with --account."
         raise FrontdeskError(detail, code="several_accounts")
-    return found
+    return store.with_merged(tx, found)
 
 
 def get_person(tx: Tx, member_id: int) -> Person:
@@ -60,6 +60,11 @@ def get_person(tx: Tx, member_id: int) -> Person:
     if (person := store.find_person(tx, member_id)) is None:
         raise NotFound("eligible member")
     return person
+
+
+def find_persons_of(tx: Tx, member_id: int) -> list[Person]:
+    """The member with this id, erased or not, and those that were merged with it. Raises NotFound."""
+    return store.with_merged(tx, [get_person(tx, member_id)])
 
 
 def erase_person(
@@ -70,11 +75,13 @@ def erase_person(
     *,
     go_on: Callable[[], None] = lambda: None,
 ) -> list[Erasure]:
-    """Erase the records of one person, all of one account, in one transaction. One that is erased already stays as it is.
+    """Erase the records of one person, all of one account, and those merged with them, in one transaction. One that is erased
+    already stays as it is.
 
     The account's reports are searched before that transaction; `go_on` is called between two pages of them and may raise.
     Raises UnderLegalHold, FilesUnfinished, Unavailable, and Conflict when the records keep changing meanwhile.
     """
+    persons = db.ask(lambda tx: store.with_merged(tx, persons))
     erased, left = db.ask(lambda tx: _unerased(tx, persons))  # refused before the search, not after it
     if not left:
         return erased
@@ -96,6 +103,7 @@ def erase_old(tx: Tx, persons: Sequence[Person], requester: Requester) -> None:
 
     None of the members is erased or under legal hold.
     """
+    persons = [person for each in persons for person in store.with_merged(tx, [each])]
     store.lock_members(tx, [person.member_id for person in persons])
     _erase_rows(tx, persons, requester, ErasureCause.RETENTION)
 
@@ -150,6 +158,7 @@ def _erase_rows(tx: Tx, persons: Sequence[Person], requester: Requester, cause: 
     store.empty_histories(tx, ids)
     store.empty_invitations(tx, store.invitations_of(tx, ids))
     store.empty_members(tx, ids)
+    store.delete_distinct(tx, ids)
     request_store.delete_erasure_requests(tx, ids)
     request_store.delete_export_requests(tx, ids)
     note_emptied(tx)
