@@ -13,7 +13,7 @@ from tests.factories import Customer, make_customer, member_body
 from tests.files.loading import Desk, csv_of, row
 
 KEEP, DROP = "AB 000001", "AB 000002"
-SAME = {"last_name": "Same"}
+SAME: dict[str, Any] = {"last_name": "Same"}
 
 
 def post(api: Api, number: int, plan: int = 1, **fields: Any) -> Any:

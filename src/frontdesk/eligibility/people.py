@@ -31,7 +31,7 @@ from frontdesk.eligibility.tables import members
 from frontdesk.errors import FrontdeskError, Invalid
 from frontdesk.invitations.delivery import cancel_of_members
 
-SEARCHED_TOGETHER = 5000  # ids
+SEARCHED_TOGETHER = 1000  # ids
 
 Decide = Callable[[Tx, Sequence[Submission]], Sequence[Enrolled | FrontdeskError]]
 

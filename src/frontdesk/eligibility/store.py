@@ -82,9 +82,8 @@ def merged_with(tx: Tx, ids: Collection[int]) -> set[int]:
     """The ids, and those of all members that were merged with them, either way."""
     found, new = set(ids), set(ids)
     while new:
-        is_linked = members.c.id.in_(sorted(new)) | members.c.merged_into.in_(sorted(new))
-        rows = tx.execute(select(members.c.id, members.c.merged_into).where(is_linked))
-        new = {id_ for row in rows for id_ in row if id_ is not None} - found
+        kept = find_values(tx, members, "id", new, wanted="merged_into")
+        new = (kept | find_values(tx, members, "merged_into", new, wanted="id")) - found
         found |= new
     return found
 
