@@ -119,7 +119,9 @@ class Installation:
             assert ("similar_member" in posted.headers.get("Eligibility-Warnings", "")) is (number > n)
         pair = self.db.ask(lambda tx: find_pair(tx, f"AB {n:06d}", f"AB {n + 1:06d}", None))
         today = NOW.date().isoformat()
-        found = find_duplicates(self.db, 1, after=(0, 0), limit=5, today=today, go_on=lambda _: None)
+        found = find_duplicates(
+            self.db, self.customer.account_id, after=(0, 0), limit=5, today=today, go_on=lambda _: None
+        )
         assert pair in {each[:2] for each in found}
         with self.db.write() as tx:
             merge(tx, *pair, actor)
