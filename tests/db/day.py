@@ -2,7 +2,6 @@
 
 import io
 from contextlib import ExitStack
-from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 
@@ -24,7 +23,7 @@ from frontdesk.eligibility.people import (
     unmerge,
 )
 from frontdesk.eligibility.probes import ProbeLimit
-from frontdesk.files import OpenLoads, RunOptions, run_next
+from frontdesk.files import FileTurns, RunOptions
 from frontdesk.invitations.delivery.changes import DeliveryContext
 from frontdesk.invitations.delivery.claim import expire_leases
 from frontdesk.privacy.erasure import erase_person, find_persons
@@ -157,9 +156,8 @@ class Installation:
         )
         assert (sent.status_code, again.json()["data"]["id"]) == (202, sent.json()["data"]["id"])
         file = sent.json()["data"]
-        options = replace(self.desk.options, slice_seconds=0.0)
-        loads = OpenLoads()
-        while run_next(self.db, self.clock, options, loads=loads):
+        turns = FileTurns(self.db, self.clock, self.desk.options, slice_seconds=0.0)
+        while turns.take():
             pass
         for query in (
             "",

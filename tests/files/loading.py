@@ -14,7 +14,7 @@ from frontdesk.clock import Clock
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database
 from frontdesk.files import (
-    OpenLoads,
+    FileTurns,
     RunOptions,
     Upload,
     approve_file,
@@ -163,19 +163,19 @@ class Desk:
 
 
 class Worker:
-    """Takes turns, of no length by default: it gives a file back as soon as it has advanced while another account waits."""
+    """Takes turns, of no length by default: each ends at the next checkpoint if another account waits. Close it, or work to the
+    end."""
 
-    def __init__(self, desk: Desk, *, kept: int = 4, seconds: float = 0.0) -> None:
-        self.desk = desk
-        self.options = replace(desk.options, chunk_rows=10, slice_seconds=seconds)
-        self.loads = OpenLoads(kept)
+    def __init__(self, desk: Desk, *, most_open: int = 4, seconds: float = 0.0) -> None:
+        options = replace(desk.options, chunk_rows=10)
+        self.turns = FileTurns(desk.db, desk.clock, options, slice_seconds=seconds, most_open=most_open)
 
     def turn(self) -> bool:
-        return run_next(self.desk.db, self.desk.clock, self.options, loads=self.loads)
+        return self.turns.take()
 
     def work(self) -> None:
         while self.turn():
             pass
 
     def end(self) -> None:
-        self.loads.close(self.desk.db)
+        self.turns.close()

@@ -132,16 +132,6 @@ def test_a_plan_switch_keeps_the_access_that_holds_until_then(desk: Desk) -> Non
     assert access(desk, "FAMILY1-02") == ("2026-12-01", None, "Next")
 
 
-def test_rows_parsed_in_a_process_of_their_own_say_the_same(desk: Desk) -> None:
-    switch = "HD*024**HLT*Gold~DTP*349*D8*20261130~HD*021**PPO*Next~DTP*348*D8*20261201~"
-    desk.options = desk.options.__class__(desk.options.uniqueness, subprocess_from_rows=1)
-    file = load(
-        desk, member("001", switch), member("021", number="02", person=PERSON.replace("robin@", "r2@"))
-    )
-    assert desk.outcomes(file) == [(8, "created", ""), (20, "refused", "no_medical_coverage")]
-    assert access(desk) == ("2026-12-01", None, "Next")
-
-
 HOME = "N3*1 Example Street~N4*Boston*MA*02134~"
 SUBSCRIBER = (
     f"INS*Y*18*021*28*A***FT~REF*0F*FAMILY1~REF*17*01~NM1*IL*1*Sample*Robin~{HOME}DMG*D8*19770111*F~{ADD}"
@@ -183,9 +173,8 @@ def test_a_dependent_keeps_its_own_address_and_one_without_a_family_is_refused(d
     assert desk.members()["FAMILY1-02"]["zipcode"] == "01970"
 
 
-def test_a_process_of_its_own_tells_the_subscribers_keys_and_weak_keys(desk: Desk) -> None:
+def test_a_later_file_finds_the_subscriber_by_its_keys(desk: Desk) -> None:
     load(desk, SUBSCRIBER, child("Kim", ""))
-    desk.options = desk.options.__class__(desk.options.uniqueness, subprocess_from_rows=1)
     file = load(desk, child("Toni", ""), child("Ulli"))
     assert [line["code"] for line in desk.report(file)] == ["identity_ambiguous", "", "address_of_subscriber"]
 

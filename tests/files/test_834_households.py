@@ -1,7 +1,5 @@
 """Dependents of an 834 with a REF*0F of their own and no address: the subscriber before them may be theirs (docs/834.md)."""
 
-from dataclasses import replace
-
 import pytest
 
 from tests.files.loading import Desk
@@ -33,7 +31,6 @@ RELATED = {
 
 
 def test_a_new_dependent_lives_with_the_subscriber_before_it(desk: Desk) -> None:
-    desk.options = replace(desk.options, subprocess_from_rows=1)
     file = load(desk, *RELATED["name"])
     assert codes(desk, file) == [("created", ""), *TAKEN]
     assert {each["zipcode"] for each in desk.members().values()} == {"02134"}

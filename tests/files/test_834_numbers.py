@@ -1,6 +1,5 @@
 """Numbers of an 834 that are not what they look like: social security numbers, cards of a family, lists, newborns' names."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -107,15 +106,12 @@ REFUSED_NUMBERS = {
 }
 
 
-@pytest.mark.parametrize("in_process", [False, True])
 @pytest.mark.parametrize(
     "options", [{}, {"dry_run": True}, {"mapping": {"external_id": "REF*0F+person_code"}}]
 )
 def test_no_report_shows_a_number_that_looks_like_a_social_security_number_of_a_refused_row(
-    desk: Desk, caplog: pytest.LogCaptureFixture, options: dict[str, Any], in_process: bool
+    desk: Desk, caplog: pytest.LogCaptureFixture, options: dict[str, Any]
 ) -> None:
-    if in_process:
-        desk.options = replace(desk.options, subprocess_from_rows=1)
     if "mapping" in options:
         members = [each.replace("NM1*IL", "REF*17*1~NM1*IL") for each in REFUSED_NUMBERS.values()]
     else:

@@ -55,13 +55,8 @@ def names(desk: Desk) -> dict[str, str]:
 MATCHED = [("updated", ""), ("warned", "identity_matched")]
 
 
-@pytest.mark.parametrize("in_process", [False, True])
 @pytest.mark.parametrize("born_as", [child(), child(sequence="1"), child(number="REF*17*02~")])
-def test_a_newborn_who_gets_a_number_later_is_the_same_person(
-    desk: Desk, born_as: str, in_process: bool
-) -> None:
-    if in_process:
-        desk.options = replace(desk.options, subprocess_from_rows=1)
+def test_a_newborn_who_gets_a_number_later_is_the_same_person(desk: Desk, born_as: str) -> None:
     load(desk, person(), born_as)
     file = load(desk, child("KIM", number=CARD))
     assert codes(desk, file) == MATCHED
@@ -171,11 +166,9 @@ NEXT = "HD*021**PPO*Next~DTP*348*D8*20270101~"
 PADDING = [person(f"P{n}", family=f"F{n}") for n in range(30)]
 
 
-@pytest.mark.parametrize("in_process", [False, True])
 @pytest.mark.parametrize("chunk_rows", [4, 1000])
-def test_loops_that_stand_apart_are_one_row(desk: Desk, chunk_rows: int, in_process: bool) -> None:
-    options = replace(desk.options, chunk_rows=chunk_rows)
-    desk.options = replace(options, subprocess_from_rows=1) if in_process else options
+def test_loops_that_stand_apart_are_one_row(desk: Desk, chunk_rows: int) -> None:
+    desk.options = replace(desk.options, chunk_rows=chunk_rows)
     others = [person(f"P{n}", family=f"F{n}", coverage=DENTAL) for n in range(5)]
     end = person(code="024", coverage="HD*024**HLT*Gold~DTP*349*D8*20261231~")
     file = load(desk, person(), *PADDING, end, child(home=""), *others, person(coverage=NEXT), purpose="RX")

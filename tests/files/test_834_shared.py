@@ -1,7 +1,6 @@
 """Numbers of an 834 that several people carry: a group, a class, a plan, a card of a family (docs/834.md, Identifiers)."""
 
 import io
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -136,9 +135,8 @@ def test_a_file_that_writes_no_member_leaves_nothing_known(desk: Desk, options: 
     assert desk.count("shared_numbers") == 0
 
 
-def test_each_account_has_its_own_and_a_process_of_its_own_knows_them(desk: Desk, other: Desk) -> None:
+def test_each_account_has_its_own(desk: Desk, other: Desk) -> None:
     load(desk, *(with_number("23", "CLASS01", who) for who in range(2)))
-    desk.options = replace(desk.options, subprocess_from_rows=1)
     load(desk, with_number("23", "CLASS01", 2))
     assert keys(desk) == ["F1", "F2", "F3"]
     load(other, with_number("23", "CLASS01", 3))

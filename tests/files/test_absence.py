@@ -16,7 +16,6 @@ from frontdesk.eligibility.model import Submission
 from frontdesk.files import approve_file, cancel_file
 from frontdesk.files.chunks import ChunkWriter
 from frontdesk.files.model import ChunkRow, WrongState
-from frontdesk.files.threads import CommitTurn
 from tests.conftest import SetClock
 from tests.files.loading import Desk, csv_of, lines_of, row
 
@@ -192,7 +191,7 @@ def test_a_member_that_is_changed_while_a_file_ends_members_is_left_alone(
 
     write = ChunkWriter.write
 
-    def change_first(writer: ChunkWriter, rows: Sequence[ChunkRow], turn: CommitTurn) -> None:
+    def change_first(writer: ChunkWriter, rows: Sequence[ChunkRow]) -> None:
         if rows[0].place is None:
             clock.advance(1)
             account, plans = desk.customer.account_id, desk.customer.plan_ids
@@ -200,7 +199,7 @@ def test_a_member_that_is_changed_while_a_file_ends_members_is_left_alone(
             with desk.db.write() as tx:
                 submission = Submission(account, plans[0], record, "client", "request")
                 enrol(tx, [submission], now=clock(), uniqueness=Uniqueness.SERVICE)
-        write(writer, rows, turn)
+        write(writer, rows)
 
     monkeypatch.setattr(ChunkWriter, "write", change_first)
     assert desk.work(file).counts == {"unchanged": 2, "ended": 1}

@@ -9,12 +9,12 @@ import pytest
 from frontdesk.clock import system_clock
 from frontdesk.db import Database
 from frontdesk.files import cancel_file, store
-from frontdesk.files.claims import LostClaim, claim_next
+from frontdesk.files.claims import LeaseRenewer, LostClaim, claim_next
 from frontdesk.files.model import FileStep
 from tests.conftest import SetClock
 from tests.factories import make_customer
 from tests.files.loading import OPTIONS, Desk, csv_of, row
-from tests.patience import wait_until
+from tests.patience import PATIENCE_SECONDS, wait_until
 
 
 def test_a_stopped_file_goes_on_where_it_stopped(desk: Desk) -> None:
@@ -84,13 +84,14 @@ def test_a_lapsed_lease_that_was_renewed_since_is_not_taken(
 def test_a_lease_is_renewed_while_nothing_is_written(
     desk: Desk, db: Database, clock: SetClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("frontdesk.files.claims.LOOK_SECONDS", 0.01)
     monkeypatch.setattr("frontdesk.files.claims.RENEW_SECONDS", 0.01)
     file = desk.hand_in(csv_of([row(1)]))
     claim = claim_next(db, clock, OPTIONS)
     assert claim is not None
     first = desk.reread(file).lease_until
     assert first is not None
-    with claim.renewing():
+    with LeaseRenewer(db).renewing(claim):
         wait_until(lambda: (desk.reread(file).lease_until or first) > first, "a longer lease")
 
 
@@ -149,16 +150,17 @@ def test_a_file_that_is_cancelled_while_it_runs_stops_after_the_chunk_in_hand(
     assert desk.undo(cancelled).counts["withdrawn"] == cancelled.counts["created"]
 
 
-def test_a_worker_that_still_checks_a_cancelled_file_stops_checking(
+def test_a_claim_on_a_cancelled_file_is_lost_while_nothing_is_written(
     desk: Desk, db: Database, clock: SetClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("frontdesk.files.claims.RENEW_SECONDS", 0.01)
+    monkeypatch.setattr("frontdesk.files.claims.LOOK_SECONDS", 0.01)
     file = desk.hand_in(csv_of([row(1)]))
     claim = claim_next(db, clock, OPTIONS)
     assert claim is not None
-    with claim.renewing():
-        with desk.db.write() as tx:
-            cancel_file(tx, file.id, desk.requester(), account_id=None)
-        wait_until(lambda: claim.is_lost, "the claim to be lost")
+    claim.running.clear()
+    with LeaseRenewer(db).renewing(claim):
+        claim.checkpoint(FileStep.CHECK, 1)
+        desk.cancel(file)
+        assert claim.running.wait(PATIENCE_SECONDS), "what waits for its turn goes on"
         with pytest.raises(LostClaim):
             claim.checkpoint(FileStep.CHECK, 1)

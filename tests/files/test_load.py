@@ -1,7 +1,6 @@
 """Loading a file: what each row becomes, and what is stored."""
 
 import threading
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -173,20 +172,6 @@ def test_keys_that_change_hands_within_one_large_chunk_are_written(desk: Desk) -
     assert {key: member["member_id"] for key, member in desk.members().items()} == {
         found["external_id"]: found["member_id"] for found in rows
     }
-
-
-def test_a_large_file_is_read_by_a_process_of_its_own_with_the_same_outcomes(desk: Desk) -> None:
-    rows = [
-        *(row(n, email=f"r{n}@example.com") for n in range(60)),
-        row(60, dob="x"),
-        row(61, email="x"),
-        row(3, city="y"),
-    ]
-    here = desk.load(lines_of(rows), dry_run=True)
-    desk.options = replace(desk.options, subprocess_from_rows=1, chunk_rows=7)
-    apart = desk.load(lines_of(rows))
-    assert apart.counts == here.counts == {"created": 60, "refused": 3, "warned": 1}
-    assert desk.report(apart) == desk.report(here)
 
 
 def test_a_chunk_of_many_changes_writes_whatever_changes_in_any_of_its_records(desk: Desk) -> None:

@@ -1,17 +1,18 @@
-"""Workbooks are loaded as other files are: dry run, parsed apart, resumed after a stop, full, undone."""
+"""Workbooks are loaded as other files are: dry run, resumed after a stop, full, undone."""
 
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from frontdesk.files import steps
 from frontdesk.files.model import EligibilityFile, FileState, FileStep, Format
 from frontdesk.files.readers import workbook as reader
 from tests.files.loading import COLUMNS, Desk, Worker, csv_of, row
 from tests.files.readers.workbooks import workbook
+from tests.patience import PATIENCE_SECONDS
 
 
 def book_of(rows: Sequence[dict[str, Any]]) -> bytes:
@@ -20,9 +21,7 @@ def book_of(rows: Sequence[dict[str, Any]]) -> bytes:
     )
 
 
-@pytest.mark.parametrize("apart", [False, True])
-def test_a_workbook_is_tried_loaded_and_undone(desk: Desk, apart: bool) -> None:
-    desk.options = replace(desk.options, subprocess_from_rows=1 if apart else 1000)
+def test_a_workbook_is_tried_loaded_and_undone(desk: Desk) -> None:
     content = book_of([row(1, zipcode=2134), row(2), row(3, gender="?")])
     mapping = {"fields": {"zipcode": {"pad": 5}}}
     tried = desk.load(content, mapping=mapping, dry_run=True)
@@ -66,50 +65,51 @@ def test_a_workbook_without_the_named_sheet_fails_and_nothing_is_applied(desk: D
 SILENT = (sys.executable, "-c", "import time; time.sleep(60)")  # a reader that never gives a row
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker looks up as often as it can."""
+    for name in ("producer.LOOK_SECONDS", "claims.LOOK_SECONDS", "readers.workbook.LOOK_MILLISECONDS"):
+        monkeypatch.setattr(f"frontdesk.files.{name}", 0.01 if "SECONDS" in name else 10)
+
+
+@pytest.mark.parametrize("silent_from", [FileStep.CHECK, FileStep.APPLY])
+@pytest.mark.usefixtures("impatient")
 def test_a_worker_whose_workbook_gives_no_row_yet_takes_the_file_of_another_account(
-    desk: Desk, other: Desk, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, other: Desk, monkeypatch: pytest.MonkeyPatch, silent_from: FileStep
 ) -> None:
-    """A workbook of 36 MB took 26 s to open, and other accounts' files waited."""
-    monkeypatch.setattr(steps, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr(reader, "READER", SILENT)
-    large, small = desk.hand_in(book_of([row(n) for n in range(20)])), other.hand_in(csv_of([row(100)]))
-    worker = Worker(desk)
-    while other.reread(small).state != "done":
-        worker.turn()
-    assert (desk.reread(large).state, desk.reread(large).step) == ("waiting", FileStep.CHECK)
-    worker.end()
-
-
-def test_a_worker_that_opens_a_workbook_to_apply_it_takes_the_file_of_another_account(
-    desk: Desk, other: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(steps, "LOOK_SECONDS", 0.0)
+    """A workbook of 36 MB took 26 s to open, and the files of other accounts waited."""
     real, small = reader.READER, list[EligibilityFile]()
 
-    def be_silent(step: FileStep, _done: int, _total: int | None) -> None:
-        if step is FileStep.APPLY and not small:
-            small.append(other.hand_in(csv_of([row(100)])))
+    def be_silent(large: EligibilityFile) -> bool:
+        if not small and desk.reread(large).step is silent_from:
             monkeypatch.setattr(reader, "READER", SILENT)
+            small.append(other.hand_in(csv_of([row(100)])))
+        return False
 
     large = desk.hand_in(book_of([row(n) for n in range(20)]))
-    desk.options = replace(desk.options, on_progress=be_silent)
+    if silent_from is FileStep.CHECK:
+        be_silent(large)
+    else:
+        monkeypatch.setattr("frontdesk.files.load.hold_moves", lambda *_: be_silent(large))
     worker = Worker(desk)
-    while not small or other.reread(small[0]).state != "done":
+    worker.turn()
+    while desk.reread(small[0]).state != "done":
         worker.turn()
     paused = desk.reread(large)
-    assert (paused.state, paused.step, paused.rows_done) == ("waiting", FileStep.APPLY, 0)
+    assert (paused.state, paused.step, paused.rows_done) == ("running", silent_from, 0)
+    began = time.monotonic()
     worker.end()
+    assert time.monotonic() - began < PATIENCE_SECONDS, "the reading process ends with its worker"
+    assert desk.reread(large).state == "waiting"
     monkeypatch.setattr(reader, "READER", real)
-    desk.options = replace(desk.options, on_progress=lambda *_: None)
     Worker(desk).work()
     assert desk.reread(large).counts == {"created": 20}
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_workbook_that_gives_no_row_yet_can_be_cancelled_and_its_worker_stopped(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(steps, "LOOK_SECONDS", 0.0)
-    monkeypatch.setattr("frontdesk.files.claims.RENEW_SECONDS", 0.01)
     monkeypatch.setattr(reader, "READER", SILENT)
     file = desk.hand_in(book_of([row(1)]))
     running = desk.options
@@ -125,12 +125,8 @@ def test_a_workbook_that_gives_no_row_yet_can_be_cancelled_and_its_worker_stoppe
     assert desk.work(file).state == "cancelled"
 
 
-@pytest.mark.parametrize("apart", [False, True])
-def test_a_workbook_is_read_whole_however_often_its_worker_looks_up(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, *, apart: bool
-) -> None:
-    monkeypatch.setattr(steps, "LOOK_SECONDS", 0.0)
-    desk.options = replace(desk.options, subprocess_from_rows=1 if apart else 1000)
+@pytest.mark.usefixtures("impatient")
+def test_a_workbook_of_families_is_read_whole(desk: Desk) -> None:
     columns = [*COLUMNS, "Home"]
     members = [[*row(n, zipcode="" if n % 2 else "02134").values(), "", n // 2] for n in range(40)]
     mapping = {"fields": {"family": {"column": "Home"}}}

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -16,13 +15,12 @@ from hypothesis import strategies as st
 from sqlalchemy import select, update
 
 from frontdesk.config import Uniqueness
-from frontdesk.db import Database, migrate
+from frontdesk.db import Database
 from frontdesk.eligibility import enrol, find_members, parse_member
 from frontdesk.eligibility.model import Submission
 from frontdesk.eligibility.tables import installation, member_history, members
 from frontdesk.files import approve_file, recognise, rows
-from frontdesk.files.model import EligibilityFile, FileMode
-from frontdesk.files.parsing_process import parse_in_process
+from frontdesk.files.model import FileMode
 from frontdesk.files.recognise import RowRecogniser
 from tests.conftest import SetClock
 from tests.factories import close_plan, make_customer
@@ -95,35 +93,6 @@ def test_an_unchanged_file_is_not_parsed_and_has_the_same_report(desk: Desk, con
     with patch.object(RowRecogniser, "known_digests", return_value=set()):
         assert desk.report(again) == desk.report(desk.load(content))
     assert (desk.members(), desk.count("member_history"), desk.count("invitations")) == before
-
-
-def test_a_process_begins_where_most_rows_are_unknown(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    """To recognise 40,000 rows takes less processor time than a process needs to start."""
-    monkeypatch.setattr("frontdesk.files.rows.LOOKUP_ROWS", 10)
-    desk.options = replace(desk.options, subprocess_from_rows=20)
-    begun: list[int] = []
-
-    def noted(db: Any, file: EligibilityFile, **options: Any) -> Any:
-        begun.append(file.rows_done)
-        return parse_in_process(db, file, **options)
-
-    monkeypatch.setattr("frontdesk.files.load.parse_in_process", noted)
-    assert desk.load(csv_of(FIFTY)).counts == {"created": 50}
-    assert desk.load(csv_of(FIFTY)).counts == {"unchanged": 50}
-    assert begun == [0]
-    some_new = [*FIFTY[:30], *(row(n) for n in range(50, 80)), *FIFTY[30:]]
-    done = desk.load(csv_of(some_new))
-    assert (done.counts, begun) == ({"unchanged": 50, "created": 30}, [0, 30])
-    assert [line["external_id"] for line in desk.report(done)] == [each["external_id"] for each in some_new]
-    few_new = [
-        *FIFTY,
-        *(row(n) for n in range(80, 99)),
-    ]  # a process would begin for fewer rows than it is worth
-    assert desk.load(csv_of(few_new)).counts == {"unchanged": 50, "created": 19}
-    assert begun == [0, 30]
-    changed = [each | {"last_name": "Changed"} for each in FIFTY]  # the members are known, their rows are not
-    assert desk.load(csv_of(changed)).counts == {"updated": 50}
-    assert begun == [0, 30, 0]
 
 
 @pytest.mark.parametrize("written", [csv_of, lines_of])
@@ -239,32 +208,10 @@ def test_the_row_of_another_account_is_not_recognised(desk: Desk, db: Database, 
     }
 
 
-def test_members_of_an_older_version_are_recognised_from_the_second_reload_on(
-    desk: Desk, db: Database, owner: Database, clock: SetClock
-) -> None:
-    content = lines_of(FIFTY * 3)
-    desk.load(content)
-    migrate.downgrade(owner, "0008")
-    assert migrate.upgrade(owner)[0] == "0009"
-    with db.read() as tx:
-        before = [tuple(found) for found in tx.execute(select(members.c.id, members.c.updated_at))]
-    clock.advance(86_400)
-    with counting_parsed() as parsed:
-        assert desk.load(content).counts == {"unchanged": 150}
-    assert len(parsed) == 150
-    with counting_parsed() as parsed:
-        assert desk.load(content).counts == {"unchanged": 150}
-    assert parsed == []
-    with db.read() as tx:
-        after = [tuple(found) for found in tx.execute(select(members.c.id, members.c.updated_at))]
-        assert sorted(after) == sorted(before)
-    assert desk.count("member_history") == 50
-
-
-def test_digests_of_another_key_or_of_other_code_are_not_recognised(desk: Desk, owner: Database) -> None:
+def test_digests_of_another_key_or_version_are_not_recognised(desk: Desk, owner: Database) -> None:
     content = lines_of([row(1)])
     desk.load(content)
-    with counting_parsed() as parsed, patch.object(recognise, "_digest_of_code", lambda: b"other"):
+    with counting_parsed() as parsed, patch.object(recognise, "ROW_MEANING_VERSION", b"other"):
         desk.load(content)
     assert parsed == ["E00001"]
     desk.load(content)
@@ -276,31 +223,6 @@ def test_digests_of_another_key_or_of_other_code_are_not_recognised(desk: Desk, 
     assert parsed == ["E00001"]
     with owner.write() as tx:
         tx.execute(update(installation).values(row_digest_key=kept))
-
-
-def test_every_module_that_says_what_a_row_means_is_in_the_digest_of_the_code() -> None:
-    """A row of a table is recognised before it is read, so the readers count as much as the fields."""
-    names = set()
-
-    def digest_when_other(changed: str) -> bytes:
-        def read_bytes(path: Path) -> bytes:
-            names.add(path.name)
-            return b"" if path.name == changed else path.name.encode()
-
-        with patch.object(Path, "read_bytes", read_bytes):
-            return recognise._digest_of_code.__wrapped__()
-
-    before = digest_when_other("")
-    assert names >= {
-        "fields.py",
-        "values.py",
-        "parse.py",
-        "decide.py",
-        "csv_rows.py",
-        "field_rules.py",
-        "text.py",
-    }
-    assert before not in {digest_when_other(name) for name in ("fields.py", "table.py", "strict_json.py")}
 
 
 def test_a_row_of_a_table_is_recognised_under_the_same_columns_and_mapping_only(desk: Desk) -> None:

@@ -18,7 +18,6 @@ from frontdesk.errors import Unavailable
 OLDEST_SAFE_VERSION = (3, 51, 3)
 POLL_MILLISECONDS = 2  # how often a writer tries whether the file is free
 BUSY_MILLISECONDS = 250  # how long any other statement waits, which is rare
-_DATA_VERSION = "data_version"
 
 
 def create_sqlite_engine(url: URL, *, pool_size: int, wait_seconds: float) -> Engine:
@@ -68,15 +67,6 @@ def begin_writing(connection: Connection, begin: str, *, has_time: Callable[[], 
                 return
     finally:
         driver.execute(f"PRAGMA busy_timeout={BUSY_MILLISECONDS}")
-
-
-def others_wrote(tx: Connection) -> bool:
-    """True if another connection has committed since this was last asked by the same connection."""
-    driver: Any = tx.connection.driver_connection
-    [version] = driver.execute("PRAGMA data_version").fetchone()
-    before = tx.info.get(_DATA_VERSION)
-    tx.info[_DATA_VERSION] = version
-    return before not in (None, version)
 
 
 def empty_log(connection: Connection) -> bool:

@@ -12,7 +12,6 @@ from frontdesk.files.jobs import (
     undo_file,
 )
 from frontdesk.files.mappings import delete_mapping, get_mapping, save_mapping, serialize_mapping
-from frontdesk.files.open_loads import OpenLoads
 from frontdesk.files.readers.content_type import MEDIA_TYPES, START_BYTES, check_start, detect_content
 from frontdesk.files.report import report_csv, report_json_lines
 from frontdesk.files.run import run_next
@@ -24,11 +23,12 @@ from frontdesk.files.store import (
     unfinished_files,
 )
 from frontdesk.files.suggest import serialize_suggestion, suggest_apart, suggest_mapping
+from frontdesk.files.turns import FileTurns
 
 __all__ = [
     "MEDIA_TYPES",
     "START_BYTES",
-    "OpenLoads",
+    "FileTurns",
     "RunOptions",
     "Upload",
     "approve_file",

@@ -1,7 +1,7 @@
 """The first reading of a stored file, before anything of it is applied: is it readable, what does it name."""
 
 from array import array
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from itertools import compress
 
@@ -12,7 +12,6 @@ from frontdesk.files import store
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.identifiers import IdentifierIndex, PeopleIndex
 from frontdesk.files.model import (
-    NOTHING_YET,
     EligibilityFile,
     FileHeader,
     FileMode,
@@ -24,12 +23,11 @@ from frontdesk.files.model import (
     count_rows,
 )
 from frontdesk.files.moves import MoveFinder
-from frontdesk.files.overtime import Overtime
+from frontdesk.files.producer import GoOn, Producer
 from frontdesk.files.readers import NumberIndex, SharedNumbers
 from frontdesk.files.rows import open_rows, secret_of
-from frontdesk.files.steps import yielding
 
-CHECKPOINT_ROWS = 10_000
+DENSITY_ROWS = 10_000  # between two looks at the density
 ROWS_PER_BYTE = 1  # of the file as it was sent
 
 
@@ -60,42 +58,35 @@ class CheckResult:
         return self.header.format is not Format.X12 and self.identifiers.is_contradictory(key)
 
 
-class FileCheck:
-    """The first reading of one file. It can be paused, and go on in a later turn."""
+def check_file(claim: FileClaim) -> CheckResult:
+    """The result of the first reading. Raises Unreadable, Stopped, LostClaim."""
+    check = _FileCheck(claim.db, claim.file)
+    with Producer(check.read, claim.running) as producer:
+        [result] = producer.items(lambda: claim.checkpoint(FileStep.CHECK, check.rows))
+    return result
+
+
+class _FileCheck:
+    """The first reading of one file. `rows` is how far it is."""
 
     def __init__(self, db: Database, file: EligibilityFile) -> None:
         self._db, self._file = db, file
         self._secret = secret_of(db, file)
         self._moves = MoveFinder(db, file)
         self._forget()
-        self._reading = self._read()
-        self._result: CheckResult | None = None
-
-    def finish(self, claim: FileClaim) -> CheckResult:
-        """The result, once the file was read to its end. Raises Unreadable; Stopped, after which it can go on."""
-        while self._result is None:
-            try:
-                rows = next(self._reading)
-            except StopIteration as end:
-                self._result = end.value
-            else:
-                claim.checkpoint(FileStep.CHECK, rows)
-        return self._result
-
-    def close(self) -> None:
-        self._reading.close()
+        self.rows = 0
 
     def _forget(self) -> None:
         self._identifiers, self._people = IdentifierIndex(), PeopleIndex(self._secret)
         self._unnamed = 0
 
-    def _read(self) -> Generator[int, None, CheckResult]:
-        """Yields the number of rows so far, now and then. Reads once more where a number turns out to be shared."""
-        file = self._file
+    def read(self, go_on: GoOn) -> Generator[CheckResult]:
+        """Yields the result. Reads once more where a number turns out to be shared."""
+        file, self._go_on = self._file, go_on
         known = self._db.ask(lambda tx: store.find_shared_numbers(tx, file.account_id))
         while True:
             numbers = SharedNumbers(self._secret, known, NumberIndex())
-            header, count = yield from self._read_all(numbers)
+            header, count = self._read_all(numbers), self.rows
             if not (found := numbers.found()):
                 break
             known = numbers.known | found
@@ -107,10 +98,10 @@ class FileCheck:
         apart: Sequence[int] = ()
         repeats = 0
         if header.format is Format.X12:
-            apart, repeats = yield from self._rows_apart()
+            apart, repeats = self._rows_apart()
         else:
-            yield from self._clear_equal()
-        return CheckResult(
+            self._clear_equal()
+        yield CheckResult(
             header,
             count - repeats,
             mode,
@@ -126,25 +117,21 @@ class FileCheck:
     def _day(self, header: FileHeader) -> str:
         return header.file_date or self._file.created_at.date().isoformat()
 
-    def _read_all(self, numbers: SharedNumbers) -> Generator[int, None, tuple[FileHeader, int]]:
-        """The header and how many rows there are."""
-        header, items = yield from yielding(0, open_rows(self._db, self._file, shared=numbers))
+    def _read_all(self, numbers: SharedNumbers) -> FileHeader:
+        header, items = open_rows(self._db, self._file, self._go_on, shared=numbers)
         mode = header.mode or self._file.mode
         self._moves.begin(self._day(header))
-        count, told, slow = 0, CHECKPOINT_ROWS, Overtime()
+        self.rows, looked = 0, 0
         for item in items:
-            count += count_rows(item)
-            if count >= told or item is NOTHING_YET or slow.has_begun():
-                told = count + CHECKPOINT_ROWS
-                _check_density(count, self._file.size_bytes)
-                yield count
-            if item is NOTHING_YET:
-                continue
+            self.rows += count_rows(item)
+            if self.rows >= looked + DENSITY_ROWS:
+                looked = self.rows
+                _check_density(self.rows, self._file.size_bytes)
             if isinstance(item, UnreadRows):
                 self._note_unread(item)
             elif not item.skipped:
                 self._note(item, mode)
-        return header, count
+        return header
 
     def _note_unread(self, rows: UnreadRows) -> None:
         keys, hashes = read_external_ids(rows.keys), map(hash, rows.texts)
@@ -166,14 +153,14 @@ class FileCheck:
                 identifiers.add_all((key, family.telling_key), (0, 0))
                 self._people.add(key, family, is_category=row.hints.is_category)
 
-    def _clear_equal(self) -> Iterator[int]:
+    def _clear_equal(self) -> None:
         """Rows of one identifier that were written in different ways may say the same: read those."""
         read = IdentifierIndex()
-        yield from self._read_differing(lambda key, row: read.add(key, _hash_of(row)))
+        self._read_differing(lambda key, row: read.add(key, _hash_of(row)))
         read.finish(keep_keys=False)
         self._identifiers.differing &= read.differing
 
-    def _rows_apart(self) -> Generator[int, None, tuple[Sequence[int], int]]:
+    def _rows_apart(self) -> tuple[Sequence[int], int]:
         """The places of the rows of an 834 of members with differing rows, and how many fewer rows they become."""
         places, members = array("Q"), set()
 
@@ -181,33 +168,25 @@ class FileCheck:
             places.append(row.place)
             members.add(hash(identity))
 
-        yield from self._read_differing(note)
+        self._read_differing(note)
         return array("Q", sorted(places)), len(places) - len(members)
 
-    def _read_differing(self, note: Callable[[str, Row], None]) -> Iterator[int]:
+    def _read_differing(self, note: Callable[[str, Row], None]) -> None:
         """Give `note` each row of which others of the same person differ, with what tells the person. Reads the file only if
-        there are any. Yields as `_read` does."""
+        there are any."""
         if not self._identifiers.differing:
             return
-        count, told, slow = 0, 0, Overtime()
         numbers = SharedNumbers(self._secret, self._shared)
-        _, items = yield from yielding(0, open_rows(self._db, self._file, shared=numbers))
+        _, items = open_rows(self._db, self._file, self._go_on, shared=numbers)
         for item in items:
-            if count >= told or item is NOTHING_YET or slow.has_begun():
-                told = count + CHECKPOINT_ROWS
-                yield count
-            if item is NOTHING_YET:
-                continue
             if isinstance(item, UnreadRows):
                 for position, key in enumerate(read_external_ids(item.keys)):
                     if key is not None and self._identifiers.is_contradictory(key):
                         note(key, item.row(position))
-                count += len(item)
                 continue
             person = item.identity or read_external_id(item.key)
             if person is not None and self._identifiers.is_contradictory(person):
                 note(person, item)
-            count += 1
 
 
 def _check_density(rows: int, size_bytes: int) -> None:

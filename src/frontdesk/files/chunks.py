@@ -1,37 +1,28 @@
 """Writes the chunks of a file: members, the outcomes of the rows and the file's position, in ONE transaction per chunk.
 
 A kill before the commit leaves nothing of the chunk, a kill after it everything: no row is applied twice, and the report
-is complete. On PostgreSQL two chunks are written at once and committed in order; rows are read ahead of their use.
+is complete. One thread writes them, in the order of the file.
 """
 
-import time
 from collections.abc import Sequence
 from functools import partial
 
 from frontdesk.db.races import WriteInOne
-from frontdesk.db.sqlite import others_wrote
 from frontdesk.eligibility import enrol
 from frontdesk.eligibility.dry_run import DryRun
-from frontdesk.eligibility.fields import UNIQUE
 from frontdesk.eligibility.model import WARNING_MARK, Action, Enrolled, Outcome, Submission
 from frontdesk.eligibility.probes import TooManyTaken
 from frontdesk.errors import Fault, Invalid, NotFound, Unavailable
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.model import NO_PLAN, NOT_NOW, NOT_STORED, WARNED_FIELDS, ChunkItem, ChunkRow, RowOutcome
-from frontdesk.files.pace import ChunkPace
-from frontdesk.files.threads import CommitTurn, OutOfTurn
-
-PROBES = "\0probes"  # no member has this key
 
 
 class ChunkWriter:
-    """Writes the chunks of one file. With a DryRun no member is written, only the outcomes are. A pace is told of each chunk.
-    `reopens_absent` as in `enrol`."""
+    """Writes the chunks of one file. With a DryRun no member is written, only the outcomes are. `reopens_absent` as in
+    `enrol`."""
 
-    def __init__(
-        self, claim: FileClaim, dry_run: DryRun | None, pace: ChunkPace | None, *, reopens_absent: bool
-    ) -> None:
-        self._claim, self._pace, self._dry_run = claim, pace, dry_run
+    def __init__(self, claim: FileClaim, dry_run: DryRun | None, *, reopens_absent: bool) -> None:
+        self._claim, self._dry_run = claim, dry_run
         decide = (
             dry_run.enrol
             if dry_run
@@ -44,54 +35,14 @@ class ChunkWriter:
         )
         self._enrol = partial(decide, reopens_absent=reopens_absent)
 
-    def keys_of(self, rows: Sequence[ChunkItem]) -> set[str]:
-        """Every value by which the rows can find a member. Chunks without a common one do not affect one another.
-
-        Those of a client with probes have one in common: they are counted under one lock: a later chunk would hold it while it
-        waits for an earlier one.
-        """
-        records = [row.submission.record for row in rows if isinstance(row, ChunkRow)]
-        keys = {
-            key
-            for column in UNIQUE.values()
-            for record in records
-            if (key := record.given.get(column)) is not None
-        }
-        for record in records:
-            if record.hints:
-                keys.update(record.hints.subscriber_keys)
-                if record.hints.family and record.hints.family.digest:
-                    keys.add(record.hints.family.digest)
-        if (limit := self._claim.options.probe_limit) is not None and limit.has_told(self._claim.file.client):
-            keys.add(PROBES)
-        return keys
-
-    def write(self, rows: Sequence[ChunkItem], turn: CommitTurn) -> None:
-        """Write the rows, move the file's position, and commit when it is the chunk's turn.
-
-        Raises LostClaim, Unavailable; then nothing is written.
-        """
-        try:
-            seconds, others = self._write(rows, turn)
-        except OutOfTurn:
-            turn.wait()
-            seconds, others = self._write(rows, turn)
-        if self._pace is not None:
-            written = sum(isinstance(row, ChunkRow) for row in rows)
-            self._pace.note(written, seconds, others_wrote=others)
-        self._claim.refresh()
-
-    def _write(self, rows: Sequence[ChunkItem], turn: CommitTurn) -> tuple[float, bool]:
-        """The seconds of the transaction, and on SQLite whether others have written since the last one."""
+    def write(self, rows: Sequence[ChunkItem]) -> None:
+        """Write the rows and move the file's position. Raises LostClaim, Unavailable; then nothing is written."""
         claim = self._claim
         submissions = [row.submission for row in rows if isinstance(row, ChunkRow)]
-        began, others = 0.0, False
         for attempt in WriteInOne[Submission, Enrolled](claim.db, submissions):
-            began = time.monotonic()
             with attempt:
                 if self._dry_run is not None:
                     self._dry_run.begin_chunk()
-                others = claim.db.is_sqlite and others_wrote(attempt.tx)
                 for part in attempt.parts():
                     with part:
                         part.results = self._enrol(part.tx, part.items, now=claim.clock())
@@ -100,12 +51,11 @@ class ChunkWriter:
                 outcomes = [
                     _outcome(row, next(results), day) if isinstance(row, ChunkRow) else row for row in rows
                 ]
-                turn.take()
                 rows_done = sum(row.place is not None for row in rows)
                 claim.save_chunk(attempt.tx, outcomes, rows_done=rows_done)
         if self._dry_run is not None:
             self._dry_run.keep_chunk()
-        return time.monotonic() - began, others
+        claim.refresh()
 
 
 def _outcome(row: ChunkRow, result: Enrolled | Exception, file_date: str) -> RowOutcome:

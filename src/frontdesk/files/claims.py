@@ -6,7 +6,7 @@ its lease changes nothing.
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -24,7 +24,7 @@ from frontdesk.files.tally import Tally
 
 LEASE_SECONDS = 15
 RENEW_SECONDS = 5  # so that one renewal may fail
-SUBPROCESS_FROM_ROWS = 60_000  # a process costs as much as parsing 30,000 rows, before its first one
+LOOK_SECONDS = 1.0  # until a claim that was lost, or cancelled, is given up
 
 # Between two chunks, other processes that wait for SQLite's one writer look at least twice.
 SQLITE_PAUSE_SECONDS = 0.005
@@ -38,27 +38,19 @@ class Stopped(Exception):
     """The worker was told to stop. Another one goes on after the last committed chunk."""
 
 
-class TurnOver(Stopped):
-    """The account's turn is over, and others wait. The file goes on at the account's next turn."""
-
-
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     """How to work on files: the installation's rule of uniqueness, when to stop, and a listener to the progress.
 
     `on_progress(step, done, total)` counts rows; `total` is None until it is known. Without `chunk_rows` the chunk suits
-    the database. A process of their own parses the rows that are left from where most of them are unknown, if at least
-    `subprocess_from_rows` are left. Unless it is renewed, a claim lapses after `lease_seconds`. With `slice_seconds`, a file is
-    given back after so long while files of other accounts wait (docs/decisions/0093).
+    the database. Unless it is renewed, a claim lapses after `lease_seconds`.
     """
 
     uniqueness: Uniqueness
     should_stop: Callable[[], bool] = lambda: False
     on_progress: Callable[[FileStep, int, int | None], None] = lambda _step, _done, _total: None
     chunk_rows: int | None = None
-    subprocess_from_rows: int = SUBPROCESS_FROM_ROWS
     lease_seconds: float = LEASE_SECONDS
-    slice_seconds: float | None = None
     probe_limit: ProbeLimit | None = None
 
     def lease_until(self, tx: Tx) -> datetime:
@@ -66,22 +58,37 @@ class RunOptions:
         return database_time(tx) + timedelta(seconds=self.lease_seconds)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class FileClaim:
-    """A file that this worker alone works on. `file` is as it was last saved; `is_lost` once another one has it, or it was
-    cancelled. `is_kept`: what the worker has in memory of the load is kept when the file is given back. `kept` are the epochs
-    of other files that it keeps."""
+    """A file that this worker alone works on. `file` is as it was last saved.
+
+    A checkpoint calls `yield_turn`, which returns when the account has its turn again; meanwhile `running` is cleared, for the
+    threads that read. Whatever is paused then raises LostClaim after `lose`, Stopped after `return_file`.
+    """
 
     db: Database
     clock: Clock
     options: RunOptions
     file: EligibilityFile
-    kept: Mapping[int, int] = field(default_factory=dict)
-    is_lost: bool = False
-    is_kept: bool = False
-    _began: float = field(default_factory=time.monotonic)
-    _advanced_at: float | None = None
-    _saved_at: float = 0.0
+    turn_at: datetime  # the beginning of the account's turn, on the database's clock
+    yield_turn: Callable[[], None] = lambda: None
+    running: threading.Event = field(default_factory=threading.Event)
+    _is_lost: bool = False
+    _is_returned: bool = False
+    _saved_at: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self.running.set()
+
+    def lose(self) -> None:
+        """Another worker has the file, or it was cancelled. From any thread."""
+        self._is_lost = True
+        self.running.set()
+
+    def return_file(self) -> None:
+        """The worker gives the file back at the next checkpoint. From any thread."""
+        self._is_returned = True
+        self.running.set()
 
     def save(self, tx: Tx, **changes: Any) -> None:
         """Change the file and renew the lease, in the caller's transaction. Raises LostClaim.
@@ -98,8 +105,6 @@ class FileClaim:
         file = self.file
         store.insert_outcomes(tx, file.id, file.chunks_done, file.step, outcomes)
         tally = Tally.of(file).plus(outcomes)
-        if self._advanced_at is None:
-            self._advanced_at = time.monotonic()
         self.save(
             tx, chunks_done=file.chunks_done + 1, rows_done=file.rows_done + rows_done, **tally._asdict()
         )
@@ -137,71 +142,71 @@ class FileClaim:
             raise LostClaim
         self.file = file
 
-    def checkpoint(self, step: FileStep, rows: int, *, is_reading: bool = False) -> None:
-        """Between two pieces of work: report the progress, and let other writers in. While rows to apply are only read, the turn
-        may end too, if what was read is kept. Raises Stopped, LostClaim.
-        """
-        if self.is_lost:
-            raise LostClaim
+    def checkpoint(self, step: FileStep, rows: int) -> None:
+        """Between two pieces of work: report the progress, let other writers in, wait while other accounts have their turn.
+        Raises Stopped, LostClaim."""
         if self.db.is_sqlite:
             time.sleep(SQLITE_PAUSE_SECONDS)
         self.options.on_progress(step, rows, self.file.rows_total)
-        if self.options.should_stop():
+        self.yield_turn()
+        if self._is_lost:
+            raise LostClaim
+        if self._is_returned or self.options.should_stop():
             raise Stopped
-        if self._is_turn_over(step, is_reading=step is FileStep.CHECK or (is_reading and self.is_kept)):
-            raise TurnOver
 
-    def _is_turn_over(self, step: FileStep, *, is_reading: bool) -> bool:
-        """True after a slice of time in which the file advanced, if another account waits. Reading up to where the last turn
-        ended is no advance, and a slice is at least as long as that took: so every file comes to its end. A slice of no length
-        ends with the first advance."""
-        seconds, start = self.options.slice_seconds, self._advanced_at
-        if start is None and is_reading:
-            start = self._began
-        lasts = self.is_kept or (step is not FileStep.CHECK and not self.file.dry_run)
-        if seconds is None or start is None or not lasts:
-            return False
-        now = time.monotonic()
-        if now < start + (max(seconds, start - self._began) if seconds else 0.0):
-            return False
-        account_id, kept = self.file.account_id, self.kept
-        if self.db.ask(lambda tx: store.others_wait(tx, account_id, database_time(tx), kept=kept)):
-            return True
-        self._began = self._advanced_at = now
-        return False
+    def give_back(self) -> None:
+        """Let the file wait for a worker. Raises LostClaim."""
+        self.update(state=FileState.WAITING)
 
-    def give_back(self, *, is_kept: bool) -> None:
-        """Let the file wait for its next turn, with this worker only if its load is kept. Raises LostClaim."""
-        with self.db.write() as tx:
-            self.save(
-                tx, state=FileState.WAITING, kept_until=self.options.lease_until(tx) if is_kept else None
-            )
-        self.refresh()
+    def renew(self) -> None:
+        """Renew the lease unless it was renewed lately, as every chunk does. Raises Unavailable."""
+        if time.monotonic() > self._saved_at + RENEW_SECONDS:
+            with suppress(LostClaim), self.db.write() as tx:  # the next look finds it
+                self.save(tx)
+
+
+class LeaseRenewer:
+    """Renews the leases of a worker's claims in one thread, which ends when there are none: a load may write nothing for long.
+    Claims that were lost are told so."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._claims: set[FileClaim] = set()
+        self._lock = threading.Lock()  # held while it renews, so that no claim is renewed after its block
+        self._is_alive = False
 
     @contextmanager
-    def renewing(self) -> Iterator[None]:
-        """Renew the lease while the block runs, since the block may write nothing for long."""
-        ended = threading.Event()
-        thread = threading.Thread(target=self._renew, args=(ended,), name="lease", daemon=True)
-        thread.start()
+    def renewing(self, claim: FileClaim) -> Iterator[None]:
+        """Renew the claim while the block runs."""
+        with self._lock:
+            self._claims.add(claim)
+            if not self._is_alive:
+                self._is_alive = True
+                threading.Thread(target=self._run, name="leases", daemon=True).start()
         try:
             yield
         finally:
-            ended.set()
-            thread.join()
+            with self._lock:
+                self._claims.remove(claim)
 
-    def _renew(self, ended: threading.Event) -> None:
-        while not ended.wait(RENEW_SECONDS):
-            if time.monotonic() < self._saved_at + RENEW_SECONDS / 2:
-                continue  # chunks renew it too, and on SQLite this would look like another writer
-            with suppress(Unavailable):
-                try:
-                    with self.db.write() as tx:
-                        self.save(tx)
-                        store.keep(tx, self.kept, until=self.options.lease_until(tx))
-                except LostClaim:
-                    self.is_lost = True  # the next checkpoint or write of the block raises it
+    def _run(self) -> None:
+        while True:
+            time.sleep(LOOK_SECONDS)
+            with self._lock:
+                if not self._claims:
+                    self._is_alive = False
                     return
+                with suppress(Unavailable):
+                    self._look()
+
+    def _look(self) -> None:
+        ids = [claim.file.id for claim in self._claims]
+        epochs = self._db.ask(lambda tx: store.running_epochs(tx, ids))
+        for claim in self._claims:
+            if epochs.get(claim.file.id) != claim.file.epoch:
+                claim.lose()
+            else:
+                claim.renew()
 
 
 def claim_next(
@@ -210,13 +215,12 @@ def claim_next(
     options: RunOptions,
     *,
     only: int | None = None,
-    kept: Mapping[int, int] | None = None,
+    before: datetime | None = None,
 ) -> FileClaim | None:
-    """Claim the oldest file of the account with the oldest last turn (with `only`, that file); None if there is none.
-    `kept` are the epochs of the files that this worker keeps; those that others keep are left to them."""
-    kept = kept or {}
+    """Claim the oldest file of the account with the oldest last turn; None if there is none. `only` that file; with `before`,
+    only of an account whose last turn began earlier."""
     while True:
-        file = db.ask(lambda tx: store.find_claimable(tx, database_time(tx), only=only, kept=kept))
+        file = db.ask(lambda tx: store.find_claimable(tx, database_time(tx), only=only, before=before))
         if file is None:
             return None
         # Another worker may be quicker, with this file or with another one of the account.
@@ -225,4 +229,4 @@ def claim_next(
             if store.claim(tx, file.id, file.epoch, now=now, lease_until=lease_until):
                 store.take_turn(tx, file.account_id, now)
                 claimed = replace(file, state=FileState.RUNNING, epoch=file.epoch + 1)
-                return FileClaim(db, clock, options, claimed, kept)
+                return FileClaim(db, clock, options, claimed, now)

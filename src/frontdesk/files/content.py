@@ -5,6 +5,7 @@ Any worker on any host finds it there, and it is deleted when the file has ended
 
 import hashlib
 import zlib
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -124,16 +125,16 @@ def delete_left_content(db: Database) -> None:
 
 
 class StoredContent:
-    """The content as a stream that holds one part at a time."""
+    """The content as a stream that holds one part at a time. `read` calls `go_on` and raises what it raises."""
 
-    def __init__(self, db: Database, file_id: int) -> None:
-        self._db = db
-        self._file_id = file_id
+    def __init__(self, db: Database, file_id: int, go_on: Callable[[], None]) -> None:
+        self._db, self._file_id, self._go_on = db, file_id, go_on
         self._parts = 0
         self._left = memoryview(b"")
 
     def read(self, size: int = PART_BYTES, /) -> bytes:
         """At most `size` bytes, none at the end."""
+        self._go_on()
         if not self._left:
             part = self._db.ask(lambda tx: store.find_part(tx, self._file_id, self._parts))
             self._left = memoryview(b"" if part is None else zlib.decompress(part))

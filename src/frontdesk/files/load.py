@@ -1,16 +1,15 @@
 """Loads a file: checks it, applies its rows by the chunk from where the last worker stopped, ends the members that it omits."""
 
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import closing
-from dataclasses import replace
+from collections.abc import Generator
+from contextlib import nullcontext
 from functools import partial
 
 from frontdesk.db import Tx
 from frontdesk.eligibility import count_members_open
+from frontdesk.eligibility.dry_run import DryRun, dry_run
 from frontdesk.errors import Fault
 from frontdesk.files import store
-from frontdesk.files.check import CheckResult
+from frontdesk.files.check import CheckResult, check_file
 from frontdesk.files.chunks import ChunkWriter
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.missing import end_missing, hold_moves
@@ -25,41 +24,40 @@ from frontdesk.files.model import (
     RowOutcome,
     Unreadable,
 )
-from frontdesk.files.open_loads import Chunks, OpenLoad
-from frontdesk.files.pace import ChunkPace
-from frontdesk.files.parsing_process import parse_in_process
-from frontdesk.files.rows import ParseOptions, parse_rows
-from frontdesk.files.threads import ordered_commit, prefetch
+from frontdesk.files.producer import GoOn, Producer
+from frontdesk.files.rows import parse_rows
 
-CHUNK_ROWS = 2000  # which are to be written; a ChunkPace cuts them on SQLite
-# Two writers on two processors left single POSTs too little: their p99 was 7 times the quiet one (docs/decisions/0094).
-POSTGRESQL_THREADS = 2 if (os.cpu_count() or 1) > 2 else 1
+# Rows that a chunk writes. SQLite has one writer, so others wait while a chunk is written (docs/decisions/0137).
+SQLITE_ROWS, POSTGRESQL_ROWS = 250, 1000
+# SQLite lets go of the interpreter at every row; a thread that parses meanwhile would make each transaction longer.
+SQLITE_AHEAD, POSTGRESQL_AHEAD = 0, 2
 ROWS_TO_JUDGE_BY = 10_000
 
 
-def run_load(claim: FileClaim, load: OpenLoad) -> None:
+def run_load(claim: FileClaim) -> None:
     """Do what is left to do of the file. Raises Unreadable, ApprovalNeeded, Stopped, LostClaim, Unavailable."""
-    check = load.check.finish(claim)
+    options = claim.options
+    check = check_file(claim)
+    rehearsal = dry_run(options.uniqueness, probe_limit=options.probe_limit)
+    with rehearsal if claim.file.dry_run else nullcontext() as scratch:
+        _apply(claim, check, scratch)
+
+
+def _apply(claim: FileClaim, check: CheckResult, scratch: DryRun | None) -> None:
     with claim.db.write() as tx:
-        _start(tx, claim, check, is_resumed=load.has_started)
-    load.has_started = True
+        _start(tx, claim, check)
     claim.refresh()
-    pace = load.pace if claim.options.chunk_rows is None else None
-    writer = ChunkWriter(claim, load.scratch, pace, reopens_absent=_reopens_absent(claim))
+    writer = ChunkWriter(claim, scratch, reopens_absent=_reopens_absent(claim))
     if claim.file.step is FileStep.APPLY:
         if not (claim.file.rows_done or claim.file.dry_run):
             hold_moves(claim, check)
-        alone = claim.db.is_sqlite or claim.file.dry_run
-        threads = 1 if alone else POSTGRESQL_THREADS
-        ordered_commit(
-            _chunks(claim, load, check, pace), writer.write, keys_of=writer.keys_of, threads=threads
-        )
+        _write_rows(claim, check, writer)
         claim.checkpoint(FileStep.APPLY, claim.file.rows_done)
         claim.update(step=FileStep.END)
     if claim.file.dry_run:
         hold_moves(claim, check)
     if check.mode is FileMode.FULL:
-        end_missing(claim, writer, check, pace)
+        end_missing(claim, writer, check)
 
 
 def _reopens_absent(claim: FileClaim) -> bool:
@@ -70,10 +68,10 @@ def _reopens_absent(claim: FileClaim) -> bool:
     )
 
 
-def _start(tx: Tx, claim: FileClaim, check: CheckResult, *, is_resumed: bool) -> None:
-    """Store what the check found. A dry run starts anew when its scratch database is gone."""
+def _start(tx: Tx, claim: FileClaim, check: CheckResult) -> None:
+    """Store what the check found. A dry run starts anew, since the scratch database of an earlier worker is gone."""
     file = claim.file
-    if file.dry_run and not is_resumed:
+    if file.dry_run:
         store.delete_outcomes(tx, file.id)
         claim.save(tx, chunks_done=0, rows_done=0, counts={}, codes={})
     elif file.step is not FileStep.CHECK:
@@ -96,22 +94,34 @@ def _start(tx: Tx, claim: FileClaim, check: CheckResult, *, is_resumed: bool) ->
     )
 
 
-def _chunks(
-    claim: FileClaim, load: OpenLoad, check: CheckResult, pace: ChunkPace | None
-) -> Iterator[Sequence[ChunkItem]]:
-    """The rows that are not applied yet. Rows of one identifier that differ can't all be meant, so each is refused.
+def _write_rows(claim: FileClaim, check: CheckResult, writer: ChunkWriter) -> None:
+    """Write the rows that are not applied yet, a chunk at a time, while the next ones are parsed."""
 
-    A turn ends between two chunks, so the next turn goes on with the chunk after the last that was committed.
-    """
-    load.begin_rows(claim.file.rows_done, partial(_parse, claim, check, pace))
-    while True:
+    def look_up() -> None:
         claim.checkpoint(FileStep.APPLY, claim.file.rows_done)
-        _check_refusals(claim.file)
-        while not (rows := load.next_chunk()):
-            if rows is None:
-                return
-            claim.checkpoint(FileStep.APPLY, claim.file.rows_done, is_reading=True)
-        yield [_refused_if_repeated(row, check) for row in rows] if check.identifiers.differing else rows
+
+    ahead = SQLITE_AHEAD if claim.db.is_sqlite else POSTGRESQL_AHEAD
+    with Producer(partial(_parse, claim, check), claim.running, ahead=ahead) as producer:
+        for rows in producer.items(look_up):
+            look_up()
+            writer.write(rows)
+            _check_refusals(claim.file)
+
+
+def _parse(claim: FileClaim, check: CheckResult, go_on: GoOn) -> Generator[list[ChunkItem]]:
+    """Rows of one identifier that differ can't all be meant, so each is refused."""
+    rows = SQLITE_ROWS if claim.db.is_sqlite else POSTGRESQL_ROWS
+    chunks = parse_rows(
+        claim.db,
+        claim.file,
+        go_on,
+        chunk_rows=claim.options.chunk_rows or rows,
+        today=claim.clock().date().isoformat(),
+        apart=check.apart,
+        shared=check.shared,
+    )
+    for chunk in chunks:
+        yield [_refused_if_repeated(row, check) for row in chunk] if check.identifiers.differing else chunk
 
 
 def _refused_if_repeated(row: ChunkItem, check: CheckResult) -> ChunkItem:
@@ -119,33 +129,6 @@ def _refused_if_repeated(row: ChunkItem, check: CheckResult) -> ChunkItem:
         return row
     faults = [] if isinstance(row, ChunkRow) else [Fault(*fault) for fault in row.faults]
     return RowOutcome.refused(row.place, row.external_id, [*faults, REPEATED])
-
-
-def _parse(claim: FileClaim, check: CheckResult, pace: ChunkPace | None) -> Chunks:
-    """The chunks of rows that are not applied yet, parsed while the database writes."""
-    chunks = _parse_where_it_pays(claim, check)
-    return chunks if pace is None else pace.cut(chunks)
-
-
-def _parse_where_it_pays(claim: FileClaim, check: CheckResult) -> Chunks:
-    """A process of its own parses what is left of a large file from where most rows are unknown: to recognise those before
-    costs less than to start it."""
-    file, db, options = claim.file, claim.db, claim.options
-    parse: ParseOptions = {
-        "chunk_rows": options.chunk_rows or CHUNK_ROWS,
-        "today": claim.clock().date().isoformat(),
-        "apart": check.apart,
-        "shared": check.shared,
-    }
-    here = parse_rows(db, file, **parse, leave_from_rows=options.subprocess_from_rows)
-    # SQLite lets go of the interpreter at every row, and would wait for the parsing thread each time.
-    with closing(here if db.is_sqlite else prefetch(here)) as chunks:
-        rows_done = file.rows_done
-        for chunk in chunks:
-            rows_done += len(chunk)
-            yield chunk
-    if rows_done < (file.rows_total or 0):
-        yield from parse_in_process(db, replace(file, rows_done=rows_done), **parse)
 
 
 def _check_refusals(file: EligibilityFile) -> None:

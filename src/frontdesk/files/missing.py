@@ -25,8 +25,6 @@ from frontdesk.files.model import (
     FileStep,
     RowOutcome,
 )
-from frontdesk.files.pace import ChunkPace
-from frontdesk.files.threads import CommitTurn
 
 ENDED_TOGETHER = 250  # members; SQLite has one writer, and others wait for it
 LISTED_TOGETHER = 5000  # members, which are only read
@@ -58,7 +56,7 @@ def hold_moves(claim: FileClaim, check: CheckResult) -> None:
     raise ApprovalNeeded(reason)
 
 
-def end_missing(claim: FileClaim, writer: ChunkWriter, check: CheckResult, pace: ChunkPace | None) -> None:
+def end_missing(claim: FileClaim, writer: ChunkWriter, check: CheckResult) -> None:
     """End the plan's members that the file omits: their expiry_date becomes the file's date. Raises ApprovalNeeded.
 
     It is never before effective_date (docs/interface.md, Fields of a member): access that was to begin later ends on its
@@ -80,14 +78,10 @@ def end_missing(claim: FileClaim, writer: ChunkWriter, check: CheckResult, pace:
     if claim.file.dry_run:
         return
     ended = 0
-    chunks = (
-        [_ending(claim, member, check) for member in batch]
-        for batch in _missing(claim, check, limit=ENDED_TOGETHER)
-    )
-    for rows in chunks if pace is None else pace.cut(chunks):
+    for batch in _missing(claim, check, limit=ENDED_TOGETHER):
         claim.checkpoint(FileStep.END, ended)
-        writer.write(rows, CommitTurn())
-        ended += len(rows)
+        writer.write([_ending(claim, member, check) for member in batch])
+        ended += len(batch)
 
 
 def _most(number: int) -> int:

@@ -146,7 +146,6 @@ class EligibilityFile:
     finished_at: datetime | None
     epoch: int
     lease_until: datetime | None
-    kept_until: datetime | None
     idempotency_key: str | None
     idempotency_digest: str | None
 
@@ -219,14 +218,6 @@ class UnreadRows:
 
 # What a reader gives: a row, or several of a table that need not be read to be recognised.
 ReadItem = Row | UnreadRows
-
-
-def _no_row(_place: int, _text: str) -> Row:
-    raise LookupError
-
-
-# What a reader gives while it waits for rows, so that its worker can look up.
-NOTHING_YET = UnreadRows(0, (), (), _no_row)
 
 
 def count_rows(item: ReadItem) -> int:

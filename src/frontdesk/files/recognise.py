@@ -5,10 +5,7 @@ digest is `unchanged`, without a warning: nothing else that its outcome depends 
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from functools import cache
 from hashlib import blake2b
-from importlib.resources import files as folder_of
-from importlib.resources.abc import Traversable
 from itertools import count, repeat
 from typing import NamedTuple
 
@@ -21,6 +18,9 @@ from frontdesk.files.model import SKIPPED, EligibilityFile, FileMode, ReadItem, 
 from frontdesk.plans.model import Plan
 
 DIGEST_BYTES = 16
+# Raise it when a row of some file comes to mean something else (tests/files/test_row_meaning.py finds that): then every row is
+# parsed once more.
+ROW_MEANING_VERSION = b"1"
 _UNCHANGED, _NOTHING = repeat(Outcome.UNCHANGED.value), repeat(())
 
 
@@ -41,12 +41,6 @@ class SeenRow(NamedTuple):
             yield [RowOutcome.unchanged(self.row.place, self.external_id)]
         else:
             yield self
-
-    @property
-    def family(self) -> str | None:
-        """What stands for the family of an 834's member."""
-        family = self.row.hints.family
-        return (family and family.digest) or None
 
 
 class SeenRows(NamedTuple):
@@ -85,7 +79,7 @@ class RowRecogniser:
     ) -> None:
         self._db, self._file = db, file
         self._plan_ids = {plan.external_id: plan.id for plan in plans}
-        self._hasher = blake2b(_digest_of_code(), digest_size=DIGEST_BYTES, key=db.ask(row_digest_key))
+        self._hasher = blake2b(ROW_MEANING_VERSION, digest_size=DIGEST_BYTES, key=db.ask(row_digest_key))
         self._text_hasher = self._hasher.copy()
         told = (file.plan_id, columns, file.mapping)
         self._text_hasher.update(orjson.dumps(told, option=orjson.OPT_SORT_KEYS))
@@ -135,22 +129,3 @@ class RowRecogniser:
                 keys.append(each.external_id)
                 digests.add(each.digest)
         return self._db.ask(lambda tx: find_row_digests(tx, keys)) & digests if keys else set()
-
-
-@cache
-def _digest_of_code() -> bytes:
-    """Another one when the code that says what a row means may be another: then every row is parsed once more."""
-    hasher = blake2b(digest_size=DIGEST_BYTES)
-    package = folder_of("frontdesk")
-    for part in ("eligibility", "files", "strict_json.py", "text.py"):
-        _hash_sources(package / part, hasher)
-    return hasher.digest()
-
-
-def _hash_sources(place: Traversable, hasher: blake2b) -> None:
-    if place.is_dir():
-        for inside in sorted(place.iterdir(), key=lambda each: each.name):
-            if inside.name != "__pycache__":
-                _hash_sources(inside, hasher)
-    else:
-        hasher.update(place.read_bytes())

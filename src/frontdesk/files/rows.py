@@ -3,7 +3,6 @@
 import hmac
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TypedDict, Unpack
 
 from frontdesk.db import Database
 from frontdesk.eligibility import ValueCache, parse_member, row_digest_key
@@ -11,7 +10,6 @@ from frontdesk.eligibility.model import Action, Submission
 from frontdesk.files.content import StoredContent
 from frontdesk.files.mapping import parse_mapping
 from frontdesk.files.model import (
-    NOTHING_YET,
     UNKNOWN_PLAN,
     ChunkItem,
     ChunkRow,
@@ -23,34 +21,36 @@ from frontdesk.files.model import (
     UnreadRows,
     count_rows,
 )
-from frontdesk.files.overtime import Overtime
-from frontdesk.files.readers import SharedNumbers, X12Options, open_in_steps
+from frontdesk.files.producer import GoOn
+from frontdesk.files.readers import SharedNumbers, X12Options, open_unread
 from frontdesk.files.recognise import RowRecogniser, SeenRow
-from frontdesk.files.steps import Steps, yielding
 from frontdesk.plans import list_plans
 
 LOOKUP_ROWS = 1000
 MOST_ROWS = 5000  # of a chunk: known rows cost it only their lines in the report
 
 
-class ParseOptions(TypedDict):
-    """How rows are parsed: the most rows of a chunk that are to be written, the day as `YYYY-MM-DD`, and of an 834 the places of
-    the rows of members with others elsewhere in the file, and the keys of numbers that several people carry."""
-
-    chunk_rows: int
-    today: str
-    apart: Sequence[int]
-    shared: Sequence[int]
-
-
 def open_rows(
-    db: Database, file: EligibilityFile, apart: Sequence[int] = (), shared: SharedNumbers | None = None
-) -> Steps[tuple[FileHeader, Iterator[ReadItem]]]:
-    """The stored file's header and rows, from its beginning (open_in_steps). Raises Unreadable, here or from the rows."""
-    content, mapping = StoredContent(db, file.id), parse_mapping(file.mapping or {})
+    db: Database,
+    file: EligibilityFile,
+    go_on: GoOn,
+    *,
+    apart: Sequence[int] = (),
+    shared: SharedNumbers | None = None,
+) -> tuple[FileHeader, Iterator[ReadItem]]:
+    """The stored file's header and rows, from its beginning (open_unread). Calls `go_on` before each row, and while there is
+    none. Raises Unreadable, here or from the rows."""
+    content, mapping = StoredContent(db, file.id, go_on), parse_mapping(file.mapping or {})
     x12 = X12Options(file.asked_mode, secret_of(db, file), apart, shared)
-    opening = open_in_steps(content, file.format, file.encoding or "utf-8", mapping, x12=x12)
-    return (yield from opening)
+    encoding = file.encoding or "utf-8"
+    header, items = open_unread(content, file.format, encoding, mapping, x12=x12, go_on=go_on)
+    return header, _going_on(items, go_on)
+
+
+def _going_on(items: Iterable[ReadItem], go_on: GoOn) -> Iterator[ReadItem]:
+    for item in items:
+        go_on()
+        yield item
 
 
 def secret_of(db: Database, file: EligibilityFile) -> bytes:
@@ -58,53 +58,38 @@ def secret_of(db: Database, file: EligibilityFile) -> bytes:
     return hmac.digest(db.ask(row_digest_key), f"834 of account {file.account_id}".encode(), "sha256")
 
 
-def parse_rows(
+def parse_rows(  # noqa: PLR0913 - until `shared` is gone
     db: Database,
     file: EligibilityFile,
+    go_on: GoOn,
     *,
-    leave_from_rows: int | None = None,
-    **options: Unpack[ParseOptions],
-) -> Generator[list[ChunkItem], None, None]:
+    chunk_rows: int,
+    today: str,
+    apart: Sequence[int],
+    shared: Sequence[int],
+) -> Generator[list[ChunkItem]]:
     """The rows that are not applied yet, by the chunk. The file has been checked, so its mode and its date are known.
 
-    A chunk has up to `chunk_rows` rows that are parsed, known rows up to MOST_ROWS in all, and the rest of its last
-    family: chunks that share one can't be written at the same time. It ends early, before rows that are mostly unknown, while
-    at least `leave_from_rows` rows are left, and when its rows took long to read and parse, however few they are. It may be
-    empty: then it only shows that there are none yet.
+    A chunk has up to `chunk_rows` rows that are parsed, and up to MOST_ROWS with the known ones. `today` is `YYYY-MM-DD`. Of an
+    834, `apart` are the places of the rows of members with others elsewhere in the file, `shared` the keys of numbers that
+    several people carry. Calls `go_on` before each row.
     """
-    chunk_rows, today = options["chunk_rows"], options["today"]
     plans = db.ask(lambda tx: list_plans(tx, file.account_id))
-    shared = SharedNumbers(secret_of(db, file), options["shared"])
-    header, items = yield from yielding([], open_rows(db, file, options["apart"], shared))
+    numbers = SharedNumbers(secret_of(db, file), shared)
+    header, items = open_rows(db, file, go_on, apart=apart, shared=numbers)
     recogniser, cache = RowRecogniser(db, file, plans, header.columns), ValueCache()
-    most_rows = max(chunk_rows, MOST_ROWS)
     chunk: list[ChunkItem] = []
-    is_late = False
-    parsed, family, slow = 0, None, Overtime()
-    left = (file.rows_total or 0) - file.rows_done
+    parsed = 0
     for batch in _batches(items, skip=file.rows_done):
-        if not batch:
-            yield chunk
-            chunk, parsed, is_late, slow = [], 0, False, Overtime()
-            continue
         seen = [recogniser.see(item) for item in batch]
-        known, rows = recogniser.known_digests(seen), sum(map(count_rows, batch))
-        if leave_from_rows is not None and left >= leave_from_rows and 2 * len(known) < rows:
-            break
-        left -= rows
+        known = recogniser.known_digests(seen)
         for found in chain.from_iterable(each.split(known) for each in seen):
-            is_row = isinstance(found, SeenRow)
-            is_late = is_late or slow.has_begun()
-            is_full = (
-                is_late or parsed >= chunk_rows or len(chunk) + (1 if is_row else len(found)) > most_rows
-            )
-            own = found.family if isinstance(found, SeenRow) else None
-            is_between = own is None or own != family or is_late or len(chunk) >= 2 * most_rows
-            if is_full and chunk and is_between:
+            rows = 1 if isinstance(found, SeenRow) else len(found)
+            if chunk and (parsed >= chunk_rows or len(chunk) + rows > MOST_ROWS):
                 yield chunk
-                chunk, parsed, is_late, slow = [], 0, False, Overtime()
-            family = own
+                chunk, parsed = [], 0
             if isinstance(found, SeenRow):
+                go_on()
                 chunk.append(_parse(found, file, today, cache))
                 parsed += 1
             else:
@@ -114,9 +99,8 @@ def parse_rows(
 
 
 def _batches(items: Iterable[ReadItem], *, skip: int) -> Iterator[list[ReadItem]]:
-    """The items after the first `skip` rows, in batches of LOOKUP_ROWS rows, and of fewer where they take long. An empty batch
-    stands for a long time without one."""
-    batch, room, slow = list[ReadItem](), LOOKUP_ROWS, Overtime()
+    """The items after the first `skip` rows, in batches of LOOKUP_ROWS rows."""
+    batch, room = list[ReadItem](), LOOKUP_ROWS
     for item in items:
         start, skip = skip, max(skip - count_rows(item), 0)
         while start < count_rows(item):
@@ -124,14 +108,9 @@ def _batches(items: Iterable[ReadItem], *, skip: int) -> Iterator[list[ReadItem]
             batch.append(part)
             start += count_rows(part)
             room -= count_rows(part)
-            if not room or slow.has_begun():
+            if not room:
                 yield batch
-                batch, room, slow = [], LOOKUP_ROWS, Overtime()
-        if item is NOTHING_YET or (not batch and slow.has_begun()):
-            if batch:
-                yield batch
-            yield []
-            batch, room, slow = [], LOOKUP_ROWS, Overtime()
+                batch, room = [], LOOKUP_ROWS
     if batch:
         yield batch
 

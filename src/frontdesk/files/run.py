@@ -1,5 +1,5 @@
-"""Runs files: claims the oldest that can run, loads or undoes it, and stores how it ended. A worker calls it again and
-again; the command line calls it for its own file."""
+"""Runs files: loads or undoes one, and stores how it ended. A worker runs several in turns (files.turns); the command line runs
+its own."""
 
 import gc
 import sys
@@ -17,7 +17,7 @@ from frontdesk.eligibility.model import Outcome, RestoredMember, UndoRequest
 from frontdesk.errors import FrontdeskError, Invalid, Unavailable
 from frontdesk.files import store
 from frontdesk.files.chunks import faults_of
-from frontdesk.files.claims import FileClaim, LostClaim, RunOptions, Stopped, TurnOver, claim_next
+from frontdesk.files.claims import FileClaim, LeaseRenewer, LostClaim, RunOptions, Stopped, claim_next
 from frontdesk.files.content import delete_abandoned_uploads, delete_content
 from frontdesk.files.jobs import get_file, record_audit
 from frontdesk.files.load import run_load
@@ -34,46 +34,32 @@ from frontdesk.files.model import (
     RowOutcome,
     Unreadable,
 )
-from frontdesk.files.open_loads import OpenLoads
-from frontdesk.files.parsing_process import COLLECT_AFTER
 from frontdesk.files.report import read_outcomes
 
 SWITCH_SECONDS = 0.0005
+COLLECT_AFTER = 200_000  # rows make no cycles, and looking for some took a third of the time
 
 _WRITTEN = set(Outcome) - {Outcome.UNCHANGED}
 
 
-def run_next(
-    db: Database,
-    clock: Clock,
-    options: RunOptions,
-    *,
-    only: int | None = None,
-    loads: OpenLoads | None = None,
-) -> bool:
-    """Work on one file until it ends, its turn is over or `options.should_stop()`; False if there is none to work on. What is
-    worth keeping until its next turn is kept in `loads`. Raises Unavailable.
+def run_next(db: Database, clock: Clock, options: RunOptions, *, only: int | None = None) -> bool:
+    """Work on one file, or the one that is named, until it ends or `options.should_stop()`; False if there is none to work on.
+    Raises Unavailable.
 
     After an error the next worker goes on after the last committed chunk, once the lease has run out. A fault of the
     service fails the file and is raised, so that it is logged.
     """
-    loads = OpenLoads(most=0) if loads is None else loads
-    loads.drop_outdated(db)
-    claim = claim_next(db, clock, options, only=only, kept=loads.epochs)
+    claim = claim_next(db, clock, options, only=only)
     if claim is None:
         delete_abandoned_uploads(db, clock())
         return False
-    # After a lost claim another worker has the file; what was committed before counts.
-    with suppress(LostClaim), _at_full_speed(), claim.renewing():
-        _run(claim, loads)
-        with suppress(Unavailable):  # autovacuum will do it
-            _refresh_statistics(claim)
-    db.announce_work()  # not for each chunk: looking for invitations would slow the load down
+    with at_full_speed():
+        run_file(claim, LeaseRenewer(db))
     return True
 
 
 @contextmanager
-def _at_full_speed() -> Iterator[None]:
+def at_full_speed() -> Iterator[None]:
     """No search for cycles, and a thread that comes back from the database should not wait 5 ms for the one that reads."""
     thresholds, interval = gc.get_threshold(), sys.getswitchinterval()
     gc.set_threshold(COLLECT_AFTER, *thresholds[1:])
@@ -85,17 +71,24 @@ def _at_full_speed() -> Iterator[None]:
         sys.setswitchinterval(interval)
 
 
-def _run(claim: FileClaim, loads: OpenLoads) -> None:
+def run_file(claim: FileClaim, leases: LeaseRenewer) -> None:
+    """Work on the claimed file until it ends or is given back. Raises as `run_next`."""
+    # After a lost claim another worker has the file; what was committed before counts.
+    with suppress(LostClaim), leases.renewing(claim):
+        _run(claim)
+        with suppress(Unavailable):  # autovacuum will do it
+            _refresh_statistics(claim)
+    claim.db.announce_work()  # not for each chunk: looking for invitations would slow the load down
+
+
+def _run(claim: FileClaim) -> None:
     try:
         if claim.file.undoes_id is not None:
             _undo(claim, claim.file.undoes_id)
         else:
-            with loads.opened(claim) as load:
-                run_load(claim, load)
-    except TurnOver:
-        claim.give_back(is_kept=claim.is_kept)
+            run_load(claim)
     except Stopped:
-        claim.give_back(is_kept=False)
+        claim.give_back()
     except Unreadable as error:
         _end(claim, FileState.FAILED, error.code, error.detail, error.place)
     except Invalid as error:

@@ -1,7 +1,7 @@
 """The SQL of eligibility files: the files, their content in parts, the outcomes of their rows, the accounts' mappings."""
 
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
@@ -113,31 +113,28 @@ def find_undo(tx: Tx, file_id: int) -> int | None:
 
 
 def find_claimable(
-    tx: Tx, now: datetime, *, only: int | None, kept: Collection[int]
+    tx: Tx, now: datetime, *, only: int | None = None, before: datetime | None = None
 ) -> EligibilityFile | None:
     """A file with a lapsed lease, else one that waits while no other of its account runs. Of several, the oldest of the account
-    with the oldest last turn."""
-    waits = (_columns.state == FileState.WAITING) & _columns.account_id.not_in(_busy_accounts(now, kept))
+    with the oldest last turn. With `before`, only of accounts whose last turn began earlier."""
+    busy = select(_columns.account_id).where(_columns.state == FileState.RUNNING)
+    waits = (_columns.state == FileState.WAITING) & _columns.account_id.not_in(busy)
     own_turns = SameKey(file_turns.c.account_id, _columns.account_id)
+    taken_at = file_turns.c.taken_at
     for condition in (_has_lapsed(now), waits):
         query = (
             select(eligibility_files)
             .outerjoin(file_turns, own_turns)
             .where(condition, account_is_active(_columns.account_id))
-            .order_by(file_turns.c.taken_at.asc().nulls_first(), _columns.id)
+            .order_by(taken_at.asc().nulls_first(), _columns.id)
             .limit(1)
         )
+        if before is not None:
+            query = query.where(taken_at.is_(None) | (taken_at < before))
         file = _first(tx, query if only is None else query.where(_columns.id == only))
         if file is not None:
             return file
     return None
-
-
-def others_wait(tx: Tx, account_id: int, now: datetime, *, kept: Collection[int]) -> bool:
-    """True if a file of another account waits for this worker, which keeps the loads of the files in `kept`."""
-    waits = (_columns.state == FileState.WAITING) & (_columns.account_id != account_id)
-    free = _columns.account_id.not_in(_busy_accounts(now, kept)) & account_is_active(_columns.account_id)
-    return tx.execute(select(_columns.id).where(waits, free).limit(1)).first() is not None
 
 
 def take_turn(tx: Tx, account_id: int, now: datetime) -> None:
@@ -147,17 +144,10 @@ def take_turn(tx: Tx, account_id: int, now: datetime) -> None:
         tx.execute(insert(file_turns).values(account_id=account_id, taken_at=now))
 
 
-def waiting_epochs(tx: Tx, file_ids: Collection[int]) -> dict[int, int]:
-    """The epochs of those of the files that wait."""
-    waits = (_columns.state == FileState.WAITING) & _columns.id.in_(list(file_ids))
-    return {row.id: row.epoch for row in tx.execute(select(_columns.id, _columns.epoch).where(waits))}
-
-
-def keep(tx: Tx, epochs: Mapping[int, int], *, until: datetime | None) -> None:
-    """Leave the files to the worker that keeps their loads, each as long as it waits in its epoch."""
-    for file_id, epoch in epochs.items():
-        mine = (_columns.id == file_id) & (_columns.epoch == epoch) & (_columns.state == FileState.WAITING)
-        tx.execute(update(eligibility_files).where(mine).values(kept_until=until))
+def running_epochs(tx: Tx, file_ids: Collection[int]) -> dict[int, int]:
+    """The epochs of those of the files that run."""
+    runs = (_columns.state == FileState.RUNNING) & _columns.id.in_(list(file_ids))
+    return {row.id: row.epoch for row in tx.execute(select(_columns.id, _columns.epoch).where(runs))}
 
 
 def find_backlog(tx: Tx, account_id: int) -> tuple[int, int]:
@@ -176,7 +166,7 @@ def claim(tx: Tx, file_id: int, epoch: int, *, now: datetime, lease_until: datet
     """
     is_free = (_columns.state == FileState.WAITING) | _has_lapsed(now)
     query = update(eligibility_files).where(_columns.id == file_id, _columns.epoch == epoch, is_free)
-    changes = {"state": FileState.RUNNING, "epoch": epoch + 1, "lease_until": lease_until, "kept_until": None}
+    changes = {"state": FileState.RUNNING, "epoch": epoch + 1, "lease_until": lease_until}
     with violation_as(AccountBusy(), eligibility_files, "account_id"):
         return tx.execute(query.values(**changes)).rowcount == 1
 
@@ -377,15 +367,6 @@ def forget_digests(tx: Tx, file_ids: Collection[int]) -> None:
 def delete_outcomes(tx: Tx, file_id: int, *, from_number: int = 0) -> None:
     chunks = (file_outcomes.c.file_id == file_id) & (file_outcomes.c.number >= from_number)
     tx.execute(delete(file_outcomes).where(chunks))
-
-
-def _busy_accounts(now: datetime, kept: Collection[int]) -> Select[Any]:
-    """The accounts of which a file runs, or waits for another worker, which keeps its load."""
-    is_elsewhere = (_columns.kept_until > now) & _columns.id.not_in(list(kept))
-    runs = _columns.state == FileState.RUNNING
-    return select(_columns.account_id).where(
-        _columns.state.in_((FileState.RUNNING, FileState.WAITING)), runs | is_elsewhere
-    )
 
 
 def _packed(outcomes: Sequence[RowOutcome]) -> bytes:

@@ -59,8 +59,6 @@ eligibility_files = Table(
     # The claim of a worker counts the epoch up, and every later write is `WHERE epoch = mine`.
     Column("epoch", Integer, nullable=False, default=0),
     Column("lease_until", UtcTime, nullable=True),
-    # While it waits, a worker keeps its load in memory until then, for the account's next turn.
-    Column("kept_until", UtcTime, nullable=True),
     # The caller's name for an upload, by which a retry finds the file.
     Column("idempotency_key", String(255), nullable=True),
     Column("idempotency_digest", String(64), nullable=True),

@@ -116,7 +116,7 @@ _COLUMNS: Mapping[str, Mapping[ColumnKind, str]] = {
         _K.ACCOUNT: "mapping ignored",
         _K.PERSONS: "sha256 idempotency_digest",
         _K.REFERENCE: "client request_id idempotency_key",
-        _K.TIME: "file_date created_at started_at finished_at lease_until kept_until",
+        _K.TIME: "file_date created_at started_at finished_at lease_until",
     },
     "eligibility_mappings": {
         _K.ID: "account_id",

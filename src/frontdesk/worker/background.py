@@ -13,7 +13,7 @@ from frontdesk.db import Database
 from frontdesk.db.races import write_alone
 from frontdesk.eligibility.probes import ProbeLimit
 from frontdesk.errors import Unavailable
-from frontdesk.files import OpenLoads, RunOptions, delete_left_content, run_next
+from frontdesk.files import FileTurns, RunOptions, delete_left_content
 from frontdesk.privacy.erasure_requests import carry_out
 from frontdesk.privacy.export_requests import search_for_exports
 from frontdesk.privacy.leftovers import LogEmptier
@@ -99,20 +99,19 @@ class FileLoader(BackgroundTask):
         self, config: Config, db: Database, *, clock: Clock = system_clock, log: WorkerLog | None = None
     ) -> None:
         super().__init__(db, clock=clock, log=log)
-        self._options = RunOptions(
+        options = RunOptions(
             config.uniqueness,
             should_stop=lambda: self._is_stopping,
-            slice_seconds=SLICE_SECONDS,
             probe_limit=ProbeLimit(config.taken_per_day, config.uniqueness),
         )
-        self._loads = OpenLoads()
+        self._turns = FileTurns(db, clock, options, slice_seconds=SLICE_SECONDS)
 
     def run(self) -> None:
         super().run()
-        self._loads.close(self._db)
+        self._turns.close()
 
     def step(self) -> bool:
-        return run_next(self._db, self._clock, self._options, loads=self._loads)
+        return self._turns.take()
 
 
 class _Stopping(Exception):

@@ -3,7 +3,6 @@
 from frontdesk.files.readers.opening import (
     json_texts,
     open_file,
-    open_in_steps,
     open_unread,
     opened_source,
     opened_workbook,
@@ -18,7 +17,6 @@ __all__ = [
     "X12Options",
     "json_texts",
     "open_file",
-    "open_in_steps",
     "open_unread",
     "opened_source",
     "opened_workbook",

@@ -1,20 +1,18 @@
 """Opens a file: finds its format, unpacks it, and gives it to the reader of the format. Reads JSON lines itself."""
 
 import io
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from frontdesk.errors import Fault
 from frontdesk.files.field_rules import FAMILY
 from frontdesk.files.mapping import NO_MAPPING, FileMapping
 from frontdesk.files.model import (
-    NOTHING_YET,
     FileHeader,
     Format,
     ReadItem,
     Row,
     Unreadable,
-    UnreadRows,
     no_rows,
     read_rows,
 )
@@ -27,7 +25,6 @@ from frontdesk.files.readers.source import Source, known_encoding
 from frontdesk.files.readers.unpacking import open_content
 from frontdesk.files.readers.workbook import NumberedCells, read_workbook, sheet_rows
 from frontdesk.files.readers.x12 import DEFAULT_OPTIONS, X12Options, read_x12
-from frontdesk.files.steps import Steps, run_through
 from frontdesk.strict_json import NotStrict, parse_strictly
 
 if TYPE_CHECKING:
@@ -57,25 +54,17 @@ def open_unread(
     mapping: FileMapping,
     *,
     x12: X12Options = DEFAULT_OPTIONS,
+    go_on: Callable[[], None] = lambda: None,
 ) -> tuple[FileHeader, Iterator[ReadItem]]:
     """As `open_file`, but the rows of a table come unread where they can, many at a time: of a file that was loaded before,
-    few are read."""
-    return run_through(open_in_steps(stream, format, encoding, mapping, x12=x12))
-
-
-def open_in_steps(
-    stream: "SupportsRead[bytes]",
-    format: Format | None,  # noqa: A002
-    encoding: str,
-    mapping: FileMapping,
-    *,
-    x12: X12Options = DEFAULT_OPTIONS,
-) -> Steps[tuple[FileHeader, Iterator[ReadItem]]]:
-    """`open_unread` in steps, because a large workbook takes long to open; among its rows is NOTHING_YET."""
+    few are read. Calls `go_on` each second while a workbook gives no row, and raises what it raises."""
     content = open_content(stream)
-    header, rows = yield from _opened(content, format, encoding, mapping, x12)
+    if _is_workbook(content, format, encoding):
+        header, rows = read_workbook(content, mapping, go_on)
+    else:
+        header, rows = _opened(content, format, encoding, mapping, x12)
     is_of_families = FAMILY in mapping.fields and header.format is not Format.X12
-    return header, _with_addresses(rows) if is_of_families else rows
+    return header, with_addresses(rows) if is_of_families else rows
 
 
 def _opened(
@@ -84,9 +73,7 @@ def _opened(
     encoding: str,
     mapping: FileMapping,
     x12: X12Options,
-) -> Steps[tuple[FileHeader, Iterator[ReadItem]]]:
-    if _is_workbook(content, format, encoding):
-        return (yield from read_workbook(content, mapping))
+) -> tuple[FileHeader, Iterator[ReadItem]]:
     source, chosen = _as_text(content, format, encoding)
     if chosen is Format.CSV:
         return read_csv(source, mapping)
@@ -98,23 +85,13 @@ def _opened(
 
 def with_addresses(items: Iterable[ReadItem]) -> Iterator[Row]:
     """The rows of a table with families: one without a zip code has the address of its family."""
-    return read_rows(_with_addresses(items))
-
-
-def _with_addresses(items: Iterable[ReadItem]) -> Iterator[ReadItem]:
     addresses = FamilyAddresses(needs_role=False)
-    for row in _rows_of_families(items):
-        if isinstance(row, UnreadRows) or row.skipped or row.faults or not row.family:
+    for row in read_rows(items):
+        if row.skipped or row.faults or not row.family:
             yield row
         else:
             yield from addresses.take(row, row.family, None)
     yield from addresses.rest()
-
-
-def _rows_of_families(items: Iterable[ReadItem]) -> Iterator[ReadItem]:
-    """The rows, all read, with NOTHING_YET among them."""
-    for item in items:
-        yield from [item] if item is NOTHING_YET else read_rows([item])
 
 
 def opened_workbook(

@@ -1,18 +1,20 @@
 """Rows of a sheet of a workbook (.xlsx): as of a CSV, but that dates, numbers and booleans are real (docs/file-formats.md)."""
 
 import marshal
+import os
+import select
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from itertools import chain
 from typing import IO, Any
 
 from frontdesk.errors import Fault, Unavailable
 from frontdesk.files.mapping import SEARCHED_ROWS, FileMapping
-from frontdesk.files.model import NOTHING_YET, FileHeader, Format, ReadItem, Row, Unreadable, no_rows
+from frontdesk.files.model import FileHeader, Format, ReadItem, Row, Unreadable, no_rows
 from frontdesk.files.readers.header import find_header
 from frontdesk.files.readers.source import LONGEST_LINE
 from frontdesk.files.readers.table import TableColumns
@@ -23,11 +25,11 @@ from frontdesk.files.readers.unpacking import (
     RATIO_COUNTS_FROM,
     ZIP_MAGIC,
 )
-from frontdesk.files.steps import ChildPipe, LookOut, Steps
 
 _LIMITS = (LARGEST_CONTENT, LARGEST_RATIO, RATIO_COUNTS_FROM, LONGEST_LINE)
 _PASSWORD_MARK = "EncryptedPackage".encode("utf-16-le")
 _BLOCK = 1024 * 1024
+LOOK_MILLISECONDS = 1000
 READER = (sys.executable, "-m", "frontdesk.workbooks")
 
 # How a child ends that reached its limits, or that a hostile file has brought down: not for reasons outside the file.
@@ -39,28 +41,25 @@ _CELL_ERROR = Fault("row", "cell_error", "a cell that is read holds an error of 
 NumberedCells = tuple[int, Sequence[str]]
 
 
-def read_workbook(content: IO[bytes], mapping: FileMapping) -> Steps[tuple[FileHeader, Iterator[ReadItem]]]:
-    """The header and the rows of the mapping's sheet, else of the first one that is shown; in steps, and between the rows is
-    NOTHING_YET, since the reading process may be long silent.
+def read_workbook(
+    content: IO[bytes], mapping: FileMapping, go_on: Callable[[], None]
+) -> tuple[FileHeader, Iterator[ReadItem]]:
+    """The header and the rows of the mapping's sheet, else of the first one that is shown. Calls `go_on` each second while the
+    reading process is silent.
 
     Raises Unreadable, and Unavailable if the reading process was ended from outside.
     """
-    numbered = _numbered_cells(content, mapping.sheet)
+    numbered = _numbered_cells(content, mapping.sheet, go_on)
     with ExitStack() as on_failure:
         on_failure.callback(numbered.close)
-        header, rows = yield from _opened(numbered, mapping)
+        header, rows = _opened(numbered, mapping)
         on_failure.pop_all()
     return header, rows
 
 
-def _opened(
-    numbered: Iterator[NumberedCells | None], mapping: FileMapping
-) -> Steps[tuple[FileHeader, Iterator[ReadItem]]]:
+def _opened(numbered: Iterator[NumberedCells], mapping: FileMapping) -> tuple[FileHeader, Iterator[ReadItem]]:
     first: list[NumberedCells] = []  # the rows among which the header is, and the one after them
     for item in numbered:
-        if item is None:
-            yield
-            continue
         first.append(item)
         if item[0] > SEARCHED_ROWS:
             break
@@ -72,7 +71,7 @@ def _opened(
             searched[number - 1] = cells
     place = find_header(searched, mapping).place
     columns = TableColumns(without_blank_end(searched[place - 1]), mapping, place=place)
-    below = (item for item in chain(first, numbered) if item is None or item[0] > place)
+    below = (item for item in chain(first, numbered) if item[0] > place)
     return FileHeader(Format.XLSX, ignored=columns.ignored), _rows(below, columns)
 
 
@@ -81,8 +80,7 @@ def sheet_rows(content: IO[bytes], sheet: str | None) -> Generator[NumberedCells
 
     Raises Unreadable from the iterator. Close the iterator to end the process that reads.
     """
-    with closing(_numbered_cells(content, sheet)) as numbered:
-        yield from filter(None, numbered)
+    return _numbered_cells(content, sheet, lambda: None)
 
 
 def without_blank_end(cells: Sequence[str]) -> Sequence[str]:
@@ -90,13 +88,9 @@ def without_blank_end(cells: Sequence[str]) -> Sequence[str]:
     return cells[: max(named, default=0)]
 
 
-def _rows(numbered: Iterable[NumberedCells | None], columns: TableColumns) -> Iterator[ReadItem]:
+def _rows(numbered: Iterable[NumberedCells], columns: TableColumns) -> Iterator[ReadItem]:
     width, found, skipped = columns.width, False, False
-    for item in numbered:
-        if item is None:
-            yield NOTHING_YET
-            continue
-        number, given = item
+    for number, given in numbered:
         # What stands beside the table has no name, so it is ignored.
         cells = [*given[:width], *[""] * (width - len(given))]
         if not any(map(str.strip, cells)):
@@ -114,19 +108,19 @@ def _rows(numbered: Iterable[NumberedCells | None], columns: TableColumns) -> It
         raise no_rows("The sheet has a header and no row below it.", skipped=skipped)
 
 
-def _numbered_cells(content: IO[bytes], sheet: str | None) -> Generator[NumberedCells | None]:
-    """Number and cells of each row that is not blank, from the process that reads the workbook; None now and then."""
+def _numbered_cells(
+    content: IO[bytes], sheet: str | None, go_on: Callable[[], None]
+) -> Generator[NumberedCells]:
+    """Number and cells of each row that is not blank, from the process that reads the workbook."""
     if (start := content.read(len(OLE_MAGIC))).startswith(OLE_MAGIC):
         raise _old_workbook(content)
     if not start.startswith(ZIP_MAGIC):
         raise Unreadable("not_workbook", "The file is no workbook (.xlsx).")
     # The process needs a file that it can seek in. This one has no name, and is gone with its last descriptor.
     with tempfile.TemporaryFile() as file:
-        look, block = LookOut(), start
+        block = start
         while block:
             file.write(block)
-            if look.is_due():
-                yield None
             block = content.read(_BLOCK)
         file.seek(0)
         command = [*READER, *map(str, _LIMITS), *([] if sheet is None else [sheet])]
@@ -136,17 +130,19 @@ def _numbered_cells(content: IO[bytes], sheet: str | None) -> Generator[Numbered
             try:
                 if child.stdout is None:
                     raise Unavailable("The process that reads workbooks could not be started.")
-                pipe = ChildPipe(child.stdout)
-                while rows := (yield from _read_rows(child, pipe)):
+                while rows := _read_rows(child, child.stdout, go_on):
                     yield from rows
             finally:
                 child.kill()
 
 
-def _read_rows(child: "subprocess.Popen[bytes]", pipe: ChildPipe) -> Steps[list[NumberedCells]]:
+def _read_rows(
+    child: "subprocess.Popen[bytes]", pipe: IO[bytes], go_on: Callable[[], None]
+) -> list[NumberedCells]:
     """The next rows; none after the last."""
-    content = yield from pipe.read_block()
-    if content is None:
+    length = int.from_bytes(_read(pipe, 4, go_on), "big")
+    content = _read(pipe, length, go_on)
+    if not length or len(content) < length:
         if child.wait() in OF_THE_FILE:
             raise _too_large()
         raise Unavailable("The process that reads the workbook ended early.")
@@ -155,6 +151,20 @@ def _read_rows(child: "subprocess.Popen[bytes]", pipe: ChildPipe) -> Steps[list[
         code, message, row = block
         raise _too_large() if code == "sheet_too_large" else Unreadable(code, message, place=row)
     return block  # type: ignore[no-any-return]
+
+
+def _read(pipe: IO[bytes], size: int, go_on: Callable[[], None]) -> bytes:
+    """So many bytes, fewer at the end. Nothing else may read the pipe."""
+    poll, content = select.poll(), bytearray()
+    poll.register(pipe, select.POLLIN)
+    while len(content) < size:
+        if not poll.poll(LOOK_MILLISECONDS):
+            go_on()
+        elif piece := os.read(pipe.fileno(), size - len(content)):
+            content += piece
+        else:
+            break
+    return bytes(content)
 
 
 def _too_large() -> Unreadable:
