@@ -56,8 +56,8 @@ def test_a_file_that_is_sent_to_another_plan_is_held_before_its_first_row(
     held = sent_to_the_other_plan(desk, FORMATS[kind](row(n) for n in range(MANY)), mode=mode)
     first, second = desk.customer.plan_ids
     assert held.problem == {
-        "code": "brake",
-        "message": "26 members would move here from other plans, more than 25.",
+        "code": "too_many_moves",
+        "message": "26 of the file's 26 rows would move members here from other plans, more than 25.",
         "place": None,
     }
     assert (held.state, held.rows_done, held.counts, held.codes) == (
@@ -147,7 +147,7 @@ def test_a_full_file_of_another_plan_says_both_what_it_would_move_and_end_and_is
     held = sent_to_the_other_plan(desk, content, full=True)
     assert held.problem is not None
     assert held.problem["message"] == (
-        "26 members would move here from other plans, more than 25. "
+        "26 of the file's 26 rows would move members here from other plans, more than 25. "
         "60 of the plan's 60 members would be ended, more than 25."
     )
     assert held.counts == {"would_move": MANY, "would_end": 60}
@@ -164,7 +164,7 @@ def test_a_file_that_was_killed_while_it_was_being_held_is_held(
     desk.load(content)
     file = desk.hand_in(content, plan=1)
     with monkeypatch.context() as broken:
-        broken.setattr("frontdesk.files.missing.find_access", _raise_interrupt)
+        broken.setattr("frontdesk.files.brakes.find_access", _raise_interrupt)
         with pytest.raises(KeyboardInterrupt):
             desk.try_to_work(file, lease_seconds=0.0)
     assert (desk.reread(file).step, desk.reread(file).rows_done) == ("apply", 0)
@@ -195,7 +195,7 @@ def test_a_full_file_that_was_sent_to_the_wrong_plan_and_cancelled_overtakes_non
     older = desk.load(csv_of([row(100)]), plan=1, full=True)
     wrong = sent_to_the_other_plan(desk, csv_of(row(n) for n in range(MANY)), full=True)
     assert (older.state, wrong.state) == ("held", "held")
-    with pytest.raises(WrongState, match="newer full file"):
+    with pytest.raises(WrongState, match="newer file"):
         desk.approve(older)
     desk.cancel(wrong)
     assert desk.approve(older).counts == {"unchanged": 1, "ended": 59}

@@ -140,6 +140,15 @@ class MemberAccess(NamedTuple):
     family_digest: str | None
 
 
+class KnownMember(NamedTuple):
+    """A stored member that a file names: where it is, and its last day of access."""
+
+    id: int
+    plan_id: int
+    expiry_date: str | None
+    merged_into: int | None
+
+
 class SimilarPair(NamedTuple):
     """Two open members of an account that may be one person, the lower id first."""
 

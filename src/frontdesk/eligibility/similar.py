@@ -8,6 +8,7 @@ from hashlib import blake2b
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from frontdesk.db import Tx
 from frontdesk.db.set_transaction import SetTransaction
 from frontdesk.db.sets import Found
 from frontdesk.eligibility import store
@@ -89,6 +90,15 @@ class SimilarSearch:
                 for key in keys:
                     people.setdefault(key, member.values["id"])
         return similar
+
+
+def find_look_alikes(tx: Tx, people: Sequence[Values], today: str) -> list[int | None]:
+    """For each person, by names, birth date and account, a stored member that is open today and looks the same."""
+    key = store.row_digest_key(tx)
+    digests = [person_digest(key, person) for person in people]
+    wanted = sorted({digest for digest in digests if digest})
+    ids = {row["key"]: row["id"] for row in store.find_similar(tx, wanted, today).rows} if wanted else {}
+    return [ids.get(digest) for digest in digests]
 
 
 def is_open(values: Values, today: str) -> bool:

@@ -26,6 +26,7 @@ from frontdesk.db.sets import (
 from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.model import (
     HistoryEntry,
+    KnownMember,
     MemberAccess,
     Outcome,
     ProbeCount,
@@ -207,8 +208,8 @@ def delete_members(tx: Tx, ids: Collection[int]) -> None:
     tx.execute(delete(members).where(members.c.id.in_(list(ids))))
 
 
-def list_keys_under(tx: Tx, plan_id: int, *, after_id: int, limit: int) -> Sequence[tuple[int, str]]:
-    """The ids and external_ids of the plan's members in id order, without those that were withdrawn."""
+def list_ids_under(tx: Tx, plan_id: int, *, after_id: int, limit: int) -> Sequence[int]:
+    """The ids of the plan's members in id order, without those that were withdrawn or merged."""
     # A range of the index in its own order. By `plan_id = 1 ORDER BY id` PostgreSQL read all members in the order of their ids;
     # by the row values SQLite finds the plan only, and read all of its members from the first one on for each batch.
     if tx.dialect.name == "sqlite":
@@ -216,8 +217,8 @@ def list_keys_under(tx: Tx, plan_id: int, *, after_id: int, limit: int) -> Seque
     else:
         from_here = tuple_(members.c.plan_id, members.c.id) > tuple_(plan_id, after_id)
         place = from_here & (members.c.plan_id <= plan_id)
-    query = select(members.c.id, members.c.external_id).where(place, *_IS_THERE)
-    return tx.execute(query.order_by(members.c.plan_id, members.c.id).limit(limit)).all()
+    query = select(members.c.id).where(place, *_IS_THERE)
+    return tx.execute(query.order_by(members.c.plan_id, members.c.id).limit(limit)).scalars().all()
 
 
 def find_access(tx: Tx, ids: Collection[int]) -> list[MemberAccess]:
@@ -233,18 +234,42 @@ def count_members_open(tx: Tx, plan_id: int, day: str) -> int:
     return int(tx.execute(query).scalar_one())
 
 
-def find_members_elsewhere(
-    tx: Tx, external_ids: Collection[str], *, account_id: int, plan_id: int, day: str
-) -> list[int]:
-    """The ids of the account's members with these identifiers that are under another plan, and have access after the day."""
+def find_known(tx: Tx, external_ids: Collection[str], *, account_id: int) -> dict[str, KnownMember]:
+    """The account's members by these identifiers; a merged one is the member that it leads to. Nothing is locked."""
     mark = "?" if tx.dialect.name == "sqlite" else "%s"
-    found = find_sql(tx.dialect.name, members, column="external_id", columns=("id",))
+    columns = ("id", "plan_id", "expiry_date", "merged_into")
+    sql = find_sql(tx.dialect.name, members, column="external_id", columns=("external_id", *columns))
     # As in `lock_sql`, the `+ 0` keeps what all members may share out of the index.
-    elsewhere = (
-        f"account_id + 0 = {mark} AND plan_id + 0 <> {mark} AND uniqueness_scope >= 0 AND merged_into IS NULL"
-    )
-    sql = f"{found} AND {elsewhere} AND (expiry_date IS NULL OR expiry_date > {mark})"
-    return list(tx.exec_driver_sql(sql, (as_json(list(external_ids)), account_id, plan_id, day)).scalars())
+    sql = f"{sql} AND account_id + 0 = {mark} AND uniqueness_scope >= 0"
+    found = tx.exec_driver_sql(sql, (as_json(list(external_ids)), account_id)).all()
+    known = {key: KnownMember(id_, plan_id, _day(day), kept) for key, id_, plan_id, day, kept in found}
+    while lost := {
+        key: member.merged_into for key, member in known.items() if member.merged_into is not None
+    }:
+        query = select(*(members.c[name] for name in columns)).where(
+            members.c.id.in_(sorted({*lost.values()}))
+        )
+        by_id = {row.id: KnownMember(*row) for row in tx.execute(query)}
+        known |= {key: by_id[kept] for key, kept in lost.items()}
+    return known
+
+
+def _day(day: Any) -> str | None:
+    """PostgreSQL's driver makes dates of days."""
+    return None if day is None else str(day)
+
+
+def has_members(tx: Tx, plan_ids: Sequence[int], count: int) -> bool:
+    """Whether the plans have so many members."""
+    some = select(members.c.id).where(members.c.plan_id.in_(plan_ids)).limit(count).subquery()
+    return int(tx.execute(select(func.count()).select_from(some)).scalar_one()) == count
+
+
+def find_written(tx: Tx, ids: Collection[int], file_id: int) -> set[int]:
+    """Those of the members that the file has written."""
+    of_file = member_history.c.file_id == file_id
+    query = select(member_history.c.member_id).where(member_history.c.member_id.in_(sorted(ids)), of_file)
+    return set(tx.execute(query).scalars())
 
 
 def stored_members(found: Iterable[Found]) -> list[StoredMember]:

@@ -2,12 +2,12 @@
 
 from array import array
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 
 from frontdesk.db import Database
 from frontdesk.eligibility import read_external_id, read_external_ids
-from frontdesk.eligibility.model import Action, MemberAccess
+from frontdesk.eligibility.model import Action
 from frontdesk.files import store
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.identifiers import IdentifierIndex, PeopleIndex
@@ -22,7 +22,7 @@ from frontdesk.files.model import (
     UnreadRows,
     count_rows,
 )
-from frontdesk.files.moves import MoveFinder
+from frontdesk.files.named_members import MemberLookup, NamedMembers
 from frontdesk.files.producer import GoOn, Producer
 from frontdesk.files.readers import NumberIndex, SharedNumbers
 from frontdesk.files.rows import open_rows, secret_of
@@ -34,7 +34,7 @@ ROWS_PER_BYTE = 1  # of the file as it was sent
 @dataclass(frozen=True, slots=True)
 class CheckResult:
     """What the first reading found. `mode` is the file's own, else the caller's; `unnamed` counts the rows without a
-    readable identifier; `moving` are the ids of the members that would leave another plan. Of an 834 `apart` are the places of
+    readable identifier; `members` are the stored ones that the rows name. Of an 834 `apart` are the places of
     the rows of members with others elsewhere in the file, and `shared` the keys of numbers that several people carry.
     """
 
@@ -45,13 +45,9 @@ class CheckResult:
     identifiers: IdentifierIndex
     people: PeopleIndex
     unnamed: int
-    moving: Sequence[int]
+    members: NamedMembers
     apart: Sequence[int]
     shared: Sequence[int]
-
-    def names(self, member: MemberAccess) -> bool:
-        """Whether the member stands in the full file."""
-        return self.identifiers.contains(member.external_id) or self.people.contains(member)
 
     def is_contradictory(self, key: str) -> bool:
         """Whether rows of this identifier differ. They can't all be meant, so none is applied; those of an 834 are folded."""
@@ -72,7 +68,7 @@ class _FileCheck:
     def __init__(self, db: Database, file: EligibilityFile) -> None:
         self._db, self._file = db, file
         self._secret = secret_of(db, file)
-        self._moves = MoveFinder(db, file)
+        self._members = MemberLookup(db, file)
         self._forget()
         self.rows = 0
 
@@ -93,7 +89,7 @@ class _FileCheck:
             self._forget()
         self._shared = [*known]
         mode = header.mode or file.mode
-        self._identifiers.finish(keep_keys=mode is FileMode.FULL)
+        self._identifiers.finish()
         self._people.finish()
         apart: Sequence[int] = ()
         repeats = 0
@@ -109,7 +105,7 @@ class _FileCheck:
             self._identifiers,
             self._people,
             self._unnamed,
-            self._moves.finish() if mode is not FileMode.COMPARE else (),
+            self._members.finish(),
             apart,
             self._shared,
         )
@@ -120,7 +116,7 @@ class _FileCheck:
     def _read_all(self, numbers: SharedNumbers) -> FileHeader:
         header, items = open_rows(self._db, self._file, self._go_on, shared=numbers)
         mode = header.mode or self._file.mode
-        self._moves.begin(self._day(header))
+        self._members.begin(self._day(header), mode)
         self.rows, looked = 0, 0
         for item in items:
             self.rows += count_rows(item)
@@ -138,7 +134,7 @@ class _FileCheck:
         named = [key for key in keys if key is not None]
         self._unnamed += len(keys) - len(named)
         is_named = (key is not None for key in keys)
-        self._moves.add(named)
+        self._members.add_unread(rows, keys)
         self._identifiers.add_all(named, hashes if len(named) == len(keys) else compress(hashes, is_named))
 
     def _note(self, row: Row, mode: FileMode) -> None:
@@ -146,18 +142,18 @@ class _FileCheck:
         if key is None:
             self._unnamed += 1
         else:
-            if row.action is Action.ENROL and not row.faults:
-                self._moves.add((key,), row.plan)
+            self._members.add(key, row)
             identifiers.add(row.identity or key, _hash_of(row))
             if mode is FileMode.FULL and (family := row.hints.family) is not None:
-                identifiers.add_all((key, family.telling_key), (0, 0))
+                if family.telling_key:
+                    self._members.add(family.telling_key, replace(row, action=Action.END))
                 self._people.add(key, family, is_category=row.hints.is_category)
 
     def _clear_equal(self) -> None:
         """Rows of one identifier that were written in different ways may say the same: read those."""
         read = IdentifierIndex()
         self._read_differing(lambda key, row: read.add(key, _hash_of(row)))
-        read.finish(keep_keys=False)
+        read.finish()
         self._identifiers.differing &= read.differing
 
     def _rows_apart(self) -> tuple[Sequence[int], int]:

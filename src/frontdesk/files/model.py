@@ -55,12 +55,21 @@ class FileStep(StrEnum):
 
 # What a row became, besides the outcomes of members. A held file or a dry run would end the members that it omits; where they are
 # too many, it would move members from other plans.
-WOULD_END, WOULD_MOVE, REFUSED, SKIPPED, WARNED = "would_end", "would_move", "refused", "skipped", "warned"
+WOULD_END, WOULD_MOVE, WOULD_BE_SIMILAR = "would_end", "would_move", "would_be_similar"
+REFUSED, SKIPPED, WARNED = "refused", "skipped", "warned"
 # Every key of a file's counts, in the order in which they are shown. A row with a warning counts twice.
-COUNTS = (*map(str, Outcome), WOULD_END, WOULD_MOVE, REFUSED, SKIPPED, WARNED)
-NOT_ROWS = {WOULD_END, WOULD_MOVE, WARNED}  # the counts of members and warnings
+COUNTS = (*map(str, Outcome), WOULD_END, WOULD_MOVE, WOULD_BE_SIMILAR, REFUSED, SKIPPED, WARNED)
+NOT_ROWS = {WOULD_END, WOULD_MOVE, WOULD_BE_SIMILAR, WARNED}  # the counts of members and warnings
 
-NEEDS_APPROVAL = "brake"  # the code of the problem of a held file
+# Why a file is held until a person decides about it.
+BRAKES = {
+    "too_many_moves": "Too many members would move here from other plans; a person has to approve the file.",
+    "too_many_similar": "Too many new members look like stored ones that the file omits, as if the sender had renumbered them; "
+    "rename those first, or approve the file.",
+    "too_many_ends": "Too many members would be ended, the file is much smaller than the last one, or a row without a readable "
+    "external_id may be one of them; a person has to approve the file.",
+    "overtaken": "A newer file of the plan was applied, so this one can only be cancelled.",
+}
 ENDED_BY_ABSENCE = "ended_by_absence"
 
 
@@ -152,7 +161,7 @@ class EligibilityFile:
     @property
     def needs_approval(self) -> bool:
         """True if a person has to approve the file before it goes on, or would have to after this dry run."""
-        has_problem = self.problem is not None and self.problem["code"] == NEEDS_APPROVAL
+        has_problem = self.problem is not None and self.problem["code"] in BRAKES
         return self.state is FileState.HELD or (self.dry_run and has_problem)
 
 
@@ -339,8 +348,7 @@ ROW_FAULTS = {
 
 # Every problem of a file: what makes it unreadable, what holds it, what ends it early.
 FILE_PROBLEMS = FILE_FAULTS | {
-    "brake": "Too many members would move from other plans or be ended, a row without a readable external_id may be one of "
-    "them, or a newer full file has come; a person has to approve it.",
+    **BRAKES,
     "all_refused": "The first 10,000 rows were all refused, so the rest was not looked at.",
     "bad_mapping": "The account's mapping can't be used.",
     "internal": "A fault of the service; what was applied stands, and the report lists it.",
