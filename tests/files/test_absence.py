@@ -123,6 +123,20 @@ def test_a_full_file_with_a_row_without_identifier_ends_no_member_until_it_is_ap
     assert desk.approve(held).counts == {"unchanged": 2, "refused": 1, "ended": 1}
 
 
+def test_a_member_whose_row_is_refused_is_not_missing(desk: Desk) -> None:
+    desk.load(csv_of(row(n) for n in range(3)))
+    file = desk.load(csv_of([row(0), row(1, dob="2026-02-30")]), full=True)
+    assert file.counts == {"unchanged": 1, "refused": 1, "ended": 1}
+    assert [key for key, day in expiries(desk).items() if day is not None] == ["E00002"]
+
+
+def test_the_rule_is_told_in_words(desk: Desk) -> None:
+    desk.load(csv_of(row(n) for n in range(300)))
+    held = desk.load(csv_of(row(n) for n in range(269)), full=True)
+    assert held.problem is not None
+    assert held.problem["message"] == "31 of the plan's 300 members would be ended, more than 10 % of 300."
+
+
 def test_a_full_file_with_a_row_without_identifier_is_done_when_no_member_is_missing(desk: Desk) -> None:
     desk.load(csv_of(row(n) for n in range(3)))
     done = desk.load(lines_of(row(n) for n in range(3)) + b"{}", full=True)

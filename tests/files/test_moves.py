@@ -203,3 +203,43 @@ def test_a_full_file_that_was_sent_to_the_wrong_plan_and_cancelled_overtakes_non
 
 def _raise_interrupt(*_args: Any, **_options: Any) -> None:
     raise KeyboardInterrupt
+
+
+def test_a_sender_that_gave_everybody_a_new_number_is_held(desk: Desk) -> None:
+    desk.load(csv_of(row(n) for n in range(60)))
+    renumbered = [row(n, external_id=f"N{n}", member_id=f"N{n}") for n in range(MANY)]
+    content = csv_of([*renumbered, *(row(n) for n in range(30, 60))])
+    held = desk.load(content)
+    assert held.problem is not None
+    assert (held.state, held.problem["code"]) == ("held", "too_many_similar")
+    assert (
+        "26 of the file's 56 rows would create members who look like stored ones" in held.problem["message"]
+    )
+    assert held.counts == {"would_be_similar": MANY}
+    first = desk.report(held)[0]
+    assert (first["external_id"], first["code"]) == ("E00000", "similar_member")
+    assert first["hint"] == "Row 2 would create a member who looks like this one."
+    dry = desk.load(content, dry_run=True)
+    assert (dry.problem, dry.counts["would_be_similar"]) == (held.problem, MANY)
+    done = desk.approve(held)
+    assert done.counts == {"created": MANY, "unchanged": 30, "warned": MANY}
+    assert set(done.codes) == {"similar_member"}
+
+
+def test_people_whom_the_file_names_by_their_identifiers_are_not_similar(desk: Desk) -> None:
+    """Twins of a careless sender, or another contract of the same people."""
+    stored = [row(n) for n in range(MANY)]
+    desk.load(csv_of(stored))
+    others = [row(n, external_id=f"N{n}", member_id=f"N{n}") for n in range(MANY)]
+    assert desk.load(csv_of([*stored, *others])).state == "done"
+
+
+@pytest.mark.parametrize("mode", [FileMode.CHANGE, FileMode.FULL])
+def test_a_held_file_is_overtaken_by_any_newer_one_that_was_applied(desk: Desk, mode: FileMode) -> None:
+    held = sent_to_the_other_plan(desk, csv_of(row(n) for n in range(MANY)), mode=mode)
+    assert desk.load(csv_of([row(99)]), plan=1, mode=FileMode.COMPARE).state == "done"
+    newer = desk.load(csv_of([row(99)]), plan=1)
+    with pytest.raises(WrongState, match=f"newer file of the plan, file {newer.id}"):
+        desk.approve(held)
+    desk.undo(newer)
+    assert desk.approve(held).state == "done"

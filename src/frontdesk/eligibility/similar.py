@@ -124,7 +124,8 @@ def with_warnings(
 
 
 def _named(member_id: int) -> str:
-    return f"member {member_id}" if member_id < FIRST_DRY_RUN_ID else "a new member of this file"
+    is_stored = member_id < FIRST_DRY_RUN_ID
+    return f"looks like member {member_id}" if is_stored else "looks like another new member of the file"
 
 
 def _keys_of(values: Values) -> list[str]:
