@@ -96,7 +96,7 @@ def member_body(number: int = 1, **changes: Any) -> dict[str, Any]:
         "external_id": f"AB {number:06d}",
         "member_id": f"M-{number:06d}",
         "first_name": "Robin",
-        "last_name": "Sample",
+        "last_name": "Sample" if number == 1 else f"Sample {number}",  # else they are similar
         "dob": "1977-01-11T00:00:00Z",
         "gender": "female",
         "email": f"robin.{number}@example.com",

@@ -89,6 +89,9 @@ def _copy(tx: Tx, template: int, numbers: range, *, invited: bool) -> None:
         "member_id": f"'M-' || {padded}",
         "email": email,
         "email_folded": email,
+        "person_digest": f"substr('{'0' * 32}' || {padded}, -32)"
+        if tx.dialect.name == "sqlite"
+        else f"lpad({padded}, 32, '0')",
     }
     history = {"id": f"{last_history + 1 - numbers.start} + n", "member_id": f"{offset} + n"}
     _insert(tx, members, member, numbers, f"t.id = {template}")

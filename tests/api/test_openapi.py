@@ -18,7 +18,7 @@ from frontdesk.api.openapi import openapi_document
 from frontdesk.api.routes import ENDPOINTS
 from frontdesk.eligibility.fields import REQUIRED
 from frontdesk.eligibility.model import FAULT_CODES, WARNINGS
-from frontdesk.files.model import FILE_PROBLEMS, NEEDS_APPROVAL, NEEDS_MAPPING, ONLY_COMPARED, REPORT_CODES
+from frontdesk.files.model import BRAKES, FILE_PROBLEMS, NEEDS_MAPPING, ONLY_COMPARED, REPORT_CODES
 from frontdesk.invitations.model import NotInvitedReason
 from frontdesk.web.problems import PROBLEMS, QUOTA_CODES
 from tests.conftest import Api
@@ -186,11 +186,7 @@ def test_every_code_that_a_file_can_bring_about_is_in_the_document() -> None:
     code = "".join(path.read_text() for path in (package / "files").rglob("*.py"))
     code += (package / "eligibility/restore.py").read_text()
     faults = set(re.findall(r'\b(?:Fault|_fault)\(\s*"?\w+"?,\s*"(\w+)"', code))
-    problems = set(re.findall(r'\bUnreadable\(\s*"(\w+)"', code)) | {
-        NEEDS_APPROVAL,
-        NEEDS_MAPPING,
-        ONLY_COMPARED,
-    }
+    problems = set(re.findall(r'\bUnreadable\(\s*"(\w+)"', code)) | {*BRAKES, NEEDS_MAPPING, ONLY_COMPARED}
     inside = "".join(path.read_text() for path in (package / "workbooks").glob("*.py"))
     problems |= set(re.findall(r'\bWorkbookFault\(\s*"(\w+)"', inside))
     problems |= set(re.findall(r'\b(?:_at|at_segment)\(\s*\w+,\s*"(\w+)"', code))

@@ -53,6 +53,10 @@ def test_the_command_tree_is_the_documented_one() -> None:
             "member hold",
             "member release",
             "member holds",
+            "member duplicates",
+            "member merge",
+            "member distinct",
+            "member rename",
         ),
         *("file load", "file resume", "file list", "file show", "file report"),
         *(

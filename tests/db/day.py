@@ -3,6 +3,7 @@
 import io
 from contextlib import ExitStack
 from datetime import timedelta
+from functools import partial
 
 from starlette.testclient import TestClient
 
@@ -12,6 +13,16 @@ from frontdesk.audit.model import Requester
 from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import open_database
 from frontdesk.db.migrate import upgrade
+from frontdesk.eligibility import enrol, find_eligibility
+from frontdesk.eligibility.people import (
+    call_distinct,
+    find_duplicates,
+    find_pair,
+    merge,
+    rename,
+    unmerge,
+)
+from frontdesk.eligibility.probes import ProbeLimit
 from frontdesk.files import FileTurns, RunOptions
 from frontdesk.invitations.delivery.changes import DeliveryContext
 from frontdesk.invitations.delivery.claim import expire_leases
@@ -68,6 +79,7 @@ class Installation:
         """Each kind of request, of work on files, of delivery and of upkeep."""
         self.number += 1000
         self._serve(self.number)
+        self._decide_about_people(self.number + 50)
         self._load_files(self.number + 100)
         self._deliver(self.number + 900)
         self._queue(self.number)
@@ -94,6 +106,32 @@ class Installation:
         )
         wrong = self.api.post("/oauth/token", data={"grant_type": "client_credentials"}, auth=(who[0], "x"))
         assert wrong.status_code == 401
+
+    def _decide_about_people(self, n: int) -> None:
+        path, actor = (
+            f"/v2/plans/{self.customer.plan_ids[0]}/eligibility",
+            Requester("someone", "r", self.clock()),
+        )
+        for number in (n, n + 1):
+            posted = self.api.post(path, member_body(number, last_name="Alike", first_name=f"One {n}"))
+            assert ("similar_member" in posted.headers.get("Eligibility-Warnings", "")) is (number > n)
+        pair = self.db.ask(lambda tx: find_pair(tx, f"AB {n:06d}", f"AB {n + 1:06d}", None))
+        today = NOW.date().isoformat()
+        found = find_duplicates(
+            self.db, self.customer.account_id, after=(0, 0), limit=5, today=today, go_on=lambda _: None
+        )
+        assert pair in {each[:2] for each in found}
+        with self.db.write() as tx:
+            merge(tx, *pair, actor)
+        merged = {"external_id": f"AB {n + 1:06d}", "city": "Salem"}
+        assert self.api.post(path, merged).json()["id"] == pair[0]
+        self.db.ask(lambda tx: find_eligibility(tx, merged["external_id"], account_id=None, on="2026-01-01"))
+        rule = self.config.uniqueness
+        with self.db.write() as tx:
+            unmerge(tx, *pair, actor, uniqueness=rule, probe_limit=ProbeLimit(1000, rule))
+            assert call_distinct(tx, *pair, actor)
+            decide = partial(enrol, now=self.clock(), uniqueness=rule)
+            assert rename(tx, [(f"AB {n:06d}", f"N {n}")], None, actor, decide) == ["renamed"]
 
     def _load_files(self, n: int) -> None:
         for first, count in ((0, 50), (100, 400)):  # a set is one parameter, or a COPY

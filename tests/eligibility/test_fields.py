@@ -54,6 +54,8 @@ def test_the_members_table_has_a_column_for_every_field_that_is_stored() -> None
         "uniqueness_scope",
         "row_digest",
         "family_digest",
+        "person_digest",
+        "merged_into",
         "created_at",
         "updated_at",
     }

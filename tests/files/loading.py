@@ -50,7 +50,7 @@ def row(number: int, **changes: Any) -> dict[str, Any]:
         "external_id": f"E{number:05d}",
         "member_id": f"M{number:05d}",
         "first_name": "Robin",
-        "last_name": "Sample",
+        "last_name": "Sample" if number == 1 else f"Sample {number}",  # else they are similar
         "dob": "1980-02-03",
         "gender": "female",
         "zipcode": "02134",

@@ -57,8 +57,8 @@ def test_a_file_that_is_sent_to_another_plan_is_held_before_its_first_row(
     held = sent_to_the_other_plan(desk, FORMATS[kind](row(n) for n in range(MANY)), mode=mode)
     first, second = desk.customer.plan_ids
     assert held.problem == {
-        "code": "brake",
-        "message": "26 members would move here from other plans, more than 25.",
+        "code": "too_many_moves",
+        "message": "26 of the file's 26 rows would move members here from other plans, more than 25.",
         "place": None,
     }
     assert (held.state, held.rows_done, held.counts, held.codes) == (
@@ -148,7 +148,7 @@ def test_a_full_file_of_another_plan_says_both_what_it_would_move_and_end_and_is
     held = sent_to_the_other_plan(desk, content, full=True)
     assert held.problem is not None
     assert held.problem["message"] == (
-        "26 members would move here from other plans, more than 25. "
+        "26 of the file's 26 rows would move members here from other plans, more than 25. "
         "60 of the plan's 60 members would be ended, more than 25."
     )
     assert held.counts == {"would_move": MANY, "would_end": 60}
@@ -165,7 +165,7 @@ def test_a_file_that_was_killed_while_it_was_being_held_is_held(
     desk.load(content)
     file = desk.hand_in(content, plan=1)
     with monkeypatch.context() as broken:
-        broken.setattr("frontdesk.files.missing.find_access", _raise_interrupt)
+        broken.setattr("frontdesk.files.brakes.find_access", _raise_interrupt)
         with pytest.raises(KeyboardInterrupt):
             desk.try_to_work(file, lease_seconds=0.0)
     assert (desk.reread(file).step, desk.reread(file).rows_done) == ("apply", 0)
@@ -196,7 +196,7 @@ def test_a_full_file_that_was_sent_to_the_wrong_plan_and_cancelled_overtakes_non
     older = desk.load(csv_of([row(100)]), plan=1, full=True)
     wrong = sent_to_the_other_plan(desk, csv_of(row(n) for n in range(MANY)), full=True)
     assert (older.state, wrong.state) == ("held", "held")
-    with pytest.raises(WrongState, match="newer full file"):
+    with pytest.raises(WrongState, match="newer file"):
         desk.approve(older)
     desk.cancel(wrong)
     assert desk.approve(older).counts == {"unchanged": 1, "ended": 59}
@@ -204,3 +204,43 @@ def test_a_full_file_that_was_sent_to_the_wrong_plan_and_cancelled_overtakes_non
 
 def _raise_interrupt(*_args: Any, **_options: Any) -> None:
     raise KeyboardInterrupt
+
+
+def test_a_sender_that_gave_everybody_a_new_number_is_held(desk: Desk) -> None:
+    desk.load(csv_of(row(n) for n in range(60)))
+    renumbered = [row(n, external_id=f"N{n}", member_id=f"N{n}") for n in range(MANY)]
+    content = csv_of([*renumbered, *(row(n) for n in range(30, 60))])
+    held = desk.load(content)
+    assert held.problem is not None
+    assert (held.state, held.problem["code"]) == ("held", "too_many_similar")
+    assert (
+        "26 of the file's 56 rows would create members who look like stored ones" in held.problem["message"]
+    )
+    assert held.counts == {"would_be_similar": MANY}
+    first = desk.report(held)[0]
+    assert (first["external_id"], first["code"]) == ("E00000", "similar_member")
+    assert first["hint"] == "Row 2 would create a member who looks like this one."
+    dry = desk.load(content, dry_run=True)
+    assert (dry.problem, dry.counts["would_be_similar"]) == (held.problem, MANY)
+    done = desk.approve(held)
+    assert done.counts == {"created": MANY, "unchanged": 30, "warned": MANY}
+    assert set(done.codes) == {"similar_member"}
+
+
+def test_people_whom_the_file_names_by_their_identifiers_are_not_similar(desk: Desk) -> None:
+    """Twins of a careless sender, or another contract of the same people."""
+    stored = [row(n) for n in range(MANY)]
+    desk.load(csv_of(stored))
+    others = [row(n, external_id=f"N{n}", member_id=f"N{n}") for n in range(MANY)]
+    assert desk.load(csv_of([*stored, *others])).state == "done"
+
+
+@pytest.mark.parametrize("mode", [FileMode.CHANGE, FileMode.FULL])
+def test_a_held_file_is_overtaken_by_any_newer_one_that_was_applied(desk: Desk, mode: FileMode) -> None:
+    held = sent_to_the_other_plan(desk, csv_of(row(n) for n in range(MANY)), mode=mode)
+    assert desk.load(csv_of([row(99)]), plan=1, mode=FileMode.COMPARE).state == "done"
+    newer = desk.load(csv_of([row(99)]), plan=1)
+    with pytest.raises(WrongState, match=f"newer file of the plan, file {newer.id}"):
+        desk.approve(held)
+    desk.undo(newer)
+    assert desk.approve(held).state == "done"

@@ -20,7 +20,8 @@ from frontdesk.privacy.classification import CLASSIFICATION, ERASING
 from frontdesk.privacy.erasure import erase_person, find_persons, get_person
 from frontdesk.privacy.holds import place_hold, release_hold
 from frontdesk.privacy.model import ColumnKind, FilesUnfinished, UnderLegalHold
-from tests.factories import make_customer
+from tests.cli.conftest import CommandLine
+from tests.factories import make_customer, member_body
 from tests.files.loading import Desk, csv_of, row
 from tests.privacy.conftest import KEY, OLD, SOUGHT, VALUES, Life
 
@@ -277,3 +278,17 @@ def _in_files(db: Database) -> set[str]:
             connection.exec_driver_sql("CHECKPOINT")
             content = b"".join(bytes(row[0]) for row in connection.exec_driver_sql(query))
     return {value for value in SOUGHT if value.encode() in content}
+
+
+def test_an_erasure_takes_the_merged_records_and_pairs_too(life: Life) -> None:
+    cli = CommandLine(life.config.database_url)
+    twin = {"first_name": "Zebediah", "last_name": "Quillfeather", "dob": "1931-07-19"}
+    assert life.api.post(life.path, member_body(6, **twin)).status_code == 201
+    cli.json("member", "merge", "AB 000006", "QX 7719-Zebedee")
+    cli.json("member", "distinct", "AB 000006", "AB 000005")
+    exported = cli.json("member", "export", "QX 7719-Zebedee")
+    assert [len(each["tables"]["distinct_members"]) for each in exported] == [0, 1]
+    persons = life.db.ask(lambda tx: find_persons(tx, "AB 000006", None))
+    assert len(erase_person(life.db, persons, life.requester(), life.clock)) == 2
+    assert life.mentions() == set()
+    assert not any(place.startswith("distinct_members") for place, _ in life.cells())

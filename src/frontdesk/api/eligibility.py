@@ -70,5 +70,6 @@ def _headers(enrolled: Enrolled) -> tuple[Header, ...]:
         changed = ",".join(name for name in enrolled.changes if name in FIELDS)
         headers += ((b"eligibility-changed", changed.encode()),) if changed else ()
     if enrolled.warnings:
-        headers += ((b"eligibility-warnings", ",".join(enrolled.warnings).encode()),)
+        warnings = ",".join(enrolled.warnings).replace("; looks like member ", ";member=")
+        headers += ((b"eligibility-warnings", warnings.encode()),)
     return headers

@@ -5,12 +5,12 @@ from typing import Any
 
 from frontdesk.access.model import Scope
 from frontdesk.api.bodies import explained
-from frontdesk.eligibility.model import WARNINGS, Outcome
+from frontdesk.eligibility.model import SIMILAR_MEMBER, WARNINGS, Outcome
 from frontdesk.invitations.model import NotInvitedReason
 
 Schema = dict[str, Any]
 
-_WARNING = "|".join(WARNINGS)
+_WARNING = "|".join(WARNINGS).replace(SIMILAR_MEMBER, f"{SIMILAR_MEMBER};member=[0-9]+")
 
 
 def _sent(description: str, example: str | int, *, always: bool = True, **keywords: object) -> Schema:

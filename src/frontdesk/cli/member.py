@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from frontdesk.cli import personal_data
+from frontdesk.cli import member_people, personal_data
 from frontdesk.cli.command_group import CommandContext, CommandGroup
 from frontdesk.cli.options import OnlyAccount, end_of, read_text
 from frontdesk.cli.output import Output, Part, describe, field_table, heading, picked, table
@@ -15,7 +15,7 @@ from frontdesk.clock import wire_time
 from frontdesk.db import Tx
 from frontdesk.eligibility import find_eligibility, find_member, list_history
 
-_INTERNAL = ("uniqueness_scope", "email_folded")  # columns that serve the database only
+_INTERNAL = ("uniqueness_scope", "email_folded", "merged_into")  # columns that serve the database only
 
 
 commands = CommandGroup()
@@ -24,6 +24,10 @@ commands.standalone("export")(personal_data.export)
 commands.change("hold")(personal_data.hold)
 commands.change("release")(personal_data.release)
 commands.query("holds")(personal_data.holds)
+commands.standalone("duplicates")(member_people.duplicates)
+commands.change("merge")(member_people.merge)
+commands.change("distinct")(member_people.distinct)
+commands.standalone("rename")(member_people.rename)
 
 
 @commands.change("show")
@@ -36,15 +40,15 @@ def show(context: CommandContext, external_id: ExternalId, account: OnlyAccount 
     member = find_member(tx, read_text("EXTERNAL_ID", external_id), account)
     context.record("member.read", account_id=member["account_id"], subject_id=member["id"])
     record = {name: value for name, value in member.items() if name not in _INTERNAL}
-    history = list_history(tx, member["id"])
+    history = list_history(tx, member["id"], merged=True)
     parts: list[Part] = [heading("Record"), field_table(record), heading("\nHistory")]
     for entry in history:
         parts += [
             f"\n{wire_time(entry.changed_at)}  {entry.outcome} under plan {entry.plan_id}",
-            f"client {entry.client}, request {entry.request_id}" + _from_file(entry.file_id),
+            f"member {entry.member_id}, client {entry.client}, request {entry.request_id}{_from_file(entry.file_id)}",
             table(("field", "from", "to"), [[name, *values] for name, values in entry.changes.items()]),
         ]
-    names = "outcome plan_id changes client request_id file_id changed_at"
+    names = "member_id outcome plan_id changes client request_id file_id changed_at"
     return Output(record | {"history": [picked(entry, names) for entry in history]}, parts)
 
 

@@ -9,7 +9,7 @@ from frontdesk.cli.command_group import CommandContext, migrated_database, new_r
 from frontdesk.cli.options import OnlyAccount, id_option, read_text
 from frontdesk.cli.output import MISUSED, Output, Part, fail, field_table, heading, listing, picked, settings
 from frontdesk.db import Tx
-from frontdesk.privacy.erasure import erase_person, find_persons, get_person
+from frontdesk.privacy.erasure import erase_person, find_persons, find_persons_of
 from frontdesk.privacy.export import export_person
 from frontdesk.privacy.holds import list_holds, place_hold, release_hold
 from frontdesk.privacy.model import Person
@@ -133,5 +133,5 @@ def _persons(tx: Tx, external_id: str | None, member_id: int | None, account: in
     if (external_id is None) is (member_id is None):
         fail("Give either an EXTERNAL_ID or --id.", status=MISUSED)
     if member_id is not None:
-        return [get_person(tx, member_id)]
+        return find_persons_of(tx, member_id)
     return find_persons(tx, read_text("EXTERNAL_ID", external_id or ""), account)

@@ -37,7 +37,7 @@ RIGHTS: Mapping[str, tuple[str, ...]] = {
         (
             *("deliverability", "invitation_templates", "queue_events", "estimate_log", "caught_messages"),
             *("access_tokens", "file_settings", "file_parts", "invitation_links", "legal_holds", "uniqueness_probes"),
-            *("file_unchanged",),
+            *("file_unchanged", "distinct_members"),
         ),
         ("SELECT", "INSERT", "DELETE"),
     ),

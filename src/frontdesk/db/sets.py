@@ -174,7 +174,7 @@ def find_pairs(
 def lock_set(
     tx: SetTransaction,
     table: Table,
-    keys: Mapping[str, Collection[str]],
+    keys: Mapping[str, Collection[str | int]],
     *,
     columns: Sequence[str],
     within: Mapping[str, int],

@@ -5,17 +5,21 @@ from frontdesk.eligibility.dry_run import dry_run
 from frontdesk.eligibility.enrol import enrol
 from frontdesk.eligibility.parse import ValueCache, parse_member, read_external_id, read_external_ids
 from frontdesk.eligibility.restore import restore
+from frontdesk.eligibility.similar import find_look_alikes
 from frontdesk.eligibility.store import (
     count_members_open,
     external_ids_of,
     find_access,
     find_expired,
+    find_known,
     find_members,
-    find_members_elsewhere,
     find_row_digests,
+    find_written,
+    has_members,
     list_history,
-    list_keys_under,
+    list_ids_under,
     list_probes,
+    merged_with,
     row_digest_key,
 )
 
@@ -28,13 +32,17 @@ __all__ = [
     "find_access",
     "find_eligibility",
     "find_expired",
+    "find_known",
+    "find_look_alikes",
     "find_member",
     "find_members",
-    "find_members_elsewhere",
     "find_row_digests",
+    "find_written",
+    "has_members",
     "list_history",
-    "list_keys_under",
+    "list_ids_under",
     "list_probes",
+    "merged_with",
     "parse_member",
     "read_external_id",
     "read_external_ids",

@@ -1,6 +1,6 @@
 """Reads one member: its record, and whether it was eligible on a day as of a time, from the history alone."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
@@ -32,10 +32,21 @@ class EligibilityAnswer(NamedTuple):
 
 
 def find_member(tx: Tx, external_id: str, account_id: int | None) -> dict[str, Any]:
-    """The member's record by column. Raises NotFound, and FrontdeskError `several_accounts`."""
-    found = store.find_members(tx, external_id, account_id)
+    """The member's record by column, of a merged one that of the member it leads to.
+
+    Raises NotFound, and FrontdeskError `several_accounts`.
+    """
+    [*_, kept] = _led(tx, get_members_named(tx, external_id, account_id)[0])
+    return kept
+
+
+def get_members_named(
+    tx: Tx, external_id: str, account_id: int | None, *, withdrawn: bool = False
+) -> list[dict[str, Any]]:
+    """The members that have the identifier themselves, one at most that is not withdrawn; errors as of `find_member`."""
+    found = store.find_members(tx, external_id, account_id, withdrawn=withdrawn)
     _require_one_account(found)
-    return found[0]
+    return found
 
 
 def find_eligibility(
@@ -45,13 +56,20 @@ def find_eligibility(
 
     Raises NotFound for an identifier that never was, and FrontdeskError `several_accounts`.
     """
-    found = store.find_members(tx, external_id, account_id, withdrawn=True)
-    _require_one_account(found)
-    for member in reversed(found):
-        answer = _answer(store.list_history(tx, member["id"]), on, known_at)
-        if answer is not None:
-            return answer
+    for named in reversed(get_members_named(tx, external_id, account_id, withdrawn=True)):
+        for member in _led(tx, named):
+            answer = _answer(store.list_history(tx, member["id"]), on, known_at)
+            if answer is not None:
+                return answer
     return EligibilityAnswer(False, EligibilityReason.NOT_ENROLLED)
+
+
+def _led(tx: Tx, member: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The member, and those that it leads to: the last one is not merged."""
+    yield member
+    while member["merged_into"] is not None:
+        member = store.find_member_of(tx, member["merged_into"])
+        yield member
 
 
 def _require_one_account(members: Iterable[dict[str, Any]]) -> None:
@@ -66,7 +84,7 @@ def _require_one_account(members: Iterable[dict[str, Any]]) -> None:
 
 
 def _answer(history: Iterable[HistoryEntry], on: str, known_at: datetime | None) -> EligibilityAnswer | None:
-    """The answer as of `known_at`; None before the record was created and while it was withdrawn."""
+    """The answer as of `known_at`; None before the record was created and while it was withdrawn or merged."""
     known: dict[str, Any] = {}
     last: HistoryEntry | None = None
     for entry in history:
@@ -74,7 +92,7 @@ def _answer(history: Iterable[HistoryEntry], on: str, known_at: datetime | None)
             break
         known |= {name: after for name, (_, after) in entry.changes.items()}
         last = entry
-    if last is None or last.outcome is Outcome.WITHDRAWN:
+    if last is None or last.outcome is Outcome.WITHDRAWN or known.get("merged_into") is not None:
         return None
     effective, expiry = known.get("effective_date"), known.get("expiry_date")
     reason = EligibilityReason.ELIGIBLE

@@ -5,7 +5,7 @@ Records are decided in order: each sees what the records before it did, as if it
 
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from operator import itemgetter
 from typing import Any
@@ -17,6 +17,7 @@ from frontdesk.eligibility.model import ANSWERED, Action, Enrolled, Outcome, Sto
 from frontdesk.eligibility.parse import check_dates, in_field_order, missing_on_create
 from frontdesk.eligibility.probes import ChunkProbes
 from frontdesk.eligibility.row_context import IDENTITY_CONFLICT, are_two_people, as_change, as_new, person_of
+from frontdesk.eligibility.similar import PERSON_FIELDS, person_digest
 from frontdesk.eligibility.unique_keys import KeyHolders, not_unique, scope_of
 from frontdesk.errors import Fault, FrontdeskError, Invalid, NotFound
 from frontdesk.invitations.enqueue import decide_invitation
@@ -41,6 +42,7 @@ class ChunkContext:
     invitations: InvitationContext
     uniqueness: Uniqueness
     at: str
+    digest_key: bytes
     reopens_absent: bool = False
 
     @property
@@ -55,6 +57,7 @@ class ChunkState:
         self._context, self._probes = context, probes
         members = [*members]
         self._holders = KeyHolders(members)
+        self._holders.lead(members)
         self._subscribers: dict[str, StoredMember] = {}  # by family digest
         for member in members:
             self._note_family(member)
@@ -64,7 +67,7 @@ class ChunkState:
         if self._context.plan_owners.get(submission.plan_id) != submission.account_id:
             return NotFound("plan")
         scope = scope_of(submission.account_id, self._context.uniqueness)
-        stored = self._find(submission, scope)
+        submission, stored = self._find(submission, scope)
         if (unheard := self._probes.look_at(submission, stored, scope, self._holders)) is not None:
             return unheard
         if submission.action is not Action.ENROL and not _is_under(submission, stored):
@@ -77,14 +80,24 @@ class ChunkState:
             return self._enrolled(Outcome.UNCHANGED, submission, stored=stored, changes={})
         return self._update(submission, stored, scope)
 
-    def _find(self, submission: Submission, scope: int) -> StoredMember | None:
-        """The stored member with the record's identifier; of a correction, with the identifier that it had before."""
+    def _find(self, submission: Submission, scope: int) -> tuple[Submission, StoredMember | None]:
+        """The stored member with the record's identifier; of a correction, with the identifier that it had before. A merged
+        member leads to the one that was kept."""
         key, context = submission.record.external_id, submission.context
+        stored = None
         if context is not None and context.former_id:
-            former = self._holders.find(context.former_id, scope)
-            if former is not None and former.values["account_id"] == submission.account_id:
-                return former
-        return None if key is None else self._holders.find(key, scope)
+            stored = self._holders.find(context.former_id, scope)
+        if (
+            context is not None
+            and stored is not None
+            and stored.values["account_id"] == submission.account_id
+        ):
+            key = context.former_id
+        else:
+            stored = None if key is None else self._holders.find(key, scope)
+        if stored is not None and stored.values["external_id"] != key:
+            submission = _without_external_id(submission)
+        return submission, stored
 
     def _create(self, submission: Submission, scope: int) -> Enrolled | FrontdeskError:
         given_of_old = submission.record.given
@@ -103,6 +116,10 @@ class ChunkState:
             **given,
             "row_digest": None,
             "family_digest": None,
+            "person_digest": person_digest(
+                self._context.digest_key, {**given, "account_id": submission.account_id}
+            ),
+            "merged_into": None,
             "created_at": at,
             "updated_at": at,
         }
@@ -140,6 +157,8 @@ class ChunkState:
         if changed or moved:
             self._holders.release(stored)
             values.update(changed, plan_id=submission.plan_id, updated_at=context.at)
+            if PERSON_FIELDS & changed.keys():
+                values["person_digest"] = person_digest(context.digest_key, values)
             stored.is_changed = True
             self._holders.hold(stored)
         self._keep_digests(stored, submission, submission.record.given)
@@ -227,6 +246,12 @@ def _is_somebody_else(submission: Submission, stored: StoredMember) -> bool:
     if person is None or stored.values["account_id"] != submission.account_id:
         return False
     return are_two_people(person, person_of(stored.values))
+
+
+def _without_external_id(submission: Submission) -> Submission:
+    """The record of a merged member for the one that it leads to, which keeps its own identifier."""
+    given = {name: value for name, value in submission.record.given.items() if name != "external_id"}
+    return submission._replace(record=replace(submission.record, given=given), row_digest=None)
 
 
 def _outcome(action: Action, changed: AbstractSet[str], *, moved: bool, reopened: bool) -> Outcome:

@@ -16,12 +16,11 @@ from frontdesk.db.sets import insert_set
 from frontdesk.eligibility import store
 from frontdesk.eligibility.decide import ChunkState
 from frontdesk.eligibility.enrol import read_chunk, submitted_keys
-from frontdesk.eligibility.model import Action, Enrolled, StoredMember, Submission
+from frontdesk.eligibility.model import FIRST_DRY_RUN_ID, Action, Enrolled, StoredMember, Submission
 from frontdesk.eligibility.probes import TAKEN_PER_DAY, ProbeLimit, sources_of
+from frontdesk.eligibility.similar import SimilarSearch, with_warnings
 from frontdesk.eligibility.tables import members
 from frontdesk.errors import FrontdeskError
-
-FIRST_ID = 2**62  # of members that exist in the dry run only; no database gets there
 
 
 @dataclass(slots=True)
@@ -31,7 +30,7 @@ class DryRun:
     _scratch: Tx
     _uniqueness: Uniqueness
     _probe_limit: ProbeLimit
-    _next_id: int = FIRST_ID
+    _next_id: int = FIRST_DRY_RUN_ID
 
     def begin_chunk(self) -> None:
         """Begin the next chunk, or the last one again: what was not kept is forgotten."""
@@ -53,8 +52,7 @@ class DryRun:
         results = [state.decide(submission) for submission in submissions]
         self._probe_limit.end(tx, probes)  # may have to be decided again, on the same scratch database
         with self._scratch.begin_nested():
-            self._write(submissions, results)
-        return results
+            return with_warnings(results, self._write(tx, submissions, results, today=context.today))
 
     def _with_dry_run(
         self, stored: Sequence[StoredMember], submissions: Sequence[Submission]
@@ -67,7 +65,15 @@ class DryRun:
         ours = {member.values["id"]: member for member in store.stored_members(found)}
         return [*ours.values(), *(member for member in stored if member.values["id"] not in ours)]
 
-    def _write(self, submissions: Sequence[Submission], results: Sequence[Enrolled | FrontdeskError]) -> None:
+    def _write(
+        self,
+        tx: Tx,
+        submissions: Sequence[Submission],
+        results: Sequence[Enrolled | FrontdeskError],
+        *,
+        today: str,
+    ) -> dict[int, int]:
+        """Returns the ids of members that look like new ones, by the ids of these."""
         touched = {
             id(result.stored): result.stored
             for submission, result in zip(submissions, results, strict=True)
@@ -79,9 +85,20 @@ class DryRun:
                 member.values["id"] = self._next_id
                 self._next_id += 1
             member.values.setdefault("created_at", member.values["updated_at"])
+        similar = self._find_similar(tx, changed, today)
         if changed:
             store.delete_members(self._scratch, [member.values["id"] for member in changed])
             insert_set(self._scratch, members, [member.values for member in changed])
+        return similar
+
+    def _find_similar(self, tx: Tx, changed: Sequence[StoredMember], today: str) -> dict[int, int]:
+        created = [member for member in changed if member.is_new]
+        ours, stored = SimilarSearch(self._scratch, created, today), SimilarSearch(tx, created, today)
+        earlier = store.find_by_ids(self._scratch, [row["id"] for row in stored.found])
+        present = [
+            member.values for member in (*store.stored_members([earlier]), *changed) if not member.is_new
+        ]
+        return ours.ids(present) | stored.ids(present)
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from frontdesk.eligibility.decide import ChunkContext, ChunkState
 from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.model import Action, Enrolled, Outcome, StoredMember, Submission
 from frontdesk.eligibility.probes import TAKEN_PER_DAY, ProbeLimit, sources_of
+from frontdesk.eligibility.similar import PERSON_FIELDS, DigestKey, SimilarSearch, with_warnings
 from frontdesk.eligibility.tables import member_history, members
 from frontdesk.eligibility.unique_keys import keys_by_scope, scope_of
 from frontdesk.errors import FrontdeskError
@@ -31,7 +32,7 @@ from frontdesk.invitations.model import Delivery, NewInvitation
 from frontdesk.plans import find_owners
 
 MANY = 100  # so many updated records are worth a statement of their own
-_UPDATED = ("plan_id", *STORED_COLUMNS, "row_digest", "family_digest", "updated_at")
+_UPDATED = ("plan_id", *STORED_COLUMNS, "row_digest", "family_digest", "person_digest", "updated_at")
 _ALWAYS_UPDATED = {"row_digest", "updated_at"}
 # The other columns that updates of this process have changed so far.
 changed_before: set[str] = set()
@@ -64,10 +65,9 @@ def enrol(  # noqa: PLR0913 - each is said by another caller
         for submission, result in zip(submissions, results, strict=True)
         if isinstance(result, Enrolled) and submission.action is not Action.COMPARE
     ]
-    if accepted:
-        _write(tx, accepted, now=now, audited=audited)
+    similar = _write(tx, accepted, now=now, audited=audited) if accepted else {}
     probe_limit.end(tx, probes)
-    return results
+    return with_warnings(results, similar)
 
 
 def read_chunk(
@@ -85,14 +85,21 @@ def read_chunk(
     addresses = {address for of_scope in keys.values() for address in of_scope["email_folded"]}
     accounts = {submission.account_id for submission in submissions}
     with one_round_trip(tx):
+        digest_key = DigestKey(tx)
         found = [store.lock_members(tx, scope, keys[scope], lock=lock) for scope in sorted(keys)]
         owners = find_owners(tx, {submission.plan_id for submission in submissions})
         told = probe_limit.read(tx, {submission.client for submission in submissions}, now=now)
         read_invitation_context = find_invitation_context(tx, account_ids=accounts, addresses=addresses)
     plan_owners = {row["id"]: row["account_id"] for row in owners.rows}
     inactive = {row["id"] for row in owners.rows if not row["accepting_patients"]}
-    context = ChunkContext(plan_owners, inactive, read_invitation_context(), uniqueness, stored_time(now))
+    context = ChunkContext(
+        plan_owners, inactive, read_invitation_context(), uniqueness, stored_time(now), digest_key.get()
+    )
     members_found = {member.values["id"]: member for member in store.stored_members(found)}
+    while lost := {m.values["merged_into"] for m in members_found.values()} - members_found.keys() - {None}:
+        with one_round_trip(tx):  # rare: only where the chunk names a merged member
+            kept = store.lock_kept(tx, lost, lock=lock)
+        members_found |= {member.values["id"]: member for member in store.stored_members([kept])}
     return [*members_found.values()], context, told
 
 
@@ -104,17 +111,21 @@ def submitted_keys(
         (scope_of(submission.account_id, uniqueness), submission.record.given) for submission in submissions
     )
     for submission in submissions:
-        if (context := submission.context) is not None and (context.former_id or context.address_of):
-            of_scope = keys[scope_of(submission.account_id, uniqueness)]
-            of_scope["external_id"].update(filter(None, (context.former_id,)))
-            if context.address_of:
-                of_scope.setdefault("family_digest", set()).add(context.address_of)
+        record, context = submission.record, submission.context
+        of_scope = keys[scope_of(submission.account_id, uniqueness)]
+        if record.external_id is not None and record.external_id != record.given.get("external_id"):
+            of_scope["external_id"].add(record.external_id)
+        if context is not None and context.former_id:
+            of_scope["external_id"].add(context.former_id)
+        if context is not None and context.address_of:
+            of_scope.setdefault("family_digest", set()).add(context.address_of)
     return keys
 
 
 def _write(
     tx: SetTransaction, accepted: Sequence[tuple[Submission, Enrolled]], *, now: datetime, audited: bool
-) -> None:
+) -> dict[int, int]:
+    """Returns the ids of stored members that look like new ones, by the ids of these."""
     touched = {id(result.stored): result.stored for _, result in accepted}.values()
     created = sorted((s for s in touched if s.is_new), key=lambda s: str(s.values["external_id"]))
     updated = sorted((s for s in touched if s.is_changed and not s.is_new), key=lambda s: int(s.values["id"]))
@@ -122,6 +133,7 @@ def _write(
         for id_, stored in zip(next_ids(tx, members, len(created)), created, strict=True):
             stored.values["id"] = id_
     with one_round_trip(tx):
+        search = SimilarSearch(tx, created, stored_time(now)[:10])
         # Updates first: a new record may take over a key that an updated one gives up.
         update_set(tx, members, [s.values for s in updated], columns=_columns(accepted, len(updated)))
         insert_set(tx, members, [s.values for s in created])
@@ -131,6 +143,7 @@ def _write(
         _write_invitations(tx, [result for _, result in accepted], now=now)
     moved = [result.stored for _, result in accepted if "plan_id" in result.changes]
     move_invitations(tx, {s.values["id"]: s.values["plan_id"] for s in moved if not s.is_new})
+    return search.ids(s.values for s in updated)
 
 
 def _columns(accepted: Sequence[tuple[Submission, Enrolled]], updated: int) -> tuple[str, ...]:
@@ -144,6 +157,8 @@ def _columns(accepted: Sequence[tuple[Submission, Enrolled]], updated: int) -> t
     }
     if "email" in found:
         found.add("email_folded")
+    if found & PERSON_FIELDS:
+        found.add("person_digest")
     if any(submission.context and submission.context.person for submission, _ in accepted):
         found.add("family_digest")
     if updated < MANY:

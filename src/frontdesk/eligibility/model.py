@@ -12,6 +12,7 @@ from frontdesk.invitations.model import InvitationDecision
 
 # The nine fields of the answer's body, in the order of docs/interface.md.
 ANSWERED = ("id", "external_id", "dob", "first_name", "last_name", "gender", "member_id", "zipcode", "metadata")  # fmt: skip
+FIRST_DRY_RUN_ID = 2**62  # of members that exist in a dry run only; no database gets there
 ADDRESS = ("zipcode", "city", "county", "state")
 
 
@@ -145,10 +146,11 @@ class Enrolled(NamedTuple):
 
 
 class UndoRequest(NamedTuple):
-    """The file to take back (`undone_file_id`), and the undo, which is a file too: its id, client, request and time."""
+    """The file to take back (`undone_file_id`), and the undo, which is a file too: its id, client, request and time. Both are
+    None where a merge is taken back."""
 
-    undone_file_id: int
-    file_id: int
+    undone_file_id: int | None
+    file_id: int | None
     client: str
     request_id: str
     now: datetime
@@ -172,6 +174,27 @@ class MemberAccess(NamedTuple):
     effective_date: str
     expiry_date: str | None
     updated_at: datetime
+
+
+class KnownMember(NamedTuple):
+    """A stored member that a file names: where it is, and its last day of access."""
+
+    id: int
+    plan_id: int
+    expiry_date: str | None
+    merged_into: int | None
+
+
+class SimilarPair(NamedTuple):
+    """Two open members of an account that may be one person, the lower id first."""
+
+    id: int
+    other_id: int
+    external_id: str
+    other_external_id: str
+    plan_id: int
+    other_plan_id: int
+    account_id: int
 
 
 class HistoryEntry(NamedTuple):
@@ -224,12 +247,14 @@ FAULT_CODES = {
 
 # Between the code of a warning about a value that a file's row loses, and the rule that the value breaks.
 WARNING_MARK = "; "
+SIMILAR_MEMBER = "similar_member"
 WARNINGS = {
     "dob_not_midnight": "The date of birth came as a timestamp that is not midnight; its date as written was taken.",
     "dob_shifted_one_day": "The date of birth moved by exactly one day: the classic time-zone mistake.",
     "identity_changed": "First name and date of birth both changed: a recycled identifier, or a twin?",
     "state_not_recognised": "The state is neither a USPS code nor a state's name; it was kept as sent.",
     "relationship_code_hipaa_unknown": "The HIPAA relationship code is unknown; it was kept as sent.",
+    SIMILAR_MEMBER: "A new member has the names and birth date of a stored one, or its family and birth date.",
     "plan_inactive": "The plan accepts no patients at present: was another one meant? The record is stored.",
     "email_taken": "Another record carries the e-mail address of a row; the row was kept without it.",
 }

@@ -6,24 +6,151 @@ from operator import itemgetter
 from typing import Any
 
 import orjson
-from sqlalchemy import delete, func, select, tuple_
+from sqlalchemy import delete, exists, func, select, tuple_
 
+from frontdesk.audit.model import Requester
+from frontdesk.clock import stored_time
 from frontdesk.db import Tx
-from frontdesk.db.set_sql import find_sql
+from frontdesk.db.set_sql import SameKey, by_key, find_sql
 from frontdesk.db.set_transaction import SetTransaction, lock_name
-from frontdesk.db.sets import Found, as_json, find_pairs, find_set, insert_set, lock_set, read_set
+from frontdesk.db.sets import (
+    Found,
+    as_json,
+    find_pairs,
+    find_set,
+    insert_missing,
+    insert_set,
+    lock_set,
+    read_set,
+)
 from frontdesk.eligibility.fields import STORED_COLUMNS
-from frontdesk.eligibility.model import HistoryEntry, MemberAccess, Outcome, ProbeCount, StoredMember
-from frontdesk.eligibility.tables import installation, member_history, members, uniqueness_probes
+from frontdesk.eligibility.model import (
+    HistoryEntry,
+    KnownMember,
+    MemberAccess,
+    Outcome,
+    ProbeCount,
+    SimilarPair,
+    StoredMember,
+)
+from frontdesk.eligibility.tables import (
+    distinct_members,
+    installation,
+    member_history,
+    members,
+    uniqueness_probes,
+)
 
-_READ = ("id", "account_id", "plan_id", "uniqueness_scope", *STORED_COLUMNS, "family_digest", "updated_at")
+_DIGESTS = ("family_digest", "person_digest")
+_READ = (
+    "id",
+    "account_id",
+    "plan_id",
+    "uniqueness_scope",
+    *STORED_COLUMNS,
+    *_DIGESTS,
+    "merged_into",
+    "updated_at",
+)
 
-_OWN_NOTES = ("row_digest", "family_digest")  # of the loader of files
+_OWN_NOTES = ("row_digest", *_DIGESTS)
+
+
+_SHOWN = [column for column in members.c if column.name not in _OWN_NOTES]
+
+# Neither withdrawn nor merged.
+_IS_THERE = (members.c.uniqueness_scope >= 0, members.c.merged_into.is_(None))
 
 
 def lock_members(tx: SetTransaction, scope: int, keys: Mapping[str, set[str]], *, lock: bool = True) -> Found:
     """The members of one uniqueness scope that hold any of the keys, by column, locked in id order. A set read."""
     return lock_set(tx, members, keys, columns=_READ, within={"uniqueness_scope": scope}, lock=lock)
+
+
+def lock_kept(tx: SetTransaction, ids: Collection[int], *, lock: bool = True) -> Found:
+    """The members that merged ones lead to, locked in id order. A set read."""
+    return lock_set(tx, members, {"id": sorted(ids)}, columns=_READ, within={}, lock=lock)
+
+
+def lock_renamed(tx: SetTransaction, external_ids: Collection[str]) -> list[dict[str, Any]]:
+    """Where the members with these identifiers are, of every account; merged and withdrawn ones are left out."""
+    columns = ("account_id", "plan_id", "external_id", "uniqueness_scope", "merged_into")
+    found = lock_set(tx, members, {"external_id": external_ids}, columns=columns, within={})
+    return [row for row in found.rows if row["uniqueness_scope"] >= 0 and row["merged_into"] is None]
+
+
+def merged_with(tx: Tx, ids: Collection[int]) -> set[int]:
+    """The ids, and those of all members that were merged with them, either way."""
+    found, new = set(ids), set(ids)
+    while new:
+        kept = find_pairs(tx, members, "id", new, pair=("id", "merged_into"))
+        merged = find_pairs(tx, members, "merged_into", new, pair=("id", "merged_into"))
+        new = {*kept.values(), *merged} - found - {None}
+        found |= new
+    return found
+
+
+def insert_history(
+    tx: SetTransaction,
+    requester: Requester,
+    entries: Sequence[tuple[StoredMember, Outcome, dict[str, list[Any]]]],
+) -> None:
+    """Add entries to the histories of members that a command changed: the member, the outcome, its changes."""
+    by = {"client": requester.actor, "request_id": requester.request_id, "file_id": None}
+    rows = [
+        {
+            "member_id": member.values["id"],
+            "outcome": outcome.value,
+            "plan_id": member.values["plan_id"],
+            "changes": changes,
+            "changed_at": stored_time(requester.now),
+            **by,
+        }
+        for member, outcome, changes in entries
+    ]
+    insert_set(tx, member_history, rows)
+
+
+def list_similar_pairs(
+    tx: Tx, account_id: int | None, *, after: tuple[int, int], until: int, today: str, limit: int
+) -> list[SimilarPair]:
+    """Pairs of open members with one person digest, or with one family and date of birth, that are not called distinct, in the
+    order of their ids; the lower id is at most `until`."""
+    a, b, apart = members.alias("a"), members.alias("b"), distinct_members.c
+    is_apart = exists().where(SameKey(apart.lower_id, a.c.id), apart.higher_id == b.c.id)
+    pairs: set[SimilarPair] = set()
+    for same in (
+        SameKey(b.c.person_digest, a.c.person_digest),
+        SameKey(b.c.family_digest, a.c.family_digest) & (b.c.dob == a.c.dob),
+    ):
+        query = select(
+            *(table.c[name] for name in ("id", "external_id", "plan_id") for table in (a, b)), a.c.account_id
+        )
+        query = query.where(a.c.id >= after[0], a.c.id <= until, tuple_(a.c.id, b.c.id) > tuple_(*after))
+        query = query.where(same, b.c.id > a.c.id, a.c.account_id == b.c.account_id, ~is_apart)
+        for table in (a.c, b.c):
+            is_open = table.expiry_date.is_(None) | (table.expiry_date >= today)
+            query = query.where(table.uniqueness_scope >= 0, table.merged_into.is_(None), is_open)
+        if account_id is not None:
+            query = query.where(a.c.account_id == account_id)
+        pairs.update(
+            SimilarPair._make(row) for row in tx.execute(query.order_by(a.c.id, b.c.id).limit(limit))
+        )
+    return sorted(pairs)[:limit]
+
+
+def last_member_id(tx: Tx) -> int:
+    return tx.execute(select(func.max(members.c.id))).scalar() or 0
+
+
+def insert_distinct(tx: Tx, lower_id: int, higher_id: int, account_id: int) -> bool:
+    """False if the pair is stored already."""
+    row = {"lower_id": lower_id, "higher_id": higher_id, "account_id": account_id}
+    mine = (distinct_members.c.lower_id == lower_id) & (distinct_members.c.higher_id == higher_id)
+    if tx.execute(select(distinct_members.c.lower_id).where(mine)).first() is not None:
+        return False
+    insert_missing(tx, distinct_members, [row])
+    return True
 
 
 def find_by_ids(tx: Tx, ids: Collection[int]) -> Found:
@@ -35,6 +162,37 @@ def lock_by_ids(tx: Tx, ids: Collection[int]) -> list[StoredMember]:
     query = select(*(members.c[name] for name in _READ)).where(members.c.id.in_(list(ids)))
     rows = tx.execute(query.order_by(members.c.id).with_for_update(key_share=True))
     return [_stored(dict(zip(_READ, row, strict=True))) for row in rows]
+
+
+def find_similar(tx: SetTransaction, digests: Sequence[str], today: str) -> Found:
+    """A member of each person digest that is open today, as `key` and `id` (None where there is none). A set read."""
+    sql = _similar_sql(tx.dialect.name, "w.value", ("m.person_digest", "w.value"))
+    return read_set(tx, sql, parameters=(today, as_json(digests)), columns=("key", "id"))
+
+
+def find_similar_in_family(tx: SetTransaction, people: Sequence[tuple[str, str]], today: str) -> Found:
+    """The same for pairs of a family digest and a date of birth; the `key` has a space between them."""
+    sqlite = tx.dialect.name == "sqlite"
+    family, dob = (
+        f"json_extract(w.value, '$[{n}]')" if sqlite else f"(w.value::json ->> {n})" for n in (0, 1)
+    )
+    sql = _similar_sql(
+        tx.dialect.name,
+        f"{family} || ' ' || {dob}",
+        ("m.family_digest", family),
+        f"AND m.dob = {dob}{'' if sqlite else '::date'}",
+    )
+    return read_set(tx, sql, parameters=(today, as_json(people)), columns=("key", "id"))
+
+
+def _similar_sql(dialect: str, key: str, same: tuple[str, str], more: str = "") -> str:
+    """At most one member for each value: names of convenience ("Test Test") may have thousands."""
+    sqlite = dialect == "sqlite"
+    mark, values = ("?", "json_each(?)") if sqlite else ("%s", "json_array_elements_text(%s::json)")
+    is_same = f"{' = '.join(same) if sqlite else by_key(*same)} {more}"
+    is_open = f"m.uniqueness_scope + 0 >= 0 AND m.merged_into IS NULL AND (m.expiry_date IS NULL OR m.expiry_date >= {mark})"
+    one = f"(SELECT m.id FROM members m WHERE {is_same} AND {is_open} LIMIT 1)"  # noqa: S608 - made of names only
+    return f"SELECT {key} AS key, {one} AS id FROM {values} AS w"  # noqa: S608
 
 
 def find_histories(tx: Tx, member_ids: Collection[int]) -> dict[int, list[HistoryEntry]]:
@@ -51,8 +209,8 @@ def delete_members(tx: Tx, ids: Collection[int]) -> None:
     tx.execute(delete(members).where(members.c.id.in_(list(ids))))
 
 
-def list_keys_under(tx: Tx, plan_id: int, *, after_id: int, limit: int) -> Sequence[tuple[int, str]]:
-    """The ids and external_ids of the plan's members in id order, without those that were withdrawn."""
+def list_ids_under(tx: Tx, plan_id: int, *, after_id: int, limit: int) -> Sequence[int]:
+    """The ids of the plan's members in id order, without those that were withdrawn or merged."""
     # A range of the index in its own order. By `plan_id = 1 ORDER BY id` PostgreSQL read all members in the order of their ids;
     # by the row values SQLite finds the plan only, and read all of its members from the first one on for each batch.
     if tx.dialect.name == "sqlite":
@@ -60,8 +218,8 @@ def list_keys_under(tx: Tx, plan_id: int, *, after_id: int, limit: int) -> Seque
     else:
         from_here = tuple_(members.c.plan_id, members.c.id) > tuple_(plan_id, after_id)
         place = from_here & (members.c.plan_id <= plan_id)
-    query = select(members.c.id, members.c.external_id).where(place, members.c.uniqueness_scope >= 0)
-    return tx.execute(query.order_by(members.c.plan_id, members.c.id).limit(limit)).all()
+    query = select(members.c.id).where(place, *_IS_THERE)
+    return tx.execute(query.order_by(members.c.plan_id, members.c.id).limit(limit)).scalars().all()
 
 
 def find_access(tx: Tx, ids: Collection[int]) -> list[MemberAccess]:
@@ -73,20 +231,46 @@ def find_access(tx: Tx, ids: Collection[int]) -> list[MemberAccess]:
 def count_members_open(tx: Tx, plan_id: int, day: str) -> int:
     """How many of the plan's members have access after the day, or will have."""
     is_open = members.c.expiry_date.is_(None) | (members.c.expiry_date > day)
-    query = select(func.count()).where(members.c.plan_id == plan_id, members.c.uniqueness_scope >= 0, is_open)
+    query = select(func.count()).where(members.c.plan_id == plan_id, *_IS_THERE, is_open)
     return int(tx.execute(query).scalar_one())
 
 
-def find_members_elsewhere(
-    tx: Tx, external_ids: Collection[str], *, account_id: int, plan_id: int, day: str
-) -> list[int]:
-    """The ids of the account's members with these identifiers that are under another plan, and have access after the day."""
+def find_known(tx: Tx, external_ids: Collection[str], *, account_id: int) -> dict[str, KnownMember]:
+    """The account's members by these identifiers; a merged one is the member that it leads to. Nothing is locked."""
     mark = "?" if tx.dialect.name == "sqlite" else "%s"
-    found = find_sql(tx.dialect.name, members, column="external_id", columns=("id",))
+    columns = ("id", "plan_id", "expiry_date", "merged_into")
+    sql = find_sql(tx.dialect.name, members, column="external_id", columns=("external_id", *columns))
     # As in `lock_sql`, the `+ 0` keeps what all members may share out of the index.
-    elsewhere = f"account_id + 0 = {mark} AND plan_id + 0 <> {mark} AND uniqueness_scope >= 0"
-    sql = f"{found} AND {elsewhere} AND (expiry_date IS NULL OR expiry_date > {mark})"
-    return list(tx.exec_driver_sql(sql, (as_json(list(external_ids)), account_id, plan_id, day)).scalars())
+    sql = f"{sql} AND account_id + 0 = {mark} AND uniqueness_scope >= 0"
+    found = tx.exec_driver_sql(sql, (as_json(list(external_ids)), account_id)).all()
+    known = {key: KnownMember(id_, plan_id, _day(day), kept) for key, id_, plan_id, day, kept in found}
+    while lost := {
+        key: member.merged_into for key, member in known.items() if member.merged_into is not None
+    }:
+        query = select(*(members.c[name] for name in columns)).where(
+            members.c.id.in_(sorted({*lost.values()}))
+        )
+        by_id = {row.id: KnownMember(*row) for row in tx.execute(query)}
+        known |= {key: by_id[kept] for key, kept in lost.items()}
+    return known
+
+
+def _day(day: Any) -> str | None:
+    """PostgreSQL's driver makes dates of days."""
+    return None if day is None else str(day)
+
+
+def has_members(tx: Tx, plan_ids: Sequence[int], count: int) -> bool:
+    """Whether the plans have so many members."""
+    some = select(members.c.id).where(members.c.plan_id.in_(plan_ids)).limit(count).subquery()
+    return int(tx.execute(select(func.count()).select_from(some)).scalar_one()) == count
+
+
+def find_written(tx: Tx, ids: Collection[int], file_id: int) -> set[int]:
+    """Those of the members that the file has written."""
+    of_file = member_history.c.file_id == file_id
+    query = select(member_history.c.member_id).where(member_history.c.member_id.in_(sorted(ids)), of_file)
+    return set(tx.execute(query).scalars())
 
 
 def stored_members(found: Iterable[Found]) -> list[StoredMember]:
@@ -95,12 +279,16 @@ def stored_members(found: Iterable[Found]) -> list[StoredMember]:
 
 
 def find_expired(tx: Tx, member_ids: Collection[int], today: str) -> set[int]:
-    """The members with an access that ended before today (`YYYY-MM-DD`), and those that were withdrawn."""
-    found = find_set(tx, members, "id", member_ids, columns=("id", "expiry_date", "uniqueness_scope"))
+    """The members with an access that ended before today (`YYYY-MM-DD`), and those that were withdrawn or merged."""
+    found = find_set(
+        tx, members, "id", member_ids, columns=("id", "expiry_date", "uniqueness_scope", "merged_into")
+    )
     return {
         row["id"]
         for row in found.rows
-        if row["uniqueness_scope"] < 0 or (row["expiry_date"] is not None and row["expiry_date"] < today)
+        if row["uniqueness_scope"] < 0
+        or row["merged_into"] is not None
+        or (row["expiry_date"] is not None and row["expiry_date"] < today)
     }
 
 
@@ -123,12 +311,16 @@ def row_digest_key(tx: Tx) -> bytes:
     return bytes.fromhex(tx.execute(select(installation.c.row_digest_key)).scalar_one())
 
 
+def read_digest_key(tx: SetTransaction) -> Found:
+    """A set read."""
+    return read_set(tx, "SELECT row_digest_key FROM installation", parameters=(), columns=("row_digest_key",))
+
+
 def find_members(
     tx: Tx, external_id: str, account_id: int | None, *, withdrawn: bool = False
 ) -> list[dict[str, Any]]:
     """The members with the identifier, by column, in id order; with `withdrawn`, those that an undo took back too."""
-    shown = (column for column in members.c if column.name not in _OWN_NOTES)
-    query = select(*shown).where(members.c.external_id == external_id).order_by(members.c.id)
+    query = select(*_SHOWN).where(members.c.external_id == external_id).order_by(members.c.id)
     if account_id is not None:
         query = query.where(members.c.account_id == account_id)
     if not withdrawn:
@@ -136,9 +328,15 @@ def find_members(
     return [dict(row) for row in tx.execute(query).mappings()]
 
 
-def list_history(tx: Tx, member_id: int) -> list[HistoryEntry]:
-    """The member's history, oldest first."""
-    query = select(member_history).where(member_history.c.member_id == member_id)
+def find_member_of(tx: Tx, member_id: int) -> dict[str, Any]:
+    """The member of an id that is stored, by column."""
+    return dict(tx.execute(select(*_SHOWN).where(members.c.id == member_id)).mappings().one())
+
+
+def list_history(tx: Tx, member_id: int, *, merged: bool = False) -> list[HistoryEntry]:
+    """The member's history, oldest first; with `merged`, also that of all members that were merged with it."""
+    ids = merged_with(tx, [member_id]) if merged else [member_id]
+    query = select(member_history).where(member_history.c.member_id.in_(sorted(ids)))
     return [_history_entry(dict(row)) for row in tx.execute(query.order_by(member_history.c.id)).mappings()]
 
 

@@ -46,17 +46,24 @@ members = Table(
     Column("row_digest", String(32), nullable=True),
     # Stands for the account and REF*0F of an 834: the members that belong together (docs/decisions/0086).
     Column("family_digest", String(32), nullable=True),
+    # A keyed digest of account, folded names and dob (eligibility.similar). Every write that changes one of them renews it.
+    Column("person_digest", String(32), nullable=True),
+    # The member that this one's external_id leads to, after `member merge`.
+    Column("merged_into", Id, nullable=True),
     Column("created_at", UtcTime, nullable=False),
     Column("updated_at", UtcTime, nullable=False),
     ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
     *(UniqueConstraint(column, "uniqueness_scope") for column in UNIQUE.values()),
     # A plan's members in order, for the comparison with a full eligibility file.
     Index("ix_members_plan_id_id", "plan_id", "id"),
-    Index(
-        "ix_members_family_digest",
-        "family_digest",
-        sqlite_where=text("family_digest IS NOT NULL"),
-        postgresql_where=text("family_digest IS NOT NULL"),
+    *(
+        Index(
+            f"ix_members_{column}",
+            column,
+            sqlite_where=text(f"{column} IS NOT NULL"),
+            postgresql_where=text(f"{column} IS NOT NULL"),
+        )
+        for column in ("family_digest", "person_digest", "merged_into")
     ),
     # Room on each page, so that an update need not touch the indexes (PostgreSQL's HOT updates).
     postgresql_with={"fillfactor": 80},
@@ -77,6 +84,15 @@ member_history = Table(
     Column("file_id", Id, nullable=True),
     Column("changed_at", UtcTime, nullable=False),
     Index("ix_member_history_member_id_id", "member_id", "id"),
+)
+
+# Pairs of members that a person called two people, although they look like one (`member distinct`).
+distinct_members = Table(
+    "distinct_members",
+    metadata,
+    Column("lower_id", Id, ForeignKey("members.id"), primary_key=True),
+    Column("higher_id", Id, ForeignKey("members.id"), primary_key=True, index=True),
+    Column("account_id", Id, nullable=False),
 )
 
 # What a chunk's records told a client of other accounts' values, by day (UTC). Rows are added, and deleted after 30 days.

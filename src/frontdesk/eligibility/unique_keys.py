@@ -42,6 +42,16 @@ class KeyHolders:
         for member in members:
             self.hold(member)
 
+    def lead(self, members: Iterable[StoredMember]) -> None:
+        """Let the external_id of each merged member find the member that it was merged into, which is among them."""
+        by_id = {member.values["id"]: member for member in members}
+        for member in by_id.values():
+            kept, values = member, member.values
+            while kept.values["merged_into"] is not None:
+                kept = by_id[kept.values["merged_into"]]
+            if kept is not member:
+                self._holders["external_id", values["uniqueness_scope"], values["external_id"]] = kept
+
     def find(self, external_id: str, scope: int) -> StoredMember | None:
         return self._holders.get(("external_id", scope, external_id))
 

@@ -7,7 +7,6 @@ from itertools import compress, islice
 
 from frontdesk.db import Database
 from frontdesk.eligibility import read_external_id, read_external_ids
-from frontdesk.eligibility.model import Action, MemberAccess
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.identifiers import IdentifierIndex
 from frontdesk.files.mapping import PLAIN, parse_mapping
@@ -22,7 +21,7 @@ from frontdesk.files.model import (
     UnreadRows,
     count_rows,
 )
-from frontdesk.files.moves import MoveFinder
+from frontdesk.files.named_members import MemberLookup, NamedMembers
 from frontdesk.files.producer import GoOn, Producer
 from frontdesk.files.rows import open_rows
 from frontdesk.text import are_mostly_ssns
@@ -39,8 +38,8 @@ ROWS_PER_BYTE = 1  # of the file as it was sent
 @dataclass(frozen=True, slots=True)
 class CheckResult:
     """What the first reading found. `mode` is the file's own, else the caller's; `unnamed` counts the rows without a
-    readable identifier; `moving` are the ids of the members that would leave another plan. Of an 834 `apart` are the places of
-    the rows of members with others elsewhere in the file.
+    readable identifier; `members` are the stored ones that the rows name. Of an 834 `apart` are the places of the rows of members
+    with others elsewhere in the file.
     """
 
     header: FileHeader
@@ -49,12 +48,8 @@ class CheckResult:
     file_date: str
     identifiers: IdentifierIndex
     unnamed: int
-    moving: Sequence[int]
+    members: NamedMembers
     apart: Sequence[int]
-
-    def names(self, member: MemberAccess) -> bool:
-        """Whether the member stands in the full file."""
-        return self.identifiers.contains(member.external_id)
 
     def is_contradictory(self, key: str) -> bool:
         """Whether rows of this identifier differ. They can't all be meant, so none is applied; those of an 834 are folded."""
@@ -74,7 +69,7 @@ class _FileCheck:
 
     def __init__(self, db: Database, file: EligibilityFile) -> None:
         self._db, self._file = db, file
-        self._moves = MoveFinder(db, file)
+        self._members = MemberLookup(db, file)
         self._identifiers, self._unnamed = IdentifierIndex(), 0
         self._sample: list[Row] = []
         self.rows = 0
@@ -86,7 +81,7 @@ class _FileCheck:
         if header.format is not Format.X12:
             self._check_ssns()
         mode = header.mode or file.mode
-        self._identifiers.finish(keep_keys=mode is FileMode.FULL)
+        self._identifiers.finish()
         apart: Sequence[int] = ()
         repeats = 0
         if header.format is Format.X12:
@@ -100,7 +95,7 @@ class _FileCheck:
             self._day(header),
             self._identifiers,
             self._unnamed,
-            self._moves.finish() if mode is not FileMode.COMPARE else (),
+            self._members.finish(),
             apart,
         )
 
@@ -109,7 +104,7 @@ class _FileCheck:
 
     def _read_all(self) -> FileHeader:
         header, items = open_rows(self._db, self._file, self._go_on)
-        self._moves.begin(self._day(header))
+        self._members.begin(self._day(header), header.mode or self._file.mode)
         self.rows, looked = 0, 0
         for item in items:
             self.rows += count_rows(item)
@@ -141,7 +136,7 @@ class _FileCheck:
         named = [key for key in keys if key is not None]
         self._unnamed += len(keys) - len(named)
         is_named = (key is not None for key in keys)
-        self._moves.add(named)
+        self._members.add_unread(rows, keys)
         self._identifiers.add_all(named, hashes if len(named) == len(keys) else compress(hashes, is_named))
 
     def _note(self, row: Row) -> None:
@@ -149,17 +144,16 @@ class _FileCheck:
         if key is None:
             self._unnamed += 1
         else:
-            if row.action is Action.ENROL and not row.faults:
-                self._moves.add((key,), row.plan)
+            self._members.add(key, row)
             identifiers.add(key, _hash_of(row))
             if row.context.former_id:
-                identifiers.add(row.context.former_id, hash(row.context.former_id))
+                self._members.add(row.context.former_id, row)
 
     def _clear_equal(self) -> None:
         """Rows of one identifier that were written in different ways may say the same: read those."""
         read = IdentifierIndex()
         self._read_differing(lambda key, row: read.add(key, _hash_of(row)))
-        read.finish(keep_keys=False)
+        read.finish()
         self._identifiers.differing &= read.differing
 
     def _rows_apart(self) -> tuple[Sequence[int], int]:

@@ -10,9 +10,9 @@ from functools import partial
 from frontdesk.db.races import WriteInOne
 from frontdesk.eligibility import enrol
 from frontdesk.eligibility.decide import NOT_ENROLLED
-from frontdesk.eligibility.dry_run import FIRST_ID, DryRun
+from frontdesk.eligibility.dry_run import DryRun
 from frontdesk.eligibility.fields import FIELDS, REQUIRED
-from frontdesk.eligibility.model import WARNING_MARK, Action, Enrolled, Outcome, Submission
+from frontdesk.eligibility.model import FIRST_DRY_RUN_ID, WARNING_MARK, Action, Enrolled, Outcome, Submission
 from frontdesk.eligibility.probes import TooManyTaken
 from frontdesk.errors import Fault, Invalid, NotFound, Unavailable
 from frontdesk.files.claims import FileClaim
@@ -102,7 +102,7 @@ def _outcome(row: ChunkRow, result: Enrolled | Exception, file: EligibilityFile)
         # Else it would not be seen that a member that came back to a full file still has no access.
         warnings.append(("expiry_date", "still_ended"))
     member_id = int(values["id"] or 0)
-    if member_id >= FIRST_ID:
+    if member_id >= FIRST_DRY_RUN_ID:
         member_id = 0  # of a dry run
     outcome = result.outcome.value
     return RowOutcome(

@@ -8,7 +8,16 @@ from urllib.parse import unquote
 import orjson
 
 from frontdesk.clock import wire_time
-from frontdesk.files.model import COUNTS, REFUSED, WARNED, WOULD_END, WOULD_MOVE, EligibilityFile, FileState
+from frontdesk.files.model import (
+    COUNTS,
+    REFUSED,
+    WARNED,
+    WOULD_BE_SIMILAR,
+    WOULD_END,
+    WOULD_MOVE,
+    EligibilityFile,
+    FileState,
+)
 
 
 def serialize_file(file: EligibilityFile) -> dict[str, Any]:
@@ -72,7 +81,7 @@ def summary(file: EligibilityFile) -> list[str]:
         lines.append(_needed_approval(file))
     lines += [
         f"Which members: frontdesk file report {file.id} --outcome {outcome}"
-        for outcome in (WOULD_MOVE, WOULD_END)
+        for outcome in (WOULD_MOVE, WOULD_BE_SIMILAR, WOULD_END)
         if file.counts.get(outcome)
     ]
     if file.ignored:
@@ -92,14 +101,9 @@ def _needed_mapping(file: EligibilityFile, suggestion: dict[str, Any]) -> list[s
 
 def _needed_approval(file: EligibilityFile) -> str:
     """What was not done, and the commands that decide about it."""
-    moves = file.counts.get(WOULD_MOVE)
     if file.dry_run:
-        held_before = "its first row" if moves else "it ends any member"
-        return f"The real run would be held before {held_before}, until it is approved."
-    undone, goal = (
-        ("Nothing was applied", "apply the whole file") if moves else ("No member was ended", "end them")
-    )
+        return "The real run would be held before its first row, until it is approved."
     return (
-        f"{undone}. To {goal}: frontdesk file approve {file.id}; "
+        f"Nothing was applied. To apply the whole file: frontdesk file approve {file.id}; "
         f"to give the file up: frontdesk file cancel {file.id}"
     )

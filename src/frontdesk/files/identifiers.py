@@ -30,7 +30,7 @@ class IdentifierIndex:
             all_keys[bucket].append(hashed)
             all_rows[bucket].append(row_hash)
 
-    def finish(self, *, keep_keys: bool) -> None:
+    def finish(self, *, keep_keys: bool = False) -> None:
         """Find the identifiers on differing rows. `contains` needs `keep_keys`; else their memory is freed."""
         for number, keys in enumerate(self._keys):
             if len(set(keys)) != len(keys):

@@ -91,7 +91,7 @@ def approve_file(
 ) -> EligibilityFile:
     """Let a held file go on: with all that it would move and end.
 
-    Raises NotFound; WrongState when it is not held, or a newer full file has come, which says now what holds;
+    Raises NotFound; WrongState when it is not held, or a newer file says now what holds (`newer_file`);
     SecondPersonNeeded (docs/decisions/0092).
     """
     file = get_file(tx, file_id, account_id=account_id, plan_id=plan_id, lock=True)
@@ -101,10 +101,8 @@ def approve_file(
         raise WrongState(
             f"The file needs a mapping. Accept the suggested one: frontdesk file accept {file_id}"
         )
-    if (newer := newer_full_file(tx, file)) is not None:
-        raise WrongState(
-            f"A newer full file of the plan, file {newer}, has come since. Cancel this one: frontdesk file cancel {file_id}"
-        )
+    if (newer := newer_file(tx, file)) is not None:
+        raise WrongState(overtaken_by(newer, file_id))
     if file.client == requester.actor and store.get_file_settings(tx, file.account_id).second_approver:
         raise SecondPersonNeeded
     record_audit(tx, "file.approved", file, requester)
@@ -198,13 +196,17 @@ def undo_file(
     return undo
 
 
-def newer_full_file(tx: Tx, file: EligibilityFile, *, started: bool = False) -> int | None:
-    """The newest full file of the plan after this one that was not undone: it says now which members are missing.
+def newer_file(tx: Tx, file: EligibilityFile, *, started: bool = False) -> int | None:
+    """The newest file of the plan after this one that says now what holds: it was applied and not undone, or it is a full one.
 
-    `started` leaves out files that wait.
+    `started` leaves out full files that wait.
     """
-    newer = store.newer_full_files(tx, file.plan_id, file.id, started=started)
+    newer = store.newer_files(tx, file.plan_id, file.id, started=started)
     return next((file_id for file_id in newer if len(_undos(tx, file_id)) % 2 == 0), None)
+
+
+def overtaken_by(newer: int, file_id: int) -> str:
+    return f"A newer file of the plan, file {newer}, has come since. Cancel this one: frontdesk file cancel {file_id}"
 
 
 def record_audit(tx: Tx, action: str, file: EligibilityFile, requester: Requester, **detail: Any) -> None:

@@ -9,10 +9,10 @@ from frontdesk.eligibility import count_members_open
 from frontdesk.eligibility.dry_run import DryRun, dry_run
 from frontdesk.errors import Fault
 from frontdesk.files import report_store, store
+from frontdesk.files.brakes import end_missing, hold_if_needed
 from frontdesk.files.check import CheckResult, check_file
 from frontdesk.files.chunks import ChunkWriter
 from frontdesk.files.claims import FileClaim
-from frontdesk.files.missing import end_missing, hold_moves
 from frontdesk.files.model import (
     REFUSED,
     REPEATED,
@@ -50,14 +50,14 @@ def _apply(claim: FileClaim, check: CheckResult, scratch: DryRun | None) -> None
     writer = ChunkWriter(claim, scratch, reopens_absent=_reopens_absent(claim))
     if claim.file.step is FileStep.APPLY:
         if not (claim.file.rows_done or claim.file.dry_run):
-            hold_moves(claim, check)
+            hold_if_needed(claim, check)
         _write_rows(claim, check, writer)
         claim.checkpoint(FileStep.APPLY, claim.file.rows_done)
         # Of an 834 the check counts the rows of a member once, even where two people share its identifier.
         claim.update(step=FileStep.END, rows_total=claim.file.rows_done)
     if claim.file.dry_run:
-        hold_moves(claim, check)
-    if check.mode is FileMode.FULL:
+        hold_if_needed(claim, check)
+    elif check.mode is FileMode.FULL:
         end_missing(claim, writer, check)
 
 

@@ -54,13 +54,23 @@ class FileStep(StrEnum):
 
 # What a row became, besides the outcomes of members. A held file or a dry run would end the members that it omits; where they are
 # too many, it would move members from other plans.
-WOULD_END, WOULD_MOVE, REFUSED, SKIPPED, WARNED = "would_end", "would_move", "refused", "skipped", "warned"
+WOULD_END, WOULD_MOVE, WOULD_BE_SIMILAR = "would_end", "would_move", "would_be_similar"
+REFUSED, SKIPPED, WARNED = "refused", "skipped", "warned"
 # Every key of a file's counts, in the order in which they are shown. A row with a warning counts twice.
-COUNTS = (*map(str, Outcome), WOULD_END, WOULD_MOVE, REFUSED, SKIPPED, WARNED)
+COUNTS = (*map(str, Outcome), WOULD_END, WOULD_MOVE, WOULD_BE_SIMILAR, REFUSED, SKIPPED, WARNED)
 # The outcomes of rows that changed a member: what an undo takes back.
 CHANGED = tuple(outcome.value for outcome in Outcome if outcome is not Outcome.UNCHANGED)
 
-NEEDS_APPROVAL, NEEDS_MAPPING = "brake", "needs_mapping"  # the codes of the problem of a held file
+# Why a file is held until a person decides about it.
+BRAKES = {
+    "too_many_moves": "Too many members would move here from other plans; a person has to approve the file.",
+    "too_many_similar": "Too many new members look like stored ones that the file omits, as if the sender had renumbered them; "
+    "rename those first, or approve the file.",
+    "too_many_ends": "Too many members would be ended, the file is much smaller than the last one, or a row without a readable "
+    "external_id may be one of them; a person has to approve the file.",
+    "overtaken": "A newer file of the plan was applied, so this one can only be cancelled.",
+}
+NEEDS_MAPPING = "needs_mapping"  # the code of the problem of an 834 that is held for a mapping
 ONLY_COMPARED = "only_compared"  # an 834 that nobody asked to compare
 ENDED_BY_ABSENCE, NOTHING_TO_END = "ended_by_absence", "nothing_to_end"
 ADDRESS_OF_SUBSCRIBER = "address_of_subscriber"
@@ -158,7 +168,7 @@ class EligibilityFile:
     @property
     def needs_approval(self) -> bool:
         """True if a person has to approve the file before it goes on, or would have to after this dry run."""
-        has_problem = self.problem is not None and self.problem["code"] in (NEEDS_APPROVAL, NEEDS_MAPPING)
+        has_problem = self.problem is not None and self.problem["code"] in (*BRAKES, NEEDS_MAPPING)
         return self.state is FileState.HELD or (self.dry_run and has_problem)
 
     @property
@@ -374,8 +384,7 @@ ROW_FAULTS = {
 
 # Every problem of a file: what makes it unreadable, what holds it, what ends it early.
 FILE_PROBLEMS = FILE_FAULTS | {
-    "brake": "Too many members would move from other plans or be ended, a row without a readable external_id may be one of "
-    "them, or a newer full file has come; a person has to approve it.",
+    **BRAKES,
     "needs_mapping": "The mapping does not say how the 834 names its members (identify). A person has to accept the suggested "
     "mapping or give another.",
     "only_compared": "The file says that it is for comparing (BGN08 = 4). Nothing was written; the report lists what differs.",

@@ -18,17 +18,16 @@ from frontdesk.eligibility import restore
 from frontdesk.eligibility.model import Outcome, RestoredMember, UndoRequest
 from frontdesk.errors import Fault, FrontdeskError, Invalid, Unavailable
 from frontdesk.files import report_store, store
+from frontdesk.files.brakes import ApprovalNeeded
 from frontdesk.files.chunks import faults_of
 from frontdesk.files.claims import FileClaim, LeaseRenewer, LostClaim, RunOptions, Stopped, claim_next
 from frontdesk.files.content import delete_abandoned_uploads, delete_content
 from frontdesk.files.jobs import get_file, record_audit
 from frontdesk.files.load import run_load
 from frontdesk.files.mappings import mapping_origin
-from frontdesk.files.missing import ApprovalNeeded
 from frontdesk.files.model import (
     CHANGED,
     FILE_PROBLEMS,
-    NEEDS_APPROVAL,
     NEEDS_MAPPING,
     NOT_STORED,
     ONLY_COMPARED,
@@ -105,7 +104,7 @@ def _run(claim: FileClaim) -> None:
         _end(claim, state, NEEDS_MAPPING, FILE_PROBLEMS[NEEDS_MAPPING], suggestion=error.suggestion)
     except ApprovalNeeded as error:
         state = FileState.DONE if claim.file.dry_run else FileState.HELD
-        _end(claim, state, NEEDS_APPROVAL, str(error))
+        _end(claim, state, error.code, str(error))
     except (FrontdeskError, LostClaim):
         raise
     except Exception:

@@ -179,14 +179,17 @@ def last_full_rows(tx: Tx, plan_id: int, before_id: int) -> int | None:
     ).scalar()
 
 
-def newer_full_files(tx: Tx, plan_id: int, after_id: int, *, started: bool) -> list[int]:
-    """The plan's full files after this one that have begun to apply their rows or are held before that, the newest first;
-    unless `started`, also those that wait."""
-    has_done_nothing = (_columns.state == FileState.CANCELLED) & (_columns.rows_done == 0)
-    counts: ColumnElement[bool] = _columns.started_at.is_not(None) & ~has_done_nothing
+def newer_files(tx: Tx, plan_id: int, after_id: int, *, started: bool) -> list[int]:
+    """The plan's files after this one that have applied rows, and its full ones that have begun to or are held before that, the
+    newest first; unless `started`, also full ones that wait. Undos don't count."""
+    is_full = (
+        _is_full_of(plan_id) & _columns.started_at.is_not(None) & (_columns.state != FileState.CANCELLED)
+    )
     if not started:
-        counts |= _columns.state.in_((FileState.WAITING, FileState.RUNNING))
-    query = select(_columns.id).where(_is_full_of(plan_id), _columns.id > after_id, counts)
+        is_full |= _is_full_of(plan_id) & _columns.state.in_((FileState.WAITING, FileState.RUNNING))
+    writes = (_columns.plan_id == plan_id) & _columns.dry_run.is_(False) & (_columns.mode != FileMode.COMPARE)
+    has_applied = writes & _columns.undoes_id.is_(None) & (_columns.rows_done > 0)
+    query = select(_columns.id).where(has_applied | is_full, _columns.id > after_id)
     return list(tx.execute(query.order_by(_columns.id.desc())).scalars())
 
 

@@ -45,8 +45,8 @@ _COLUMNS: Mapping[str, Mapping[ColumnKind, str]] = {
         _K.TIME: "created_at",
     },
     "members": {
-        _K.ID: "id account_id plan_id uniqueness_scope",
-        _K.PERSON: f"{_OF_FIELDS} row_digest family_digest",
+        _K.ID: "id account_id plan_id uniqueness_scope merged_into",
+        _K.PERSON: f"{_OF_FIELDS} row_digest family_digest person_digest",
         _K.TIME: " ".join((*ACCESS_DAYS, "created_at", "updated_at")),
     },
     "member_history": {
@@ -56,6 +56,7 @@ _COLUMNS: Mapping[str, Mapping[ColumnKind, str]] = {
         _K.REFERENCE: "client request_id",
         _K.TIME: "changed_at",
     },
+    "distinct_members": {_K.ID: "lower_id higher_id account_id"},
     "installation": {_K.FACT: "id uniqueness written", _K.PROOF: "row_digest_key"},
     "deliverability": {
         _K.ID: "account_id",

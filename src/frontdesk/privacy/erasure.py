@@ -26,7 +26,7 @@ from frontdesk.text import fold_email
 
 
 def find_persons(tx: Tx, external_id: str, account_id: int | None) -> list[Person]:
-    """The records with the identifier, those too that an undo withdrew.
+    """The records with the identifier, those too that an undo withdrew, and those that were merged with them.
 
     Raises NotFound, and FrontdeskError `several_accounts`.
     """
@@ -41,7 +41,7 @@ def find_persons(tx: Tx, external_id: str, account_id: int | None) -> list[Perso
         named = ", ".join(map(str, sorted(accounts)))
         detail = f"Several accounts have such a member: {named}. Say which with --account."
         raise FrontdeskError(detail, code="several_accounts")
-    return found
+    return store.with_merged(tx, found)
 
 
 def get_person(tx: Tx, member_id: int) -> Person:
@@ -51,14 +51,21 @@ def get_person(tx: Tx, member_id: int) -> Person:
     return person
 
 
+def find_persons_of(tx: Tx, member_id: int) -> list[Person]:
+    """The member with this id, erased or not, and those that were merged with it. Raises NotFound."""
+    return store.with_merged(tx, [get_person(tx, member_id)])
+
+
 def erase_person(
     db: Database, persons: Sequence[Person], requester: Requester, clock: Clock = system_clock
 ) -> list[Erasure]:
-    """Erase the records of one person, all of one account, in one transaction. One that is erased already stays as it is.
+    """Erase the records of one person, all of one account, and those merged with them, in one transaction. One that is erased
+    already stays as it is.
 
     Raises UnderLegalHold, FilesUnfinished, Unavailable.
     """
-    done = write_alone(db, lambda tx: _erase(tx, persons, requester._replace(now=clock())))
+    with_merged = db.ask(lambda tx: store.with_merged(tx, persons))
+    done = write_alone(db, lambda tx: _erase(tx, with_merged, requester._replace(now=clock())))
     if any(erasure.is_new for erasure in done):
         with suppress(Unavailable):  # then a worker empties it
             db.empty_log()
@@ -67,6 +74,7 @@ def erase_person(
 
 def erase_old(tx: Tx, persons: Sequence[Person], requester: Requester) -> None:
     """Erase members by retention, in the caller's transaction. None of them is erased or under legal hold."""
+    persons = [person for each in persons for person in store.with_merged(tx, [each])]
     store.lock_members(tx, [person.member_id for person in persons])
     _erase_rows(tx, persons, requester, ErasureCause.RETENTION)
 
@@ -106,6 +114,7 @@ def _erase_rows(tx: Tx, persons: Sequence[Person], requester: Requester, cause: 
     store.empty_histories(tx, ids)
     store.empty_invitations(tx, store.invitations_of(tx, ids))
     store.empty_members(tx, ids)
+    store.delete_distinct(tx, ids)
     note_emptied(tx)
     entries = [
         requester.entry("member.erased", person.account_id, person.member_id, cause=cause)

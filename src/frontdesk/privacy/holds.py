@@ -1,11 +1,13 @@
 """Legal holds: while one lasts, nothing of the member is erased or pruned, and the audit trail is not pruned at all."""
 
+from collections.abc import Collection
+
 from frontdesk import audit
 from frontdesk.audit.model import Requester
 from frontdesk.db import Tx
 from frontdesk.errors import FrontdeskError
 from frontdesk.privacy import retention_store, store
-from frontdesk.privacy.model import LegalHold, Person, RetentionKind
+from frontdesk.privacy.model import LegalHold, Person, RetentionKind, UnderLegalHold
 
 
 def place_hold(tx: Tx, person: Person, reference: str, requester: Requester) -> bool:
@@ -37,6 +39,13 @@ def release_hold(tx: Tx, person: Person, requester: Requester) -> bool:
         tx, requester, "member.released", person.account_id, person.member_id, reference=holds[0].reference
     )
     return True
+
+
+def require_not_held(tx: Tx, member_ids: Collection[int]) -> None:
+    """Lock the members, so that no hold comes until the transaction ends. Raises UnderLegalHold."""
+    store.lock_members(tx, member_ids)
+    if holds := store.find_holds(tx, member_ids):
+        raise UnderLegalHold(holds[0])
 
 
 def list_holds(tx: Tx, account_id: int | None) -> list[LegalHold]:

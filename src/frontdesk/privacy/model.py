@@ -80,7 +80,7 @@ class UnderLegalHold(FrontdeskError, kind="wrong_state"):
     """The member is under legal hold."""
 
     def __init__(self, hold: LegalHold) -> None:
-        detail = f"Member {hold.member_id} is under legal hold ({hold.reference}); nothing was erased."
+        detail = f"Member {hold.member_id} is under legal hold ({hold.reference}); nothing was changed."
         super().__init__(detail, code="legal_hold")
         self.faults = (Fault("member", self.code, detail),)
 

@@ -62,7 +62,7 @@ _SOURCES: Mapping[RetentionKind, RetentionSource] = {
         members, _m.updated_at, _IS_KEPT & (_m.uniqueness_scope < 0), _m.id
     ),
     RetentionKind.ENDED: RetentionSource(
-        members, _m.expiry_date, _IS_KEPT & (_m.uniqueness_scope >= 0), _m.id
+        members, _m.expiry_date, _IS_KEPT & (_m.uniqueness_scope >= 0) & _m.merged_into.is_(None), _m.id
     ),
     RetentionKind.INVITATIONS: RetentionSource(invitations, _i.settled_at, _i.address != "", _i.member_id),
     RetentionKind.REPORTS: RetentionSource(

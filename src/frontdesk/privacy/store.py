@@ -1,6 +1,7 @@
 """The SQL of erasures, legal holds and exports: what belongs to a member, by the classification of the columns."""
 
 from collections.abc import Collection, Sequence
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import JSON, Column, ColumnElement, Table, delete, insert, literal_column, select, update
@@ -8,7 +9,8 @@ from sqlalchemy import JSON, Column, ColumnElement, Table, delete, insert, liter
 from frontdesk.audit.model import Requester
 from frontdesk.db import Tx
 from frontdesk.db.schema import IsoDate
-from frontdesk.eligibility.tables import member_history, members
+from frontdesk.eligibility import merged_with
+from frontdesk.eligibility.tables import distinct_members, member_history, members
 from frontdesk.invitations.tables import (
     delivery_reports,
     invitation_events,
@@ -45,6 +47,13 @@ def find_by_external_id(tx: Tx, external_id: str, account_id: int | None) -> lis
 def find_person(tx: Tx, member_id: int) -> Person | None:
     row = tx.execute(select(members.c.id, members.c.account_id).where(members.c.id == member_id)).first()
     return Person(*row) if row else None
+
+
+def with_merged(tx: Tx, persons: Sequence[Person]) -> list[Person]:
+    """The members, and those that were merged with them: they are one person, of one account."""
+    ids = merged_with(tx, [person.member_id for person in persons])
+    added = ids - {person.member_id for person in persons}
+    return [*persons, *(Person(id_, persons[0].account_id) for id_ in sorted(added))]
 
 
 def lock_members(tx: Tx, member_ids: Collection[int]) -> None:
@@ -86,7 +95,7 @@ def insert_erasures(tx: Tx, persons: Sequence[Person], requester: Requester, cau
 
 def empty_members(tx: Tx, member_ids: Collection[int]) -> None:
     """The members keep ids, plans, times and days of access. As withdrawn ones they are alone in the uniqueness scope -id."""
-    changes = _emptied(members) | {"uniqueness_scope": -members.c.id}
+    changes = _emptied(members) | {"uniqueness_scope": -members.c.id, "merged_into": None}
     tx.execute(update(members).where(members.c.id.in_(sorted(member_ids))).values(changes))
 
 
@@ -95,6 +104,11 @@ def empty_histories(tx: Tx, member_ids: Collection[int]) -> int:
     changes: ColumnElement[Any] = literal_column(WITHOUT_VALUES[tx.dialect.name])
     mine = member_history.c.member_id.in_(sorted(member_ids))
     return tx.execute(update(member_history).where(mine).values(changes=changes)).rowcount
+
+
+def delete_distinct(tx: Tx, member_ids: Collection[int]) -> None:
+    ids, columns = sorted(member_ids), distinct_members.c
+    tx.execute(delete(distinct_members).where(columns.lower_id.in_(ids) | columns.higher_id.in_(ids)))
 
 
 def invitations_of(tx: Tx, member_ids: Collection[int]) -> list[int]:
@@ -134,6 +148,8 @@ def rows_of(tx: Tx, member_id: int) -> dict[str, Rows]:
     """The rows of the member by table, without those of reports and the audit trail."""
     found = {members.name: _rows(tx, members, members.c.id, [member_id])}
     found |= {table.name: _rows(tx, table, table.c.member_id, [member_id]) for table in _OF_MEMBER}
+    pairs = [_rows(tx, distinct_members, column, [member_id]) for column in distinct_members.c[:2]]
+    found[distinct_members.name] = [*chain(*pairs)]
     invitation_ids = [row["id"] for row in found[invitations.name]]
     found |= {table.name: _rows(tx, table, table.c.invitation_id, invitation_ids) for table in _OF_INVITATION}
     mailed = (*found[invitation_links.name], *found[invitations.name])

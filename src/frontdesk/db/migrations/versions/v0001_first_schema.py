@@ -230,7 +230,8 @@ def _create_members() -> None:
         *required(Json, "metadata"),
         *optional(sa.String(508), "email_folded"),
         *optional(IsoDate(), "expiry_before_absence"),
-        *optional(sa.String(32), "row_digest", "family_digest"),
+        *optional(sa.String(32), "row_digest", "family_digest", "person_digest"),
+        *optional(Id, "merged_into"),
         *required(UtcTime(), "created_at", "updated_at"),
         sa.ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
         sa.UniqueConstraint("email_folded", "uniqueness_scope"),
@@ -239,9 +240,8 @@ def _create_members() -> None:
         sa.Index(None, "plan_id", "id"),
         postgresql_with={"fillfactor": 80},
     )
-    create_partial_index(
-        "ix_members_family_digest", "members", "family_digest", where="family_digest IS NOT NULL"
-    )
+    for column in ("family_digest", "person_digest", "merged_into"):
+        create_partial_index(f"ix_members_{column}", "members", column, where=f"{column} IS NOT NULL")
     op.create_table(
         "member_history",
         *key(Id, "id"),
@@ -253,6 +253,12 @@ def _create_members() -> None:
         *optional(Id, "file_id"),
         *required(UtcTime(), "changed_at"),
         sa.Index(None, "member_id", "id"),
+    )
+    op.create_table(
+        "distinct_members",
+        *key(Id, "lower_id", "higher_id", to="members.id"),
+        *required(Id, "account_id"),
+        sa.Index(None, "higher_id"),
     )
     op.create_table(
         "uniqueness_probes",

@@ -1,0 +1,200 @@
+"""What a person decides about similar members: they are one (merge), or two (distinct), or one has a new identifier (rename).
+
+A merged member keeps its row and its external_id, which leads to the member that was kept; its member_id and e-mail address are
+free again. Each function writes its audit entries and history in the caller's transaction.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from enum import StrEnum
+from functools import partial
+
+from frontdesk import audit
+from frontdesk.audit.model import Requester
+from frontdesk.clock import stored_time
+from frontdesk.config import Uniqueness
+from frontdesk.db import Database, Tx
+from frontdesk.db.sets import update_set
+from frontdesk.eligibility import store
+from frontdesk.eligibility.as_of import get_members_named
+from frontdesk.eligibility.model import (
+    Enrolled,
+    MemberRecord,
+    Outcome,
+    SimilarPair,
+    StoredMember,
+    Submission,
+    UndoRequest,
+)
+from frontdesk.eligibility.probes import ProbeLimit, TooManyTaken
+from frontdesk.eligibility.restore import restore
+from frontdesk.eligibility.tables import members
+from frontdesk.errors import FrontdeskError, Invalid
+from frontdesk.invitations.delivery import cancel_of_members
+
+SEARCHED_TOGETHER = 1000  # ids
+
+Decide = Callable[[Tx, Sequence[Submission]], Sequence[Enrolled | FrontdeskError]]
+
+
+class RenameOutcome(StrEnum):
+    """What became of a new identifier."""
+
+    RENAMED = "renamed"
+    UNCHANGED = "unchanged"
+    MISSING = "no such member"
+    SEVERAL = "several accounts have such a member"
+    TAKEN = "taken"
+    UNHEARD = "too many were taken today"
+
+
+def find_duplicates(
+    db: Database,
+    account_id: int | None,
+    *,
+    after: tuple[int, int],
+    limit: int,
+    today: str,
+    go_on: Callable[[int], None],
+) -> list[SimilarPair]:
+    """The next pairs of open members that may be one person, in the order of their ids, without those that are called distinct.
+
+    `after` is the pair of ids that the last call ended with. `go_on` is called with the share that is searched, in percent.
+    """
+    last, found = db.ask(store.last_member_id), list[SimilarPair]()
+    for first in range(after[0], last + 1, SEARCHED_TOGETHER):
+        go_on(100 * first // last)
+        found += db.ask(
+            partial(
+                store.list_similar_pairs,
+                account_id=account_id,
+                after=max(after, (first, 0)),
+                until=first + SEARCHED_TOGETHER - 1,
+                today=today,
+                limit=limit - len(found),
+            )
+        )
+        if len(found) == limit:
+            break
+    return found
+
+
+def find_pair(tx: Tx, first: str, second: str, account_id: int | None) -> tuple[int, int]:
+    """The ids of two members of one account. Raises NotFound, and FrontdeskError `several_accounts`, `same_member`."""
+    [one] = get_members_named(tx, first, account_id)
+    [other] = get_members_named(tx, second, one["account_id"])
+    if one["id"] == other["id"]:
+        raise FrontdeskError("Both identifiers are of the same member.", code="same_member")
+    return one["id"], other["id"]
+
+
+def merge(tx: Tx, keep_id: int, drop_id: int, requester: Requester) -> None:
+    """Close a member for good: its external_id leads to the one that is kept, whose values stay. Pending invitations of the
+    closed one are cancelled. Raises FrontdeskError `already_merged`, `erased`.
+    """
+    kept, dropped = _lock(tx, keep_id, drop_id)
+    if kept.is_erased or dropped.is_erased:
+        raise FrontdeskError("One of the members is erased.", code="erased")
+    if kept.values["merged_into"] is not None or dropped.values["merged_into"] is not None:
+        raise FrontdeskError(
+            "One of the members was merged before. `frontdesk member show` shows the one that it leads to.",
+            code="already_merged",
+        )
+    changes = {name: [dropped.values[name], None] for name in ("member_id", "email")}
+    closed = {
+        "merged_into": keep_id,
+        # A text that no sender can bring, because a value is trimmed.
+        "member_id": f" merged {drop_id}",
+        **dict.fromkeys(("email", "email_folded", "row_digest")),
+        "updated_at": stored_time(requester.now),
+    }
+    update_set(tx, members, [{"id": drop_id, **closed}])
+    entries = [
+        (dropped, Outcome.UPDATED, {"merged_into": [None, keep_id], **changes}),
+        (kept, Outcome.UPDATED, {"merged_from": [None, drop_id]}),
+    ]
+    store.insert_history(tx, requester, entries)
+    cancel_of_members(tx, [drop_id], now=requester.now)
+    _record(tx, requester, "member.merged", kept, drop_id)
+
+
+def unmerge(
+    tx: Tx,
+    keep_id: int,
+    drop_id: int,
+    requester: Requester,
+    *,
+    uniqueness: Uniqueness,
+    probe_limit: ProbeLimit,
+) -> None:
+    """Take a merge back: the closed member has its member_id and e-mail address again.
+
+    Raises FrontdeskError `not_merged`, `too_old` (retention took the values of its history), and `taken` where another member
+    has one of its keys now.
+    """
+    kept, dropped = _lock(tx, keep_id, drop_id)
+    if dropped.values["merged_into"] != keep_id:
+        raise FrontdeskError("The second member is not merged into the first one.", code="not_merged")
+    newest = store.find_histories(tx, [drop_id])[drop_id][0]
+    if "merged_into" not in newest.changes:
+        raise FrontdeskError("The history no longer has the values of the merged member.", code="too_old")
+    undo = UndoRequest(None, None, requester.actor, requester.request_id, requester.now, uniqueness)
+    [restored] = restore(tx, [drop_id], undo, probe_limit)
+    if restored.fault is not None:
+        raise FrontdeskError(f"The member's {restored.fault.field} is taken by now.", code="taken")
+    store.insert_history(tx, requester, [(kept, Outcome.UPDATED, {"merged_from": [drop_id, None]})])
+    _record(tx, requester, "member.unmerged", kept, drop_id)
+
+
+def call_distinct(tx: Tx, first_id: int, second_id: int, requester: Requester) -> bool:
+    """Two similar members are two people: `find_duplicates` leaves them out. False if that was said before."""
+    lower, higher = _lock(tx, *sorted((first_id, second_id)))
+    is_new = store.insert_distinct(tx, lower.values["id"], higher.values["id"], lower.values["account_id"])
+    if is_new:
+        _record(tx, requester, "member.called_distinct", lower, higher.values["id"])
+    return is_new
+
+
+def rename(
+    tx: Tx, pairs: Sequence[tuple[str, str]], account_id: int | None, requester: Requester, decide: Decide
+) -> list[RenameOutcome]:
+    """Give members other identifiers, in order: pairs of the old and the new one. `decide` is `enrol`, or that of a dry run."""
+    found = {old: list[Submission]() for old, _ in pairs}
+    for row in store.lock_renamed(tx, found.keys()):
+        if account_id in (None, row["account_id"]):
+            record = MemberRecord(row["external_id"], {}, False, (), (), ())
+            by = (requester.actor, requester.request_id)
+            found[row["external_id"]].append(Submission(row["account_id"], row["plan_id"], record, *by))
+    submissions = []
+    for old, new in pairs:
+        if len(found[old]) == 1:
+            record = MemberRecord(old, {"external_id": new}, False, (), (), ())
+            submissions.append(found[old][0]._replace(record=record))
+    results = iter(decide(tx, submissions))
+    return [_renamed(len(found[old]), results) for old, _ in pairs]
+
+
+def _renamed(count: int, results: Iterator[Enrolled | FrontdeskError]) -> RenameOutcome:
+    if count != 1:
+        return RenameOutcome.SEVERAL if count else RenameOutcome.MISSING
+    match result := next(results):
+        case Enrolled(outcome=Outcome.UNCHANGED):
+            return RenameOutcome.UNCHANGED
+        case Enrolled():
+            return RenameOutcome.RENAMED
+        case TooManyTaken():
+            return RenameOutcome.UNHEARD
+        case Invalid():  # without a taken value it is a new member's: an earlier pair took the old identifier away
+            is_taken = any(fault.code == "not_unique" for fault in result.faults)
+            return RenameOutcome.TAKEN if is_taken else RenameOutcome.MISSING
+    raise result
+
+
+def _lock(tx: Tx, *member_ids: int) -> list[StoredMember]:
+    by_id = {member.values["id"]: member for member in store.lock_by_ids(tx, member_ids)}
+    return [by_id[id_] for id_ in member_ids]
+
+
+def _record(tx: Tx, requester: Requester, action: str, member: StoredMember, other_id: int) -> None:
+    audit.record_action(
+        tx, requester, action, member.values["account_id"], member.values["id"], other_id=other_id
+    )

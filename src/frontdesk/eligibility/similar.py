@@ -1,0 +1,133 @@
+"""People who look like one: found by a keyed digest of names and birth date, or by family and birth date, shown and never merged.
+
+A file or a POST that creates a member is warned; `member duplicates` lists the pairs (docs/members.md).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from frontdesk.db import Tx
+from frontdesk.db.set_transaction import SetTransaction
+from frontdesk.db.sets import Found
+from frontdesk.eligibility import store
+from frontdesk.eligibility.model import (
+    FIRST_DRY_RUN_ID,
+    SIMILAR_MEMBER,
+    WARNING_MARK,
+    Enrolled,
+    Outcome,
+    StoredMember,
+)
+from frontdesk.errors import FrontdeskError
+
+PERSON_FIELDS = frozenset(("first_name", "last_name", "dob"))
+
+Values = Mapping[str, Any]
+_keys: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()
+
+
+def person_digest(key: bytes, values: Values) -> str | None:
+    """Equal for members of one account with the same birth date and the same letters and digits in both names."""
+    first, last = (
+        "".join(filter(str.isalnum, values[name].casefold())) for name in ("first_name", "last_name")
+    )
+    if not first or not last:
+        return None
+    text = f"{values['account_id']}\0{first}\0{last}\0{values['dob']}"
+    return blake2b(text.encode(), key=key, digest_size=16).hexdigest()
+
+
+class DigestKey:
+    """The installation's key of digests. It never changes, so a process reads it once for each database."""
+
+    def __init__(self, tx: SetTransaction) -> None:
+        self._engine = tx.engine
+        self._found = store.read_digest_key(tx) if tx.engine not in _keys else None
+
+    def get(self) -> bytes:
+        """Call it after the round trip in which the object was made."""
+        if self._found is not None:
+            _keys[self._engine] = bytes.fromhex(self._found.rows[0]["row_digest_key"])
+        return _keys[self._engine]
+
+
+class SimilarSearch:
+    """A set read of the stored open members that are similar to new ones. It belongs into the round trip that writes them."""
+
+    def __init__(self, tx: SetTransaction, created: Sequence[StoredMember], today: str) -> None:
+        values = [member.values for member in created]
+        families = {(each["family_digest"], each["dob"]) for each in values if each["family_digest"]}
+        digests = {each["person_digest"] for each in values} - {None}
+        self._created, self._today, self._reads = created, today, list[Found]()
+        if digests:
+            self._reads.append(store.find_similar(tx, sorted(digests), today))
+        if families:
+            self._reads.append(store.find_similar_in_family(tx, sorted(families), today))
+
+    @property
+    def found(self) -> list[dict[str, Any]]:
+        return [row for read in self._reads for row in read.rows if row["id"] is not None]
+
+    def ids(self, changed: Iterable[Values]) -> dict[int, int]:
+        """The id of a similar member by the id of each new one that has one.
+
+        `changed` are the present values of stored members that the same chunk or dry run changed.
+        """
+        now = {values["id"]: values for values in changed}
+        people: dict[Any, int] = {}
+        for row in self.found:
+            values = now.get(row["id"])
+            if values is None or (is_open(values, self._today) and row["key"] in _keys_of(values)):
+                people.setdefault(row["key"], row["id"])
+        similar = {}
+        for member in self._created:
+            keys = _keys_of(member.values)
+            if (found := next((people[key] for key in keys if key in people), None)) is not None:
+                similar[member.values["id"]] = found
+            if is_open(member.values, self._today):
+                for key in keys:
+                    people.setdefault(key, member.values["id"])
+        return similar
+
+
+def find_look_alikes(tx: Tx, people: Sequence[Values], today: str) -> list[int | None]:
+    """For each person, by names, birth date and account, a stored member that is open today and looks the same."""
+    key = store.row_digest_key(tx)
+    digests = [person_digest(key, person) for person in people]
+    wanted = sorted({digest for digest in digests if digest})
+    ids = {row["key"]: row["id"] for row in store.find_similar(tx, wanted, today).rows} if wanted else {}
+    return [ids.get(digest) for digest in digests]
+
+
+def is_open(values: Values, today: str) -> bool:
+    """Whether the member has access today or later, and is neither withdrawn, merged nor erased."""
+    is_there = values["uniqueness_scope"] >= 0 and values["merged_into"] is None
+    return is_there and (values["expiry_date"] is None or values["expiry_date"] >= today)
+
+
+def with_warnings(
+    results: list[Enrolled | FrontdeskError], similar: Mapping[int, int]
+) -> list[Enrolled | FrontdeskError]:
+    """The results, those of new members with a warning that names the similar one."""
+    if not similar:
+        return results
+    return [
+        result._replace(warnings=(*result.warnings, f"{SIMILAR_MEMBER}{WARNING_MARK}{_named(found)}"))
+        if isinstance(result, Enrolled)
+        and result.outcome is Outcome.CREATED
+        and (found := similar.get(result.stored.values["id"])) is not None
+        else result
+        for result in results
+    ]
+
+
+def _named(member_id: int) -> str:
+    is_stored = member_id < FIRST_DRY_RUN_ID
+    return f"looks like member {member_id}" if is_stored else "looks like another new member of the file"
+
+
+def _keys_of(values: Values) -> list[str]:
+    keys = [values["person_digest"]] if values["person_digest"] else []
+    return [*keys, f"{values['family_digest']} {values['dob']}"] if values["family_digest"] else keys

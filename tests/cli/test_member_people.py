@@ -1,0 +1,192 @@
+"""Members that are one person, or two, or renumbered: duplicates, merge, distinct, rename."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from frontdesk.db import Database
+from frontdesk.eligibility import list_probes
+from tests.cli.conftest import CommandLine
+from tests.conftest import Api, SetClock
+from tests.factories import Customer, make_customer, member_body
+from tests.files.loading import Desk, csv_of, row
+
+KEEP, DROP = "AB 000001", "AB 000002"
+SAME: dict[str, Any] = {"last_name": "Same"}
+
+
+def post(api: Api, number: int, plan: int = 1, **fields: Any) -> Any:
+    return api.post(f"/v2/plans/{plan}/eligibility", member_body(number, **fields))
+
+
+def change(api: Api, external_id: str, **fields: Any) -> Any:
+    return api.post("/v2/plans/1/eligibility", {"external_id": external_id} | fields)
+
+
+@pytest.fixture
+def pair(api: Api) -> tuple[int, int]:
+    """The ids of two members who look alike, the second with an invitation that waits."""
+    first = post(api, 1, **SAME).json()["id"]
+    return first, post(api, 2, **SAME, invite_immediately=True).json()["id"]
+
+
+def test_pairs_that_look_alike_are_listed_until_they_are_called_distinct(
+    api: Api, cli: CommandLine, pair: tuple[int, int]
+) -> None:
+    third = post(api, 3, **SAME, plan=2).json()["id"]
+    post(api, 4, **SAME, expiry_date="2026-01-01")  # over
+    found = cli.json("member", "duplicates", "--account", "1")
+    assert [(each["id"], each["other_id"]) for each in found] == [pair, (pair[0], third), (pair[1], third)]
+    assert found[1]["other_external_id"] == "AB 000003"
+    assert (found[1]["plan_id"], found[1]["other_plan_id"]) == (1, 2)
+    page = cli.json("member", "duplicates", "--limit", "1", "--after", f"{pair[0]}-{pair[1]}")
+    assert [(each["id"], each["other_id"]) for each in page] == [(pair[0], third)]
+    assert f"--after {pair[0]}-{pair[1]}" in cli.text("member", "duplicates", "--limit", "1")
+    assert cli.json("member", "distinct", DROP, KEEP) == {"distinct": [*pair], "is_new": True}
+    assert not cli.json("member", "distinct", KEEP, DROP)["is_new"]
+    found = cli.json("member", "duplicates")
+    assert [(each["id"], each["other_id"]) for each in found] == [(pair[0], third), (pair[1], third)]
+
+
+def test_a_merged_members_identifier_leads_to_the_one_that_is_kept(
+    api: Api, cli: CommandLine, pair: tuple[int, int]
+) -> None:
+    before = cli.json("member", "show", KEEP)
+    cli.json("member", "merge", KEEP, DROP)
+    shown = cli.json("member", "show", DROP)
+    assert [shown[name] for name in ("id", "external_id", "member_id", "email")] == [
+        before[name] for name in ("id", "external_id", "member_id", "email")
+    ]
+    assert [entry["member_id"] for entry in shown["history"]] == [pair[0], pair[1], pair[1], pair[0]]
+    assert cli.json("member", "duplicates") == []
+    [invitation] = [each for each in cli.json("invitations", "list") if each["delivery"] == "immediate"]
+    assert invitation["state"] == "cancelled"
+    # The keys of the merged one are free, its external_id finds the other, whose own stays.
+    answer = change(api, DROP, member_id="M-000002", email="robin.2@example.com", city="Salem")
+    assert (answer.status_code, answer.headers["Eligibility-Outcome"]) == (200, "updated")
+    assert (answer.json()["id"], answer.json()["external_id"]) == (pair[0], KEEP)
+    assert change(api, DROP, city="Salem").headers["Eligibility-Outcome"] == "unchanged"
+    eligible = cli.json("member", "eligible", DROP, "--on", "2026-06-01")
+    assert (eligible["eligible"], eligible["plan_id"]) == (True, 1)
+    actions = [entry["action"] for entry in cli.audit_trail() if entry["action"].startswith("member.m")]
+    assert actions == ["member.merged"]
+
+
+def test_a_merge_can_be_taken_back_unless_a_key_is_taken(
+    api: Api, cli: CommandLine, pair: tuple[int, int]
+) -> None:
+    before = cli.json("member", "show", DROP)
+    cli.json("member", "merge", KEEP, DROP)
+    change(api, KEEP, member_id="M-000002")
+    assert "member_id is taken" in cli.refused("member", "merge", "--undo", KEEP, DROP)
+    change(api, KEEP, member_id="M-000001")
+    cli.json("member", "merge", "--undo", KEEP, DROP)
+    after = cli.json("member", "show", DROP)
+    assert {**after, "history": 0, "updated_at": 0} == {**before, "history": 0, "updated_at": 0}
+    assert len(cli.json("member", "duplicates")) == 1
+    assert "not merged" in cli.refused("member", "merge", "--undo", KEEP, DROP)
+
+
+def test_merges_in_a_row_lead_to_the_last_one(api: Api, cli: CommandLine, pair: tuple[int, int]) -> None:
+    third = post(api, 3, **SAME).json()["id"]
+    cli.json("member", "merge", KEEP, DROP)
+    cli.json("member", "merge", "AB 000003", KEEP)
+    assert change(api, DROP, city="Salem").json()["id"] == third
+    assert cli.json("member", "show", DROP)["id"] == third
+    cli.json("member", "merge", "--undo", "AB 000003", KEEP)
+    assert change(api, DROP, city="Boston").json()["id"] == pair[0]
+
+
+def test_what_cannot_be_merged_says_why(
+    api: Api, cli: CommandLine, db: Database, pair: tuple[int, int]
+) -> None:
+    other = make_customer(db, name="Other")
+    post(api.as_(other.token), 8, plan=other.plan_ids[0])
+    post(api, 3)
+    assert "There is no such eligible member" in cli.refused("member", "merge", KEEP, "AB 000008")
+    assert "same member" in cli.refused("member", "merge", KEEP, KEEP)
+    cli.json("member", "hold", DROP, "--reference", "Case 1")
+    assert "legal hold" in cli.refused("member", "merge", KEEP, DROP)
+    cli.json("member", "release", DROP)
+    cli.json("member", "merge", KEEP, DROP)
+    assert "merged before" in cli.refused("member", "merge", "AB 000003", DROP)
+    cli.json("member", "hold", KEEP, "--reference", "Case 1")
+    assert len(cli.json("member", "holds")) == 2  # both rows are the person's
+    cli.json("member", "release", DROP)
+    cli.json("member", "erase", DROP, "--yes")
+    assert "There is no such eligible member" in cli.refused("member", "show", KEEP)
+
+
+def test_a_full_file_that_names_a_merged_member_names_the_one_that_is_kept(
+    api: Api, cli: CommandLine, db: Database, customer: Customer, clock: SetClock
+) -> None:
+    desk = Desk(db, customer, clock)
+    desk.load(csv_of(row(number, **SAME) for number in (1, 2, 3)), full=True)
+    cli.json("member", "merge", "E00001", "E00002")
+    file = desk.load(csv_of(row(number, **SAME) for number in (2, 3)), full=True)
+    assert (file.state, file.members_missing) == ("done", 0)
+    assert [line[1] for line in desk.outcomes(file)] == [
+        "updated",
+        "unchanged",
+    ]  # M00002 is its member_id now
+    file = desk.load(csv_of([row(3, **SAME)]), full=True)
+    assert [line["external_id"] for line in desk.report(file) if line["outcome"] == "ended"] == ["E00001"]
+
+
+def test_a_file_that_touched_a_merged_member_leaves_it_alone_when_it_is_undone(
+    cli: CommandLine, db: Database, customer: Customer, clock: SetClock
+) -> None:
+    desk = Desk(db, customer, clock)
+    file = desk.load(csv_of(row(number, **SAME) for number in (1, 2, 3)))
+    cli.json("member", "merge", "E00001", "E00002")
+    undone = desk.undo(file)
+    assert [(line[1], line[2]) for line in desk.outcomes(undone)] == [
+        ("withdrawn", ""),
+        ("refused", "changed_since"),
+        ("refused", "changed_since"),
+    ]
+
+
+def test_a_member_gets_another_identifier(api: Api, cli: CommandLine, pair: tuple[int, int]) -> None:
+    assert cli.json("member", "rename", KEEP, "NEW 1") == [{"row": 1, "outcome": "renamed"}]
+    shown = cli.json("member", "show", "NEW 1")
+    assert (shown["id"], shown["history"][-1]["changes"]) == (pair[0], {"external_id": [KEEP, "NEW 1"]})
+    assert change(api, KEEP).status_code == 422  # free
+    refused = cli.run("member", "rename", "NEW 1", DROP)
+    assert (refused.exit_code, "taken" in refused.stdout) == (1, True)
+    assert "no such member" in cli.run("member", "rename", KEEP, "NEW 2").stdout
+
+
+def test_a_renumbering_is_followed_by_a_file(
+    api: Api, cli: CommandLine, db: Database, customer: Customer, clock: SetClock, tmp_path: Path
+) -> None:
+    desk, pairs, other = Desk(db, customer, clock), tmp_path / "pairs.csv", make_customer(db, name="Other")
+    desk.load(csv_of(map(row, range(1, 1202))))
+    post(api.as_(other.token), 8, plan=other.plan_ids[0])
+    lines = [f"E{number:05d},N{number}" for number in range(1, 1201)]
+    pairs.write_text("\n".join(["old,new", *lines, "E01201,AB 000008", "E09999,N9999", "E00001,N5"]))
+    outcomes = {}
+    for words in (["--dry-run"], []):
+        result = cli.run("member", "rename", "--csv", str(pairs), "--account", "1", *words)
+        assert result.exit_code == 1
+        outcomes[bool(words)] = result.stdout.replace("would be ", "")
+    assert outcomes[True] == outcomes[False]
+    assert [
+        line.split(None, 1) for line in outcomes[True].splitlines() if line[:1] == " " and "120" in line
+    ] == [
+        ["1201", "taken"],
+        ["1202", "no such member"],
+        ["1203", "no such member"],
+    ] or outcomes[True]
+    assert "1200 of 1203 renamed." in outcomes[False]
+    assert sum(each.taken for each in db.ask(lambda tx: list_probes(tx, clock().date().isoformat()))) <= 2
+    again = desk.load(csv_of(row(number, external_id=f"N{number}") for number in range(1, 1201)))
+    assert again.counts == {"unchanged": 1200}
+
+
+@pytest.mark.parametrize("text", ["a,b\n1,2", "old,new\n1", "old,new\n1, \n"])
+def test_a_file_of_another_shape_is_refused(bare_cli: CommandLine, tmp_path: Path, text: str) -> None:
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text(text)
+    assert bare_cli.refused("member", "rename", "--csv", str(pairs))

@@ -1,0 +1,95 @@
+"""A new member that looks like a stored one is created, with a warning that names that one's id."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import select, update
+
+from frontdesk.db import Database
+from frontdesk.eligibility import find_members
+from frontdesk.eligibility.model import StoredMember
+from frontdesk.eligibility.similar import SimilarSearch
+from frontdesk.eligibility.tables import members
+from tests.conftest import Api, SetClock
+from tests.factories import NOW, Customer, make_customer, member_body
+from tests.files.loading import COLUMNS, Desk, csv_of, row
+
+ENDS = (*COLUMNS, "expiry_date")
+TWIN = {"first_name": "Róbin-Lee", "last_name": "O'Sample", "dob": "1990-05-06"}
+WRITTEN_OTHERWISE = {"first_name": "RÓBIN LEE", "last_name": "O Sample", "dob": "1990-05-06"}
+
+
+def post(api: Api, customer: Customer, number: int, **fields: Any) -> str:
+    answer = api.post(f"/v2/plans/{customer.plan_ids[0]}/eligibility", member_body(number, **fields))
+    assert answer.status_code in (200, 201), answer.text
+    return str(answer.headers.get("Eligibility-Warnings", ""))
+
+
+def id_of(db: Database, number: int) -> int:
+    [found] = db.ask(lambda tx: find_members(tx, f"AB {number:06d}", None))
+    return int(found["id"])
+
+
+def test_a_new_member_with_the_names_and_birth_date_of_another_is_shown_with_its_id(
+    api: Api, db: Database, customer: Customer
+) -> None:
+    assert post(api, customer, 1, **TWIN) == ""
+    assert post(api, customer, 2, **WRITTEN_OTHERWISE) == f"similar_member;member={id_of(db, 1)}"
+    assert post(api, customer, 2, **TWIN) == ""  # only as it is created
+    assert post(api, customer, 3, **TWIN | {"dob": "1990-05-07"}) == ""
+
+
+def test_a_change_of_the_names_is_followed(api: Api, db: Database, customer: Customer) -> None:
+    post(api, customer, 1, **TWIN)
+    post(api, customer, 1, **TWIN | {"last_name": "Married"})
+    assert post(api, customer, 2, **TWIN) == ""
+    assert (
+        post(api, customer, 3, **TWIN | {"last_name": "MARRIED"}) == f"similar_member;member={id_of(db, 1)}"
+    )
+
+
+@pytest.mark.parametrize("expiry", ["2026-11-19", "2026-11-20"])
+def test_a_member_counts_while_its_access_lasts(api: Api, customer: Customer, expiry: str) -> None:
+    post(api, customer, 1, **TWIN, expiry_date=expiry)
+    assert bool(post(api, customer, 2, **TWIN)) is (expiry >= NOW.date().isoformat())
+
+
+def test_another_accounts_member_is_never_similar(api: Api, db: Database, customer: Customer) -> None:
+    other = make_customer(db, name="Other")
+    post(api, customer, 1, **TWIN)
+    assert post(api.as_(other.token), other, 2, **TWIN) == ""
+
+
+def test_a_member_of_the_same_family_and_birth_date_is_similar(
+    db: Database, customer: Customer, clock: SetClock
+) -> None:
+    """A newborn whose name came later. The digest of a family comes from an 834 only."""
+    Desk(db, customer, clock).load(csv_of([row(1)]))
+    with db.write() as tx:
+        tx.execute(update(members).values(family_digest="f" * 32))
+        [stored] = tx.execute(select(members)).mappings()
+        twin, other = (
+            dict(stored) | {"id": n, "person_digest": None, "dob": dob}
+            for n, dob in ((8, "1980-02-03"), (9, "1980-02-04"))
+        )
+        search = SimilarSearch(tx, [StoredMember(twin), StoredMember(other)], "2026-11-20")
+    assert search.ids(()) == {8: stored["id"]}
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_file_is_told_of_stored_people_and_of_its_own(
+    db: Database, customer: Customer, clock: SetClock, dry_run: bool
+) -> None:
+    desk = Desk(db, customer, clock)
+    desk.load(csv_of([row(1, **TWIN), row(5, last_name="Gone", expiry_date="2026-12-31")], ENDS))
+    clock.advance(timedelta(hours=1).total_seconds())
+    rows = [
+        row(2, **WRITTEN_OTHERWISE),
+        row(3, first_name="New"),
+        row(4, first_name="NEW", last_name="Sample 3"),
+        row(5, last_name="Gone", expiry_date="2026-01-01"),
+        row(6, last_name="Gone"),
+    ]
+    file = desk.load(csv_of(rows, ENDS), dry_run=dry_run)
+    assert [place for place, outcome, code in desk.outcomes(file) if code == "similar_member"] == [2, 4]
