@@ -20,13 +20,16 @@ def upgrade() -> None:
     _create_access()
     _create_plans()
     _create_queues()
+    _create_estimates()
     _create_members()
+    _create_history()
     _create_files()
     _create_file_contents()
+    _create_reports()
     _create_invitations()
     _create_mails()
     _create_delivery()
-    _create_trail_and_privacy()
+    _create_privacy()
     append_only.guard()
     _insert_first_rows()
 
@@ -175,6 +178,9 @@ def _create_queues() -> None:
         sa.UniqueConstraint("doctor", "provider_group_id"),
         sa.Index(None, "provider_group_id", "on_duty"),
     )
+
+
+def _create_estimates() -> None:
     op.create_table(
         "queue_snapshots",
         *key(Id, "account_id", to="accounts.id"),
@@ -242,6 +248,9 @@ def _create_members() -> None:
     create_partial_index(
         "ix_members_family_digest", "members", "family_digest", where="family_digest IS NOT NULL"
     )
+
+
+def _create_history() -> None:
     op.create_table(
         "member_history",
         *key(Id, "id"),
@@ -263,6 +272,18 @@ def _create_members() -> None:
         *optional(Id, "file_id"),
         *required(sa.Integer(), "taken"),
         sa.Index(None, "day", "client"),
+    )
+    op.create_table(
+        "audit_entries",
+        *key(Id, "id"),
+        *required(UtcTime(), "at"),
+        *optional(Id, "account_id"),
+        *required(sa.String(64), "actor"),
+        *required(sa.String(40), "action"),
+        *optional(Id, "subject_id"),
+        *required(sa.String(64), "request_id"),
+        *optional(Json, "detail"),
+        sa.Index(None, "subject_id"),
     )
 
 
@@ -361,6 +382,9 @@ def _create_file_contents() -> None:
         *key(sa.Integer(), "number"),
         *required(sa.LargeBinary(), "content"),
     )
+
+
+def _create_reports() -> None:
     op.create_table(
         "file_rows",
         *key(Id, "file_id"),
@@ -389,15 +413,6 @@ def _create_file_contents() -> None:
 
 
 def _create_invitations() -> None:
-    op.create_table(
-        "deliverability",
-        *key(Id, "account_id", to="accounts.id"),
-        *required(sa.Boolean(), "enabled"),
-        *required(sa.Integer(), "batch_size", "batch_interval_seconds", "hourly_limit"),
-        *optional(sa.String(255), "sender_name"),
-        *optional(sa.String(254), "sender_address"),
-        *optional(sa.String(2000), "registration_url"),
-    )
     op.create_table(
         "suppressions",
         *key(sa.String(508), "address_folded"),
@@ -457,6 +472,15 @@ def _create_invitations() -> None:
 
 def _create_mails() -> None:
     op.create_table(
+        "deliverability",
+        *key(Id, "account_id", to="accounts.id"),
+        *required(sa.Boolean(), "enabled"),
+        *required(sa.Integer(), "batch_size", "batch_interval_seconds", "hourly_limit"),
+        *optional(sa.String(255), "sender_name"),
+        *optional(sa.String(254), "sender_address"),
+        *optional(sa.String(2000), "registration_url"),
+    )
+    op.create_table(
         "invitation_links",
         *key(sa.String(64), "registration_hash"),
         *required(sa.String(64), "unsubscribe_hash"),
@@ -482,6 +506,9 @@ def _create_mails() -> None:
         *optional(sa.String(11), "status"),
         *required(UtcTime(), "received_at"),
     )
+
+
+def _create_delivery() -> None:
     op.create_table(
         "invitation_events",
         *key(Id, "id"),
@@ -502,9 +529,6 @@ def _create_mails() -> None:
         *required(UtcTime(), "caught_at"),
         sa.Index(None, "message_id"),
     )
-
-
-def _create_delivery() -> None:
     op.create_table(
         "delivery_windows",
         *key(Id, "account_id", to="accounts.id"),
@@ -529,19 +553,7 @@ def _create_delivery() -> None:
     )
 
 
-def _create_trail_and_privacy() -> None:
-    op.create_table(
-        "audit_entries",
-        *key(Id, "id"),
-        *required(UtcTime(), "at"),
-        *optional(Id, "account_id"),
-        *required(sa.String(64), "actor"),
-        *required(sa.String(40), "action"),
-        *optional(Id, "subject_id"),
-        *required(sa.String(64), "request_id"),
-        *optional(Json, "detail"),
-        sa.Index(None, "subject_id"),
-    )
+def _create_privacy() -> None:
     op.create_table(
         "erasures",
         *key(Id, "member_id", to="members.id"),
