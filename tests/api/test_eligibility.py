@@ -57,7 +57,7 @@ def test_a_member_moves_to_another_plan_of_the_account_and_keeps_the_id(
     moved = api.post(f"/v2/plans/{customer.plan_ids[1]}/eligibility", {"external_id": "AB 000001"})
     assert (moved.status_code, moved.headers["Eligibility-Outcome"]) == (200, "moved")
     assert moved.json()["id"] == first.json()["id"]
-    left = api.get(path.removesuffix("/eligibility")).json()["data"]["external_id"]
+    left = api.get(path.removesuffix("/eligibility")).json()["data"][0]["external_id"]
     assert moved.headers["Eligibility-Left-Plan"] == left
     assert "Eligibility-Left-Plan" not in first.headers
 

@@ -326,7 +326,7 @@ def check_body(answer: Any, response: dict[str, Any], example: str) -> None:
     elif "member_id" in body:
         assert body == shown | {"id": body["id"]}
     elif "report" in body.get("links", {}):
-        ids = {name: body["data"][name] for name in ("id", "undoes_id") if shown["data"][name]}
+        ids = {name: body["data"][name] for name in ("id", "undoes_id", "client") if shown["data"][name]}
         assert body["data"] == shown["data"] | ids
     else:
         assert set(body) == set(shown)

@@ -46,9 +46,9 @@ def test_a_file_is_loaded_reported_and_undone(cli: CommandLine, plan: str, tmp_p
     lines = list(csv.reader(io.StringIO(cli.text("file", "report", "1"))))
     assert cli.audit_trail()[-1]["action"] == "file.report_read"
     assert lines == [
-        ["row", "external_id", "outcome", "code", "field", "hint"],
-        ["2", "E00001", "created", "", "", ""],
-        ["3", "E00002", "created", "", "", ""],
+        ["row", "external_id", "outcome", "code", "field", "hint", "changed", "left_plan"],
+        ["2", "E00001", "created", "", "", "", "", ""],
+        ["3", "E00002", "created", "", "", "", "", ""],
     ]
     undone = cli.json("file", "undo", "1")
     assert (undone["undoes_id"], undone["counts"]) == (1, {"withdrawn": 2})

@@ -131,20 +131,8 @@ def load(  # noqa: PLR0913 - one parameter per option
 
     def begin(context: CommandContext) -> EligibilityFile:
         account_id = get_plan(context.tx, None, plan).account_id
-        asked = mode and FileMode(mode)
-        new = NewFile(
-            account_id,
-            plan,
-            format_,
-            encoding,
-            own,
-            asked,
-            dry_run,
-            mapping_name,
-            sheet,
-            header_row,
-            path.name,
-        )
+        said = (own, mode and FileMode(mode), dry_run, mapping_name, sheet, header_row, path.name)
+        new = NewFile(account_id, plan, format_, encoding, *said)
         return begin_file(context.tx, new, context.requester)
 
     return _work_on(begin, path)

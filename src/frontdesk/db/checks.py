@@ -1,10 +1,9 @@
 """What is wrong with a database for this version and these settings, and the remedy of each problem."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from sqlalchemy import inspect, text
+from sqlalchemy import inspect
 from sqlalchemy.exc import DBAPIError
 
 from frontdesk.clock import system_clock
@@ -68,7 +67,6 @@ def _problems(db: Database, config: Config) -> Iterator[CheckFailure]:
         yield from _server_problems(db)
     if revision == HEAD:
         yield from _setting_problems(db, config)
-        yield from _link_problems(db)
         yield from role_failures(db, config)
         yield from _write_problems(db)
         return
@@ -107,17 +105,6 @@ def _setting_problems(db: Database, config: Config) -> Iterator[CheckFailure]:
         yield CheckFailure(
             what, f"Set FRONTDESK_UNIQUENESS={installed}; it can't be changed once there are records."
         )
-
-
-def _link_problems(db: Database) -> Iterator[CheckFailure]:
-    """Registration links that an older version took."""
-    sql = "SELECT account_id, registration_url FROM deliverability WHERE registration_url IS NOT NULL ORDER BY 1"
-    for account_id, url in db.ask(lambda tx: list(tx.execute(text(sql)))):
-        if re.match(r"https://[^/?#@]+(?:[/?#]|$)", url):
-            continue
-        what = f"The registration link of account {account_id} is no https address, or holds a user."
-        remedy = f"Run: frontdesk deliverability set --account {account_id} --registration-url https://…"
-        yield CheckFailure(what, remedy, is_warning=True)
 
 
 def _write_problems(db: Database) -> Iterator[CheckFailure]:

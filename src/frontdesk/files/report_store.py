@@ -17,7 +17,7 @@ from frontdesk.db.sets import insert_set
 from frontdesk.eligibility import external_ids_of
 from frontdesk.eligibility.model import Outcome
 from frontdesk.files.model import CHANGED, RowOutcome
-from frontdesk.files.tables import eligibility_files, file_rows, file_unchanged
+from frontdesk.files.tables import eligibility_files, file_rows, file_unchanged, has_rows
 
 FAULT, WARNING = "fault", "warning"
 
@@ -114,10 +114,8 @@ def forget_members(
 
 def forget_packed_digests(tx: Tx, account_id: int) -> None:
     """The account's files with packed rows lose their digests: which members they have is not looked up."""
-    has_packed = select(_unchanged.chunk).where(_unchanged.file_id == _files.id).exists()
-    tx.execute(
-        update(eligibility_files).where(_files.account_id == account_id, has_packed).values(_NO_DIGESTS)
-    )
+    own = (_files.account_id == account_id) & has_rows(file_unchanged)
+    tx.execute(update(eligibility_files).where(own).values(_NO_DIGESTS))
 
 
 def _values(outcome: RowOutcome) -> dict[str, Any]:

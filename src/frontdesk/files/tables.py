@@ -3,6 +3,7 @@
 from sqlalchemy import (
     Boolean,
     Column,
+    ColumnElement,
     ForeignKey,
     ForeignKeyConstraint,
     Index,
@@ -11,6 +12,8 @@ from sqlalchemy import (
     String,
     Table,
     false,
+    func,
+    select,
     text,
 )
 
@@ -164,3 +167,10 @@ file_unchanged = Table(
     Column("chunk", Integer, primary_key=True, autoincrement=False),
     Column("content", LargeBinary, nullable=False),
 )
+
+
+def has_rows(table: Table) -> ColumnElement[bool]:
+    """The condition that a file of `eligibility_files` has a row in the table. PostgreSQL would read all of the table for an
+    EXISTS beside another condition."""
+    first = select(func.min(table.c.chunk)).where(table.c.file_id == eligibility_files.c.id)
+    return first.scalar_subquery().is_not(None)

@@ -10,7 +10,6 @@ from sqlalchemy import (
     ColumnElement,
     Table,
     delete,
-    exists,
     func,
     insert,
     literal_column,
@@ -24,7 +23,7 @@ from frontdesk.audit.tables import audit_entries
 from frontdesk.db import Tx
 from frontdesk.eligibility.tables import member_history, members
 from frontdesk.files import delete_chunk
-from frontdesk.files.tables import eligibility_files, file_rows, file_unchanged
+from frontdesk.files.tables import eligibility_files, file_rows, file_unchanged, has_rows
 from frontdesk.invitations.tables import invitations
 from frontdesk.mailbox.tables import caught_messages
 from frontdesk.privacy.model import Person, RetentionKind
@@ -68,7 +67,7 @@ _SOURCES: Mapping[RetentionKind, RetentionSource] = {
     RetentionKind.REPORTS: RetentionSource(
         eligibility_files,
         _f.finished_at,
-        exists().where(file_rows.c.file_id == _f.id) | exists().where(file_unchanged.c.file_id == _f.id),
+        has_rows(file_rows) | has_rows(file_unchanged),
         _f.account_id,
     ),
     RetentionKind.MAILBOX: RetentionSource(

@@ -20,13 +20,16 @@ def upgrade() -> None:
     _create_access()
     _create_plans()
     _create_queues()
+    _create_estimates()
     _create_members()
+    _create_history()
     _create_files()
     _create_file_contents()
+    _create_reports()
     _create_invitations()
     _create_mails()
     _create_delivery()
-    _create_trail_and_privacy()
+    _create_privacy()
     append_only.guard()
     _insert_first_rows()
 
@@ -167,14 +170,16 @@ def _create_queues() -> None:
         *required(Id, "provider_group_id", to="provider_groups.id"),
         *required(sa.String(255), "doctor"),
         *required(sa.Boolean(), "on_duty"),
-        *optional(UtcTime(), "on_at"),
+        *optional(UtcTime(), "on_at", "off_at"),
         *optional(sa.String(255), "on_event"),
-        *optional(UtcTime(), "off_at"),
         *optional(Json, "plan_ids"),
         *required(sa.Integer(), "capacity"),
         sa.UniqueConstraint("doctor", "provider_group_id"),
         sa.Index(None, "provider_group_id", "on_duty"),
     )
+
+
+def _create_estimates() -> None:
     op.create_table(
         "queue_snapshots",
         *key(Id, "account_id", to="accounts.id"),
@@ -209,27 +214,27 @@ def _create_members() -> None:
         *required(sa.String(255), "external_id", "member_id"),
         *required(sa.String(100), "first_name", "last_name"),
         *optional(sa.String(100), "middle_name"),
-        *required(IsoDate(), "dob"),
+        *required(IsoDate(), "dob", "effective_date"),
         *required(sa.String(7), "gender"),
         *optional(sa.String(254), "email"),
         *optional(sa.String(10), "phone"),
         *required(sa.String(10), "zipcode"),
-        *optional(sa.String(255), "city", "county", "state"),
-        *required(IsoDate(), "effective_date"),
-        *optional(IsoDate(), "expiry_date"),
-        *optional(sa.String(5), "medical_eligibility", "medical_enrollment"),
         *optional(
             sa.String(255),
+            "city",
+            "county",
+            "state",
             "medical_plan_description",
             "payor_name",
             "payor_plan_name",
             "relationship_code",
             "relationship_code_hipaa",
         ),
+        *optional(IsoDate(), "expiry_date", "expiry_before_absence"),
+        *optional(sa.String(5), "medical_eligibility", "medical_enrollment"),
         *optional(sa.String(9), "subscriber_relationship"),
         *required(Json, "metadata"),
         *optional(sa.String(508), "email_folded"),
-        *optional(IsoDate(), "expiry_before_absence"),
         *optional(sa.String(32), "row_digest", "family_digest", "person_digest"),
         *optional(Id, "merged_into"),
         *required(UtcTime(), "created_at", "updated_at"),
@@ -242,6 +247,9 @@ def _create_members() -> None:
     )
     for column in ("family_digest", "person_digest", "merged_into"):
         create_partial_index(f"ix_members_{column}", "members", column, where=f"{column} IS NOT NULL")
+
+
+def _create_history() -> None:
     op.create_table(
         "member_history",
         *key(Id, "id"),
@@ -270,43 +278,43 @@ def _create_members() -> None:
         *required(sa.Integer(), "taken"),
         sa.Index(None, "day", "client"),
     )
+    op.create_table(
+        "audit_entries",
+        *key(Id, "id"),
+        *required(UtcTime(), "at"),
+        *optional(Id, "account_id", "subject_id"),
+        *required(sa.String(64), "actor", "request_id"),
+        *required(sa.String(40), "action"),
+        *optional(Json, "detail"),
+        sa.Index(None, "subject_id"),
+    )
 
 
 def _create_files() -> None:
     op.create_table(
         "eligibility_files",
         *key(Id, "id"),
-        *required(Id, "account_id", "plan_id"),
+        *required(Id, "account_id", "plan_id", "size_bytes"),
         *optional(Id, "undoes_id", to="eligibility_files.id"),
         *optional(sa.String(8), "format"),
         *optional(sa.String(32), "encoding"),
         *optional(sa.String(1), "delimiter"),
-        *optional(sa.String(255), "file_name"),
-        *optional(Json, "mapping"),
-        *optional(sa.String(64), "mapping_name"),
+        *optional(sa.String(255), "file_name", "idempotency_key"),
+        *optional(Json, "mapping", "problem"),
+        *optional(sa.String(64), "mapping_name", "sha256", "idempotency_digest"),
         *required(sa.String(7), "mode"),
         *optional(sa.String(7), "asked_mode"),
-        *required(sa.Boolean(), "dry_run"),
+        *required(sa.Boolean(), "dry_run", "approved"),
         *required(sa.String(9), "state"),
         *required(sa.String(5), "step"),
-        *required(sa.Boolean(), "approved"),
-        *required(Id, "size_bytes"),
-        *optional(sa.String(64), "sha256"),
         *optional(IsoDate(), "file_date"),
-        *optional(sa.Integer(), "rows_total"),
-        *required(sa.Integer(), "rows_done", "chunks_done"),
-        *optional(sa.Integer(), "members_before", "members_missing"),
-        *required(Json, "counts"),
+        *optional(sa.Integer(), "rows_total", "members_before", "members_missing"),
+        *required(sa.Integer(), "rows_done", "chunks_done", "epoch"),
+        *required(Json, "counts", "ignored"),
         sa.Column("codes", Json, nullable=False, server_default="{}"),
-        *required(Json, "ignored"),
-        *optional(Json, "problem"),
         *required(sa.String(64), "client", "request_id"),
         *required(UtcTime(), "created_at"),
-        *optional(UtcTime(), "started_at", "finished_at"),
-        *required(sa.Integer(), "epoch"),
-        *optional(UtcTime(), "lease_until"),
-        *optional(sa.String(255), "idempotency_key"),
-        *optional(sa.String(64), "idempotency_digest"),
+        *optional(UtcTime(), "started_at", "finished_at", "lease_until"),
         sa.ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
         sa.Index(None, "account_id", "id"),
         sa.Index(None, "account_id", "sha256", "id"),
@@ -349,27 +357,25 @@ def _create_file_contents() -> None:
         *required(sa.Boolean(), "reopen_absent"),
         sa.Column("second_approver", sa.Boolean(), nullable=False, server_default=sa.false()),
     )
-    op.create_table(
-        "file_turns",
-        *key(Id, "account_id", to="accounts.id"),
-        *required(UtcTime(), "taken_at"),
-    )
+    op.create_table("file_turns", *key(Id, "account_id", to="accounts.id"), *required(UtcTime(), "taken_at"))
     op.create_table(
         "file_parts",
         *key(Id, "file_id", to="eligibility_files.id"),
         *key(sa.Integer(), "number"),
         *required(sa.LargeBinary(), "content"),
     )
+
+
+def _create_reports() -> None:
     op.create_table(
         "file_rows",
         *key(Id, "file_id"),
         *key(sa.Integer(), "chunk", "position"),
         *optional(sa.Integer(), "place"),
-        *optional(Id, "member_id"),
+        *optional(Id, "member_id", "left_plan_id"),
         *optional(sa.String(255), "external_id"),
         *required(sa.String(10), "outcome"),
         *optional(Json, "changed", "notes"),
-        *optional(Id, "left_plan_id"),
         sa.Index(None, "member_id"),
         sqlite_with_rowid=False,
     )
@@ -389,15 +395,6 @@ def _create_file_contents() -> None:
 
 def _create_invitations() -> None:
     op.create_table(
-        "deliverability",
-        *key(Id, "account_id", to="accounts.id"),
-        *required(sa.Boolean(), "enabled"),
-        *required(sa.Integer(), "batch_size", "batch_interval_seconds", "hourly_limit"),
-        *optional(sa.String(255), "sender_name"),
-        *optional(sa.String(254), "sender_address"),
-        *optional(sa.String(2000), "registration_url"),
-    )
-    op.create_table(
         "suppressions",
         *key(sa.String(508), "address_folded"),
         *required(sa.String(32), "reason"),
@@ -413,12 +410,11 @@ def _create_invitations() -> None:
         *required(sa.String(9), "delivery", "state"),
         *required(sa.String(254), "address"),
         *required(UtcTime(), "created_at", "updated_at"),
-        *optional(UtcTime(), "due_at"),
+        *optional(UtcTime(), "due_at", "offered_at", "settled_at"),
         sa.Column("epoch", sa.Integer(), nullable=False, server_default="0"),
         sa.Column("attempts", sa.Integer(), nullable=False, server_default="0"),
         sa.Column("losses", sa.Integer(), nullable=False, server_default="0"),
         *optional(sa.String(255), "message_id"),
-        *optional(UtcTime(), "offered_at", "settled_at"),
         *optional(sa.String(32), "reason"),
         *optional(sa.Integer(), "relay_code"),
         *optional(sa.String(508), "address_folded"),
@@ -456,6 +452,15 @@ def _create_invitations() -> None:
 
 def _create_mails() -> None:
     op.create_table(
+        "deliverability",
+        *key(Id, "account_id", to="accounts.id"),
+        *required(sa.Boolean(), "enabled"),
+        *required(sa.Integer(), "batch_size", "batch_interval_seconds", "hourly_limit"),
+        *optional(sa.String(255), "sender_name"),
+        *optional(sa.String(254), "sender_address"),
+        *optional(sa.String(2000), "registration_url"),
+    )
+    op.create_table(
         "invitation_links",
         *key(sa.String(64), "registration_hash"),
         *required(sa.String(64), "unsubscribe_hash"),
@@ -481,6 +486,9 @@ def _create_mails() -> None:
         *optional(sa.String(11), "status"),
         *required(UtcTime(), "received_at"),
     )
+
+
+def _create_delivery() -> None:
     op.create_table(
         "invitation_events",
         *key(Id, "id"),
@@ -501,9 +509,6 @@ def _create_mails() -> None:
         *required(UtcTime(), "caught_at"),
         sa.Index(None, "message_id"),
     )
-
-
-def _create_delivery() -> None:
     op.create_table(
         "delivery_windows",
         *key(Id, "account_id", to="accounts.id"),
@@ -528,19 +533,7 @@ def _create_delivery() -> None:
     )
 
 
-def _create_trail_and_privacy() -> None:
-    op.create_table(
-        "audit_entries",
-        *key(Id, "id"),
-        *required(UtcTime(), "at"),
-        *optional(Id, "account_id"),
-        *required(sa.String(64), "actor"),
-        *required(sa.String(40), "action"),
-        *optional(Id, "subject_id"),
-        *required(sa.String(64), "request_id"),
-        *optional(Json, "detail"),
-        sa.Index(None, "subject_id"),
-    )
+def _create_privacy() -> None:
     op.create_table(
         "erasures",
         *key(Id, "member_id", to="members.id"),
@@ -564,8 +557,4 @@ def _create_trail_and_privacy() -> None:
         *required(sa.String(64), "chain"),
         *required(UtcTime(), "pruned_at"),
     )
-    op.create_table(
-        "retention_positions",
-        *key(sa.String(32), "kind"),
-        *required(Id, "position"),
-    )
+    op.create_table("retention_positions", *key(sa.String(32), "kind"), *required(Id, "position"))
