@@ -140,8 +140,8 @@ def take_turn(tx: Tx, account_id: int, now: datetime) -> None:
 
 def running_epochs(tx: Tx, file_ids: Collection[int]) -> dict[int, int]:
     """The epochs of those of the files that run."""
-    runs = (_columns.state == FileState.RUNNING) & _columns.id.in_(list(file_ids))
-    return {row.id: row.epoch for row in tx.execute(select(_columns.id, _columns.epoch).where(runs))}
+    query = select(_columns.id, _columns.epoch, _columns.state).where(_columns.id.in_(list(file_ids)))
+    return {row.id: row.epoch for row in tx.execute(query) if row.state == FileState.RUNNING}
 
 
 def find_backlog(tx: Tx, account_id: int) -> tuple[int, int]:
