@@ -202,6 +202,7 @@ def _would_end(claim: FileClaim, check: CheckResult) -> Iterator[Sequence[RowOut
                 member.id,
                 (),
                 [(WARNED_FIELDS[code], code) for code in _warnings(member, check)],
+                changed=("expiry_date",),
             )
             for member in batch
         ]
