@@ -49,6 +49,16 @@ def test_a_change_of_the_names_is_followed(api: Api, db: Database, customer: Cus
     )
 
 
+def test_an_undo_brings_the_digest_back_too(db: Database, customer: Customer, clock: SetClock) -> None:
+    desk = Desk(db, customer, clock)
+    desk.load(csv_of([row(1)]))
+    before = desk.members()
+    file = desk.load(csv_of([row(1, first_name="Other")]))
+    assert desk.members()["E00001"]["person_digest"] != before["E00001"]["person_digest"]
+    desk.undo(file)
+    assert desk.members() == before
+
+
 @pytest.mark.parametrize("expiry", ["2026-11-19", "2026-11-20"])
 def test_a_member_counts_while_its_access_lasts(api: Api, customer: Customer, expiry: str) -> None:
     post(api, customer, 1, **TWIN, expiry_date=expiry)

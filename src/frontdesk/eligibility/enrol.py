@@ -20,7 +20,7 @@ from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.model import Action, Enrolled, Outcome, StoredMember, Submission
 from frontdesk.eligibility.probes import TAKEN_PER_DAY, ProbeLimit, sources_of
 from frontdesk.eligibility.similar import PERSON_FIELDS, DigestKey, SimilarSearch, with_warnings
-from frontdesk.eligibility.tables import member_history, members
+from frontdesk.eligibility.tables import members
 from frontdesk.eligibility.unique_keys import keys_by_scope, scope_of
 from frontdesk.errors import FrontdeskError
 from frontdesk.invitations.enqueue import (
@@ -170,22 +170,20 @@ def _columns(accepted: Sequence[tuple[Submission, Enrolled]], updated: int) -> t
 def _write_history(
     tx: SetTransaction, accepted: Sequence[tuple[Submission, Enrolled]], *, now: datetime
 ) -> None:
-    at = stored_time(now)
-    rows = [
-        {
-            "member_id": result.stored.values["id"],
-            "outcome": result.outcome.value,
-            "plan_id": submission.plan_id,
-            "changes": result.changes,
-            "client": submission.client,
-            "request_id": submission.request_id,
-            "file_id": submission.file_id,
-            "changed_at": at,
-        }
-        for submission, result in accepted
+    entries = (
+        (
+            result.stored.values["id"],
+            result.outcome,
+            each.plan_id,
+            result.changes,
+            each.client,
+            each.request_id,
+            each.file_id,
+        )
+        for each, result in accepted
         if result.outcome is not Outcome.UNCHANGED
-    ]
-    insert_set(tx, member_history, rows)
+    )
+    store.insert_history(tx, entries, stored_time(now))
 
 
 def _write_audit(

@@ -7,6 +7,7 @@ free again. Each function writes its audit entries and history in the caller's t
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from functools import partial
+from typing import Any
 
 from frontdesk import audit
 from frontdesk.audit.model import Requester
@@ -108,11 +109,8 @@ def merge(tx: Tx, keep_id: int, drop_id: int, requester: Requester) -> None:
         "updated_at": stored_time(requester.now),
     }
     update_set(tx, members, [{"id": drop_id, **closed}])
-    entries = [
-        (dropped, Outcome.UPDATED, {"merged_into": [None, keep_id], **changes}),
-        (kept, Outcome.UPDATED, {"merged_from": [None, drop_id]}),
-    ]
-    store.insert_history(tx, requester, entries)
+    _note(tx, requester, dropped, {"merged_into": [None, keep_id], **changes})
+    _note(tx, requester, kept, {"merged_from": [None, drop_id]})
     cancel_of_members(tx, [drop_id], now=requester.now)
     _record(tx, requester, "member.merged", kept, drop_id)
 
@@ -141,7 +139,7 @@ def unmerge(
     [restored] = restore(tx, [drop_id], undo, probe_limit)
     if restored.fault is not None:
         raise FrontdeskError(f"The member's {restored.fault.field} is taken by now.", code="taken")
-    store.insert_history(tx, requester, [(kept, Outcome.UPDATED, {"merged_from": [drop_id, None]})])
+    _note(tx, requester, kept, {"merged_from": [drop_id, None]})
     _record(tx, requester, "member.unmerged", kept, drop_id)
 
 
@@ -192,6 +190,13 @@ def _renamed(count: int, results: Iterator[Enrolled | FrontdeskError]) -> Rename
 def _lock(tx: Tx, *member_ids: int) -> list[StoredMember]:
     by_id = {member.values["id"]: member for member in store.lock_by_ids(tx, member_ids)}
     return [by_id[id_] for id_ in member_ids]
+
+
+def _note(tx: Tx, requester: Requester, member: StoredMember, changes: dict[str, list[Any]]) -> None:
+    """Add the changes to the member's history."""
+    id_, plan_id = member.values["id"], member.values["plan_id"]
+    entry = (id_, Outcome.UPDATED, plan_id, changes, requester.actor, requester.request_id, None)
+    store.insert_history(tx, [entry], stored_time(requester.now))
 
 
 def _record(tx: Tx, requester: Requester, action: str, member: StoredMember, other_id: int) -> None:

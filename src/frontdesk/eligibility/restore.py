@@ -10,12 +10,12 @@ from typing import Any
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
-from frontdesk.db.sets import insert_set, update_set
+from frontdesk.db.sets import update_set
 from frontdesk.eligibility import store
 from frontdesk.eligibility.fields import UNIQUE
 from frontdesk.eligibility.model import HistoryEntry, Outcome, RestoredMember, StoredMember, UndoRequest
 from frontdesk.eligibility.probes import TAKEN_PER_DAY, ChunkProbes, ProbeLimit, ProbeSource
-from frontdesk.eligibility.tables import member_history
+from frontdesk.eligibility.similar import DigestKey, person_digest
 from frontdesk.eligibility.tables import members as members_table
 from frontdesk.eligibility.unique_keys import KeyHolders, keys_by_scope, not_unique, scope_of
 from frontdesk.errors import Fault
@@ -46,8 +46,8 @@ def restore(
     probe_limit = probe_limit or ProbeLimit(TAKEN_PER_DAY, undo.uniqueness)
     told = probe_limit.read(tx, [undo.client], now=undo.now)
     members = {member.values["id"]: member for member in store.lock_by_ids(tx, member_ids)}
-    histories = store.find_histories(tx, set(member_ids))
-    undone = {id_: _undo(members[id_], history, undo) for id_, history in histories.items() if history}
+    histories, key = store.find_histories(tx, set(member_ids)), DigestKey(tx).get()
+    undone = {id_: _undo(members[id_], history, undo, key) for id_, history in histories.items() if history}
     touched = _touched(tx, members, [item for item in undone.values() if item is not None])
     sources = {_source(member, undo) for member in members.values()}
     keys = _KeyExchange(KeyHolders(touched), probe_limit.begin(told, sources, touched, now=undo.now), undo)
@@ -64,7 +64,9 @@ def restore(
     return results
 
 
-def _undo(member: StoredMember, history: Sequence[HistoryEntry], undo: UndoRequest) -> _Undone | None:
+def _undo(
+    member: StoredMember, history: Sequence[HistoryEntry], undo: UndoRequest, key: bytes
+) -> _Undone | None:
     """The member before the request; None when the newest change is not the request's."""
     newest = history[0]
     if newest.file_id != undo.undone_file_id or member.is_erased:
@@ -81,6 +83,7 @@ def _undo(member: StoredMember, history: Sequence[HistoryEntry], undo: UndoReque
     values.update((name, before) for name, (_, before) in changes.items())
     if "email" in changes:
         values["email_folded"] = None if values["email"] is None else fold_email(values["email"])
+    values["person_digest"] = person_digest(key, values)
     return _Undone(values, Outcome.RESTORED, changes)
 
 
@@ -145,20 +148,11 @@ def _write(tx: Tx, accepted: Sequence[_Undone], undo: UndoRequest) -> None:
     for items in (withdrawn, [item for item in accepted if item.outcome is not Outcome.WITHDRAWN]):
         rows = [{name: item.values[name] for name in item.values if name != "account_id"} for item in items]
         update_set(tx, members_table, [row | {"row_digest": None, "updated_at": at} for row in rows])
-    history = [
-        {
-            "member_id": item.values["id"],
-            "outcome": item.outcome.value,
-            "plan_id": item.values["plan_id"],
-            "changes": item.changes,
-            "client": undo.client,
-            "request_id": undo.request_id,
-            "file_id": undo.file_id,
-            "changed_at": at,
-        }
-        for item in accepted
+    by = (undo.client, undo.request_id, undo.file_id)
+    entries = [
+        (item.values["id"], item.outcome, item.values["plan_id"], item.changes, *by) for item in accepted
     ]
-    insert_set(tx, member_history, history)
+    store.insert_history(tx, entries, at)
     move_invitations(
         tx, {item.values["id"]: item.values["plan_id"] for item in accepted if "plan_id" in item.changes}
     )

@@ -8,8 +8,6 @@ from typing import Any
 import orjson
 from sqlalchemy import delete, exists, func, select, tuple_
 
-from frontdesk.audit.model import Requester
-from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.db.set_sql import SameKey, by_key, find_sql
 from frontdesk.db.set_transaction import SetTransaction, lock_name
@@ -90,25 +88,14 @@ def merged_with(tx: Tx, ids: Collection[int]) -> set[int]:
     return found
 
 
-def insert_history(
-    tx: SetTransaction,
-    requester: Requester,
-    entries: Sequence[tuple[StoredMember, Outcome, dict[str, list[Any]]]],
-) -> None:
-    """Add entries to the histories of members that a command changed: the member, the outcome, its changes."""
-    by = {"client": requester.actor, "request_id": requester.request_id, "file_id": None}
-    rows = [
-        {
-            "member_id": member.values["id"],
-            "outcome": outcome.value,
-            "plan_id": member.values["plan_id"],
-            "changes": changes,
-            "changed_at": stored_time(requester.now),
-            **by,
-        }
-        for member, outcome, changes in entries
-    ]
-    insert_set(tx, member_history, rows)
+# A member's id, what happened to it, its plan, the changes; by which client, request and file.
+NewEntry = tuple[int, Outcome, int, dict[str, list[Any]], str, str, int | None]
+
+
+def insert_history(tx: SetTransaction, entries: Iterable[NewEntry], at: str) -> None:
+    """Add entries to the histories of members, with one time as stored."""
+    names = HistoryEntry._fields[1:]
+    insert_set(tx, member_history, [dict(zip(names, (*entry, at), strict=True)) for entry in entries])
 
 
 def list_similar_pairs(
