@@ -137,6 +137,7 @@ def _would_move(claim: FileClaim, check: CheckResult) -> Iterator[Sequence[RowOu
                 WOULD_MOVE,
                 member.id,
                 [("plan", "leaves_plan", f"The member would leave plan {member.plan_id}.")],
+                left_plan_id=member.plan_id,
             )
             for member in claim.db.ask(partial(find_access, ids=ids))
         ]
