@@ -1,6 +1,5 @@
 import pytest
 
-from frontdesk.db import Database
 from tests.cli.conftest import CommandLine
 
 
@@ -103,12 +102,3 @@ def test_a_registration_link_is_https_without_a_user(cli: CommandLine, account: 
     said = cli.refused("deliverability", "set", "--account", account, "--registration-url", url)
     assert "https address without a user" in said
     assert "secret" not in said
-
-
-def test_a_stored_link_of_before_is_told_of(cli: CommandLine, account: str, owner: Database) -> None:
-    cli.json("deliverability", "set", "--account", account, "--registration-url", "https://join.example.com")
-    assert cli.json("check")["warnings"] == []
-    with owner.write() as tx:
-        tx.exec_driver_sql("UPDATE deliverability SET registration_url = 'http://join.example.com'")
-    [warning] = cli.json("check")["warnings"]
-    assert f"account {account}" in warning["what"]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from frontdesk.files.model import EligibilityFile, FileMode, WrongState
+from frontdesk.plans import external_ids_of
 from tests.files.loading import COLUMNS, Desk, csv_of, lines_of, row
 from tests.files.readers.reading import file_834
 from tests.files.readers.workbooks import workbook
@@ -74,6 +75,8 @@ def test_a_file_that_is_sent_to_another_plan_is_held_before_its_first_row(
         "code": "leaves_plan",
         "field": "plan",
         "hint": f"The member would leave plan {first}.",
+        "changed": [],
+        "left_plan": desk.db.ask(lambda tx: external_ids_of(tx, [first]))[first],
     }
     assert plans(desk) == {first}
     done = desk.approve(held)

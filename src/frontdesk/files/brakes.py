@@ -170,7 +170,7 @@ def _would_move(claim: FileClaim, moving: Sequence[int]) -> Iterator[Sequence[Ro
         yield [
             _listed(
                 member, WOULD_MOVE, "plan", "leaves_plan", f"The member would leave plan {member.plan_id}."
-            )
+            )._replace(left_plan_id=member.plan_id)
             for member in batch
         ]
 

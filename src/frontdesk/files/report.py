@@ -26,7 +26,7 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "|", "%", *"\uff1d\uff0
 
 class ReportLine(NamedTuple):
     """One line of a report, column by column. `changed` has the names of the fields that the row changed, `left_plan` the
-    external_id of the plan that a moved member left; both are empty on lines of faults and warnings."""
+    external_id of the plan that a member left or would leave; both are empty on lines of warnings."""
 
     row: int | None
     external_id: str | None
@@ -115,12 +115,12 @@ def _read_lines(
 def report_lines(outcome: RowOutcome, plans: Mapping[int, str]) -> Iterator[ReportLine]:
     """The report's lines about one row. `plans` are the external_ids of plans by id."""
     place, external_id, result = outcome.place, outcome.external_id, outcome.outcome
+    left_plan = plans.get(outcome.left_plan_id or 0)
     if outcome.faults:
         for field, code, message in outcome.faults:
-            yield ReportLine(place, external_id, result, code, field, message)
+            yield ReportLine(place, external_id, result, code, field, message, (), left_plan)
     else:
         code = ENDED_BY_ABSENCE if outcome.is_by_absence else ""
-        left_plan = plans.get(outcome.left_plan_id or 0)
         hint = _HINTS.get(code, "")
         yield ReportLine(place, external_id, result, code, "", hint, outcome.changed, left_plan)
     for field, code, *rule in outcome.warnings:
