@@ -28,7 +28,12 @@ def load(desk: Desk, *members: str, purpose: str = "2", mode: FileMode | None = 
 def test_an_e_mail_of_another_record_is_dropped_and_never_refuses_the_member(desk: Desk) -> None:
     both = (member("01", "Robin", email="home@example.com"), member("02", "Kim", email="HOME@example.com"))
     file = load(desk, *both)
-    assert desk.outcomes(file) == [(8, "created", ""), (18, "created", ""), (18, "warned", "email_taken")]
+    assert desk.outcomes(file) == [
+        (8, "created", ""),
+        (18, "created", ""),
+        (18, "warned", "email_taken"),
+        (18, "warned", "similar_member"),
+    ]
     assert [each["email"] for each in desk.members().values()] == ["home@example.com", None]
     assert desk.count("invitations") == 0
     ended = member(
@@ -95,5 +100,6 @@ def test_the_mode_of_the_upload_goes_before_what_the_file_says(
 ) -> None:
     load(desk, member("01", "Robin"))
     file = load(desk, member("02", "Kim", code=code), purpose=purpose, mode=mode)
-    assert (file.state.value, file.counts) == ("done", became)
+    warned = {"warned": 1} if "created" in became else {}  # of one family and birth date
+    assert (file.state.value, file.counts) == ("done", became | warned)
     assert mode in (None, file.mode)

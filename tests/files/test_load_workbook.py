@@ -90,7 +90,7 @@ def test_a_worker_whose_workbook_gives_no_row_yet_takes_the_file_of_another_acco
     if silent_from is FileStep.CHECK:
         be_silent(large)
     else:
-        monkeypatch.setattr("frontdesk.files.load.hold_moves", lambda *_: be_silent(large))
+        monkeypatch.setattr("frontdesk.files.load.hold_if_needed", lambda *_: be_silent(large))
     worker = Worker(desk)
     worker.turn()
     while desk.reread(small[0]).state != "done":

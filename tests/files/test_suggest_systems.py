@@ -175,7 +175,7 @@ HEAD = "external_id|member_id|first_name|last_name|dob|gender|zipcode|city|effec
 
 
 def in_house(number: str, house: str, address: str) -> str:
-    return f"{number}|{number}|Robin|Sample|1980-02-03|female|{address}|2026-01-01|{house}"
+    return f"{number}|{number}|Robin {number}|Sample|1980-02-03|female|{address}|2026-01-01|{house}"
 
 
 def test_a_row_without_a_zip_code_lives_with_its_family_wherever_that_stands(desk: Desk) -> None:
