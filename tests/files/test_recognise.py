@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -67,7 +68,7 @@ def history_of(desk: Desk) -> list[tuple[Any, ...]]:
 
 
 def stored_of(desk: Desk) -> list[dict[str, Any]]:
-    own = ("id", "account_id", "plan_id")
+    own = ("id", "account_id", "plan_id", "person_digest")  # the digest holds the account
     return [
         {name: value for name, value in found.items() if name not in own}
         | {"plan": desk.customer.plan_ids.index(found["plan_id"])}
@@ -317,7 +318,11 @@ def run(db: Database, clock: SetClock, taken: list[Any]) -> tuple[Any, ...]:
             last = None if dry_run else file
             if file.state == "held":
                 last = None
-        told.append((file.state, file.counts, file.members_missing, desk.report(file)))
+        # A warning about a similar member names it by its id.
+        report = [
+            line | {"hint": re.sub("member [0-9]+", "member", line["hint"])} for line in desk.report(file)
+        ]
+        told.append((file.state, file.counts, file.members_missing, report))
     return told, stored_of(desk), history_of(desk)
 
 

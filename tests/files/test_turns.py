@@ -26,7 +26,7 @@ def _workbook() -> bytes:
 def _834() -> bytes:
     return file_834(
         *(
-            f"INS*Y*18*021*28*A~REF*0F*{n:09d}~REF*17*01~NM1*IL*1*Sample*Robin~DMG*D8*19770111*F~"
+            f"INS*Y*18*021*28*A~REF*0F*{n:09d}~REF*17*01~NM1*IL*1*Sample {n}*Robin~DMG*D8*19770111*F~"
             f"N3*1 Example Street~N4*Boston*MA*02134~HD*021**HLT*Gold~DTP*348*D8*20260101~"
             for n in range(1, ROWS + 1)
         )
