@@ -182,15 +182,16 @@ def last_full_rows(tx: Tx, plan_id: int, before_id: int) -> int | None:
 def newer_files(tx: Tx, plan_id: int, after_id: int, *, started: bool) -> list[int]:
     """The plan's files after this one that have applied rows, and its full ones that have begun to or are held before that, the
     newest first; unless `started`, also full ones that wait. Undos don't count."""
-    is_full = (
-        _is_full_of(plan_id) & _columns.started_at.is_not(None) & (_columns.state != FileState.CANCELLED)
-    )
+    of_plan = (_columns.plan_id == plan_id) & (_columns.id > after_id) & _columns.dry_run.is_(False)
+    counts = _columns.started_at.is_not(None) & (_columns.state != FileState.CANCELLED)
     if not started:
-        is_full |= _is_full_of(plan_id) & _columns.state.in_((FileState.WAITING, FileState.RUNNING))
-    writes = (_columns.plan_id == plan_id) & _columns.dry_run.is_(False) & (_columns.mode != FileMode.COMPARE)
-    has_applied = writes & _columns.undoes_id.is_(None) & (_columns.rows_done > 0)
-    query = select(_columns.id).where(has_applied | is_full, _columns.id > after_id)
-    return list(tx.execute(query.order_by(_columns.id.desc())).scalars())
+        counts |= _columns.state.in_((FileState.WAITING, FileState.RUNNING))
+    has_applied = (
+        _columns.undoes_id.is_(None) & (_columns.rows_done > 0) & (_columns.mode != FileMode.COMPARE)
+    )
+    # A range of an index in its own order, as in `list_files`.
+    query = select(_columns.id).where(of_plan, has_applied | ((_columns.mode == FileMode.FULL) & counts))
+    return list(tx.execute(query.order_by(_columns.plan_id.desc(), _columns.id.desc())).scalars())
 
 
 def find_mapping(tx: Tx, account_id: int, name: str | None) -> StoredMapping | None:
