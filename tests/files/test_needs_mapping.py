@@ -44,7 +44,9 @@ SUGGESTED: list[tuple[str, list[str], Any]] = [
     ("a number that somebody lacks", [*CARDS[:2], child("Toni", "20180506")], BY_FAMILY),
     ("family and person code", [person(number="REF*17*01~"), child(number="REF*17*02~")], "REF*0F+person_code"),
     ("subscribers alone", [person(), person("Lee", family="F2")], BY_FAMILY),
-    ("one family number each", [person(), child(family="F2")], "REF*0F"),
+    ("a family number each, of two", [person(), child(family="F2")], BY_FAMILY),
+    ("a family number each, of many", [person(), *(child(family=f"F{n}") for n in range(20))], "REF*0F"),
+    ("a dependent alone", [child()], BY_FAMILY),
     ("categories alone with everybody", [person(number="REF*ZZ*A~"), child(number="REF*ZZ*B~")], BY_FAMILY),
     ("members with two loops", [*CARDS, CARDS[0].replace("HLT", "DEN")], "REF*23"),
 ]  # fmt: skip

@@ -82,9 +82,8 @@ def _outcome(row: ChunkRow, result: Enrolled | Exception, file: EligibilityFile)
         if row.submission.action is Action.END and is_table and [*faults] == [NOT_ENROLLED]:
             # An HR export lists employees who left before they were members. An 834 ends only whom its sender has enrolled.
             return RowOutcome(row.place, row.external_id, SKIPPED, warnings=[("external_id", NOTHING_TO_END)])
-        return RowOutcome.refused(
-            row.place, row.external_id, map(_with_remedy, faults) if is_table else faults
-        )
+        faults = [_with_remedy(fault, is_table=is_table) for fault in faults]
+        return RowOutcome.refused(row.place, row.external_id, faults)
     codes = (*row.warnings, *result.warnings)
     if row.place is None and result.outcome is Outcome.UNCHANGED:
         codes = ()  # a newer change kept the member from being ended, so the warning did not come true
@@ -117,11 +116,11 @@ def _changes(result: Enrolled) -> tuple[Sequence[str], int | None]:
     return [name for name in result.changes if name in FIELDS], result.left_plan_id
 
 
-def _with_remedy(fault: Fault) -> Fault:
-    """The fault of a table's row; of a required field it says which rule of a mapping gives one."""
+def _with_remedy(fault: Fault, *, is_table: bool) -> Fault:
+    """The fault of a row; of a required field that is missing it says which rule of a mapping gives one."""
     if fault[:2] not in _MISSING:
         return fault
-    return fault._replace(message=f"{fault.message}; {remedy_for(fault.field)}")
+    return fault._replace(message=f"{fault.message}; {remedy_for(fault.field, is_table=is_table)}")
 
 
 def _warning(code: str, *message: str) -> Sequence[str]:

@@ -299,8 +299,13 @@ def _folded(words: Iterable[str]) -> frozenset[str]:
     return frozenset(word.strip().casefold() for word in words)
 
 
-def remedy_for(field_name: str) -> str:
+def remedy_for(field_name: str, *, is_table: bool = True) -> str:
     """What to put into a mapping when rows lack a required field."""
+    if not is_table:
+        rule = json.dumps(
+            {"fields": {field_name: {"constant": _CONSTANTS.get(field_name, "…")}}}, ensure_ascii=False
+        )
+        return f"say in the mapping what new members get that lack it: {rule}"
     remedy = f'if a column holds it, name it in the mapping: {{"columns": {{"its name": "{field_name}"}}}}'
     if field_name in _CONSTANTS:
         rule = json.dumps({"fields": {field_name: {"constant": _CONSTANTS[field_name]}}})

@@ -61,7 +61,7 @@ def read_member(place: int, loops: Sequence[MemberLoop], mapping: FileMapping, n
         plan,
         tuple(faults),
         tuple(_warnings(loops, coverages)),
-        dates_of_new,
+        {**_constants(mapping), **(dates_of_new or {})} or None,
         context._replace(
             causes=(_no_coverage(last),) if needs_coverage else (),
             ends_access=bool(coverages) and all(coverage.is_end for coverage in coverages),
@@ -73,6 +73,12 @@ def name_two_people(loops: Sequence[MemberLoop], names: MemberNames) -> bool:
     """Whether loops with one identifier are about two people, by the person check."""
     first, *others = map(names.person, loops)
     return any(are_two_people(other, first) and are_two_people(first, other) for other in others)
+
+
+def _constants(mapping: FileMapping) -> dict[str, object]:
+    """What the mapping says for new members whose row does not carry it."""
+    rules = mapping.fields.items()
+    return {name: rule.constant for name, rule in rules if rule.constant is not None and name in FIELDS}
 
 
 def _no_coverage(loop: MemberLoop) -> Fault:

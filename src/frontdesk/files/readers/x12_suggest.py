@@ -13,6 +13,7 @@ from frontdesk.files.readers.x12_identity import LONGEST_PERSON_CODE, SSN_QUALIF
 from frontdesk.files.readers.x12_loop import MemberLoop
 from frontdesk.text import looks_like_ssn
 
+FEW = 20  # people show too little of what their sender does
 MOST_REFERENCES = 12  # each takes 16 bytes for each of its people
 FAMILY, FAMILY_AND_CODE = "REF*0F", "REF*0F+person_code"
 # What may be proposed for everybody, the strongest first. Other references are a category or a group's with many senders.
@@ -100,32 +101,33 @@ def _choose(
         found = by_name.get(name)
         if found is None or found["people"] < people or found["with_others"]:
             continue
-        if name == FAMILY and not dependents:
-            break  # a later file may have dependents with the numbers of these subscribers
-        return name, [
-            f"Each of the {people:,} people carries {name}, and nobody shares it.",
-            *_on_ssns(found),
-        ]
+        if name in (FAMILY, "ssn") and (people < FEW or dependents in (0, people)):
+            continue  # a later file may have the rest of these families
+        reason = f"Each of the people carries {name} ({people:,} of {people:,}), and nobody shares it."
+        return name, [reason, *_on_size(people), *_on_ssns(found)]
     carriers, shared = subscribers.figures()
     reasons = [
         "No reference is carried by everybody alone, so a subscriber is named by the number of its family (REF*0F), and a "
         "dependent by that number with a short digest of first name and birth date. A corrected first name is followed where "
         "the sender writes the old one (NM1*70)."
         if dependents
-        else f"The {people:,} people are all subscribers. Dependents of later files are named by REF*0F with a digest of first "
-        "name and birth date."
+        else "All people of the file are subscribers. Dependents of later files are named by REF*0F with a digest of first name "
+        "and birth date."
     ]
     if (found := by_name.get(FAMILY)) is None or found["people"] < people:
         missing = people - (found["people"] if found else 0)
         reasons.append(f"{missing:,} of the {people:,} people carry no REF*0F: their rows would be refused.")
     if shared:
         reasons.append(f"{shared:,} of {carriers:,} subscribers share a REF*0F: their rows would be refused.")
-    return dict(_BY_FAMILY), reasons + (_on_ssns(found) if found else [])
+    return dict(_BY_FAMILY), [*reasons, *_on_size(people), *(_on_ssns(found) if found else [])]
+
+
+def _on_size(people: int) -> list[str]:
+    few = f"The file has few people ({people:,}): look at a larger one of the sender before you accept."
+    return [few] if people < FEW else []
 
 
 def _on_ssns(found: dict[str, Any]) -> list[str]:
     if not found["looks_like_ssn"]:
         return []
-    return [
-        "The numbers look like social security numbers: identifiers are made from a keyed digest of them."
-    ]
+    return ["The numbers look like social security numbers: a keyed digest of them stands in the identifier."]
