@@ -17,8 +17,8 @@ FAMILIES_LIMIT, WAITING_LIMIT = 10_000, 20_000
 NO_ADDRESS = Fault(
     "zipcode",
     "required",
-    "is required for a new member. The row has none, and no subscriber of its family (REF*0F of an 834, the mapping's family of "
-    "a table) has one that can be used. Send the zip code, or the subscriber with it",
+    "is required for a new member, and the subscriber of its family (REF*0F of an 834, the mapping's family of a table) has none "
+    "that can be used",
 )
 
 Address = Mapping[str, object]
