@@ -61,6 +61,7 @@ def test_the_command_tree_is_the_documented_one() -> None:
         *("file load", "file resume", "file list", "file show", "file report"),
         *(
             "file approve",
+            "file accept",
             "file cancel",
             "file undo",
             "file mapping",
