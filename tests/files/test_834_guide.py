@@ -1,9 +1,11 @@
 """The examples of docs/834.md, executed one after the other: what the guide shows is stored and reported."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from frontdesk.files.mapping import parse_mapping
 from frontdesk.files.model import EligibilityFile
 from tests.files.loading import Desk
 
@@ -14,7 +16,11 @@ FIELDS = ("first_name", "effective_date", "expiry_date", "medical_plan_descripti
 def examples() -> Iterator[tuple[str, list[list[str]]]]:
     """The segments of each example, and the cells of the table below it."""
     for part in re.split("^### ", GUIDE.partition("\n## Examples\n")[2], flags=re.MULTILINE)[1:]:
-        lines = [line for line in part.partition("| external_id |")[2].splitlines() if line.startswith("| W")]
+        lines = [
+            line
+            for line in part.partition("|---|---|---|---|---|---|")[2].splitlines()
+            if line.startswith("| ")
+        ]
         text = part.partition("```x12\n")[2].partition("```")[0]
         yield text, [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines]
 
@@ -30,19 +36,38 @@ def in_envelope(text: str, envelope: str) -> str:
 
 
 def shown(desk: Desk, file: EligibilityFile) -> list[list[str]]:
-    """The table that the guide would show."""
+    """The table that the guide would show: the members that the file names."""
     report: dict[str, list[str]] = {}
     for line in desk.report(file):
-        report.setdefault(line["external_id"], []).append(line["code"] or line["outcome"])
+        report.setdefault(line["external_id"] or "", []).append(line["code"] or line["outcome"])
+    stored = desk.members()
     return [
-        [key, *(stored[name] or "" for name in FIELDS), ", ".join(report.get(key, ()))]
-        for key, stored in sorted(desk.members().items())
+        [key, *(stored.get(key, {}).get(name) or "" for name in FIELDS), ", ".join(codes)]
+        for key, codes in sorted(report.items())
     ]
 
 
 def test_each_example_does_what_its_table_says(desk: Desk) -> None:
     told = [*examples()]
-    assert len(told) == 8
+    assert len(told) == 7
+    [said] = re.findall("the mapping is `(.*?)`", GUIDE)
     for text, table in told:
-        file = desk.load(in_envelope(text, told[0][0]).encode())
+        before = desk.members()
+        file = desk.load(in_envelope(text, told[0][0]).encode(), mapping=json.loads(said))
         assert shown(desk, file) == sorted(table)
+        named = {cells[0] for cells in table}
+        assert {key: desk.members()[key] for key in before if key not in named} == {
+            key: stored for key, stored in before.items() if key not in named
+        }
+
+
+def test_each_way_on_the_page_can_be_said() -> None:
+    ways = re.findall(
+        r"^\| (`[^|]*`[^|]*) \| [^|]* \| (?:`[^|]*`)", GUIDE.partition("| way |")[2], re.MULTILINE
+    )
+    said = [way for cell in ways[:6] for way in re.findall("`([^`]+)`", cell)]
+    assert len(said) == 8
+    for way in said:
+        assert parse_mapping({"834": {"identify": way}}).identify
+    example = re.findall(r"```json\n(.*?)```", GUIDE, re.DOTALL)[0]
+    assert parse_mapping(json.loads(example)).identify

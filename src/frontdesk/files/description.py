@@ -67,9 +67,8 @@ def summary(file: EligibilityFile) -> list[str]:
     """The result of the file in sentences, with the commands that come next."""
     kind = "Undo" if file.undoes_id else "Dry run: nothing was written. File" if file.dry_run else "File"
     counted = ", ".join(f"{file.counts[name]:,} {name}" for name in COUNTS if file.counts.get(name))
-    became = f"is {file.state}: {counted or 'no rows'}"
-    if file.state is FileState.FAILED:
-        became = f"has failed: {counted or 'nothing was applied'}"
+    nothing = "nothing was applied" if file.needs_mapping or file.state is FileState.FAILED else "no rows"
+    became = f"{'has failed' if file.state is FileState.FAILED else f'is {file.state}'}: {counted or nothing}"
     lines = [f"{kind} {file.id} {became}."]
     if file.state is FileState.WAITING:
         lines.append(f"A worker goes on where it stopped. To go on here: frontdesk file resume {file.id}")

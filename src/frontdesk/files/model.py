@@ -369,17 +369,18 @@ def no_rows(message: str, *, skipped: bool) -> Unreadable:
 
 # Faults of one row that a reader finds. The row is refused, its neighbours are not.
 ROW_FAULTS = {
-    "wrong_column_count": "The row has more or fewer cells than the header has columns.",
-    "bad_quoting": "The quotation marks of the row don't match.",
+    "wrong_column_count": "The row has more or fewer cells than the header has columns: quote a cell that holds the delimiter.",
+    "bad_quoting": "The quotation marks of the row don't match: double those inside a cell.",
     "not_json": "The line is not one JSON object as a request body would carry it.",
     "cell_error": "A cell of a workbook that is read holds an error of Excel, such as #N/A.",
     "values_too_long": "The cells that the mapping makes values of have more than 65,536 characters, each counted for each rule.",
-    "no_identifier": "The 834 does not carry what the mapping makes the identifier from.",
-    "identifier_shared": "Two people of the 834 carry one identifier, so both are refused. The mapping has to name members in "
+    "no_identifier": "The member does not carry what the mapping makes the identifier from (identify): ask the sender "
+    "for it, or name members in another way.",
+    "identifier_shared": "Two people of the 834 carry one identifier, so both are refused: the mapping has to name members in "
     "another way (identify).",
-    "nested_dependent": "A name stands inside LS and LE; each member needs an INS loop of its own.",
-    "unknown_code": "The 834 carries a code that has no meaning here.",
-    "unknown_plan": "The plan that the row names is not among the `plans` of the mapping.",
+    "nested_dependent": "A dependent stands inside LS and LE: the sender has to give each member an INS loop.",
+    "unknown_code": "The 834 carries a code that has no meaning here; the message lists those that have one.",
+    "unknown_plan": "The plan that the row names is not among the `plans` of the mapping: add it there.",
 }
 
 # Every problem of a file: what makes it unreadable, what holds it, what ends it early.
@@ -389,7 +390,7 @@ FILE_PROBLEMS = FILE_FAULTS | {
     "mapping or give another.",
     "only_compared": "The file says that it is for comparing (BGN08 = 4). Nothing was written; the report lists what differs.",
     "all_refused": "The first 10,000 rows were all refused, so the rest was not looked at.",
-    "bad_mapping": "The account's mapping can't be used.",
+    "bad_mapping": "The mapping can't be used: correct the part that the message names.",
     "internal": "A fault of the service; what was applied stands, and the report lists it.",
 }
 
@@ -397,10 +398,13 @@ _DROPPED = {f"{name}_dropped": name for name in DROPPED}
 
 # Every code of a report besides those of a POST: of refused rows, of warnings, of members that a full file omits.
 REPORT_CODES = ROW_FAULTS | {
-    "repeated_differently": "The same external_id stands in the file with other values.",
-    "no_medical_coverage": "The 834 carries no coverage that counts: the member's access stays, and a new one is refused.",
+    "repeated_differently": "The same external_id stands in the file with other values: keep one row, or make the "
+    "identifier from more columns.",
+    "no_medical_coverage": "The 834 carries no coverage that counts (`coverages` of the mapping): a member keeps its access, a "
+    "new one is refused.",
     "address_of_subscriber": "The dependent has no address of its own; that of its subscriber was taken.",
-    "identity_conflict": "The stored member with this external_id has another name, birth date, role or family.",
+    "identity_conflict": "The stored member with this external_id has another name, birth date, role or family: correct the "
+    "record, free the number (frontdesk member rename), or name members in another way.",
     "added_and_ended": "The 834 adds the member (INS03 = 021), and ends every coverage that counts.",
     "untidy_file": "The 834 has faults that were read as they are meant: space, wrong counts, no BGN08, an older version, …",
     "not_found": "The plan is not one of the account.",

@@ -8,10 +8,18 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from frontdesk.eligibility.model import ADDRESS, Action
+from frontdesk.errors import Fault
 from frontdesk.files.model import ADDRESS_OF_SUBSCRIBER, Row
 
 # What is kept in memory. Other dependents get the address of the stored subscriber: its row was applied before theirs.
 FAMILIES_LIMIT, WAITING_LIMIT = 10_000, 20_000
+
+NO_ADDRESS = Fault(
+    "zipcode",
+    "required",
+    "is required for a new member, and the subscriber of its family (REF*0F of an 834, the mapping's family of a table) has none "
+    "that can be used",
+)
 
 Address = Mapping[str, object]
 
@@ -60,4 +68,7 @@ class FamilyAddresses:
             warnings = (*row.warnings, ADDRESS_OF_SUBSCRIBER)
             return replace(row, values={**address, **row.values}, warnings=warnings)
         person = row.context.person
-        return replace(row, context=row.context._replace(address_of=person.family if person else ""))
+        context = row.context._replace(
+            address_of=person.family if person else "", causes=(*row.context.causes, NO_ADDRESS)
+        )
+        return replace(row, context=context)

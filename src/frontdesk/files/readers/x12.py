@@ -250,7 +250,10 @@ class _X12Reader:
             message = "BGN08 must be 2 (change), 4 (compare) or RX (full), or be blank, unless the upload says the mode"
             raise at_segment(number, "unknown_purpose", message)
         if self._mode not in (None, mode):
-            message = "BGN08 differs from that of the first transaction; send them as files of their own"
+            message = (
+                "BGN08 differs from that of the first transaction: send them as files of their own, or say the mode "
+                "with the upload"
+            )
             raise at_segment(number, "mixed_purposes", message)
         self._mode = mode
         day = x12_date(element(segment, 3))

@@ -17,6 +17,7 @@ _LEVELS = {"ISA": (0, 1), "GS": (1, 2), "ST": (2, 3), "SE": (3, 2), "GE": (2, 1)
 _INTERCHANGE, _TRANSACTION = 1, 3
 _OPENS = {"ISA": 13, "GS": 6, "ST": 2}  # the element with the control number
 _WHAT_IS_COUNTED = {"SE": "segments", "GE": "transactions", "IEA": "groups"}
+_LENIENT = 'If the sender counts wrongly, say so in the mapping: {"834": {"counts": "lenient"}}'
 ENVELOPES = frozenset(_LEVELS)
 
 
@@ -91,13 +92,14 @@ class Envelope:
         if is_wrong and not self._refuses_counts:
             self._note()
         elif is_wrong:
+            message = f"{tag}01 is not the number of {_WHAT_IS_COUNTED[tag]}, which is {counted}. {_LENIENT}"
+            raise at_segment(number, "wrong_count", message)
+        if element(segment, 2).lstrip("0") != self._control[self._level].lstrip("0"):
             raise at_segment(
                 number,
                 "wrong_count",
-                f"{tag}01 is not the number of {_WHAT_IS_COUNTED[tag]}, which is {counted}",
+                f"{tag}02 is not the control number that was opened; the sender has to send the file again",
             )
-        if element(segment, 2).lstrip("0") != self._control[self._level].lstrip("0"):
-            raise at_segment(number, "wrong_count", f"{tag}02 is not the control number that was opened")
 
 
 def _whole_number(text: str) -> int | None:

@@ -157,6 +157,9 @@ def _faults(loop: MemberLoop, mapping: FileMapping) -> list[Fault]:
         faults.append(Fault("last_name", REPEATED.code, message))
     if not loop.key:
         way = mapping.identify.of(is_subscriber=loop.is_subscriber) if mapping.identify else ()
-        message = f"the member does not carry all of {' + '.join(way)}, by which the mapping names members (identify)"
+        message = (
+            f"the member does not carry all of {' + '.join(way)}, by which the mapping names members (identify): ask the sender "
+            "for it, or name members in another way"
+        )
         faults.append(Fault("external_id", "no_identifier", message))
     return faults

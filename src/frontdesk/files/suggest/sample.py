@@ -69,7 +69,10 @@ def read_sample(
 def _of_text(content: BufferedReader, format_: Format | None, encoding: str, *, is_cut: bool) -> Sample:
     source, found = opened_source(content, format_, encoding)
     if found is Format.X12:
-        raise Unreadable("no_header", "An 834 needs no mapping of names: docs/834.md says how it is read.")
+        raise Unreadable(
+            "no_header",
+            "An 834 has no columns. A dry run suggests how it names its members: frontdesk file load … --dry-run",
+        )
     texts = source.lines() if found is Format.CSV else (text for _, text in json_texts(source, found))
     lines = _up_to_letters(islice(_whole(texts, is_cut=is_cut), SAMPLE_ROWS + HEADER_ROWS), len)
     return _of_table(list(lines)) if found is Format.CSV else _of_objects(islice(lines, SAMPLE_ROWS), found)
