@@ -17,8 +17,7 @@ from frontdesk.access.authentication import (
     seconds_limited,
 )
 from frontdesk.access.model import ApiClient, Scope, parse_scopes, scope_text
-from frontdesk.api.bodies import OAUTH_ERRORS
-from frontdesk.api.oauth_form import OAuthError, read_credentials, read_form
+from frontdesk.api.oauth_form import OAUTH_ERRORS, OAuthError, read_credentials, read_form
 from frontdesk.app import App
 from frontdesk.db import Tx
 from frontdesk.db.races import write_alone

@@ -9,6 +9,7 @@ from inspect import cleandoc
 from typing import Any
 
 from frontdesk import __version__
+from frontdesk.api.notation import ref
 from frontdesk.api.openapi_components import (
     HEADERS,
     OF_LIMITED_CLIENTS,
@@ -18,8 +19,8 @@ from frontdesk.api.openapi_components import (
 )
 from frontdesk.api.openapi_operations import FILE_TYPES, JSON, Content, Operation, operation_id, operation_of
 from frontdesk.api.openapi_problems import ErrorResponses
-from frontdesk.api.openapi_schemas import ref, schemas
 from frontdesk.api.parameters import PARAMETERS
+from frontdesk.api.schemas import schemas
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.web.endpoint import Endpoint
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from frontdesk.access.model import Scope
-from frontdesk.api.bodies import explained
+from frontdesk.api.notation import explained
 from frontdesk.eligibility.model import SIMILAR_MEMBER, WARNINGS, Outcome
 from frontdesk.invitations.model import NotInvitedReason
 

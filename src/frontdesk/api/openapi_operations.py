@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from frontdesk.api.bodies import OAUTH_ERRORS, explained
+from frontdesk.api.notation import explained
+from frontdesk.api.oauth_form import OAUTH_ERRORS
 from frontdesk.api.parameters import PARAMETERS
 from frontdesk.eligibility.model import FAULT_CODES
 from frontdesk.files.model import REPORT_CODES

@@ -3,10 +3,10 @@
 import re
 from typing import Any
 
-from frontdesk.api.bodies import OAUTH_ERRORS, explained
+from frontdesk.api.notation import explained, ref
+from frontdesk.api.oauth_form import OAUTH_ERRORS
 from frontdesk.api.openapi_components import HEADERS, OF_LIMITED_CLIENTS, OF_UNKNOWN_PARAMETERS, header_refs
 from frontdesk.api.openapi_operations import Operation, operation_id
-from frontdesk.api.openapi_schemas import ref
 from frontdesk.eligibility.model import FAULT_CODES
 from frontdesk.errors import Fault
 from frontdesk.web.endpoint import Endpoint
