@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from frontdesk.access.model import Scope
 from frontdesk.api.oauth_form import OAUTH_ERRORS
-from frontdesk.api.openapi_components import HEADERS
+from frontdesk.api.parameters import HEADERS
 from frontdesk.api.routes import ENDPOINTS
 from frontdesk.api.schemas import schemas
 from frontdesk.app import App

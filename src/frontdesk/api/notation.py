@@ -10,14 +10,22 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from frontdesk.files.mapping import LONGEST_SHEET_NAME, SEARCHED_ROWS
+from frontdesk.files.model import FileState, Format
+
 Schema = dict[str, Any]
 
-BASIC_TYPES: dict[str, Schema] = {
+# The types that several tables use.
+COMMON_TYPES: dict[str, Schema] = {
     **{name: {"type": name} for name in ("string", "integer", "number", "boolean", "object")},
     "count": {"type": "integer", "minimum": 0},
     "time": {"type": "string", "format": "date-time"},
     "date": {"type": "string", "format": "date"},
     "sha256": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+    "format": {"type": "string", "enum": [*map(str, Format)]},
+    "file_state": {"type": "string", "enum": [*map(str, FileState)]},
+    "header_row": {"type": "integer", "minimum": 1, "maximum": SEARCHED_ROWS},
+    "sheet": {"type": "string", "minLength": 1, "maxLength": LONGEST_SHEET_NAME},
 }
 _LINE = re.compile(r"(\S+?)(\??): (\S+)(?: (\{.*?\}))?(?: — (.*))?")
 

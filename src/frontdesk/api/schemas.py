@@ -9,13 +9,13 @@ with a rule for its column in `end` or `skip`.
 import re
 from typing import Any
 
-from frontdesk.api.notation import BASIC_TYPES, Schema, explained, read_objects, ref
+from frontdesk.api.notation import COMMON_TYPES, Schema, explained, read_objects, ref
 from frontdesk.api.oauth_form import OAUTH_ERRORS
 from frontdesk.eligibility.code_sets import GENDERS
 from frontdesk.eligibility.fields import FIELDS, REQUIRED, Field
 from frontdesk.eligibility.model import ANSWERED, FAULT_CODES
 from frontdesk.files import dates, mapping, mapping_834, names, rules
-from frontdesk.files.model import COUNTS, FILE_PROBLEMS, FileMode, FileState, FileStep, Format
+from frontdesk.files.model import COUNTS, FILE_PROBLEMS, FileMode, FileStep
 from frontdesk.plans.changes import DESCRIPTION_LENGTH, NAME_LENGTH
 from frontdesk.web.problems import EXACT_CODES, PROBLEMS
 
@@ -39,23 +39,21 @@ def _one_or_several(one: Schema, most: int = rules.MOST_WORDS, **keywords: Any) 
     return {"anyOf": [one, several]}
 
 
-_BODY_TYPES = BASIC_TYPES | {
+_BODY_TYPES = COMMON_TYPES | {
     "plan_name": {"type": "string", "maxLength": NAME_LENGTH, "pattern": r"\S"},
     "plan_description": {"type": "string", "maxLength": DESCRIPTION_LENGTH},
     "file_problem": _codes(FILE_PROBLEMS),
     **{
         name: {"type": "string", "enum": [*map(str, words)]}
         for name, words in (
-            ("file_state", FileState),
             ("file_step", FileStep),
             ("file_mode", FileMode),
-            ("format", Format),
             ("oauth_error", OAUTH_ERRORS),
         )
     },
     "row_counts": {
         "type": "object",
-        "properties": dict.fromkeys(COUNTS, BASIC_TYPES["count"]),
+        "properties": dict.fromkeys(COUNTS, COMMON_TYPES["count"]),
         "additionalProperties": False,
     },
     "fault_code": _codes(FAULT_CODES | EXACT_CODES),
@@ -254,7 +252,7 @@ _FIELD_NAMES: list[Schema] = [{"type": "string", "enum": list(FIELDS)}, _whole(n
 _WAY = _whole(mapping_834.WAY, maxLength=mapping_834.LONGEST_WAY)
 _DAY = {"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", "format": "date"}
 
-_MAPPING_TYPES = BASIC_TYPES | {
+_MAPPING_TYPES = COMMON_TYPES | {
     "columns": {
         "type": "object",
         "propertyNames": {"pattern": names.COLUMN_NAME.pattern},
@@ -278,8 +276,6 @@ _MAPPING_TYPES = BASIC_TYPES | {
         "additionalProperties": {"type": "string", "enum": [mapping.UNRELATED]},
     },
     "delimiter": {"type": "string", "enum": list(mapping.DELIMITERS)},
-    "header_row": {"type": "integer", "minimum": 1, "maximum": mapping.SEARCHED_ROWS},
-    "sheet": {"type": "string", "minLength": 1, "maxLength": mapping.LONGEST_SHEET_NAME},
     "plans": {"type": "object", "additionalProperties": _NOT_BLANK},
     "column": _COLUMN | {"maxLength": rules.LONGEST_VALUE},
     "columns_to_join": _one_or_several(_COLUMN, rules.MOST_JOINED, uniqueItems=True),
