@@ -88,7 +88,11 @@ def operation(
     lines = re.sub(r"\n {4,}", " ", notes).splitlines()
     listed = {name: words.split() for name, _, words in (line.partition(": ") for line in lines)}
     answers = tuple(_answer(*match.groups()) for line in lines if (match := _ANSWER.fullmatch(line)))
-    if odd := [line for line in lines if not re.match(r"(?:\d{3}|Body|Parameters|Problems|Faults|Errors)\b.*: ", line)]:
+    if odd := [
+        line
+        for line in lines
+        if not re.match(r"(?:\d{3}|Body|Parameters|Problems|Faults|Errors)\b.*: ", line)
+    ]:
         raise ValueError(odd)
     body = " ".join(listed.get("Body", ()))
     parameters, faults, query = listed.get("Parameters", []), listed.get("Faults", []), None

@@ -7,18 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import MofNCompleteColumn, ProgressColumn, Task
 from rich.text import Text
 
+from frontdesk.cli.output import progress
 from frontdesk.clock import system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database
@@ -41,7 +33,7 @@ class _RowsPerSecond(ProgressColumn):
 
 def work_on(db: Database, config: Config, file_id: int) -> EligibilityFile:
     """Work on the file, or watch the worker that does, until it ends or Ctrl-C stops it. Raises FrontdeskError."""
-    with _bar() as bar, _stop_signals() as signals:
+    with progress(MofNCompleteColumn(), _RowsPerSecond()) as bar, _stop_signals() as signals:
         task = bar.add_task("waiting", total=None)
 
         def show(step: FileStep, done: int, total: int | None) -> None:
@@ -71,18 +63,6 @@ def work_on(db: Database, config: Config, file_id: int) -> EligibilityFile:
                 if not worked:
                     show(file.step, file.rows_done, file.rows_total)
             time.sleep(POLL_SECONDS)
-
-
-def _bar() -> Progress:
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        _RowsPerSecond(),
-        TimeRemainingColumn(),
-    )
-    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
 
 
 @contextmanager
