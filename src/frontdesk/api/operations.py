@@ -31,6 +31,7 @@ UPLOAD_TYPES = (*FILE_TYPES, "application/vnd.openxmlformats-officedocument.spre
 # The media type of RFC 6749: of several, generators of clients send none right.
 FORM = "application/x-www-form-urlencoded"
 
+_LISTS = ("Body", "Parameters", "Problems", "Faults", "Errors")
 _ANSWER = re.compile(r"(\d{3})([^[:]*)(?:\[(.*?)\])?: (.*)")
 _FILLED_IN = {
     "{COLUMNS}": ", ".join(f"`{name}`" for name in COLUMNS),
@@ -85,17 +86,18 @@ def operation(
     """The operation of a route. Those of /v2 name unknown query parameters, or refuse them if `strict_query`."""
     told, _, notes = cleandoc(handler.__doc__ or "").partition("\n\n")
     summary, _, description = told.replace("\n", " ").partition(". ")
-    lines = re.sub(r"\n {4,}", " ", notes).splitlines()
-    listed = {name: words.split() for name, _, words in (line.partition(": ") for line in lines)}
-    answers = tuple(_answer(*match.groups()) for line in lines if (match := _ANSWER.fullmatch(line)))
-    if odd := [
-        line
-        for line in lines
-        if not re.match(r"(?:\d{3}|Body|Parameters|Problems|Faults|Errors)\b.*: ", line)
-    ]:
-        raise ValueError(odd)
-    body = " ".join(listed.get("Body", ()))
-    parameters, faults, query = listed.get("Parameters", []), listed.get("Faults", []), None
+    answers: list[Answer] = []
+    listed: dict[str, list[str]] = {name: [] for name in _LISTS}
+    for line in re.sub(r"\n {4,}", " ", notes).splitlines():
+        name, _, words = line.partition(": ")
+        if match := _ANSWER.fullmatch(line):
+            answers.append(_answer(*match.groups()))
+        elif name in listed:
+            listed[name] = words.split()
+        else:
+            raise ValueError(line)
+    body, parameters, problems, faults, errors = listed.values()
+    query = None
     if path.startswith("/v2/"):
         sent = [PARAMETERS[key] for key in parameters]
         query = {each["name"]: each["schema"] for each in sent if each["in"] == "query"}
@@ -106,18 +108,18 @@ def operation(
         path=path,
         handler=handler,
         scope=scope,
-        takes_json=path.startswith("/v2/") and body not in ("", "file"),
+        takes_json=path.startswith("/v2/") and body not in ([], ["file"]),
         serves_json=not any(answer.content and JSON not in answer.content for answer in answers),
         query=query,
         strict_query=strict_query,
         summary=summary,
         description=description,
-        answers=answers,
-        body=_body(body, path) if body else {},
+        answers=tuple(answers),
+        body=_body(body[0], path) if body else {},
         parameters=tuple(parameters),
-        problems=tuple(listed.get("Problems", ())),
+        problems=tuple(problems),
         faults=tuple(faults),
-        oauth_errors=tuple(listed.get("Errors", ())),
+        oauth_errors=tuple(errors),
         **options,
     )
 
@@ -125,12 +127,12 @@ def operation(
 def _answer(status: str, content: str, headers: str | None, text: str) -> Answer:
     for name, filling in _FILLED_IN.items():
         text = text.replace(f" {name}" if filling.startswith("\n") else name, filling)
-    schemas = {
-        name if "/" in name else JSON: COMMON_TYPES["string"]
-        if "/" in name
-        else COMMON_TYPES.get(name) or ref(name)
-        for name in content.split()
-    }
+    schemas: dict[str, Schema] = {}
+    for name in content.split():
+        if "/" in name:
+            schemas[name] = COMMON_TYPES["string"]
+        else:
+            schemas[JSON] = COMMON_TYPES.get(name) or ref(name)
     return Answer(status, text, schemas, tuple((headers or "Cache-Control").split()))
 
 
