@@ -5,10 +5,10 @@ Records are decided in order: each sees what the records before it did, as if it
 
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, datetime
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from frontdesk.config import Uniqueness
 from frontdesk.eligibility.absence import BEFORE_ABSENCE, given_after_absence
@@ -29,8 +29,7 @@ _EMPTY: dict[str, Any] = dict.fromkeys(STORED_COLUMNS) | {"metadata": {}}
 _answered = itemgetter(*ANSWERED)
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkContext:
+class ChunkContext(NamedTuple):
     """What was read for a chunk: the account of each plan, those of them that accept no patients, and what decides about
     invitations. `at` is now, as stored.
 
@@ -68,7 +67,7 @@ class ChunkState:
             return NotFound("plan")
         scope = scope_of(submission.account_id, self._context.uniqueness)
         submission, stored = self._find(submission, scope)
-        if (unheard := self._probes.look_at(submission, stored, scope, self._holders)) is not None:
+        if (unheard := self._probes.check(submission, stored, scope, self._holders)) is not None:
             return unheard
         if submission.action is not Action.ENROL and not _is_under(submission, stored):
             return Invalid(in_field_order([*submission.record.faults, NOT_ENROLLED]))

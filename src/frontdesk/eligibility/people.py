@@ -100,7 +100,6 @@ def merge(tx: Tx, keep_id: int, drop_id: int, requester: Requester) -> None:
             "One of the members was merged before. `frontdesk member show` shows the one that it leads to.",
             code="already_merged",
         )
-    changes = {name: [dropped.values[name], None] for name in ("member_id", "email")}
     closed = {
         "merged_into": keep_id,
         # A text that no sender can bring, because a value is trimmed.
@@ -109,7 +108,8 @@ def merge(tx: Tx, keep_id: int, drop_id: int, requester: Requester) -> None:
         "updated_at": stored_time(requester.now),
     }
     update_set(tx, members, [{"id": drop_id, **closed}])
-    _note(tx, requester, dropped, {"merged_into": [None, keep_id], **changes})
+    freed = {name: [dropped.values[name], None] for name in ("member_id", "email")}
+    _note(tx, requester, dropped, {"merged_into": [None, keep_id], **freed})
     _note(tx, requester, kept, {"merged_from": [None, drop_id]})
     cancel_of_members(tx, [drop_id], now=requester.now)
     _record(tx, requester, "member.merged", kept, drop_id)

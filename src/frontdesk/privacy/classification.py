@@ -35,7 +35,7 @@ _COLUMNS: Mapping[str, Mapping[ColumnKind, str]] = {
         _K.TIME: "created_at expires_at",
     },
     "request_allowances": {_K.ID: "api_client_id", _K.TIME: "minute", _K.FACT: "taken"},
-    "uniqueness_probes": {_K.ID: "id client account_id file_id", _K.TIME: "day", _K.FACT: "taken"},
+    "uniqueness_probes": {_K.ID: "client account_id", _K.TIME: "day", _K.FACT: "taken"},
     "failed_attempts": {_K.ID: "id", _K.ACCOUNT: "subject_hash", _K.TIME: "failed_at"},
     "provider_groups": {_K.ID: "id", _K.ACCOUNT: "external_id name", _K.TIME: "created_at"},
     "plans": {
