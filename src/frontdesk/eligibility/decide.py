@@ -3,7 +3,7 @@
 Records are decided in order: each sees what the records before it did, as if it had been sent alone.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import date, datetime
@@ -11,7 +11,6 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from frontdesk.config import Uniqueness
-from frontdesk.eligibility.absence import BEFORE_ABSENCE, given_after_absence
 from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.model import ANSWERED, Action, Enrolled, Outcome, StoredMember, Submission
 from frontdesk.eligibility.parse import check_dates, in_field_order, missing_on_create
@@ -24,6 +23,11 @@ from frontdesk.invitations.enqueue import decide_invitation
 from frontdesk.invitations.model import InvitationContext
 
 NOT_ENROLLED = Fault("external_id", "not_enrolled", "is not that of a member under this plan")
+
+# Marks a member that a full file ended by omitting it, and keeps the expiry_date that it had. Any record that says an expiry_date
+# takes the mark away: from then on the end is the sender's own (docs/decisions/0091).
+BEFORE_ABSENCE = "expiry_before_absence"
+OPEN = "9999-12-31"  # stands for an access without an end
 
 _EMPTY: dict[str, Any] = dict.fromkeys(STORED_COLUMNS) | {"metadata": {}}
 _answered = itemgetter(*ANSWERED)
@@ -139,7 +143,7 @@ class ChunkState:
             taken = not_unique("external_id")
             return Invalid(in_field_order([taken, *self._faults_of_new(submission, scope)]))
         submission = as_change(submission, self._holders, scope, stored)
-        given, reopened = given_after_absence(
+        given, reopened = _given_after_absence(
             values, submission, reopens=context.reopens_absent, today=context.today
         )
         changed = {name: value for name, value in given.items() if values[name] != value}
@@ -251,6 +255,29 @@ def _without_external_id(submission: Submission) -> Submission:
     """The record of a merged member for the one that it leads to, which keeps its own identifier."""
     given = {name: value for name, value in submission.record.given.items() if name != "external_id"}
     return submission._replace(record=replace(submission.record, given=given), row_digest=None)
+
+
+def _given_after_absence(
+    values: Mapping[str, Any], submission: Submission, *, reopens: bool, today: str
+) -> tuple[Mapping[str, Any], bool]:
+    """What the record changes on the stored values, and whether it opens the access of a member that was absent.
+
+    The access gets back the expiry_date that it had before, unless that is past by `today` (`YYYY-MM-DD`).
+    """
+    given, before = submission.record.given, values[BEFORE_ABSENCE]
+    if submission.action is Action.END_ABSENT:
+        return {**given, BEFORE_ABSENCE: values["expiry_date"] or OPEN}, False
+    if before is None or submission.action is Action.COMPARE:
+        return given, False
+    said = given.get("expiry_date")
+    if reopens and said is None and submission.action is Action.ENROL:
+        if "expiry_date" in given or before == OPEN:
+            return {**given, "expiry_date": None, BEFORE_ABSENCE: None}, True
+        if before >= today:
+            return {**given, "expiry_date": before, BEFORE_ABSENCE: None}, True
+    if "expiry_date" in given:
+        return {**given, BEFORE_ABSENCE: None}, False
+    return given, False
 
 
 def _outcome(action: Action, changed: AbstractSet[str], *, moved: bool, reopened: bool) -> Outcome:

@@ -40,7 +40,7 @@ members = Table(
     Column("uniqueness_scope", Id, nullable=False),
     *(_column(field) for field in FIELDS.values() if field.kind.storage is not Storage.NONE),
     Column("email_folded", String(2 * EMAIL_LENGTH), nullable=True),
-    # Only of a member that a full file ended by omitting it; 9999-12-31 stands for none (eligibility.absence).
+    # Only of a member that a full file ended by omitting it; 9999-12-31 stands for none (eligibility.decide).
     Column("expiry_before_absence", IsoDate, nullable=True),
     # The digest of the file's row that says what the record says (docs/decisions/0075). Every write sets or clears it.
     Column("row_digest", String(32), nullable=True),
