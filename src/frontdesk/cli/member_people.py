@@ -24,7 +24,7 @@ from frontdesk.eligibility.model import Enrolled, Submission
 from frontdesk.eligibility.people import RenameOutcome
 from frontdesk.eligibility.probes import ProbeLimit
 from frontdesk.errors import FrontdeskError
-from frontdesk.privacy.holds import require_not_held
+from frontdesk.privacy.erasure import require_not_held
 
 RENAMED_TOGETHER = 500
 LONGEST_CSV = 64 * 2**20  # bytes

@@ -9,9 +9,15 @@ from frontdesk.cli.command_group import CommandContext, migrated_database, new_r
 from frontdesk.cli.options import OnlyAccount, id_option, read_text
 from frontdesk.cli.output import MISUSED, Output, Part, fail, field_table, heading, listing, picked, settings
 from frontdesk.db import Tx
-from frontdesk.privacy.erasure import erase_person, find_persons, find_persons_of
+from frontdesk.privacy.erasure import (
+    erase_person,
+    find_persons,
+    find_persons_of,
+    list_holds,
+    place_hold,
+    release_hold,
+)
 from frontdesk.privacy.export import export_person
-from frontdesk.privacy.holds import list_holds, place_hold, release_hold
 from frontdesk.privacy.model import Person
 
 REFERENCE_LENGTH = 100
