@@ -86,16 +86,11 @@ class ChunkState:
     def _find(self, submission: Submission, scope: int) -> tuple[Submission, StoredMember | None]:
         """The stored member with the record's identifier; of a correction, with the identifier that it had before. A merged
         member leads to the one that was kept."""
-        key, context = submission.record.external_id, submission.context
-        stored = None
-        if context is not None and context.former_id:
-            stored = self._holders.find(context.former_id, scope)
-        if (
-            context is not None
-            and stored is not None
-            and stored.values["account_id"] == submission.account_id
-        ):
-            key = context.former_id
+        key = submission.record.external_id
+        former = submission.context.former_id if submission.context is not None else ""
+        stored = self._holders.find(former, scope) if former else None
+        if stored is not None and stored.values["account_id"] == submission.account_id:
+            key = former
         else:
             stored = None if key is None else self._holders.find(key, scope)
         if stored is not None and stored.values["external_id"] != key:
@@ -237,10 +232,8 @@ def _is_under(submission: Submission, stored: StoredMember | None) -> bool:
 
     Only there can it be ended or compared: a plan's file is out of date about a member that has moved to another plan.
     """
-    if stored is None:
-        return False
-    values = stored.values
-    return bool(values["account_id"] == submission.account_id and values["plan_id"] == submission.plan_id)
+    place = (submission.account_id, submission.plan_id)
+    return stored is not None and (stored.values["account_id"], stored.values["plan_id"]) == place
 
 
 def _is_somebody_else(submission: Submission, stored: StoredMember) -> bool:

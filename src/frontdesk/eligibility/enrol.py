@@ -4,15 +4,22 @@ One statement reads every stored record that a key of the chunk touches, plain P
 writes members, history, audit entries and invitations. `db.races` settles what transactions do to each other.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
 from frontdesk import audit
 from frontdesk.audit.model import AuditEntry
-from frontdesk.clock import stored_time
-from frontdesk.config import Uniqueness
+from frontdesk.clock import Clock, stored_time
+from frontdesk.config import Config, Uniqueness
+from frontdesk.db import Database
+from frontdesk.db.group_commit import GroupCommit
+from frontdesk.db.pipeline import PipelineDatabase, run_in_event_loop
+from frontdesk.db.races import Writable, WriteTogether
 from frontdesk.db.set_transaction import SetTransaction
 from frontdesk.db.sets import Found, insert_set, next_ids, one_round_trip, update_set
+from frontdesk.deadlines import Deadlines
 from frontdesk.eligibility import store
 from frontdesk.eligibility.decide import ChunkContext, ChunkState
 from frontdesk.eligibility.fields import STORED_COLUMNS
@@ -30,6 +37,7 @@ from frontdesk.invitations.enqueue import (
 from frontdesk.invitations.model import Delivery, NewInvitation
 from frontdesk.plans import find_owners
 
+POSTGRESQL_LANES = 2  # SQLite has one writer, so a second lane would only wait
 MANY = 100  # so many updated records are worth a statement of their own
 _UPDATED = ("plan_id", *STORED_COLUMNS, "row_digest", "family_digest", "person_digest", "updated_at")
 _ALWAYS_UPDATED = {"row_digest", "updated_at"}
@@ -242,3 +250,56 @@ def _write_invitations(tx: SetTransaction, accepted: Sequence[Enrolled], *, now:
         if isinstance(result.invitation, Delivery) and (values := result.stored.values)
     ]
     enqueue_invitations(tx, invited, now=now)
+
+
+class Enrolments(GroupCommit[Submission, Enrolled]):
+    """Enrols the records of many callers together: concurrent POSTs share one transaction (docs/decisions/0014, 0028).
+
+    `await submit(submission)` returns what became of the record, once it is committed.
+
+    Raises NotFound, Invalid, TooManyTaken, Unavailable.
+    """
+
+    def __init__(self, db: Database, config: Config, clock: Clock, deadlines: Deadlines) -> None:
+        super().__init__(deadlines=deadlines, lanes=1 if db.is_sqlite else POSTGRESQL_LANES)
+        self._db = db
+        self._clock = clock
+        self._uniqueness = config.uniqueness
+        self._probe_limit = ProbeLimit(config.taken_per_day, config.uniqueness)
+        self._pipeline_db = None if db.is_sqlite else PipelineDatabase(config.database_url, db.outage)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="enrol")
+
+    async def commit_group(self, items: Sequence[Submission]) -> Sequence[Enrolled | Exception]:
+        if self._pipeline_db is not None:
+            return await run_in_event_loop(self._enrol, self._pipeline_db, items)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._enrol, self._db, items)
+
+    def _enrol(
+        self, db: Writable[SetTransaction], items: Sequence[Submission]
+    ) -> Sequence[Enrolled | Exception]:
+        writing = WriteTogether[SetTransaction, Submission, Enrolled](db, items)
+        for attempt in writing:
+            with attempt:
+                attempt.results = enrol(
+                    attempt.tx,
+                    attempt.items,
+                    now=self._clock(),
+                    uniqueness=self._uniqueness,
+                    probe_limit=self._probe_limit,
+                )
+        if any(
+            isinstance(each, Enrolled) and isinstance(each.invitation, Delivery) for each in writing.results
+        ):
+            self._db.announce_work()
+        return writing.results
+
+    def shorten_waits(self, seconds: float) -> None:
+        """The process is to stop: a database that says nothing for so long is given up."""
+        if self._pipeline_db is not None:
+            self._pipeline_db.shorten_waits(seconds)
+
+    async def close(self) -> None:
+        await super().close()
+        self._thread.shutdown(wait=False, cancel_futures=True)  # a wait would block the event loop
+        if self._pipeline_db is not None:
+            self._pipeline_db.close()

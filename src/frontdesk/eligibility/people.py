@@ -153,11 +153,11 @@ def rename(
             record = MemberRecord(row["external_id"], {}, False, (), (), ())
             by = (requester.actor, requester.request_id)
             found[row["external_id"]].append(Submission(row["account_id"], row["plan_id"], record, *by))
-    submissions = []
-    for old, new in pairs:
-        if len(found[old]) == 1:
-            record = MemberRecord(old, {"external_id": new}, False, (), (), ())
-            submissions.append(found[old][0]._replace(record=record))
+    submissions = [
+        found[old][0]._replace(record=MemberRecord(old, {"external_id": new}, False, (), (), ()))
+        for old, new in pairs
+        if len(found[old]) == 1
+    ]
     results = iter(decide(tx, submissions))
     return [_renamed(len(found[old]), results) for old, _ in pairs]
 

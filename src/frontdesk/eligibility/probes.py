@@ -1,4 +1,4 @@
-"""Counts what a client learns of other accounts' members, and ends it at a limit (docs/decisions/0108, 0117).
+"""Counts what a client learns of other accounts' members, and ends it at a limit (docs/decisions/0108).
 
 Where identifiers are unique over the whole service, a refusal tells that another account has the value. A record tells that if it
 brings a key of a member of another account: in a POST, in a file, in a dry run, in an undo or the undo of one. After a number

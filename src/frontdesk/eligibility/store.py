@@ -31,29 +31,12 @@ from frontdesk.eligibility.model import (
     SimilarPair,
     StoredMember,
 )
-from frontdesk.eligibility.tables import (
-    distinct_members,
-    member_history,
-    members,
-    uniqueness_probes,
-)
+from frontdesk.eligibility.tables import distinct_members, member_history, members, uniqueness_probes
 
 _DIGESTS = ("family_digest", "person_digest")
-_READ = (
-    "id",
-    "account_id",
-    "plan_id",
-    "uniqueness_scope",
-    *STORED_COLUMNS,
-    *_DIGESTS,
-    "merged_into",
-    "updated_at",
-)
-
-_OWN_NOTES = ("row_digest", *_DIGESTS)
-
-
-_SHOWN = [column for column in members.c if column.name not in _OWN_NOTES]
+_PLACE = ("id", "account_id", "plan_id", "uniqueness_scope")
+_READ = (*_PLACE, *STORED_COLUMNS, *_DIGESTS, "merged_into", "updated_at")
+_SHOWN = [column for column in members.c if column.name not in ("row_digest", *_DIGESTS)]
 
 # Neither withdrawn nor merged.
 _IS_THERE = (members.c.uniqueness_scope >= 0, members.c.merged_into.is_(None))
