@@ -39,9 +39,16 @@ from frontdesk.eligibility.model import Enrolled, Submission
 from frontdesk.eligibility.people import RenameOutcome
 from frontdesk.eligibility.probes import ProbeLimit
 from frontdesk.errors import FrontdeskError
-from frontdesk.privacy.erasure import erase_person, find_persons, find_persons_of
+from frontdesk.privacy.erasure import (
+    erase_person,
+    find_persons,
+    find_persons_of,
+    list_holds,
+    place_hold,
+    release_hold,
+    require_not_held,
+)
 from frontdesk.privacy.export import export_person
-from frontdesk.privacy.holds import list_holds, place_hold, release_hold, require_not_held
 from frontdesk.privacy.model import Person
 
 _INTERNAL = ("uniqueness_scope", "email_folded", "merged_into")  # columns that serve the database only

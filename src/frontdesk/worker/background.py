@@ -13,8 +13,7 @@ from frontdesk.db.races import write_alone
 from frontdesk.eligibility.probes import ProbeLimit
 from frontdesk.errors import Unavailable
 from frontdesk.files import FileTurns, RunOptions, delete_left_content
-from frontdesk.privacy.leftovers import LogEmptier
-from frontdesk.privacy.retention import RetentionTurn, begin_turn, kept_days
+from frontdesk.privacy.retention import LogEmptier, RetentionTurn, begin_turn, kept_days
 from frontdesk.queues.model import PruneReport
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
 from frontdesk.worker.log import WorkerLog

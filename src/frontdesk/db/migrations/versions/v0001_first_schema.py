@@ -270,13 +270,10 @@ def _create_history() -> None:
     )
     op.create_table(
         "uniqueness_probes",
-        *key(Id, "id"),
-        *required(sa.String(10), "day"),
-        *required(sa.String(64), "client"),
+        *key(sa.String(10), "day"),
+        *key(sa.String(64), "client"),
         *required(Id, "account_id"),
-        *optional(Id, "file_id"),
         *required(sa.Integer(), "taken"),
-        sa.Index(None, "day", "client"),
     )
     op.create_table(
         "audit_entries",
