@@ -17,10 +17,11 @@ from frontdesk.errors import Fault, Invalid, Malformed
 from frontdesk.files.model import (
     EligibilityFile,
     FileMode,
+    FileQuota,
     Format,
     NewFile,
+    Retry,
 )
-from frontdesk.files.requests import FileQuota, Retry
 from frontdesk.web.json_body import parse_json_object
 from frontdesk.web.request import Request
 from frontdesk.web.response import Header, HttpError, Response

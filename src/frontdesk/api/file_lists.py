@@ -6,8 +6,7 @@ from urllib.parse import urlencode
 from frontdesk import files
 from frontdesk.api.parameters import check_query
 from frontdesk.app import App
-from frontdesk.files.model import FileState
-from frontdesk.files.requests import FileFilter
+from frontdesk.files.model import FileFilter, FileState
 from frontdesk.web.request import Request
 from frontdesk.web.response import Response
 

@@ -58,6 +58,7 @@ from frontdesk.files.mappings import DEFAULT_NAME
 from frontdesk.files.model import (
     REFUSED,
     EligibilityFile,
+    FileFilter,
     FileMode,
     FileState,
     Format,
@@ -65,7 +66,6 @@ from frontdesk.files.model import (
     NewFile,
 )
 from frontdesk.files.report import ReportFilter
-from frontdesk.files.requests import FileFilter
 from frontdesk.plans import get_plan
 
 SOME_REFUSED, IS_HELD = 3, 4

@@ -18,7 +18,7 @@ from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
 from frontdesk.eligibility.probes import ProbeLimit
 from frontdesk.errors import Unavailable
-from frontdesk.files import report_store, store
+from frontdesk.files import store
 from frontdesk.files.model import EligibilityFile, FileState, FileStep, RowOutcome
 from frontdesk.files.tally import Tally
 
@@ -103,7 +103,7 @@ class FileClaim:
     def save_chunk(self, tx: Tx, outcomes: Sequence[RowOutcome], *, rows_done: int) -> None:
         """Store a chunk's outcomes and move the file's position by `rows_done`. Raises LostClaim."""
         file = self.file
-        report_store.insert_outcomes(tx, file.id, file.chunks_done, outcomes)
+        store.insert_outcomes(tx, file.id, file.chunks_done, outcomes)
         tally = Tally.of(file).plus(outcomes)
         self.save(
             tx, chunks_done=file.chunks_done + 1, rows_done=file.rows_done + rows_done, **tally._asdict()
@@ -113,7 +113,7 @@ class FileClaim:
         """Store outcomes that come true only if the file goes on: they lie behind its position. Raises LostClaim."""
         for number, outcomes in enumerate(batches, self.file.chunks_done):
             with self.db.write() as tx:
-                report_store.insert_outcomes(tx, self.file.id, number, outcomes)
+                store.insert_outcomes(tx, self.file.id, number, outcomes)
                 self.save(tx, **Tally.of(self.file).plus(outcomes)._asdict())
             self.refresh()
 
@@ -122,10 +122,10 @@ class FileClaim:
         file, tally = self.file, Tally.of(self.file)
         number = first = file.chunks_done
         with self.db.write() as tx:
-            while (found := report_store.find_outcomes(tx, file.id, number)) is not None:
+            while (found := store.find_outcomes(tx, file.id, number)) is not None:
                 tally, number = tally.minus(found[1]), found[0] + 1
             if number > first:
-                report_store.delete_outcomes(tx, file.id, from_chunk=first)
+                store.delete_outcomes(tx, file.id, from_chunk=first)
                 self.save(tx, **tally._asdict())
         self.refresh()
 

@@ -15,8 +15,7 @@ from frontdesk.db.races import write_alone
 from frontdesk.errors import Fault, Invalid
 from frontdesk.files import store
 from frontdesk.files.jobs import record_audit
-from frontdesk.files.model import EligibilityFile, FileState
-from frontdesk.files.requests import FileQuota, Retry, TooManyBytes
+from frontdesk.files.model import EligibilityFile, FileQuota, FileState, Retry, TooManyBytes
 
 PART_BYTES = 1024 * 1024
 ABANDONED_AFTER = timedelta(days=1)

@@ -8,7 +8,7 @@ from frontdesk.db import Tx
 from frontdesk.eligibility import count_members_open
 from frontdesk.eligibility.dry_run import DryRun, dry_run
 from frontdesk.errors import Fault
-from frontdesk.files import report_store, store
+from frontdesk.files import store
 from frontdesk.files.brakes import end_missing, hold_if_needed
 from frontdesk.files.check import CheckResult, check_file
 from frontdesk.files.chunks import ChunkWriter
@@ -73,7 +73,7 @@ def _start(tx: Tx, claim: FileClaim, check: CheckResult) -> None:
     """Store what the check found. A dry run starts anew, since the scratch database of an earlier worker is gone."""
     file = claim.file
     if file.dry_run:
-        report_store.delete_outcomes(tx, file.id)
+        store.delete_outcomes(tx, file.id)
         claim.save(tx, chunks_done=0, rows_done=0, counts={}, codes={})
     elif file.step is not FileStep.CHECK:
         return

@@ -52,7 +52,7 @@ def save_mapping(
     if not MAPPING_NAME.fullmatch(key.name):
         rule = "must have 1 to 64 letters, digits, dots, underscores or hyphens"
         raise Invalid([Fault("name", "not_allowed", rule)])
-    known = store.mapping_names(tx, key.account_id)
+    known = {mapping.name: mapping.is_default for mapping in store.list_mappings(tx, key.account_id)}
     if key.name not in known and len(known) >= MOST_MAPPINGS:
         rule = f"must be one of the account's {MOST_MAPPINGS} mappings: delete one that is not used"
         raise Invalid([Fault("name", "not_allowed", rule)])

@@ -14,7 +14,7 @@ import orjson
 
 from frontdesk.db import Database
 from frontdesk.eligibility.model import WARNINGS
-from frontdesk.files import report_store
+from frontdesk.files import store
 from frontdesk.files.model import ENDED_BY_ABSENCE, REPORT_CODES, WARNED, RowOutcome
 from frontdesk.plans import external_ids_of
 
@@ -102,7 +102,7 @@ def _read_lines(
 ) -> Iterator[tuple[int, list[ReportLine]]]:
     """The lines by the chunk, from chunk `first` on, with its number. One chunk is in memory."""
     chunk, plans = first, dict[int, str]()
-    read = partial(report_store.find_outcomes, file_id=file_id, external_id=external_id)
+    read = partial(store.find_outcomes, file_id=file_id, external_id=external_id)
     while (found := db.ask(partial(read, from_chunk=chunk))) is not None:
         number, outcomes = found
         left = {outcome.left_plan_id for outcome in outcomes if outcome.left_plan_id} - plans.keys()

@@ -17,7 +17,7 @@ from frontdesk.db.statistics import refresh_statistics
 from frontdesk.eligibility import restore
 from frontdesk.eligibility.model import Outcome, RestoredMember, UndoRequest
 from frontdesk.errors import Fault, FrontdeskError, Invalid, Unavailable
-from frontdesk.files import report_store, store
+from frontdesk.files import store
 from frontdesk.files.brakes import ApprovalNeeded
 from frontdesk.files.chunks import faults_of
 from frontdesk.files.claims import FileClaim, LeaseRenewer, LostClaim, RunOptions, Stopped, claim_next
@@ -163,7 +163,7 @@ def _undo(claim: FileClaim, undone_id: int) -> None:
     file, options = claim.file, claim.options
     for chunk in reversed(range(undone.chunks_done - file.chunks_done)):
         claim.checkpoint(FileStep.APPLY, claim.file.rows_done)
-        changed = claim.db.ask(partial(report_store.find_changed, file_id=undone.id, chunk=chunk))
+        changed = claim.db.ask(partial(store.find_changed, file_id=undone.id, chunk=chunk))
         request = UndoRequest(
             undone.id, file.id, file.client, file.request_id, claim.clock(), options.uniqueness
         )
