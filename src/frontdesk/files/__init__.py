@@ -2,7 +2,6 @@
 
 from frontdesk.files.claims import RunOptions
 from frontdesk.files.content import Upload, delete_left_content
-from frontdesk.files.description import serialize_file, summary
 from frontdesk.files.jobs import (
     accept_mapping,
     approve_file,
@@ -14,8 +13,8 @@ from frontdesk.files.jobs import (
 )
 from frontdesk.files.mappings import delete_mapping, get_mapping, save_mapping, serialize_mapping
 from frontdesk.files.readers.content_type import MEDIA_TYPES, START_BYTES, check_start, detect_content
-from frontdesk.files.report import report_csv, report_json_lines
-from frontdesk.files.run import run_next
+from frontdesk.files.report import report_csv, report_json_lines, serialize_file, summary
+from frontdesk.files.run import FileTurns, run_next
 from frontdesk.files.store import (
     delete_chunk,
     forget_members,
@@ -27,7 +26,6 @@ from frontdesk.files.store import (
     unfinished_files,
 )
 from frontdesk.files.suggest import serialize_suggestion, suggest_apart, suggest_mapping
-from frontdesk.files.turns import FileTurns
 
 __all__ = [
     "MEDIA_TYPES",

@@ -158,10 +158,10 @@ def take_turn(tx: Tx, account_id: int, now: datetime) -> None:
         tx.execute(insert(file_turns).values(account_id=account_id, taken_at=now))
 
 
-def running_epochs(tx: Tx, file_ids: Collection[int]) -> dict[int, int]:
-    """The epochs of those of the files that run."""
-    query = select(_columns.id, _columns.epoch, _columns.state).where(_columns.id.in_(list(file_ids)))
-    return {row.id: row.epoch for row in tx.execute(query) if row.state == FileState.RUNNING}
+def is_running(tx: Tx, file_id: int, epoch: int) -> bool:
+    """Whether the file still runs in this epoch."""
+    file = find_file(tx, file_id)
+    return file is not None and (file.state, file.epoch) == (FileState.RUNNING, epoch)
 
 
 def find_backlog(tx: Tx, account_id: int) -> tuple[int, int]:
