@@ -213,7 +213,10 @@ def _outcome(row: ChunkRow, result: Enrolled | Exception, file: EligibilityFile)
         codes = ()  # a newer change kept the member from being ended, so the warning did not come true
     warnings: list[Sequence[str]] = [_warning(*code.split(WARNING_MARK, 1)) for code in codes]
     submission, values = row.submission, result.stored.values
-    changed, left_plan_id = _changes(result)
+    changed: Sequence[str] = ()
+    left_plan_id = None  # of a stored member that moved
+    if result.outcome is not Outcome.CREATED and result.changes:
+        changed, left_plan_id = [name for name in result.changes if name in FIELDS], result.left_plan_id
     if submission.action is Action.COMPARE:
         warnings += [(name, "differs") for name in result.changes]
         changed, left_plan_id = (), None
@@ -231,13 +234,6 @@ def _outcome(row: ChunkRow, result: Enrolled | Exception, file: EligibilityFile)
     return RowOutcome(
         row.place, values["external_id"], outcome, member_id, (), warnings, changed, left_plan_id
     )
-
-
-def _changes(result: Enrolled) -> tuple[Sequence[str], int | None]:
-    """The fields of a stored member that changed, and the plan that it left."""
-    if result.outcome is Outcome.CREATED or not result.changes:
-        return (), None
-    return [name for name in result.changes if name in FIELDS], result.left_plan_id
 
 
 def _with_remedy(fault: Fault) -> Fault:

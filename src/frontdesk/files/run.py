@@ -219,17 +219,18 @@ class OpenLoad:
 
     def take_turn(self) -> None:
         """Returns when the turn is over, or the load has ended. Raises what the load raised."""
-        claim = self.claim
-        if self.is_open:
+        claim, is_first = self.claim, self._thread.ident is None
+        if not is_first:
             with claim.db.write() as tx:
                 claim.turn_at = database_time(tx)
                 store.take_turn(tx, claim.file.account_id, claim.turn_at)
         self.turn_began = time.monotonic()
         self._paused.clear()
         claim.running.set()
-        if not self.is_open:
+        if is_first:
             self._thread.start()
-        self._paused.wait()
+        while self.is_open and not self._paused.wait(1.0):
+            pass  # a lost load may have ended before its turn
         if self._error is not None:
             raise self._error
 
