@@ -237,7 +237,6 @@ def failed(api: Api, db: Database, customer: Customer, clock: SetClock) -> Faile
 
 SHEETS = workbook([], sheets={"People": [["external_id"], ["E1"]]})
 BROKEN: list[tuple[dict[str, Any], bytes, str]] = [
-    ({"sheet": "Members"}, SHEETS, "no_sheet"),
     ({"fields": {"dob": {"column": "Born"}}}, csv_of([row(1)]), "missing_column"),
     ({"columns": {"Number": "external_id"}}, b"No,City\n1,Boston\n", "no_key_column"),
     ({"header_row": 9, "delimiter": ","}, csv_of([row(1)]), "no_header"),

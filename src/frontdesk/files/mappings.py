@@ -17,7 +17,7 @@ MOST_MAPPINGS = 50
 DEFAULT_NAME = "default"
 # Faults of a file that its mapping may have caused.
 MAPPING_FAULTS = frozenset(
-    ("no_sheet", "no_header", "no_key_column", "missing_column", "repeated_column", "bad_mapping", "no_rows", "all_refused",
+    ("no_header", "no_key_column", "missing_column", "repeated_column", "bad_mapping", "no_rows", "all_refused",
      "looks_like_ssn")
 )  # fmt: skip
 MAPPING_NAME = re.compile("[A-Za-z0-9._-]{1,64}")

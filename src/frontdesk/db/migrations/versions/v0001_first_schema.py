@@ -374,7 +374,7 @@ def _create_reports() -> None:
         *optional(sa.Integer(), "place"),
         *optional(Id, "member_id", "left_plan_id"),
         *optional(sa.String(255), "external_id"),
-        *required(sa.String(10), "outcome"),
+        *required(sa.String(16), "outcome"),
         *optional(Json, "changed", "notes"),
         sa.Index(None, "member_id"),
         sqlite_with_rowid=False,
