@@ -11,8 +11,7 @@ from frontdesk.app import App
 from frontdesk.audit.model import Requester
 from frontdesk.db import Database
 from frontdesk.files import Upload, begin_file, set_file_settings
-from frontdesk.files.model import NewFile
-from frontdesk.files.requests import Retry
+from frontdesk.files.model import NewFile, Retry
 from tests.api.test_files import act, address, held, upload, work
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer, second_token

@@ -20,9 +20,9 @@ from frontdesk.db import Database
 from frontdesk.eligibility import enrol, find_members, parse_member
 from frontdesk.eligibility.model import Submission
 from frontdesk.eligibility.tables import installation, member_history, members
-from frontdesk.files import approve_file, recognise, rows
+from frontdesk.files import approve_file, rows
 from frontdesk.files.model import FileMode
-from frontdesk.files.recognise import RowRecogniser
+from frontdesk.files.rows import RowRecogniser
 from tests.conftest import SetClock
 from tests.factories import close_plan, make_customer
 from tests.files.loading import COLUMNS, Desk, csv_of, lines_of, row
@@ -68,7 +68,7 @@ def history_of(desk: Desk) -> list[tuple[Any, ...]]:
 
 
 def stored_of(desk: Desk) -> list[dict[str, Any]]:
-    own = ("id", "account_id", "plan_id", "person_digest")  # the digest holds the account
+    own = ("id", "account_id", "plan_id", "person_digest", "family_digest")  # digests differ by account
     return [
         {name: value for name, value in found.items() if name not in own}
         | {"plan": desk.customer.plan_ids.index(found["plan_id"])}
@@ -212,7 +212,7 @@ def test_the_row_of_another_account_is_not_recognised(desk: Desk, db: Database, 
 def test_digests_of_another_key_or_version_are_not_recognised(desk: Desk, owner: Database) -> None:
     content = lines_of([row(1)])
     desk.load(content)
-    with counting_parsed() as parsed, patch.object(recognise, "ROW_MEANING_VERSION", b"other"):
+    with counting_parsed() as parsed, patch.object(rows, "ROW_MEANING_VERSION", b"other"):
         desk.load(content)
     assert parsed == ["E00001"]
     desk.load(content)

@@ -113,7 +113,7 @@ def test_a_large_file_pauses_for_others_at_any_row_and_nothing_is_read_twice(
     assert ("running", "apply") in steps  # test_load_workbook pauses a check, for certain
     assert 1 in done_before
     assert sum(read) == 2 * (ROWS + SMALL), "once to check, once to apply"
-    places = [line["row"] for line in desk.report(done)]
+    places = [line["row"] for line in desk.report(done) if line["outcome"] != "warned"]
     assert (len(places), places) == (ROWS, sorted({*places}))
 
 

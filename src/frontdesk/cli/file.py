@@ -74,6 +74,7 @@ from frontdesk.files.mappings import DEFAULT_NAME
 from frontdesk.files.model import (
     REFUSED,
     EligibilityFile,
+    FileFilter,
     FileMode,
     FileState,
     FileStep,
@@ -82,7 +83,6 @@ from frontdesk.files.model import (
     NewFile,
 )
 from frontdesk.files.report import ReportFilter
-from frontdesk.files.requests import FileFilter
 from frontdesk.plans import get_plan
 
 SOME_REFUSED, IS_HELD = 3, 4

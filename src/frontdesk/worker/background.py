@@ -111,7 +111,7 @@ class FileLoader(BackgroundTask):
 
 
 class LeftoverCleaner(BackgroundTask):
-    """Deletes what is left of ended files' content, and empties SQLite's log after erasures."""
+    """Deletes what is left of ended and abandoned files' content, and empties SQLite's log after erasures."""
 
     first_seconds, poll_seconds = 5.0, 15.0
     failure_event = "cleaning_failed"
@@ -121,7 +121,7 @@ class LeftoverCleaner(BackgroundTask):
         self._log_emptier = LogEmptier(db)
 
     def step(self) -> bool:
-        delete_left_content(self._db)
+        delete_left_content(self._db, self._clock())
         self._log_emptier.step()
         return False
 
