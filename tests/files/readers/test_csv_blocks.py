@@ -9,7 +9,7 @@ from frontdesk.errors import Fault
 from frontdesk.files.mapping import parse_mapping
 from frontdesk.files.model import Format, ReadItem, Row, Unreadable, UnreadRows, read_rows
 from frontdesk.files.readers import open_unread, source
-from frontdesk.files.readers.line_queue import LineQueue
+from frontdesk.files.readers.csv_rows import LineQueue
 from tests.files.readers.reading import HEADER
 
 PLAIN = [f"AB{n},M-{n},Robin,Sample\n" for n in range(40)]

@@ -14,17 +14,16 @@ from typing import IO, Any
 
 from frontdesk.errors import Fault, Unavailable
 from frontdesk.files.mapping import SEARCHED_ROWS, FileMapping
-from frontdesk.files.model import FileHeader, Format, ReadItem, Row, Unreadable, no_rows
-from frontdesk.files.readers.header import find_header
-from frontdesk.files.readers.source import LONGEST_LINE
-from frontdesk.files.readers.table import TableColumns
-from frontdesk.files.readers.unpacking import (
+from frontdesk.files.model import FileHeader, Format, ReadItem, Unreadable
+from frontdesk.files.readers.source import (
     LARGEST_CONTENT,
     LARGEST_RATIO,
+    LONGEST_LINE,
     OLE_MAGIC,
     RATIO_COUNTS_FROM,
     ZIP_MAGIC,
 )
+from frontdesk.files.readers.table import TableColumns, find_header
 
 _LIMITS = (LARGEST_CONTENT, LARGEST_RATIO, RATIO_COUNTS_FROM, LONGEST_LINE)
 _PASSWORD_MARK = "EncryptedPackage".encode("utf-16-le")
@@ -49,7 +48,7 @@ def read_workbook(
 
     Raises Unreadable, and Unavailable if the reading process was ended from outside.
     """
-    numbered = _numbered_cells(content, mapping.sheet, go_on)
+    numbered = sheet_rows(content, mapping.sheet, go_on)
     with ExitStack() as on_failure:
         on_failure.callback(numbered.close)
         header, rows = _opened(numbered, mapping)
@@ -75,43 +74,28 @@ def _opened(numbered: Iterator[NumberedCells], mapping: FileMapping) -> tuple[Fi
     return FileHeader(Format.XLSX, ignored=columns.ignored), _rows(below, columns)
 
 
-def sheet_rows(content: IO[bytes], sheet: str | None) -> Generator[NumberedCells]:
-    """Number and cells of each row that is not blank, of the sheet or else of the first one that is shown.
-
-    Raises Unreadable from the iterator. Close the iterator to end the process that reads.
-    """
-    return _numbered_cells(content, sheet, lambda: None)
-
-
 def without_blank_end(cells: Sequence[str]) -> Sequence[str]:
     named = [number for number, name in enumerate(cells, 1) if name.strip()]
     return cells[: max(named, default=0)]
 
 
 def _rows(numbered: Iterable[NumberedCells], columns: TableColumns) -> Iterator[ReadItem]:
-    width, found, skipped = columns.width, False, False
+    width = columns.width
     for number, given in numbered:
         # What stands beside the table has no name, so it is ignored.
         cells = [*given[:width], *[""] * (width - len(given))]
-        if not any(map(str.strip, cells)):
-            continue
-        if columns.skips(cells):
-            skipped = True
-            yield Row(number, {}, skipped=True)
-            continue
-        found = True
-        if _ERRORS.isdisjoint(cells) or _ERRORS.isdisjoint(cells[position] for position in columns.read):
-            yield columns.row(number, cells)
-        else:
-            yield Row(number, columns.key_of(cells), faults=(_CELL_ERROR,))
-    if not found:
-        raise no_rows("The sheet has a header and no row below it.", skipped=skipped)
+        if any(map(str.strip, cells)):
+            has_error = not _ERRORS.isdisjoint(cells) and not _ERRORS.isdisjoint(
+                cells[at] for at in columns.read
+            )
+            yield columns.row(number, cells, _CELL_ERROR if has_error else None)
 
 
-def _numbered_cells(
-    content: IO[bytes], sheet: str | None, go_on: Callable[[], None]
+def sheet_rows(
+    content: IO[bytes], sheet: str | None, go_on: Callable[[], None] = lambda: None
 ) -> Generator[NumberedCells]:
-    """Number and cells of each row that is not blank, from the process that reads the workbook."""
+    """Number and cells of each row that is not blank, of the sheet or else of the first one that is shown, from the process that
+    reads the workbook. Close the iterator to end the process. Raises Unreadable from the iterator."""
     if (start := content.read(len(OLE_MAGIC))).startswith(OLE_MAGIC):
         raise _old_workbook(content)
     if not start.startswith(ZIP_MAGIC):

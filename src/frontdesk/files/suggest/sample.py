@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from io import BufferedReader
 from itertools import islice
 from typing import TYPE_CHECKING, TypeVar
 
 from frontdesk.files.mapping import DELIMITERS
 from frontdesk.files.model import Format, Unreadable
-from frontdesk.files.readers import json_texts, opened_source, opened_workbook
-from frontdesk.files.readers.object_keys import cell_of
-from frontdesk.files.readers.workbook import without_blank_end
+from frontdesk.files.readers import open_source
+from frontdesk.files.readers.json_rows import cell_of, json_texts
+from frontdesk.files.readers.source import Source
+from frontdesk.files.readers.workbook import sheet_rows, without_blank_end
 from frontdesk.files.suggest.names import meanings
 from frontdesk.strict_json import NotStrict, parse_strictly
 
@@ -57,17 +57,16 @@ def read_sample(
 ) -> Sample:
     """The first rows, of a workbook those of the sheet; `is_cut` says that the stream may end within one, which a workbook
     must not. Raises Unreadable for an 834, and for what has no names of columns."""
-    content, sheet_rows = opened_workbook(stream, format_, encoding, sheet)
+    content, source, found = open_source(stream, format_, encoding)
     sample = (
-        _of_text(content, format_, encoding, is_cut=is_cut) if sheet_rows is None else _of_sheet(sheet_rows)
+        _of_sheet(sheet_rows(content, sheet)) if source is None else _of_text(source, found, is_cut=is_cut)
     )
     if not sample.rows:
         raise Unreadable("no_rows", "The file has no row below its header.")
     return sample
 
 
-def _of_text(content: BufferedReader, format_: Format | None, encoding: str, *, is_cut: bool) -> Sample:
-    source, found = opened_source(content, format_, encoding)
+def _of_text(source: Source, found: Format, *, is_cut: bool) -> Sample:
     if found is Format.X12:
         raise Unreadable("no_header", "An 834 needs no mapping of names: docs/834.md says how it is read.")
     texts = source.lines() if found is Format.CSV else (text for _, text in json_texts(source, found))

@@ -147,26 +147,28 @@ def _try(sample: Sample, mapping: dict[str, Any], today: str) -> tuple[int, int,
     counted: Counter[tuple[str, str]] = Counter()
     said: dict[str, set[str]] = {}
     keys: list[tuple[str | None, bool]] = []
-    odd = [cells for cells in sample.odd_rows if not table.skips(cells)]
-    kept = [cells for cells in sample.rows if not table.skips(cells)]
-    for row in with_addresses(table.row(1, cells) for cells in kept):
+    skipped = whole = 0
+    for row in with_addresses(table.row(1, cells) for cells in (*sample.rows, *sample.odd_rows)):
+        if row.skipped:
+            skipped += 1
+            continue
         record = parse_member(row.values, today=today, lenient=True)
         wrong = check_dates(record.given.get("effective_date"), record.given.get("expiry_date"))
-        faults = [*record.faults, *missing_on_create(record), *([wrong] if wrong else [])]
+        faults = row.faults or [*record.faults, *missing_on_create(record), *([wrong] if wrong else [])]
         counted.update([*dict.fromkeys(fault[:2] for fault in faults)])
         keys.append((record.external_id, bool(faults)))
-        said.setdefault(record.external_id or "", set()).add(repr(record.given))
+        if not row.faults:
+            whole += 1
+            said.setdefault(record.external_id or "", set()).add(repr(record.given))
     repeated = {key for key, rows in said.items() if key and len(rows) > 1}
     counted[REPEATED[:2]] = sum(key in repeated for key, _ in keys)
-    counted[("row", "wrong_column_count")] = len(odd)
-    refused = len(odd) + sum(is_refused or key in repeated for key, is_refused in keys)
+    refused = sum(is_refused or key in repeated for key, is_refused in keys)
     faults_found = [
-        RefusedRows(*fault, rows, _advice(fault[0]) if rows == len(kept) and fault[1] == "required" else None)
+        RefusedRows(*fault, rows, _advice(fault[0]) if rows == whole and fault[1] == "required" else None)
         for fault, rows in counted.most_common()
         if rows
     ]
-    total = len(sample.rows) + len(sample.odd_rows)
-    return refused, total - len(kept) - len(odd), faults_found
+    return refused, skipped, faults_found
 
 
 def _advice(field: str) -> str:
