@@ -31,6 +31,8 @@ _BLOCK = 1024 * 1024
 LOOK_MILLISECONDS = 1000
 READER = (sys.executable, "-m", "frontdesk.workbooks")
 
+# A session of its own, so that Ctrl-C reaches a child only from here; no stderr, which could hold a value of a member.
+DETACHED: dict[str, Any] = {"stderr": subprocess.DEVNULL, "start_new_session": True}
 # How a child ends that reached its limits, or that a hostile file has brought down: not for reasons outside the file.
 OF_THE_FILE = {-signal.SIGABRT, -signal.SIGXCPU, -signal.SIGSEGV, -signal.SIGBUS, -signal.SIGILL}
 
@@ -108,9 +110,7 @@ def sheet_rows(
             block = content.read(_BLOCK)
         file.seek(0)
         command = [*READER, *map(str, _LIMITS), *([] if sheet is None else [sheet])]
-        # A session of its own, so that Ctrl-C reaches this process only; no stderr, which could hold a value of a member.
-        options: dict[str, Any] = {"stderr": subprocess.DEVNULL, "start_new_session": True}
-        with subprocess.Popen(command, stdin=file, stdout=subprocess.PIPE, **options) as child:  # noqa: S603 - our own
+        with subprocess.Popen(command, stdin=file, stdout=subprocess.PIPE, **DETACHED) as child:  # noqa: S603 - our own
             try:
                 if child.stdout is None:
                     raise Unavailable("The process that reads workbooks could not be started.")

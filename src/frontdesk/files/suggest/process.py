@@ -10,16 +10,15 @@ import resource
 import signal
 import subprocess
 import sys
-from contextlib import suppress
 from typing import IO, Any
 
 from frontdesk.errors import Unavailable
 from frontdesk.files.model import Format, Unreadable
-from frontdesk.files.readers.workbook import OF_THE_FILE
+from frontdesk.files.readers.workbook import DETACHED, OF_THE_FILE
 from frontdesk.files.suggest.suggestion import serialize_suggestion, suggest_mapping
 
 MEMORY_BYTES, PROCESSOR_SECONDS = 512 * 1024 * 1024, 20
-SECONDS, STOP_SECONDS = 8, 1  # less than an answer may take
+SECONDS = 8  # less than an answer may take
 _COMMAND = [sys.executable, "-c", f"from {__name__} import main; main()"]
 
 
@@ -29,41 +28,30 @@ def suggest_apart(file: IO[bytes], **options: Any) -> dict[str, Any]:
     Raises Unreadable, also for a file that takes more memory or time than there is; Unavailable if the process was ended
     from outside.
     """
-    # A session of its own, so that Ctrl-C reaches this process only; no stderr, which could hold a value of a member.
-    detached: dict[str, Any] = {"stderr": subprocess.DEVNULL, "start_new_session": True}
+    message = (
+        "The file takes too long or too much memory to be looked at. Send a copy with its first 100 rows."
+    )
     command = [*_COMMAND, json.dumps(options)]
-    with subprocess.Popen(command, stdin=file, stdout=subprocess.PIPE, **detached) as child:  # noqa: S603 - our own
-        try:
-            output, _ = child.communicate(timeout=SECONDS)
-        except subprocess.TimeoutExpired:
-            raise _too_large() from None
-        finally:
-            child.terminate()
-            with suppress(subprocess.TimeoutExpired):
-                child.wait(STOP_SECONDS)
-            child.kill()
-    if child.returncode in OF_THE_FILE:
-        raise _too_large()
-    if child.returncode:
+    try:
+        # The process that reads a workbook for this one ends with the pipe between them.
+        ended = subprocess.run(  # noqa: S603 - our own
+            command, stdin=file, stdout=subprocess.PIPE, timeout=SECONDS, check=False, **DETACHED
+        )
+    except subprocess.TimeoutExpired:
+        raise Unreadable("too_large", message) from None
+    if ended.returncode in OF_THE_FILE:
+        raise Unreadable("too_large", message)
+    if ended.returncode:
         raise Unavailable("The process that makes the suggestion ended early.")
-    answer = json.loads(output)
+    answer = json.loads(ended.stdout)
     if isinstance(answer, dict):
         return answer
     code, message = answer
     raise Unavailable(message) if code == Unavailable.kind else Unreadable(code, message)
 
 
-def _too_large() -> Unreadable:
-    message = (
-        "The file takes too long or too much memory to be looked at. Send a copy with its first 100 rows."
-    )
-    return Unreadable("too_large", message)
-
-
 def main() -> None:
     """What the process does."""
-    # An exit that ends the process which reads a workbook, too.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     # The process that reads a workbook sets limits of its own, so only those that it may raise are set here.
     if sys.platform == "linux":
         for kind, limit in ((resource.RLIMIT_AS, MEMORY_BYTES), (resource.RLIMIT_CPU, PROCESSOR_SECONDS)):

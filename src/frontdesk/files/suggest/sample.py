@@ -3,7 +3,7 @@
 import csv
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, TypeVar
 from frontdesk.files.mapping import DELIMITERS
 from frontdesk.files.model import Format, Unreadable
 from frontdesk.files.readers import open_source
-from frontdesk.files.readers.json_rows import cell_of, json_texts
 from frontdesk.files.readers.source import Source
 from frontdesk.files.readers.workbook import sheet_rows, without_blank_end
 from frontdesk.files.suggest.names import meanings
-from frontdesk.strict_json import NotStrict, parse_strictly
 
 if TYPE_CHECKING:
     from _typeshed import SupportsRead
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 SAMPLE_ROWS, MOST_COLUMNS, HEADER_ROWS = 1000, 200, 20
+_LINES = SAMPLE_ROWS + HEADER_ROWS
 SAMPLE_LETTERS = 8 * 1024 * 1024  # 1,000 lines of the longest kind would have 64 MiB
 _SHOWN, _LONGEST_SHOWN = 5, 24
 # Cells of a first row that can't be names of columns: the file has no header, and they are a member's.
@@ -33,7 +32,7 @@ _VALUE = re.compile(r"[^@\s]+@[^@\s]+[.][^@\s]+|[-+(). 0-9/:]{4,}")
 @dataclass(frozen=True, slots=True)
 class Sample:
     """The names of the columns, and the rows below them: those with as many cells each, and the odd ones. `delimiter` is None
-    for JSON and workbooks."""
+    for workbooks."""
 
     format: Format
     names: list[str]
@@ -69,15 +68,16 @@ def read_sample(
 def _of_text(source: Source, found: Format, *, is_cut: bool) -> Sample:
     if found is Format.X12:
         raise Unreadable("no_header", "An 834 needs no mapping of names: docs/834.md says how it is read.")
-    texts = source.lines() if found is Format.CSV else (text for _, text in json_texts(source, found))
-    lines = _up_to_letters(islice(_whole(texts, is_cut=is_cut), SAMPLE_ROWS + HEADER_ROWS), len)
-    return _of_table(list(lines)) if found is Format.CSV else _of_objects(islice(lines, SAMPLE_ROWS), found)
+    if found is not Format.CSV:
+        message = "A mapping is suggested for tables. Objects with keys of their own need `columns` (docs/file-formats.md)."
+        raise Unreadable("no_header", message)
+    return _of_table([*_up_to_letters(islice(_whole(source.lines(), is_cut=is_cut), _LINES), len)])
 
 
 def _of_sheet(numbered: Generator[tuple[int, Sequence[str]]]) -> Sample:
     """The rows of a sheet; what stands beside the table has no name."""
     with closing(numbered):
-        rows_of_sheet = islice(numbered, SAMPLE_ROWS + HEADER_ROWS)
+        rows_of_sheet = islice(numbered, _LINES)
         first = _up_to_letters(rows_of_sheet, lambda row: sum(map(len, row[1])))
         table = [_narrow([*without_blank_end(cells)]) for _, cells in first if any(map(str.strip, cells))]
     at, names = _header_of(table)
@@ -88,7 +88,7 @@ def _of_sheet(numbered: Generator[tuple[int, Sequence[str]]]) -> Sample:
 
 
 def _whole(texts: Iterator[str], *, is_cut: bool) -> Iterator[str]:
-    """The lines or items that are whole."""
+    """The lines that are whole."""
     last = ""
     try:
         for line in texts:
@@ -129,17 +129,13 @@ def _header_of(rows: Sequence[list[str]]) -> tuple[int, list[str]]:
 
 
 def _check_header(names: Sequence[str]) -> None:
-    _check_width(names)
-    if any(_VALUE.fullmatch(name.strip()) for name in names) or _score(names)[0] < 1:
-        raise Unreadable("no_header", "No row has names of columns that mean something for a member.")
-
-
-def _check_width(names: Collection[str]) -> None:
     if len(names) > MOST_COLUMNS:
         message = (
             f"The file has more than {MOST_COLUMNS} columns. Send a copy with those that describe members."
         )
         raise Unreadable("too_large", message)
+    if any(_VALUE.fullmatch(name.strip()) for name in names) or _score(names)[0] < 1:
+        raise Unreadable("no_header", "No row has names of columns that mean something for a member.")
 
 
 def _narrow(cells: list[str]) -> list[str]:
@@ -163,22 +159,6 @@ def _readable(lines: Sequence[str], delimiter: str) -> Iterator[list[str]]:
 
 def _score(names: Sequence[str]) -> tuple[int, int]:
     return sum(bool(meanings(name)) for name in names[:MOST_COLUMNS]), len(names)
-
-
-def _of_objects(lines: Iterable[str], found: Format) -> Sample:
-    """Each object is a row. Objects of a hostile file have keys of their own, which all rows would have cells for."""
-    objects, names = [], dict[str, None]()
-    for line in lines:
-        try:
-            value = parse_strictly(line)
-        except NotStrict:
-            continue
-        if type(value) is dict:
-            objects.append(value)
-            names |= dict.fromkeys(value)
-            _check_width(names)
-    rows = [["" if each.get(name) is None else cell_of(each[name]) for name in names] for each in objects]
-    return Sample(found, [*names], rows)
 
 
 def masked(values: Sequence[str], real: frozenset[str]) -> list[str]:

@@ -17,7 +17,6 @@ from frontdesk.files.rules import FAMILY, remedy_for
 from frontdesk.files.suggest.columns import MappingDraft, draft_mapping
 from frontdesk.files.suggest.rows import (
     SuggestionQuestion,
-    gender_question,
     other_lines,
     status_questions,
     totals,
@@ -99,7 +98,7 @@ def suggest_mapping(
         refused_rows=refused_rows,
         skipped_rows=skipped_rows,
         refused=refused,
-        questions=[*questions, *gender_question(draft)],
+        questions=questions,
     )
 
 
