@@ -3,9 +3,9 @@
 import contextlib
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain
 
 from frontdesk.errors import Fault
 from frontdesk.files.mapping import DELIMITERS, SEARCHED_ROWS, FileMapping
@@ -32,53 +32,6 @@ def read_csv(source: Source, mapping: FileMapping) -> tuple[FileHeader, Iterator
     return reader.header, reader.rows()
 
 
-class LineQueue:
-    """Gives out lines that come by the block. `taken` counts those that were, without those that were put back."""
-
-    def __init__(self, blocks: Iterator[list[str]]) -> None:
-        self._blocks = blocks
-        self._block: list[str] = []
-        self._at = 0
-        self.taken = 0
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        while self._at == len(self._block):
-            self._block, self._at = next(self._blocks), 0
-        line = self._block[self._at]
-        self._at += 1
-        self.taken += 1
-        return line
-
-    def take_block(self) -> list[str]:
-        """The lines at hand, if none are the next ones of the file; none at its end."""
-        lines = self._block[self._at :] or next(self._blocks, [])
-        self._block, self._at = [], 0
-        self.taken += len(lines)
-        return lines
-
-    def put_back(self, lines: list[str]) -> None:
-        """The last lines that were taken come again."""
-        self._block, self._at = [*lines, *self._block[self._at :]], 0
-        self.taken -= len(lines)
-
-
-def _start_of(lines: Iterator[str]) -> list[str]:
-    """The first lines, among which the header is. Raises Unreadable."""
-    start: list[str] = []
-    letters = 0
-    for line in lines:
-        start.append(line)
-        letters += len(line)
-        if len(start) > SEARCHED_ROWS or letters > LONGEST_LINE:
-            break
-    if not start:
-        raise Unreadable("empty", "The file is empty.")
-    return start
-
-
 def _find_layout(start: list[str], mapping: FileMapping) -> tuple[str, HeaderRow, int]:
     """Of a file that begins with these lines: the delimiter, of those that it may have the one of the best header; the header;
     how many lines stand above it."""
@@ -103,13 +56,20 @@ class _CsvReader:
     five times as long."""
 
     def __init__(self, source: Source, mapping: FileMapping) -> None:
-        self._lines = LineQueue(source.line_blocks())
-        start = _start_of(self._lines)
-        self._delimiter, header, lines_above = _find_layout(start, mapping)
+        self._blocks = source.line_blocks()
+        start: list[str] = []  # the lines among which the header is
+        while len(start) <= SEARCHED_ROWS and sum(map(len, start)) <= LONGEST_LINE:
+            if not (block := next(self._blocks, [])):
+                break
+            start += block
+        if not start:
+            raise Unreadable("empty", "The file is empty.")
+        self._delimiter, header, lines_above = _find_layout(start[: SEARCHED_ROWS + 1], mapping)
         self._place = header.place - 1
-        self._csv = partial(csv.reader, delimiter=self._delimiter, strict=True)
-        self._lines.put_back(start[lines_above:])
-        names, _, fault = self._row_from(next(self._lines, ""))
+        self._csv = partial(csv.reader, delimiter=self._delimiter)
+        # The next lines, and those of the row that is read.
+        self._lines, self._taken = deque(start[lines_above:]), list[str]()
+        names, _, fault = next(self._split(), ([], None, None))
         if fault is not None:
             message = "The quotation marks of the header don't match."
             raise Unreadable("no_header", message, place=header.place)
@@ -119,9 +79,15 @@ class _CsvReader:
         self.header = FileHeader(Format.CSV, ignored=self._columns.ignored, columns=(self._delimiter, *names))
 
     def rows(self) -> Iterator[ReadItem]:
-        while lines := self._lines.take_block():
-            plain = self._plain_rows(lines)
-            yield from self._rows_of(lines) if plain is None else [plain]
+        while lines := [*self._lines] or next(self._blocks, []):
+            self._lines = deque()
+            if plain := self._plain_rows(lines):
+                yield plain
+            elif rows := self._one_per_line(lines):
+                yield from self._rows(rows)
+            else:
+                self._lines.extend(lines)
+                yield from self._rows(self._split())
 
     def _plain_rows(self, lines: list[str]) -> UnreadRows | None:
         """The rows of lines without quotation marks, if they are recognised by their text. None is blank, since each has its key;
@@ -143,13 +109,23 @@ class _CsvReader:
         return UnreadRows(self._place - len(texts) + 1, keys, texts, self._read)
 
     def _read(self, place: int, text: str) -> Row:
-        cells = next(self._csv([text])) if '"' in text else text.split(self._delimiter)
+        cells = next(self._csv([text], strict=True)) if '"' in text else text.split(self._delimiter)
         return self._columns.row(place, cells)
 
-    def _rows_of(self, lines: list[str]) -> Iterator[ReadItem]:
+    def _one_per_line(self, lines: list[str]) -> list[_SplitRow]:
+        """The rows if each of them is a line, else none."""
+        try:
+            rows = [*self._csv(lines, strict=True)]
+        except csv.Error:
+            return []
+        if len(rows) != len(lines):
+            return []
+        return [(cells, line.rstrip("\r\n"), None) for cells, line in zip(rows, lines, strict=True)]
+
+    def _rows(self, rows: Iterable[_SplitRow]) -> Iterator[ReadItem]:
         keys: list[str | None] = []
         texts: list[str] = []
-        for cells, text, fault in self._split(lines):
+        for cells, text, fault in rows:
             if text is not None and self._columns.is_known_by_text(cells):
                 keys.append(self._columns.key(cells))
                 texts.append(text)
@@ -166,42 +142,30 @@ class _CsvReader:
         if texts:
             yield self._unread(keys, texts)
 
-    def _split(self, lines: list[str]) -> Iterator[_SplitRow]:
-        """The rows of the lines, each alone if one of them takes several lines or is damaged."""
-        try:
-            rows = [*self._csv(lines)]
-        except csv.Error:
-            rows = []
-        if len(rows) == len(lines):
-            for cells, line in zip(rows, lines, strict=True):
-                yield cells, line.rstrip("\r\n"), None
-            return
-        self._lines.put_back(lines)
-        until = self._lines.taken + len(lines)
-        while self._lines.taken < until:
-            yield self._row_from(next(self._lines))
+    def _split(self) -> Iterator[_SplitRow]:
+        """The rows of the next lines, up to one that ends with them."""
+        reader = self._csv(self._next_lines(), strict=True)
+        while self._lines:
+            self._taken.clear()
+            try:
+                cells, fault = next(reader), None
+            except csv.Error:
+                if len(self._taken) > 1:  # some of the lines may be good rows
+                    message = "a quotation mark is not closed, so the end of the row is unknown"
+                    raise self._run_together(message) from None
+                cells, fault = next(self._csv(self._taken)), _BAD_QUOTING
+            is_plain = fault is None and len(self._taken) == 1
+            yield cells, self._taken[0].rstrip("\r\n") if is_plain else None, fault
 
-    def _row_from(self, line: str) -> _SplitRow:
-        """The row that begins with this line. Raises Unreadable if its end is unknown."""
-        text = line.rstrip("\r\n")
-        if '"' not in line:
-            return text.split(self._delimiter), text, None
-        reader = self._csv(chain([line], self._following(len(line))))
-        try:
-            cells = next(reader)
-        except csv.Error:
-            if reader.line_num > 1:  # some of the lines may be good rows
-                raise self._run_together(
-                    "a quotation mark is not closed, so the end of the row is unknown"
-                ) from None
-            [cells] = csv.reader([line], delimiter=self._delimiter)
-            return cells, None, _BAD_QUOTING
-        return cells, text if reader.line_num == 1 else None, None
-
-    def _following(self, letters: int) -> Iterator[str]:
-        """The next lines. A row is bounded, since an open quotation mark could collect the whole file."""
-        for line in self._lines:
-            letters += len(line)
+    def _next_lines(self) -> Iterator[str]:
+        """The lines, one after the other. A row is bounded, since an open quotation mark could collect the whole file."""
+        letters = 0
+        while self._lines or (block := next(self._blocks, [])):
+            if not self._lines:
+                self._lines.extend(block)
+            line = self._lines.popleft()
+            letters = len(line) + (letters if self._taken else 0)
+            self._taken.append(line)
             if letters > LONGEST_LINE:
                 raise self._run_together(
                     f"longer than {LONGEST_LINE:,} characters: is a quotation mark not closed?"
