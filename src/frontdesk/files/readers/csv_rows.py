@@ -112,7 +112,7 @@ class _CsvReader:
         cells = next(self._csv([text], strict=True)) if '"' in text else text.split(self._delimiter)
         return self._columns.row(place, cells)
 
-    def _one_per_line(self, lines: list[str]) -> list[_SplitRow]:
+    def _one_per_line(self, lines: list[str]) -> Sequence[_SplitRow]:
         """The rows if each of them is a line, else none."""
         try:
             rows = [*self._csv(lines, strict=True)]

@@ -241,9 +241,9 @@ class TableColumns:
         return values_of
 
 
-def _applies(rules: Iterable[tuple[int, RowRule]], cells: Sequence[str]) -> bool:
+def _applies(rules: Sequence[tuple[int, RowRule]], cells: Sequence[str]) -> bool:
     """True for a row that one of the rules is about."""
-    return any(place < len(cells) and rule.applies(cells[place]) for place, rule in rules)
+    return bool(rules) and any(place < len(cells) and rule.applies(cells[place]) for place, rule in rules)
 
 
 def _places(names: Iterable[str | None]) -> dict[str | None, list[int]]:
