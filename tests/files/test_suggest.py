@@ -18,7 +18,7 @@ from frontdesk.errors import Unavailable
 from frontdesk.files import serialize_suggestion, suggest_apart, suggest_mapping
 from frontdesk.files.mapping import parse_mapping
 from frontdesk.files.model import Format, Unreadable
-from frontdesk.files.suggest import process, sample
+from frontdesk.files.suggest import sample, suggestion
 from tests.files.exports import excel_export, hr_export, synthea, written
 from tests.files.loading import Desk
 from tests.files.readers.reading import rows_of
@@ -377,7 +377,7 @@ def test_a_file_that_cannot_be_read_is_refused_for_its_own_fault(content: bytes,
 
 
 def test_a_file_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "SECONDS", 0.01)
+    monkeypatch.setattr(suggestion, "SECONDS", 0.01)
     with pytest.raises(Unreadable) as caught:
         asked(hr_export())
     assert (caught.value.code, "first 100 rows" in caught.value.detail) == ("too_large", True)
@@ -401,9 +401,9 @@ def test_the_file_is_refused_for_a_limit_and_not_for_an_end_from_outside(
 
 
 LARGE = f"""
-from frontdesk.files.suggest import process
-process.suggest_mapping = lambda *_, **__: bytearray({4 * process.MEMORY_BYTES})
-process.main()
+from frontdesk.files.suggest import suggestion
+suggestion.suggest_mapping = lambda *_, **__: bytearray({4 * suggestion.MEMORY_BYTES})
+suggestion.main()
 """
 
 

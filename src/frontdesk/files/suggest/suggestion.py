@@ -1,18 +1,31 @@
 """Suggests a mapping for a file with names of its own: what its columns may hold, how sure that is, and what would
-still be refused (docs/file-formats.md). Nothing is stored, and no value of a member is in the answer."""
+still be refused (docs/file-formats.md). Nothing is stored, and no value of a member is in the answer.
 
+Files of any customer come over HTTP, so `suggest_apart` does it in a process of its own, with limits of memory and time. Its
+standard input is the file, which can be sought in; its argument has the options as JSON. Its standard output gets the suggestion
+as JSON, or `[code, message]` of what makes the file unreadable.
+"""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from frontdesk.eligibility import parse_member
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.parse import check_dates, missing_on_create
+from frontdesk.errors import Unavailable
 from frontdesk.files.mapping import OPEN, parse_mapping
-from frontdesk.files.model import REPEATED, Format
+from frontdesk.files.model import REPEATED, Format, Unreadable
 from frontdesk.files.names import field_named
 from frontdesk.files.readers import with_addresses
 from frontdesk.files.readers.table import TableColumns
+from frontdesk.files.readers.workbook import DETACHED, OF_THE_FILE
 from frontdesk.files.rules import FAMILY, remedy_for
 from frontdesk.files.suggest.columns import MappingDraft, draft_mapping
 from frontdesk.files.suggest.rows import (
@@ -25,6 +38,10 @@ from frontdesk.files.suggest.sample import Sample, masked, read_sample
 
 if TYPE_CHECKING:
     from _typeshed import SupportsRead
+
+MEMORY_BYTES, PROCESSOR_SECONDS = 512 * 1024 * 1024, 20
+SECONDS = 8  # less than an answer may take
+_COMMAND = [sys.executable, "-c", f"from {__name__} import main; main()"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,3 +195,51 @@ def _advice(field: str) -> str:
 def serialize_suggestion(suggestion: MappingSuggestion) -> dict[str, Any]:
     """The suggestion as JSON, the same for HTTP and the command line."""
     return {"type": "mapping_suggestions"} | asdict(suggestion)
+
+
+def suggest_apart(file: IO[bytes], **options: Any) -> dict[str, Any]:
+    """`serialize_suggestion` of `suggest_mapping(file, **options)`, for a file that can be sought in.
+
+    Raises Unreadable, also for a file that takes more memory or time than there is; Unavailable if the process was ended
+    from outside.
+    """
+    message = (
+        "The file takes too long or too much memory to be looked at. Send a copy with its first 100 rows."
+    )
+    command = [*_COMMAND, json.dumps(options)]
+    try:
+        # The process that reads a workbook for this one ends with the pipe between them.
+        ended = subprocess.run(  # noqa: S603 - our own
+            command, stdin=file, stdout=subprocess.PIPE, timeout=SECONDS, check=False, **DETACHED
+        )
+    except subprocess.TimeoutExpired:
+        raise Unreadable("too_large", message) from None
+    if ended.returncode in OF_THE_FILE:
+        raise Unreadable("too_large", message)
+    if ended.returncode:
+        raise Unavailable("The process that makes the suggestion ended early.")
+    answer = json.loads(ended.stdout)
+    if isinstance(answer, dict):
+        return answer
+    code, message = answer
+    raise Unavailable(message) if code == Unavailable.kind else Unreadable(code, message)
+
+
+def main() -> None:
+    """What the process does."""
+    # The process that reads a workbook sets limits of its own, so only those that it may raise are set here.
+    if sys.platform == "linux":
+        for kind, limit in ((resource.RLIMIT_AS, MEMORY_BYTES), (resource.RLIMIT_CPU, PROCESSOR_SECONDS)):
+            resource.setrlimit(kind, (limit, resource.getrlimit(kind)[1]))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    options = json.loads(sys.argv[1])
+    options["format"] = options["format"] and Format(options["format"])
+    with open(0, "rb", closefd=False) as stream:
+        try:
+            answer: object = serialize_suggestion(suggest_mapping(stream, **options))
+        except (Unreadable, Unavailable) as error:
+            answer = [error.code, error.detail]
+        except MemoryError:
+            os.kill(os.getpid(), signal.SIGABRT)
+            raise
+    sys.stdout.write(json.dumps(answer))
