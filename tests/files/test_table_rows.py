@@ -28,7 +28,7 @@ def table(*rows: str) -> list[list[str]]:
         person = (
             "|||||"
             if status in ("TERMINATED", "deceased")
-            else "Robin|Sample|1980-02-03|female|02134|2026-01-01"
+            else f"Robin|Sample|1980-02-1{number}|female|02134|2026-01-01"
         )
         made.append(names_in(f"E{number}|M{number}|{person}|{until}|{status}", "|"))
     return [names_in(HEAD, "|"), *made]

@@ -8,8 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import ExitStack
-from itertools import chain
+from itertools import chain, islice
 from typing import IO, Any
 
 from frontdesk.errors import Fault, Unavailable
@@ -51,25 +50,20 @@ def read_workbook(
     Raises Unreadable, and Unavailable if the reading process was ended from outside.
     """
     numbered = sheet_rows(content, mapping.sheet, go_on)
-    with ExitStack() as on_failure:
-        on_failure.callback(numbered.close)
-        header, rows = _opened(numbered, mapping)
-        on_failure.pop_all()
-    return header, rows
+    try:
+        return _opened(numbered, mapping)
+    except BaseException:
+        numbered.close()
+        raise
 
 
 def _opened(numbered: Iterator[NumberedCells], mapping: FileMapping) -> tuple[FileHeader, Iterator[ReadItem]]:
-    first: list[NumberedCells] = []  # the rows among which the header is, and the one after them
-    for item in numbered:
-        first.append(item)
-        if item[0] > SEARCHED_ROWS:
-            break
+    first = [*islice(numbered, SEARCHED_ROWS + 1)]  # the rows among which the header is
     if not first:
         raise Unreadable("no_rows", "The sheet is empty.")
-    searched: list[Sequence[str]] = [()] * min(first[-1][0], SEARCHED_ROWS)
-    for number, cells in first:
-        if number <= SEARCHED_ROWS:
-            searched[number - 1] = cells
+    by_number = dict(first)
+    last = min(first[-1][0], SEARCHED_ROWS)
+    searched = [by_number.get(number, ()) for number in range(1, last + 1)]
     place = find_header(searched, mapping).place
     columns = TableColumns(without_blank_end(searched[place - 1]), mapping, place=place)
     below = (item for item in chain(first, numbered) if item[0] > place)
