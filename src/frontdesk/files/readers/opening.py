@@ -20,33 +20,22 @@ if TYPE_CHECKING:
     from _typeshed import SupportsRead
 
 
-def open_file(
+def open_unread(
     stream: "SupportsRead[bytes]",
-    *,
     format: Format | None = None,  # noqa: A002 - the word of the command line and of the interface
     encoding: str = "utf-8",
     mapping: FileMapping = NO_MAPPING,
-) -> tuple[FileHeader, Iterator[Row]]:
-    """The header and the rows, in the order of the file; the stream is read as the rows are taken, and never sought.
-
-    Without `format` the first letters decide. Gzip is recognised.
-    Raises Unreadable, here or from the iterator: read all rows once before anything of the file is applied.
-    """
-    header, rows = open_unread(stream, format, encoding, mapping)
-    return header, read_rows(rows)
-
-
-def open_unread(
-    stream: "SupportsRead[bytes]",
-    format: Format | None,  # noqa: A002
-    encoding: str,
-    mapping: FileMapping,
     *,
     x12: X12Options = DEFAULT_OPTIONS,
     go_on: Callable[[], None] = lambda: None,
 ) -> tuple[FileHeader, Iterator[ReadItem]]:
-    """As `open_file`, but the rows of a table come unread where they can, many at a time: of a file that was loaded before,
-    few are read. Calls `go_on` each second while a workbook gives no row, and raises what it raises."""
+    """The header and the rows, in the order of the file; the stream is read as the rows are taken, and never sought. Rows of a
+    table come unread where they can, many at a time: of a file that was loaded before, few are read.
+
+    Without `format` the first letters decide. Gzip is recognised. Calls `go_on` each second while a workbook gives no row, and
+    raises what it raises.
+    Raises Unreadable, here or from the iterator: read all rows once before anything of the file is applied.
+    """
     content, source, chosen = open_source(stream, format, encoding)
     rows: Iterator[ReadItem]
     if source is None:
