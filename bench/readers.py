@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from frontdesk.files.mapping import parse_mapping
-from frontdesk.files.model import Format
-from frontdesk.files.readers import open_file
+from frontdesk.files.model import Format, read_rows
+from frontdesk.files.readers import open_unread
 from frontdesk.sandbox.sample_files import SAMPLE_FORMATS, SAMPLE_MAPPING, write_sample
 from frontdesk.sandbox.sample_members import sample_members
 
@@ -56,8 +56,8 @@ def report(path: str) -> None:
     """Read one file to its end and print members a second and the peak of memory."""
     began = time.process_time()
     with Path(path).open("rb") as stream:
-        _, rows = open_file(stream, mapping=parse_mapping(SAMPLE_MAPPING))
-        count = sum(1 for _ in rows)
+        _, rows = open_unread(stream, mapping=parse_mapping(SAMPLE_MAPPING))
+        count = sum(1 for _ in read_rows(rows))
     seconds = time.process_time() - began
     # Not getrusage: it would tell the parent's peak, from before the exec.
     [peak] = re.findall(r"VmHWM:\s+([0-9]+) kB", Path("/proc/self/status").read_text())

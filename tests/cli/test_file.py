@@ -262,7 +262,7 @@ def test_a_suggested_mapping_is_refused_until_its_question_is_answered(
     export.write_bytes(csv_of(rows, rows[0]))
     text = cli.text("file", "suggest", str(export), "--out", str(mapping))
     assert "To be answered before the mapping can be used: Status." in text
-    assert '{"skip": [{"column": "Status", "equals": ["terminated"]}]}' in text
+    assert '{"end": [{"column": "Status", "equals": ["terminated"]}]}' in text
     load = ("file", "load", str(export), "--plan", plan, "--mapping", str(mapping))
     assert "questions.Status must be answered" in cli.refused(*load)
     keep = ("file", "mapping", "--account", "1", "--set", str(mapping))

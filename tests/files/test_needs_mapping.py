@@ -1,11 +1,12 @@
 """An 834 whose mapping does not say how it names its members is held with a suggestion, and changes nothing (docs/834.md)."""
 
+import io
 from typing import Any
 
 import pytest
 
 from frontdesk.errors import Invalid
-from frontdesk.files import accept_mapping, approve_file, list_mappings
+from frontdesk.files import accept_mapping, approve_file, list_mappings, serialize_suggestion, suggest_mapping
 from frontdesk.files.model import EligibilityFile, WrongState
 from tests.files.loading import Desk
 from tests.files.readers.reading import file_834
@@ -112,3 +113,13 @@ def test_a_file_that_only_compares_says_so(desk: Desk) -> None:
     assert file.problem is not None
     assert (file.state, file.problem["code"]) == ("done", "only_compared")
     assert '"verify": "full"' in file.problem["message"]
+
+
+def test_a_suggestion_can_be_asked_for_before_a_file_is_loaded() -> None:
+    content = file_834(*CARDS).encode()
+    whole, part = (
+        serialize_suggestion(suggest_mapping(io.BytesIO(text), today="2026-11-20", is_cut=is_cut))
+        for text, is_cut in ((content, False), (content[:-300], True))
+    )
+    assert whole["mapping"] == part["mapping"] == {"834": {"identify": "REF*23"}}
+    assert (whole["people"], part["people"]) == (3, 2)

@@ -11,8 +11,8 @@ import pytest
 
 from frontdesk.eligibility import parse_member
 from frontdesk.files.mapping import parse_mapping
-from frontdesk.files.model import Format
-from frontdesk.files.readers import open_file
+from frontdesk.files.model import Format, read_rows
+from frontdesk.files.readers import open_unread
 from frontdesk.sandbox.sample_files import (
     MEMBERS_OF_A_TRANSACTION,
     SAMPLE_FORMATS,
@@ -35,18 +35,20 @@ def written(format_: Format, count: int, seed: int = 7) -> bytes:
 
 @each_format
 def test_every_format_gives_back_the_same_members(format_: Format) -> None:
-    _, rows = open_file(io.BytesIO(written(format_, len(PEOPLE))), mapping=parse_mapping(SAMPLE_MAPPING))
+    _, rows = open_unread(io.BytesIO(written(format_, len(PEOPLE))), mapping=parse_mapping(SAMPLE_MAPPING))
     given = [{name: value for name, value in person.items() if value} for person in PEOPLE]
     # An 834's coverage without an end says that access is open; the other formats say nothing then.
-    assert [{name: value for name, value in row.values.items() if value} for row in rows] == given
+    assert [{name: value for name, value in row.values.items() if value} for row in read_rows(rows)] == given
 
 
 @pytest.mark.parametrize("level", [0, 1, 9])
 @each_format
 def test_packed_files_of_many_blocks_give_back_the_same_members(format_: Format, level: int) -> None:
     plain = written(format_, len(PEOPLE))
-    _, rows = open_file(io.BytesIO(gzip.compress(plain, level)), mapping=parse_mapping(SAMPLE_MAPPING))
-    assert [row.values["external_id"] for row in rows] == [person["external_id"] for person in PEOPLE]
+    _, rows = open_unread(io.BytesIO(gzip.compress(plain, level)), mapping=parse_mapping(SAMPLE_MAPPING))
+    assert [row.values["external_id"] for row in read_rows(rows)] == [
+        person["external_id"] for person in PEOPLE
+    ]
 
 
 @each_format

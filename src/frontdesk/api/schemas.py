@@ -200,6 +200,15 @@ MappingSuggestion: A mapping that would read the file. No value of a member is i
     refused_rows: count — Rows that would be refused, if their members were new.
     skipped_rows: count — Rows that the mapping leaves out, such as totals.
     refused: RefusedRows[] — What would refuse them; a row may have several faults.
+    reasons?: string[] — Of an 834: why its members are named so.
+    people?: count — Of an 834: the people that it names.
+    dependents?: count — Of an 834: how many of them are dependents.
+    references?: ReferenceFigures[] — Of an 834: who carries which reference.
+ReferenceFigures: A reference of an 834 that members carry.
+    reference: string
+    people: count — Those who carry it.
+    with_others: count — Those who carry a value that somebody else carries, too.
+    looks_like_ssn: boolean
 EligibilityMappingSuggestion: A suggestion in its envelope.
     links: MappingLinks
     data: MappingSuggestion

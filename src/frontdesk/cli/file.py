@@ -375,7 +375,10 @@ def suggest(
         )
     if out is not None:
         with opened_file(out, "wb", "The mapping can't be written: {}. Give another --out.") as target:
-            target.write(json.dumps(found.mapping, ensure_ascii=False, indent=1).encode())
+            mapping = found["mapping"] if isinstance(found, dict) else found.mapping
+            target.write(json.dumps(mapping, ensure_ascii=False, indent=1).encode())
+    if isinstance(found, dict):
+        return _suggested_834(found)
     columns = [
         (each.column, ", ".join(each.fields), each.confidence or None, "  ".join(each.samples))
         for each in found.columns
@@ -401,6 +404,12 @@ def suggest(
             for choice in question.choices
         ]
     return Output(serialize_suggestion(found), parts)
+
+
+def _suggested_834(found: dict[str, Any]) -> Output:
+    names = ("reference", "people", "with_others", "looks_like_ssn")
+    figures = table(names, [[each[name] for name in names] for each in found["references"]])
+    return Output(serialize_suggestion(found), [figures, *found["reasons"], json_text(found["mapping"])])
 
 
 def _work_on(begin: Callable[[CommandContext], EligibilityFile], path: Path | None = None) -> Output:

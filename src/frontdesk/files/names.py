@@ -1,6 +1,8 @@
 """Names in a table: which field a column's name means, and the parts of a person's name in one cell (docs/file-formats.md)."""
 
 import re
+from collections import deque
+from itertools import chain
 from typing import NamedTuple
 
 from frontdesk.eligibility.fields import FIELDS
@@ -56,27 +58,20 @@ class PersonName(NamedTuple):
 
 def split_name(text: str) -> PersonName:
     """The parts of a name in one cell, `Last, First Middle` or `First Middle Last`; a word that stands alone is a last name."""
-    pieces = [piece.split() for piece in text.split(",")]
-    suffixes = [word for piece in pieces[1:] if _are_suffixes(piece) for word in piece]
-    pieces = [pieces[0], *(piece for piece in pieces[1:] if piece and not _are_suffixes(piece))]
-    last_first = len(pieces) > 1
-    given = _without_titles([word for piece in pieces[1:] for word in piece] if last_first else pieces[0])
-    end = len(given)
-    while end > 1 and _are_suffixes(given[end - 1 : end]):
-        end -= 1
-    given, suffixes = given[:end], [*given[end:], *suffixes]
-    if last_first:
-        family = pieces[0]
-    else:
+    family, *others = (piece.split() for piece in text.split(","))
+    suffixes = deque(word for piece in others if _are_suffixes(piece) for word in piece)
+    rest = [piece for piece in others if piece and not _are_suffixes(piece)]
+    words = deque(chain.from_iterable(rest) if rest else family)
+    while words and _folded(words[0]) in _TITLES:
+        words.popleft()
+    while len(words) > 1 and _folded(words[-1]) in NAME_SUFFIXES:
+        suffixes.appendleft(words.pop())
+    given = [*words]
+    if not rest:
         particles = (at for at, word in enumerate(given[1:-1], 1) if _folded(word) in _PARTICLES)
         at = max(next(particles, len(given) - 1), 0)
         given, family = given[:at], given[at:]
     return PersonName("".join(given[:1]), " ".join(given[1:]), " ".join([*family, *suffixes]))
-
-
-def _without_titles(words: list[str]) -> list[str]:
-    at = next((at for at, word in enumerate(words) if _folded(word) not in _TITLES), len(words))
-    return words[at:]
 
 
 def _are_suffixes(words: list[str]) -> bool:

@@ -4,7 +4,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -135,27 +135,29 @@ class _PartReader:
     def fault(self, part: str, code: str, message: str) -> None:
         self._faults.append(Fault(f"{self._place}.{part}".rstrip("."), code, message))
 
-    def text(self, part: str, default: str, longest: int) -> str:
-        value = self.given.get(part, default)
-        if type(value) is str and len(value) <= longest:
-            return value
-        self.fault(part, "wrong_type", f"must be a string of at most {longest} characters")
+    def take(
+        self, part: str, default: Any, fits: Callable[[Any], bool], rule: str, code: str = "wrong_type"
+    ) -> Any:
+        """The part's value; the default if it is absent or wrong."""
+        value = self.given.get(part)
+        if part not in self.given or fits(value):
+            return self.given.get(part, default)
+        self.fault(part, code, rule)
         return default
 
+    def text(self, part: str, default: str, longest: int) -> str:
+        rule = f"must be a string of at most {longest} characters"
+        return str(self.take(part, default, lambda value: _is_text(value, longest), rule))
+
     def words(self, part: str, *, blank: bool = False, most: int = MOST_WORDS) -> list[str]:
-        if part not in self.given:
-            return []
-        value = self.given[part]
-        words = [value] if type(value) is str else value
-        if (
-            isinstance(words, list)
-            and 1 <= len(words) <= most
-            and all(type(word) is str and (blank or word.strip()) for word in words)
-        ):
-            return words
+        def fits(value: Any) -> bool:
+            words = [value] if type(value) is str else value
+            are_words = isinstance(words, list) and 1 <= len(words) <= most
+            return are_words and all(type(word) is str and (blank or word.strip()) for word in words)
+
         kind = "string" if blank else "string that is not blank"
-        self.fault(part, "wrong_type", f"must be a {kind}, or an array of up to {most} of them")
-        return []
+        found = self.take(part, [], fits, f"must be a {kind}, or an array of up to {most} of them")
+        return [found] if type(found) is str else list(found)
 
     def columns(self) -> tuple[str, ...]:
         """The folded names."""
@@ -169,64 +171,42 @@ class _PartReader:
         return folded
 
     def number(self, part: str, least: int, most: int) -> int | None:
-        if part not in self.given:
-            return None
-        value = self.given[part]
-        if type(value) in (int, float) and value in range(least, most + 1):  # 5.0 is 5 in JSON
-            return int(value)
-        self.fault(part, "not_allowed", f"must be a whole number from {least} to {most}")
-        return least
+        def fits(value: Any) -> bool:
+            return type(value) in (int, float) and value in range(least, most + 1)  # 5.0 is 5 in JSON
 
-    def choice(self, part: str, choices: Iterable[str]) -> str | None:
-        value = self.given.get(part)
-        if part not in self.given or (type(value) is str and value in choices):
-            return value
-        self.fault(part, "not_allowed", "must be one of " + ", ".join(choices))
-        return None
-
-    def constant(self) -> str | None:
-        if "constant" not in self.given:
-            return None
-        value = self.given["constant"]
-        if type(value) is bool or (type(value) is str and value.strip() and len(value) <= LONGEST_VALUE):
-            return _cell(value)
-        rule = f"must be a boolean, or a string that is not blank of at most {LONGEST_VALUE} characters"
-        self.fault("constant", "wrong_type", rule)
-        return None
+        rule = f"must be a whole number from {least} to {most}"
+        value = self.take(part, None, fits, rule, "not_allowed")
+        return None if value is None else int(value)
 
     def values(self) -> dict[str, Value]:
-        given = self.given.get("values", {})
-        if not isinstance(given, dict) or not all(map(_is_value, given.values())):
-            rule = f"must be an object of booleans, nulls, and strings of at most {LONGEST_VALUE} characters"
-            self.fault("values", "wrong_type", rule)
-            return {}
+        def fits(value: Any) -> bool:
+            return isinstance(value, dict) and all(
+                item is None or type(item) is bool or _is_text(item) for item in value.values()
+            )
+
+        rule = f"must be an object of booleans, nulls, and strings of at most {LONGEST_VALUE} characters"
         values: dict[str, Value] = {}
-        for word, item in given.items():
+        for word, item in self.take("values", {}, fits, rule).items():
             if values.setdefault(word.strip().casefold(), _cell(item)) != _cell(item):
                 self.fault("values", "repeated", "must give a word one value, whatever its letter case")
         return values
 
-    def dates(self) -> Iterator[DateFormat]:
-        for word in self.words("dates", most=MOST_FORMATS):
-            if (parsed := parse_format(word)) is not None:
-                yield parsed
-            else:
-                rule = (
-                    f"must be {EXCEL_SERIAL}, or YYYY or YY, MM or MON, and DD with - / . , or spaces between"
-                )
-                self.fault("dates", "not_allowed", rule)
+    def dates(self) -> tuple[DateFormat, ...]:
+        parsed = [parse_format(word) for word in self.words("dates", most=MOST_FORMATS)]
+        if None in parsed:
+            rule = f"must be {EXCEL_SERIAL}, or YYYY or YY, MM or MON, and DD with - / . , or spaces between"
+            self.fault("dates", "not_allowed", rule)
+        return tuple(filter(None, parsed))
 
-    def open_dates(self) -> Iterator[str]:
-        for word in self.words("open"):
-            if _ISO_DATE.fullmatch(word) and day_exists(word):
-                yield word
-            else:
-                self.fault("open", "not_a_date", "must be dates, YYYY-MM-DD")
+    def open_dates(self) -> frozenset[str]:
+        words = self.words("open")
+        if not all(_ISO_DATE.fullmatch(word) and day_exists(word) for word in words):
+            self.fault("open", "not_a_date", "must be dates, YYYY-MM-DD")
+        return frozenset(words)
 
 
-def _is_value(value: object) -> bool:
-    is_text = type(value) is str and len(value) <= LONGEST_VALUE
-    return is_text or value is None or type(value) is bool
+def _is_text(value: object, longest: int = LONGEST_VALUE) -> bool:
+    return type(value) is str and len(value) <= longest
 
 
 def _cell(value: str | bool | None) -> Value:
@@ -252,26 +232,33 @@ def parse_field_rules(place: str, value: Any, faults: list[Fault]) -> dict[str, 
 
 
 def _parse_rule(target: str, reading: _PartReader) -> FieldRule:
-    constant = reading.constant()
+    constant = reading.take(
+        "constant",
+        None,
+        lambda value: type(value) is bool or (_is_text(value) and bool(value.strip())),
+        f"must be a boolean, or a string that is not blank of at most {LONGEST_VALUE} characters",
+    )
     if "constant" in reading.given and len(reading.given) > 1:
         reading.fault("constant", "not_allowed", "must stand alone: every row gets it")
     if constant is not None and target in FIELDS and FIELDS[target].unique:
         reading.fault("constant", "not_allowed", "must not be an identifier: each member has its own")
-    dates = tuple(reading.dates())
-    pivot = reading.number("pivot", 0, 99)
-    if pivot is None and any(each.has_short_year for each in dates):
+    dates = reading.dates()
+    if "pivot" not in reading.given and any(each.has_short_year for each in dates):
         reading.fault("pivot", "required", "must say the last two-digit year that means 20YY")
+    parts = "must be one of " + ", ".join(NAME_PARTS)
     return FieldRule(
         columns=reading.columns(),
         join=reading.text("join", " ", LONGEST_JOIN),
         blank=reading.text("blank", "", LONGEST_JOIN),
-        part=reading.choice("part", NAME_PARTS),
+        part=reading.take(
+            "part", None, lambda value: type(value) is str and value in NAME_PARTS, parts, "not_allowed"
+        ),
         values=reading.values(),
         dates=dates,
-        pivot=pivot,
-        open_dates=frozenset(reading.open_dates()),
+        pivot=reading.number("pivot", 0, 99),
+        open_dates=reading.open_dates(),
         pad=reading.number("pad", 1, LONGEST_PAD) or 0,
-        constant=constant,
+        constant=_cell(constant),
     )
 
 

@@ -7,8 +7,8 @@ from typing import Any, BinaryIO, cast
 import pytest
 
 from frontdesk.files.mapping import parse_mapping
-from frontdesk.files.model import FileHeader, Format, Row, Unreadable
-from frontdesk.files.readers import open_file
+from frontdesk.files.model import FileHeader, Format, Row, Unreadable, read_rows
+from frontdesk.files.readers import open_unread
 
 # How the 834s of the tests name their members, unless a test says otherwise.
 IDENTIFY = {"identify": "REF*0F+person_code"}
@@ -25,8 +25,8 @@ def read(
     """The head and every row."""
     raw = content.encode() if isinstance(content, str) else content
     said = {**(mapping or {}), "834": {**IDENTIFY, **(mapping or {}).get("834", {})}}
-    head, rows = open_file(io.BytesIO(raw), format=format_, encoding=encoding, mapping=parse_mapping(said))
-    return head, list(rows)
+    head, rows = open_unread(io.BytesIO(raw), format_, encoding, parse_mapping(said))
+    return head, list(read_rows(rows))
 
 
 def rows_of(content: bytes | str, **options: Any) -> list[Row]:
@@ -91,4 +91,4 @@ class Pieces(io.RawIOBase):
 
 def rows_of_stream(stream: Pieces, *, format_: Format | None = None) -> Iterator[Row]:
     mapping = parse_mapping({"834": IDENTIFY})
-    return open_file(cast("BinaryIO", stream), format=format_, mapping=mapping)[1]
+    return read_rows(open_unread(cast("BinaryIO", stream), format_, mapping=mapping)[1])

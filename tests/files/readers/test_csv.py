@@ -171,7 +171,7 @@ def test_a_nul_stays_in_its_cell_for_the_rules_to_refuse() -> None:
     ("header", "code"),
     [
         ("1,2,Robin,Sample", "no_header"),
-        ('"1,2', "no_header"),
+        ('"1,2', "rows_run_together"),
         ("member_id,first_name", "no_key_column"),
         ("external_id,city,City", "repeated_column"),
         ("external_id,metadata,metadata.a", "repeated_column"),

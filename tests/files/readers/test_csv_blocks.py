@@ -9,7 +9,6 @@ from frontdesk.errors import Fault
 from frontdesk.files.mapping import parse_mapping
 from frontdesk.files.model import Format, ReadItem, Row, Unreadable, UnreadRows, read_rows
 from frontdesk.files.readers import open_unread, source
-from frontdesk.files.readers.line_queue import LineQueue
 from tests.files.readers.reading import HEADER
 
 PLAIN = [f"AB{n},M-{n},Robin,Sample\n" for n in range(40)]
@@ -88,14 +87,3 @@ def test_a_line_that_is_too_long_or_not_in_the_encoding_is_named_after_the_rows_
             with pytest.raises(Unreadable, match="Line 402:") as error:
                 found.extend(read_rows(items))
             assert (error.value.code, len(found)) == (code, 400)
-
-
-def test_a_queue_of_lines_gives_out_again_what_was_put_back() -> None:
-    lines = LineQueue(iter([["a", "b"], [], ["c"], ["d", "e"]]))
-    assert (next(lines), lines.taken) == ("a", 1)
-    lines.put_back(["a"])
-    assert (lines.take_block(), lines.taken) == (["a", "b"], 2)
-    assert [next(lines), next(lines)] == ["c", "d"]
-    lines.put_back(["c", "d"])
-    assert lines.take_block() == ["c", "d", "e"]
-    assert (lines.take_block(), next(lines, None), lines.taken) == ([], None, 5)

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from frontdesk.files.mapping import MEDICAL_LINES, FileMapping, parse_mapping
 from frontdesk.files.model import FILE_FAULTS, FILE_PROBLEMS, REPORT_CODES, ROW_FAULTS
-from frontdesk.files.readers.source import ENCODINGS, LONGEST_LINE
-from frontdesk.files.readers.unpacking import LARGEST_CONTENT, LARGEST_RATIO
+from frontdesk.files.readers.source import ENCODINGS, LARGEST_CONTENT, LARGEST_RATIO, LONGEST_LINE
 from frontdesk.files.rules import RULE_PARTS
 
 DOCS = Path(__file__).parents[3] / "docs"

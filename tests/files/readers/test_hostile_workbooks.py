@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from frontdesk.errors import Unavailable
-from frontdesk.files.model import Row
-from frontdesk.files.readers import open_file
+from frontdesk.files.model import Row, read_rows
+from frontdesk.files.readers import open_unread
 from tests.files.readers.reading import refused, rows_of
 from tests.files.readers.workbooks import GOOD, MAIN, cell, raw_workbook, sheet_xml
 
@@ -141,8 +141,8 @@ def test_the_process_has_limits_of_its_own_and_no_more_memory_than_they_allow(tm
     path = tmp_path / "large.xlsx"
     path.write_bytes(raw_workbook(MANY_STRINGS, {STRINGS: shared_strings("external_id " * 2730)}))
     script = (
-        "import resource, sys; from frontdesk.files.readers import open_file; from frontdesk.files.model import Unreadable\n"
-        "try: open_file(open(sys.argv[1], 'rb'))\n"
+        "import resource, sys; from frontdesk.files.readers import open_unread; from frontdesk.files.model import Unreadable\n"
+        "try: open_unread(open(sys.argv[1], 'rb'))\n"
         "except Unreadable as error: print(error.code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
     )
     ran = subprocess.run(
@@ -166,14 +166,14 @@ def test_a_process_that_is_ended_from_outside_is_no_fault_of_the_file(
 
     monkeypatch.setattr("frontdesk.files.readers.workbook.subprocess.Popen", and_kill)
     with pytest.raises(Unavailable):
-        open_file(io.BytesIO(raw_workbook()))
+        open_unread(io.BytesIO(raw_workbook()))
 
 
 def test_no_process_is_left_behind_when_the_reading_stops_early() -> None:
     rows = [
         f'<row r="{n}">{cell(f"A{n}", "external_id" if n == 1 else f"E{n}")}</row>' for n in range(1, 9000)
     ]
-    _, reading = open_file(io.BytesIO(raw_workbook(sheet_xml(*rows))))
+    reading = read_rows(open_unread(io.BytesIO(raw_workbook(sheet_xml(*rows))))[1])
     assert next(reading).values == {"external_id": "E2"}
     before = children()
     del reading

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from frontdesk.files.model import Format
-from frontdesk.files.readers.source import Source
-from frontdesk.files.readers.unpacking import open_content
+from frontdesk.files.readers.source import Source, open_content
 from frontdesk.files.readers.x12_segments import read_segments
 from frontdesk.sandbox.sample_files import write_sample
 from frontdesk.sandbox.sample_members import sample_members

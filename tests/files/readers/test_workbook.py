@@ -146,12 +146,12 @@ def test_days_since_1904_packed_files_and_unusual_parts_are_read() -> None:
 def rows_in_pieces(
     content: bytes, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> list[tuple[int, Sequence[Any]]]:
-    from frontdesk.workbooks.package import WorkbookLimits, WorkbookPackage
-    from frontdesk.workbooks.sheet import rows_of as sheet_rows
+    from frontdesk.workbooks import WorkbookLimits, WorkbookPackage
+    from frontdesk.workbooks import rows_of as sheet_rows
 
-    monkeypatch.setattr("frontdesk.workbooks.sheet.MIB", 20_000)
-    monkeypatch.setattr("frontdesk.workbooks.sheet.SMALLEST_PIECE", size)
-    monkeypatch.setattr("frontdesk.workbooks.sheet.LARGEST_PIECE", size)
+    monkeypatch.setattr("frontdesk.workbooks.MIB", 20_000)
+    monkeypatch.setattr("frontdesk.workbooks.SMALLEST_PIECE", size)
+    monkeypatch.setattr("frontdesk.workbooks.LARGEST_PIECE", size)
     limits = WorkbookLimits(2**30, 200, 2**24, 65_536)
     return list(sheet_rows(WorkbookPackage(io.BytesIO(content), limits), None))
 
@@ -174,7 +174,7 @@ def test_a_sheet_that_is_read_in_pieces_has_the_same_rows(
 
 
 def test_pieces_are_sheets_that_end_with_a_row() -> None:
-    from frontdesk.workbooks.sheet import pieces
+    from frontdesk.workbooks import pieces
 
     rows = [f'<row r="{n}">{cell(f"A{n}", "x" * 99)}</row>' for n in range(1, 20_000)]
     text = sheet_xml(*rows).encode()

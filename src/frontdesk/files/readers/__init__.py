@@ -1,22 +1,6 @@
-"""Readers of eligibility files: `open_file` gives the header and the rows of a file of any format, in constant memory."""
+"""Readers of eligibility files: `open_unread` gives the header and the rows of a file of any format, in constant memory."""
 
-from frontdesk.files.readers.opening import (
-    json_texts,
-    open_file,
-    open_unread,
-    opened_source,
-    opened_workbook,
-    with_addresses,
-)
+from frontdesk.files.readers.opening import open_source, open_unread, with_addresses
 from frontdesk.files.readers.x12 import MappingNeeded, X12Options
 
-__all__ = [
-    "MappingNeeded",
-    "X12Options",
-    "json_texts",
-    "open_file",
-    "open_unread",
-    "opened_source",
-    "opened_workbook",
-    "with_addresses",
-]
+__all__ = ["MappingNeeded", "X12Options", "open_source", "open_unread", "with_addresses"]

@@ -1,19 +1,25 @@
-"""Rows of a CSV file: a header, perhaps below titles, then a member per row (docs/file-formats.md)."""
+"""Rows of a CSV file: how it is laid out, a header, perhaps below titles, then a member per row (docs/file-formats.md)."""
 
+import contextlib
 import csv
-from collections.abc import Iterator, Sequence
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain
 
 from frontdesk.errors import Fault
-from frontdesk.files.mapping import FileMapping
-from frontdesk.files.model import FileHeader, Format, ReadItem, Row, Unreadable, UnreadRows, no_rows
-from frontdesk.files.readers.csv_layout import find_layout, start_of
-from frontdesk.files.readers.line_queue import LineQueue
+from frontdesk.files.mapping import DELIMITERS, SEARCHED_ROWS, FileMapping
+from frontdesk.files.model import FileHeader, Format, ReadItem, Row, Unreadable, UnreadRows
 from frontdesk.files.readers.source import LONGEST_LINE, Source
-from frontdesk.files.readers.table import TableColumns
+from frontdesk.files.readers.table import HeaderRow, TableColumns, find_header
 
 MOST_BLANK_ROWS = 2**20  # those of a sheet: what stands far below a table makes blank rows of all above
+# What Excel writes above the header, and hides when it opens the file.
+_SEPARATOR = re.compile(r'"?sep=([,;|\t])"?[,;|\t]*\s*', re.IGNORECASE)
+_BAD_QUOTING = Fault("row", "bad_quoting", "the quotation marks don't match; double those inside a cell")
+
+# The cells of a row; its text, where that is one line; its fault.
+_SplitRow = tuple[list[str], str | None, Fault | None]
 
 
 def read_csv(source: Source, mapping: FileMapping) -> tuple[FileHeader, Iterator[ReadItem]]:
@@ -26,12 +32,23 @@ def read_csv(source: Source, mapping: FileMapping) -> tuple[FileHeader, Iterator
     return reader.header, reader.rows()
 
 
-class _BadQuoting(Exception):
-    """The quotation marks of a row don't match; it took in so many `lines`."""
-
-    def __init__(self, lines: int) -> None:
-        super().__init__(lines)
-        self.lines = lines
+def _find_layout(start: list[str], mapping: FileMapping) -> tuple[str, HeaderRow, int]:
+    """Of a file that begins with these lines: the delimiter, of those that it may have the one of the best header; the header;
+    how many lines stand above it."""
+    separator = _SEPARATOR.fullmatch(start[0])
+    above = int(separator is not None)
+    known = mapping.delimiter or (separator[1] if separator else None)
+    layouts = []
+    for delimiter in [known] if known else DELIMITERS:
+        reader = csv.reader(start[above:], delimiter=delimiter)
+        rows, ends = [], [0]
+        with contextlib.suppress(csv.Error):  # a row that can't be read is told when the rows are
+            for cells in reader:
+                rows.append(cells)
+                ends.append(reader.line_num)
+        header = find_header(rows, mapping)
+        layouts.append((delimiter, header, above + ends[header.place - 1]))
+    return max(layouts, key=lambda layout: layout[1].rank)
 
 
 class _CsvReader:
@@ -39,31 +56,38 @@ class _CsvReader:
     five times as long."""
 
     def __init__(self, source: Source, mapping: FileMapping) -> None:
-        self._lines = LineQueue(source.line_blocks())
-        start = start_of(self._lines)
-        layout = find_layout(start, mapping)
-        self._place, self._delimiter = layout.header.place, layout.delimiter
-        self._csv = partial(csv.reader, delimiter=self._delimiter, strict=True)
-        self._lines.put_back(start[layout.lines_above :])
-        try:
-            names, _ = self._quoted(next(self._lines, ""))
-        except _BadQuoting:
+        self._blocks = source.line_blocks()
+        start: list[str] = []  # the lines among which the header is
+        while len(start) <= SEARCHED_ROWS and sum(map(len, start)) <= LONGEST_LINE:
+            if not (block := next(self._blocks, [])):
+                break
+            start += block
+        if not start:
+            raise Unreadable("empty", "The file is empty.")
+        self._delimiter, header, lines_above = _find_layout(start[: SEARCHED_ROWS + 1], mapping)
+        self._place = header.place - 1
+        self._csv = partial(csv.reader, delimiter=self._delimiter)
+        # The next lines, and those of the row that is read.
+        self._lines, self._taken = deque(start[lines_above:]), list[str]()
+        names, _, fault = next(self._split(), ([], None, None))
+        if fault is not None:
             message = "The quotation marks of the header don't match."
-            raise Unreadable("no_header", message, place=self._place) from None
+            raise Unreadable("no_header", message, place=header.place)
+        self._place = header.place
         self._blank_rows = 0
         self._columns = TableColumns(names, mapping, place=self._place)
         self.header = FileHeader(Format.CSV, ignored=self._columns.ignored, columns=(self._delimiter, *names))
 
     def rows(self) -> Iterator[ReadItem]:
-        found = skipped = False
-        while lines := self._lines.take_block():
-            plain = self._plain_rows(lines)
-            for item in self._rows_of(lines) if plain is None else [plain]:
-                is_skipped = isinstance(item, Row) and item.skipped
-                found, skipped = found or not is_skipped, skipped or is_skipped
-                yield item
-        if not found:
-            raise no_rows("The file has a header and no row below it.", skipped=skipped)
+        while lines := [*self._lines] or next(self._blocks, []):
+            self._lines = deque()
+            if plain := self._plain_rows(lines):
+                yield plain
+            elif rows := self._one_per_line(lines):
+                yield from self._rows(rows)
+            else:
+                self._lines.extend(lines)
+                yield from self._rows(self._split())
 
     def _plain_rows(self, lines: list[str]) -> UnreadRows | None:
         """The rows of lines without quotation marks, if they are recognised by their text. None is blank, since each has its key;
@@ -75,112 +99,84 @@ class _CsvReader:
             return None
         texts = [line.rstrip("\r\n") for line in lines]
         cells = [text.split(delimiter, at + 1)[at] for text in texts]
-        return self._unread(columns.plain_keys(cells), texts) if all(map(str.strip, cells)) else None
+        if not all(map(str.strip, cells)):
+            return None
+        self._place += len(texts)
+        return self._unread(columns.plain_keys(cells), texts)
 
     def _unread(self, keys: Sequence[str | None], texts: Sequence[str]) -> UnreadRows:
-        """The next rows."""
-        first = self._place + 1
-        self._place += len(texts)
-        return UnreadRows(first, keys, texts, self._read)
+        """The last rows."""
+        return UnreadRows(self._place - len(texts) + 1, keys, texts, self._read)
 
     def _read(self, place: int, text: str) -> Row:
-        cells = next(self._csv([text])) if '"' in text else self._split(text)
+        cells = next(self._csv([text], strict=True)) if '"' in text else text.split(self._delimiter)
         return self._columns.row(place, cells)
 
-    def _rows_of(self, lines: list[str]) -> Iterator[ReadItem]:
-        """The rows of the lines, each alone if one of them takes several lines or is damaged."""
+    def _one_per_line(self, lines: list[str]) -> Sequence[_SplitRow]:
+        """The rows if each of them is a line, else none."""
         try:
-            rows = [*self._csv(lines)]
+            rows = [*self._csv(lines, strict=True)]
         except csv.Error:
-            rows = []
+            return []
         if len(rows) != len(lines):
-            self._lines.put_back(lines)
-            yield from self._single_rows(until=self._lines.taken + len(lines))
-            return
+            return []
+        return [(cells, line.rstrip("\r\n"), None) for cells, line in zip(rows, lines, strict=True)]
+
+    def _rows(self, rows: Iterable[_SplitRow]) -> Iterator[ReadItem]:
         keys: list[str | None] = []
         texts: list[str] = []
-        for cells, line in zip(rows, lines, strict=True):
-            if self._is_known_by_text(cells):
+        for cells, text, fault in rows:
+            if text is not None and self._columns.is_known_by_text(cells):
                 keys.append(self._columns.key(cells))
-                texts.append(line.rstrip("\r\n"))
+                texts.append(text)
+                self._place += 1
                 continue
             if texts:
                 yield self._unread(keys, texts)
                 keys, texts = [], []
             self._place += 1
-            if (row := self._row(cells)) is not None:
-                yield row
+            if fault is not None or any(map(str.strip, cells)):
+                yield self._columns.row(self._place, cells, fault)
+            else:
+                self._count_blank_row()
         if texts:
             yield self._unread(keys, texts)
 
-    def _single_rows(self, *, until: int) -> Iterator[ReadItem]:
-        """The rows that begin before so many lines are taken."""
-        while self._lines.taken < until:
-            line = next(self._lines)
-            self._place += 1
+    def _split(self) -> Iterator[_SplitRow]:
+        """The rows of the next lines, up to one that ends with them."""
+        reader = self._csv(self._next_lines(), strict=True)
+        while self._lines:
+            self._taken.clear()
             try:
-                cells, is_one_line = self._quoted(line) if '"' in line else (self._split(line), True)
-            except _BadQuoting as error:
-                yield self._damaged_row(line, error.lines)
-                continue
-            if is_one_line and self._is_known_by_text(cells):
-                yield UnreadRows(self._place, [self._columns.key(cells)], [line.rstrip("\r\n")], self._read)
-            elif (row := self._row(cells)) is not None:
-                yield row
+                cells, fault = next(reader), None
+            except csv.Error:
+                if len(self._taken) > 1:  # some of the lines may be good rows
+                    message = "a quotation mark is not closed, so the end of the row is unknown"
+                    raise self._run_together(message) from None
+                cells, fault = next(self._csv(self._taken)), _BAD_QUOTING
+            is_plain = fault is None and len(self._taken) == 1
+            yield cells, self._taken[0].rstrip("\r\n") if is_plain else None, fault
 
-    def _damaged_row(self, line: str, lines: int) -> Row:
-        """The row of a line with quotation marks that don't match, which took in so many lines."""
-        if lines > 1:  # some of them may be good rows
-            message = "a quotation mark is not closed, so the end of the row is unknown"
-            raise Unreadable("rows_run_together", message, place=self._place) from None
-        [cells] = csv.reader([line], delimiter=self._delimiter)
-        fault = Fault("row", "bad_quoting", "the quotation marks don't match; double those inside a cell")
-        return Row(self._place, self._columns.key_of(cells), faults=(fault,))
-
-    def _is_known_by_text(self, cells: list[str]) -> bool:
-        """Whether the row need not be read to be recognised."""
-        columns = self._columns
-        return (
-            len(cells) == columns.width
-            and not columns.are_read_whole
-            and not columns.skips(cells)
-            and not columns.ends(cells)
-            and any(map(str.strip, cells))
-        )
-
-    def _row(self, cells: list[str]) -> Row | None:
-        """The row of these cells, None if they are blank."""
-        columns, place = self._columns, self._place
-        if not any(map(str.strip, cells)):
-            self._blank_rows += 1
-            if self._blank_rows > MOST_BLANK_ROWS:
-                message = f"More than {MOST_BLANK_ROWS:,} rows of the file are blank. Delete them."
-                raise Unreadable("too_sparse", message)
-            return None
-        if columns.skips(cells):
-            return Row(place, {}, skipped=True)
-        if len(cells) != columns.width:
-            message = f"has {len(cells)} cells where the header has {columns.width} columns"
-            fault = Fault("row", "wrong_column_count", message)
-            return Row(place, columns.key_of(cells), faults=(fault,))
-        return columns.row(place, cells)
-
-    def _split(self, line: str) -> list[str]:
-        return line.rstrip("\r\n").split(self._delimiter)
-
-    def _quoted(self, line: str) -> tuple[list[str], bool]:
-        """The cells of the row that begins with this line, and whether it ends there. Raises _BadQuoting, Unreadable."""
-        reader = self._csv(chain([line], self._following(len(line))))
-        try:
-            return next(reader), reader.line_num == 1
-        except csv.Error:
-            raise _BadQuoting(reader.line_num) from None
-
-    def _following(self, letters: int) -> Iterator[str]:
-        """The next lines. A row is bounded, since an open quotation mark could collect the whole file."""
-        for line in self._lines:
-            letters += len(line)
+    def _next_lines(self) -> Iterator[str]:
+        """The lines, one after the other. A row is bounded, since an open quotation mark could collect the whole file."""
+        letters = 0
+        while self._lines or (block := next(self._blocks, [])):
+            if not self._lines:
+                self._lines.extend(block)
+            line = self._lines.popleft()
+            letters = len(line) + (letters if self._taken else 0)
+            self._taken.append(line)
             if letters > LONGEST_LINE:
-                message = f"longer than {LONGEST_LINE:,} characters: is a quotation mark not closed?"
-                raise Unreadable("rows_run_together", message, place=self._place)
+                raise self._run_together(
+                    f"longer than {LONGEST_LINE:,} characters: is a quotation mark not closed?"
+                )
             yield line
+
+    def _run_together(self, message: str) -> Unreadable:
+        return Unreadable("rows_run_together", message, place=self._place + 1)
+
+    def _count_blank_row(self) -> None:
+        self._blank_rows += 1
+        if self._blank_rows > MOST_BLANK_ROWS:
+            message = f"More than {MOST_BLANK_ROWS:,} rows of the file are blank. Delete them."
+            raise Unreadable("too_sparse", message)

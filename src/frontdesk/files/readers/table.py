@@ -1,15 +1,16 @@
-"""The columns of a table and what its cells mean: values as a request body carries them (docs/file-formats.md)."""
+"""A table: which of its first rows is the header, and what its cells mean as values of a request body (docs/file-formats.md)."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress, islice
 from operator import not_
+from typing import NamedTuple
 
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import Action, RowContext
 from frontdesk.errors import Fault
-from frontdesk.files.mapping import FileMapping
+from frontdesk.files.mapping import SEARCHED_ROWS, FileMapping
 from frontdesk.files.model import UNKNOWN_PLAN, Row, Unreadable
 from frontdesk.files.names import METADATA_PREFIX, field_named, fold_name
 from frontdesk.files.readers.source import LONGEST_LINE
@@ -21,6 +22,43 @@ _ENDS = RowContext(ends_access=True)
 _TOO_LONG = Fault(
     "row", "values_too_long", f"the mapping's rules read more than {LONGEST_LINE:,} characters of the row"
 )
+
+
+class HeaderRow(NamedTuple):
+    """The number of the header's row, from 1. Of several ways to split a file, the one of the highest rank is right: with the
+    key, as far up as possible, with as many fields as possible."""
+
+    place: int
+    rank: tuple[bool, int, int]
+
+
+def find_header(rows: Sequence[Sequence[str]], mapping: FileMapping) -> HeaderRow:
+    """The mapping's row, else the first that has the key, else the one that names most fields, else the first row.
+
+    Raises Unreadable if the mapping names a row that the file does not have.
+    """
+    if mapping.header_row is not None and mapping.header_row > len(rows):
+        message = f"the file has no row {mapping.header_row}, which is said to be the header"
+        raise Unreadable("no_header", message, place=mapping.header_row)
+    if mapping.header_row is not None:
+        place = mapping.header_row
+        return HeaderRow(place, _rank(rows[place - 1], mapping, place))
+    headers = (
+        HeaderRow(place, _rank(cells, mapping, place)) for place, cells in enumerate(rows[:SEARCHED_ROWS], 1)
+    )
+    return max(headers, key=lambda header: header.rank, default=HeaderRow(1, (False, 0, -1)))
+
+
+def _rank(names: Sequence[str], mapping: FileMapping, place: int) -> tuple[bool, int, int]:
+    folded = {fold_name(name) for name in names}
+    named = [target_of(name, mapping) for name in names]
+    rules = [rule for rule in mapping.fields.values() if rule.columns and not folded.isdisjoint(rule.columns)]
+    count = sum(target is not None for target in named) + len(rules)
+    key_rule = mapping.fields.get(KEY)
+    has_key = KEY in named or (
+        key_rule is not None and bool(key_rule.columns) and folded.issuperset(key_rule.columns)
+    )
+    return (True, -place, count) if has_key else (False, count, -place)
 
 
 class TableColumns:
@@ -64,17 +102,14 @@ class TableColumns:
         self._makers = [(target, rule.maker(target, at, mapping.clear)) for target, rule, at in self._rules]
         self._has_metadata = [name for name in self._targets() if name.startswith(METADATA_PREFIX)]
         self._make_key = next((make for target, make in self._makers if target == KEY), None)
-        self.key_at = self._plain.index(KEY) if KEY in self._plain else 0
+        self.key_at = self._plain.index(KEY) if KEY in self._plain else self.width
         self.are_read_whole = not {PLAN, FAMILY}.isdisjoint(self._targets())
         self.are_told_by_key = not (self._skips or self._ends or self._make_key or self.are_read_whole)
 
-    def skips(self, cells: Sequence[str]) -> bool:
-        """True for a row that the mapping leaves out."""
-        return bool(self._skips) and _applies(self._skips, cells)
-
-    def ends(self, cells: Sequence[str]) -> bool:
-        """True for a row that ends its member, by the mapping."""
-        return bool(self._ends) and _applies(self._ends, cells)
+    def is_known_by_text(self, cells: Sequence[str]) -> bool:
+        """Whether the row need not be read to be recognised: its text says all, and that it is the row of a member."""
+        is_plain = len(cells) == self.width and not self.are_read_whole and any(map(str.strip, cells))
+        return is_plain and not _applies(self._skips, cells) and not _applies(self._ends, cells)
 
     def key(self, cells: Sequence[str]) -> str | None:
         """The value of external_id alone, as `row` would have it; "" or None if it has none."""
@@ -88,13 +123,20 @@ class TableColumns:
         clear = self._mapping.clear
         return cells if clear.isdisjoint(cells) else [None if cell in clear else cell for cell in cells]
 
-    def row(self, place: int, cells: Sequence[str]) -> Row:
-        """The row of these cells, as many as there are columns."""
-        if self._makers and self._is_too_long(cells):
-            return Row(place, self.key_of(cells), faults=(_TOO_LONG,))
+    def row(self, place: int, cells: Sequence[str], fault: Fault | None = None) -> Row:
+        """The row of these cells; with a fault it is refused, unless the mapping leaves it out."""
+        if _applies(self._skips, cells):
+            return Row(place, {}, skipped=True)
+        if fault is None and len(cells) != self.width:
+            message = f"has {len(cells)} cells where the header has {self.width} columns"
+            fault = Fault("row", "wrong_column_count", message)
+        if fault is None and self._makers and self._is_too_long(cells):
+            fault = _TOO_LONG
+        if fault is not None:
+            return Row(place, self._key_of(cells), faults=(fault,))
         values = self._values_of(cells)
         row = self._made(place, cells, values) if self._makers else Row(place, values)
-        if not self.ends(cells):
+        if not _applies(self._ends, cells):
             return row
         kept = {name: value for name, value in row.values.items() if name in (KEY, END_DAY)}
         return replace(row, values=kept, action=Action.END, context=_ENDS, family="")
@@ -105,14 +147,13 @@ class TableColumns:
             return False
         return sum(len(cells[position]) * uses for position, uses in self._uses.items()) > LONGEST_LINE
 
-    def key_of(self, cells: Sequence[str]) -> dict[str, object]:
+    def _key_of(self, cells: Sequence[str]) -> dict[str, object]:
         """The key of a row that is refused for its cells: for the report, and so that the member does not count as missing."""
-        for target, rule, positions in self._rules:
-            if target == KEY and max(positions) < len(cells):
-                key = rule.maker(KEY, positions, self._mapping.clear)(cells)
-                return {KEY: key} if key else {}
-        position = self._plain.index(KEY) if KEY in self._plain else len(cells)
-        return {KEY: cells[position]} if position < len(cells) and cells[position] else {}
+        try:
+            key = self.key(cells)
+        except IndexError:  # the row has too few cells
+            key = None
+        return {KEY: key} if key else {}
 
     def _made(self, place: int, cells: Sequence[str], values: dict[str, object]) -> Row:
         """The row with the values that rules make."""
@@ -200,8 +241,9 @@ class TableColumns:
         return values_of
 
 
-def _applies(rules: Iterable[tuple[int, RowRule]], cells: Sequence[str]) -> bool:
-    return any(place < len(cells) and rule.applies(cells[place]) for place, rule in rules)
+def _applies(rules: Sequence[tuple[int, RowRule]], cells: Sequence[str]) -> bool:
+    """True for a row that one of the rules is about."""
+    return bool(rules) and any(place < len(cells) and rule.applies(cells[place]) for place, rule in rules)
 
 
 def _places(names: Iterable[str | None]) -> dict[str | None, list[int]]:

@@ -8,23 +8,21 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import ExitStack
-from itertools import chain
+from itertools import chain, islice
 from typing import IO, Any
 
 from frontdesk.errors import Fault, Unavailable
 from frontdesk.files.mapping import SEARCHED_ROWS, FileMapping
-from frontdesk.files.model import FileHeader, Format, ReadItem, Row, Unreadable, no_rows
-from frontdesk.files.readers.header import find_header
-from frontdesk.files.readers.source import LONGEST_LINE
-from frontdesk.files.readers.table import TableColumns
-from frontdesk.files.readers.unpacking import (
+from frontdesk.files.model import FileHeader, Format, ReadItem, Unreadable
+from frontdesk.files.readers.source import (
     LARGEST_CONTENT,
     LARGEST_RATIO,
+    LONGEST_LINE,
     OLE_MAGIC,
     RATIO_COUNTS_FROM,
     ZIP_MAGIC,
 )
+from frontdesk.files.readers.table import TableColumns, find_header
 
 _LIMITS = (LARGEST_CONTENT, LARGEST_RATIO, RATIO_COUNTS_FROM, LONGEST_LINE)
 _PASSWORD_MARK = "EncryptedPackage".encode("utf-16-le")
@@ -32,6 +30,8 @@ _BLOCK = 1024 * 1024
 LOOK_MILLISECONDS = 1000
 READER = (sys.executable, "-m", "frontdesk.workbooks")
 
+# A session of its own, so that Ctrl-C reaches a child only from here; no stderr, which could hold a value of a member.
+DETACHED: dict[str, Any] = {"stderr": subprocess.DEVNULL, "start_new_session": True}
 # How a child ends that reached its limits, or that a hostile file has brought down: not for reasons outside the file.
 OF_THE_FILE = {-signal.SIGABRT, -signal.SIGXCPU, -signal.SIGSEGV, -signal.SIGBUS, -signal.SIGILL}
 
@@ -49,38 +49,25 @@ def read_workbook(
 
     Raises Unreadable, and Unavailable if the reading process was ended from outside.
     """
-    numbered = _numbered_cells(content, mapping.sheet, go_on)
-    with ExitStack() as on_failure:
-        on_failure.callback(numbered.close)
-        header, rows = _opened(numbered, mapping)
-        on_failure.pop_all()
-    return header, rows
+    numbered = sheet_rows(content, mapping.sheet, go_on)
+    try:
+        return _opened(numbered, mapping)
+    except BaseException:
+        numbered.close()
+        raise
 
 
 def _opened(numbered: Iterator[NumberedCells], mapping: FileMapping) -> tuple[FileHeader, Iterator[ReadItem]]:
-    first: list[NumberedCells] = []  # the rows among which the header is, and the one after them
-    for item in numbered:
-        first.append(item)
-        if item[0] > SEARCHED_ROWS:
-            break
+    first = [*islice(numbered, SEARCHED_ROWS + 1)]  # the rows among which the header is
     if not first:
         raise Unreadable("no_rows", "The sheet is empty.")
-    searched: list[Sequence[str]] = [()] * min(first[-1][0], SEARCHED_ROWS)
-    for number, cells in first:
-        if number <= SEARCHED_ROWS:
-            searched[number - 1] = cells
+    by_number = dict(first)
+    last = min(first[-1][0], SEARCHED_ROWS)
+    searched = [by_number.get(number, ()) for number in range(1, last + 1)]
     place = find_header(searched, mapping).place
     columns = TableColumns(without_blank_end(searched[place - 1]), mapping, place=place)
     below = (item for item in chain(first, numbered) if item[0] > place)
     return FileHeader(Format.XLSX, ignored=columns.ignored), _rows(below, columns)
-
-
-def sheet_rows(content: IO[bytes], sheet: str | None) -> Generator[NumberedCells]:
-    """Number and cells of each row that is not blank, of the sheet or else of the first one that is shown.
-
-    Raises Unreadable from the iterator. Close the iterator to end the process that reads.
-    """
-    return _numbered_cells(content, sheet, lambda: None)
 
 
 def without_blank_end(cells: Sequence[str]) -> Sequence[str]:
@@ -89,29 +76,22 @@ def without_blank_end(cells: Sequence[str]) -> Sequence[str]:
 
 
 def _rows(numbered: Iterable[NumberedCells], columns: TableColumns) -> Iterator[ReadItem]:
-    width, found, skipped = columns.width, False, False
+    width = columns.width
     for number, given in numbered:
         # What stands beside the table has no name, so it is ignored.
         cells = [*given[:width], *[""] * (width - len(given))]
-        if not any(map(str.strip, cells)):
-            continue
-        if columns.skips(cells):
-            skipped = True
-            yield Row(number, {}, skipped=True)
-            continue
-        found = True
-        if _ERRORS.isdisjoint(cells) or _ERRORS.isdisjoint(cells[position] for position in columns.read):
-            yield columns.row(number, cells)
-        else:
-            yield Row(number, columns.key_of(cells), faults=(_CELL_ERROR,))
-    if not found:
-        raise no_rows("The sheet has a header and no row below it.", skipped=skipped)
+        if any(map(str.strip, cells)):
+            has_error = not _ERRORS.isdisjoint(cells) and not _ERRORS.isdisjoint(
+                cells[at] for at in columns.read
+            )
+            yield columns.row(number, cells, _CELL_ERROR if has_error else None)
 
 
-def _numbered_cells(
-    content: IO[bytes], sheet: str | None, go_on: Callable[[], None]
+def sheet_rows(
+    content: IO[bytes], sheet: str | None, go_on: Callable[[], None] = lambda: None
 ) -> Generator[NumberedCells]:
-    """Number and cells of each row that is not blank, from the process that reads the workbook."""
+    """Number and cells of each row that is not blank, of the sheet or else of the first one that is shown, from the process that
+    reads the workbook. Close the iterator to end the process. Raises Unreadable from the iterator."""
     if (start := content.read(len(OLE_MAGIC))).startswith(OLE_MAGIC):
         raise _old_workbook(content)
     if not start.startswith(ZIP_MAGIC):
@@ -124,9 +104,7 @@ def _numbered_cells(
             block = content.read(_BLOCK)
         file.seek(0)
         command = [*READER, *map(str, _LIMITS), *([] if sheet is None else [sheet])]
-        # A session of its own, so that Ctrl-C reaches this process only; no stderr, which could hold a value of a member.
-        options: dict[str, Any] = {"stderr": subprocess.DEVNULL, "start_new_session": True}
-        with subprocess.Popen(command, stdin=file, stdout=subprocess.PIPE, **options) as child:  # noqa: S603 - our own
+        with subprocess.Popen(command, stdin=file, stdout=subprocess.PIPE, **DETACHED) as child:  # noqa: S603 - our own
             try:
                 if child.stdout is None:
                     raise Unavailable("The process that reads workbooks could not be started.")

@@ -1,7 +1,7 @@
 """Rows of an 834: the members inside the envelopes of its interchanges (docs/834.md)."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -10,7 +10,7 @@ from frontdesk.eligibility.fields import x12_date
 from frontdesk.eligibility.row_context import fold_name
 from frontdesk.eligibility.values import ZIPCODE
 from frontdesk.errors import Fault
-from frontdesk.files.mapping import FileMapping
+from frontdesk.files.mapping import NO_MAPPING, FileMapping
 from frontdesk.files.model import (
     IDENTIFIER_SHARED,
     REPEATED,
@@ -70,6 +70,13 @@ def read_x12(
     return reader.header(), reader.rows()
 
 
+def suggest_x12(source: Source, *, is_cut: bool = False) -> dict[str, Any]:
+    """How the 834 may name its members (x12_suggest); `is_cut` says that the file may end within a member. Raises Unreadable."""
+    reader = _X12Reader(source, NO_MAPPING, DEFAULT_OPTIONS)
+    reader.header()
+    return suggest_identity(reader.loops(is_cut=is_cut))
+
+
 class MappingNeeded(Exception):
     """The account's mapping does not say how an 834 names its members. `suggestion` is one, with its reasons, as JSON."""
 
@@ -109,7 +116,7 @@ class _X12Reader:
 
     def rows(self) -> Iterator[Row]:
         if self._mapping.identify is None:
-            raise MappingNeeded(suggest_identity(loop for _, loop in self._members()))
+            raise MappingNeeded(suggest_identity(self.loops()))
         with closing(self._apart):
             for place, loop in self._members():
                 yield from self._loop(place, loop)
@@ -118,6 +125,12 @@ class _X12Reader:
                     row.warnings += ("untidy_file",)
                     self._is_untidy = False
                 yield row
+
+    def loops(self, *, is_cut: bool = False) -> Iterator[MemberLoop]:
+        """The INS loops; with `is_cut`, up to where the file breaks off."""
+        with suppress(*([Unreadable] if is_cut else [])):
+            for _, loop in self._members():
+                yield loop
 
     def _members(self) -> Iterator[PlacedLoop]:
         """Each INS loop with its place."""

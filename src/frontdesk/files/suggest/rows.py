@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from statistics import median
 from typing import Any
 
@@ -14,7 +13,6 @@ from frontdesk.files.names import COLUMN_NAME, field_named
 from frontdesk.files.suggest.columns import MappingDraft
 from frontdesk.files.suggest.names import (
     COVERAGE_LINE,
-    GENDER_NUMBERS,
     LONGEST_NAME,
     OTHER_STATUS,
     STATUS_ACTIVE,
@@ -79,25 +77,25 @@ def totals(draft: MappingDraft) -> list[dict[str, Any]]:
     sample, at = draft.sample, draft.column_of("external_id")
     if at is None or not sample.rows:
         return []
-    usual = median(sum(map(bool, map(str.strip, row))) for row in sample.rows)
-    rows = [*sample.rows, *sample.odd_rows]
+    usual = median(map(_filled, sample.rows))
     rules = []
     for position in dict.fromkeys((at, 0)):
-        begun = {word: [row for row in rows if _cell(row, position).startswith(word)] for word in _TOTALS}
-        if words := [word for word, found in begun.items() if found and _are_poor(found, usual)]:
+        cells = [
+            (row[position].strip().casefold(), _filled(row) * 2 <= usual)
+            for row in (*sample.rows, *sample.odd_rows)
+            if position < len(row)
+        ]
+        begun = {word: [is_poor for cell, is_poor in cells if cell.startswith(word)] for word in _TOTALS}
+        if words := [word for word, are_poor in begun.items() if are_poor and all(are_poor)]:
             rules.append({"column": sample.names[position], "starts_with": words})
-    blank = [row for row in sample.rows if not _cell(row, at)]
-    if blank and _are_poor(blank, usual):
+    blank = [row for row in sample.rows if not row[at].strip()]
+    if blank and max(map(_filled, blank)) * 2 <= usual:
         rules.append({"column": sample.names[at], "equals": ""})
     return rules
 
 
-def _cell(row: Sequence[str], position: int) -> str:
-    return row[position].strip().casefold() if position < len(row) else ""
-
-
-def _are_poor(rows: Iterable[Sequence[str]], usual: float) -> bool:
-    return all(sum(map(bool, map(str.strip, row))) * 2 <= usual for row in rows)
+def _filled(row: Sequence[str]) -> int:
+    return sum(map(bool, map(str.strip, row)))
 
 
 def status_questions(draft: MappingDraft) -> list[SuggestionQuestion]:
@@ -151,12 +149,15 @@ def _status_question(name: str, words: Mapping[str, int], draft: MappingDraft) -
         question += f" Whether rows with {_listed(unsure)} have access is for you to say."
     if others := len(words) - len(shown):
         question += f" {others} of its {len(words)} words are not known here: look at them too."
-    choice = partial(_choice, name, words, draft)
-    choices = [choice(end=ended, skip=never, others=unsure)]
+    at = draft.column_of("expiry_date")
+    day = None if at is None else draft.sample.names[at]
+    choices = [_choice(name, words, day, end=ended, skip=never, others=unsure)]
     if unsure:
-        choices.append(choice(end=[*ended, *unsure], skip=never))
-    other_way = choice(skip=[*ended, *never], others=unsure) if ended else choice(end=never, others=unsure)
-    return SuggestionQuestion(name, question, [*choices, other_way, _unrelated(name, draft)])
+        choices.append(_choice(name, words, day, end=[*ended, *unsure], skip=never))
+    ends_on = f"only the date in {day} ends it" if day else "nothing ends it"
+    does = f"Says that the column says nothing about access. Every row is a member with access; {ends_on}."
+    choices.append(AnswerChoice(does, {"questions": {name: UNRELATED}}))
+    return SuggestionQuestion(name, question, choices)
 
 
 def _listed(words: Iterable[str]) -> str:
@@ -165,33 +166,31 @@ def _listed(words: Iterable[str]) -> str:
 
 def _is_never(tokens: set[str], never_began: Collection[str]) -> bool:
     """`Waived`, `Not Eligible`; `Not Active` has ended."""
-    is_denied = not tokens.isdisjoint(("not", "non")) and not tokens.isdisjoint(
-        ("eligible", "enrolled", "covered")
-    )
-    return is_denied or not tokens.isdisjoint(never_began)
+    is_denied = tokens & {"not", "non"} and tokens & {"eligible", "enrolled", "covered"}
+    return bool(is_denied) or not tokens.isdisjoint(never_began)
 
 
 def _choice(
     name: str,
     words: Mapping[str, int],
-    draft: MappingDraft,
+    day: str | None,
     *,
-    end: Sequence[str] = (),
-    skip: Sequence[str] = (),
+    end: Sequence[str],
+    skip: Sequence[str],
     others: Sequence[str] = (),
 ) -> AnswerChoice:
-    """What ends the rows with the words of `end` and leaves out those of `skip`. `others` are named as words of members."""
-    day = _end_column(draft)
-    day = f"on the day in {day}, else on that of the file" if day else "on the day of the file"
+    """What ends the rows with the words of `end`, on the date in `day`, and leaves out those of `skip`. `others` are words of
+    members."""
+    on_day = f"on the day in {day}, else on that of the file" if day else "on the day of the file"
     does, mapping = [], {}
     for part, chosen in (("end", end), ("skip", skip)):
         if chosen:
             mapping[part] = [{"column": name, "equals": sorted(chosen)}]
-            rows = f"{_listed(chosen)} ({sum(words.get(word, 0) for word in chosen):,} of the rows that were looked at)"
-            does.append(_DOES[part].format(rows, day))
-    does.append(
-        f"Rows with any other word{f' ({_listed(others)}, …)' if others else ''} are members with access."
-    )
+            rows = sum(words.get(word, 0) for word in chosen)
+            told = f"{_listed(chosen)} ({rows:,} of the rows that were looked at)"
+            does.append(_DOES[part].format(told, on_day))
+    some = f" ({_listed(others)}, …)" if others else ""
+    does.append(f"Rows with any other word{some} are members with access.")
     return AnswerChoice(" ".join(does), mapping)
 
 
@@ -200,33 +199,3 @@ _DOES = {
     "skip": "Leaves out the rows with {0}: they make no member. A member that is stored already keeps its access, unless the "
     "file is full: a full file ends the members of rows that are left out.",
 }
-
-
-def _end_column(draft: MappingDraft) -> str | None:
-    at = draft.column_of("expiry_date")
-    return None if at is None else draft.sample.names[at]
-
-
-def _unrelated(name: str, draft: MappingDraft) -> AnswerChoice:
-    day = _end_column(draft)
-    ends = f"only the date in {day} ends it" if day else "nothing ends it"
-    does = f"Says that the column says nothing about access. Every row is a member with access; {ends}."
-    return AnswerChoice(does, {"questions": {name: UNRELATED}})
-
-
-def gender_question(draft: MappingDraft) -> list[SuggestionQuestion]:
-    """A question about genders in numbers, which have been guessed; the mapping can be used without an answer."""
-    at, rule = draft.column_of("gender"), draft.rules.get("gender", {})
-    numbers = {word: gender for word, gender in rule.get("values", {}).items() if word in GENDER_NUMBERS}
-    if at is None or numbers.keys().isdisjoint("12"):
-        return []
-    swapped = rule | {"values": rule["values"] | {"1": "female", "2": "male"}}
-    choices = [
-        AnswerChoice(
-            "Keeps what was guessed: 1 is male, 2 is female, by ISO 5218.", {"fields": {"gender": rule}}
-        ),
-        AnswerChoice("Reads 1 as female, 2 as male.", {"fields": {"gender": swapped}}),
-        AnswerChoice("Stores no gender of anybody.", {"fields": {"gender": {"constant": "unknown"}}}),
-    ]
-    question = "Its numbers are read as genders by ISO 5218: 1 is male, 2 is female. Not every sender means that: ask."
-    return [SuggestionQuestion(draft.sample.names[at], question, choices)]

@@ -3,27 +3,25 @@
 import csv
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from io import BufferedReader
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from frontdesk.files.mapping import DELIMITERS
 from frontdesk.files.model import Format, Unreadable
-from frontdesk.files.readers import json_texts, opened_source, opened_workbook
-from frontdesk.files.readers.object_keys import cell_of
-from frontdesk.files.readers.workbook import without_blank_end
+from frontdesk.files.readers.json_rows import cell_of, json_texts
+from frontdesk.files.readers.source import Source
+from frontdesk.files.readers.workbook import sheet_rows, without_blank_end
 from frontdesk.files.suggest.names import meanings
 from frontdesk.strict_json import NotStrict, parse_strictly
-
-if TYPE_CHECKING:
-    from _typeshed import SupportsRead
 
 Item = TypeVar("Item")
 
 SAMPLE_ROWS, MOST_COLUMNS, HEADER_ROWS = 1000, 200, 20
+_LINES = SAMPLE_ROWS + HEADER_ROWS
 SAMPLE_LETTERS = 8 * 1024 * 1024  # 1,000 lines of the longest kind would have 64 MiB
 _SHOWN, _LONGEST_SHOWN = 5, 24
 # Cells of a first row that can't be names of columns: the file has no header, and they are a member's.
@@ -33,7 +31,7 @@ _VALUE = re.compile(r"[^@\s]+@[^@\s]+[.][^@\s]+|[-+(). 0-9/:]{4,}")
 @dataclass(frozen=True, slots=True)
 class Sample:
     """The names of the columns, and the rows below them: those with as many cells each, and the odd ones. `delimiter` is None
-    for JSON and workbooks."""
+    for workbooks."""
 
     format: Format
     names: list[str]
@@ -48,40 +46,29 @@ class Sample:
 
 
 def read_sample(
-    stream: "SupportsRead[bytes]",
-    format_: Format | None,
-    encoding: str,
-    *,
-    is_cut: bool,
-    sheet: str | None = None,
+    content: BufferedReader, source: Source | None, found: Format, *, is_cut: bool, sheet: str | None = None
 ) -> Sample:
-    """The first rows, of a workbook those of the sheet; `is_cut` says that the stream may end within one, which a workbook
-    must not. Raises Unreadable for an 834, and for what has no names of columns."""
-    content, sheet_rows = opened_workbook(stream, format_, encoding, sheet)
+    """The first rows of what `open_source` gives, of a workbook those of the sheet; `is_cut` says that the file may end within
+    one, which a workbook must not. Raises Unreadable for what has no names of columns."""
     sample = (
-        _of_text(content, format_, encoding, is_cut=is_cut) if sheet_rows is None else _of_sheet(sheet_rows)
+        _of_sheet(sheet_rows(content, sheet)) if source is None else _of_text(source, found, is_cut=is_cut)
     )
     if not sample.rows:
         raise Unreadable("no_rows", "The file has no row below its header.")
     return sample
 
 
-def _of_text(content: BufferedReader, format_: Format | None, encoding: str, *, is_cut: bool) -> Sample:
-    source, found = opened_source(content, format_, encoding)
-    if found is Format.X12:
-        raise Unreadable(
-            "no_header",
-            "An 834 has no columns. A dry run suggests how it names its members: frontdesk file load … --dry-run",
-        )
-    texts = source.lines() if found is Format.CSV else (text for _, text in json_texts(source, found))
-    lines = _up_to_letters(islice(_whole(texts, is_cut=is_cut), SAMPLE_ROWS + HEADER_ROWS), len)
-    return _of_table(list(lines)) if found is Format.CSV else _of_objects(islice(lines, SAMPLE_ROWS), found)
+def _of_text(source: Source, found: Format, *, is_cut: bool) -> Sample:
+    if found is not Format.CSV:
+        texts = _whole((text for _, text in json_texts(source, found)), is_cut=is_cut)
+        return _of_objects(islice(_up_to_letters(texts, len), SAMPLE_ROWS), found)
+    return _of_table([*_up_to_letters(islice(_whole(source.lines(), is_cut=is_cut), _LINES), len)])
 
 
 def _of_sheet(numbered: Generator[tuple[int, Sequence[str]]]) -> Sample:
     """The rows of a sheet; what stands beside the table has no name."""
     with closing(numbered):
-        rows_of_sheet = islice(numbered, SAMPLE_ROWS + HEADER_ROWS)
+        rows_of_sheet = islice(numbered, _LINES)
         first = _up_to_letters(rows_of_sheet, lambda row: sum(map(len, row[1])))
         table = [_narrow([*without_blank_end(cells)]) for _, cells in first if any(map(str.strip, cells))]
     at, names = _header_of(table)
@@ -92,7 +79,7 @@ def _of_sheet(numbered: Generator[tuple[int, Sequence[str]]]) -> Sample:
 
 
 def _whole(texts: Iterator[str], *, is_cut: bool) -> Iterator[str]:
-    """The lines or items that are whole."""
+    """The lines that are whole."""
     last = ""
     try:
         for line in texts:
@@ -138,7 +125,7 @@ def _check_header(names: Sequence[str]) -> None:
         raise Unreadable("no_header", "No row has names of columns that mean something for a member.")
 
 
-def _check_width(names: Collection[str]) -> None:
+def _check_width(names: Sequence[str]) -> None:
     if len(names) > MOST_COLUMNS:
         message = (
             f"The file has more than {MOST_COLUMNS} columns. Send a copy with those that describe members."
@@ -180,7 +167,7 @@ def _of_objects(lines: Iterable[str], found: Format) -> Sample:
         if type(value) is dict:
             objects.append(value)
             names |= dict.fromkeys(value)
-            _check_width(names)
+            _check_width(list(names))
     rows = [["" if each.get(name) is None else cell_of(each[name]) for name in names] for each in objects]
     return Sample(found, [*names], rows)
 

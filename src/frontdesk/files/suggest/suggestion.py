@@ -1,23 +1,36 @@
 """Suggests a mapping for a file with names of its own: what its columns may hold, how sure that is, and what would
-still be refused (docs/file-formats.md). Nothing is stored, and no value of a member is in the answer."""
+still be refused (docs/file-formats.md). Nothing is stored, and no value of a member is in the answer.
 
+Files of any customer come over HTTP, so `suggest_apart` does it in a process of its own, with limits of memory and time. Its
+standard input is the file, which can be sought in; its argument has the options as JSON. Its standard output gets the suggestion
+as JSON, or `[code, message]` of what makes the file unreadable.
+"""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
 from collections import Counter
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from frontdesk.eligibility import parse_member
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.parse import check_dates, missing_on_create
+from frontdesk.errors import Unavailable
 from frontdesk.files.mapping import OPEN, parse_mapping
-from frontdesk.files.model import REPEATED, Format
+from frontdesk.files.model import REPEATED, Format, Unreadable
 from frontdesk.files.names import field_named
-from frontdesk.files.readers import with_addresses
+from frontdesk.files.readers import open_source, with_addresses
 from frontdesk.files.readers.table import TableColumns
+from frontdesk.files.readers.workbook import DETACHED, OF_THE_FILE
+from frontdesk.files.readers.x12 import suggest_x12
 from frontdesk.files.rules import FAMILY, remedy_for
 from frontdesk.files.suggest.columns import MappingDraft, draft_mapping
 from frontdesk.files.suggest.rows import (
     SuggestionQuestion,
-    gender_question,
     other_lines,
     status_questions,
     totals,
@@ -26,6 +39,18 @@ from frontdesk.files.suggest.sample import Sample, masked, read_sample
 
 if TYPE_CHECKING:
     from _typeshed import SupportsRead
+
+# What the suggestion for an 834 has none of.
+_OF_TABLES: dict[str, Any] = {
+    "columns": [],
+    "questions": [],
+    "refused_rows": 0,
+    "skipped_rows": 0,
+    "refused": [],
+}
+MEMORY_BYTES, PROCESSOR_SECONDS = 512 * 1024 * 1024, 20
+SECONDS = 8  # less than an answer may take
+_COMMAND = [sys.executable, "-c", f"from {__name__} import main; main()"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +98,16 @@ def suggest_mapping(
     encoding: str = "utf-8",
     is_cut: bool = False,
     sheet: str | None = None,
-) -> MappingSuggestion:
-    """A mapping for the file, of which the first 1,000 rows are read; `is_cut` says that the stream is a part of it, `sheet`
-    names a sheet of a workbook.
+) -> MappingSuggestion | dict[str, Any]:
+    """A mapping for the file, of a table from its first 1,000 rows; `is_cut` says that the stream is a part of it, `sheet` names
+    a sheet of a workbook. For an 834 the suggestion is JSON already (readers.x12_suggest).
 
-    `today` is `YYYY-MM-DD`. Raises Unreadable for what is not a table with a header, and as the readers do.
+    `today` is `YYYY-MM-DD`. Raises Unreadable for what has no header, and as the readers do.
     """
-    sample = read_sample(stream, format, encoding, is_cut=is_cut, sheet=sheet)
+    content, source, found = open_source(stream, format, encoding)
+    if source is not None and found is Format.X12:
+        return suggest_x12(source, is_cut=is_cut)
+    sample = read_sample(content, source, found, is_cut=is_cut, sheet=sheet)
     other, members = other_lines(sample) or (None, sample)
     draft = draft_mapping(members, year=int(today[:4]))
     questions = status_questions(draft)
@@ -99,7 +127,7 @@ def suggest_mapping(
         refused_rows=refused_rows,
         skipped_rows=skipped_rows,
         refused=refused,
-        questions=[*questions, *gender_question(draft)],
+        questions=questions,
     )
 
 
@@ -147,26 +175,28 @@ def _try(sample: Sample, mapping: dict[str, Any], today: str) -> tuple[int, int,
     counted: Counter[tuple[str, str]] = Counter()
     said: dict[str, set[str]] = {}
     keys: list[tuple[str | None, bool]] = []
-    odd = [cells for cells in sample.odd_rows if not table.skips(cells)]
-    kept = [cells for cells in sample.rows if not table.skips(cells)]
-    for row in with_addresses(table.row(1, cells) for cells in kept):
+    skipped = whole = 0
+    for row in with_addresses(table.row(1, cells) for cells in (*sample.rows, *sample.odd_rows)):
+        if row.skipped:
+            skipped += 1
+            continue
         record = parse_member(row.values, today=today, lenient=True)
         wrong = check_dates(record.given.get("effective_date"), record.given.get("expiry_date"))
-        faults = [*record.faults, *missing_on_create(record), *([wrong] if wrong else [])]
+        faults = row.faults or [*record.faults, *missing_on_create(record), *([wrong] if wrong else [])]
         counted.update([*dict.fromkeys(fault[:2] for fault in faults)])
         keys.append((record.external_id, bool(faults)))
-        said.setdefault(record.external_id or "", set()).add(repr(record.given))
+        if not row.faults:
+            whole += 1
+            said.setdefault(record.external_id or "", set()).add(repr(record.given))
     repeated = {key for key, rows in said.items() if key and len(rows) > 1}
     counted[REPEATED[:2]] = sum(key in repeated for key, _ in keys)
-    counted[("row", "wrong_column_count")] = len(odd)
-    refused = len(odd) + sum(is_refused or key in repeated for key, is_refused in keys)
+    refused = sum(is_refused or key in repeated for key, is_refused in keys)
     faults_found = [
-        RefusedRows(*fault, rows, _advice(fault[0]) if rows == len(kept) and fault[1] == "required" else None)
+        RefusedRows(*fault, rows, _advice(fault[0]) if rows == whole and fault[1] == "required" else None)
         for fault, rows in counted.most_common()
         if rows
     ]
-    total = len(sample.rows) + len(sample.odd_rows)
-    return refused, total - len(kept) - len(odd), faults_found
+    return refused, skipped, faults_found
 
 
 def _advice(field: str) -> str:
@@ -174,6 +204,56 @@ def _advice(field: str) -> str:
     return f"No row has {field}: {remedy_for(field)}; else ask the sender for it."
 
 
-def serialize_suggestion(suggestion: MappingSuggestion) -> dict[str, Any]:
+def serialize_suggestion(suggestion: MappingSuggestion | dict[str, Any]) -> dict[str, Any]:
     """The suggestion as JSON, the same for HTTP and the command line."""
+    if isinstance(suggestion, dict):
+        return _OF_TABLES | {"rows": suggestion["people"]} | suggestion
     return {"type": "mapping_suggestions"} | asdict(suggestion)
+
+
+def suggest_apart(file: IO[bytes], **options: Any) -> dict[str, Any]:
+    """`serialize_suggestion` of `suggest_mapping(file, **options)`, for a file that can be sought in.
+
+    Raises Unreadable, also for a file that takes more memory or time than there is; Unavailable if the process was ended
+    from outside.
+    """
+    message = (
+        "The file takes too long or too much memory to be looked at. Send a copy with its first 100 rows."
+    )
+    command = [*_COMMAND, json.dumps(options)]
+    try:
+        # The process that reads a workbook for this one ends with the pipe between them.
+        ended = subprocess.run(  # noqa: S603 - our own
+            command, stdin=file, stdout=subprocess.PIPE, timeout=SECONDS, check=False, **DETACHED
+        )
+    except subprocess.TimeoutExpired:
+        raise Unreadable("too_large", message) from None
+    if ended.returncode in OF_THE_FILE:
+        raise Unreadable("too_large", message)
+    if ended.returncode:
+        raise Unavailable("The process that makes the suggestion ended early.")
+    answer = json.loads(ended.stdout)
+    if isinstance(answer, dict):
+        return answer
+    code, message = answer
+    raise Unavailable(message) if code == Unavailable.kind else Unreadable(code, message)
+
+
+def main() -> None:
+    """What the process does."""
+    # The process that reads a workbook sets limits of its own, so only those that it may raise are set here.
+    if sys.platform == "linux":
+        for kind, limit in ((resource.RLIMIT_AS, MEMORY_BYTES), (resource.RLIMIT_CPU, PROCESSOR_SECONDS)):
+            resource.setrlimit(kind, (limit, resource.getrlimit(kind)[1]))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    options = json.loads(sys.argv[1])
+    options["format"] = options["format"] and Format(options["format"])
+    with open(0, "rb", closefd=False) as stream:
+        try:
+            answer: object = serialize_suggestion(suggest_mapping(stream, **options))
+        except (Unreadable, Unavailable) as error:
+            answer = [error.code, error.detail]
+        except MemoryError:
+            os.kill(os.getpid(), signal.SIGABRT)
+            raise
+    sys.stdout.write(json.dumps(answer))
