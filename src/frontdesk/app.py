@@ -20,7 +20,7 @@ from frontdesk.db.lookups import Lookups, PostgresqlLookups, Remembered, SqliteL
 from frontdesk.db.shared_reads import SharedReads
 from frontdesk.db.write_probe import WriteProbe
 from frontdesk.deadlines import Deadlines
-from frontdesk.eligibility.enrolments import Enrolments
+from frontdesk.eligibility.enrol import Enrolments
 from frontdesk.errors import Unavailable
 from frontdesk.queues import QueueSnapshots, queue_rules
 from frontdesk.queues.model import QueueSnapshot

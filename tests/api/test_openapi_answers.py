@@ -14,7 +14,7 @@ import frontdesk
 from frontdesk.access.accounts import suspend_account
 from frontdesk.access.model import Scope
 from frontdesk.api.openapi import read_examples
-from frontdesk.api.openapi_operations import FILE_TYPES, UPLOAD_TYPES
+from frontdesk.api.operations import FILE_TYPES, UPLOAD_TYPES
 from frontdesk.api.routes import FILES
 from frontdesk.db import Database
 from frontdesk.files.model import EligibilityFile, Format
@@ -33,7 +33,8 @@ UNREADABLE = "Name,Born on\nRobin Sample,1977-01-11\n"
 MEMBERS_MISSING = 39
 
 OPERATIONS = {operation["operationId"]: (path, method, operation) for path, method, operation in operations()}
-OF_DECISIONS = {"approveEligibilityFile", "cancelEligibilityFile", "undoEligibilityFile"}
+ACCEPT = "acceptEligibilityFileMapping"
+OF_DECISIONS = {"approveEligibilityFile", "cancelEligibilityFile", "undoEligibilityFile", ACCEPT}
 OF_FILES = {"showEligibilityFile", "reportEligibilityFile"} | OF_DECISIONS
 OF_ONE_MAPPING = {"showEligibilityMapping", "saveEligibilityMapping", "deleteEligibilityMapping"}
 OF_MAPPINGS = {"listEligibilityMappings"} | OF_ONE_MAPPING
@@ -41,7 +42,7 @@ OF_LISTS = {"listEligibilityFiles", "listEligibilityFilesOfPlan"}
 OF_V2 = {"listPlans", "showPlan", "changePlan", "enrolMember", "uploadEligibilityFile"}
 OF_V2 |= OF_FILES | OF_LISTS | OF_MAPPINGS
 OF_TOKENS = OF_V2 | {"metrics"}
-OF_JSON = {"changePlan", "enrolMember", "saveEligibilityMapping"}
+OF_JSON = {"changePlan", "enrolMember", "saveEligibilityMapping", ACCEPT}
 OF_OAUTH = {"issueToken", "revokeToken"}
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
@@ -138,6 +139,8 @@ def after_many_failures(caller: OperationCaller) -> Any:
 
 
 def with_invalid_fields(caller: OperationCaller) -> Any:
+    if caller.name == ACCEPT:
+        return with_a_file_that_needs_a_mapping(caller, {"834": {"verify": "full"}})
     query, body = INVALID.get(caller.name, ("?plan=gold", {}))
     headers = {} if caller.name in INVALID else {"Prefer": "handling=strict"}
     return caller.send(query=query, headers=headers, **({"json": body} if body else {}))
@@ -179,6 +182,17 @@ def with_a_waiting_file(caller: OperationCaller) -> Any:
 def with_a_held_file(caller: OperationCaller) -> Any:
     caller.load(csv_of(row(number) for number in range(MEMBERS_MISSING)).decode())
     return caller.send(file=caller.load(CSV, full=True).id)
+
+
+def with_a_file_that_needs_a_mapping(caller: OperationCaller, mapping: dict[str, Any] | None = None) -> Any:
+    desk = Desk(caller.db, caller.customer, caller.clock)
+    return caller.send(file=desk.load(UPLOADS["834"].encode(), mapping={}).id, json=mapping or {})
+
+
+def of_a_file(caller: OperationCaller, **options: Any) -> Any:
+    if caller.name in OF_JSON:
+        options["json"] = {}
+    return caller.send(**options)
 
 
 def with_a_mapping(caller: OperationCaller) -> Any:
@@ -228,6 +242,7 @@ CALLS: tuple[tuple[set[str], str, Call], ...] = (
     ({"showEligibilityFile"}, "200/held", with_a_held_file),
     ({"showEligibilityFile"}, "200/failed", lambda caller: caller.send(file=caller.load(UNREADABLE).id)),
     ({"approveEligibilityFile"}, "200/approved", with_a_held_file),
+    ({ACCEPT}, "200/accepted", with_a_file_that_needs_a_mapping),
     ({"cancelEligibilityFile"}, "200/cancelled", with_a_held_file),
     ({"undoEligibilityFile"}, "202/waiting", lambda caller: caller.send()),
     (OF_LISTS, "200/example", lambda caller: caller.send()),
@@ -249,7 +264,7 @@ CALLS: tuple[tuple[set[str], str, Call], ...] = (
     (OF_OAUTH, "401/invalid_client", lambda caller: caller.form(client_secret="wrong")),
     (OF_TOKENS, "403/forbidden", with_too_narrow_a_token),
     (OF_V2, "403/suspended", of_a_suspended_account),
-    (OF_FILES, "404/not_found", lambda caller: caller.send(file=999_999)),
+    (OF_FILES, "404/not_found", lambda caller: of_a_file(caller, file=999_999)),
     (OF_V2 - OF_FILES - OF_MAPPINGS - {"listPlans", "listEligibilityFiles"},
      "404/not_found", lambda caller: caller.send(plan=999_999, json={"external_id": "1"})),
     ({"referenceFile"}, "404/not_found", lambda caller: caller.send(asset="page.css")),
@@ -263,7 +278,7 @@ CALLS: tuple[tuple[set[str], str, Call], ...] = (
     ({"uploadEligibilityFile"}, "415/contradicted", lambda caller: caller.raw(b'{"external_id": "1"}', "text/csv")),
     ({"uploadEligibilityFile"}, "415/form", lambda caller: caller.raw(b"x", "multipart/form-data; boundary=x")),
     (OF_V2, "422/faults", with_invalid_fields),
-    (OF_DECISIONS - {"undoEligibilityFile"}, "409/wrong_state", lambda caller: caller.send()),
+    (OF_DECISIONS - {"undoEligibilityFile"}, "409/wrong_state", of_a_file),
     ({"undoEligibilityFile"}, "409/wrong_state", with_a_waiting_file),
     (set(OPERATIONS), "431/long", lambda caller: caller.send(headers={"X-Long": "x" * 16_384})),
     (OF_TOKENS, "429/limited", beyond_the_limit),
@@ -362,9 +377,11 @@ def test_every_file_that_is_shown_can_be_loaded(
     for name, example in (EXAMPLES["requests"]["uploadEligibilityFile"] if any_file else shown).items():
         caller = OperationCaller("uploadEligibilityFile", api, db, customer, clock)
         caller.load(CSV)
+        mapping = {"834": {"identify": "REF*0F"}}
+        caller.api.request("PUT", "/v2/eligibility-mappings/default?default=true", json=mapping)
         uploaded = caller.raw(example["value"].encode(), media_type).json()["data"]
         assert uploaded["format"] == (None if any_file else name)
         assert Desk(db, customer, clock).work_on_any()
         ended = api.get(f"/v2/plans/{customer.plan_ids[0]}/eligibility-files/{uploaded['id']}").json()["data"]
         assert (ended["state"], ended["problem"], ended["format"]) == ("done", None, name)
-        assert set(ended["counts"]) <= {"created", "updated", "unchanged", "refused"}
+        assert set(ended["counts"]) <= {"created", "updated", "unchanged", "refused", "warned"}

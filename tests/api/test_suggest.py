@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from frontdesk.api.suggestions import SAMPLE_BYTES
+from frontdesk.api.eligibility_files import SAMPLE_BYTES
 from frontdesk.app import App
 from frontdesk.audit import list_entries
 from frontdesk.db import Database
@@ -53,7 +53,7 @@ def test_a_workbook_gets_a_suggestion_too(
     taken = upload(api, customer, content, "?mapping=hr", WORKBOOK)
     assert work(db, clock)
     assert counts(api, customer, taken) == {"created": 40, "skipped": 1}
-    monkeypatch.setattr("frontdesk.api.suggestions.WORKBOOK_BYTES", 1000)
+    monkeypatch.setattr("frontdesk.api.eligibility_files.WORKBOOK_BYTES", 1000)
     refused = upload(api, customer, content, "?suggest_mapping=true", WORKBOOK)
     assert (refused.status_code, "first 1,000 rows" in refused.text) == (400, True)
 

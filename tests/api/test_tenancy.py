@@ -22,6 +22,7 @@ ABSENT = 999_999
 BODIES: dict[tuple[str, str], dict[str, Any]] = {
     ("POST", "eligibility"): {"json": member_body(7)},
     ("POST", "eligibility-files"): {"content": CSV.encode(), "headers": {"Content-Type": "text/csv"}},
+    ("POST", "mapping"): {"json": {}},
     ("PATCH", "{plan_id}"): {"json": {"name": "Taken over"}},
 }
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from frontdesk.cli.queue_live import chart
+from frontdesk.cli.queue import chart
 from frontdesk.clock import system_clock
 from frontdesk.db.races import write_together
 from frontdesk.queues.ingest import ingest

@@ -26,9 +26,8 @@ from frontdesk.eligibility.probes import ProbeLimit
 from frontdesk.files import FileTurns, RunOptions
 from frontdesk.invitations.delivery.changes import DeliveryContext
 from frontdesk.invitations.delivery.claim import expire_leases
-from frontdesk.privacy.erasure import erase_person, find_persons
+from frontdesk.privacy.erasure import erase_person, find_persons, place_hold, release_hold
 from frontdesk.privacy.export import export_person
-from frontdesk.privacy.holds import place_hold, release_hold
 from frontdesk.privacy.model import RetentionKind
 from frontdesk.privacy.retention import RetentionTurn, kept_days
 from frontdesk.queues.interval_records import counted

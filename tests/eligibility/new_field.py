@@ -3,7 +3,7 @@
 import json
 import sys
 
-from frontdesk.api.openapi_schemas import schemas
+from frontdesk.api.schemas import schemas
 from frontdesk.clock import system_clock
 from frontdesk.config import Uniqueness
 from frontdesk.db import open_database

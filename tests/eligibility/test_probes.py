@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
-from threading import Event
+from threading import Event, current_thread, main_thread
 from typing import Any
 
 import pytest
@@ -20,7 +20,6 @@ from frontdesk.audit.model import AuditQuery
 from frontdesk.config import Config, Uniqueness
 from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_together
-from frontdesk.db.sets import Found
 from frontdesk.eligibility import enrol, list_probes, parse_member
 from frontdesk.eligibility.model import Enrolled, Submission
 from frontdesk.eligibility.probes import ChunkProbes, ProbeLimit, TooManyTaken
@@ -182,12 +181,17 @@ def test_a_process_that_has_seen_no_probe_gives_no_answer_beyond_the_limit(
 
 
 def test_chunks_at_the_same_moment_tell_exactly_the_limit(
-    api: Api, db: Database, customer: Customer, other: Customer, clock: SetClock
+    api: Api,
+    db: Database,
+    customer: Customer,
+    other: Customer,
+    clock: SetClock,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     fill(api, customer, 2 * LIMIT)
-    has_decided, limits = Event(), [ProbeLimit(LIMIT, Uniqueness.SERVICE) for _ in range(2)]
+    has_decided, limit = Event(), ProbeLimit(LIMIT, Uniqueness.SERVICE)
 
-    def tell(numbers: range, limit: ProbeLimit, before_commit: Callable[[], object]) -> list[Any]:
+    def tell(numbers: range, before_commit: Callable[[], object]) -> list[Any]:
         records = [
             parse_member(member_body(n, external_id=f"P{n}", member_id=f"P{n}"), today="2026-11-20")
             for n in numbers
@@ -204,20 +208,22 @@ def test_chunks_at_the_same_moment_tell_exactly_the_limit(
 
         return write_together(db, items, work)
 
-    def note_and_end(tx: Any, probes: ChunkProbes) -> None:
-        has_decided.set()
-        ProbeLimit.end(limits[1], tx, probes)
+    def note_and_save(probes: ChunkProbes, tx: Any) -> None:
+        if current_thread() is not main_thread():
+            has_decided.set()
+        save(probes, tx)
 
-    limits[1].end = note_and_end  # type: ignore[method-assign]
+    save = ChunkProbes.save
+    monkeypatch.setattr(ChunkProbes, "save", note_and_save)
     with ThreadPoolExecutor(1) as thread:
         later: list[Future[list[Any]]] = []
 
         def let_the_other_decide() -> None:
-            later.append(thread.submit(tell, range(LIMIT, 2 * LIMIT + 1), limits[1], lambda: None))
+            later.append(thread.submit(tell, range(LIMIT, 2 * LIMIT + 1), lambda: None))
             if not db.is_sqlite:  # which has one writer
                 assert has_decided.wait(PATIENCE_SECONDS)
 
-        first = tell(range(1, LIMIT), limits[0], let_the_other_decide)
+        first = tell(range(1, LIMIT), let_the_other_decide)
         answers = Counter(type(answer) for answer in (*first, *later[0].result()))
     assert answers == {Invalid: LIMIT, TooManyTaken: LIMIT}
     assert taken_today(db, clock) == {"client-1": LIMIT}
@@ -230,7 +236,7 @@ def test_the_trail_has_an_entry_each_time_the_number_doubles_and_at_the_limit(
     for number in range(1, LIMIT + 1):
         probe(prober, other, number)
     entry = {"actor": other.client_id, "account_id": other.account_id, "subject_id": None}
-    assert trail(db) == [entry | {"detail": {"taken": n, "taken_today": n}} for n in (1, 2, 4, LIMIT)]
+    assert trail(db) == [entry | {"detail": {"taken_today": n}} for n in (1, 2, 4, LIMIT)]
 
 
 def test_a_dry_run_over_20_000_addresses_learns_a_thousand_and_leaves_its_trace(
@@ -248,7 +254,7 @@ def test_a_dry_run_over_20_000_addresses_learns_a_thousand_and_leaves_its_trace(
     assert {(entry["actor"], entry["account_id"], entry["subject_id"]) for entry in entries} == {
         ("client-1", other.account_id, file.id)
     }
-    assert entries[-1]["detail"] == {"taken": 1000, "taken_today": 1000}
+    assert entries[-1]["detail"] == {"taken_today": 1000}
     assert len(entries) <= 11
     assert taken_today(db, clock) == {"client-1": 1000}
     # Nor does the same client learn more by the next file, or by a load that is no dry run.
@@ -277,7 +283,7 @@ def test_an_undo_of_an_undo_learns_no_more_than_the_limit_and_leaves_its_trace(
     assert {(entry["actor"], entry["account_id"], entry["subject_id"]) for entry in entries} == {
         ("client-1", other.account_id, redo.id)
     }
-    assert entries[-1]["detail"] == {"taken": LIMIT, "taken_today": LIMIT}
+    assert entries[-1]["detail"] == {"taken_today": LIMIT}
 
 
 def test_an_undo_that_would_give_back_other_keys_learns_no_more_than_the_limit(
@@ -332,9 +338,10 @@ def test_a_file_goes_on_with_the_accounts_own_members(
 def test_inside_accounts_nothing_is_told_and_nothing_counted(
     db: Database, customer: Customer, clock: SetClock
 ) -> None:
-    quiet = ProbeLimit(1, Uniqueness.ACCOUNT)
-    assert quiet.begin(Found(), [], [], now=clock()).is_quiet
-    assert quiet.read(None, ["client-1"], now=clock()).rows == []  # type: ignore[arg-type]
+    limit = ProbeLimit(1, Uniqueness.ACCOUNT)
+    counts = limit.read(None, ["client-1"], now=clock())  # type: ignore[arg-type]
+    assert counts.rows == []
+    assert ChunkProbes(limit, counts, {1, 2}, now=clock()).is_quiet
 
 
 def test_metrics_tell_how_many_and_which_are_at_their_limit(

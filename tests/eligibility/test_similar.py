@@ -83,7 +83,7 @@ def test_a_member_of_the_same_family_and_birth_date_is_similar(
             dict(stored) | {"id": n, "person_digest": None, "dob": dob}
             for n, dob in ((8, "1980-02-03"), (9, "1980-02-04"))
         )
-        search = SimilarSearch(tx, [StoredMember(twin), StoredMember(other)], "2026-11-20")
+        search = SimilarSearch([StoredMember(twin), StoredMember(other)], "2026-11-20", tx)
     assert search.ids(()) == {8: stored["id"]}
 
 

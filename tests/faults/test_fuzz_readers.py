@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from frontdesk.eligibility import parse_member
 from frontdesk.errors import Invalid
 from frontdesk.files import suggest_mapping
-from frontdesk.files.file_faults import FILE_FAULTS
 from frontdesk.files.mapping import FileMapping, parse_mapping
-from frontdesk.files.model import REPORT_CODES, FileMode, Format, Row, Unreadable, read_rows
+from frontdesk.files.model import FILE_FAULTS, REPORT_CODES, FileMode, Format, Row, Unreadable, read_rows
 from frontdesk.files.readers import MappingNeeded, X12Options, open_unread
 from frontdesk.invitations.bounces import parse_report, split_mailbox
 from frontdesk.invitations.reports import read_message_id

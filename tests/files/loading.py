@@ -20,12 +20,12 @@ from frontdesk.files import (
     approve_file,
     begin_file,
     cancel_file,
+    delete_left_content,
     get_file,
     report_json_lines,
     run_next,
     undo_file,
 )
-from frontdesk.files.content import delete_abandoned_uploads
 from frontdesk.files.model import EligibilityFile, FileMode, NewFile
 from tests.factories import Customer
 from tests.files.readers.reading import IDENTIFY
@@ -121,7 +121,7 @@ class Desk:
         upload.flush()
 
     def clean_up(self) -> None:
-        delete_abandoned_uploads(self.db, self.clock())
+        delete_left_content(self.db, self.clock())
 
     def work_on_any(self) -> bool:
         return run_next(self.db, self.clock, self.options)

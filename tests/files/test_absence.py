@@ -14,7 +14,7 @@ from frontdesk.db import open_database
 from frontdesk.eligibility import enrol, list_ids_under, parse_member
 from frontdesk.eligibility.model import Submission
 from frontdesk.files import approve_file, cancel_file
-from frontdesk.files.chunks import ChunkWriter
+from frontdesk.files.load import ChunkWriter
 from frontdesk.files.model import ChunkRow, WrongState
 from tests.conftest import SetClock
 from tests.files.loading import Desk, csv_of, lines_of, row

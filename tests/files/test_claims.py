@@ -9,7 +9,7 @@ import pytest
 from frontdesk.clock import system_clock
 from frontdesk.db import Database
 from frontdesk.files import cancel_file, store
-from frontdesk.files.claims import LeaseRenewer, LostClaim, claim_next
+from frontdesk.files.claims import LostClaim, claim_next, renewing
 from frontdesk.files.model import FileStep
 from tests.conftest import SetClock
 from tests.factories import make_customer
@@ -91,7 +91,7 @@ def test_a_lease_is_renewed_while_nothing_is_written(
     assert claim is not None
     first = desk.reread(file).lease_until
     assert first is not None
-    with LeaseRenewer(db).renewing(claim):
+    with renewing(claim):
         wait_until(lambda: (desk.reread(file).lease_until or first) > first, "a longer lease")
 
 
@@ -158,7 +158,7 @@ def test_a_claim_on_a_cancelled_file_is_lost_while_nothing_is_written(
     claim = claim_next(db, clock, OPTIONS)
     assert claim is not None
     claim.running.clear()
-    with LeaseRenewer(db).renewing(claim):
+    with renewing(claim):
         claim.checkpoint(FileStep.CHECK, 1)
         desk.cancel(file)
         assert claim.running.wait(PATIENCE_SECONDS), "what waits for its turn goes on"

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from frontdesk.files.model import ChunkItem, RowOutcome
-from frontdesk.files.recognise import ROW_MEANING_VERSION
-from frontdesk.files.rows import parse_rows
+from frontdesk.files.rows import ROW_MEANING_VERSION, parse_rows
 from tests.files.loading import Desk, csv_of, lines_of, row
 from tests.files.readers.reading import MEMBER, file_834
 from tests.files.readers.workbooks import workbook
@@ -107,6 +106,6 @@ def test_a_row_means_what_it_meant_in_this_version(
         golden = {**golden, "version": version, kind: found}
         GOLDEN.write_text(json.dumps(golden).replace('], "', '],\n"') + "\n")
     assert (golden["version"], golden[kind]) == (version, found), (
-        "Rows mean something else than in the last version: raise ROW_MEANING_VERSION (files/recognise.py), then renew with "
+        "Rows mean something else than in the last version: raise ROW_MEANING_VERSION (files/rows.py), then renew with "
         f"{RENEW}=1 .venv/bin/pytest -n 0 {Path(__file__).name}"
     )

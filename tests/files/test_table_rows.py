@@ -28,7 +28,7 @@ def table(*rows: str) -> list[list[str]]:
         person = (
             "|||||"
             if status in ("TERMINATED", "deceased")
-            else "Robin|Sample|1980-02-03|female|02134|2026-01-01"
+            else f"Robin|Sample {number}|1980-02-03|female|02134|2026-01-01"
         )
         made.append(names_in(f"E{number}|M{number}|{person}|{until}|{status}", "|"))
     return [names_in(HEAD, "|"), *made]
@@ -120,7 +120,7 @@ def test_a_table_that_takes_social_security_numbers_is_refused_as_a_whole_unless
 
 def test_a_rule_that_makes_an_identifier_of_such_numbers_is_refused_too(desk: Desk) -> None:
     mapping = MAPPING | {"fields": {"member_id": {"column": ["first_name", "last_name"], "join": ""}}}
-    content = written(table("1||Active")).replace(b"Robin,Sample", b"123,456789")
+    content = written(table("1||Active")).replace(b"Robin,Sample 1", b"123,456789")
     assert desk.load(content, mapping=mapping).problem["code"] == "looks_like_ssn"  # type: ignore[index]
 
 

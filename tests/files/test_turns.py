@@ -26,7 +26,7 @@ def _workbook() -> bytes:
 def _834() -> bytes:
     return file_834(
         *(
-            f"INS*Y*18*021*28*A~REF*0F*{n:09d}~REF*17*01~NM1*IL*1*Sample*Robin~DMG*D8*19770111*F~"
+            f"INS*Y*18*021*28*A~REF*0F*{n:09d}~REF*17*01~NM1*IL*1*Sample {n}*Robin~DMG*D8*19770111*F~"
             f"N3*1 Example Street~N4*Boston*MA*02134~HD*021**HLT*Gold~DTP*348*D8*20260101~"
             for n in range(1, ROWS + 1)
         )
@@ -113,7 +113,7 @@ def test_a_large_file_pauses_for_others_at_any_row_and_nothing_is_read_twice(
     assert ("running", "apply") in steps  # test_load_workbook pauses a check, for certain
     assert 1 in done_before
     assert sum(read) == 2 * (ROWS + SMALL), "once to check, once to apply"
-    places = [line["row"] for line in desk.report(done)]
+    places = [line["row"] for line in desk.report(done) if line["outcome"] != "warned"]
     assert (len(places), places) == (ROWS, sorted({*places}))
 
 

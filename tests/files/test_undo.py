@@ -39,7 +39,7 @@ def test_a_record_changed_again_since_is_left_and_listed(desk: Desk) -> None:
     assert (2, "refused", "changed_since") in desk.outcomes(undo)
     assert {key: member["last_name"] for key, member in desk.members().items()} == {
         "E00001": "A",
-        "E00002": "Sample",
+        "E00002": "Sample 2",
     }
 
 

@@ -17,8 +17,7 @@ from frontdesk.errors import NotFound
 from frontdesk.invitations import list_suppressions, suppress, unsuppress
 from frontdesk.invitations.model import SuppressionReason
 from frontdesk.privacy.classification import CLASSIFICATION, ERASING
-from frontdesk.privacy.erasure import erase_person, find_persons, get_person
-from frontdesk.privacy.holds import place_hold, release_hold
+from frontdesk.privacy.erasure import erase_person, find_persons, get_person, place_hold, release_hold
 from frontdesk.privacy.model import ColumnKind, FilesUnfinished, UnderLegalHold
 from tests.cli.conftest import CommandLine
 from tests.factories import make_customer, member_body

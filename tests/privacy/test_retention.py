@@ -22,8 +22,7 @@ from frontdesk.eligibility import find_eligibility, find_members
 from frontdesk.eligibility.tables import member_history, members
 from frontdesk.files.model import WrongState
 from frontdesk.invitations.tables import invitations
-from frontdesk.privacy.erasure import get_person
-from frontdesk.privacy.holds import place_hold, release_hold
+from frontdesk.privacy.erasure import get_person, place_hold, release_hold
 from frontdesk.privacy.model import RetentionKind
 from frontdesk.privacy.retention import Counts, RetentionTurn, kept_days
 from frontdesk.worker.background import RetentionPruner

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from frontdesk.access.model import Scope
-from frontdesk.api.openapi_problems import REQUEST_ID
+from frontdesk.api.openapi import REQUEST_ID
 from frontdesk.api.routes import ENDPOINTS, PAGES
 from frontdesk.db import Database
 from frontdesk.operator.routes import ENDPOINTS as OPERATORS

@@ -26,7 +26,16 @@ _NO_MISTAKES = {"country"}  # near to `county`, and something else
 
 async def enrol_member(app: App, request: Request) -> Response:
     """Create or update an eligible member by external_id. All or nothing: with a single fault nothing is written, and every
-    fault is reported. A member of another plan of the account moves to this one. Sending a request again is safe."""
+    fault is reported. A member of another plan of the account moves to this one. Sending a request again is safe.
+
+    Body: EligibleMember
+    200 Eligibility [Eligibility-Outcome Invitation Cache-Control Eligibility-Warnings Ignored-Fields Eligibility-Changed
+        Eligibility-Left-Plan]: The record with the `external_id` was updated, or had these values already.
+    201 Eligibility [Eligibility-Outcome Invitation Cache-Control Eligibility-Warnings Ignored-Fields]: No record had the
+        `external_id`; a new one was created.
+    Faults: required wrong_type too_long control_character not_a_date in_the_future before_1900 expiry_before_effective
+        not_allowed not_ten_digits malformed_email malformed_zipcode too_many_keys empty_key unknown_field not_enrolled not_unique
+    """
     plan_id = request.path_id("plan_id")
     body = parse_json_object(await request.body())
     record = parse_member(body, today=app.clock().date().isoformat(), strict=request.prefers_strict())

@@ -1,35 +1,50 @@
-"""Files of members: the upload streams into the database, and a worker loads it. Progress and report are read here, and a
-person decides about the file (docs/interface.md, Eligibility files)."""
+"""Files of members: the upload streams into the database, and a worker loads it. Lists, progress and report are read here, a
+mapping is suggested, and a person decides about the file (docs/interface.md, Eligibility files)."""
 
 import asyncio
+import gzip
 import json
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from email.message import Message
 from functools import partial
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
+from urllib.parse import urlencode
 
 from frontdesk import files
-from frontdesk.api.parameters import check_query
-from frontdesk.api.suggestions import suggest_for
+from frontdesk.api.parameters import read_query
 from frontdesk.app import App
 from frontdesk.errors import Fault, Invalid, Malformed
 from frontdesk.files.model import (
     EligibilityFile,
+    FileFilter,
     FileMode,
+    FileQuota,
+    FileState,
     Format,
     NewFile,
+    Retry,
+    Unreadable,
 )
-from frontdesk.files.requests import FileQuota, Retry
+from frontdesk.files.report import CSV_HEADER, ReportFilter, ReportPlace, csv_lines, json_lines, report_page
+from frontdesk.plans import get_plan
+from frontdesk.web.compression import GZIPPED, VARIES, accepts_gzip, gzip_pieces
 from frontdesk.web.json_body import parse_json_object
 from frontdesk.web.request import Request
 from frontdesk.web.response import Header, HttpError, Response
-from frontdesk.web.trail import requester_of
+from frontdesk.web.trail import record_read, requester_of
 
 _CHARSET = re.compile(r';\s*charset\s*=\s*"?([^";\s]{1,32})', re.IGNORECASE)
 MIB = 1024 * 1024
 _KEY = re.compile("[!-~]{1,255}")
 _NO_STORE: Header = (b"cache-control", b"no-store")
+FILES_PER_PAGE, LINES_PER_PAGE = 100, 1000
+# The first thousand rows are in it, of all but the widest files. What follows is read and let go.
+SAMPLE_BYTES = 2 * 1024 * 1024
+# A workbook tells at its end what is in it, so it is kept whole.
+WORKBOOK_BYTES = 64 * 1024 * 1024
+_OF_A_LOAD = ("mode", "dry_run", "mapping", "header_row")
 
 
 async def upload_eligibility_file(app: App, request: Request) -> Response:
@@ -38,7 +53,16 @@ async def upload_eligibility_file(app: App, request: Request) -> Response:
     follows the rules of a POST: a refused row does not stop its neighbours. Ask for the file until its `state` is `done`, `held`
     or `failed`. A second upload of the same file changes nothing; with the same `Idempotency-Key` it answers the file of the
     first. A mapping translates names and values that are not the interface's own; with `suggest_mapping` the answer is a mapping
-    that would read the file, and nothing is loaded. A Content-Type that the content contradicts is 415."""
+    that would read the file, and nothing is loaded. A Content-Type that the content contradicts is 415.
+
+    Body: file
+    Parameters: file_format file_mode file_dry_run file_encoding file_mapping file_sheet file_header_row file_file_name
+        file_suggest_mapping idempotency_key
+    200 EligibilityMappingSuggestion: A mapping that would read the file (`suggest_mapping`).
+    202 EligibilityFile [Cache-Control Location]: The file is stored and waits for a worker.
+    Problems: timeout too_large unsupported_media_type
+    Faults: not_allowed repeated empty unknown_encoding idempotency_key_reused
+    """
     with request.uploading():
         return await _upload(app, request)
 
@@ -51,7 +75,7 @@ async def _upload(app: App, request: Request) -> Response:
     start = await _start_of(pieces)
     files.check_start(start, encoding=new.encoding, **_declared(request))
     if request.query("suggest_mapping").get("suggest_mapping") == "true":
-        return await suggest_for(app, request, new, start, pieces)
+        return await _suggest(app, request, new, start, pieces)
     quota = FileQuota(app.config.files_waiting, app.config.files_waiting_mib * MIB)
 
     def begin() -> EligibilityFile:
@@ -86,81 +110,23 @@ async def _start_of(pieces: AsyncIterator[bytes]) -> bytes:
     return start
 
 
-async def show_eligibility_file(app: App, request: Request) -> Response:
-    """Read the progress of a file. Answers the file's state, and how many of its rows had which outcome."""
-    return _response(app, await find_file(app, request))
-
-
-async def approve_eligibility_file(app: App, request: Request) -> Response:
-    """Approve a held file. Lets the file go on as a whole: it moves the members of other plans that it lists, and ends those that
-    a full file omits. The report lists them: `?outcome=would_move`, `?outcome=would_end`. The account may want another client
-    than the uploader for this (403 `second_person_needed`)."""
-    return _response(app, await _act(app, request, files.approve_file))
-
-
-async def accept_eligibility_file_mapping(app: App, request: Request) -> Response:
-    """Give a held 834 the mapping that it needs. `{}` accepts the suggested one, which the file's `problem` shows with its
-    reasons and figures; a mapping is taken instead of it. The file then goes on. The mapping becomes the account's default for
-    later files, unless `keep` is false."""
-    query = request.query("keep")
-    check_query(query, "mapping_keep")
-    mapping: dict[str, Any] = parse_json_object(await request.body())
-    accept = partial(files.accept_mapping, mapping=mapping, keep=query.get("keep") != "false")
-    return _response(app, await _act(app, request, accept))
-
-
-async def cancel_eligibility_file(app: App, request: Request) -> Response:
-    """Cancel a file that waits, runs or is held. It changes no more members. What it has applied stays until it is undone."""
-    return _response(app, await _act(app, request, files.cancel_file))
-
-
-async def undo_eligibility_file(app: App, request: Request) -> Response:
-    """Undo what a file changed. Records that were changed again since stay as they are, and the report lists them. Members
-    that the file created are withdrawn, and their unsent invitations cancelled. The undo has a report, and can be undone."""
-    return _response(app, await _act(app, request, files.undo_file), status=202)
-
-
-async def _act(app: App, request: Request, action: Callable[..., EligibilityFile]) -> EligibilityFile:
-    file, requester = _of_path(request), requester_of(app, request)
-
-    def work() -> EligibilityFile:
-        with app.db.write() as tx:
-            return action(tx, requester=requester, **file)
-
-    file_after = await app.in_thread(work)
-    app.db.announce_work()
-    return file_after
-
-
 def _new_file(request: Request) -> NewFile:
     """The query and the Content-Type of an upload. Raises NotFound, HttpError, Invalid with every fault."""
-    names = (
-        "format",
-        "mode",
-        "dry_run",
-        "encoding",
-        "mapping",
-        "sheet",
-        "header_row",
-        "file_name",
-        "suggest_mapping",
-    )
-    query = request.query(*names)
     declared = _declared(request)
     if declared["media_type"].startswith("multipart/"):
         raise HttpError("unsupported_media_type", "Send the file itself as the body, not in a form.")
-    check_query(query, *(f"file_{name}" for name in names if name != "mapping"))
+    query = read_query(request)
     means = files.MEDIA_TYPES.get(declared["media_type"], frozenset())
     charset = _CHARSET.search(request.header(b"content-type") or "")
     return NewFile(
         account_id=request.account_id,
         plan_id=request.path_id("plan_id"),
         format=declared["format"] or (next(iter(means)) if len(means) == 1 else None),
-        encoding=query.get("encoding", charset[1] if charset else "utf-8"),
+        encoding=query.get("encoding") or (charset[1] if charset else "utf-8"),
         mode=FileMode(query["mode"]) if "mode" in query else None,
-        dry_run=query.get("dry_run") == "true",
+        dry_run=query.get("dry_run", False),
         sheet=query.get("sheet"),
-        header_row=int(query["header_row"]) if "header_row" in query else None,
+        header_row=query.get("header_row"),
         file_name=query.get("file_name") or _name_of(request),
         **_mapping(query.get("mapping")),
     )
@@ -200,13 +166,222 @@ def _idempotency_key(request: Request) -> str | None:
     return key
 
 
+async def _suggest(
+    app: App, request: Request, new: NewFile, start: bytes, rest: AsyncIterator[bytes]
+) -> Response:
+    """The suggestion for the body, of which the start has been read. Raises NotFound, Invalid, Unreadable; StillBusy
+    while another one is being made for the account."""
+    given = request.query(*_OF_A_LOAD)
+    rule = "must not be given with suggest_mapping, which loads nothing"
+    if faults := [Fault(name, "not_allowed", rule) for name in given]:
+        raise Invalid(faults)
+    await app.read_in_thread(lambda: app.db.ask(lambda tx: get_plan(tx, new.account_id, new.plan_id)))
+    is_workbook = new.format is Format.XLSX or files.detect_content(start, new.encoding).is_workbook
+    limit = WORKBOOK_BYTES if is_workbook else SAMPLE_BYTES
+    options = {
+        "today": app.clock().date().isoformat(),
+        "format": new.format,
+        "encoding": new.encoding,
+        "sheet": request.query("sheet").get("sheet"),
+    }
+    with TemporaryFile() as kept:
+        size = await _copy(kept, start, rest, limit)
+        if is_workbook and size > limit:
+            message = "The workbook has more than 64 MiB. Send a copy with its first 1,000 rows."
+            raise Unreadable("too_large", message)
+        at_end = app.suggestions.begin(new.account_id)
+        data = await app.compute(lambda: files.suggest_apart(kept, is_cut=size > limit, **options), at_end)
+    return _json({"links": {"self": app.config.base_url + request.target}, "data": data})
+
+
+async def _copy(kept: IO[bytes], start: bytes, rest: AsyncIterator[bytes], limit: int) -> int:
+    """Write up to `limit` bytes of the body to the file, which is then read from its beginning. Returns the body's size."""
+    kept.write(start)
+    size = len(start)
+    async for data in rest:
+        kept.write(data[: max(limit - size, 0)])
+        size += len(data)
+    kept.seek(0)
+    return size
+
+
+async def list_eligibility_files(app: App, request: Request) -> Response:
+    """List the files of the account. Answers a page of them, the newest first.
+
+    Parameters: file_state file_sha256 file_page_size file_page_after
+    200 EligibilityFiles: The files, the newest first.
+    Faults: not_allowed repeated
+    """
+    return await _list(app, request, None)
+
+
+async def list_eligibility_files_of_plan(app: App, request: Request) -> Response:
+    """List the files of a plan. Answers a page of them, the newest first.
+
+    Parameters: file_state file_sha256 file_page_size file_page_after
+    200 EligibilityFiles: The files, the newest first.
+    Faults: not_allowed repeated
+    """
+    return await _list(app, request, request.path_id("plan_id"))
+
+
+async def _list(app: App, request: Request, plan_id: int | None) -> Response:
+    query = read_query(request)
+    size = query.get("page[size]", FILES_PER_PAGE)
+    wanted = FileFilter(
+        request.account_id,
+        size + 1,
+        plan_id,
+        state=FileState(query["state"]) if "state" in query else None,
+        sha256=query.get("sha256"),
+        before_id=query.get("page[after]"),
+    )
+    found = await app.read_in_thread(lambda: app.db.ask(lambda tx: files.find_files(tx, wanted)))
+    links = {"self": app.config.base_url + request.target}
+    if len(found) > size:
+        more = {**query, "page[size]": size, "page[after]": found[size - 1].id}
+        links["next"] = f"{app.config.base_url}{request.path}?{urlencode(more)}"
+    return _json({"links": links, "data": [files.serialize_file(file) for file in found[:size]]})
+
+
+async def show_eligibility_file(app: App, request: Request) -> Response:
+    """Read the progress of a file. Answers the file's state, and how many of its rows had which outcome.
+
+    200 EligibilityFile: The file.
+    """
+    return _response(app, await _find_file(app, request))
+
+
+async def approve_eligibility_file(app: App, request: Request) -> Response:
+    """Approve a held file. Lets the file go on as a whole: it moves the members of other plans that it lists, and ends those that
+    a full file omits. The report lists them: `?outcome=would_move`, `?outcome=would_end`. The account may want another client
+    than the uploader for this (403 `second_person_needed`).
+
+    200 EligibilityFile: The file waits for a worker, which continues it.
+    Problems: wrong_state
+    """
+    return _response(app, await _act(app, request, files.approve_file))
+
+
+async def accept_eligibility_file_mapping(app: App, request: Request) -> Response:
+    """Give a held 834 the mapping that it needs. `{}` accepts the suggested one, which the file's `problem` shows with its
+    reasons and figures; a mapping is taken instead of it. The file then goes on. The mapping becomes the account's default for
+    later files, unless `keep` is false.
+
+    Body: Mapping
+    Parameters: mapping_keep
+    200 EligibilityFile: The file waits for a worker, which reads it by the mapping.
+    Problems: wrong_state
+    Faults: required wrong_type not_a_date not_allowed repeated unknown_field
+    """
+    keep = read_query(request).get("keep", True)
+    mapping: dict[str, Any] = parse_json_object(await request.body())
+    accept = partial(files.accept_mapping, mapping=mapping, keep=keep)
+    return _response(app, await _act(app, request, accept))
+
+
+async def cancel_eligibility_file(app: App, request: Request) -> Response:
+    """Cancel a file that waits, runs or is held. It changes no more members. What it has applied stays until it is undone.
+
+    200 EligibilityFile: The file is cancelled.
+    Problems: wrong_state
+    """
+    return _response(app, await _act(app, request, files.cancel_file))
+
+
+async def undo_eligibility_file(app: App, request: Request) -> Response:
+    """Undo what a file changed. Records that were changed again since stay as they are, and the report lists them. Members
+    that the file created are withdrawn, and their unsent invitations cancelled. The undo has a report, and can be undone.
+
+    202 EligibilityFile [Cache-Control Location]: The undo, a file without content, waits for a worker.
+    Problems: wrong_state
+    """
+    return _response(app, await _act(app, request, files.undo_file), status=202)
+
+
+async def _act(app: App, request: Request, action: Callable[..., EligibilityFile]) -> EligibilityFile:
+    file, requester = _of_path(request), requester_of(app, request)
+
+    def work() -> EligibilityFile:
+        with app.db.write() as tx:
+            return action(tx, requester=requester, **file)
+
+    file_after = await app.in_thread(work)
+    app.db.announce_work()
+    return file_after
+
+
+async def report_eligibility_file(app: App, request: Request) -> Response:
+    """Read the outcome of each row of a file. While the file is being loaded, the report has the rows so far. It can be read
+    by the page: then `Link` has the address of the next one. A client is sent one whole report at a time (429).
+
+    Parameters: report_format report_outcome report_code report_external_id report_page_size report_page_after accept_encoding
+    200 application/x-ndjson text/csv [Cache-Control Content-Disposition Vary Content-Encoding Link]: A line per row and outcome,
+        with {COLUMNS}. A refused row has a line for each fault, and each warning is a line of its own (`warned`). Codes are those
+        of a POST, and: {REPORT_CODES}
+    Faults: not_allowed repeated
+    """
+    query = read_query(request)
+    file = await _find_file(app, request)
+    await record_read(app, request, "file.report_read", file.id)
+    as_csv = query.get("format") == "csv"
+    headers = _headers(file, as_csv=as_csv)
+    kind = b"text/csv; charset=utf-8" if as_csv else b"application/x-ndjson"
+    is_packed = accepts_gzip(request)
+    if is_packed:
+        headers += (GZIPPED,)
+    if "page[size]" in query or "page[after]" in query:
+        body, next_place = await app.read_in_thread(lambda: _page(app, file, query))
+        if next_place is not None:
+            headers += (_link(app, request, query, next_place),)
+        return Response(200, gzip.compress(body, mtime=0) if is_packed else body, headers, kind)
+    at_end = app.open_reports.begin(request.caller.client)
+    wanted = _filter(query)
+    pieces = (files.report_csv if as_csv else files.report_json_lines)(app.db, file.id, wanted)
+    pieces = gzip_pieces(pieces) if is_packed else pieces
+    return Response(200, b"", headers, kind, _in_threads(app, pieces), at_end)
+
+
+def _page(app: App, file: EligibilityFile, query: dict[str, Any]) -> tuple[bytes, ReportPlace | None]:
+    place = ReportPlace(*map(int, query.get("page[after]", "0.0").split(".")))
+    size = query.get("page[size]", LINES_PER_PAGE)
+    wanted = _filter(query)
+    lines, next_place = report_page(app.db, file.id, wanted, after=place, size=size)
+    body = CSV_HEADER + csv_lines(lines) if query.get("format") == "csv" else json_lines(lines)
+    return body, next_place
+
+
+def _filter(query: dict[str, Any]) -> ReportFilter:
+    return ReportFilter(query.get("outcome"), query.get("code"), query.get("external_id"))
+
+
+def _link(app: App, request: Request, query: dict[str, Any], place: ReportPlace) -> Header:
+    more = {**query, "page[after]": f"{place.chunk}.{place.line}"}
+    address = f"{app.config.base_url}{request.path}?{urlencode(more)}"
+    return (b"link", f'<{address}>; rel="next"'.encode())
+
+
+def _headers(file: EligibilityFile, *, as_csv: bool) -> tuple[Header, ...]:
+    name = b'attachment; filename="report-%d.%s"' % (file.id, b"csv" if as_csv else b"jsonl")
+    return ((b"cache-control", b"no-store"), (b"content-disposition", name), VARIES)
+
+
+async def _in_threads(app: App, pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """Each piece is read beside the event loop, and only when the one before it has been sent."""
+    while True:
+        piece = await app.read_in_thread(lambda: next(pieces, None))
+        if piece is None:
+            return
+        yield piece
+
+
 def _of_path(request: Request) -> dict[str, Any]:
     """The file that the path names, as the functions of `files` take it. Raises NotFound."""
     plan_id, file_id = request.path_id("plan_id"), request.path_id("file_id", of="eligibility file")
     return {"file_id": file_id, "account_id": request.account_id, "plan_id": plan_id}
 
 
-async def find_file(app: App, request: Request) -> EligibilityFile:
+async def _find_file(app: App, request: Request) -> EligibilityFile:
     """The file that the path names. Raises NotFound."""
     file = _of_path(request)
     return await app.read_in_thread(lambda: app.db.ask(lambda tx: files.get_file(tx, **file)))
@@ -216,5 +391,8 @@ def _response(app: App, file: EligibilityFile, *, status: int = 200) -> Response
     """The file in its envelope. 202 stands for a new file, and names its address."""
     address = f"{app.config.base_url}/v2/plans/{file.plan_id}/eligibility-files/{file.id}"
     body = {"links": {"self": address, "report": f"{address}/report"}, "data": files.serialize_file(file)}
-    location = ((b"location", address.encode()),) if status == 202 else ()
-    return Response(status, json.dumps(body, ensure_ascii=False).encode(), (*location, _NO_STORE))
+    return _json(body, *(((b"location", address.encode()),) if status == 202 else ()), status=status)
+
+
+def _json(body: object, *headers: Header, status: int = 200) -> Response:
+    return Response(status, json.dumps(body, ensure_ascii=False).encode(), (*headers, _NO_STORE))

@@ -16,13 +16,20 @@ _NO_STORE = ((b"cache-control", b"no-store"),)
 
 
 async def is_alive(_app: App, _request: Request) -> Response:
-    """Check that the process runs. Answers without asking the database."""
+    """Check that the process runs. Answers without asking the database.
+
+    200 Health: The process runs.
+    """
     return Response(200, b'{"status":"ok"}', _NO_STORE)
 
 
 async def is_ready(app: App, _request: Request) -> Response:
     """Check that the service can serve. Asks the database whether it answers, has this version's schema and stores what is
-    written."""
+    written.
+
+    200 Health: The database answers and is up to date.
+    Problems: unavailable
+    """
 
     def probe() -> str | None:
         revision = revision_of(app.db)
@@ -40,7 +47,10 @@ async def is_ready(app: App, _request: Request) -> Response:
 
 async def metrics(app: App, _request: Request) -> Response:
     """Read the metrics for Prometheus. Counts and durations by route, without personal data. While the database is away,
-    those that are kept in memory."""
+    those that are kept in memory.
+
+    200 text/plain: Prometheus text.
+    """
     is_up, stored = True, b""
     try:
         await app.probe("up", lambda: revision_of(app.db))

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from frontdesk import files
-from frontdesk.api.parameters import check_query
+from frontdesk.api.parameters import read_query
 from frontdesk.app import App
 from frontdesk.db.races import write_alone
 from frontdesk.files.model import MappingName, StoredMapping
@@ -17,14 +17,20 @@ _NO_STORE: Header = (b"cache-control", b"no-store")
 
 
 async def list_eligibility_mappings(app: App, request: Request) -> Response:
-    """List the account's mappings. Answers all of them, by name."""
+    """List the account's mappings. Answers all of them, by name.
+
+    200 EligibilityMappings: The mappings, by name.
+    """
     account_id = request.account_id
     found = await app.read_in_thread(lambda: app.db.ask(lambda tx: files.list_mappings(tx, account_id)))
     return _response(app, request, [files.serialize_mapping(each) for each in found])
 
 
 async def show_eligibility_mapping(app: App, request: Request) -> Response:
-    """Read a mapping. Answers it as it was sent."""
+    """Read a mapping. Answers it as it was sent.
+
+    200 EligibilityMapping: The mapping.
+    """
     account_id, name = request.account_id, request.path_parameters["mapping_name"]
     found = await app.read_in_thread(lambda: app.db.ask(lambda tx: files.get_mapping(tx, account_id, name)))
     return _response(app, request, files.serialize_mapping(found))
@@ -32,10 +38,15 @@ async def show_eligibility_mapping(app: App, request: Request) -> Response:
 
 async def save_eligibility_mapping(app: App, request: Request) -> Response:
     """Store a mapping, or replace it. It counts for the files that come from now on; files that came before keep the one that
-    they had. Sending it again is safe. An account has 50 mappings at most."""
-    query = request.query("default")
-    check_query(query, "mapping_default")
-    default = query["default"] == "true" if "default" in query else None
+    they had. Sending it again is safe. An account has 50 mappings at most.
+
+    Body: Mapping
+    Parameters: mapping_default
+    200 EligibilityMapping: The mapping of this name was replaced.
+    201 EligibilityMapping: A mapping of this name is new.
+    Faults: required wrong_type not_a_date not_allowed repeated unknown_field
+    """
+    default = read_query(request).get("default")
     key, requester = _key(request), requester_of(app, request)
     content: dict[str, Any] = parse_json_object(await request.body())
 
@@ -53,7 +64,10 @@ async def save_eligibility_mapping(app: App, request: Request) -> Response:
 
 
 async def delete_eligibility_mapping(app: App, request: Request) -> Response:
-    """Delete a mapping. Files that came before keep their copy of it."""
+    """Delete a mapping. Files that came before keep their copy of it.
+
+    204: The mapping is gone.
+    """
     key, requester = _key(request), requester_of(app, request)
     await app.in_thread(lambda: write_alone(app.db, lambda tx: files.delete_mapping(tx, key, requester)))
     return Response(204, b"", (_NO_STORE,))

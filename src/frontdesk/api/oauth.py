@@ -17,8 +17,7 @@ from frontdesk.access.authentication import (
     seconds_limited,
 )
 from frontdesk.access.model import ApiClient, Scope, parse_scopes, scope_text
-from frontdesk.api.bodies import OAUTH_ERRORS
-from frontdesk.api.oauth_form import OAuthError, read_credentials, read_form
+from frontdesk.api.oauth_form import OAUTH_ERRORS, OAuthError, read_credentials, read_form
 from frontdesk.app import App
 from frontdesk.db import Tx
 from frontdesk.db.races import write_alone
@@ -39,13 +38,23 @@ Result = TypeVar("Result")
 
 async def issue_token(app: App, request: Request) -> Response:
     """Get an access token (RFC 6749, client credentials). The client authenticates with HTTP Basic, or with `client_id` and
-    `client_secret` in the body, which may be a multipart form or JSON too."""
+    `client_secret` in the body, which may be a multipart form or JSON too.
+
+    Body: TokenRequest
+    200 Token [Cache-Control Pragma]: The token.
+    Errors: invalid_request invalid_scope unsupported_grant_type invalid_client rate_limited
+    """
     return await _answer(app, request, _issue)
 
 
 async def revoke_token(app: App, request: Request) -> Response:
     """Revoke an access token (RFC 7009). The client authenticates with HTTP Basic, or with `client_id` and `client_secret` in
-    the body, which may be a multipart form or JSON too. Every process refuses the token within 5 seconds."""
+    the body, which may be a multipart form or JSON too. Every process refuses the token within 5 seconds.
+
+    Body: RevocationRequest
+    200 [Cache-Control Pragma]: The token is not valid now; the answer is the same for an unknown one.
+    Errors: invalid_request invalid_client rate_limited
+    """
     return await _answer(app, request, _revoke)
 
 

@@ -20,11 +20,23 @@ LARGEST_FIELD_COUNT = 100
 # All others are ignored (RFC 6749, section 3.2).
 PARAMETERS = ("grant_type", "client_id", "client_secret", "scope", "token", "token_type_hint")
 
+# The error codes of /oauth (RFC 6749, section 5.2, and `rate_limited`), with the status of each.
+OAUTH_ERRORS = {
+    "invalid_request": (400, "A parameter is missing, repeated or unreadable, or the client authenticates in two ways."),
+    "invalid_scope": (400, "The client does not have every scope that it asks for."),
+    "unsupported_grant_type": (400, "Only client_credentials is supported."),
+    "invalid_client": (401, "The client is unknown, its secret is wrong, it did not authenticate, or its account is suspended."),
+    "rate_limited": (
+        429,
+        "Too many failed attempts by this client or from this address, or the client has used its requests of the minute.",
+    ),
+}  # fmt: skip
+
 Pairs = list[tuple[str, str]]
 
 
 class OAuthError(HttpError):
-    """An error of RFC 6749, section 5.2. `kind` is the word of the response's `error`, a key of `bodies.OAUTH_ERRORS`."""
+    """An error of RFC 6749, section 5.2. `kind` is the word of the response's `error`, a key of OAUTH_ERRORS."""
 
 
 async def read_form(request: Request) -> dict[str, str]:

@@ -1,29 +1,30 @@
-"""The OpenAPI 3.1 document, made from the route table and from what is said of each route."""
+"""The OpenAPI 3.1 document, made from the operations of `routes` and the tables of `schemas` and `parameters`.
+
+Examples are in assets/examples.json. Which errors an operation has follows from what it asks and accepts.
+"""
 
 import json
 import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
-from inspect import cleandoc
 from typing import Any
 
 from frontdesk import __version__
-from frontdesk.api.openapi_components import (
-    HEADERS,
-    OF_LIMITED_CLIENTS,
-    OF_UNKNOWN_PARAMETERS,
-    header_refs,
-    security_schemes,
-)
-from frontdesk.api.openapi_operations import FILE_TYPES, JSON, Content, Operation, operation_id, operation_of
-from frontdesk.api.openapi_problems import ErrorResponses
-from frontdesk.api.openapi_schemas import ref, schemas
-from frontdesk.api.parameters import PARAMETERS
+from frontdesk.access.model import Scope
+from frontdesk.api.notation import explained, ref
+from frontdesk.api.oauth_form import OAUTH_ERRORS
+from frontdesk.api.operations import FILE_TYPES, JSON, Operation
+from frontdesk.api.parameters import HEADERS, PARAMETERS
+from frontdesk.api.schemas import schemas
 from frontdesk.eligibility.fields import FIELDS
-from frontdesk.web.endpoint import Endpoint
+from frontdesk.eligibility.model import FAULT_CODES
+from frontdesk.errors import Fault
+from frontdesk.web.problems import PROBLEMS
 
 Json = dict[str, Any]
+
+REQUEST_ID = "5f0c1a2b00000001"
 
 _ABOUT = """\
 List plans with a live picture of each queue, change a plan, and say which members are eligible.
@@ -35,31 +36,86 @@ problem, fault code, warning and reason.
 `Ignored-Parameters`; `Did-You-Mean` has the known names that are near. /v2 changes only by addition.
 - The server answers what is not HTTP with an empty 400.
 """
-
 # The tag of the operations of each module of handlers, with its description.
 _TAGS = {
     "plans": ("Plans", "Plans and their queues."),
     "eligibility": ("Eligibility", "Members who are eligible under a plan, one by one."),
     "eligibility_files": ("Files", "Files of members: upload, progress, report, decisions."),
-    "file_lists": ("Files", "Files of members: upload, progress, report, decisions."),
-    "file_reports": ("Files", "Files of members: upload, progress, report, decisions."),
     "mappings": ("Mappings", "How the eligibility files of the account name things."),
     "oauth": ("Access", "Access tokens: 2 hours, sent as `Authorization: Bearer …`."),
     "reference": ("Reference", "This reference."),
     "health": ("Operation", "For operators of the service."),
 }
+_SCOPES = {
+    Scope.CUSTOMER.value: "The whole of /v2.",
+    Scope.PLANS_READ.value: "Read plans.",
+    Scope.PLANS_WRITE.value: "Change plans.",
+    Scope.ELIGIBILITY_WRITE.value: "Create and update eligible members, one by one and by file.",
+    Scope.OPERATOR.value: "Operate the service; customers don't get it.",
+}
+
+_ON_EVERY_ANSWER = ("X-Request-Id", "X-Content-Type-Options")
+_OF_UNKNOWN_PARAMETERS = ("Ignored-Parameters", "Did-You-Mean")
+_OF_LIMITED_CLIENTS = ("RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset")
+_NO_STORE = ("Cache-Control", "Pragma")
+_OF_PROBLEMS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("unauthorized", "forbidden", "invalid_client"), ("WWW-Authenticate",)),
+    **dict.fromkeys(("timeout", "too_large"), ("Connection",)),
+    **dict.fromkeys(("rate_limited", "unavailable"), ("Retry-After",)),
+    "method_not_allowed": ("Allow",),
+}
+
+_OF_EVERY_ENDPOINT = {"method_not_allowed", "headers_too_large", "internal"}
+_OF_TOKENS = {"malformed", "unauthorized", "forbidden", "rate_limited", "unavailable"}
+_OF_BODIES = {"malformed", "timeout", "too_large", "unsupported_media_type", "unavailable"}
+# The service sends these before it knows the client and its limit.
+_BEFORE_LIMITS = {"unauthorized", "forbidden", "method_not_allowed", "headers_too_large"}
+# The service sends these before it looks at names of the query and the body.
+_BEFORE_NAMES = {"forbidden", "not_acceptable", "timeout", "too_large", "unsupported_media_type"}
+# The service sends these before the handler of /oauth.
+_BEFORE_OAUTH = {"method_not_allowed", "not_acceptable", "headers_too_large"}
+_IN_PATHS = {"plan_id": "1", "file_id": "7", "mapping_name": "hr-export", "asset": "page.css"}
+_NOUNS = {"{file_id}": "File", "{mapping_name}": "Mapping", "{plan_id}": "Plan", "{asset}": "Page"}
 
 
-def openapi_document(base_url: str, endpoints: Sequence[Endpoint]) -> Json:
+def _link(target: str, **parameters: str) -> Json:
+    return {"operationId": target, "parameters": {"plan_id": "$request.path.plan_id"} | parameters}
+
+
+_OF_NEW_FILE = {
+    name: _link(name, file_id="$response.body#/data/id")
+    for name in ("showEligibilityFile", "reportEligibilityFile")
+}
+_SEND_AGAIN = {"sendAgain": _link("enrolMember") | {"requestBody": "$response.body"}}
+# Links by operation and status.
+_LINKS = {
+    "listPlans 200": {
+        f"{name}OfFirst": _link(name, plan_id="$response.body#/data/0/id")
+        for name in ("showPlan", "changePlan", "enrolMember")
+    },
+    "showPlan 200": {
+        "changeThisVersion": _link("changePlan", **{"header.If-Match": "$response.header.ETag"})
+    },
+    "enrolMember 200": _SEND_AGAIN,
+    "enrolMember 201": _SEND_AGAIN,
+    "uploadEligibilityFile 202": _OF_NEW_FILE,
+    "undoEligibilityFile 202": _OF_NEW_FILE,
+    "showEligibilityFile 200": {
+        "reportEligibilityFile": _link("reportEligibilityFile", file_id="$request.path.file_id")
+    },
+}
+
+
+def openapi_document(base_url: str, operations: Sequence[Operation]) -> Json:
     """The whole document for the service at `base_url`, as JSON values."""
     examples = read_examples(base_url)
-    errors = ErrorResponses(examples, base_url)
+    errors = _ErrorResponses(examples, base_url)
     paths: defaultdict[str, Json] = defaultdict(dict)
-    for endpoint in endpoints:
-        operation = operation_of(endpoint)
-        responses = _answers(endpoint, operation, examples) | errors.of(endpoint, operation)
-        described = _operation(endpoint, operation, examples) | {"responses": dict(sorted(responses.items()))}
-        paths[endpoint.path][endpoint.method.lower()] = described
+    for operation in operations:
+        responses = _answers(operation, examples) | errors.of(operation)
+        described = _operation(operation, examples) | {"responses": dict(sorted(responses.items()))}
+        paths[operation.path][operation.method.lower()] = described
+    flows = {"clientCredentials": {"tokenUrl": f"{base_url}/oauth/token", "scopes": _SCOPES}}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -70,14 +126,28 @@ def openapi_document(base_url: str, endpoints: Sequence[Endpoint]) -> Json:
             "license": {"name": "All rights reserved", "identifier": "LicenseRef-All-Rights-Reserved"},
         },
         "servers": [{"url": base_url}],
-        "tags": [{"name": name, "description": text} for name, text in dict.fromkeys(_TAGS.values())],
+        "tags": [{"name": name, "description": text} for name, text in _TAGS.values()],
         "paths": dict(paths),
         "components": {
             "schemas": schemas(),
             "responses": errors.shared,
-            "headers": HEADERS,
+            "headers": {
+                name: header | {"example": examples["headers"][name]} for name, header in HEADERS.items()
+            },
             "parameters": PARAMETERS,
-            "securitySchemes": security_schemes(base_url),
+            "securitySchemes": {
+                "token": {"type": "http", "scheme": "bearer", "description": "An access token."},
+                "client": {
+                    "type": "oauth2",
+                    "description": "A token that the client gets for itself.",
+                    "flows": flows,
+                },
+                "basic": {
+                    "type": "http",
+                    "scheme": "basic",
+                    "description": "`client_id` and `client_secret`.",
+                },
+            },
         },
     }
 
@@ -92,57 +162,182 @@ def read_examples(base_url: str) -> Json:
     return examples
 
 
-def _operation(endpoint: Endpoint, operation: Operation, examples: Json) -> Json:
-    """The operation without its answers. The first sentence of the handler's docstring is the summary."""
-    summary, _, description = cleandoc(endpoint.handler.__doc__ or "").replace("\n", " ").partition(". ")
-    names = (*re.findall(r"{(\w+)}", endpoint.path), *operation.parameters, "request_id")
+def _operation(operation: Operation, examples: Json) -> Json:
+    """The operation without its answers."""
+    names = (*re.findall(r"{(\w+)}", operation.path), *operation.parameters, "request_id")
+    # Without a scope an empty requirement stands for none: a client may send its credentials in the body of a request to /oauth.
+    no_token: list[Json] = [{"basic": []}, {}] if operation.is_oauth else []
     described: Json = {
-        "tags": [_TAGS[endpoint.handler.__module__.rpartition(".")[2]][0]],
-        "operationId": operation_id(endpoint),
-        "summary": summary,
-        "description": description,
-        "security": _security(endpoint),
+        "tags": [_TAGS[operation.handler.__module__.rpartition(".")[2]][0]],
+        "operationId": operation.id,
+        "summary": operation.summary,
+        "description": operation.description,
+        "security": [{"token": []}, {"client": [operation.scope.value]}] if operation.scope else no_token,
         "parameters": [{"$ref": f"#/components/parameters/{name}"} for name in names],
     }
     if operation.body:
-        content = _content(operation.body, examples["requests"].get(operation_id(endpoint), {}))
+        content = _content(operation.body, examples["requests"].get(operation.id, {}))
         described["requestBody"] = {"required": True, "content": content}
     return described
 
 
-def _answers(endpoint: Endpoint, operation: Operation, examples: Json) -> Json:
+def _answers(operation: Operation, examples: Json) -> Json:
     """The good answers by status."""
-    common: tuple[str, ...] = (
-        OF_LIMITED_CLIENTS if endpoint.scope or endpoint.path.startswith("/oauth/") else ()
-    )
-    common += () if endpoint.query is None else OF_UNKNOWN_PARAMETERS
-    shown = examples["answers"].get(operation_id(endpoint), {})
+    is_limited = operation.scope or operation.is_oauth
+    common: tuple[str, ...] = _OF_LIMITED_CLIENTS if is_limited else ()
+    common += () if operation.query is None else _OF_UNKNOWN_PARAMETERS
+    shown = examples["answers"].get(operation.id, {})
     answers: Json = {}
-    for status, answer in operation.answers.items():
+    for answer in operation.answers:
         described = {
             "description": answer.text,
-            "headers": header_refs((*answer.headers, *common)),
-            "content": _content(answer.content, shown.get(status, {})),
-            "links": answer.links,
+            "headers": _header_refs((*answer.headers, *common)),
+            "content": _content(answer.content, shown.get(answer.status, {})),
+            "links": _LINKS.get(f"{operation.id} {answer.status}"),
         }
-        answers[status] = {name: value for name, value in described.items() if value}
+        answers[answer.status] = {name: value for name, value in described.items() if value}
     return answers
 
 
-def _content(content: Content, shown: Json) -> Json:
+def _content(content: dict[str, Json], shown: Json) -> Json:
     """Schema and examples of each media type; examples of files belong to the media type of their format."""
     described: Json = {}
-    for media_type, schema in ({JSON: content} if isinstance(content, str) else content).items():
+    for media_type, schema in content.items():
         format_ = FILE_TYPES.get(media_type)
         examples = {name: shown[name] for name in shown if name == format_ or name not in FILE_TYPES.values()}
-        described[media_type] = {"schema": ref(schema) if isinstance(schema, str) else schema}
+        described[media_type] = {"schema": schema}
         if examples:
             described[media_type]["examples"] = examples
     return described
 
 
-def _security(endpoint: Endpoint) -> list[Json]:
-    """An empty requirement stands for none: a client may send its credentials in the body of a request to /oauth."""
-    if endpoint.scope is not None:
-        return [{"token": []}, {"client": [endpoint.scope.value]}]
-    return [{"basic": []}, {}] if endpoint.path.startswith("/oauth/") else []
+class _ErrorResponses:
+    """Describes errors. Responses that several operations share are collected in `shared`, by name.
+
+    `examples` are those of assets/examples.json: the words of each problem by the response's name, or by operation and
+    status where an operation has words of its own.
+    """
+
+    def __init__(self, examples: Json, base_url: str) -> None:
+        self.shared: dict[str, Json] = {}
+        self._examples = examples
+        self._base_url = base_url
+
+    def of(self, operation: Operation) -> Json:
+        """The operation's errors by status."""
+        kinds = {*_OF_EVERY_ENDPOINT, *operation.problems}
+        for applies, more in (
+            (operation.scope, _OF_TOKENS),
+            (operation.takes_json, _OF_BODIES),
+            (operation.is_oauth, _OF_BODIES - {"malformed"}),
+            ("{" in operation.path and operation.method != "PUT", {"not_found"}),
+            (operation.serves_json, {"not_acceptable"}),
+            (operation.faults, {"invalid"}),
+        ):
+            kinds |= more if applies else set()
+        problems = {
+            str(PROBLEMS[kind].status): self._problem(kind, operation) for kind in PROBLEMS if kind in kinds
+        }
+        statuses = {OAUTH_ERRORS[code][0] for code in operation.oauth_errors}
+        return problems | {str(status): self._oauth_error(status, operation) for status in sorted(statuses)}
+
+    def _problem(self, kind: str, operation: Operation) -> Json:
+        own = f"{operation.id} {PROBLEMS[kind].status}"
+        shared = own if own in self._examples["problems"] else _response_name(kind, operation)
+        details = self._examples["problems"][shared]
+        # An example that is named for another kind, with the same status, is of that kind.
+        kinds = {example: example if example in PROBLEMS else kind for example in details}
+        text = "\n\n".join(
+            f"{PROBLEMS[kind].title}. {PROBLEMS[kind].happens}" for kind in dict.fromkeys(kinds.values())
+        )
+        more: Json = {}
+        if kind == "invalid":
+            faults = self._examples["faults"].get(operation.id) or self._examples["faults"]["others"]
+            more["errors"] = [Fault(*fault).serialize() for fault in faults]
+            text += "\n\n" + explained({code: FAULT_CODES[code] for code in operation.faults})
+        values = {
+            example: self._example(kinds[example], operation) | more | _said(kinds[example], detail)
+            for example, detail in details.items()
+        }
+        response = _response(text, _problem_headers(kind, operation), "application/problem+json", values)
+        return response if kind == "invalid" or shared == own else self._share(shared, response)
+
+    def _example(self, kind: str, operation: Operation) -> Json:
+        return {
+            "type": f"{self._base_url}/problems#{kind}",
+            "title": PROBLEMS[kind].title,
+            "status": PROBLEMS[kind].status,
+            "instance": re.sub(r"{(\w+)}", lambda found: _IN_PATHS[found[1]], operation.path),
+            "request_id": REQUEST_ID,
+        }
+
+    def _oauth_error(self, status: int, operation: Operation) -> Json:
+        codes = [code for code in operation.oauth_errors if OAUTH_ERRORS[code][0] == status]
+        headers = _header_refs((*_NO_STORE, *(name for code in codes for name in _OF_PROBLEMS.get(code, ()))))
+        if status == 429:
+            headers |= _header_refs(_OF_LIMITED_CLIENTS)
+        if status == 401:
+            headers["WWW-Authenticate"] = HEADERS["WWW-Authenticate"] | {"example": 'Basic realm="frontdesk"'}
+        said = self._examples["oauth_errors"]
+        values = {code: {"error": code, "error_description": said[code]} for code in codes}
+        response = _response(
+            explained({code: OAUTH_ERRORS[code][1] for code in codes}), headers, JSON, values
+        )
+        return response if status == 400 else self._share(f"OAuth{_pascal(codes[0])}", response)
+
+    def _share(self, name: str, response: Json) -> Json:
+        self.shared.setdefault(name, response)
+        return {"$ref": f"#/components/responses/{name}"}
+
+
+def _said(kind: str, detail: str) -> Json:
+    """The words of an answer; of a wrong state they are a fault too."""
+    faults = {"errors": [Fault("state", kind, detail).serialize()]} if kind == "wrong_state" else {}
+    return {"detail": detail} | faults
+
+
+def _response(text: str, headers: Json, media_type: str, values: Json) -> Json:
+    """An error response with its examples."""
+    schema = ref("OAuthError" if media_type == JSON else "Problem")
+    content = {"schema": schema, "examples": {name: {"value": value} for name, value in values.items()}}
+    return {"description": text, "headers": headers, "content": {media_type: content}}
+
+
+def _header_refs(names: Iterable[str]) -> Json:
+    """References to the named headers and to those of every answer."""
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in (*_ON_EVERY_ANSWER, *names)}
+
+
+def _problem_headers(kind: str, operation: Operation) -> Json:
+    names = _OF_PROBLEMS.get(kind, ())
+    if _is_oauth(kind, operation):
+        names += _NO_STORE
+    elif kind not in _BEFORE_LIMITS:
+        names += _OF_LIMITED_CLIENTS
+        names += ("Ignored-Fields", *_OF_UNKNOWN_PARAMETERS) if kind not in _BEFORE_NAMES else ()
+    headers = _header_refs(names)
+    if kind == "forbidden":
+        example = f'Bearer error="insufficient_scope", scope="{operation.scope}"'
+        # It is not sent when the account is suspended.
+        headers["WWW-Authenticate"] = HEADERS["WWW-Authenticate"] | {"example": example, "required": False}
+    return headers
+
+
+def _is_oauth(kind: str, operation: Operation) -> bool:
+    """Whether the handler of /oauth answers, which forbids storing its answers."""
+    return operation.is_oauth and kind not in _BEFORE_OAUTH
+
+
+def _response_name(kind: str, operation: Operation) -> str:
+    """The response's name. Operations have the same name where they answer alike."""
+    if kind == "not_found":
+        return "NoSuch" + next(_NOUNS[part] for part in _NOUNS if part in operation.path)
+    if kind == "forbidden" and operation.scope:
+        return f"Lacks{_pascal(operation.scope)}"
+    if kind == "malformed" and not operation.takes_json:
+        return "TwoTokens"
+    return ("OAuth" if _is_oauth(kind, operation) else "") + _pascal(kind)
+
+
+def _pascal(name: str) -> str:
+    return "".join(map(str.capitalize, re.split("[_:]", name)))

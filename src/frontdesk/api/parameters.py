@@ -1,193 +1,166 @@
-"""The parameters of the customers' endpoints in one table: the handlers check the query by it, the reference describes it.
-
-Only parameters that a request needs have an `example`: the reference page fills it in, and would send the others with
-every request that a reader tries.
-"""
+"""The parameters and headers of the customers' endpoints in two tables (`notation`): the handlers read the query by the
+first, the reference describes both."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 
+from frontdesk.api.notation import COMMON_TYPES, NotedField, Schema, explained, read_fields
+from frontdesk.eligibility.model import SIMILAR_MEMBER, WARNINGS, Outcome
 from frontdesk.errors import Fault, Invalid
 from frontdesk.files.jobs import FILE_NAME_LENGTH
-from frontdesk.files.mapping import LONGEST_SHEET_NAME, SEARCHED_ROWS
 from frontdesk.files.mappings import MAPPING_NAME
-from frontdesk.files.model import COUNTS, FileState, Format
-
-Schema = dict[str, Any]
+from frontdesk.files.model import COUNTS
+from frontdesk.invitations.model import NotInvitedReason
+from frontdesk.web.request import Request
 
 _NUMBER = re.compile(r"[0-9]{1,18}")
+# Only parameters that a request needs have an example: the reference page fills it in, and would send the others with
+# every request that a reader tries.
+_EXAMPLES = {"plan_id": 1, "asset": "page.js", "file_id": 1, "mapping_name": "hr-export"}
+_WARNING = "|".join(WARNINGS).replace(SIMILAR_MEMBER, f"{SIMILAR_MEMBER};member=[0-9]+")
 
-
-def _query(name: str, description: str, **keywords: object) -> Schema:
-    """An optional parameter; it is text unless the keywords have another type."""
-    schema = {"type": "string"} | keywords
-    return {"name": name, "in": "query", "description": description, "required": False, "schema": schema}
-
-
-def _header(name: str, description: str) -> Schema:
-    return _query(name, description) | {"in": "header"}
-
-
-def _path(name: str, description: str, example: int | str, **keywords: object) -> Schema:
-    type_ = "integer" if isinstance(example, int) else "string"
-    return _query(name, description, type=type_, **keywords) | {
-        "in": "path",
-        "required": True,
-        "example": example,
-    }
-
-
-PARAMETERS: dict[str, Schema] = {
-    "plan_id": _path("plan_id", "`id` of the plan.", 1),
-    "asset": _path("asset", "Name of the file.", "page.js"),
-    "file_id": _path("file_id", "`id` of the file.", 1),
-    "file_format": _query(
-        "format",
-        "Format of the file. Without it `Content-Type` decides, then the content. With it `Content-Type` does not count.",
-        enum=[*map(str, Format)],
-    ),
-    "file_mode": _query(
-        "mode",
-        "`full` ends the members that the file omits, `change` none. It goes before what an 834 says of itself.",
-        enum=["change", "full"],
-    ),
-    "file_dry_run": _query("dry_run", "`true`: the report and the counts, without a change.", type="boolean"),
-    "file_encoding": _query(
-        "encoding",
-        "Encoding of the text; without it the `charset` of `Content-Type`, else utf-8. A byte order mark goes before it.",
-        pattern="^[A-Za-z0-9._-]{1,32}$",
-    ),
-    "file_sheet": _query(
-        "sheet",
-        "Name of the sheet of a workbook; without it the mapping's, else the first one.",
-        minLength=1,
-        maxLength=LONGEST_SHEET_NAME,
-    ),
-    "file_file_name": _query(
-        "file_name",
-        "The file's name, for people; without it that of `Content-Disposition`. It must not name a member.",
-        minLength=1,
-        maxLength=FILE_NAME_LENGTH,
-    ),
-    "file_header_row": _query(
-        "header_row",
-        "Number of the row with the names of the columns; without it the mapping's, else it is found.",
-        type="integer",
-        minimum=1,
-        maximum=SEARCHED_ROWS,
-    ),
-    "file_mapping": _query(
-        "mapping",
-        "Name of a mapping of the account, or a mapping itself: a JSON object, percent-encoded. Without it the account's "
-        "default mapping counts; `{}` is none.",
-    ),
-    "file_suggest_mapping": _query(
-        "suggest_mapping",
-        "`true`: the answer is a mapping that would read the file. Its first 1,000 rows are looked at, and nothing is loaded "
-        "or stored.",
-        type="boolean",
-    ),
-    "mapping_name": _path(
-        "mapping_name",
-        "Name of the mapping: letters, digits, `.`, `_` or `-`.",
-        "hr-export",
-        pattern=f"^{MAPPING_NAME.pattern}$",
-    ),
-    "mapping_default": _query(
-        "default",
-        "`true`: the files that come without a mapping are read by this one. Without it nothing changes about that.",
-        type="boolean",
-    ),
-    "mapping_keep": _query(
-        "keep",
-        "`false`: the mapping is for this file only; else it becomes the account's default.",
-        type="boolean",
-    ),
-    "report_format": _query("format", "Format of the report; jsonl by default.", enum=["csv", "jsonl"]),
-    "report_outcome": _query("outcome", "Only lines with this outcome.", enum=list(COUNTS)),
-    "report_code": _query("code", "Only lines with this code.", pattern="^[a-z_]{1,64}$"),
-    "report_external_id": _query(
-        "external_id",
-        "Only the rows of the member with exactly this `external_id`.",
-        minLength=1,
-        maxLength=255,
-    ),
-    "report_page_size": _query(
-        "page[size]",
-        "Lines per page; without it and `page[after]` the answer holds every line.",
-        type="integer",
-        minimum=1,
-        maximum=10_000,
-    ),
-    "report_page_after": _query(
-        "page[after]",
-        "Where the page starts; the `Link` of the page before has it.",
-        pattern="^[0-9]{1,9}[.][0-9]{1,9}$",
-    ),
-    "file_state": _query("state", "Only files in this state.", enum=[*map(str, FileState)]),
-    "file_sha256": _query("sha256", "Only files with this SHA-256 of the body.", pattern="^[0-9a-f]{64}$"),
-    "file_page_size": _query(
-        "page[size]", "Files per page; 100 by default.", type="integer", minimum=1, maximum=1000
-    ),
-    "file_page_after": _query(
-        "page[after]",
-        "The `id` below which the page starts; `links.next` has it.",
-        type="integer",
-        minimum=0,
-        maximum=10**18 - 1,
-    ),
-    "accept_encoding": _header("Accept-Encoding", "`gzip` for a compressed report."),
-    "idempotency_key": _header(
-        "Idempotency-Key",
-        "Your name for this upload: 1 to 255 visible ASCII characters. A retry with the same key, file and parameters "
-        "answers the file of the first; with others it is refused.",
-    ),
-    "queue_interval": _query(
-        "queue_interval",
-        "`true`: each plan has a `queue_interval` beside its `queue_info`.",
-        type="boolean",
-    ),
-    "external_id": _query("external_id", "Only the plan with exactly this `external_id`."),
-    "page_size": _query(
-        "page[size]",
-        "Plans per page; without it the answer holds every plan.",
-        type="integer",
-        minimum=1,
-        maximum=1000,
-    ),
-    "page_after": _query(
-        "page[after]",
-        "The `id` after which the page starts; `links.next` has it.",
-        type="integer",
-        minimum=0,
-        maximum=10**18 - 1,
-    ),
-    "if_none_match": _header(
-        "If-None-Match",
-        'The `ETag` of an earlier read, such as `"8c6c1d7f0a3b2e19"`: 304 if nothing has changed since.',
-    ),
-    "if_match": _header(
-        "If-Match",
-        'The `ETag` of a read of the one plan, by `id` or by `external_id`, such as `"v3.8c6c1d7f0a3b2e19"`: the answer is '
-        "412 if the plan has changed since. `*` is any version. The `ETag` of another list names no version.",
-    ),
-    "prefer": _header("Prefer", "`handling=strict` makes unknown fields and query parameters a fault."),
-    "request_id": _header(
-        "X-Request-Id", "An identifier for the log: 1 to 64 letters, digits, `.`, `_` or `-`."
-    ),
+_TYPES = COMMON_TYPES | {
+    "outcome": {"type": "string", "enum": list(COUNTS)},
+    "file_name": {"type": "string", "minLength": 1, "maxLength": FILE_NAME_LENGTH},
+    "mapping_name": {"type": "string", "pattern": f"^{MAPPING_NAME.pattern}$"},
+    "page_start": {"type": "integer", "minimum": 0, "maximum": 10**18 - 1},
+    "enrolled": {"type": "string", "enum": [*map(str, Outcome)]},
+    "warnings": {"type": "string", "pattern": f"^(?:{_WARNING})(?:,(?:{_WARNING}))*$"},
+    "invitation": {
+        "type": "string",
+        "pattern": f"^(?:immediate|queued|none; reason=(?:{'|'.join(NotInvitedReason)}))$",
+    },
 }
 
+# By key. A parameter that is required is of the path, one with a capital is a header. In the query the key is the name behind
+# the thing (`file_mode` is `mode`), and `page_size` is `page[size]`.
+_PARAMETERS = r"""
+plan_id: integer — `id` of the plan.
+asset: string — Name of the file.
+file_id: integer — `id` of the file.
+file_format?: format — Format of the file. Without it `Content-Type` decides, then the content. With it `Content-Type` does
+        not count.
+file_mode?: "change"|"full" — `full` ends the members that the file omits, `change` none. It goes before what an 834 says of
+        itself.
+file_dry_run?: boolean — `true`: the report and the counts, without a change.
+file_encoding?: string {"pattern": "^[A-Za-z0-9._-]{1,32}$"} — Encoding of the text; without it the `charset` of
+        `Content-Type`, else utf-8. A byte order mark goes before it.
+file_sheet?: sheet — Name of the sheet of a workbook; without it the mapping's, else the first one.
+file_file_name?: file_name — The file's name, for people; without it that of `Content-Disposition`. It must not name a
+        member.
+file_header_row?: header_row — Number of the row with the names of the columns; without it the mapping's, else it is found.
+file_mapping?: string — Name of a mapping of the account, or a mapping itself: a JSON object, percent-encoded. Without it the
+        account's default mapping counts; `{}` is none.
+file_suggest_mapping?: boolean — `true`: the answer is a mapping that would read the file. Its first 1,000 rows are looked at,
+        and nothing is loaded or stored.
+mapping_name: mapping_name — Name of the mapping: letters, digits, `.`, `_` or `-`.
+mapping_default?: boolean — `true`: the files that come without a mapping are read by this one. Without it nothing changes
+        about that.
+mapping_keep?: boolean — `false`: the mapping is for this file only; else it becomes the account's default.
+report_format?: "csv"|"jsonl" — Format of the report; jsonl by default.
+report_outcome?: outcome — Only lines with this outcome.
+report_code?: string {"pattern": "^[a-z_]{1,64}$"} — Only lines with this code.
+report_external_id?: string {"minLength": 1, "maxLength": 255} — Only the rows of the member with exactly this `external_id`.
+report_page_size?: integer {"minimum": 1, "maximum": 10000} — Lines per page; without it and `page[after]` the answer holds
+        every line.
+report_page_after?: string {"pattern": "^[0-9]{1,9}[.][0-9]{1,9}$"} — Where the page starts; the `Link` of the page before has
+        it.
+file_state?: file_state — Only files in this state.
+file_sha256?: sha256 — Only files with this SHA-256 of the body.
+file_page_size?: integer {"minimum": 1, "maximum": 1000} — Files per page; 100 by default.
+file_page_after?: page_start — The `id` below which the page starts; `links.next` has it.
+Accept-Encoding?: string — `gzip` for a compressed report.
+Idempotency-Key?: string — Your name for this upload: 1 to 255 visible ASCII characters. A retry with the same key, file and
+        parameters answers the file of the first; with others it is refused.
+queue_interval?: boolean — `true`: each plan has a `queue_interval` beside its `queue_info`.
+external_id?: string — Only the plan with exactly this `external_id`.
+page_size?: integer {"minimum": 1, "maximum": 1000} — Plans per page; without it the answer holds every plan.
+page_after?: page_start — The `id` after which the page starts; `links.next` has it.
+If-None-Match?: string — The `ETag` of an earlier read, such as `"8c6c1d7f0a3b2e19"`: 304 if nothing has changed since.
+If-Match?: string — The `ETag` of a read of the one plan, by `id` or by `external_id`, such as `"v3.8c6c1d7f0a3b2e19"`: the
+        answer is 412 if the plan has changed since. `*` is any version. The `ETag` of another list names no version.
+Prefer?: string — `handling=strict` makes unknown fields and query parameters a fault.
+X-Request-Id?: string — An identifier for the log: 1 to 64 letters, digits, `.`, `_` or `-`.
+"""
 
-def check_query(query: Mapping[str, str], *parameters: str) -> None:
-    """Raises Invalid with a fault for every value that is not as the table has it."""
-    if not query:
-        return
-    schemas = {PARAMETERS[key]["name"]: PARAMETERS[key]["schema"] for key in parameters}
+# Headers of answers. One without `?` is in each answer that lists it.
+_HEADERS = r"""
+X-Request-Id: string {"pattern": "^[A-Za-z0-9._-]{1,64}$"} — Identifies the request in the log: the caller's `X-Request-Id` if
+        it has 1 to 64 letters, digits, `.`, `_` or `-`, else one that the service makes.
+X-Content-Type-Options: "nosniff" — Browsers must not guess another content type.
+Referrer-Policy: "no-referrer" — No page that is opened from here learns this address.
+Content-Security-Policy: string — The page loads from this service only, and sends requests to it only.
+Cache-Control: string — Whether, and how long, the answer may be kept.
+Pragma: "no-cache" — `Cache-Control` for HTTP/1.0 (RFC 6749).
+Connection: "close" — The server does not read the rest of the body.
+Location: string — Address of the new file.
+Vary: string — The answer depends on this header of the request.
+Content-Encoding?: "gzip" — `gzip` if the request accepts it.
+Link?: string — Address of the next page, if there is one (RFC 8288).
+Content-Disposition: string — Name to save the file by.
+ETag: string {"pattern": "^\"[^\"]+\"$"} — Version of what was read, for `If-None-Match`; of one plan for `If-Match` too.
+Allow: string — Methods of this path.
+WWW-Authenticate: string — How to authenticate, and what was wrong.
+Retry-After: integer {"minimum": 1} — Seconds to wait before the next request.
+RateLimit-Limit?: count — Requests per minute of this client. The three RateLimit headers come with each answer to a client
+        with a limit of its own, to others when less than a tenth is left.
+RateLimit-Remaining?: count — Requests left in this minute.
+RateLimit-Reset?: count — Seconds until the minute ends.
+Ignored-Fields?: string — Unknown fields of the body, which were ignored: percent-encoded, 40 characters of each, 20 names at
+        most; `+3` at the end stands for 3 more. A refusal names them too.
+Ignored-Parameters?: string — Unknown parameters of the query, which were ignored, written as `Ignored-Fields` are.
+Did-You-Mean?: string {"pattern": "^[^=,]+=[a-z_\\[\\]]+(?:,[^=,]+=[a-z_\\[\\]]+)*$"} — Unknown fields and parameters, each
+        with the known name that is near to it.
+Eligibility-Outcome: enrolled — What the request did. `moved`: the record was under another plan of the account and is under
+        this one now.
+Eligibility-Changed?: string {"pattern": "^[a-z_]+(?:,[a-z_]+)*$"} — The fields that an update changed; absent if it changed
+        none.
+Eligibility-Left-Plan?: string — `external_id`, percent-encoded, of the plan that a moved record was under.
+Eligibility-Warnings?: warnings — Likely mistakes that are no faults; the record is written.
+Invitation: invitation — Whether the member is invited by e-mail: at once, in the account's batches (`queued`), or not, with the
+        reason.
+"""
+
+
+def _parameter(noted: NotedField) -> tuple[str, Schema]:
+    """The parameter as OpenAPI describes it, by its key."""
+    key = name = noted.name
+    place = "query" if noted.is_optional else "path"
+    if key[0].isupper():
+        key, place = key.lower().replace("-", "_").removeprefix("x_"), "header"
+    elif place == "query":
+        name = re.sub("^(?:file|mapping|report)_", "", key)
+        name = re.sub("^page_(.*)", r"page[\1]", name)
+    parameter: Schema = {"name": name, "in": place, "description": noted.text}
+    parameter |= {"required": place == "path", "schema": noted.schema}
+    return key, parameter | ({"example": _EXAMPLES[key]} if key in _EXAMPLES else {})
+
+
+PARAMETERS: dict[str, Schema] = dict(map(_parameter, read_fields(_PARAMETERS, _TYPES)))
+HEADERS: dict[str, Schema] = {
+    header.name: {
+        "description": header.text,
+        "required": not header.is_optional,
+        "schema": header.schema,
+    }
+    for header in read_fields(_HEADERS, _TYPES)
+}
+HEADERS["Eligibility-Warnings"]["description"] += "\n\n" + explained(WARNINGS)
+
+
+def read_query(request: Request) -> dict[str, Any]:
+    """The endpoint's query parameters that were sent, by name: whole numbers and flags as such, other values as text. Raises
+    Invalid with a fault for every value that is not as the table has it."""
+    if not request.query_string:
+        return {}
+    schemas = request.query_schemas
+    query = request.query(*schemas)
     rules = {name: _broken_rule(query[name], schema) for name, schema in schemas.items() if name in query}
-    faults = [Fault(name, "not_allowed", rule) for name, rule in rules.items() if rule]
-    if faults:
+    if faults := [Fault(name, "not_allowed", rule) for name, rule in rules.items() if rule]:
         raise Invalid(faults)
+    read: dict[str, Callable[[str], Any]] = {"boolean": "true".__eq__, "integer": int, "string": str}
+    return {name: read[schemas[name]["type"]](value) for name, value in query.items()}
 
 
 def _broken_rule(text: str, schema: Schema) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from frontdesk import audit, plans
-from frontdesk.api.parameters import check_query
+from frontdesk.api.parameters import read_query
 from frontdesk.app import App
 from frontdesk.db import Tx
 from frontdesk.db.races import write_alone
@@ -37,13 +37,17 @@ class Page(NamedTuple):
 
 
 async def list_plans(app: App, request: Request) -> Response:
-    """List the account's plans with their queues. Answers every plan in the order of `id`, or one page of them."""
-    query = request.query("external_id", "page[size]", "page[after]", "queue_interval")
-    check_query(query, "page_size", "page_after", "queue_interval")
-    size = int(query["page[size]"]) if "page[size]" in query else None
-    after, external_id = int(query.get("page[after]", 0)), query.get("external_id")
+    """List the account's plans with their queues. Answers every plan in the order of `id`, or one page of them.
+
+    Parameters: external_id page_size page_after queue_interval if_none_match
+    200 Plans [ETag Cache-Control]: The plans, by id.
+    304 [ETag Cache-Control]: Nothing has changed since the `ETag` was sent.
+    Faults: not_allowed repeated
+    """
+    query = read_query(request)
+    size, after = query.get("page[size]"), query.get("page[after]", 0)
+    external_id, intervals = query.get("external_id"), query.get("queue_interval", False)
     account_id = request.account_id
-    intervals = query.get("queue_interval") == "true"
     key = ("plans", account_id, external_id, size, after, intervals)
     filters: Any = {"external_id": external_id, "after_id": after}
 
@@ -75,7 +79,12 @@ async def list_plans(app: App, request: Request) -> Response:
 
 
 async def show_plan(app: App, request: Request) -> Response:
-    """Read one plan. Answers the envelope of the list, with one plan."""
+    """Read one plan. Answers the envelope of the list, with one plan.
+
+    Parameters: if_none_match
+    200 Plans [ETag Cache-Control]: The plan.
+    304 [ETag Cache-Control]: Nothing has changed since the `ETag` was sent.
+    """
     plan_id = request.path_id("plan_id")
     account_id = request.account_id
     key = ("plan", account_id, plan_id)
@@ -92,7 +101,14 @@ async def show_plan(app: App, request: Request) -> Response:
 
 async def change_plan(app: App, request: Request) -> Response:
     """Change a plan's name, description or external_id. An absent field keeps its value. `If-Match` protects against changes
-    since the plan was read."""
+    since the plan was read.
+
+    Body: PlanPatch
+    Parameters: if_match
+    200 Plans [ETag Ignored-Fields]: The plan as it is now, without `queue_info`.
+    Problems: conflict precondition_failed
+    Faults: required wrong_type too_long control_character not_unique read_only unknown_field
+    """
     plan_id = request.path_id("plan_id")
     patch = plans.parse_plan_patch(parse_json_object(await request.body()), strict=request.prefers_strict())
     if patch.ignored:

@@ -7,12 +7,12 @@ from html import escape
 from importlib.resources import files
 
 from frontdesk.api.openapi import openapi_document
+from frontdesk.api.operations import Operation, operation
 from frontdesk.app import App
 from frontdesk.eligibility.model import FAULT_CODES, WARNINGS
 from frontdesk.errors import NotFound
 from frontdesk.files.model import FILE_PROBLEMS, REPORT_CODES
 from frontdesk.invitations.model import NotInvitedReason
-from frontdesk.web.endpoint import Endpoint
 from frontdesk.web.problems import PROBLEMS, QUOTA_CODES
 from frontdesk.web.request import Request
 from frontdesk.web.response import Header, Response
@@ -27,33 +27,45 @@ _HTML = b"text/html; charset=utf-8"
 _CACHED: Header = (b"cache-control", b"public, max-age=3600")
 
 
-def openapi_endpoint(others: Sequence[Endpoint]) -> Endpoint:
-    """`GET /openapi.json`: the document that describes the other endpoints and itself."""
+def openapi_operation(others: Sequence[Operation]) -> Operation:
+    """`GET /openapi.json`: the document that describes the other operations and itself."""
 
     @lru_cache(maxsize=8)
     def content(base_url: str) -> bytes:
-        return json.dumps(openapi_document(base_url, (*others, endpoint)), ensure_ascii=False).encode()
+        return json.dumps(openapi_document(base_url, (*others, itself)), ensure_ascii=False).encode()
 
     async def document(app: App, _request: Request) -> Response:
-        """Read this document. Answers the service's OpenAPI document."""
+        """Read this document. Answers the service's OpenAPI document.
+
+        200 object: OpenAPI 3.1.
+        """
         return Response(200, content(app.config.base_url), (_CACHED,))
 
-    endpoint = Endpoint("GET", "/openapi.json", document, None)
-    return endpoint
+    itself = operation("GET", "/openapi.json", document)
+    return itself
 
 
 async def entrance(app: App, _request: Request) -> Response:
-    """Lead from the service's address to the reference page."""
+    """Lead from the service's address to the reference page.
+
+    200 object: OpenAPI 3.1.
+    """
     return Response(307, headers=((b"location", f"{app.config.base_url}/docs".encode()),))
 
 
 async def reference_page(app: App, _request: Request) -> Response:
-    """Open the reference page. The page shows this document and sends requests. It loads nothing from other sites."""
+    """Open the reference page. The page shows this document and sends requests. It loads nothing from other sites.
+
+    200 text/html [Content-Security-Policy Referrer-Policy]: The page.
+    """
     return Response(200, _file("page.html"), _page_headers(app.config.base_url), _HTML)
 
 
 async def reference_file(_app: App, request: Request) -> Response:
-    """Read a file of the reference page. The scripts, styles and pictures of `/docs`."""
+    """Read a file of the reference page. The scripts, styles and pictures of `/docs`.
+
+    200 text/javascript text/css image/png: The file.
+    """
     known = ASSETS.get(request.path_parameters["asset"])
     if known is None:
         raise NotFound("address", "There is nothing at this address.")
@@ -63,7 +75,10 @@ async def reference_file(_app: App, request: Request) -> Response:
 
 async def list_problems(app: App, _request: Request) -> Response:
     """Look up a problem or code. A page with every problem, fault code, warning and reason. The `type` of a problem leads
-    here."""
+    here.
+
+    200 text/html [Content-Security-Policy Referrer-Policy]: The page.
+    """
     return Response(200, _problems_page(), _page_headers(app.config.base_url), _HTML)
 
 

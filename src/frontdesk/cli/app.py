@@ -50,7 +50,7 @@ MODULES: Mapping[str, str] = MappingProxyType(
         "demo": "sandbox.demo",
         "sample": "sandbox.sample",
         **dict.fromkeys(("provider-group", "duty"), "cli.providers"),
-        **dict.fromkeys(("check", "migrate"), "cli.installation"),
+        **dict.fromkeys(("check", "migrate", "retention"), "cli.installation"),
         "bounces": "cli.suppression",
     }
 )

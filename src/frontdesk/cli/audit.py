@@ -7,15 +7,13 @@ from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from frontdesk.audit import entries_after, last_entry_id, list_entries
 from frontdesk.audit.chain import BrokenChain, ChainEnd, ends_of, first_line, sealed
 from frontdesk.audit.model import AuditQuery
 from frontdesk.cli.command_group import CommandGroup, change_in, migrated_database
 from frontdesk.cli.options import OnlyAccount, checked_id, end_of, limit_option, start_of
-from frontdesk.cli.output import Output, fail, listing, opened_file, settings
+from frontdesk.cli.output import Output, fail, listing, opened_file, progress, settings
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
 from frontdesk.errors import FrontdeskError
@@ -157,7 +155,7 @@ def _end_of_file(path: Path, *, whole: bool = False) -> ChainEnd:
     """The end of the file's chain. Ends the command where the chain is broken. Unless the file is to be `whole`, a last line
     without its end is left out."""
     end = ChainEnd()
-    with opened_file(path, "rb", "The file can't be read: {}.") as file, _bar() as bar:
+    with opened_file(path, "rb", "The file can't be read: {}.") as file, progress() as bar:
         task = bar.add_task("verifying", total=os.fstat(file.fileno()).st_size)
         lines = iter(file) if whole else (line for line in file if line.endswith(b"\n"))
         try:
@@ -177,7 +175,7 @@ def _append(db: Database, file: BinaryIO, end: ChainEnd) -> tuple[ChainEnd, int]
         lambda tx: (database_time(tx) - timedelta(seconds=SETTLED_SECONDS), last_entry_id(tx))
     )
     count = 0
-    with _bar() as bar:
+    with progress() as bar:
         task = bar.add_task("exporting", total=last - end.entry_id)
         while True:
             after = end.entry_id
@@ -191,9 +189,3 @@ def _append(db: Database, file: BinaryIO, end: ChainEnd) -> tuple[ChainEnd, int]
             os.fsync(file.fileno())
             count += len(page)
             bar.advance(task, end.entry_id - after)
-
-
-def _bar() -> Progress:
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=console, disable=not console.is_terminal, transient=True)

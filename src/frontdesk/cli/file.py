@@ -5,34 +5,45 @@ could not be read, or was stopped.
 """
 
 import json
-from collections.abc import Callable
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Any, Literal
 
 import typer
+from rich.progress import MofNCompleteColumn, ProgressColumn, Task
+from rich.text import Text
 
 from frontdesk.audit.model import Requester
 from frontdesk.cli.command_group import CommandContext, CommandGroup, change_in, migrated_database
-from frontdesk.cli.file_progress import work_on
-from frontdesk.cli.file_settings import show_or_change_settings
-from frontdesk.cli.file_suggest import suggest
 from frontdesk.cli.options import AccountId, Json, OnlyAccount, PlanId, id_argument, limit_option
 from frontdesk.cli.output import (
     FAILED,
     MISUSED,
     Output,
+    Part,
     describe,
     fail,
     json_text,
     listing,
     opened_file,
+    progress,
     settings,
+    table,
 )
 from frontdesk.clock import system_clock
+from frontdesk.config import Config
 from frontdesk.db import Database, Tx
-from frontdesk.errors import FrontdeskError, Invalid
+from frontdesk.eligibility.probes import ProbeLimit
+from frontdesk.errors import FrontdeskError, Invalid, Unavailable
 from frontdesk.files import (
     START_BYTES,
+    RunOptions,
     Upload,
     accept_mapping,
     approve_file,
@@ -42,13 +53,18 @@ from frontdesk.files import (
     delete_mapping,
     find_files,
     get_file,
+    get_file_settings,
     get_mapping,
     list_mappings,
     report_csv,
     report_json_lines,
+    run_next,
     save_mapping,
     serialize_file,
     serialize_mapping,
+    serialize_suggestion,
+    set_file_settings,
+    suggest_mapping,
     summary,
     undo_file,
 )
@@ -58,35 +74,52 @@ from frontdesk.files.mappings import DEFAULT_NAME
 from frontdesk.files.model import (
     REFUSED,
     EligibilityFile,
+    FileFilter,
     FileMode,
     FileState,
+    FileStep,
     Format,
     MappingName,
     NewFile,
 )
 from frontdesk.files.report import ReportFilter
-from frontdesk.files.requests import FileFilter
 from frontdesk.plans import get_plan
 
 SOME_REFUSED, IS_HELD = 3, 4
+POLL_SECONDS = 0.5
+PATIENCE_SECONDS = 60
+
+_ENDED = {FileState.DONE, FileState.FAILED, FileState.HELD, FileState.CANCELLED}
+_STEPS = {FileStep.CHECK: "checking", FileStep.APPLY: "applying", FileStep.END: "ending"}
 
 FileId = Annotated[int, id_argument("ID", "Id of the file (see `file list`).")]
 
+FilePath = Annotated[
+    Path,
+    typer.Argument(metavar="PATH", exists=True, dir_okay=False, help="The file; gzip is recognised."),
+]
+FormatOption = Annotated[
+    Format | None, typer.Option("--format", help="Its format; by default its first letters decide.")
+]
+Encoding = Annotated[str, typer.Option(metavar="NAME", help="The encoding of its text.")]
+Sheet = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="The sheet of a workbook; by default the first that is shown."),
+]
+
+
+def _json_file(sentence: str, *names: str) -> Any:
+    return typer.Option(*names, metavar="F", exists=True, dir_okay=False, help=sentence)
+
+
 commands = CommandGroup()
-commands.standalone("suggest")(suggest)
 
 
 @commands.standalone("load")
 def load(  # noqa: PLR0913 - one parameter per option
-    path: Annotated[
-        Path,
-        typer.Argument(metavar="PATH", exists=True, dir_okay=False, help="The file; gzip is recognised."),
-    ],
+    path: FilePath,
     plan: PlanId,
-    format_: Annotated[
-        Format | None,
-        typer.Option("--format", help="Its format; by default its first letters decide."),
-    ] = None,
+    format_: FormatOption = None,
     mode: Annotated[
         Literal["change", "compare", "full"] | None,
         typer.Option(
@@ -95,20 +128,13 @@ def load(  # noqa: PLR0913 - one parameter per option
     ] = None,
     *,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Report the same and write no member.")] = False,
-    mapping: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="F", exists=True, dir_okay=False, help="JSON file: the names in this sender's files."
-        ),
-    ] = None,
+    mapping: Annotated[Path | None, _json_file("JSON file: the names in this sender's files.")] = None,
     mapping_name: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="A mapping of the account (see `file mappings`)."),
     ] = None,
-    encoding: Annotated[str, typer.Option(metavar="NAME", help="The encoding of its text.")] = "utf-8",
-    sheet: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The sheet of a workbook; by default the first one.")
-    ] = None,
+    encoding: Encoding = "utf-8",
+    sheet: Sheet = None,
     header_row: Annotated[
         int | None,
         typer.Option(
@@ -215,10 +241,7 @@ def approve(file_id: FileId) -> Output:
 @commands.standalone("accept")
 def accept(
     file_id: FileId,
-    mapping: Annotated[
-        Path | None,
-        typer.Option(metavar="F", exists=True, dir_okay=False, help="JSON file: a mapping of your own."),
-    ] = None,
+    mapping: Annotated[Path | None, _json_file("JSON file: a mapping of your own.")] = None,
     *,
     keep: Annotated[bool, typer.Option(help="Make it the account's default for later files.")] = True,
 ) -> Output:
@@ -260,12 +283,7 @@ def mapping_(
         str | None,
         typer.Option(metavar="NAME", help="Its name; by default the mapping of files that come without one."),
     ] = None,
-    set_: Annotated[
-        Path | None,
-        typer.Option(
-            "--set", metavar="F", exists=True, dir_okay=False, help="JSON file with the new mapping."
-        ),
-    ] = None,
+    set_: Annotated[Path | None, _json_file("JSON file with the new mapping.", "--set")] = None,
     *,
     default: Annotated[
         bool, typer.Option("--default", help="With --set: files that come without a mapping use this one.")
@@ -294,7 +312,35 @@ def mapping_(
     return Output(found, [json_text(found)])
 
 
-commands.change("settings")(show_or_change_settings)
+@commands.change("settings")
+def settings_(
+    context: CommandContext,
+    account: AccountId,
+    *,
+    reopen_absent: Annotated[
+        bool | None,
+        typer.Option(
+            "--reopen-absent/--no-reopen-absent",
+            help="Whether a member that a full file ended by omitting it comes back with a later one. On by default.",
+        ),
+    ] = None,
+    second_approver: Annotated[
+        bool | None,
+        typer.Option(
+            "--second-approver/--no-second-approver",
+            help="Whether a held file has to be approved by another client or person than the uploader. Off by default.",
+        ),
+    ] = None,
+) -> Output:
+    """Show how the files of an account are treated, or change it. An option that is left out keeps its value.
+
+    Example: frontdesk file settings --account 1 --no-reopen-absent
+    """
+    given = {"reopen_absent": reopen_absent, "second_approver": second_approver}
+    if changes := {name: value for name, value in given.items() if value is not None}:
+        set_file_settings(context.tx, account, **changes)
+        context.record("file_settings.changed", account_id=account, subject_id=account, **changes)
+    return describe(asdict(get_file_settings(context.tx, account)))
 
 
 @commands.query("mappings")
@@ -305,6 +351,56 @@ def mappings(tx: Tx, account: AccountId) -> Output:
     """
     items = [serialize_mapping(each) for each in list_mappings(tx, account)]
     return listing(items, "name is_default changed_at", nothing="The account has no mapping.")
+
+
+@commands.standalone("suggest")
+def suggest(
+    path: FilePath,
+    format_: FormatOption = None,
+    sheet: Sheet = None,
+    encoding: Encoding = "utf-8",
+    out: Annotated[
+        str | None,
+        typer.Option(metavar="F", help="A file to write the mapping to, for `file load --mapping`."),
+    ] = None,
+) -> Output:
+    """Suggest a mapping for a file: what its columns may hold, how sure that is, and what would still be refused. Nothing is
+    loaded, and no value of a member is shown.
+
+    Example: frontdesk file suggest export.csv --out mapping.json
+    """
+    with path.open("rb") as stream:
+        found = suggest_mapping(
+            stream, today=system_clock().date().isoformat(), format=format_, encoding=encoding, sheet=sheet
+        )
+    if out is not None:
+        with opened_file(out, "wb", "The mapping can't be written: {}. Give another --out.") as target:
+            target.write(json.dumps(found.mapping, ensure_ascii=False, indent=1).encode())
+    columns = [
+        (each.column, ", ".join(each.fields), each.confidence or None, "  ".join(each.samples))
+        for each in found.columns
+    ]
+    notes = [f"{each.column}: {each.note}" for each in found.columns if each.note]
+    refused = [(each.field, each.code, each.rows) for each in found.refused]
+    left_out = f", {found.skipped_rows:,} would be left out" if found.skipped_rows else ""
+    parts: list[Part] = [
+        table(("column", "fields", "confidence", "samples"), columns),
+        *notes,
+        json_text(found.mapping),
+        f"Of {found.rows:,} rows {found.refused_rows:,} would be refused{left_out}.",
+    ]
+    if refused:
+        parts.append(table(("field", "code", "rows"), refused))
+    parts += [each.advice for each in found.refused if each.advice]
+    for question in found.questions:
+        is_open = question.column in found.mapping.get("questions", {})
+        lead = "To be answered before the mapping can be used" if is_open else "To be checked"
+        parts.append(f"{lead}: {question.column}. {question.question}")
+        parts += [
+            f"- {choice.does} Put into the mapping: {json.dumps(choice.mapping, ensure_ascii=False)}"
+            for choice in question.choices
+        ]
+    return Output(serialize_suggestion(found), parts)
 
 
 def _work_on(begin: Callable[[CommandContext], EligibilityFile], path: Path | None = None) -> Output:
@@ -365,3 +461,65 @@ def _read_mapping(path: Path) -> dict[str, Any]:
 def _record_read(context: CommandContext, file_id: int) -> None:
     file = get_file(context.tx, file_id, account_id=None)
     context.record("file.report_read", account_id=file.account_id, subject_id=file_id)
+
+
+class _RowsPerSecond(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed or 0:,.0f} rows/s", style="cyan")
+
+
+def work_on(db: Database, config: Config, file_id: int) -> EligibilityFile:
+    """Work on the file, or watch the worker that does, until it ends or Ctrl-C stops it. Raises FrontdeskError."""
+    with progress(MofNCompleteColumn(), _RowsPerSecond()) as bar, _stop_signals() as signals:
+        task = bar.add_task("waiting", total=None)
+
+        def show(step: FileStep, done: int, total: int | None) -> None:
+            bar.update(task, description=_STEPS[step], completed=done, total=total)
+
+        options = RunOptions(
+            config.uniqueness,
+            lambda: bool(signals),
+            show,
+            probe_limit=ProbeLimit(config.taken_per_day, config.uniqueness),
+        )
+        patient_until = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                worked = run_next(db, system_clock, options, only=file_id)
+                file = db.ask(lambda tx: get_file(tx, file_id, account_id=None))
+            except Unavailable:
+                if signals or time.monotonic() > patient_until:
+                    raise FrontdeskError(
+                        f"The database went away; the file goes on with: frontdesk file resume {file_id}",
+                        code="unavailable",
+                    ) from None
+            else:
+                patient_until = time.monotonic() + PATIENCE_SECONDS
+                if file.state in _ENDED or signals:
+                    return file
+                if not worked:
+                    show(file.step, file.rows_done, file.rows_total)
+            time.sleep(POLL_SECONDS)
+
+
+@contextmanager
+def _stop_signals() -> Iterator[list[int]]:
+    """The Ctrl-C and SIGTERM so far. The work stops after the current chunk, so that the next worker need not wait for the
+    lease.
+
+    Not an Event: a handler that sets it can interrupt the thread that is about to wait for it, and never ends.
+    """
+    signals: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield signals
+        return
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        signals.append(number)
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield signals
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

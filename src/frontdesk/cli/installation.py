@@ -1,18 +1,21 @@
-"""`frontdesk check` and `migrate`: what is wrong with the installation, and its tables."""
+"""`frontdesk check`, `migrate` and `retention`: what is wrong with the installation, its tables, and what they keep too long."""
 
 import os
 from typing import Annotated, Any
 
 import typer
 
-from frontdesk.cli.command_group import change_in, opened_database, printing
-from frontdesk.cli.output import FAILED, Output, settings
+from frontdesk.cli.command_group import change_in, migrated_database, new_request, opened_database, printing
+from frontdesk.cli.output import FAILED, Output, settings, table
+from frontdesk.clock import system_clock
 from frontdesk.config import Config, ConfigError, Uniqueness, read_config
 from frontdesk.db import Database
 from frontdesk.db.checks import HEAD, problems
 from frontdesk.db.deployment import CheckFailure
 from frontdesk.db.service_role import DatabaseRole, current_role, grant_rights
 from frontdesk.errors import FrontdeskError
+from frontdesk.privacy.model import RetentionKind
+from frontdesk.privacy.retention import RetentionTurn, kept_days
 
 FIRST = "0001"  # the revision that makes a database
 
@@ -107,3 +110,23 @@ def bring_up_to_date(db: Database, config: Config) -> list[str]:
     if applied:
         change_in(db, lambda context: context.record("database.migrated", revisions=applied))
     return applied
+
+
+@printing
+def retention(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count what would go.")] = False,
+) -> Output:
+    """Erase or delete now what has been kept long enough; workers do it every night.
+
+    Example: frontdesk retention --dry-run
+    """
+    config = settings()
+    kept = kept_days(config)
+    with migrated_database(config, index_scans=True) as db:
+        turn = RetentionTurn(db, system_clock, kept, new_request())
+        counts = turn.count() if dry_run else turn.run()
+    rows = [
+        {"kind": kind, "kept_days": kept.get(kind), "count": counts.get(kind, 0)} for kind in RetentionKind
+    ]
+    heads = ("kind", "kept days", "would go" if dry_run else "gone")
+    return Output(rows, [table(heads, [[*row.values()] for row in rows])])

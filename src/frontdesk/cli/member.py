@@ -1,33 +1,71 @@
-"""`frontdesk member`: a member's record and history; erasure, export and legal hold. Only these commands show a person's data
-on a terminal."""
+"""`frontdesk member`: a member's record and history; members that may be one person; erasure, export and legal hold
+(docs/erasure.md). Only these commands show a person's data on a terminal."""
 
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from datetime import datetime
-from typing import Annotated
+from functools import partial
+from typing import Annotated, Any
 
 import typer
 
-from frontdesk.cli import member_people, personal_data
-from frontdesk.cli.command_group import CommandContext, CommandGroup
-from frontdesk.cli.options import OnlyAccount, end_of, read_text
-from frontdesk.cli.output import Output, Part, describe, field_table, heading, picked, table
-from frontdesk.cli.personal_data import ExternalId
-from frontdesk.clock import wire_time
+from frontdesk.access.accounts import get_account
+from frontdesk.cli.command_group import CommandContext, CommandGroup, ask, migrated_database, new_request
+from frontdesk.cli.options import OnlyAccount, end_of, id_option, limit_option, read_text
+from frontdesk.cli.output import (
+    FAILED,
+    MISUSED,
+    Output,
+    Part,
+    describe,
+    fail,
+    field_table,
+    heading,
+    listing,
+    opened_file,
+    picked,
+    progress,
+    settings,
+    table,
+)
+from frontdesk.clock import system_clock, wire_time
 from frontdesk.db import Tx
-from frontdesk.eligibility import find_eligibility, find_member, list_history
+from frontdesk.db.races import write_together
+from frontdesk.eligibility import dry_run as dry_runs
+from frontdesk.eligibility import enrol, find_eligibility, find_member, list_history, people, read_external_id
+from frontdesk.eligibility.model import Enrolled, Submission
+from frontdesk.eligibility.people import RenameOutcome
+from frontdesk.eligibility.probes import ProbeLimit
+from frontdesk.errors import FrontdeskError
+from frontdesk.privacy.erasure import (
+    erase_person,
+    find_persons,
+    find_persons_of,
+    list_holds,
+    place_hold,
+    release_hold,
+    require_not_held,
+)
+from frontdesk.privacy.export import export_person
+from frontdesk.privacy.model import Person
 
 _INTERNAL = ("uniqueness_scope", "email_folded", "merged_into")  # columns that serve the database only
+REFERENCE_LENGTH = 100
 
+_EXTERNAL_ID: Any = typer.Argument(
+    metavar="EXTERNAL_ID", help="The member's external_id; letter case and inner spaces count."
+)
+ExternalId = Annotated[str, _EXTERNAL_ID]
+_MaybeExternalId = Annotated[str | None, _EXTERNAL_ID]
+_MemberId = Annotated[int | None, id_option("--id", "The member's id, instead of its external_id.")]
+RENAMED_TOGETHER = 500
+LONGEST_CSV = 64 * 2**20  # bytes
+_PAIR = "account_id id external_id plan_id other_id other_external_id other_plan_id"
+Other = Annotated[str, typer.Argument(metavar="OTHER", help="The external_id of the other member.")]
 
 commands = CommandGroup()
-commands.standalone("erase")(personal_data.erase)
-commands.standalone("export")(personal_data.export)
-commands.change("hold")(personal_data.hold)
-commands.change("release")(personal_data.release)
-commands.query("holds")(personal_data.holds)
-commands.standalone("duplicates")(member_people.duplicates)
-commands.change("merge")(member_people.merge)
-commands.change("distinct")(member_people.distinct)
-commands.standalone("rename")(member_people.rename)
 
 
 @commands.change("show")
@@ -80,3 +118,280 @@ def eligible(
 
 def _from_file(file_id: int | None) -> str:
     return "" if file_id is None else f", file {file_id}"
+
+
+@commands.standalone("duplicates")
+def duplicates(
+    account: OnlyAccount = None,
+    *,
+    limit: Annotated[int, limit_option(1000, "How many pairs at most.")] = 100,
+    after: Annotated[str, typer.Option(metavar="ID-OTHER_ID", help="Go on after this pair of ids.")] = "0-0",
+) -> Output:
+    """List pairs of open members that may be one person: the same names and birth date, or the same family and birth date.
+
+    Example: frontdesk member duplicates --account 1 --limit 20
+    """
+    try:
+        first, second = map(int, after.split("-"))
+    except ValueError:
+        fail("--after takes the two ids of a pair, such as 120-340.", status=MISUSED)
+    if account is not None:
+        ask(partial(get_account, account_id=account))
+    with migrated_database(settings()) as db, progress() as bar:
+        task = bar.add_task("searching", total=100)
+        show = partial(bar.update, task)
+        today = system_clock().date().isoformat()
+        pairs = people.find_duplicates(
+            db,
+            account,
+            after=(first, second),
+            limit=limit,
+            today=today,
+            go_on=lambda done: show(completed=done),
+        )
+    output = listing([pair._asdict() for pair in pairs], _PAIR, nothing="No two open members look alike.")
+    more = [f"More: --after {pairs[-1].id}-{pairs[-1].other_id}"] if len(pairs) == limit else []
+    return Output(output.value, [*output.parts, *more])
+
+
+@commands.change("merge")
+def merge(
+    context: CommandContext,
+    keep: ExternalId,
+    drop: Other,
+    *,
+    account: OnlyAccount = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Take the merge back.")] = False,
+) -> Output:
+    """Make two members one: the first stays as it is, and the external_id of the OTHER leads to it from now on.
+
+    Example: frontdesk member merge "AB 123356" "AB 900001" --account 1
+    """
+    tx, requester = context.tx, context.requester
+    keep_id, drop_id = _pair(tx, keep, drop, account)
+    require_not_held(tx, [keep_id, drop_id])
+    if undo:
+        config = settings()
+        limit = ProbeLimit(config.taken_per_day, config.uniqueness)
+        people.unmerge(tx, keep_id, drop_id, requester, uniqueness=config.uniqueness, probe_limit=limit)
+        said = f"Members {keep_id} and {drop_id} are two again."
+    else:
+        people.merge(tx, keep_id, drop_id, requester)
+        said = f"Member {drop_id} leads to member {keep_id}. Take it back with --undo."
+    return Output({"kept": keep_id, "merged": None if undo else drop_id}, [said])
+
+
+@commands.change("distinct")
+def distinct(
+    context: CommandContext, external_id: ExternalId, other: Other, account: OnlyAccount = None
+) -> Output:
+    """Say that two members who look alike are two people: `member duplicates` leaves them out.
+
+    Example: frontdesk member distinct "AB 123356" "AB 900001" --account 1
+    """
+    first, second = _pair(context.tx, external_id, other, account)
+    is_new = people.call_distinct(context.tx, first, second, context.requester)
+    said = f"Members {first} and {second} are two people." if is_new else "That was said before."
+    return Output({"distinct": sorted((first, second)), "is_new": is_new}, [said])
+
+
+@commands.standalone("rename")
+def rename(
+    old: Annotated[str | None, typer.Argument(help="The external_id that a member has.")] = None,
+    new: Annotated[str | None, typer.Argument(help="The external_id that it gets.")] = None,
+    *,
+    account: OnlyAccount = None,
+    csv_file: Annotated[
+        str | None,
+        typer.Option("--csv", metavar="FILE", help="A CSV file with the columns old,new; - is stdin."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; say what would be.")] = False,
+) -> Output:
+    """Give a member, or the thousands of a CSV file, another external_id: a sender has renumbered its members.
+
+    Example: frontdesk member rename --csv numbers.csv --account 1 --dry-run
+    """
+    if account is not None:
+        ask(partial(get_account, account_id=account))
+    if (csv_file is None) is (old is None or new is None):
+        fail("Give either OLD and NEW, or --csv.", status=MISUSED)
+    one = (old or "", new or "")
+    pairs = _read_pairs(csv_file) if csv_file else [(read_text("OLD", one[0]), read_text("NEW", one[1]))]
+    outcomes = _rename(pairs, account, is_dry=dry_run)
+    rows = [{"row": number, "outcome": str(outcome)} for number, outcome in enumerate(outcomes, 1)]
+    failed = [row for row in rows if row["outcome"] not in (RenameOutcome.RENAMED, RenameOutcome.UNCHANGED)]
+    would = "would be renamed" if dry_run else "renamed"
+    said = f"{outcomes.count(RenameOutcome.RENAMED)} of {len(rows)} {would}."
+    parts = [*listing(failed, "row outcome", nothing="").parts] if failed else []
+    return Output(rows, [*parts, said], status=FAILED if failed else 0)
+
+
+def _rename(pairs: Sequence[tuple[str, str]], account: int | None, *, is_dry: bool) -> list[RenameOutcome]:
+    config, requester, outcomes = settings(), new_request(), list[RenameOutcome]()
+    limit = ProbeLimit(config.taken_per_day, config.uniqueness)
+    with ExitStack() as stack:
+        db, bar = stack.enter_context(migrated_database(config)), stack.enter_context(progress())
+        dry = stack.enter_context(dry_runs(config.uniqueness, probe_limit=limit)) if is_dry else None
+
+        def decide(tx: Tx, submissions: Sequence[Submission]) -> Sequence[Enrolled | FrontdeskError]:
+            if dry is None:
+                return enrol(
+                    tx, submissions, now=requester.now, uniqueness=config.uniqueness, probe_limit=limit
+                )
+            dry.begin_chunk()
+            return dry.enrol(tx, submissions, now=requester.now, reopens_absent=False)
+
+        work = partial(people.rename, account_id=account, requester=requester, decide=decide)
+        for start in bar.track(range(0, len(pairs), RENAMED_TOGETHER), description="renaming"):
+            for outcome in write_together(db, pairs[start : start + RENAMED_TOGETHER], work):
+                if isinstance(outcome, Exception):
+                    raise outcome
+                outcomes.append(outcome)
+            if dry is not None:
+                dry.keep_chunk()
+    return outcomes
+
+
+def _read_pairs(path: str) -> list[tuple[str, str]]:
+    """The pairs of a CSV file, in their stored form."""
+    with opened_file(path, "rb", "The file can't be read: {}.") as stream:
+        content = stream.read(LONGEST_CSV + 1)
+    if len(content) > LONGEST_CSV:
+        fail(f"The file has more than {LONGEST_CSV // 2**20} MiB. Split it.")
+    try:
+        lines = csv.reader(io.StringIO(content.decode("utf-8-sig")), strict=True)
+        if [name.strip().lower() for name in next(lines, [])] != ["old", "new"]:
+            fail("The first line must be: old,new")
+        return [*_pairs_of(lines)]
+    except (UnicodeDecodeError, csv.Error):
+        fail("The file is not CSV in UTF-8.")
+
+
+def _pairs_of(lines: Iterator[list[str]]) -> Iterator[tuple[str, str]]:
+    for number, line in enumerate(lines, 1):
+        read = [read_external_id(cell) for cell in line]
+        if len(read) != 2 or read[0] is None or read[1] is None:
+            fail(f"Row {number} does not have two external_ids of at most 255 characters.")
+        yield read[0], read[1]
+
+
+def _pair(tx: Tx, first: str, second: str, account: int | None) -> tuple[int, int]:
+    return people.find_pair(tx, read_text("EXTERNAL_ID", first), read_text("OTHER", second), account)
+
+
+@commands.standalone("erase")
+def erase(
+    external_id: _MaybeExternalId = None,
+    *,
+    member_id: _MemberId = None,
+    account: OnlyAccount = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Erase. Without it, only say what would be.")] = False,
+) -> Output:
+    """Erase all values of a person: record, history, invitations, reports. Ids, times and the fact stay. It can't be undone.
+
+    Example: frontdesk member erase "AB 123356" --account 1 --yes
+    """
+    with migrated_database(settings()) as db:
+        persons = db.ask(lambda tx: _persons(tx, external_id, member_id, account))
+        ids = ", ".join(str(person.member_id) for person in persons)
+        if not yes:
+            said = f"Member {ids} of account {persons[0].account_id} would be erased for good. Repeat it with --yes."
+            return Output({"would_erase": [person.member_id for person in persons]}, [said])
+        erased = erase_person(db, persons, new_request())
+        rows = [picked(each, "member_id account_id erased_at cause is_new") for each in erased]
+    is_new = any(each.is_new for each in erased)
+    said = f"Member {ids} is erased." if is_new else f"Member {ids} had been erased before."
+    return Output(
+        rows, [said, "Backups still hold it, and PostgreSQL's files until they are cleaned: docs/erasure.md."]
+    )
+
+
+@commands.standalone("export")
+def export(
+    external_id: _MaybeExternalId = None,
+    *,
+    member_id: _MemberId = None,
+    account: OnlyAccount = None,
+) -> Output:
+    """Show everything that is kept about a person, by table. The audit trail keeps that it was shown.
+
+    Example: frontdesk member export "AB 123356" --account 1 --json
+    """
+    with migrated_database(settings()) as db:
+        persons = db.ask(lambda tx: _persons(tx, external_id, member_id, account))
+        request = new_request()
+        found = [export_person(db, person, request)._asdict() for person in persons]
+    parts: list[Part] = []
+    for each in found:
+        parts.append(heading(f"Member {each['member_id']} of account {each['account_id']}"))
+        for name, rows in each["tables"].items():
+            parts.append(f"\n{name}: {len(rows) or 'nothing'}")
+            parts += [field_table(row) for row in rows]
+    return Output(found, parts)
+
+
+@commands.change("hold")
+def hold(
+    context: CommandContext,
+    external_id: _MaybeExternalId = None,
+    *,
+    reference: Annotated[str, typer.Option(help="What names the case, and not the person.")],
+    member_id: _MemberId = None,
+    account: OnlyAccount = None,
+) -> Output:
+    """Put a member under legal hold: nothing of it is erased or pruned until the release.
+
+    Example: frontdesk member hold "AB 123356" --account 1 --reference "Case 2026-114"
+    """
+    case = read_text("reference", reference, limit=REFERENCE_LENGTH)
+    held = [
+        person.member_id
+        for person in _persons(context.tx, external_id, member_id, account)
+        if place_hold(context.tx, person, case, context.requester)
+    ]
+    named = ", ".join(map(str, held))
+    return Output({"held": held}, [f"Member {named} is under legal hold." if held else "It is held already."])
+
+
+@commands.change("release")
+def release(
+    context: CommandContext,
+    external_id: _MaybeExternalId = None,
+    *,
+    member_id: _MemberId = None,
+    account: OnlyAccount = None,
+) -> Output:
+    """End a legal hold.
+
+    Example: frontdesk member release "AB 123356" --account 1
+    """
+    released = [
+        person.member_id
+        for person in _persons(context.tx, external_id, member_id, account)
+        if release_hold(context.tx, person, context.requester)
+    ]
+    named = ", ".join(map(str, released))
+    said = f"Member {named} is no longer under legal hold." if released else "It was not under legal hold."
+    return Output({"released": released}, [said])
+
+
+@commands.query("holds")
+def holds(tx: Tx, account: OnlyAccount = None) -> Output:
+    """List the members under legal hold.
+
+    Example: frontdesk member holds --account 1
+    """
+    rows = [each._asdict() for each in list_holds(tx, account)]
+    names = "member_id account_id reference held_at actor"
+    return listing(rows, names, nothing="No member is under legal hold.")
+
+
+def _persons(tx: Tx, external_id: str | None, member_id: int | None, account: int | None) -> list[Person]:
+    """The records that are meant: all with the external_id, or the one with the id."""
+    if account is not None:
+        get_account(tx, account)
+    if (external_id is None) is (member_id is None):
+        fail("Give either an EXTERNAL_ID or --id.", status=MISUSED)
+    if member_id is not None:
+        return find_persons_of(tx, member_id)
+    return find_persons(tx, read_text("EXTERNAL_ID", external_id or ""), account)

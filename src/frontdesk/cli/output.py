@@ -11,6 +11,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
+from itertools import cycle
 from operator import getitem
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, NoReturn, cast
@@ -18,6 +19,7 @@ from typing import Any, BinaryIO, Literal, NoReturn, cast
 import typer
 from rich import box
 from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -168,6 +170,32 @@ def console(*, stderr: bool = False) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else UNWRAPPED_COLUMNS
     return Console(file=stream, width=width, markup=False, highlight=False, emoji=False)
+
+
+def progress(*more: ProgressColumn) -> Progress:
+    """A bar on stderr that shows how far a command is; on a terminal only. `more` columns stand before the time left."""
+    screen = console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), *more, TimeRemainingColumn())
+    return Progress(*columns, console=screen, transient=True, disable=not screen.is_terminal)
+
+
+def minutes_text(seconds: float) -> str:
+    minutes, rest = divmod(round(abs(seconds)), 60)
+    return f"{'-' if seconds < 0 else ''}{minutes}:{rest:02d} min"
+
+
+def share_text(share: float | None) -> str | None:
+    return None if share is None else f"{share:.0%}"
+
+
+def bars(heads: Sequence[str], seconds: Sequence[float], *, width: int, marks: str = "█") -> list[str]:
+    """A line with a bar for each head, the longest one `width` wide. The `marks` of the bars alternate."""
+    longest = max([*seconds, 1.0])
+    lines = zip(heads, cycle(marks), seconds, strict=False)
+    return [
+        f"{head} {mark * round(each / longest * width):<{width}} {minutes_text(each)}"
+        for head, mark, each in lines
+    ]
 
 
 def _cell(value: Any) -> Text:

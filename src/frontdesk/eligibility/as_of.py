@@ -45,7 +45,14 @@ def get_members_named(
 ) -> list[dict[str, Any]]:
     """The members that have the identifier themselves, one at most that is not withdrawn; errors as of `find_member`."""
     found = store.find_members(tx, external_id, account_id, withdrawn=withdrawn)
-    _require_one_account(found)
+    accounts = sorted({member["account_id"] for member in found})
+    if not accounts:
+        detail = "There is no such eligible member. The external_id counts upper and lower case too."
+        raise NotFound("eligible member", detail)
+    if len(accounts) > 1:
+        named = ", ".join(map(str, accounts))
+        detail = f"Several accounts have such a member: {named}. Say which with --account."
+        raise FrontdeskError(detail, code="several_accounts")
     return found
 
 
@@ -70,17 +77,6 @@ def _led(tx: Tx, member: dict[str, Any]) -> Iterator[dict[str, Any]]:
     while member["merged_into"] is not None:
         member = store.find_member_of(tx, member["merged_into"])
         yield member
-
-
-def _require_one_account(members: Iterable[dict[str, Any]]) -> None:
-    found = sorted({member["account_id"] for member in members})
-    if not found:
-        detail = "There is no such eligible member. The external_id counts upper and lower case too."
-        raise NotFound("eligible member", detail)
-    if len(found) > 1:
-        named = ", ".join(map(str, found))
-        detail = f"Several accounts have such a member: {named}. Say which with --account."
-        raise FrontdeskError(detail, code="several_accounts")
 
 
 def _answer(history: Iterable[HistoryEntry], on: str, known_at: datetime | None) -> EligibilityAnswer | None:

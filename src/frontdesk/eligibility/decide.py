@@ -3,15 +3,14 @@
 Records are decided in order: each sees what the records before it did, as if it had been sent alone.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, datetime
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from frontdesk.config import Uniqueness
-from frontdesk.eligibility.absence import BEFORE_ABSENCE, given_after_absence
 from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.model import ANSWERED, Action, Enrolled, Outcome, StoredMember, Submission
 from frontdesk.eligibility.parse import check_dates, in_field_order, missing_on_create
@@ -25,12 +24,16 @@ from frontdesk.invitations.model import InvitationContext
 
 NOT_ENROLLED = Fault("external_id", "not_enrolled", "is not that of a member under this plan")
 
+# Marks a member that a full file ended by omitting it, and keeps the expiry_date that it had. Any record that says an expiry_date
+# takes the mark away: from then on the end is the sender's own (docs/decisions/0091).
+BEFORE_ABSENCE = "expiry_before_absence"
+OPEN = "9999-12-31"  # stands for an access without an end
+
 _EMPTY: dict[str, Any] = dict.fromkeys(STORED_COLUMNS) | {"metadata": {}}
 _answered = itemgetter(*ANSWERED)
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkContext:
+class ChunkContext(NamedTuple):
     """What was read for a chunk: the account of each plan, those of them that accept no patients, and what decides about
     invitations. `at` is now, as stored.
 
@@ -68,7 +71,7 @@ class ChunkState:
             return NotFound("plan")
         scope = scope_of(submission.account_id, self._context.uniqueness)
         submission, stored = self._find(submission, scope)
-        if (unheard := self._probes.look_at(submission, stored, scope, self._holders)) is not None:
+        if (unheard := self._probes.check(submission, stored, scope, self._holders)) is not None:
             return unheard
         if submission.action is not Action.ENROL and not _is_under(submission, stored):
             return Invalid(in_field_order([*submission.record.faults, NOT_ENROLLED]))
@@ -83,16 +86,11 @@ class ChunkState:
     def _find(self, submission: Submission, scope: int) -> tuple[Submission, StoredMember | None]:
         """The stored member with the record's identifier; of a correction, with the identifier that it had before. A merged
         member leads to the one that was kept."""
-        key, context = submission.record.external_id, submission.context
-        stored = None
-        if context is not None and context.former_id:
-            stored = self._holders.find(context.former_id, scope)
-        if (
-            context is not None
-            and stored is not None
-            and stored.values["account_id"] == submission.account_id
-        ):
-            key = context.former_id
+        key = submission.record.external_id
+        former = submission.context.former_id if submission.context is not None else ""
+        stored = self._holders.find(former, scope) if former else None
+        if stored is not None and stored.values["account_id"] == submission.account_id:
+            key = former
         else:
             stored = None if key is None else self._holders.find(key, scope)
         if stored is not None and stored.values["external_id"] != key:
@@ -140,7 +138,7 @@ class ChunkState:
             taken = not_unique("external_id")
             return Invalid(in_field_order([taken, *self._faults_of_new(submission, scope)]))
         submission = as_change(submission, self._holders, scope, stored)
-        given, reopened = given_after_absence(
+        given, reopened = _given_after_absence(
             values, submission, reopens=context.reopens_absent, today=context.today
         )
         changed = {name: value for name, value in given.items() if values[name] != value}
@@ -234,10 +232,8 @@ def _is_under(submission: Submission, stored: StoredMember | None) -> bool:
 
     Only there can it be ended or compared: a plan's file is out of date about a member that has moved to another plan.
     """
-    if stored is None:
-        return False
-    values = stored.values
-    return bool(values["account_id"] == submission.account_id and values["plan_id"] == submission.plan_id)
+    place = (submission.account_id, submission.plan_id)
+    return stored is not None and (stored.values["account_id"], stored.values["plan_id"]) == place
 
 
 def _is_somebody_else(submission: Submission, stored: StoredMember) -> bool:
@@ -252,6 +248,29 @@ def _without_external_id(submission: Submission) -> Submission:
     """The record of a merged member for the one that it leads to, which keeps its own identifier."""
     given = {name: value for name, value in submission.record.given.items() if name != "external_id"}
     return submission._replace(record=replace(submission.record, given=given), row_digest=None)
+
+
+def _given_after_absence(
+    values: Mapping[str, Any], submission: Submission, *, reopens: bool, today: str
+) -> tuple[Mapping[str, Any], bool]:
+    """What the record changes on the stored values, and whether it opens the access of a member that was absent.
+
+    The access gets back the expiry_date that it had before, unless that is past by `today` (`YYYY-MM-DD`).
+    """
+    given, before = submission.record.given, values[BEFORE_ABSENCE]
+    if submission.action is Action.END_ABSENT:
+        return {**given, BEFORE_ABSENCE: values["expiry_date"] or OPEN}, False
+    if before is None or submission.action is Action.COMPARE:
+        return given, False
+    said = given.get("expiry_date")
+    if reopens and said is None and submission.action is Action.ENROL:
+        if "expiry_date" in given or before == OPEN:
+            return {**given, "expiry_date": None, BEFORE_ABSENCE: None}, True
+        if before >= today:
+            return {**given, "expiry_date": before, BEFORE_ABSENCE: None}, True
+    if "expiry_date" in given:
+        return {**given, BEFORE_ABSENCE: None}, False
+    return given, False
 
 
 def _outcome(action: Action, changed: AbstractSet[str], *, moved: bool, reopened: bool) -> Outcome:

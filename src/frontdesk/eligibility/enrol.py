@@ -4,22 +4,28 @@ One statement reads every stored record that a key of the chunk touches, plain P
 writes members, history, audit entries and invitations. `db.races` settles what transactions do to each other.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
 from frontdesk import audit
 from frontdesk.audit.model import AuditEntry
-from frontdesk.clock import stored_time
-from frontdesk.config import Uniqueness
+from frontdesk.clock import Clock, stored_time
+from frontdesk.config import Config, Uniqueness
+from frontdesk.db import Database
+from frontdesk.db.group_commit import GroupCommit
+from frontdesk.db.pipeline import PipelineDatabase, run_in_event_loop
+from frontdesk.db.races import Writable, WriteTogether
 from frontdesk.db.set_transaction import SetTransaction
 from frontdesk.db.sets import Found, insert_set, next_ids, one_round_trip, update_set
+from frontdesk.deadlines import Deadlines
 from frontdesk.eligibility import store
 from frontdesk.eligibility.decide import ChunkContext, ChunkState
 from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.model import Action, Enrolled, Outcome, StoredMember, Submission
-from frontdesk.eligibility.probes import TAKEN_PER_DAY, ProbeLimit, sources_of
-from frontdesk.eligibility.similar import PERSON_FIELDS, DigestKey, SimilarSearch, with_warnings
+from frontdesk.eligibility.probes import TAKEN_PER_DAY, ChunkProbes, ProbeLimit
+from frontdesk.eligibility.similar import PERSON_FIELDS, SimilarSearch, get_digest_key, with_warnings
 from frontdesk.eligibility.tables import members
 from frontdesk.eligibility.unique_keys import keys_by_scope, scope_of
 from frontdesk.errors import FrontdeskError
@@ -31,6 +37,7 @@ from frontdesk.invitations.enqueue import (
 from frontdesk.invitations.model import Delivery, NewInvitation
 from frontdesk.plans import find_owners
 
+POSTGRESQL_LANES = 2  # SQLite has one writer, so a second lane would only wait
 MANY = 100  # so many updated records are worth a statement of their own
 _UPDATED = ("plan_id", *STORED_COLUMNS, "row_digest", "family_digest", "person_digest", "updated_at")
 _ALWAYS_UPDATED = {"row_digest", "updated_at"}
@@ -55,52 +62,61 @@ def enrol(  # noqa: PLR0913 - each is said by another caller
     the audit trail to the caller: a file is one action, and the history of each row names the file. `reopens_absent` is as in
     ChunkContext. Raises the driver's error, or StateChanged, on a lost race: run it again in a new transaction.
     """
-    probe_limit = probe_limit or ProbeLimit(TAKEN_PER_DAY, uniqueness)
-    stored, context, told = read_chunk(tx, submissions, uniqueness, probe_limit, now=now)
-    probes = probe_limit.begin(told, sources_of(submissions), stored, now=now)
-    state = ChunkState(stored, replace(context, reopens_absent=reopens_absent), probes)
-    results = [state.decide(submission) for submission in submissions]
-    accepted = [
-        (submission, result)
-        for submission, result in zip(submissions, results, strict=True)
-        if isinstance(result, Enrolled) and submission.action is not Action.COMPARE
-    ]
+    limit = probe_limit or ProbeLimit(TAKEN_PER_DAY, uniqueness)
+    results = decide_chunk(tx, submissions, limit, now=now, reopens_absent=reopens_absent)
+    accepted = accepted_of(submissions, results)
     similar = _write(tx, accepted, now=now, audited=audited) if accepted else {}
-    probe_limit.end(tx, probes)
     return with_warnings(results, similar)
 
 
-def read_chunk(
+def decide_chunk(
     tx: SetTransaction,
     submissions: Sequence[Submission],
-    uniqueness: Uniqueness,
-    probe_limit: ProbeLimit,
+    limit: ProbeLimit,
     *,
     now: datetime,
-    lock: bool = True,
+    reopens_absent: bool,
+    overlay: Callable[[list[StoredMember]], list[StoredMember]] | None = None,
+) -> list[Enrolled | FrontdeskError]:
+    """Decide each record on the stored members, which are locked, and count the probes. Nothing else is written.
+
+    With the `overlay` of a dry run nothing is locked: it gives the stored members as the dry run has left them. Errors as of
+    `enrol`.
+    """
+    members, context, counts = _read_chunk(tx, submissions, limit, now=now, lock=overlay is None)
+    if overlay is not None:
+        members = overlay(members)
+    accounts = {member.values["account_id"] for member in members}
+    accounts.update(submission.account_id for submission in submissions)
+    probes = ChunkProbes(limit, counts, accounts, now=now)
+    state = ChunkState(members, context._replace(reopens_absent=reopens_absent), probes)
+    results = [state.decide(submission) for submission in submissions]
+    probes.save(tx)
+    return results
+
+
+def _read_chunk(
+    tx: SetTransaction, submissions: Sequence[Submission], limit: ProbeLimit, *, now: datetime, lock: bool
 ) -> tuple[list[StoredMember], ChunkContext, Found]:
-    """Every stored record and setting that the chunk needs, and what its clients were told of others today, in one round trip.
-    The records are locked unless only read."""
-    keys = submitted_keys(submissions, uniqueness)
+    """Every stored record and setting that the chunk needs, and the probes of its clients today, in one round trip."""
+    keys = submitted_keys(submissions, limit.uniqueness)
     addresses = {address for of_scope in keys.values() for address in of_scope["email_folded"]}
     accounts = {submission.account_id for submission in submissions}
+    digest_key = get_digest_key(tx)
     with one_round_trip(tx):
-        digest_key = DigestKey(tx)
         found = [store.lock_members(tx, scope, keys[scope], lock=lock) for scope in sorted(keys)]
         owners = find_owners(tx, {submission.plan_id for submission in submissions})
-        told = probe_limit.read(tx, {submission.client for submission in submissions}, now=now)
-        read_invitation_context = find_invitation_context(tx, account_ids=accounts, addresses=addresses)
+        counts = limit.read(tx, {submission.client for submission in submissions}, now=now)
+        invitations = find_invitation_context(tx, account_ids=accounts, addresses=addresses)
     plan_owners = {row["id"]: row["account_id"] for row in owners.rows}
     inactive = {row["id"] for row in owners.rows if not row["accepting_patients"]}
-    context = ChunkContext(
-        plan_owners, inactive, read_invitation_context(), uniqueness, stored_time(now), digest_key.get()
-    )
-    members_found = {member.values["id"]: member for member in store.stored_members(found)}
-    while lost := {m.values["merged_into"] for m in members_found.values()} - members_found.keys() - {None}:
-        with one_round_trip(tx):  # rare: only where the chunk names a merged member
-            kept = store.lock_kept(tx, lost, lock=lock)
-        members_found |= {member.values["id"]: member for member in store.stored_members([kept])}
-    return [*members_found.values()], context, told
+    at, uniqueness = stored_time(now), limit.uniqueness
+    context = ChunkContext(plan_owners, inactive, invitations(), uniqueness, at, digest_key)
+    by_id = {member.values["id"]: member for member in store.stored_members(found)}
+    while merged := {member.values["merged_into"] for member in by_id.values()} - by_id.keys() - {None}:
+        kept = store.lock_by_ids(tx, merged, lock=lock)
+        by_id |= {member.values["id"]: member for member in kept}
+    return [*by_id.values()], context, counts
 
 
 def submitted_keys(
@@ -122,18 +138,37 @@ def submitted_keys(
     return keys
 
 
+def accepted_of(
+    submissions: Sequence[Submission], results: Sequence[Enrolled | FrontdeskError]
+) -> list[tuple[Submission, Enrolled]]:
+    """The records that are to be written."""
+    return [
+        (submission, result)
+        for submission, result in zip(submissions, results, strict=True)
+        if isinstance(result, Enrolled) and submission.action is not Action.COMPARE
+    ]
+
+
+def touched_by(
+    accepted: Sequence[tuple[Submission, Enrolled]],
+) -> tuple[list[StoredMember], list[StoredMember]]:
+    """The new members and the changed ones, each once, in an order in which no two chunks wait for each other."""
+    touched = {id(result.stored): result.stored for _, result in accepted}.values()
+    created = sorted((s for s in touched if s.is_new), key=lambda s: str(s.values["external_id"]))
+    updated = sorted((s for s in touched if s.is_changed and not s.is_new), key=lambda s: int(s.values["id"]))
+    return created, updated
+
+
 def _write(
     tx: SetTransaction, accepted: Sequence[tuple[Submission, Enrolled]], *, now: datetime, audited: bool
 ) -> dict[int, int]:
     """Returns the ids of stored members that look like new ones, by the ids of these."""
-    touched = {id(result.stored): result.stored for _, result in accepted}.values()
-    created = sorted((s for s in touched if s.is_new), key=lambda s: str(s.values["external_id"]))
-    updated = sorted((s for s in touched if s.is_changed and not s.is_new), key=lambda s: int(s.values["id"]))
+    created, updated = touched_by(accepted)
     if created:
         for id_, stored in zip(next_ids(tx, members, len(created)), created, strict=True):
             stored.values["id"] = id_
     with one_round_trip(tx):
-        search = SimilarSearch(tx, created, stored_time(now)[:10])
+        search = SimilarSearch(created, stored_time(now)[:10], tx)
         # Updates first: a new record may take over a key that an updated one gives up.
         update_set(tx, members, [s.values for s in updated], columns=_columns(accepted, len(updated)))
         insert_set(tx, members, [s.values for s in created])
@@ -143,7 +178,7 @@ def _write(
         _write_invitations(tx, [result for _, result in accepted], now=now)
     moved = [result.stored for _, result in accepted if "plan_id" in result.changes]
     move_invitations(tx, {s.values["id"]: s.values["plan_id"] for s in moved if not s.is_new})
-    return search.ids(s.values for s in updated)
+    return search.ids(updated)
 
 
 def _columns(accepted: Sequence[tuple[Submission, Enrolled]], updated: int) -> tuple[str, ...]:
@@ -174,13 +209,13 @@ def _write_history(
         (
             result.stored.values["id"],
             result.outcome,
-            each.plan_id,
+            by.plan_id,
             result.changes,
-            each.client,
-            each.request_id,
-            each.file_id,
+            by.client,
+            by.request_id,
+            by.file_id,
         )
-        for each, result in accepted
+        for by, result in accepted
         if result.outcome is not Outcome.UNCHANGED
     )
     store.insert_history(tx, entries, stored_time(now))
@@ -191,13 +226,13 @@ def _write_audit(
 ) -> None:
     entries = [
         AuditEntry(
-            action=f"eligibility.{result.outcome.value}",
-            actor=submission.client,
-            request_id=submission.request_id,
-            account_id=submission.account_id,
-            subject_id=result.stored.values["id"],
+            f"eligibility.{result.outcome}",
+            by.client,
+            by.request_id,
+            by.account_id,
+            result.stored.values["id"],
         )
-        for submission, result in accepted
+        for by, result in accepted
     ]
     audit.record(tx, entries, now=now)
 
@@ -215,3 +250,56 @@ def _write_invitations(tx: SetTransaction, accepted: Sequence[Enrolled], *, now:
         if isinstance(result.invitation, Delivery) and (values := result.stored.values)
     ]
     enqueue_invitations(tx, invited, now=now)
+
+
+class Enrolments(GroupCommit[Submission, Enrolled]):
+    """Enrols the records of many callers together: concurrent POSTs share one transaction (docs/decisions/0014, 0028).
+
+    `await submit(submission)` returns what became of the record, once it is committed.
+
+    Raises NotFound, Invalid, TooManyTaken, Unavailable.
+    """
+
+    def __init__(self, db: Database, config: Config, clock: Clock, deadlines: Deadlines) -> None:
+        super().__init__(deadlines=deadlines, lanes=1 if db.is_sqlite else POSTGRESQL_LANES)
+        self._db = db
+        self._clock = clock
+        self._uniqueness = config.uniqueness
+        self._probe_limit = ProbeLimit(config.taken_per_day, config.uniqueness)
+        self._pipeline_db = None if db.is_sqlite else PipelineDatabase(config.database_url, db.outage)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="enrol")
+
+    async def commit_group(self, items: Sequence[Submission]) -> Sequence[Enrolled | Exception]:
+        if self._pipeline_db is not None:
+            return await run_in_event_loop(self._enrol, self._pipeline_db, items)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._enrol, self._db, items)
+
+    def _enrol(
+        self, db: Writable[SetTransaction], items: Sequence[Submission]
+    ) -> Sequence[Enrolled | Exception]:
+        writing = WriteTogether[SetTransaction, Submission, Enrolled](db, items)
+        for attempt in writing:
+            with attempt:
+                attempt.results = enrol(
+                    attempt.tx,
+                    attempt.items,
+                    now=self._clock(),
+                    uniqueness=self._uniqueness,
+                    probe_limit=self._probe_limit,
+                )
+        if any(
+            isinstance(each, Enrolled) and isinstance(each.invitation, Delivery) for each in writing.results
+        ):
+            self._db.announce_work()
+        return writing.results
+
+    def shorten_waits(self, seconds: float) -> None:
+        """The process is to stop: a database that says nothing for so long is given up."""
+        if self._pipeline_db is not None:
+            self._pipeline_db.shorten_waits(seconds)
+
+    async def close(self) -> None:
+        await super().close()
+        self._thread.shutdown(wait=False, cancel_futures=True)  # a wait would block the event loop
+        if self._pipeline_db is not None:
+            self._pipeline_db.close()

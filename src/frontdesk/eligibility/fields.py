@@ -183,7 +183,7 @@ REQUIRED = tuple(field.name for field in FIELDS.values() if field.required)
 DROPPED = tuple(field.name for field in FIELDS.values() if not field.required and field.name != "expiry_date")
 
 # The columns of the members table that come from the fields. E-mail addresses are compared in their folded form. Of a member
-# that a full file ended by omitting it, the expiry_date before that is kept (eligibility.absence).
+# that a full file ended by omitting it, the expiry_date before that is kept (eligibility.decide).
 STORED_COLUMNS = (
     *(field.name for field in FIELDS.values() if field.kind.storage is not Storage.NONE),
     "email_folded",

@@ -62,18 +62,11 @@ def find_duplicates(
     `after` is the pair of ids that the last call ended with. `go_on` is called with the share that is searched, in percent.
     """
     last, found = db.ask(store.last_member_id), list[SimilarPair]()
+    search = partial(store.list_similar_pairs, account_id=account_id, today=today)
     for first in range(after[0], last + 1, SEARCHED_TOGETHER):
         go_on(100 * first // last)
-        found += db.ask(
-            partial(
-                store.list_similar_pairs,
-                account_id=account_id,
-                after=max(after, (first, 0)),
-                until=first + SEARCHED_TOGETHER - 1,
-                today=today,
-                limit=limit - len(found),
-            )
-        )
+        ids = {"after": max(after, (first, 0)), "until": first + SEARCHED_TOGETHER - 1}
+        found += db.ask(partial(search, **ids, limit=limit - len(found)))
         if len(found) == limit:
             break
     return found
@@ -100,7 +93,6 @@ def merge(tx: Tx, keep_id: int, drop_id: int, requester: Requester) -> None:
             "One of the members was merged before. `frontdesk member show` shows the one that it leads to.",
             code="already_merged",
         )
-    changes = {name: [dropped.values[name], None] for name in ("member_id", "email")}
     closed = {
         "merged_into": keep_id,
         # A text that no sender can bring, because a value is trimmed.
@@ -109,10 +101,10 @@ def merge(tx: Tx, keep_id: int, drop_id: int, requester: Requester) -> None:
         "updated_at": stored_time(requester.now),
     }
     update_set(tx, members, [{"id": drop_id, **closed}])
-    _note(tx, requester, dropped, {"merged_into": [None, keep_id], **changes})
-    _note(tx, requester, kept, {"merged_from": [None, drop_id]})
+    freed = {name: [dropped.values[name], None] for name in ("member_id", "email")}
+    gone = {"merged_into": [None, keep_id], **freed}
+    _note(tx, requester, "member.merged", (kept, {"merged_from": [None, drop_id]}), (dropped, gone))
     cancel_of_members(tx, [drop_id], now=requester.now)
-    _record(tx, requester, "member.merged", kept, drop_id)
 
 
 def unmerge(
@@ -139,8 +131,7 @@ def unmerge(
     [restored] = restore(tx, [drop_id], undo, probe_limit)
     if restored.fault is not None:
         raise FrontdeskError(f"The member's {restored.fault.field} is taken by now.", code="taken")
-    _note(tx, requester, kept, {"merged_from": [drop_id, None]})
-    _record(tx, requester, "member.unmerged", kept, drop_id)
+    _note(tx, requester, "member.unmerged", (kept, {"merged_from": [drop_id, None]}), (dropped, {}))
 
 
 def call_distinct(tx: Tx, first_id: int, second_id: int, requester: Requester) -> bool:
@@ -148,7 +139,7 @@ def call_distinct(tx: Tx, first_id: int, second_id: int, requester: Requester) -
     lower, higher = _lock(tx, *sorted((first_id, second_id)))
     is_new = store.insert_distinct(tx, lower.values["id"], higher.values["id"], lower.values["account_id"])
     if is_new:
-        _record(tx, requester, "member.called_distinct", lower, higher.values["id"])
+        _note(tx, requester, "member.called_distinct", (lower, {}), (higher, {}))
     return is_new
 
 
@@ -162,11 +153,11 @@ def rename(
             record = MemberRecord(row["external_id"], {}, False, (), (), ())
             by = (requester.actor, requester.request_id)
             found[row["external_id"]].append(Submission(row["account_id"], row["plan_id"], record, *by))
-    submissions = []
-    for old, new in pairs:
-        if len(found[old]) == 1:
-            record = MemberRecord(old, {"external_id": new}, False, (), (), ())
-            submissions.append(found[old][0]._replace(record=record))
+    submissions = [
+        found[old][0]._replace(record=MemberRecord(old, {"external_id": new}, False, (), (), ()))
+        for old, new in pairs
+        if len(found[old]) == 1
+    ]
     results = iter(decide(tx, submissions))
     return [_renamed(len(found[old]), results) for old, _ in pairs]
 
@@ -192,14 +183,17 @@ def _lock(tx: Tx, *member_ids: int) -> list[StoredMember]:
     return [by_id[id_] for id_ in member_ids]
 
 
-def _note(tx: Tx, requester: Requester, member: StoredMember, changes: dict[str, list[Any]]) -> None:
-    """Add the changes to the member's history."""
-    id_, plan_id = member.values["id"], member.values["plan_id"]
-    entry = (id_, Outcome.UPDATED, plan_id, changes, requester.actor, requester.request_id, None)
-    store.insert_history(tx, [entry], stored_time(requester.now))
-
-
-def _record(tx: Tx, requester: Requester, action: str, member: StoredMember, other_id: int) -> None:
-    audit.record_action(
-        tx, requester, action, member.values["account_id"], member.values["id"], other_id=other_id
-    )
+def _note(
+    tx: Tx, requester: Requester, action: str, *changed: tuple[StoredMember, dict[str, list[Any]]]
+) -> None:
+    """Add the changes of two members to their histories, and the action to the audit trail."""
+    by = (requester.actor, requester.request_id, None)
+    entries = [
+        (member.values["id"], Outcome.UPDATED, member.values["plan_id"], changes, *by)
+        for member, changes in reversed(changed)
+        if changes
+    ]
+    store.insert_history(tx, entries, stored_time(requester.now))
+    (first, _), (second, _) = changed
+    about = (first.values["account_id"], first.values["id"])
+    audit.record_action(tx, requester, action, *about, other_id=second.values["id"])

@@ -15,7 +15,7 @@ from frontdesk.eligibility import store
 from frontdesk.eligibility.fields import UNIQUE
 from frontdesk.eligibility.model import HistoryEntry, Outcome, RestoredMember, StoredMember, UndoRequest
 from frontdesk.eligibility.probes import TAKEN_PER_DAY, ChunkProbes, ProbeLimit, ProbeSource
-from frontdesk.eligibility.similar import DigestKey, person_digest
+from frontdesk.eligibility.similar import get_digest_key, person_digest
 from frontdesk.eligibility.tables import members as members_table
 from frontdesk.eligibility.unique_keys import KeyHolders, keys_by_scope, not_unique, scope_of
 from frontdesk.errors import Fault
@@ -43,24 +43,30 @@ def restore(
     A member stays as it is where its newest history is another request's, where another member has its old keys, or where it
     is erased. An old key that another account has now counts like one that a record brings (`probe_limit`).
     """
-    probe_limit = probe_limit or ProbeLimit(TAKEN_PER_DAY, undo.uniqueness)
-    told = probe_limit.read(tx, [undo.client], now=undo.now)
+    limit = probe_limit or ProbeLimit(TAKEN_PER_DAY, undo.uniqueness)
+    counts = limit.read(tx, [undo.client], now=undo.now)
     members = {member.values["id"]: member for member in store.lock_by_ids(tx, member_ids)}
-    histories, key = store.find_histories(tx, set(member_ids)), DigestKey(tx).get()
+    histories, key = store.find_histories(tx, set(member_ids)), get_digest_key(tx)
     undone = {id_: _undo(members[id_], history, undo, key) for id_, history in histories.items() if history}
     touched = _touched(tx, members, [item for item in undone.values() if item is not None])
-    sources = {_source(member, undo) for member in members.values()}
-    keys = _KeyExchange(KeyHolders(touched), probe_limit.begin(told, sources, touched, now=undo.now), undo)
+    accounts = {member.values["account_id"] for member in touched}
+    holders, probes = KeyHolders(touched), ChunkProbes(limit, counts, accounts, now=undo.now)
     results, accepted = [], []
     for id_ in member_ids:
         member, item = members[id_], undone.get(id_)
-        fault = CHANGED_SINCE if item is None else keys.exchange(member, item)
-        if item is not None and fault is None:
+        fault: Fault | None = CHANGED_SINCE
+        if (
+            item is not None
+            and (fault := _fault_of(member, item, undo, holders=holders, probes=probes)) is None
+        ):
+            holders.release(member)
+            member.values = item.values
+            holders.hold(member)
             accepted.append(item)
-        outcome = None if item is None or fault is not None else item.outcome
+        outcome = item.outcome if item is not None and fault is None else None
         results.append(RestoredMember(member.values["external_id"], outcome, fault))
+    probes.save(tx)
     _write(tx, accepted, undo)
-    probe_limit.end(tx, keys.probes)
     return results
 
 
@@ -96,37 +102,16 @@ def _touched(tx: Tx, members: dict[int, StoredMember], undone: Sequence[_Undone]
     return [*({member.values["id"]: member for member in found} | members).values()]
 
 
-def _source(member: StoredMember, undo: UndoRequest) -> ProbeSource:
-    return ProbeSource(undo.client, member.values["account_id"], undo.file_id)
-
-
-@dataclass(slots=True)
-class _KeyExchange:
-    """The holders of keys while the members of an undo get their old ones back, one after the other."""
-
-    holders: KeyHolders
-    probes: ChunkProbes
-    undo: UndoRequest
-
-    def exchange(self, member: StoredMember, item: _Undone) -> Fault | None:
-        """Give the member the keys that it had; a fault when another member carries one of them now, or when the client was told
-        of too many values of other accounts today."""
-        holders, scope = self.holders, item.values["uniqueness_scope"]
-        unheard = self.probes.count(
-            _source(member, self.undo),
-            self.undo.request_id,
-            _returned_keys(member, item),
-            scope=scope,
-            holders=holders,
-        )
-        if unheard is not None:
-            return unheard.faults[0]
-        for field in holders.taken(item.values, scope, member):
-            return not_unique(field)
-        holders.release(member)
-        member.values = item.values
-        holders.hold(member)
-        return None
+def _fault_of(
+    member: StoredMember, item: _Undone, undo: UndoRequest, *, holders: KeyHolders, probes: ChunkProbes
+) -> Fault | None:
+    """A fault when another member carries one of the member's old keys now, or when the client is at its limit of probes."""
+    account_id, scope = member.values["account_id"], item.values["uniqueness_scope"]
+    source = ProbeSource(undo.client, undo.request_id, account_id, undo.file_id)
+    if unheard := probes.count(source, _returned_keys(member, item), scope=scope, holders=holders):
+        return unheard.faults[0]
+    taken = holders.taken(item.values, scope, member)
+    return not_unique(taken[0]) if taken else None
 
 
 def _returned_keys(member: StoredMember, item: _Undone) -> dict[str, str]:
@@ -150,10 +135,9 @@ def _write(tx: Tx, accepted: Sequence[_Undone], undo: UndoRequest) -> None:
         update_set(tx, members_table, [row | {"row_digest": None, "updated_at": at} for row in rows])
     by = (undo.client, undo.request_id, undo.file_id)
     entries = [
-        (item.values["id"], item.outcome, item.values["plan_id"], item.changes, *by) for item in accepted
+        (each.values["id"], each.outcome, each.values["plan_id"], each.changes, *by) for each in accepted
     ]
     store.insert_history(tx, entries, at)
-    move_invitations(
-        tx, {item.values["id"]: item.values["plan_id"] for item in accepted if "plan_id" in item.changes}
-    )
+    moved = [each.values for each in accepted if "plan_id" in each.changes]
+    move_invitations(tx, {values["id"]: values["plan_id"] for values in moved})
     cancel_of_members(tx, [item.values["id"] for item in withdrawn], now=undo.now)

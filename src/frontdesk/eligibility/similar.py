@@ -10,7 +10,6 @@ from weakref import WeakKeyDictionary
 
 from frontdesk.db import Tx
 from frontdesk.db.set_transaction import SetTransaction
-from frontdesk.db.sets import Found
 from frontdesk.eligibility import store
 from frontdesk.eligibility.model import (
     FIRST_DRY_RUN_ID,
@@ -23,6 +22,7 @@ from frontdesk.eligibility.model import (
 from frontdesk.errors import FrontdeskError
 
 PERSON_FIELDS = frozenset(("first_name", "last_name", "dob"))
+DIGESTS = ("person_digest", "family_digest")
 
 Values = Mapping[str, Any]
 _keys: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()
@@ -39,44 +39,34 @@ def person_digest(key: bytes, values: Values) -> str | None:
     return blake2b(text.encode(), key=key, digest_size=16).hexdigest()
 
 
-class DigestKey:
+def get_digest_key(tx: SetTransaction) -> bytes:
     """The installation's key of digests. It never changes, so a process reads it once for each database."""
-
-    def __init__(self, tx: SetTransaction) -> None:
-        self._engine = tx.engine
-        self._found = store.read_digest_key(tx) if tx.engine not in _keys else None
-
-    def get(self) -> bytes:
-        """Call it after the round trip in which the object was made."""
-        if self._found is not None:
-            _keys[self._engine] = bytes.fromhex(self._found.rows[0]["row_digest_key"])
-        return _keys[self._engine]
+    if tx.engine not in _keys:
+        _keys[tx.engine] = store.row_digest_key(tx)
+    return _keys[tx.engine]
 
 
 class SimilarSearch:
-    """A set read of the stored open members that are similar to new ones. It belongs into the round trip that writes them."""
+    """A set read of the stored open members that are similar to new ones. It belongs into the round trip that writes them.
 
-    def __init__(self, tx: SetTransaction, created: Sequence[StoredMember], today: str) -> None:
-        values = [member.values for member in created]
-        families = {(each["family_digest"], each["dob"]) for each in values if each["family_digest"]}
-        digests = {each["person_digest"] for each in values} - {None}
-        self._created, self._today, self._reads = created, today, list[Found]()
-        if digests:
-            self._reads.append(store.find_similar(tx, sorted(digests), today))
-        if families:
-            self._reads.append(store.find_similar_in_family(tx, sorted(families), today))
+    A dry run searches its scratch database too.
+    """
+
+    def __init__(self, created: Sequence[StoredMember], today: str, *txs: SetTransaction) -> None:
+        self._created, self._today = created, today
+        self._reads = []
+        for column in DIGESTS:
+            if keys := {key for member in created if (key := _key_of(member.values, column))}:
+                self._reads += [store.find_similar(tx, column, sorted(keys), today) for tx in txs]
 
     @property
     def found(self) -> list[dict[str, Any]]:
         return [row for read in self._reads for row in read.rows if row["id"] is not None]
 
-    def ids(self, changed: Iterable[Values]) -> dict[int, int]:
-        """The id of a similar member by the id of each new one that has one.
-
-        `changed` are the present values of stored members that the same chunk or dry run changed.
-        """
-        now = {values["id"]: values for values in changed}
-        people: dict[Any, int] = {}
+    def ids(self, changed: Iterable[StoredMember]) -> dict[int, int]:
+        """The id of a similar member by that of each new one that has one. The chunk or dry run has `changed` stored ones."""
+        now = {member.values["id"]: member.values for member in changed}
+        people: dict[str, int] = {}
         for row in self.found:
             values = now.get(row["id"])
             if values is None or (is_open(values, self._today) and row["key"] in _keys_of(values)):
@@ -94,11 +84,14 @@ class SimilarSearch:
 
 def find_look_alikes(tx: Tx, people: Sequence[Values], today: str) -> list[int | None]:
     """For each person, by names, birth date and account, a stored member that is open today and looks the same."""
-    key = store.row_digest_key(tx)
-    digests = [person_digest(key, person) for person in people]
-    wanted = sorted({digest for digest in digests if digest})
-    ids = {row["key"]: row["id"] for row in store.find_similar(tx, wanted, today).rows} if wanted else {}
-    return [ids.get(digest) for digest in digests]
+    digest_key = get_digest_key(tx)
+    digests = [person_digest(digest_key, person) for person in people]
+    keys = [
+        _key_of({**person, "person_digest": digest}) for person, digest in zip(people, digests, strict=True)
+    ]
+    found = store.find_similar(tx, "person_digest", sorted({*filter(None, keys)}), today)
+    ids = {row["key"]: row["id"] for row in found.rows}
+    return [ids.get(key) for key in keys]
 
 
 def is_open(values: Values, today: str) -> bool:
@@ -128,6 +121,10 @@ def _named(member_id: int) -> str:
     return f"looks like member {member_id}" if is_stored else "looks like another new member of the file"
 
 
+def _key_of(values: Values, column: str = "person_digest") -> str | None:
+    """A digest and the birth date, as `store.find_similar` takes them."""
+    return f"{values[column]} {values['dob']}" if values[column] else None
+
+
 def _keys_of(values: Values) -> list[str]:
-    keys = [values["person_digest"]] if values["person_digest"] else []
-    return [*keys, f"{values['family_digest']} {values['dob']}"] if values["family_digest"] else keys
+    return [key for column in DIGESTS if (key := _key_of(values, column))]

@@ -10,15 +10,15 @@ from sqlalchemy import delete, exists, func, select, tuple_
 
 from frontdesk.db import Tx
 from frontdesk.db.set_sql import SameKey, by_key, find_sql
-from frontdesk.db.set_transaction import SetTransaction, lock_name
+from frontdesk.db.set_transaction import SetTransaction
 from frontdesk.db.sets import (
     Found,
     as_json,
     find_pairs,
     find_set,
-    insert_missing,
     insert_set,
     lock_set,
+    one_round_trip,
     read_set,
 )
 from frontdesk.eligibility.fields import STORED_COLUMNS
@@ -31,30 +31,12 @@ from frontdesk.eligibility.model import (
     SimilarPair,
     StoredMember,
 )
-from frontdesk.eligibility.tables import (
-    distinct_members,
-    installation,
-    member_history,
-    members,
-    uniqueness_probes,
-)
+from frontdesk.eligibility.tables import distinct_members, member_history, members, uniqueness_probes
 
 _DIGESTS = ("family_digest", "person_digest")
-_READ = (
-    "id",
-    "account_id",
-    "plan_id",
-    "uniqueness_scope",
-    *STORED_COLUMNS,
-    *_DIGESTS,
-    "merged_into",
-    "updated_at",
-)
-
-_OWN_NOTES = ("row_digest", *_DIGESTS)
-
-
-_SHOWN = [column for column in members.c if column.name not in _OWN_NOTES]
+_PLACE = ("id", "account_id", "plan_id", "uniqueness_scope")
+_READ = (*_PLACE, *STORED_COLUMNS, *_DIGESTS, "merged_into", "updated_at")
+_SHOWN = [column for column in members.c if column.name not in ("row_digest", *_DIGESTS)]
 
 # Neither withdrawn nor merged.
 _IS_THERE = (members.c.uniqueness_scope >= 0, members.c.merged_into.is_(None))
@@ -65,9 +47,11 @@ def lock_members(tx: SetTransaction, scope: int, keys: Mapping[str, set[str]], *
     return lock_set(tx, members, keys, columns=_READ, within={"uniqueness_scope": scope}, lock=lock)
 
 
-def lock_kept(tx: SetTransaction, ids: Collection[int], *, lock: bool = True) -> Found:
-    """The members that merged ones lead to, locked in id order. A set read."""
-    return lock_set(tx, members, {"id": sorted(ids)}, columns=_READ, within={}, lock=lock)
+def lock_by_ids(tx: SetTransaction, ids: Collection[int], *, lock: bool = True) -> list[StoredMember]:
+    """The members, locked in id order."""
+    with one_round_trip(tx):
+        found = lock_set(tx, members, {"id": ids}, columns=_READ, within={}, lock=lock)
+    return stored_members([found])
 
 
 def lock_renamed(tx: SetTransaction, external_ids: Collection[str]) -> list[dict[str, Any]]:
@@ -105,24 +89,19 @@ def list_similar_pairs(
     order of their ids; the lower id is at most `until`."""
     a, b, apart = members.alias("a"), members.alias("b"), distinct_members.c
     is_apart = exists().where(SameKey(apart.lower_id, a.c.id), apart.higher_id == b.c.id)
+    shown = [table.c[name] for name in ("id", "external_id", "plan_id") for table in (a, b)]
     pairs: set[SimilarPair] = set()
-    for same in (
-        SameKey(b.c.person_digest, a.c.person_digest),
-        SameKey(b.c.family_digest, a.c.family_digest) & (b.c.dob == a.c.dob),
-    ):
-        query = select(
-            *(table.c[name] for name in ("id", "external_id", "plan_id") for table in (a, b)), a.c.account_id
-        )
+    for digest in ("person_digest", "family_digest"):
+        query = select(*shown, a.c.account_id).order_by(a.c.id, b.c.id).limit(limit)
         query = query.where(a.c.id >= after[0], a.c.id <= until, tuple_(a.c.id, b.c.id) > tuple_(*after))
-        query = query.where(same, b.c.id > a.c.id, a.c.account_id == b.c.account_id, ~is_apart)
+        query = query.where(SameKey(b.c[digest], a.c[digest]), b.c.dob == a.c.dob, b.c.id > a.c.id)
+        query = query.where(a.c.account_id == b.c.account_id, ~is_apart)
         for table in (a.c, b.c):
             is_open = table.expiry_date.is_(None) | (table.expiry_date >= today)
             query = query.where(table.uniqueness_scope >= 0, table.merged_into.is_(None), is_open)
         if account_id is not None:
             query = query.where(a.c.account_id == account_id)
-        pairs.update(
-            SimilarPair._make(row) for row in tx.execute(query.order_by(a.c.id, b.c.id).limit(limit))
-        )
+        pairs.update(SimilarPair._make(row) for row in tx.execute(query))
     return sorted(pairs)[:limit]
 
 
@@ -131,12 +110,11 @@ def last_member_id(tx: Tx) -> int:
 
 
 def insert_distinct(tx: Tx, lower_id: int, higher_id: int, account_id: int) -> bool:
-    """False if the pair is stored already."""
-    row = {"lower_id": lower_id, "higher_id": higher_id, "account_id": account_id}
-    mine = (distinct_members.c.lower_id == lower_id) & (distinct_members.c.higher_id == higher_id)
-    if tx.execute(select(distinct_members.c.lower_id).where(mine)).first() is not None:
+    """False if the pair is stored already. Both members are locked."""
+    pair = {"lower_id": lower_id, "higher_id": higher_id}
+    if tx.execute(select(distinct_members).filter_by(**pair)).first() is not None:
         return False
-    insert_missing(tx, distinct_members, [row])
+    insert_set(tx, distinct_members, [pair | {"account_id": account_id}])
     return True
 
 
@@ -144,42 +122,23 @@ def find_by_ids(tx: Tx, ids: Collection[int]) -> Found:
     return find_set(tx, members, "id", ids, columns=(*_READ, "created_at"))
 
 
-def lock_by_ids(tx: Tx, ids: Collection[int]) -> list[StoredMember]:
-    """The members, locked in id order."""
-    query = select(*(members.c[name] for name in _READ)).where(members.c.id.in_(list(ids)))
-    rows = tx.execute(query.order_by(members.c.id).with_for_update(key_share=True))
-    return [_stored(dict(zip(_READ, row, strict=True))) for row in rows]
+def find_similar(tx: SetTransaction, column: str, keys: Sequence[str], today: str) -> Found:
+    """A member that is open today for each key, a digest and a date of birth with a space between them, as `key` and `id` (None
+    where there is none). A set read. `column` is that of the digest.
 
-
-def find_similar(tx: SetTransaction, digests: Sequence[str], today: str) -> Found:
-    """A member of each person digest that is open today, as `key` and `id` (None where there is none). A set read."""
-    sql = _similar_sql(tx.dialect.name, "w.value", ("m.person_digest", "w.value"))
-    return read_set(tx, sql, parameters=(today, as_json(digests)), columns=("key", "id"))
-
-
-def find_similar_in_family(tx: SetTransaction, people: Sequence[tuple[str, str]], today: str) -> Found:
-    """The same for pairs of a family digest and a date of birth; the `key` has a space between them."""
-    sqlite = tx.dialect.name == "sqlite"
-    family, dob = (
-        f"json_extract(w.value, '$[{n}]')" if sqlite else f"(w.value::json ->> {n})" for n in (0, 1)
-    )
-    sql = _similar_sql(
-        tx.dialect.name,
-        f"{family} || ' ' || {dob}",
-        ("m.family_digest", family),
-        f"AND m.dob = {dob}{'' if sqlite else '::date'}",
-    )
-    return read_set(tx, sql, parameters=(today, as_json(people)), columns=("key", "id"))
-
-
-def _similar_sql(dialect: str, key: str, same: tuple[str, str], more: str = "") -> str:
-    """At most one member for each value: names of convenience ("Test Test") may have thousands."""
-    sqlite = dialect == "sqlite"
-    mark, values = ("?", "json_each(?)") if sqlite else ("%s", "json_array_elements_text(%s::json)")
-    is_same = f"{' = '.join(same) if sqlite else by_key(*same)} {more}"
-    is_open = f"m.uniqueness_scope + 0 >= 0 AND m.merged_into IS NULL AND (m.expiry_date IS NULL OR m.expiry_date >= {mark})"
-    one = f"(SELECT m.id FROM members m WHERE {is_same} AND {is_open} LIMIT 1)"  # noqa: S608 - made of names only
-    return f"SELECT {key} AS key, {one} AS id FROM {values} AS w"  # noqa: S608
+    At most one member for each key: names of convenience ("Test Test") may have thousands.
+    """
+    if tx.dialect.name == "sqlite":
+        mark, values, cast = "?", "json_each(?)", ""
+        is_same = f"m.{column} = substr(w.value, 1, 32)"
+    else:
+        mark, values, cast = "%s", "json_array_elements_text(%s::json)", "::date"
+        is_same = by_key(f"m.{column}", "substr(w.value, 1, 32)")
+    sql = f"""SELECT w.value AS key, (
+        SELECT m.id FROM members m WHERE {is_same} AND m.dob = substr(w.value, 34){cast} AND m.uniqueness_scope + 0 >= 0
+        AND m.merged_into IS NULL AND (m.expiry_date IS NULL OR m.expiry_date >= {mark}) LIMIT 1
+    ) AS id FROM {values} AS w"""  # noqa: S608 - made of names only
+    return read_set(tx, sql, parameters=(today, as_json(keys)), columns=("key", "id"))
 
 
 def find_histories(tx: Tx, member_ids: Collection[int]) -> dict[int, list[HistoryEntry]]:
@@ -231,14 +190,10 @@ def find_known(tx: Tx, external_ids: Collection[str], *, account_id: int) -> dic
     sql = f"{sql} AND account_id + 0 = {mark} AND uniqueness_scope >= 0"
     found = tx.exec_driver_sql(sql, (as_json(list(external_ids)), account_id)).all()
     known = {key: KnownMember(id_, plan_id, _day(day), kept) for key, id_, plan_id, day, kept in found}
-    while lost := {
-        key: member.merged_into for key, member in known.items() if member.merged_into is not None
-    }:
-        query = select(*(members.c[name] for name in columns)).where(
-            members.c.id.in_(sorted({*lost.values()}))
-        )
+    while kept_ids := {member.merged_into for member in known.values()} - {None}:
+        query = select(*(members.c[name] for name in columns)).where(members.c.id.in_(sorted(kept_ids)))
         by_id = {row.id: KnownMember(*row) for row in tx.execute(query)}
-        known |= {key: by_id[kept] for key, kept in lost.items()}
+        known = {key: by_id.get(member.merged_into or 0, member) for key, member in known.items()}
     return known
 
 
@@ -293,14 +248,12 @@ def external_ids_of(tx: Tx, ids: Collection[int]) -> dict[int, str]:
     return find_pairs(tx, members, "id", ids, pair=("id", "external_id"))
 
 
-def row_digest_key(tx: Tx) -> bytes:
+def row_digest_key(tx: SetTransaction) -> bytes:
     """The installation's key of digests."""
-    return bytes.fromhex(tx.execute(select(installation.c.row_digest_key)).scalar_one())
-
-
-def read_digest_key(tx: SetTransaction) -> Found:
-    """A set read."""
-    return read_set(tx, "SELECT row_digest_key FROM installation", parameters=(), columns=("row_digest_key",))
+    with one_round_trip(tx):
+        sql = "SELECT row_digest_key FROM installation"
+        found = read_set(tx, sql, parameters=(), columns=("row_digest_key",))
+    return bytes.fromhex(found.rows[0]["row_digest_key"])
 
 
 def find_members(
@@ -327,34 +280,19 @@ def list_history(tx: Tx, member_id: int, *, merged: bool = False) -> list[Histor
     return [_history_entry(dict(row)) for row in tx.execute(query.order_by(member_history.c.id)).mappings()]
 
 
-def find_told(tx: SetTransaction, clients: Collection[str], day: str) -> Found:
+def find_probe_counts(tx: SetTransaction, clients: Collection[str], day: str) -> Found:
     """How many records of each client told of another account's value on the day; without those of none. A set read."""
-    if tx.dialect.name == "sqlite":
-        mark, among = "?", "IN (SELECT value FROM json_each(?))"
-    else:
-        mark, among = "%s", "= ANY(ARRAY(SELECT value FROM json_array_elements_text(%s::json)))"
-    sql = (
-        f"SELECT client, sum(taken) AS taken FROM uniqueness_probes WHERE day = {mark} AND client {among} "  # noqa: S608
-        "GROUP BY client"
-    )
-    return read_set(tx, sql, parameters=(day, as_json(list(clients))), columns=("client", "taken"))
+    sql = find_sql(tx.dialect.name, uniqueness_probes, column="client", columns=("client", "taken"))
+    sql = f"{sql} AND day = {'?' if tx.dialect.name == 'sqlite' else '%s'}"
+    return read_set(tx, sql, parameters=(as_json(list(clients)), day), columns=("client", "taken"))
 
 
-def count_probes(tx: SetTransaction, client: str, day: str) -> dict[int | None, int]:
-    """How many records of the client told of another account's value on the day, by file (None: in POSTs)."""
-    mark = "?" if tx.dialect.name == "sqlite" else "%s"
-    query = f"SELECT file_id, sum(taken) FROM uniqueness_probes WHERE day = {mark} AND client = {mark} GROUP BY file_id"  # noqa: S608
-    return {file_id: int(taken) for file_id, taken in tx.exec_driver_sql(query, (day, client))}
-
-
-def lock_probes(tx: SetTransaction, client: str) -> None:
-    """Until the transaction ends, nobody else counts probes of the client."""
-    lock_name(tx, f"probes of {client}")
-
-
-def insert_probes(tx: SetTransaction, rows: Sequence[dict[str, Any]]) -> None:
-    """Only ever added, and summed up when read: there is no row that two chunks would both change."""
-    insert_set(tx, uniqueness_probes, rows)
+def count_probes(tx: SetTransaction, client: str, account_id: int, day: str, found: int) -> int:
+    """Add to the client's count of the day, and lock it; the new count. It stays with the account that it began with."""
+    marks = "?, ?, ?, ?" if tx.dialect.name == "sqlite" else "%s, %s, %s, %s"
+    sql = f"""INSERT INTO uniqueness_probes (day, client, account_id, taken) VALUES ({marks})
+        ON CONFLICT (day, client) DO UPDATE SET taken = uniqueness_probes.taken + excluded.taken RETURNING taken"""  # noqa: S608
+    return int(tx.exec_driver_sql(sql, (day, client, account_id, found)).one()[0])
 
 
 def delete_probes(tx: SetTransaction, *, before_day: str) -> None:
@@ -365,9 +303,8 @@ def delete_probes(tx: SetTransaction, *, before_day: str) -> None:
 def list_probes(tx: Tx, day: str) -> list[ProbeCount]:
     """The day's counts by client."""
     columns = uniqueness_probes.c
-    query = select(columns.account_id, columns.client, func.sum(columns.taken)).where(columns.day == day)
-    found = tx.execute(query.group_by(columns.account_id, columns.client))
-    return [ProbeCount(account_id, client, int(taken)) for account_id, client, taken in found]
+    query = select(columns.account_id, columns.client, columns.taken).where(columns.day == day)
+    return [ProbeCount(*row) for row in tx.execute(query)]
 
 
 def _stored(row: dict[str, Any]) -> StoredMember:

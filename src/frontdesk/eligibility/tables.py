@@ -40,7 +40,7 @@ members = Table(
     Column("uniqueness_scope", Id, nullable=False),
     *(_column(field) for field in FIELDS.values() if field.kind.storage is not Storage.NONE),
     Column("email_folded", String(2 * EMAIL_LENGTH), nullable=True),
-    # Only of a member that a full file ended by omitting it; 9999-12-31 stands for none (eligibility.absence).
+    # Only of a member that a full file ended by omitting it; 9999-12-31 stands for none (eligibility.decide).
     Column("expiry_before_absence", IsoDate, nullable=True),
     # The digest of the file's row that says what the record says (docs/decisions/0075). Every write sets or clears it.
     Column("row_digest", String(32), nullable=True),
@@ -95,18 +95,14 @@ distinct_members = Table(
     Column("account_id", Id, nullable=False),
 )
 
-# What a chunk's records told a client of other accounts' values, by day (UTC). Rows are added, and deleted after 30 days.
+# How many records of a client told it, on a day (UTC), that another account has their value. Rows are deleted after 30 days.
 uniqueness_probes = Table(
     "uniqueness_probes",
     metadata,
-    Column("id", Id, primary_key=True),
-    Column("day", String(10), nullable=False),
-    Column("client", String(64), nullable=False),
+    Column("day", String(10), primary_key=True),
+    Column("client", String(64), primary_key=True),
     Column("account_id", Id, nullable=False),
-    # The eligibility file that the records are rows of; null for a POST.
-    Column("file_id", Id, nullable=True),
     Column("taken", Integer, nullable=False),
-    Index("ix_uniqueness_probes_day_client", "day", "client"),
 )
 
 # One row: the uniqueness rule that this database was made with (a server with another rule refuses to start on it), the key of

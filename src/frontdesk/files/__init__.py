@@ -2,7 +2,6 @@
 
 from frontdesk.files.claims import RunOptions
 from frontdesk.files.content import Upload, delete_left_content
-from frontdesk.files.description import serialize_file, summary
 from frontdesk.files.jobs import (
     accept_mapping,
     approve_file,
@@ -14,22 +13,19 @@ from frontdesk.files.jobs import (
 )
 from frontdesk.files.mappings import delete_mapping, get_mapping, save_mapping, serialize_mapping
 from frontdesk.files.readers.content_type import MEDIA_TYPES, START_BYTES, check_start, detect_content
-from frontdesk.files.report import report_csv, report_json_lines
-from frontdesk.files.report_store import (
+from frontdesk.files.report import report_csv, report_json_lines, serialize_file, summary
+from frontdesk.files.run import FileTurns, run_next
+from frontdesk.files.store import (
     delete_chunk,
     forget_members,
     forget_packed_digests,
-    rows_of_member,
-)
-from frontdesk.files.run import run_next
-from frontdesk.files.store import (
     get_file_settings,
     list_mappings,
+    rows_of_member,
     set_file_settings,
     unfinished_files,
 )
 from frontdesk.files.suggest import serialize_suggestion, suggest_apart, suggest_mapping
-from frontdesk.files.turns import FileTurns
 
 __all__ = [
     "MEDIA_TYPES",

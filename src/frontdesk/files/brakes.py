@@ -5,7 +5,7 @@ everybody a new number. One rule holds for all three, and a person approves a fi
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 
@@ -14,7 +14,6 @@ from frontdesk.eligibility import find_access, find_written, list_ids_under, par
 from frontdesk.eligibility.model import Action, MemberAccess, Submission
 from frontdesk.files import store
 from frontdesk.files.check import CheckResult
-from frontdesk.files.chunks import ChunkWriter
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.jobs import newer_file, overtaken_by
 from frontdesk.files.model import (
@@ -22,6 +21,7 @@ from frontdesk.files.model import (
     WOULD_BE_SIMILAR,
     WOULD_END,
     WOULD_MOVE,
+    ChunkItem,
     ChunkRow,
     EligibilityFile,
     FileMode,
@@ -34,6 +34,7 @@ LISTED_TOGETHER = 5000  # members, which are only read
 
 # Of the plan's open members for ends, else of the file's rows; and at least so many members.
 THRESHOLD_PERCENT, THRESHOLD_MEMBERS = 10, 25
+_RENAME = " If the sender renumbered them: frontdesk member rename --csv"
 SHRUNK_FACTOR = 2  # a file of less than half the rows of the last one
 
 
@@ -50,23 +51,25 @@ def hold_if_needed(claim: FileClaim, check: CheckResult) -> None:
 
     Of a full file the members to end are counted, and in a dry run listed.
     """
-    if claim.file.counts:
-        claim.drop_provisional()
     file, members = claim.file, check.members
-    missing = _count_missing(claim, check) if check.mode is FileMode.FULL else 0
+    missing = 0
+    if check.mode is FileMode.FULL:
+        missing = sum(map(len, _missing(claim, check, limit=LISTED_TOGETHER)))
     if check.mode is FileMode.FULL and file.members_missing is None:
         claim.update(members_missing=missing)
     reasons = claim.db.ask(partial(_reasons, file=claim.file, check=check, missing=missing))
     lists = [_would_end(claim, check)] if missing and (reasons or file.dry_run) else []
     if reasons:
         lists = [_would_move(claim, members.moving), _would_be_similar(claim, members.similar), *lists]
-    if lists:
-        claim.add_provisional(chain(*lists))
+    for outcomes in chain(*lists):
+        with claim.db.write() as tx:
+            claim.save_chunk(tx, outcomes, rows_done=0)
+        claim.refresh()
     if reasons:
         raise ApprovalNeeded(reasons)
 
 
-def end_missing(claim: FileClaim, writer: ChunkWriter, check: CheckResult) -> None:
+def end_missing(claim: FileClaim, check: CheckResult, write: Callable[[Sequence[ChunkItem]], None]) -> None:
     """End the plan's members that the file omits: their expiry_date becomes the file's date.
 
     It is never before effective_date (docs/interface.md, Fields of a member): access that was to begin later ends on its
@@ -74,11 +77,8 @@ def end_missing(claim: FileClaim, writer: ChunkWriter, check: CheckResult) -> No
     change is newer than the file. Members that are ended already are not found again, so a killed run goes on where it
     stopped.
     """
-    ended = 0
     for batch in _missing(claim, check, limit=ENDED_TOGETHER):
-        claim.checkpoint(FileStep.END, ended)
-        writer.write([_ending(claim, member, check) for member in batch])
-        ended += len(batch)
+        write([_ending(claim, member, check) for member in batch])
 
 
 def _reasons(tx: Tx, *, file: EligibilityFile, check: CheckResult, missing: int) -> list[tuple[str, str]]:
@@ -89,14 +89,17 @@ def _reasons(tx: Tx, *, file: EligibilityFile, check: CheckResult, missing: int)
         return []
     rows, moving, similar = file.rows_total or 0, len(check.members.moving), len(check.members.similar)
     found = []
-    if rule := _broken_rule(moving, rows):
-        text = f"{moving} of the file's {rows} rows would move members here from other plans, {rule}."
-        found.append(("too_many_moves", text))
-    if rule := _broken_rule(similar, rows):
-        text = f"{similar} of the file's {rows} rows would create members who look like stored ones that it omits, {rule}."
-        found.append(
-            ("too_many_similar", f"{text} If the sender renumbered them: frontdesk member rename --csv")
-        )
+    for code, number, what, remedy in (
+        ("too_many_moves", moving, "would move members here from other plans", ""),
+        (
+            "too_many_similar",
+            similar,
+            "would create members who look like stored ones that it omits",
+            _RENAME,
+        ),
+    ):
+        if rule := _broken_rule(number, rows):
+            found.append((code, f"{number} of the file's {rows} rows {what}, {rule}.{remedy}"))
     if missing and (text := _reason_of_ends(tx, file, missing=missing, unnamed=check.unnamed)):
         found.append(("too_many_ends", text))
     return found
@@ -123,18 +126,11 @@ def _reason_of_ends(tx: Tx, file: EligibilityFile, *, missing: int, unnamed: int
     return ""
 
 
-def _count_missing(claim: FileClaim, check: CheckResult) -> int:
-    missing = 0
-    for batch in _missing(claim, check, limit=LISTED_TOGETHER):
-        claim.checkpoint(FileStep.END, 0)
-        missing += len(batch)
-    return missing
-
-
 def _missing(claim: FileClaim, check: CheckResult, *, limit: int) -> Iterator[Sequence[MemberAccess]]:
     """The members to end, in batches. Each batch is read before the one before it is written over."""
-    after = 0
+    after = found = 0
     while True:
+        claim.checkpoint(FileStep.END, found)
         ids, batch = claim.db.ask(
             partial(_missing_after, file=claim.file, check=check, after=after, limit=limit)
         )
@@ -142,7 +138,7 @@ def _missing(claim: FileClaim, check: CheckResult, *, limit: int) -> Iterator[Se
             yield batch
         if not ids:
             return
-        after = ids[-1]
+        after, found = ids[-1], found + len(batch)
 
 
 def _missing_after(
@@ -166,34 +162,43 @@ def _missing_after(
 
 
 def _would_move(claim: FileClaim, moving: Sequence[int]) -> Iterator[Sequence[RowOutcome]]:
-    for batch in _read(claim, moving):
-        yield [
-            _listed(
-                member, WOULD_MOVE, "plan", "leaves_plan", f"The member would leave plan {member.plan_id}."
-            )._replace(left_plan_id=member.plan_id)
-            for member in batch
-        ]
+    def fault(member: MemberAccess) -> Sequence[str]:
+        return "plan", "leaves_plan", f"The member would leave plan {member.plan_id}."
+
+    return _listed(claim, moving, WOULD_MOVE, fault)
 
 
 def _would_be_similar(claim: FileClaim, similar: Sequence[tuple[int, int]]) -> Iterator[Sequence[RowOutcome]]:
     """Each stored member, with the first row that looks like it."""
     places = dict(reversed(similar))
-    for batch in _read(claim, sorted(places)):
+
+    def fault(member: MemberAccess) -> Sequence[str]:
+        message = f"Row {places[member.id]} would create a member who looks like this one."
+        return "external_id", "similar_member", message
+
+    return _listed(claim, sorted(places), WOULD_BE_SIMILAR, fault)
+
+
+def _listed(
+    claim: FileClaim, ids: Sequence[int], outcome: str, fault: Callable[[MemberAccess], Sequence[str]]
+) -> Iterator[Sequence[RowOutcome]]:
+    for start in range(0, len(ids), LISTED_TOGETHER):
+        claim.checkpoint(FileStep.APPLY, 0)
         yield [
-            _listed(
-                member,
-                WOULD_BE_SIMILAR,
-                "external_id",
-                "similar_member",
-                f"Row {places[member.id]} would create a member who looks like this one.",
+            RowOutcome(
+                None,
+                member.external_id,
+                outcome,
+                member.id,
+                [fault(member)],
+                left_plan_id=member.plan_id if outcome == WOULD_MOVE else None,
             )
-            for member in batch
+            for member in claim.db.ask(partial(find_access, ids=ids[start : start + LISTED_TOGETHER]))
         ]
 
 
 def _would_end(claim: FileClaim, check: CheckResult) -> Iterator[Sequence[RowOutcome]]:
     for batch in _missing(claim, check, limit=LISTED_TOGETHER):
-        claim.checkpoint(FileStep.END, 0)
         yield [
             RowOutcome(
                 None,
@@ -206,16 +211,6 @@ def _would_end(claim: FileClaim, check: CheckResult) -> Iterator[Sequence[RowOut
             )
             for member in batch
         ]
-
-
-def _read(claim: FileClaim, ids: Sequence[int]) -> Iterator[list[MemberAccess]]:
-    for start in range(0, len(ids), LISTED_TOGETHER):
-        claim.checkpoint(FileStep.APPLY, 0)
-        yield claim.db.ask(partial(find_access, ids=ids[start : start + LISTED_TOGETHER]))
-
-
-def _listed(member: MemberAccess, outcome: str, *fault: str) -> RowOutcome:
-    return RowOutcome(None, member.external_id, outcome, member.id, [fault])
 
 
 def _last_day(member: MemberAccess, check: CheckResult) -> str:

@@ -1,14 +1,24 @@
-"""The first reading of a stored file, before anything of it is applied: is it readable, what does it name."""
+"""The first reading of a stored file, before anything of it is applied: is it readable, what does it name, and which stored
+members are these."""
 
 from array import array
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import compress, islice
 
 from frontdesk.db import Database
-from frontdesk.eligibility import read_external_id, read_external_ids
+from frontdesk.eligibility import (
+    find_known,
+    find_look_alikes,
+    has_members,
+    parse_member,
+    read_external_id,
+    read_external_ids,
+)
+from frontdesk.eligibility.model import Action
+from frontdesk.eligibility.similar import PERSON_FIELDS
 from frontdesk.files.claims import FileClaim
-from frontdesk.files.identifiers import IdentifierIndex
 from frontdesk.files.mapping import PLAIN, parse_mapping
 from frontdesk.files.model import (
     EligibilityFile,
@@ -21,39 +31,49 @@ from frontdesk.files.model import (
     UnreadRows,
     count_rows,
 )
-from frontdesk.files.named_members import MemberLookup, NamedMembers
 from frontdesk.files.producer import GoOn, Producer
 from frontdesk.files.rows import open_rows
+from frontdesk.plans import list_plans
 from frontdesk.text import are_mostly_ssns
 
 DENSITY_ROWS = 10_000  # between two looks at the density
 SAMPLED_ROWS = 200  # whose identifiers are looked at
+LOOKUP_KEYS = 2000
+FEWEST_SIMILAR = 25  # fewer new members who look alike hold no file
 _STORED = (
     "Most values of {0} look like social security numbers, which would be stored and shown as they are. Make {0} from another "
     'column. If these are no social security numbers, or are to be stored as they are, say "ssn": "plain" in the mapping.'
 )
 ROWS_PER_BYTE = 1  # of the file as it was sent
+_BUCKETS = 256  # looked through one at a time, which needs little memory besides the hashes themselves
+
+
+@dataclass(frozen=True, slots=True)
+class NamedMembers:
+    """The stored members that a file's rows name: the ids of all, in order, and of those that would leave another plan. `similar`
+    has for each new member that looks like a stored one which the file does not name the id of that one and the row's place."""
+
+    met: Sequence[int]
+    moving: Sequence[int]
+    similar: Sequence[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
     """What the first reading found. `mode` is the file's own, else the caller's; `unnamed` counts the rows without a
-    readable identifier; `members` are the stored ones that the rows name. Of an 834 `apart` are the places of the rows of members
-    with others elsewhere in the file.
+    readable identifier; `members` are the stored ones that the rows name. `contradictory` are the hashes of the identifiers of a
+    table that stand on differing rows, which can't all be meant. Of an 834 `apart` are the places of the rows of members with
+    others elsewhere in the file.
     """
 
     header: FileHeader
     rows: int
     mode: FileMode
     file_date: str
-    identifiers: IdentifierIndex
     unnamed: int
     members: NamedMembers
+    contradictory: frozenset[int]
     apart: Sequence[int]
-
-    def is_contradictory(self, key: str) -> bool:
-        """Whether rows of this identifier differ. They can't all be meant, so none is applied; those of an 834 are folded."""
-        return self.header.format is not Format.X12 and self.identifiers.is_contradictory(key)
 
 
 def check_file(claim: FileClaim) -> CheckResult:
@@ -69,35 +89,25 @@ class _FileCheck:
 
     def __init__(self, db: Database, file: EligibilityFile) -> None:
         self._db, self._file = db, file
-        self._members = MemberLookup(db, file)
-        self._identifiers, self._unnamed = IdentifierIndex(), 0
+        self._members = _MemberLookup(db, file)
+        self._identifiers, self._unnamed = _IdentifierIndex(), 0
         self._sample: list[Row] = []
         self.rows = 0
 
     def read(self, go_on: GoOn) -> Generator[CheckResult]:
         """Yields the result."""
-        file, self._go_on = self._file, go_on
-        header, count = self._read_all(), self.rows
-        if header.format is not Format.X12:
-            self._check_ssns()
-        mode = header.mode or file.mode
-        self._identifiers.finish()
+        self._go_on = go_on
+        header = self._read_all()
         apart: Sequence[int] = ()
-        repeats = 0
+        count, differing = self.rows, self._identifiers.differing()
         if header.format is Format.X12:
-            apart, repeats = self._rows_apart()
+            apart, people = self._rows_apart(differing)
+            count, differing = count - len(apart) + people, frozenset()  # the rows of a member become one
         else:
-            self._clear_equal()
-        yield CheckResult(
-            header,
-            count - repeats,
-            mode,
-            self._day(header),
-            self._identifiers,
-            self._unnamed,
-            self._members.finish(),
-            apart,
-        )
+            self._check_ssns()
+            differing = self._still_differing(differing)
+        mode, members = header.mode or self._file.mode, self._members.finish()
+        yield CheckResult(header, count, mode, self._day(header), self._unnamed, members, differing, apart)
 
     def _day(self, header: FileHeader) -> str:
         return header.file_date or self._file.created_at.date().isoformat()
@@ -135,52 +145,46 @@ class _FileCheck:
         keys, hashes = read_external_ids(rows.keys), map(hash, rows.texts)
         named = [key for key in keys if key is not None]
         self._unnamed += len(keys) - len(named)
-        is_named = (key is not None for key in keys)
         self._members.add_unread(rows, keys)
-        self._identifiers.add_all(named, hashes if len(named) == len(keys) else compress(hashes, is_named))
+        self._identifiers.add(named, compress(hashes, (key is not None for key in keys)))
 
     def _note(self, row: Row) -> None:
-        identifiers, key = self._identifiers, read_external_id(row.key)
+        key = read_external_id(row.key)
         if key is None:
             self._unnamed += 1
         else:
             self._members.add(key, row)
-            identifiers.add(key, _hash_of(row))
+            self._identifiers.add((key,), (_hash_of(row),))
             if row.context.former_id:
                 self._members.add(row.context.former_id, row)
 
-    def _clear_equal(self) -> None:
+    def _still_differing(self, differing: frozenset[int]) -> frozenset[int]:
         """Rows of one identifier that were written in different ways may say the same: read those."""
-        read = IdentifierIndex()
-        self._read_differing(lambda key, row: read.add(key, _hash_of(row)))
-        read.finish()
-        self._identifiers.differing &= read.differing
+        read = _IdentifierIndex()
+        self._read_rows_of(differing, lambda key, row: read.add((key,), (_hash_of(row),)))
+        return differing & read.differing()
 
-    def _rows_apart(self) -> tuple[Sequence[int], int]:
-        """The places of the rows of an 834 of members with differing rows, and how many fewer rows they become."""
+    def _rows_apart(self, differing: frozenset[int]) -> tuple[Sequence[int], int]:
+        """The places of the rows of an 834 of members with differing rows, in order, and the number of these members."""
         places, members = array("Q"), set()
 
         def note(key: str, row: Row) -> None:
             places.append(row.place)
             members.add(hash(key))
 
-        self._read_differing(note)
-        return array("Q", sorted(places)), len(places) - len(members)
+        self._read_rows_of(differing, note)
+        return array("Q", sorted(places)), len(members)
 
-    def _read_differing(self, note: Callable[[str, Row], None]) -> None:
-        """Give `note` each row of which others of the same member differ, with its identifier. Reads the file only if there are
-        any."""
-        if not self._identifiers.differing:
+    def _read_rows_of(self, wanted: frozenset[int], note: Callable[[str, Row], None]) -> None:
+        """Give `note` each row of these identifiers, with its identifier. Reads the file only if there are any."""
+        if not wanted:
             return
-        _, items = open_rows(self._db, self._file, self._go_on)
-        for item in items:
+        for item in open_rows(self._db, self._file, self._go_on)[1]:
             if isinstance(item, UnreadRows):
                 for position, key in enumerate(read_external_ids(item.keys)):
-                    if key is not None and self._identifiers.is_contradictory(key):
+                    if key is not None and hash(key) in wanted:
                         note(key, item.row(position))
-                continue
-            key = read_external_id(item.key)
-            if key is not None and self._identifiers.is_contradictory(key):
+            elif (key := read_external_id(item.key)) is not None and hash(key) in wanted:
                 note(key, item)
 
 
@@ -200,3 +204,110 @@ def _hash_of(row: Row) -> int:
     except TypeError:  # metadata is an object
         values = hash(repr(sorted(row.values.items())))
     return hash((values, row.action, row.plan, row.faults != (), row.context.person))
+
+
+class _IdentifierIndex:
+    """Finds the identifiers that stand on differing rows, in 16 bytes a row.
+
+    Identifiers and rows are kept as 64-bit hashes: two of a million identifiers agree by chance once in forty million
+    files. Call `add` for all rows, then `differing` once.
+    """
+
+    def __init__(self) -> None:
+        self._keys = [array("q") for _ in range(_BUCKETS)]
+        self._rows = [array("q") for _ in range(_BUCKETS)]
+
+    def add(self, keys: Iterable[str], row_hashes: Iterable[int]) -> None:
+        all_keys, all_rows = self._keys, self._rows
+        for hashed, row_hash in zip(map(hash, keys), row_hashes, strict=True):
+            bucket = hashed % _BUCKETS
+            all_keys[bucket].append(hashed)
+            all_rows[bucket].append(row_hash)
+
+    def differing(self) -> frozenset[int]:
+        """The hashes of these identifiers."""
+        found: set[int] = set()
+        for keys, rows in zip(self._keys, self._rows, strict=True):
+            if len(set(keys)) != len(keys):
+                first: dict[int, int] = {}
+                found.update(
+                    key for key, row in zip(keys, rows, strict=True) if first.setdefault(key, row) != row
+                )
+        self._keys, self._rows = [], []
+        return frozenset(found)
+
+
+class _MemberLookup:
+    """Looks up the members of a file's rows, refused rows too. Nothing is looked up where it does not matter any more."""
+
+    def __init__(self, db: Database, file: EligibilityFile) -> None:
+        self._db, self._file = db, file
+        plans = db.ask(lambda tx: list_plans(tx, file.account_id))
+        self._plan_ids = {plan.external_id: plan.id for plan in plans}
+        is_decided = file.approved or (file.rows_done > 0 and not file.dry_run)
+        # Fewer members can't be too many.
+        some = partial(has_members, plan_ids=[plan.id for plan in plans], count=FEWEST_SIMILAR + 1)
+        self._wants_similar = not is_decided and db.ask(some)
+        self._wants_moves = not is_decided and len(plans) > 1
+        self._waiting: list[tuple[str, int | None, Sequence[Row] | UnreadRows, int]] = []
+        self._met, self._moving, self._similar = array("q"), array("q"), list[tuple[int, int]]()
+
+    def begin(self, day: str, mode: FileMode) -> None:
+        """To be called before the first row, with the date and the mode of the file."""
+        self._day = day
+        self._is_off = mode is FileMode.COMPARE or not (
+            mode is FileMode.FULL or self._wants_moves or self._wants_similar
+        )
+
+    def add(self, key: str, row: Row) -> None:
+        """Note a row and the identifier of its member."""
+        named = self._file.plan_id if row.plan is None else self._plan_ids.get(row.plan)
+        enrols = row.action is Action.ENROL and not row.faults
+        self._add([(key, named if enrols else None, [row], 0)])
+
+    def add_unread(self, rows: UnreadRows, keys: Sequence[str | None]) -> None:
+        """Note rows of the file's plan with these identifiers; None where a row has none."""
+        plan_id = self._file.plan_id
+        self._add((key, plan_id, rows, position) for position, key in enumerate(keys) if key is not None)
+
+    def _add(self, found: Iterable[tuple[str, int | None, Sequence[Row] | UnreadRows, int]]) -> None:
+        if self._is_off:
+            return
+        self._waiting.extend(found)
+        if len(self._waiting) >= LOOKUP_KEYS:
+            self._look_up()
+
+    def finish(self) -> NamedMembers:
+        self._look_up()
+        met = array("q", sorted(set(self._met)))
+        named = {id_ for id_, _ in self._similar}.intersection(met)
+        similar = [(id_, place) for id_, place in self._similar if id_ not in named]
+        return NamedMembers(met, array("q", sorted(set(self._moving))), similar)
+
+    def _look_up(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        keys = [key for key, *_ in waiting]
+        known = self._db.ask(partial(find_known, external_ids=keys, account_id=self._file.account_id))
+        new = []
+        for key, plan_id, rows, position in waiting:
+            member = known.get(key)
+            if member is not None:
+                self._met.append(member.id)
+                is_open = member.expiry_date is None or member.expiry_date > self._day
+                if plan_id not in (None, member.plan_id) and is_open:
+                    self._moving.append(member.id)
+            elif plan_id is not None:
+                new.append((rows, position))
+        if new and self._wants_similar:
+            self._find_similar(rows.row(at) if isinstance(rows, UnreadRows) else rows[at] for rows, at in new)
+
+    def _find_similar(self, rows: Iterable[Row]) -> None:
+        people, places = [], []
+        for row in rows:
+            values = {name: row.values[name] for name in PERSON_FIELDS if name in row.values}
+            given = parse_member(values, today=self._day).given
+            if given.keys() >= PERSON_FIELDS:
+                people.append({**given, "account_id": self._file.account_id})
+                places.append(row.place)
+        found = self._db.ask(partial(find_look_alikes, people=people, today=self._day))
+        self._similar += [(id_, place) for id_, place in zip(found, places, strict=True) if id_ is not None]

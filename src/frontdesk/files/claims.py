@@ -6,6 +6,7 @@ its lease changes nothing.
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -18,9 +19,8 @@ from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
 from frontdesk.eligibility.probes import ProbeLimit
 from frontdesk.errors import Unavailable
-from frontdesk.files import report_store, store
-from frontdesk.files.model import EligibilityFile, FileState, FileStep, RowOutcome
-from frontdesk.files.tally import Tally
+from frontdesk.files import store
+from frontdesk.files.model import ENDED_BY_ABSENCE, WARNED, EligibilityFile, FileState, FileStep, RowOutcome
 
 LEASE_SECONDS = 15
 RENEW_SECONDS = 5  # so that one renewal may fail
@@ -63,7 +63,7 @@ class FileClaim:
     """A file that this worker alone works on. `file` is as it was last saved.
 
     A checkpoint calls `yield_turn`, which returns when the account has its turn again; meanwhile `running` is cleared, for the
-    threads that read. Whatever is paused then raises LostClaim after `lose`, Stopped after `return_file`.
+    threads that read, until `interrupt`.
     """
 
     db: Database
@@ -73,21 +73,15 @@ class FileClaim:
     turn_at: datetime  # the beginning of the account's turn, on the database's clock
     yield_turn: Callable[[], None] = lambda: None
     running: threading.Event = field(default_factory=threading.Event)
-    _is_lost: bool = False
-    _is_returned: bool = False
+    _interruption: type["LostClaim | Stopped"] | None = None
     _saved_at: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
         self.running.set()
 
-    def lose(self) -> None:
-        """Another worker has the file, or it was cancelled. From any thread."""
-        self._is_lost = True
-        self.running.set()
-
-    def return_file(self) -> None:
-        """The worker gives the file back at the next checkpoint. From any thread."""
-        self._is_returned = True
+    def interrupt(self, reason: type["LostClaim | Stopped"]) -> None:
+        """The next checkpoint raises this: the claim was lost, or the worker gives the file back. From any thread."""
+        self._interruption = reason
         self.running.set()
 
     def save(self, tx: Tx, **changes: Any) -> None:
@@ -101,33 +95,20 @@ class FileClaim:
         self._saved_at = time.monotonic()
 
     def save_chunk(self, tx: Tx, outcomes: Sequence[RowOutcome], *, rows_done: int) -> None:
-        """Store a chunk's outcomes and move the file's position by `rows_done`. Raises LostClaim."""
+        """Store a chunk's outcomes, count them, and move the file's position by `rows_done`. Raises LostClaim."""
         file = self.file
-        report_store.insert_outcomes(tx, file.id, file.chunks_done, outcomes)
-        tally = Tally.of(file).plus(outcomes)
-        self.save(
-            tx, chunks_done=file.chunks_done + 1, rows_done=file.rows_done + rows_done, **tally._asdict()
-        )
-
-    def add_provisional(self, batches: Iterator[Sequence[RowOutcome]]) -> None:
-        """Store outcomes that come true only if the file goes on: they lie behind its position. Raises LostClaim."""
-        for number, outcomes in enumerate(batches, self.file.chunks_done):
-            with self.db.write() as tx:
-                report_store.insert_outcomes(tx, self.file.id, number, outcomes)
-                self.save(tx, **Tally.of(self.file).plus(outcomes)._asdict())
-            self.refresh()
-
-    def drop_provisional(self) -> None:
-        """Delete the outcomes behind the file's position, because the file goes on. Raises LostClaim."""
-        file, tally = self.file, Tally.of(self.file)
-        number = first = file.chunks_done
-        with self.db.write() as tx:
-            while (found := report_store.find_outcomes(tx, file.id, number)) is not None:
-                tally, number = tally.minus(found[1]), found[0] + 1
-            if number > first:
-                report_store.delete_outcomes(tx, file.id, from_chunk=first)
-                self.save(tx, **tally._asdict())
-        self.refresh()
+        store.insert_outcomes(tx, file.id, file.chunks_done, outcomes)
+        counts, codes = Counter(file.counts), Counter(file.codes)
+        counts.update(outcome.outcome for outcome in outcomes)
+        for outcome in outcomes:
+            if not (outcome.faults or outcome.warnings or outcome.place is None):
+                continue  # nearly all
+            codes.update(code for _, code, _ in outcome.faults)
+            codes.update(warning[1] for warning in outcome.warnings)
+            counts[WARNED] += bool(outcome.warnings)
+            codes[ENDED_BY_ABSENCE] += outcome.is_by_absence
+        position = {"chunks_done": file.chunks_done + 1, "rows_done": file.rows_done + rows_done}
+        self.save(tx, **position, counts=dict(+counts), codes=dict(+codes))  # without zeros
 
     def update(self, **changes: Any) -> None:
         """`save` and `refresh` in a transaction of their own."""
@@ -149,64 +130,38 @@ class FileClaim:
             time.sleep(SQLITE_PAUSE_SECONDS)
         self.options.on_progress(step, rows, self.file.rows_total)
         self.yield_turn()
-        if self._is_lost:
-            raise LostClaim
-        if self._is_returned or self.options.should_stop():
+        if self._interruption is not None:
+            raise self._interruption
+        if self.options.should_stop():
             raise Stopped
 
-    def give_back(self) -> None:
-        """Let the file wait for a worker. Raises LostClaim."""
-        self.update(state=FileState.WAITING)
-
     def renew(self) -> None:
-        """Renew the lease unless it was renewed lately, as every chunk does. Raises Unavailable."""
-        if time.monotonic() > self._saved_at + RENEW_SECONDS:
+        """Find out whether the claim was lost; else renew the lease unless that was done lately, as by every chunk. Raises
+        Unavailable."""
+        if not self.db.ask(lambda tx: store.is_running(tx, self.file.id, self.file.epoch)):
+            self.interrupt(LostClaim)
+        elif time.monotonic() > self._saved_at + RENEW_SECONDS:
             with suppress(LostClaim), self.db.write() as tx:  # the next look finds it
                 self.save(tx)
 
 
-class LeaseRenewer:
-    """Renews the leases of a worker's claims in one thread, which ends when there are none: a load may write nothing for long.
-    Claims that were lost are told so."""
+@contextmanager
+def renewing(claim: FileClaim) -> Iterator[None]:
+    """Renew the lease while the block runs, in a thread: a load may write nothing for long."""
+    ended = threading.Event()
 
-    def __init__(self, db: Database) -> None:
-        self._db = db
-        self._claims: set[FileClaim] = set()
-        self._lock = threading.Lock()  # held while it renews, so that no claim is renewed after its block
-        self._is_alive = False
-
-    @contextmanager
-    def renewing(self, claim: FileClaim) -> Iterator[None]:
-        """Renew the claim while the block runs."""
-        with self._lock:
-            self._claims.add(claim)
-            if not self._is_alive:
-                self._is_alive = True
-                threading.Thread(target=self._run, name="leases", daemon=True).start()
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._claims.remove(claim)
-
-    def _run(self) -> None:
-        while True:
-            time.sleep(LOOK_SECONDS)
-            with self._lock:
-                if not self._claims:
-                    self._is_alive = False
-                    return
-                with suppress(Unavailable):
-                    self._look()
-
-    def _look(self) -> None:
-        ids = [claim.file.id for claim in self._claims]
-        epochs = self._db.ask(lambda tx: store.running_epochs(tx, ids))
-        for claim in self._claims:
-            if epochs.get(claim.file.id) != claim.file.epoch:
-                claim.lose()
-            else:
+    def renew() -> None:
+        while not ended.wait(LOOK_SECONDS):
+            with suppress(Unavailable):
                 claim.renew()
+
+    thread = threading.Thread(target=renew, name="lease", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 def claim_next(

@@ -15,8 +15,7 @@ from frontdesk.db.races import write_alone
 from frontdesk.errors import Fault, Invalid
 from frontdesk.files import store
 from frontdesk.files.jobs import record_audit
-from frontdesk.files.model import EligibilityFile, FileState
-from frontdesk.files.requests import FileQuota, Retry, TooManyBytes
+from frontdesk.files.model import EligibilityFile, FileQuota, FileState, Retry, TooManyBytes
 
 PART_BYTES = 1024 * 1024
 ABANDONED_AFTER = timedelta(days=1)
@@ -97,31 +96,20 @@ class Upload:
         write_alone(self._db, partial(store.delete_file, file_id=self._file.id))
 
 
-def delete_abandoned_uploads(db: Database, now: datetime) -> None:
-    """Delete uploads that broke off more than a day ago, with the process that received them."""
-    before = now - ABANDONED_AFTER
-
-    def delete_some(tx: Tx) -> bool:
-        abandoned = store.unfinished_uploads(tx, before)
-        if abandoned and not store.delete_parts(tx, abandoned[0]):
-            store.delete_file(tx, abandoned[0])
-        return bool(abandoned)
-
-    if db.ask(lambda tx: store.unfinished_uploads(tx, before)):
-        while write_alone(db, delete_some):
-            pass
-
-
 def delete_content(db: Database, file_id: int) -> None:
     """Delete the content of a file that needs it no more, some of it at a time so that others can write. Raises Unavailable."""
     while write_alone(db, partial(store.delete_parts, file_id=file_id)):
         pass
 
 
-def delete_left_content(db: Database) -> None:
-    """Delete the content of ended files that is left: of large ones that were cancelled, or after a kill. Raises Unavailable."""
+def delete_left_content(db: Database, now: datetime) -> None:
+    """Delete the content of ended files that is left (of large ones that were cancelled, or after a kill), and uploads that
+    broke off more than a day ago, with the process that received them. Raises Unavailable."""
     for file_id in db.ask(store.ended_files_with_parts):
         delete_content(db, file_id)
+    for file_id in db.ask(lambda tx: store.unfinished_uploads(tx, now - ABANDONED_AFTER)):
+        delete_content(db, file_id)
+        write_alone(db, partial(store.delete_file, file_id=file_id))
 
 
 class StoredContent:

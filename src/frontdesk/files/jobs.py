@@ -7,21 +7,24 @@ from frontdesk.access.accounts import refuse_unless_active
 from frontdesk.audit.model import Requester
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid, NotFound
-from frontdesk.files import report_store, store
+from frontdesk.files import store
 from frontdesk.files.mapping import parse_mapping
 from frontdesk.files.mapping_834 import SECTION_834
 from frontdesk.files.mappings import DEFAULT_NAME, mapping_of, save_mapping
 from frontdesk.files.model import (
     EligibilityFile,
+    FileFilter,
     FileMode,
+    FileQuota,
     FileState,
     FileStep,
     MappingName,
     NewFile,
     SecondPersonNeeded,
+    TooManyBytes,
+    TooManyFiles,
     WrongState,
 )
-from frontdesk.files.requests import FileFilter, FileQuota, TooManyBytes, TooManyFiles
 from frontdesk.plans import get_plan
 
 FILE_NAME_LENGTH = 255
@@ -173,7 +176,7 @@ def undo_file(
         raise WrongState("The file was a dry run: it has changed nothing.")
     if file.state not in (FileState.DONE, FileState.FAILED, FileState.CANCELLED):
         raise WrongState(f"The file is {file.state}. Let it end, or cancel it, before it is undone.")
-    if file.counts and not report_store.has_report(tx, file_id):
+    if file.counts and not store.has_report(tx, file_id):
         raise WrongState("The file is too old to be undone: retention has deleted its report.")
     undos = _undos(tx, file_id)
     if len(undos) % 2:

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 from frontdesk.errors import Fault, Invalid, unknown_faults
-from frontdesk.files.mapping_834 import SECTION_834, Alternatives, MemberWay, read_834
+from frontdesk.files.mapping_834 import SECTION_834, Alternatives, MemberWay, read_834, read_choice_of
 from frontdesk.files.names import COLUMN_NAME, fold_name, mappable_field
 from frontdesk.files.rules import MOST_WORDS, FieldRule, RowRule, parse_field_rules, parse_row_rules
 from frontdesk.text import shown_name
@@ -132,19 +133,6 @@ def _read_words(place: str, value: Any, faults: list[Fault]) -> frozenset[str]:
     return frozenset()
 
 
-def _read_ssn(place: str, value: Any, faults: list[Fault]) -> str:
-    if value != PLAIN:
-        faults.append(Fault(place, "not_allowed", f"must be {PLAIN}, or be left out"))
-    return PLAIN
-
-
-def _read_delimiter(place: str, value: Any, faults: list[Fault]) -> str | None:
-    if value in DELIMITERS:
-        return str(value)
-    faults.append(Fault(place, "not_allowed", "must be a comma, tab, pipe or semicolon"))
-    return None
-
-
 def _read_header_row(place: str, value: Any, faults: list[Fault]) -> int | None:
     if type(value) in (int, float) and value in range(1, SEARCHED_ROWS + 1):  # 5.0 is 5 in JSON
         return int(value)
@@ -152,13 +140,11 @@ def _read_header_row(place: str, value: Any, faults: list[Fault]) -> int | None:
     return None
 
 
-def _read_sheet(place: str, value: Any, faults: list[Fault]) -> str | None:
-    if type(value) is str and 0 < len(value) <= LONGEST_SHEET_NAME:
-        return value
-    faults.append(
-        Fault(place, "not_allowed", f"must be the name of a sheet, up to {LONGEST_SHEET_NAME} characters")
-    )
-    return None
+def _read_sheet(place: str, value: Any, faults: list[Fault]) -> str:
+    if type(value) is not str or not 0 < len(value) <= LONGEST_SHEET_NAME:
+        rule = f"must be the name of a sheet, up to {LONGEST_SHEET_NAME} characters"
+        faults.append(Fault(place, "not_allowed", rule))
+    return str(value)
 
 
 _PARTS: dict[str, Callable[[str, Any, list[Fault]], Any]] = {
@@ -166,9 +152,9 @@ _PARTS: dict[str, Callable[[str, Any, list[Fault]], Any]] = {
     "fields": parse_field_rules,
     "skip": parse_row_rules,
     "end": parse_row_rules,
-    "ssn": _read_ssn,
+    "ssn": partial(read_choice_of, (PLAIN,), f"must be {PLAIN}, or be left out"),
     "questions": _read_questions,
-    "delimiter": _read_delimiter,
+    "delimiter": partial(read_choice_of, DELIMITERS, "must be a comma, tab, pipe or semicolon"),
     "header_row": _read_header_row,
     "sheet": _read_sheet,
     "clear": _read_words,

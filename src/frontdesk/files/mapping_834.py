@@ -91,10 +91,14 @@ def _read_lines(place: str, value: Any, faults: list[Fault]) -> frozenset[str] |
     return None
 
 
-def read_choice_of(words: tuple[str, ...], place: str, value: Any, faults: list[Fault]) -> str:
+def read_choice_of(words: tuple[str, ...], rule: str, place: str, value: Any, faults: list[Fault]) -> str:
     if value not in words:
-        faults.append(Fault(place, "not_allowed", f"must be {' or '.join(words)}, or be left out"))
+        faults.append(Fault(place, "not_allowed", rule))
     return str(value)
+
+
+def _choice_of(words: tuple[str, ...]) -> Callable[[str, Any, list[Fault]], str]:
+    return partial(read_choice_of, words, f"must be {' or '.join(words)}, or be left out")
 
 
 def _read_sources(place: str, value: Any, faults: list[Fault]) -> Alternatives:
@@ -123,7 +127,7 @@ _PARTS_834: dict[str, tuple[str, Callable[[str, Any, list[Fault]], Any]]] = {
     "person_code": ("person_code", _read_reference),
     "plan": ("plan", _read_sources),
     "coverages": ("lines", _read_lines),
-    "family_coverage": ("family_coverage", partial(read_choice_of, FAMILY_WORDS)),
-    "verify": ("verify", partial(read_choice_of, VERIFY_WORDS)),
-    "counts": ("counts", partial(read_choice_of, COUNTS_WORDS)),
+    "family_coverage": ("family_coverage", _choice_of(FAMILY_WORDS)),
+    "verify": ("verify", _choice_of(VERIFY_WORDS)),
+    "counts": ("counts", _choice_of(COUNTS_WORDS)),
 }

@@ -17,7 +17,7 @@ MOST_MAPPINGS = 50
 DEFAULT_NAME = "default"
 # Faults of a file that its mapping may have caused.
 MAPPING_FAULTS = frozenset(
-    ("no_sheet", "no_header", "no_key_column", "missing_column", "repeated_column", "bad_mapping", "no_rows", "all_refused",
+    ("no_header", "no_key_column", "missing_column", "repeated_column", "bad_mapping", "no_rows", "all_refused",
      "looks_like_ssn")
 )  # fmt: skip
 MAPPING_NAME = re.compile("[A-Za-z0-9._-]{1,64}")
@@ -52,7 +52,7 @@ def save_mapping(
     if not MAPPING_NAME.fullmatch(key.name):
         rule = "must have 1 to 64 letters, digits, dots, underscores or hyphens"
         raise Invalid([Fault("name", "not_allowed", rule)])
-    known = store.mapping_names(tx, key.account_id)
+    known = {mapping.name: mapping.is_default for mapping in store.list_mappings(tx, key.account_id)}
     if key.name not in known and len(known) >= MOST_MAPPINGS:
         rule = f"must be one of the account's {MOST_MAPPINGS} mappings: delete one that is not used"
         raise Invalid([Fault("name", "not_allowed", rule)])
@@ -93,21 +93,12 @@ def _mapping_of(tx: Tx, new: NewFile) -> tuple[str | None, dict[str, Any] | None
     return (None, None) if found is None else (found.name, found.mapping)
 
 
-def mapping_origin(tx: Tx, file: EligibilityFile, code: str | None) -> str:
-    """Where the mapping of a failed file comes from, and what to do: sentences behind those of a fault that it may have caused.
-    "" for other faults, and where the mapping is not one of the account, or is gone."""
+def mapping_origin(file: EligibilityFile, code: str | None) -> str:
+    """Names the account's mapping behind a fault that it may have caused; "" for others."""
     if code not in MAPPING_FAULTS or file.mapping_name is None:
         return ""
-    stored = store.find_mapping(tx, file.account_id, file.mapping_name)
-    sheet = (file.mapping or {}).get("sheet")
-    if stored is None or (code == "no_sheet" and stored.mapping.get("sheet") != sheet):
-        return ""
-    name = f"{'default ' if stored.is_default else ''}mapping {stored.name}"
-    if code == "no_sheet":
-        remedy = "Correct its `sheet`, or name the sheet when the file is loaded."
-        return f"The name is that of the account's {name}. {remedy}"
     remedy = "If that is the cause, correct it, or load the file with another one; `{}` is none."
-    return f"The file was read by the account's {name}. {remedy}"
+    return f"The file was read by the account's mapping {file.mapping_name}. {remedy}"
 
 
 def _record(tx: Tx, action: str, key: MappingName, requester: Requester) -> None:

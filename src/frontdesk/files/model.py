@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 from frontdesk.eligibility.fields import DROPPED
 from frontdesk.eligibility.model import NO_CONTEXT, WARNINGS, Action, Outcome, RowContext, Submission
-from frontdesk.errors import Fault, FrontdeskError, Malformed
-from frontdesk.files.file_faults import FILE_FAULTS
+from frontdesk.errors import Fault, FrontdeskError, Malformed, RateLimited
 
 
 class Format(StrEnum):
@@ -70,6 +69,7 @@ BRAKES = {
     "external_id may be one of them; a person has to approve the file.",
     "overtaken": "A newer file of the plan was applied, so this one can only be cancelled.",
 }
+RETRY_AFTER_SECONDS = 60  # until some of the waiting files may have ended
 NEEDS_MAPPING = "needs_mapping"  # the code of the problem of an 834 that is held for a mapping
 ONLY_COMPARED = "only_compared"  # an 834 that nobody asked to compare
 ENDED_BY_ABSENCE, NOTHING_TO_END = "ended_by_absence", "nothing_to_end"
@@ -97,6 +97,43 @@ class NewFile:
     def digest(self, sha256: str) -> str:
         """Equal for uploads of the same content that say the same of it."""
         return hashlib.sha256(repr((sha256, self)).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class Retry(NamedTuple):
+    """What makes an upload safe to repeat: the caller's key for it, and what the caller says of the file."""
+
+    key: str
+    new: NewFile
+
+
+@dataclass(frozen=True, slots=True)
+class FileFilter:
+    """Which files to list: the newest first, `limit` of them, of those with an id below `before_id`. None is any."""
+
+    account_id: int | None
+    limit: int
+    plan_id: int | None = None
+    state: FileState | None = None
+    sha256: str | None = None
+    before_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FileSettings:
+    """How files of an account are treated. With `reopen_absent`, a later full file that lists a member without an expiry_date
+    opens its access again, if the member was ended only because a full file omitted it. With `second_approver`, the client or
+    person that handed a held file in can't approve it."""
+
+    account_id: int
+    reopen_absent: bool = True
+    second_approver: bool = False
+
+
+class FileQuota(NamedTuple):
+    """How many files of an account, and bytes of them, may arrive, wait or run at a time."""
+
+    files: int
+    size_bytes: int
 
 
 class MappingName(NamedTuple):
@@ -330,7 +367,7 @@ class RowOutcome(NamedTuple):
 
 
 # A row of a chunk: one to write, or one with an outcome that needs no database. Its line in the report is ready: it is known
-# (files.recognise), skipped, or refused for what it says.
+# (files.rows), skipped, or refused for what it says.
 ChunkItem = ChunkRow | RowOutcome
 
 
@@ -350,6 +387,24 @@ class SecondPersonNeeded(FrontdeskError, kind="second_person_needed"):
         self.faults = (Fault("approver", self.code, self.detail),)
 
 
+class TooManyFiles(RateLimited, kind="rate_limited"):
+    """The account has as many files waiting as it may have."""
+
+    def __init__(self, most: int) -> None:
+        detail = f"The account has {most} files that wait or run; send this one when some of them have ended."
+        super().__init__(detail, retry_after_seconds=RETRY_AFTER_SECONDS)
+        self.faults = (Fault("body", "too_many_files", detail),)
+
+
+class TooManyBytes(FrontdeskError, kind="too_large"):
+    """The files of the account that wait have as many bytes as they may have."""
+
+    def __init__(self, most: int) -> None:
+        detail = f"The account's files that wait or run may have {most} bytes together; send this one when some have ended."
+        super().__init__(detail)
+        self.faults = (Fault("body", "too_many_bytes", detail),)
+
+
 class Unreadable(Malformed):
     """The file as a whole can't be used, so nothing of it is applied. `code` is one of FILE_FAULTS; `place` is as in Row,
     None for the whole file.
@@ -366,6 +421,44 @@ def no_rows(message: str, *, skipped: bool) -> Unreadable:
     """What is wrong with a file without a member; with `skipped`, its rows are left out by the mapping."""
     return Unreadable("no_rows", "The mapping leaves out every row of the file." if skipped else message)
 
+
+# Faults of the whole file; nothing of it is applied.
+FILE_FAULTS = {
+    "empty": "There is nothing in the file.",
+    "no_rows": "There is no member in the file.",
+    "no_header": "No row of the first ones names a field of a member: name the columns in a mapping, or their row by header_row.",
+    "no_key_column": "No column of a CSV holds the external_id: name the column in a mapping.",
+    "repeated_column": "Two columns hold the same field: give one of them null in the mapping.",
+    "missing_column": "The mapping names a column that the file does not have: correct its name in the one or the other.",
+    "unknown_encoding": "The declared encoding is not one that is read: declare another.",
+    "wrong_encoding": "The bytes are not in the declared encoding: declare the one that the file has.",
+    "not_text": "The file is an image or other binary data, not a text: send it as CSV or .xlsx.",
+    "not_workbook": "The file is a ZIP archive, or another kind of file, and no workbook (.xlsx): save it as one, or as CSV.",
+    "bad_workbook": "The workbook is damaged or cut off, or declares entities: save it again.",
+    "old_workbook": "The file is a workbook of an older kind (.xls): save it as .xlsx.",
+    "encrypted_workbook": "The workbook has a password: save it without one.",
+    "no_sheet": "The workbook has no sheet, or none of the name that the mapping or the upload gives: name one of its sheets.",
+    "sheet_too_large": "The sheet reaches too far, or its texts are too many, to be read in bounded memory: save it as CSV.",
+    "bad_json_array": "Something other than values with commas between them stands in the JSON array, or behind it.",
+    "line_too_long": "A line, row or segment is longer than any member can be.",
+    "rows_run_together": "A quotation mark is not closed, so it can't be told where rows end.",
+    "cut_off": "The file ends in the middle: send the whole file again.",
+    "not_gzip": "The compressed data is damaged: pack the file again.",
+    "too_large": "The content is larger than what is read.",
+    "zip_bomb": "The compressed data unpacks to far more than any list of members would.",
+    "too_sparse": "Too much of the file is blank, or belongs to no member.",
+    "looks_like_ssn": "Most values of an identifier look like social security numbers: take another column, or say "
+    '"ssn": "plain" in a mapping.',
+    "not_x12": "The file does not begin with an ISA segment, or the segment is damaged: send the file as it was written.",
+    "wrong_version": "The file is not an 834 of version 005010X220A1, or of 004010X095A1.",
+    "wrong_order": "A segment stands where it has no place.",
+    "wrong_count": "A count or control number of SE, GE or IEA does not agree with the file. Wrong counts pass with "
+    '"counts": "lenient" in the mapping.',
+    "unknown_purpose": "BGN08 is neither blank nor one of 2, 4 and RX: say the mode with the upload.",
+    "wrong_date": "BGN03, the date of the file, is not a real date.",
+    "mixed_purposes": "The transactions of the file have different BGN08: send them as files of their own, or say the mode "
+    "with the upload.",
+}
 
 # Faults of one row that a reader finds. The row is refused, its neighbours are not.
 ROW_FAULTS = {

@@ -1,9 +1,15 @@
-"""Runs files: loads or undoes one, and stores how it ended. A worker runs several in turns (files.turns); the command line runs
-its own."""
+"""Runs files: loads or undoes one, and stores how it ended. The command line runs its own.
+
+A worker runs several, because accounts take turns: it pauses the load of one file while files of other accounts have theirs. A
+paused load keeps its file, and all that it has read: nothing is read twice. Each load has a thread, and one of a worker's loads
+runs at a time.
+"""
 
 import gc
 import sys
-from collections.abc import Iterator, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
@@ -11,19 +17,19 @@ from typing import Any
 from frontdesk.audit.model import Requester
 from frontdesk.clock import Clock
 from frontdesk.db import Database
+from frontdesk.db.engine import database_time
 from frontdesk.db.races import WriteInOne
 from frontdesk.db.service_role import ANALYSED
 from frontdesk.db.statistics import refresh_statistics
 from frontdesk.eligibility import restore
 from frontdesk.eligibility.model import Outcome, RestoredMember, UndoRequest
 from frontdesk.errors import Fault, FrontdeskError, Invalid, Unavailable
-from frontdesk.files import report_store, store
+from frontdesk.files import store
 from frontdesk.files.brakes import ApprovalNeeded
-from frontdesk.files.chunks import faults_of
-from frontdesk.files.claims import FileClaim, LeaseRenewer, LostClaim, RunOptions, Stopped, claim_next
-from frontdesk.files.content import delete_abandoned_uploads, delete_content
+from frontdesk.files.claims import FileClaim, LostClaim, RunOptions, Stopped, claim_next, renewing
+from frontdesk.files.content import delete_content
 from frontdesk.files.jobs import get_file, record_audit
-from frontdesk.files.load import run_load
+from frontdesk.files.load import faults_of, run_load
 from frontdesk.files.mappings import mapping_origin
 from frontdesk.files.model import (
     CHANGED,
@@ -42,6 +48,7 @@ from frontdesk.files.model import (
 from frontdesk.files.readers import MappingNeeded
 
 SWITCH_SECONDS = 0.0005
+MOST_OPEN = 8  # loads of a worker; each keeps 16 bytes a row, and two chunks
 COLLECT_AFTER = 200_000  # rows make no cycles, and looking for some took a third of the time
 
 _WRITTEN = set(Outcome) - {Outcome.UNCHANGED}
@@ -56,10 +63,9 @@ def run_next(db: Database, clock: Clock, options: RunOptions, *, only: int | Non
     """
     claim = claim_next(db, clock, options, only=only)
     if claim is None:
-        delete_abandoned_uploads(db, clock())
         return False
     with at_full_speed():
-        run_file(claim, LeaseRenewer(db))
+        run_file(claim)
     return True
 
 
@@ -76,10 +82,10 @@ def at_full_speed() -> Iterator[None]:
         sys.setswitchinterval(interval)
 
 
-def run_file(claim: FileClaim, leases: LeaseRenewer) -> None:
+def run_file(claim: FileClaim) -> None:
     """Work on the claimed file until it ends or is given back. Raises as `run_next`."""
     # After a lost claim another worker has the file; what was committed before counts.
-    with suppress(LostClaim), leases.renewing(claim):
+    with suppress(LostClaim), renewing(claim):
         _run(claim)
         with suppress(Unavailable):  # autovacuum will do it
             _refresh_statistics(claim)
@@ -93,7 +99,7 @@ def _run(claim: FileClaim) -> None:
         else:
             run_load(claim)
     except Stopped:
-        claim.give_back()
+        claim.update(state=FileState.WAITING)
     except Unreadable as error:
         _end(claim, FileState.FAILED, error.code, error.detail, error.place)
     except Invalid as error:
@@ -133,10 +139,10 @@ def _end(
     """Store the file's last state (a held one may go on) and its problem, with one audit entry of the counts."""
     file, now = claim.file, claim.clock()
     finished_at = None if state is FileState.HELD else now
+    if origin := mapping_origin(file, code):
+        message = f"{message.removesuffix('.')}. {origin}"
+    problem = None if code is None else {"code": code, "message": message, "place": place} | more
     with claim.db.write() as tx:
-        if origin := mapping_origin(tx, file, code):
-            message = f"{message.removesuffix('.')}. {origin}"
-        problem = None if code is None else {"code": code, "message": message, "place": place} | more
         claim.save(tx, state=state, problem=problem, finished_at=finished_at)
         if finished_at is not None:
             store.delete_parts(tx, file.id)
@@ -163,7 +169,7 @@ def _undo(claim: FileClaim, undone_id: int) -> None:
     file, options = claim.file, claim.options
     for chunk in reversed(range(undone.chunks_done - file.chunks_done)):
         claim.checkpoint(FileStep.APPLY, claim.file.rows_done)
-        changed = claim.db.ask(partial(report_store.find_changed, file_id=undone.id, chunk=chunk))
+        changed = claim.db.ask(partial(store.find_changed, file_id=undone.id, chunk=chunk))
         request = UndoRequest(
             undone.id, file.id, file.client, file.request_id, claim.clock(), options.uniqueness
         )
@@ -187,3 +193,121 @@ def _restored(outcome: RowOutcome, result: RestoredMember | Exception) -> RowOut
         return RowOutcome(outcome.place, outcome.external_id, result.outcome.value, outcome.member_id)
     refused = RowOutcome.refused(outcome.place, outcome.external_id, faults)
     return refused._replace(member_id=outcome.member_id)
+
+
+class OpenLoad:
+    """The load of a claimed file, in a thread that runs during the account's turns."""
+
+    def __init__(self, claim: FileClaim, is_turn_over: Callable[["OpenLoad"], bool]) -> None:
+        self.claim, self._is_turn_over = claim, is_turn_over
+        self._rows_before = claim.file.rows_done
+        self._paused = threading.Event()
+        self._error: BaseException | None = None
+        self.turn_began = time.monotonic()
+        self._thread = threading.Thread(target=self._run, name=f"file {claim.file.id}", daemon=True)
+        claim.yield_turn = self._yield_turn
+
+    @property
+    def is_open(self) -> bool:
+        return self._thread.is_alive()
+
+    @property
+    def can_be_given_back(self) -> bool:
+        """It has advanced, and another worker can go on with what it has done."""
+        file = self.claim.file
+        return file.step is FileStep.APPLY and not file.dry_run and file.rows_done > self._rows_before
+
+    def take_turn(self) -> None:
+        """Returns when the turn is over, or the load has ended. Raises what the load raised."""
+        claim, is_first = self.claim, self._thread.ident is None
+        if not is_first:
+            with claim.db.write() as tx:
+                claim.turn_at = database_time(tx)
+                store.take_turn(tx, claim.file.account_id, claim.turn_at)
+        self.turn_began = time.monotonic()
+        self._paused.clear()
+        claim.running.set()
+        if is_first:
+            self._thread.start()
+        while self.is_open and not self._paused.wait(1.0):
+            pass  # a lost load may have ended before its turn
+        if self._error is not None:
+            raise self._error
+
+    def give_back(self) -> None:
+        """Let the file wait for another turn, of any worker, which checks the file anew and goes on with its rows."""
+        self.claim.interrupt(Stopped)
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            run_file(self.claim)
+        except BaseException as error:  # noqa: BLE001 - raised where the turn was taken
+            self._error = error
+        self._paused.set()
+
+    def _yield_turn(self) -> None:
+        if self._is_turn_over(self):
+            self.claim.running.clear()
+            self._paused.set()
+            self.claim.running.wait()
+
+
+class FileTurns:
+    """What a worker does with files. A turn ends after `slice_seconds` if another account waits."""
+
+    def __init__(
+        self,
+        db: Database,
+        clock: Clock,
+        options: RunOptions,
+        *,
+        slice_seconds: float,
+        most_open: int = MOST_OPEN,
+    ) -> None:
+        self._db, self._clock, self._options = db, clock, options
+        self._slice_seconds, self._most_open = slice_seconds, most_open
+        self._loads: list[OpenLoad] = []
+
+    def take(self) -> bool:
+        """Work on one file until it ends or its turn is over: a new one, or the paused one whose turn is longest ago. False if
+        there is none. Raises Unavailable, and faults of the service, so that they are logged."""
+        self._loads = [load for load in self._loads if load.is_open]
+        longest_ago = min(self._loads, key=lambda load: load.claim.turn_at, default=None)
+        claim = self._claim(longest_ago)
+        with at_full_speed():
+            if claim is not None:
+                load = OpenLoad(claim, self._is_turn_over)
+                self._loads.append(load)
+                load.take_turn()
+            elif longest_ago is not None:
+                longest_ago.take_turn()
+        return claim is not None or longest_ago is not None
+
+    def close(self) -> None:
+        """Give all files back, so that other workers go on with them at once."""
+        while self._loads:
+            self._loads.pop().give_back()
+
+    def _claim(self, longest_ago: OpenLoad | None) -> FileClaim | None:
+        before = None if longest_ago is None else longest_ago.claim.turn_at
+        if len(self._loads) >= self._most_open:
+            # The one whose turn was last: its account's next turn comes after those of the others.
+            loads = [load for load in self._loads if load.can_be_given_back]
+            waits = self._db.ask(lambda tx: store.find_claimable(tx, database_time(tx), before=before))
+            if waits is None or not loads:
+                return None
+            last = max(loads, key=lambda load: load.claim.turn_at)
+            last.give_back()
+            self._loads.remove(last)
+        return claim_next(self._db, self._clock, self._options, before=before)
+
+    def _is_turn_over(self, load: OpenLoad) -> bool:
+        if time.monotonic() < load.turn_began + self._slice_seconds:
+            return False
+        if any(other is not load and other.is_open for other in self._loads):
+            return True
+        if self._db.ask(lambda tx: store.find_claimable(tx, database_time(tx))) is not None:
+            return True
+        load.turn_began = time.monotonic()
+        return False

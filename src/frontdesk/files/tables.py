@@ -144,7 +144,7 @@ file_rows = Table(
     ),  # the row's number in the file; null for a member that the file omits
     Column("member_id", Id, nullable=True),
     Column("external_id", String(255), nullable=True),
-    Column("outcome", String(10), nullable=False),
+    Column("outcome", String(16), nullable=False),
     Column("changed", Json, nullable=True),  # names of fields
     Column("notes", Json, nullable=True),  # faults and warnings: [kind, field, code, message or nothing]
     Column("left_plan_id", Id, nullable=True),  # the plan that a moved member left

@@ -1,6 +1,9 @@
-"""Erases members: every value that is theirs leaves the database, and their ids, times and the fact stay (docs/erasure.md)."""
+"""Erases members: every value that is theirs leaves the database, and their ids, times and the fact stay (docs/erasure.md).
 
-from collections.abc import Sequence
+While a legal hold lasts, nothing of the member is erased or pruned, and the audit trail is not pruned at all.
+"""
+
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 
 from frontdesk import audit
@@ -14,12 +17,13 @@ from frontdesk.invitations import hash_suppressions
 from frontdesk.invitations.delivery import cancel_of_members
 from frontdesk.invitations.model import InvitationStep
 from frontdesk.privacy import store
-from frontdesk.privacy.leftovers import note_emptied
 from frontdesk.privacy.model import (
     Erasure,
     ErasureCause,
     FilesUnfinished,
+    LegalHold,
     Person,
+    RetentionKind,
     UnderLegalHold,
 )
 from frontdesk.text import fold_email
@@ -46,9 +50,9 @@ def find_persons(tx: Tx, external_id: str, account_id: int | None) -> list[Perso
 
 def get_person(tx: Tx, member_id: int) -> Person:
     """The member with this id, erased or not. Raises NotFound."""
-    if (person := store.find_person(tx, member_id)) is None:
-        raise NotFound("eligible member")
-    return person
+    for person in store.persons_of(tx, [member_id]):
+        return person
+    raise NotFound("eligible member")
 
 
 def find_persons_of(tx: Tx, member_id: int) -> list[Person]:
@@ -94,7 +98,7 @@ def _unerased(tx: Tx, persons: Sequence[Person]) -> tuple[list[Erasure], list[Pe
     erased = store.find_erasures(tx, ids)
     before = {erasure.member_id for erasure in erased}
     left = [person for person in persons if person.member_id not in before]
-    if left and (holds := store.find_holds(tx, ids)):
+    if left and (holds := store.find_holds(tx, member_ids=ids)):
         raise UnderLegalHold(holds[0])
     if left and (unfinished := unfinished_files(tx, persons[0].account_id)):
         raise FilesUnfinished(unfinished)
@@ -111,13 +115,56 @@ def _erase_rows(tx: Tx, persons: Sequence[Person], requester: Requester, cause: 
             forget_packed_digests(tx, account_id)
     cancel_of_members(tx, ids, now=requester.now, reason=InvitationStep.ERASED)
     store.insert_erasures(tx, persons, requester, cause)  # lets the history lose its values
-    store.empty_histories(tx, ids)
+    store.drop_values(tx, "member_id", ids)
     store.empty_invitations(tx, store.invitations_of(tx, ids))
     store.empty_members(tx, ids)
     store.delete_distinct(tx, ids)
-    note_emptied(tx)
+    store.note_emptied(tx)
     entries = [
         requester.entry("member.erased", person.account_id, person.member_id, cause=cause)
         for person in persons
     ]
     audit.record(tx, entries, now=requester.now)
+
+
+def place_hold(tx: Tx, person: Person, reference: str, requester: Requester) -> bool:
+    """Hold the member. False if it is held already, with the reference that it had. Raises FrontdeskError `erased`."""
+    store.lock_members(tx, [person.member_id])  # an erasure under way comes first
+    if store.find_erasures(tx, [person.member_id]):
+        raise FrontdeskError("The member is erased: there is nothing left to hold.", code="erased")
+    if store.find_holds(tx, member_ids=[person.member_id]):
+        return False
+    store.insert_hold(tx, LegalHold(*person, reference, requester.now, requester.actor))
+    audit.record_action(
+        tx, requester, "member.held", person.account_id, person.member_id, reference=reference
+    )
+    return True
+
+
+def release_hold(tx: Tx, person: Person, requester: Requester) -> bool:
+    """End the hold. False if there is none."""
+    store.lock_members(tx, [person.member_id])
+    holds = store.find_holds(tx, member_ids=[person.member_id])
+    if not holds:
+        return False
+    store.delete_hold(tx, person.member_id)
+    # What retention went past meanwhile is looked at again.
+    if first := store.first_history_id(tx, person.member_id):
+        position = store.get_position(tx, RetentionKind.HISTORY)
+        store.move_position(tx, RetentionKind.HISTORY, min(position, first - 1))
+    audit.record_action(
+        tx, requester, "member.released", person.account_id, person.member_id, reference=holds[0].reference
+    )
+    return True
+
+
+def require_not_held(tx: Tx, member_ids: Collection[int]) -> None:
+    """Lock the members, so that no hold comes until the transaction ends. Raises UnderLegalHold."""
+    store.lock_members(tx, member_ids)
+    if holds := store.find_holds(tx, member_ids=member_ids):
+        raise UnderLegalHold(holds[0])
+
+
+def list_holds(tx: Tx, account_id: int | None) -> list[LegalHold]:
+    """The holds, of one account or of all, by member."""
+    return store.find_holds(tx, account_id=account_id)

@@ -17,9 +17,8 @@ from frontdesk.config import Config
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
 from frontdesk.db.races import write_alone
-from frontdesk.privacy import retention_store, store
+from frontdesk.privacy import store
 from frontdesk.privacy.erasure import erase_old
-from frontdesk.privacy.leftovers import note_emptied
 from frontdesk.privacy.model import RetentionKind
 
 _K = RetentionKind
@@ -78,7 +77,7 @@ class RetentionTurn:
         """How many rows of each kind a turn would find now; it changes nothing."""
         self._set_limits()
         found = {kind: sum(len(ids) for ids, _ in self._windows(kind)) for kind in self.kept}
-        if self.db.ask(retention_store.has_holds):
+        if self.db.ask(store.has_holds):
             found[_K.AUDIT] = 0
         return found
 
@@ -101,15 +100,15 @@ class RetentionTurn:
         The history is gone through from where the last turn came to, up to the first window with a newer entry.
         """
         before, ask = self.limits[kind], self.db.ask
-        start = ask(lambda tx: retention_store.get_position(tx, kind)) if kind is _K.HISTORY else 0
-        last = ask(partial(retention_store.last_id, kind=kind))
-        for after in range(start, last, retention_store.WINDOW):
+        start = ask(lambda tx: store.get_position(tx, kind)) if kind is _K.HISTORY else 0
+        last = ask(partial(store.last_id, kind=kind))
+        for after in range(start, last, store.WINDOW):
             is_done = True
             if kind is _K.HISTORY:
-                newest = ask(partial(retention_store.newest_change, after_id=after))
+                newest = ask(partial(store.newest_change, after_id=after))
                 is_done = newest is None or newest < before
-            ids = ask(partial(retention_store.old_ids, kind=kind, before=before, after_id=after))
-            yield ids, min(after + retention_store.WINDOW, last) if is_done else after
+            ids = ask(partial(store.old_ids, kind=kind, before=before, after_id=after))
+            yield ids, min(after + store.WINDOW, last) if is_done else after
             if not is_done:
                 return
 
@@ -118,7 +117,7 @@ class RetentionTurn:
             for first in range(0, len(ids), BATCH):
                 yield from self._batch(kind, ids[first : first + BATCH])
             if kind is _K.HISTORY and done:
-                write_alone(self.db, partial(retention_store.move_position, kind=kind, position=done))
+                write_alone(self.db, partial(store.move_position, kind=kind, position=done))
 
     def _batch(self, kind: RetentionKind, ids: Sequence[int]) -> Iterator[int]:
         if kind is not _K.REPORTS:
@@ -131,29 +130,29 @@ class RetentionTurn:
     def _apply(self, tx: Tx, kind: RetentionKind, ids: Sequence[int]) -> int:
         if kind in (_K.WITHDRAWN, _K.ENDED):
             store.lock_members(tx, ids)
-        old = retention_store.still_old(tx, kind, self.limits[kind], ids)
+        old = store.still_old(tx, kind, self.limits[kind], ids)
         if not old:
             return 0
         match kind:
             case _K.WITHDRAWN | _K.ENDED:
-                erase_old(tx, retention_store.persons_of(tx, old), self._requester())
+                erase_old(tx, store.persons_of(tx, old), self._requester())
             case _K.INVITATIONS:
                 store.empty_invitations(tx, old)
             case _K.HISTORY:
-                retention_store.drop_values(tx, old)
+                store.drop_values(tx, "id", old)
             case _:
-                retention_store.delete_rows(tx, kind, old)
+                store.delete_rows(tx, kind, old)
         return len(old)
 
     def _report(self, tx: Tx, file_id: int) -> int:
-        if not retention_store.still_old(tx, _K.REPORTS, self.limits[_K.REPORTS], [file_id]):
+        if not store.still_old(tx, _K.REPORTS, self.limits[_K.REPORTS], [file_id]):
             return 0
-        return retention_store.delete_report_chunk(tx, file_id)
+        return store.delete_report_chunk(tx, file_id)
 
     def _counters(self) -> Iterator[int]:
         yield from self._rows(_K.COUNTERS)
         before = self.limits[_K.COUNTERS]
-        yield write_alone(self.db, lambda tx: retention_store.delete_counters(tx, before))
+        yield write_alone(self.db, lambda tx: store.delete_counters(tx, before))
 
     def _audit(self) -> Iterator[int]:
         """From the oldest entry on, and up to the first that is not old enough."""
@@ -162,19 +161,19 @@ class RetentionTurn:
 
     def _prune_audit(self, tx: Tx) -> int:
         """The chain of the export is kept up to the last entry that goes, so that later exports go on from there."""
-        if retention_store.has_holds(tx):
+        if store.has_holds(tx):
             return 0
-        after, chain = retention_store.last_pruning(tx) or TrailPruning(0, "")
+        after, chain = store.last_pruning(tx) or TrailPruning(0, "")
         old = audit.entries_after(tx, after, until=self.limits[_K.AUDIT], limit=AUDIT_BATCH)
         if not old:
             return 0
         *_, (_, end) = sealed(old, ChainEnd(chain, after))
-        return retention_store.prune_audit(tx, after, end.entry_id, end.chain, now=self.clock())
+        return store.prune_audit(tx, after, end.entry_id, end.chain, now=self.clock())
 
     def _record(self, tx: Tx) -> None:
         detail = {str(kind): count for kind, count in self.counts.items()}
         audit.record_action(tx, self._requester(), "retention.pruned", **detail)
-        note_emptied(tx)
+        store.note_emptied(tx)
 
     def _requester(self) -> Requester:
         """With the present time: an entry that is minutes old when it is added could be missed by an export (0105)."""
@@ -183,16 +182,35 @@ class RetentionTurn:
 
 def last_pruning(tx: Tx) -> TrailPruning | None:
     """The last pruning of the audit trail, if there was one."""
-    return retention_store.last_pruning(tx)
+    return store.last_pruning(tx)
 
 
 def has_pruned(tx: Tx, pruning: TrailPruning) -> bool:
     """Whether it is one of this installation: only its database knows them all."""
-    return retention_store.has_pruned(tx, pruning)
+    return store.has_pruned(tx, pruning)
 
 
 def begin_turn(tx: Tx, now: datetime) -> bool:
     """Whether a nightly turn is due: once after each 3 o'clock in UTC, for one of all workers."""
     due = now.astimezone(UTC).replace(hour=TURN_HOUR, minute=0, second=0, microsecond=0)
     due -= timedelta(days=now < due)
-    return retention_store.move_position(tx, TURN, int(now.timestamp()), only_below=int(due.timestamp()))
+    return store.move_position(tx, TURN, int(now.timestamp()), only_below=int(due.timestamp()))
+
+
+class LogEmptier:
+    """Empties SQLite's write-ahead log of erased values (docs/erasure.md).
+
+    A reader can hold the log. So whatever takes values out counts that, and a worker with a new count tries until it is done.
+    """
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._done = 0
+
+    def step(self) -> None:
+        """Raises Unavailable."""
+        if not self._db.is_sqlite:
+            return
+        count = self._db.ask(lambda tx: store.get_position(tx, store.EMPTIED))
+        if count != self._done and self._db.empty_log():
+            self._done = count

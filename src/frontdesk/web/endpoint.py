@@ -1,8 +1,9 @@
 """Endpoints, and the steps of every request: authentication, authorization, request limits, errors, logging."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
+from typing import Any
 
 from frontdesk.access.model import Scope
 from frontdesk.app import App
@@ -25,8 +26,8 @@ COMMON_HEADERS: tuple[Header, ...] = ((b"x-content-type-options", b"nosniff"),)
 @dataclass(frozen=True, slots=True)
 class Endpoint:
     """One method of one path. `scope` None: no token is asked for. `takes_json`: the request body is JSON. `outlives_database`:
-    while the database is away, it takes tokens that were good lately. `query`: the names of its query parameters, where others
-    are told; they are refused if `strict_query`."""
+    while the database is away, it takes tokens that were good lately. `query`: the schemas of its query parameters by name, where
+    others are told; they are refused if `strict_query`."""
 
     method: str
     path: str
@@ -35,7 +36,7 @@ class Endpoint:
     takes_json: bool = False
     serves_json: bool = True
     outlives_database: bool = False
-    query: frozenset[str] | None = None
+    query: Mapping[str, dict[str, Any]] | None = None
     strict_query: bool = False
 
 
@@ -88,6 +89,7 @@ class Resource:
         if endpoint.takes_json:
             check_json_body(request)
         if request.query_string and endpoint.query is not None:
+            request.query_schemas = endpoint.query
             check_parameters(request, endpoint.query, strict=endpoint.strict_query)
         return await endpoint.handler(self._app, request)
 

@@ -18,6 +18,7 @@ from frontdesk.web.response import Header, HttpError
 BODY_LIMIT_BYTES, HEADERS_LIMIT_BYTES = 64 * 1024, 16 * 1024
 LARGEST_PORT = 65535
 NO_NAMES: Mapping[str, str] = {}
+NO_SCHEMAS: Mapping[str, dict[str, Any]] = {}
 CLOSE: Header = (b"connection", b"close")  # the rest of the body is not read
 
 Message = MutableMapping[str, Any]
@@ -34,7 +35,8 @@ _PATH_ID = re.compile(r"[0-9]{1,18}")
 
 class Request:
     """`known_caller` is None until the token was checked; `extra_headers` are added to whatever response follows, and so is
-    `did_you_mean`: the known name near to an unknown one, which is percent-encoded and shortened."""
+    `did_you_mean`: the known name near to an unknown one, which is percent-encoded and shortened. `query_schemas` are those of
+    the endpoint's query parameters, by name."""
 
     def __init__(self, scope: Message, receive: Receive, deadlines: PeerDeadlines) -> None:
         self._scope = scope
@@ -50,6 +52,7 @@ class Request:
         self.known_caller: Caller | None = None
         self.extra_headers: tuple[Header, ...] = ()
         self.did_you_mean = NO_NAMES
+        self.query_schemas = NO_SCHEMAS
 
     @property
     def caller(self) -> Caller:

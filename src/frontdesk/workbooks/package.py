@@ -9,7 +9,7 @@ WORKBOOK, STRINGS, STYLES = "xl/workbook.xml", "xl/sharedstrings.xml", "xl/style
 
 
 class WorkbookFault(Exception):
-    """The sheet can't be read: a code of files.file_faults, a message, and the row."""
+    """The sheet can't be read: a code of files.model, a message, and the row."""
 
 
 class WorkbookLimits(NamedTuple):

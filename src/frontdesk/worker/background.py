@@ -13,8 +13,7 @@ from frontdesk.db.races import write_alone
 from frontdesk.eligibility.probes import ProbeLimit
 from frontdesk.errors import Unavailable
 from frontdesk.files import FileTurns, RunOptions, delete_left_content
-from frontdesk.privacy.leftovers import LogEmptier
-from frontdesk.privacy.retention import RetentionTurn, begin_turn, kept_days
+from frontdesk.privacy.retention import LogEmptier, RetentionTurn, begin_turn, kept_days
 from frontdesk.queues.model import PruneReport
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
 from frontdesk.worker.log import WorkerLog
@@ -112,7 +111,7 @@ class FileLoader(BackgroundTask):
 
 
 class LeftoverCleaner(BackgroundTask):
-    """Deletes what is left of ended files' content, and empties SQLite's log after erasures."""
+    """Deletes what is left of ended and abandoned files' content, and empties SQLite's log after erasures."""
 
     first_seconds, poll_seconds = 5.0, 15.0
     failure_event = "cleaning_failed"
@@ -122,7 +121,7 @@ class LeftoverCleaner(BackgroundTask):
         self._log_emptier = LogEmptier(db)
 
     def step(self) -> bool:
-        delete_left_content(self._db)
+        delete_left_content(self._db, self._clock())
         self._log_emptier.step()
         return False
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from frontdesk.files.file_faults import FILE_FAULTS
-from frontdesk.files.model import ROW_FAULTS, Format, Row, Unreadable
+from frontdesk.files.model import FILE_FAULTS, ROW_FAULTS, Format, Row, Unreadable
 from frontdesk.sandbox.sample_files import SAMPLE_FORMATS, write_sample
 from frontdesk.sandbox.sample_members import sample_members
 from tests.faults.callers import LONG

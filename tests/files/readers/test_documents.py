@@ -4,9 +4,8 @@ import json
 import re
 from pathlib import Path
 
-from frontdesk.files.file_faults import FILE_FAULTS
 from frontdesk.files.mapping import MEDICAL_LINES, FileMapping, parse_mapping
-from frontdesk.files.model import FILE_PROBLEMS, REPORT_CODES, ROW_FAULTS
+from frontdesk.files.model import FILE_FAULTS, FILE_PROBLEMS, REPORT_CODES, ROW_FAULTS
 from frontdesk.files.readers.source import ENCODINGS, LONGEST_LINE
 from frontdesk.files.readers.unpacking import LARGEST_CONTENT, LARGEST_RATIO
 from frontdesk.files.rules import RULE_PARTS

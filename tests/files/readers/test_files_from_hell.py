@@ -8,8 +8,7 @@ from itertools import chain, cycle, repeat
 
 import pytest
 
-from frontdesk.files.file_faults import FILE_FAULTS
-from frontdesk.files.model import ROW_FAULTS, Format
+from frontdesk.files.model import FILE_FAULTS, ROW_FAULTS, Format
 from frontdesk.files.readers.source import LONGEST_LINE
 from tests.files.readers.reading import HEADER, ISA, Pieces, codes, file_834, read, refused, rows_of_stream
 

@@ -270,13 +270,10 @@ def _create_history() -> None:
     )
     op.create_table(
         "uniqueness_probes",
-        *key(Id, "id"),
-        *required(sa.String(10), "day"),
-        *required(sa.String(64), "client"),
+        *key(sa.String(10), "day"),
+        *key(sa.String(64), "client"),
         *required(Id, "account_id"),
-        *optional(Id, "file_id"),
         *required(sa.Integer(), "taken"),
-        sa.Index(None, "day", "client"),
     )
     op.create_table(
         "audit_entries",
@@ -374,7 +371,7 @@ def _create_reports() -> None:
         *optional(sa.Integer(), "place"),
         *optional(Id, "member_id", "left_plan_id"),
         *optional(sa.String(255), "external_id"),
-        *required(sa.String(10), "outcome"),
+        *required(sa.String(16), "outcome"),
         *optional(Json, "changed", "notes"),
         sa.Index(None, "member_id"),
         sqlite_with_rowid=False,
