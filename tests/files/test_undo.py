@@ -144,6 +144,7 @@ def a_row(number: int, last_name: str, member: int, email: Any, keys: list[str])
         number,
         effective_date="2027-01-01" if number == 1 else "2026-01-01",
         last_name=last_name,
+        dob=f"1980-02-{number:02d}",  # else they are similar
         member_id=f"M{member:05d}",
         email=email,
         metadata=dict.fromkeys(keys, last_name),

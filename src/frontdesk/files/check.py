@@ -44,7 +44,6 @@ _STORED = (
     "Most values of {0} look like social security numbers, which would be stored and shown as they are. Make {0} from another "
     'column. If these are no social security numbers, or are to be stored as they are, say "ssn": "plain" in the mapping.'
 )
-ROWS_PER_BYTE = 1  # of the file as it was sent
 _BUCKETS = 256  # looked through one at a time, which needs little memory besides the hashes themselves
 
 
@@ -120,7 +119,11 @@ class _FileCheck:
             self.rows += count_rows(item)
             if self.rows >= looked + DENSITY_ROWS:
                 looked = self.rows
-                _check_density(self.rows, self._file.size_bytes)
+                if (
+                    self.rows > self._file.size_bytes
+                ):  # a million identifiers alone, compressed, take two bytes each
+                    message = "The file has more rows than bytes: no list of members does."
+                    raise Unreadable("zip_bomb", message)
             if isinstance(item, UnreadRows):
                 self._sample += islice(item.rows(), SAMPLED_ROWS - len(self._sample))
                 self._note_unread(item)
@@ -186,15 +189,6 @@ class _FileCheck:
                         note(key, item.row(position))
             elif (key := read_external_id(item.key)) is not None and hash(key) in wanted:
                 note(key, item)
-
-
-def _check_density(rows: int, size_bytes: int) -> None:
-    """A million members in a row of identifiers alone, compressed, take two bytes each."""
-    if rows > size_bytes * ROWS_PER_BYTE:
-        message = (
-            f"The file has more than {ROWS_PER_BYTE} row for each byte of its size: no list of members does."
-        )
-        raise Unreadable("zip_bomb", message)
 
 
 def _hash_of(row: Row) -> int:
