@@ -5,6 +5,7 @@ free again. Each function writes its audit entries and history in the caller's t
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from functools import partial
 from typing import Any
@@ -146,17 +147,22 @@ def call_distinct(tx: Tx, first_id: int, second_id: int, requester: Requester) -
 def rename(
     tx: Tx, pairs: Sequence[tuple[str, str]], account_id: int | None, requester: Requester, decide: Decide
 ) -> list[RenameOutcome]:
-    """Give members other identifiers, in order: pairs of the old and the new one. `decide` is `enrol`, or that of a dry run."""
+    """Give members other identifiers, in order: pairs of the old and the new one. A member_id that equals the old one follows, as
+    identifiers of an 834 are both by default. `decide` is `enrol`, or that of a dry run."""
     found = {old: list[Submission]() for old, _ in pairs}
     for row in store.lock_renamed(tx, found.keys()):
         if account_id in (None, row["account_id"]):
-            record = MemberRecord(row["external_id"], {}, False, (), (), ())
+            names = [name for name in ("external_id", "member_id") if row[name] == row["external_id"]]
+            record = MemberRecord(row["external_id"], dict.fromkeys(names), False, (), (), ())
             by = (requester.actor, requester.request_id)
             found[row["external_id"]].append(Submission(row["account_id"], row["plan_id"], record, *by))
     submissions = [
-        found[old][0]._replace(record=MemberRecord(old, {"external_id": new}, False, (), (), ()))
+        submission._replace(
+            record=replace(submission.record, given=dict.fromkeys(submission.record.given, new))
+        )
         for old, new in pairs
         if len(found[old]) == 1
+        for submission in found[old]
     ]
     results = iter(decide(tx, submissions))
     return [_renamed(len(found[old]), results) for old, _ in pairs]

@@ -56,7 +56,7 @@ def lock_by_ids(tx: SetTransaction, ids: Collection[int], *, lock: bool = True) 
 
 def lock_renamed(tx: SetTransaction, external_ids: Collection[str]) -> list[dict[str, Any]]:
     """Where the members with these identifiers are, of every account; merged and withdrawn ones are left out."""
-    columns = ("account_id", "plan_id", "external_id", "uniqueness_scope", "merged_into")
+    columns = ("account_id", "plan_id", "external_id", "member_id", "uniqueness_scope", "merged_into")
     found = lock_set(tx, members, {"external_id": external_ids}, columns=columns, within={})
     return [row for row in found.rows if row["uniqueness_scope"] >= 0 and row["merged_into"] is None]
 
