@@ -269,7 +269,8 @@ odd = st.sampled_from(
 
 
 def a_row(number: int, last_name: str, member: int, more: dict[str, Any]) -> dict[str, Any]:
-    return row(number, last_name=last_name, member_id=f"M{member:05d}") | more
+    dob = f"1980-02-{number:02d}"  # else they are similar
+    return row(number, last_name=last_name, dob=dob, member_id=f"M{member:05d}") | more
 
 
 contents = st.lists(
