@@ -192,8 +192,7 @@ def test_a_file_of_another_shape_is_refused(bare_cli: CommandLine, tmp_path: Pat
     assert bare_cli.refused("member", "rename", "--csv", str(pairs))
 
 
-def test_a_member_id_that_equals_the_identifier_is_renamed_with_it(cli: CommandLine, api: Api, customer: Customer) -> None:
-    body = member_body(1) | {"external_id": "F1-01", "member_id": "F1-01"}
-    api.post(f"/v2/plans/{customer.plan_ids[0]}/eligibility", body)
+def test_a_member_id_that_equals_the_identifier_is_renamed_with_it(api: Api, cli: CommandLine) -> None:
+    post(api, 1, external_id="F1-01", member_id="F1-01")
     assert cli.json("member", "rename", "F1-01", "OLD-1") == [{"row": 1, "outcome": "renamed"}]
     assert cli.json("member", "show", "OLD-1")["member_id"] == "OLD-1"
