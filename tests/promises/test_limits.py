@@ -1,0 +1,74 @@
+"""The size of the house: lines, files, and the rooms that a chunk of a file visits. A change that needs more takes some away."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+from frontdesk.db import Database
+from frontdesk.files.check import check_file
+from frontdesk.files.claims import claim_next
+from frontdesk.files.load import ChunkWriter
+from frontdesk.files.model import FileStep
+from frontdesk.files.rows import parse_rows
+from tests.conftest import SetClock
+from tests.factories import make_customer
+from tests.files.loading import Desk, csv_of, row
+
+PACKAGE = Path(__file__).parents[2] / "src/frontdesk"
+# Lines of Python below each folder; of the package without the sandbox.
+LINES = {"": 36_500, "files": 8_550, "eligibility": 3_050}
+MOST_FILES = 275
+ROOMS_OF_A_CHUNK = 29
+
+
+def sources(folder: str) -> list[Path]:
+    found = (PACKAGE / folder).rglob("*.py")
+    return [path for path in found if path.relative_to(PACKAGE).parts[0] != "sandbox"]
+
+
+@pytest.mark.parametrize("folder", LINES)
+def test_the_package_has_no_more_lines_than_its_limit(folder: str) -> None:
+    assert sum(path.read_text().count("\n") for path in sources(folder)) <= LINES[folder]
+
+
+def test_the_package_has_no_more_files_than_its_limit() -> None:
+    assert len(sources("")) <= MOST_FILES
+
+
+@contextmanager
+def visited() -> Iterator[set[str]]:
+    """The modules of the package of which a function runs in this thread."""
+    rooms: set[str] = set()
+
+    def note(frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call" and str(PACKAGE) in frame.f_code.co_filename:
+            rooms.add(frame.f_code.co_filename)
+
+    sys.setprofile(note)
+    try:
+        yield rooms
+    finally:
+        sys.setprofile(None)
+
+
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+def test_a_chunk_visits_few_rooms(db: Database, clock: SetClock) -> None:
+    desk = Desk(db, make_customer(db), clock)
+    file = desk.hand_in(csv_of(row(number, email=f"r{number}@example.com") for number in range(12)))
+    claim = claim_next(db, clock, desk.options, only=file.id)
+    assert claim is not None
+    check = check_file(claim)
+    claim.update(step=FileStep.APPLY, rows_total=check.rows, file_date=check.file_date)
+    writer = ChunkWriter(claim, None, reopens_absent=False)
+    chunks = parse_rows(
+        db, replace(claim.file), lambda: None, chunk_rows=4, today="2026-11-20", apart=check.apart
+    )
+    writer.write(next(chunks))
+    with visited() as rooms:
+        writer.write(next(chunks))
+    assert len(rooms) <= ROOMS_OF_A_CHUNK, sorted(rooms)
