@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from frontdesk.eligibility import parse_member
-from frontdesk.eligibility.fields import FIELDS
-from frontdesk.eligibility.values import _read_calendar_date
+from frontdesk.eligibility.fields import FIELDS, _read_calendar_date
 
 LONG = 60_000
 

@@ -10,9 +10,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from frontdesk.eligibility import parse_member
-from frontdesk.eligibility.fields import FIELDS
+from frontdesk.eligibility.fields import _PLAIN_EMAIL, FIELDS
 from frontdesk.eligibility.model import FAULT_CODES, WARNING_MARK, WARNINGS, MemberRecord
-from frontdesk.eligibility.values import _PLAIN_EMAIL
 from frontdesk.errors import Malformed
 from frontdesk.web.json_body import parse_json_object
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontdesk.db import Database
-from frontdesk.eligibility.values import parse_email
+from frontdesk.eligibility.fields import parse_email
 from frontdesk.invitations import suppress
 from frontdesk.invitations.mime import mailable
 from frontdesk.invitations.model import SuppressionReason

@@ -11,7 +11,7 @@ from frontdesk.cli.command_group import CommandContext, CommandGroup
 from frontdesk.cli.options import TEXT_LENGTH, AccountId
 from frontdesk.cli.output import Output, describe
 from frontdesk.db import Tx
-from frontdesk.eligibility.values import parse_email
+from frontdesk.eligibility.fields import parse_email
 from frontdesk.errors import Fault, Invalid
 from frontdesk.invitations import get_deliverability, set_deliverability
 from frontdesk.text import ENCODED_WORD, Rejected, parse_text

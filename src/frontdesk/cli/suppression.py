@@ -17,7 +17,7 @@ from frontdesk.cli.invitations import masked
 from frontdesk.cli.options import limit_option
 from frontdesk.cli.output import Output, listing, opened_file, picked, settings
 from frontdesk.db import Tx
-from frontdesk.eligibility.values import parse_email
+from frontdesk.eligibility.fields import parse_email
 from frontdesk.errors import Fault, Invalid
 from frontdesk.invitations import list_suppressions, suppress, unsuppress
 from frontdesk.invitations.bounces import parse_report, split_mailbox

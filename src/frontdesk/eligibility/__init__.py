@@ -3,7 +3,7 @@
 from frontdesk.eligibility.as_of import find_eligibility, find_member
 from frontdesk.eligibility.dry_run import dry_run
 from frontdesk.eligibility.enrol import enrol
-from frontdesk.eligibility.parse import ValueCache, parse_member, read_external_id, read_external_ids
+from frontdesk.eligibility.fields import ValueCache, parse_member, read_external_id, read_external_ids
 from frontdesk.eligibility.restore import restore
 from frontdesk.eligibility.similar import find_look_alikes
 from frontdesk.eligibility.store import (

@@ -11,9 +11,8 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from frontdesk.config import Uniqueness
-from frontdesk.eligibility.fields import STORED_COLUMNS
+from frontdesk.eligibility.fields import STORED_COLUMNS, check_dates, in_field_order, missing_on_create
 from frontdesk.eligibility.model import ANSWERED, Action, Enrolled, Outcome, StoredMember, Submission
-from frontdesk.eligibility.parse import check_dates, in_field_order, missing_on_create
 from frontdesk.eligibility.probes import ChunkProbes
 from frontdesk.eligibility.row_context import IDENTITY_CONFLICT, are_two_people, as_change, as_new, person_of
 from frontdesk.eligibility.similar import PERSON_FIELDS, person_digest

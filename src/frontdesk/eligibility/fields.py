@@ -1,21 +1,220 @@
-"""The one table of an eligible member's fields, and the kinds of their values.
+"""The one table of an eligible member's fields: how their values are read, described and stored, and how a JSON object is parsed.
 
-The parser, the reference, the readers of files and the stored columns follow from it. A kind says how a value is read,
-described, stored, and written in a file.
+The reference, the readers of files and the stored columns follow from the table. A reader of a value gets a JSON value, never
+null or blank, and gives its stored form or raises Rejected; it leaves warnings in the context. `parse_member` turns an untrusted
+object into a record with all its faults; `decide` adds those that depend on other records.
 """
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
 from enum import Enum
+from functools import lru_cache
+from itertools import islice
 from typing import Any
 
-from frontdesk.eligibility import values
-from frontdesk.eligibility.code_sets import GENDERS, X12_GENDERS, X12_SUBSCRIBER
-from frontdesk.eligibility.hints import choice_hint, with_hint
-from frontdesk.eligibility.values import FieldContext
+from email_validator import EmailNotValidError, validate_email
+
+from frontdesk.eligibility.code_sets import (
+    GENDERS,
+    HIPAA_RELATIONSHIPS,
+    STATE_CODES,
+    X12_GENDERS,
+    X12_SUBSCRIBER,
+)
+from frontdesk.eligibility.hints import (
+    choice_hint,
+    date_hint,
+    email_hint,
+    phone_hint,
+    with_hint,
+    zip_hint,
+)
+from frontdesk.eligibility.model import WARNING_MARK, MemberRecord
+from frontdesk.errors import Fault, unknown_faults
 from frontdesk.strict_json import NotStrict, parse_strictly
-from frontdesk.text import Rejected, parse_text
+from frontdesk.text import (
+    ENCODED_WORD,
+    Rejected,
+    RejectedParts,
+    fold_email,
+    parse_text,
+    refuse_control_characters,
+    shown_name,
+    trimmed,
+)
+
+EARLIEST_DOB = "1900-01-01"
+EMAIL_LENGTH = 254
+METADATA_KEYS, METADATA_KEY_LENGTH, METADATA_VALUE_LENGTH = 50, 40, 500
+_LONGEST_DATE = len("2026-01-01T00:00:00.000000000+00:00")
+
+# Each rule stands once: it is the schema's pattern and the reader's.
+DATE_PATTERN = re.compile(
+    "[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+    "(?:[Tt](?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.,][0-9]{1,9})?)?"
+    "(?:[Zz]|[+-](?:[01][0-9]|2[0-3])(?::?[0-5][0-9])?)?)?"
+)
+PHONE_PATTERN = re.compile("[ ().+/-]*(?:1[ ().+/-]*)?(?:[0-9][ ().+/-]*){10}")
+ZIPCODE_PATTERN = re.compile("[0-9]{5}(?:-?[0-9]{4})?")
+# A part of what email-validator accepts, for which its 60 µs are saved. The library decides about everything else.
+_PLAIN_EMAIL = re.compile(
+    r"[A-Za-z0-9_]+(?:[.+-][A-Za-z0-9_]+)*@(?:[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*\.)+[A-Za-z]{2,24}"
+)
+_PLAIN_EMAIL_LENGTH = 64
+
+
+@dataclass(slots=True)
+class FieldContext:
+    """What readers know of the record, and the warnings that they leave. `today` is `YYYY-MM-DD` in UTC."""
+
+    today: str
+    warnings: list[str] = field(default_factory=list)
+
+
+def calendar_date(value: object) -> tuple[str, bool]:
+    """The date as written, never moved to another time zone, and whether its time is midnight or absent. Raises Rejected."""
+    text = trimmed(_text(value))
+    # The cache keeps its keys, so nothing longer than a date may get into it.
+    found = _read_calendar_date(text) if len(text) <= _LONGEST_DATE else None
+    if found is None:
+        rule = "must be a real date, YYYY-MM-DD, or an ISO 8601 timestamp"
+        raise Rejected("not_a_date", with_hint(rule, date_hint(text)))
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _read_calendar_date(text: str) -> tuple[str, bool] | None:
+    if DATE_PATTERN.fullmatch(text) is None:
+        return None
+    try:
+        date(int(text[:4]), int(text[5:7]), int(text[8:10]))
+    except ValueError:
+        return None
+    time = re.split("[Zz+-]", text[11:])[0]
+    return text[:10], not time.strip("0:.,")
+
+
+def read_date(value: object, _context: FieldContext) -> str:
+    return calendar_date(value)[0]
+
+
+def read_dob(value: object, context: FieldContext) -> str:
+    day, is_midnight = calendar_date(value)
+    if day > context.today:
+        raise Rejected("in_the_future", "must not be in the future")
+    if day < EARLIEST_DOB:
+        raise Rejected("before_1900", "must not be before 1900")
+    if not is_midnight:
+        context.warnings.append("dob_not_midnight")
+    return day
+
+
+def parse_email(value: object) -> str:
+    """The address, trimmed; only its syntax is looked at. Raises Rejected."""
+    email = trimmed(_text(value))
+    if not _is_email(email):
+        rule = "must be an e-mail address of at most 254 characters"
+        raise Rejected("malformed_email", with_hint(rule, email_hint(email)))
+    return email
+
+
+def _is_email(email: str) -> bool:
+    if len(email) <= _PLAIN_EMAIL_LENGTH and _PLAIN_EMAIL.fullmatch(email):
+        return True
+    if len(email) > EMAIL_LENGTH or "." not in email.rpartition("@")[2] or ENCODED_WORD in email:
+        return False
+    try:
+        validate_email(email, check_deliverability=False, globally_deliverable=False)
+    except (EmailNotValidError, ValueError):
+        return False
+    return True
+
+
+def read_email(value: object, _context: FieldContext) -> str:
+    return parse_email(value)
+
+
+def read_phone(value: object, _context: FieldContext) -> str:
+    phone = _text(value)
+    if len(phone) == 10 and phone.isascii() and phone.isdigit():
+        return phone
+    if not PHONE_PATTERN.fullmatch(trimmed(phone)):
+        raise Rejected("not_ten_digits", with_hint("must have exactly 10 digits", phone_hint(phone)))
+    return re.sub("[^0-9]", "", phone)[-10:]
+
+
+def read_zipcode(value: object, _context: FieldContext) -> str:
+    zipcode = trimmed(_text(value, "must be a string, so that leading zeros are kept"))
+    if not ZIPCODE_PATTERN.fullmatch(zipcode):
+        rule = "must have 5 or 9 digits, or 5 and 4 with a hyphen"
+        raise Rejected("malformed_zipcode", with_hint(rule, zip_hint(zipcode)))
+    return zipcode
+
+
+def read_state(value: object, context: FieldContext) -> str:
+    state = parse_text(value, limit=255)
+    code = STATE_CODES.get(state.lower())
+    if code is None:
+        context.warnings.append("state_not_recognised")
+        return state
+    return code
+
+
+def read_relationship(value: object, context: FieldContext) -> str:
+    if type(value) not in (str, int):
+        raise Rejected("wrong_type", "must be a string or a whole number")
+    if type(value) is int and not 0 <= value <= 99:
+        raise Rejected("not_allowed", "as a number must be from 0 to 99")
+    code = f"{value:02d}" if type(value) is int else parse_text(value, limit=255)
+    if code not in HIPAA_RELATIONSHIPS:
+        context.warnings.append("relationship_code_hipaa_unknown")
+    return code
+
+
+def read_boolean(value: object, _context: FieldContext) -> bool:
+    if type(value) is not bool:
+        raise Rejected("wrong_type", "must be true or false, without quotes")
+    return value
+
+
+def read_metadata(value: object, _context: FieldContext) -> dict[str, str]:
+    """A flat object of strings, kept exactly as sent. Raises RejectedParts with the faults of its first 50 keys."""
+    if type(value) is not dict:
+        raise Rejected("wrong_type", "must be an object whose values are strings")
+    rejected = []
+    if len(value) > METADATA_KEYS:
+        rejected.append(Rejected("too_many_keys", f"must have at most {METADATA_KEYS} keys"))
+    for key, item in islice(value.items(), METADATA_KEYS):
+        for check, checked in ((_check_metadata_key, key), (_check_metadata_value, item)):
+            try:
+                check(checked)
+            except Rejected as error:
+                rejected.append(Rejected(error.code, error.message, part=shown_name(key)))
+    if rejected:
+        raise RejectedParts(rejected)
+    return value
+
+
+def _check_metadata_key(key: str) -> None:
+    if not key:
+        raise Rejected("empty_key", "must not have an empty key")
+    if len(key) > METADATA_KEY_LENGTH:
+        raise Rejected("too_long", f"keys must have at most {METADATA_KEY_LENGTH} characters")
+    refuse_control_characters(key)
+
+
+def _check_metadata_value(item: object) -> None:
+    if len(text := _text(item)) > METADATA_VALUE_LENGTH:
+        raise Rejected("too_long", f"must have at most {METADATA_VALUE_LENGTH} characters")
+    refuse_control_characters(text)
+
+
+def _text(value: object, rule: str = "must be a string") -> str:
+    if type(value) is not str:
+        raise Rejected("wrong_type", rule)
+    return value
 
 
 class Storage(Enum):
@@ -97,33 +296,29 @@ def _object_from_text(text: str) -> object:
 
 
 SHORT_TEXT, NAME = text_kind(255), text_kind(100)
-DATE = FieldKind(values.read_date, _pattern(values.DATE), 10, Storage.DATE, from_x12=x12_date)
-DATE_OF_BIRTH = FieldKind(values.read_dob, _pattern(values.DATE), 10, Storage.DATE, from_x12=x12_date)
+DATE = FieldKind(read_date, _pattern(DATE_PATTERN), 10, Storage.DATE, from_x12=x12_date)
+DATE_OF_BIRTH = FieldKind(read_dob, _pattern(DATE_PATTERN), 10, Storage.DATE, from_x12=x12_date)
 GENDER = choice_kind(*GENDERS, x12=X12_GENDERS)
-EMAIL = FieldKind(
-    values.read_email, {"type": "string", "maxLength": values.EMAIL_LENGTH}, values.EMAIL_LENGTH
-)
-PHONE = FieldKind(values.read_phone, _pattern(values.PHONE), 10)
-ZIPCODE = FieldKind(values.read_zipcode, _pattern(values.ZIPCODE), 10)
-STATE = FieldKind(values.read_state, SHORT_TEXT.schema, SHORT_TEXT.length)
+EMAIL = FieldKind(read_email, {"type": "string", "maxLength": EMAIL_LENGTH}, EMAIL_LENGTH)
+PHONE = FieldKind(read_phone, _pattern(PHONE_PATTERN), 10)
+ZIPCODE = FieldKind(read_zipcode, _pattern(ZIPCODE_PATTERN), 10)
+STATE = FieldKind(read_state, SHORT_TEXT.schema, SHORT_TEXT.length)
 TRUE_OR_FALSE = choice_kind("TRUE", "FALSE", booleans=True)
 SUBSCRIBER_RELATIONSHIP = choice_kind("Primary", "Dependent", x12=X12_SUBSCRIBER)
 HIPAA_RELATIONSHIP = FieldKind(
-    values.read_relationship,
+    read_relationship,
     {"type": ["string", "integer"], "maxLength": 255, "minimum": 0, "maximum": 99},
     SHORT_TEXT.length,
     from_text=_relationship_from_text,
 )
-BOOLEAN = FieldKind(
-    values.read_boolean, {"type": "boolean"}, storage=Storage.NONE, from_text=_boolean_from_text
-)
+BOOLEAN = FieldKind(read_boolean, {"type": "boolean"}, storage=Storage.NONE, from_text=_boolean_from_text)
 METADATA = FieldKind(
-    values.read_metadata,
+    read_metadata,
     {
         "type": "object",
-        "maxProperties": values.METADATA_KEYS,
-        "propertyNames": {"minLength": 1, "maxLength": values.METADATA_KEY_LENGTH},
-        "additionalProperties": {"type": "string", "maxLength": values.METADATA_VALUE_LENGTH},
+        "maxProperties": METADATA_KEYS,
+        "propertyNames": {"minLength": 1, "maxLength": METADATA_KEY_LENGTH},
+        "additionalProperties": {"type": "string", "maxLength": METADATA_VALUE_LENGTH},
     },
     storage=Storage.JSON,
     from_text=_object_from_text,
@@ -196,3 +391,142 @@ UNIQUE = {
     for field in FIELDS.values()
     if field.unique
 }
+
+_LONGEST_ID = 255
+_REQUIRED = frozenset(REQUIRED)
+_ORDER = {name: position for position, name in enumerate(FIELDS)}
+
+
+class ValueCache:
+    """Stored forms of values that were read before, by field: a file of a million members has few cities, dates and plans.
+
+    It keeps at most LARGEST values of a field, and none that brought a fault or a warning.
+    """
+
+    LARGEST = 20_000
+
+    def __init__(self) -> None:
+        self.by_field: dict[str, dict[object, Any]] = {name: {} for name in FIELDS if name not in _OWN}
+
+
+# Fields with a value of its own for each member, or without text.
+_OWN = {"external_id", "member_id", "email", "phone", "metadata"}
+
+
+def parse_member(
+    body: Mapping[str, object],
+    *,
+    today: str,
+    strict: bool = False,
+    lenient: bool = False,
+    cache: ValueCache | None = None,
+) -> MemberRecord:
+    """Read every field of the body (docs/interface.md, Eligible members). Never raises; `today` is `YYYY-MM-DD`.
+
+    Unknown fields are named in `ignored`, and are faults too when `strict`. Absent fields stay out of `given`,
+    and so do fields of DROPPED that can't be used when `lenient`: they are warned of. A `cache` speeds
+    up reading many records on one day.
+    """
+    context = FieldContext(today)
+    given: dict[str, Any] = {}
+    faults: list[Fault] = []
+    ignored: list[str] = []
+    for name, value in body.items():
+        kept = cache.by_field.get(name) if cache is not None and type(value) is str else None
+        if kept and (read := kept.get(value)) is not None:
+            given[name] = read
+            continue
+        field = FIELDS.get(name)
+        if field is None:
+            ignored.append(name)
+            continue
+        try:
+            read = given[name] = _read(field, value, context)
+            if (
+                kept is not None
+                and len(kept) < ValueCache.LARGEST
+                and read is not None
+                and not context.warnings
+            ):
+                kept[value] = read
+        except (Rejected, RejectedParts) as rejected:
+            if lenient and name in DROPPED:
+                [(_, _, message), *_] = _faults(name, rejected)
+                context.warnings.append(f"{name}_dropped{WARNING_MARK}{message}")
+            else:
+                faults += _faults(name, rejected)
+    if "external_id" not in body:
+        faults.append(Fault("external_id", "required", "is required: it is the match key"))
+    if strict:
+        faults += unknown_faults(ignored)
+    return _record(given, faults=faults, ignored=ignored, context=context)
+
+
+def _read(field: Field, value: Any, context: FieldContext) -> Any:
+    """The stored form of a field; None clears it. Raises Rejected, RejectedParts."""
+    if value is None or (type(value) is str and not value[:1].isalnum() and not trimmed(value)):
+        if field.required:
+            raise Rejected("required", "must not be null or blank")
+        return None
+    return field.kind.read(value, context)
+
+
+def read_external_id(value: object) -> str | None:
+    """The match key in its stored form; None when it is missing or not valid."""
+    try:
+        return parse_text(value, limit=_LONGEST_ID) or None if type(value) is str else None
+    except Rejected:
+        return None
+
+
+def read_external_ids(values: Sequence[str | None]) -> Sequence[str | None]:
+    """`read_external_id` of each. Plain ones, as nearly all are, are checked together."""
+    if None not in values and all(values):
+        text = "".join(values)  # type: ignore[arg-type]
+        if text.isascii() and text.isprintable() and " " not in text and max(map(len, values)) <= _LONGEST_ID:  # type: ignore[arg-type]
+            return values
+    return [*map(read_external_id, values)]
+
+
+def missing_on_create(record: MemberRecord, causes: Iterable[Fault] = ()) -> list[Fault]:
+    """A fault for each required field that is absent and has no fault yet; `causes` stand for those of their fields."""
+    if record.given.keys() >= _REQUIRED:
+        return []
+    at_fault = {fault.field for fault in record.faults}
+    known = {cause.field: cause for cause in causes}
+    return [
+        known.get(name) or Fault(name, "required", "is required for a new member")
+        for name in REQUIRED
+        if name not in record.given and name not in at_fault
+    ]
+
+
+def check_dates(effective_date: str | None, expiry_date: str | None) -> Fault | None:
+    """The fault of dates in the wrong order. Both days are inclusive, so equal dates are fine."""
+    if effective_date is not None and expiry_date is not None and expiry_date < effective_date:
+        return Fault("expiry_date", "expiry_before_effective", "must not be before effective_date")
+    return None
+
+
+def in_field_order(faults: list[Fault]) -> list[Fault]:
+    """The faults in the order of the field table; unknown fields last."""
+    return sorted(faults, key=lambda fault: _ORDER.get(fault.field.partition(".")[0], len(_ORDER)))
+
+
+def _faults(name: str, rejected: Rejected | RejectedParts) -> list[Fault]:
+    parts = rejected.parts if isinstance(rejected, RejectedParts) else (rejected,)
+    return [Fault(f"{name}.{part.part}" if part.part else name, part.code, part.message) for part in parts]
+
+
+def _record(
+    given: dict[str, Any], *, faults: Sequence[Fault], ignored: Sequence[str], context: FieldContext
+) -> MemberRecord:
+    """The record, with the columns that follow from its fields."""
+    if "email" in given:
+        given["email_folded"] = None if given["email"] is None else fold_email(given["email"])
+    if "metadata" in given and given["metadata"] is None:
+        given["metadata"] = {}
+    asked = bool(given.pop("invite_immediately", False))
+    return MemberRecord(
+        given.get("external_id"), given, asked, tuple(faults), tuple(context.warnings), tuple(ignored)
+    )

@@ -16,8 +16,7 @@ from sqlalchemy import (
 )
 
 from frontdesk.db.schema import Id, IsoDate, Json, UtcTime, metadata
-from frontdesk.eligibility.fields import FIELDS, UNIQUE, Field, Storage
-from frontdesk.eligibility.values import EMAIL_LENGTH
+from frontdesk.eligibility.fields import EMAIL_LENGTH, FIELDS, UNIQUE, Field, Storage
 
 _TYPES: dict[Storage, Any] = {Storage.DATE: IsoDate, Storage.JSON: Json}
 

@@ -5,8 +5,7 @@ from collections import deque
 from itertools import chain
 from typing import NamedTuple
 
-from frontdesk.eligibility.fields import FIELDS
-from frontdesk.eligibility.values import METADATA_KEY_LENGTH
+from frontdesk.eligibility.fields import FIELDS, METADATA_KEY_LENGTH
 
 METADATA_PREFIX = "metadata."
 COLUMN_NAME = re.compile(r"[^\s_\-]")  # what a name has that is left when it is folded

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from frontdesk.eligibility.fields import x12_date
+from frontdesk.eligibility.fields import ZIPCODE_PATTERN, x12_date
 from frontdesk.eligibility.row_context import fold_name
-from frontdesk.eligibility.values import ZIPCODE
 from frontdesk.errors import Fault
 from frontdesk.files.mapping import NO_MAPPING, FileMapping
 from frontdesk.files.model import (
@@ -188,7 +187,7 @@ class _X12Reader:
     def _take_from_subscriber(self, loop: MemberLoop, subscriber: MemberLoop) -> None:
         """Give a dependent without an address that of the subscriber before it; without a coverage, those of a family."""
         address = subscriber.address()
-        if not loop.element("N4", 3) and ZIPCODE.fullmatch(str(address.get("zipcode", ""))):
+        if not loop.element("N4", 3) and ZIPCODE_PATTERN.fullmatch(str(address.get("zipcode", ""))):
             loop.address_before = address
         if not loop.coverages:
             levels = family_levels(loop, subscriber, self._mapping)

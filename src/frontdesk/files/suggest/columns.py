@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from frontdesk.eligibility.code_sets import GENDERS, HIPAA_RELATIONSHIPS, STATE_CODES
-from frontdesk.eligibility.fields import FIELDS, Storage
+from frontdesk.eligibility.fields import EARLIEST_DOB, FIELDS, FieldContext, Storage
 from frontdesk.eligibility.hints import day_exists
-from frontdesk.eligibility.values import EARLIEST_DOB, FieldContext
 from frontdesk.files.dates import EXCEL_SERIAL, date_reader, parse_format
 from frontdesk.files.names import COLUMN_NAME, NAME_SUFFIXES, field_named, fold_name
 from frontdesk.files.rules import FAMILY, NAME_PARTS

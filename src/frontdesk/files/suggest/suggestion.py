@@ -17,8 +17,7 @@ from dataclasses import asdict, dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
 from frontdesk.eligibility import parse_member
-from frontdesk.eligibility.fields import FIELDS
-from frontdesk.eligibility.parse import check_dates, missing_on_create
+from frontdesk.eligibility.fields import FIELDS, check_dates, missing_on_create
 from frontdesk.errors import Unavailable
 from frontdesk.files.mapping import OPEN, parse_mapping
 from frontdesk.files.model import REPEATED, Format, Unreadable
