@@ -14,8 +14,7 @@ from frontdesk.db import Database, open_database
 from frontdesk.db.failures import unique_columns
 from frontdesk.db.pipeline import PipelineDatabase, run_in_event_loop
 from frontdesk.db.schema import Id
-from frontdesk.db.set_transaction import SetTransaction
-from frontdesk.db.sets import find_set, insert_set, next_ids, one_round_trip, update_set
+from frontdesk.db.sets import SetTransaction, find_set, insert_set, next_ids, one_round_trip, update_set
 from frontdesk.errors import Unavailable
 from tests.postgres import Databases
 

@@ -11,8 +11,7 @@ from frontdesk.audit.model import AuditEntry, AuditQuery, Requester
 from frontdesk.audit.tables import audit_entries
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
-from frontdesk.db.set_transaction import SetTransaction
-from frontdesk.db.sets import insert_set
+from frontdesk.db.sets import SetTransaction, insert_set
 
 ALL = AuditQuery()
 

@@ -13,8 +13,10 @@ from psycopg.types.string import TextLoader
 from sqlalchemy import Engine, create_engine, event
 
 from frontdesk.db.failures import DatabaseState, NoAnswer
-from frontdesk.db.set_transaction import COPY_CONNECTION
 from frontdesk.errors import Unavailable
+
+# The key in `info` of the driver's connection, where the transaction can COPY rows into a table.
+COPY_CONNECTION = "copy_connection"
 
 Result = TypeVar("Result")
 

@@ -17,8 +17,7 @@ from frontdesk.db import Database
 from frontdesk.db.group_commit import GroupCommit
 from frontdesk.db.pipeline import PipelineDatabase, run_in_event_loop
 from frontdesk.db.races import Writable, WriteTogether
-from frontdesk.db.set_transaction import SetTransaction
-from frontdesk.db.sets import Found, insert_set, next_ids, one_round_trip, update_set
+from frontdesk.db.sets import Found, SetTransaction, insert_set, next_ids, one_round_trip, update_set
 from frontdesk.deadlines import Deadlines
 from frontdesk.eligibility import store
 from frontdesk.eligibility.decide import ChunkContext, ChunkState

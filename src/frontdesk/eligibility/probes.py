@@ -15,8 +15,7 @@ from frontdesk import audit
 from frontdesk.audit.model import AuditEntry
 from frontdesk.config import Uniqueness
 from frontdesk.db.failures import StateChanged
-from frontdesk.db.set_transaction import SetTransaction
-from frontdesk.db.sets import Found
+from frontdesk.db.sets import Found, SetTransaction
 from frontdesk.eligibility import store
 from frontdesk.eligibility.fields import UNIQUE
 from frontdesk.eligibility.model import Action, StoredMember, Submission

@@ -9,7 +9,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from frontdesk.db import Tx
-from frontdesk.db.set_transaction import SetTransaction
+from frontdesk.db.sets import SetTransaction
 from frontdesk.eligibility import store
 from frontdesk.eligibility.model import (
     FIRST_DRY_RUN_ID,

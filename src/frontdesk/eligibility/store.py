@@ -10,9 +10,9 @@ from sqlalchemy import delete, exists, func, select, tuple_
 
 from frontdesk.db import Tx
 from frontdesk.db.set_sql import SameKey, by_key, find_sql
-from frontdesk.db.set_transaction import SetTransaction
 from frontdesk.db.sets import (
     Found,
+    SetTransaction,
     as_json,
     find_pairs,
     find_set,

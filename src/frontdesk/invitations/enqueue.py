@@ -4,8 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 
 from frontdesk.clock import stored_time
-from frontdesk.db.set_transaction import SetTransaction
-from frontdesk.db.sets import find_set, insert_set, one_round_trip, update_set
+from frontdesk.db.sets import SetTransaction, find_set, insert_set, one_round_trip, update_set
 from frontdesk.invitations.model import (
     Delivery,
     InvitationContext,

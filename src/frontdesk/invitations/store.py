@@ -11,8 +11,7 @@ from sqlalchemy import delete, insert, select, update
 
 from frontdesk.db import Tx
 from frontdesk.db.set_sql import SameKey
-from frontdesk.db.set_transaction import SetTransaction
-from frontdesk.db.sets import Found, find_set
+from frontdesk.db.sets import Found, SetTransaction, find_set
 from frontdesk.errors import Fault, Invalid
 from frontdesk.invitations.model import (
     DeliverabilitySettings,

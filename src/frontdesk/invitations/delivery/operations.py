@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from frontdesk.db import Tx
-from frontdesk.db.set_transaction import lock_name
+from frontdesk.db.sets import lock_name
 from frontdesk.errors import FrontdeskError
 from frontdesk.invitations.delivery import store
 from frontdesk.invitations.delivery.changes import apply_changes
