@@ -21,7 +21,11 @@ from frontdesk.errors import Fault, FrontdeskError, Invalid, NotFound
 from frontdesk.invitations.enqueue import decide_invitation
 from frontdesk.invitations.model import InvitationContext
 
-NOT_ENROLLED = Fault("external_id", "not_enrolled", "is not that of a member under this plan")
+NOT_ENROLLED = Fault(
+    "external_id",
+    "not_enrolled",
+    "is not that of a member under this plan; send the row to the plan of the member, or enrol it first",
+)
 
 # Marks a member that a full file ended by omitting it, and keeps the expiry_date that it had. Any record that says an expiry_date
 # takes the mark away: from then on the end is the sender's own (docs/decisions/0091).
@@ -183,7 +187,8 @@ class ChunkState:
 
     def _note_family(self, member: StoredMember) -> None:
         values = member.values
-        if values["family_digest"] is not None and values["subscriber_relationship"] == "Primary":
+        is_kept = values["family_digest"] is not None and values["merged_into"] is None
+        if is_kept and values["subscriber_relationship"] == "Primary":
             self._subscribers[values["family_digest"]] = member
 
     def _enrolled(
