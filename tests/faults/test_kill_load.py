@@ -22,25 +22,26 @@ KILLS = 10 * LONG  # on each of the two databases
 POSTMASTER_KILLS = 3 * LONG
 
 
-def hand_in(db: Database, rows: int = ROWS) -> tuple[Desk, EligibilityFile]:
+def hand_in(db: Database, rows: int = ROWS, first: int = 0) -> tuple[Desk, EligibilityFile]:
     """A full file over members of whom it names all but a few, with an invitation for every new one."""
     desk = Desk(db, make_customer(db, now=system_clock()), system_clock)
-    desk.load(csv_of(row(n) for n in range(rows, rows + MISSING)))
-    lines = (row(n, email=f"r{n}@example.com", invite_immediately=True) for n in range(rows))
+    end = first + rows
+    desk.load(csv_of(row(n) for n in range(end, end + MISSING)))
+    lines = (row(n, email=f"r{n}@example.com", invite_immediately=True) for n in range(first, end))
     return desk, desk.hand_in(lines_of(lines), full=True)
 
 
-def check(desk: Desk, file: EligibilityFile, rows: int = ROWS) -> None:
+def check(desk: Desk, file: EligibilityFile, rows: int = ROWS, first: int = 0, accounts: int = 1) -> None:
     """Each row once: in the members, in their history, in the counts, in the report."""
     assert (file.state, file.counts) == ("done", {"created": rows, "ended": MISSING})
-    assert desk.count("members") == rows + MISSING
-    assert desk.count("member_history") == rows + 2 * MISSING
-    assert desk.count("invitations") == rows
+    assert desk.count("members") == accounts * (rows + MISSING)
+    assert desk.count("member_history") == accounts * (rows + 2 * MISSING)
+    assert desk.count("invitations") == accounts * rows
     report = desk.report(file)
     assert [line["row"] for line in report] == [*range(1, rows + 1), *[None] * MISSING]
     assert {line["outcome"] for line in report[:rows]} == {"created"}
     assert {line["external_id"] for line in report[rows:]} == {
-        f"E{n:05d}" for n in range(rows, rows + MISSING)
+        f"E{n:05d}" for n in range(first + rows, first + rows + MISSING)
     }
 
 
@@ -60,11 +61,34 @@ def test_a_killed_worker_is_followed_by_another_that_applies_every_row_once(
             worker.join()
     worker = start_loader(database_url)
     try:
-        wait_until(lambda: desk.reread(file).state not in ("waiting", "running"), "the file")
+        wait_until(partial(has_ended, desk, file), "the file")
     finally:
         worker.kill()
         worker.join()
     check(desk, desk.reread(file))
+
+
+def test_a_killed_worker_leaves_paused_loads_that_go_on(db: Database, database_url: str) -> None:
+    """Of three accounts' loads two are paused at any time."""
+    handed = [hand_in(db, rows=600, first=1000 * n) for n in range(3)]
+    for _ in range(KILLS // 2):
+        before = [desk.reread(file) for desk, file in handed]
+        worker = start_loader(database_url)
+        try:
+            for (desk, _), file in zip(handed, before, strict=True):
+                wait_until(partial(is_past, desk, file, chunks=1), "a chunk of each")
+        finally:
+            worker.kill()
+            worker.join()
+    worker = start_loader(database_url)
+    try:
+        for desk, file in handed:
+            wait_until(partial(has_ended, desk, file), "the files")
+    finally:
+        worker.kill()
+        worker.join()
+    for n, (desk, file) in enumerate(handed):
+        check(desk, desk.reread(file), rows=600, first=1000 * n, accounts=3)
 
 
 def test_a_killed_database_leaves_a_file_that_goes_on_after_the_last_chunk() -> None:
@@ -93,6 +117,10 @@ def is_past(desk: Desk, before: EligibilityFile, *, chunks: int) -> bool:
     return now.state == "done" or (
         now.epoch > before.epoch and now.chunks_done >= before.chunks_done + chunks
     )
+
+
+def has_ended(desk: Desk, file: EligibilityFile) -> bool:
+    return desk.reread(file).state not in ("waiting", "running")
 
 
 def ended(desk: Desk, file: EligibilityFile) -> bool:
