@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
-from frontdesk.eligibility.code_sets import HIPAA_RELATIONSHIPS, X12_SUBSCRIBER
-from frontdesk.eligibility.fields import FIELDS
+from frontdesk.eligibility.fields import FIELDS, HIPAA_RELATIONSHIPS, X12_SUBSCRIBER
 from frontdesk.eligibility.model import Action, RowContext
 from frontdesk.eligibility.row_context import are_two_people
 from frontdesk.errors import Fault
