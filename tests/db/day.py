@@ -22,7 +22,7 @@ from frontdesk.eligibility.people import (
     rename,
     unmerge,
 )
-from frontdesk.eligibility.probes import ProbeLimit
+from frontdesk.eligibility.unique_keys import ProbeLimit
 from frontdesk.files import FileTurns, RunOptions
 from frontdesk.invitations.delivery.changes import DeliveryContext
 from frontdesk.invitations.delivery.claim import expire_leases

@@ -9,7 +9,7 @@ from sqlalchemy import select, update
 from frontdesk.db import Database
 from frontdesk.eligibility import find_members
 from frontdesk.eligibility.model import StoredMember
-from frontdesk.eligibility.similar import SimilarSearch
+from frontdesk.eligibility.persons import SimilarSearch
 from frontdesk.eligibility.tables import members
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer, make_customer, member_body

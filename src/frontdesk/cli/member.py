@@ -37,7 +37,7 @@ from frontdesk.eligibility import dry_run as dry_runs
 from frontdesk.eligibility import enrol, find_eligibility, find_member, list_history, people, read_external_id
 from frontdesk.eligibility.model import Enrolled, Submission
 from frontdesk.eligibility.people import RenameOutcome
-from frontdesk.eligibility.probes import ProbeLimit
+from frontdesk.eligibility.unique_keys import ProbeLimit
 from frontdesk.errors import FrontdeskError
 from frontdesk.privacy.erasure import (
     erase_person,

@@ -1,11 +1,10 @@
 """Eligible members: the rules of a record, `enrol` (the one way a record is written), its history, and the undo."""
 
-from frontdesk.eligibility.as_of import find_eligibility, find_member
-from frontdesk.eligibility.dry_run import dry_run
-from frontdesk.eligibility.enrol import enrol
+from frontdesk.eligibility.enrol import dry_run, enrol
 from frontdesk.eligibility.fields import ValueCache, parse_member, read_external_id, read_external_ids
+from frontdesk.eligibility.people import find_eligibility, find_member
+from frontdesk.eligibility.persons import find_look_alikes
 from frontdesk.eligibility.restore import restore
-from frontdesk.eligibility.similar import find_look_alikes
 from frontdesk.eligibility.store import (
     count_members_open,
     external_ids_of,

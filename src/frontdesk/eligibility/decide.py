@@ -1,6 +1,7 @@
 """Decides what each record of a chunk does, in plain Python against the stored state.
 
-Records are decided in order: each sees what the records before it did, as if it had been sent alone.
+Records are decided in order: each sees what the records before it did, as if it had been sent alone. The row of a file may say
+more than values of fields (RowContext): only the methods that begin by asking for a `context` know of it. A POST has none.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,13 +11,12 @@ from datetime import date, datetime
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from frontdesk.audit.model import AuditEntry
 from frontdesk.config import Uniqueness
 from frontdesk.eligibility.fields import STORED_COLUMNS, check_dates, in_field_order, missing_on_create
-from frontdesk.eligibility.model import ANSWERED, Action, Enrolled, Outcome, StoredMember, Submission
-from frontdesk.eligibility.probes import ChunkProbes
-from frontdesk.eligibility.row_context import IDENTITY_CONFLICT, are_two_people, as_change, as_new, person_of
-from frontdesk.eligibility.similar import PERSON_FIELDS, person_digest
-from frontdesk.eligibility.unique_keys import KeyHolders, not_unique, scope_of
+from frontdesk.eligibility.model import ADDRESS, ANSWERED, Action, Enrolled, Outcome, StoredMember, Submission
+from frontdesk.eligibility.persons import PERSON_FIELDS, are_two_people, person_digest, person_of
+from frontdesk.eligibility.unique_keys import ChunkKeys, TooManyTaken, new_keys, not_unique, scope_of
 from frontdesk.errors import Fault, FrontdeskError, Invalid, NotFound
 from frontdesk.invitations.enqueue import decide_invitation
 from frontdesk.invitations.model import InvitationContext
@@ -26,6 +26,13 @@ NOT_ENROLLED = Fault(
     "not_enrolled",
     "is not that of a member under this plan; send the row to the plan of the member, or enrol it first",
 )
+IDENTITY_CONFLICT = Fault(
+    "external_id",
+    "identity_conflict",
+    "is that of a stored member with another name, birth date, role or family. If it is the same person, correct the record with "
+    "a POST. If the number was given to somebody new, free it with: frontdesk member rename. Else the mapping has to name "
+    "members in another way (identify)",
+)
 
 # Marks a member that a full file ended by omitting it, and keeps the expiry_date that it had. Any record that says an expiry_date
 # takes the mark away: from then on the end is the sender's own (docs/decisions/0091).
@@ -33,6 +40,7 @@ BEFORE_ABSENCE = "expiry_before_absence"
 OPEN = "9999-12-31"  # stands for an access without an end
 
 _EMPTY: dict[str, Any] = dict.fromkeys(STORED_COLUMNS) | {"metadata": {}}
+_EMPTY |= dict.fromkeys(("row_digest", "family_digest", "merged_into"))
 _answered = itemgetter(*ANSWERED)
 
 
@@ -51,19 +59,12 @@ class ChunkContext(NamedTuple):
     digest_key: bytes
     reopens_absent: bool = False
 
-    @property
-    def today(self) -> str:
-        return self.at[:10]
-
 
 class ChunkState:
     """The stored members that a chunk touches, kept up to date while its records are decided."""
 
-    def __init__(self, members: Iterable[StoredMember], context: ChunkContext, probes: ChunkProbes) -> None:
-        self._context, self._probes = context, probes
-        members = [*members]
-        self._holders = KeyHolders(members)
-        self._holders.lead(members)
+    def __init__(self, members: Iterable[StoredMember], context: ChunkContext, keys: ChunkKeys) -> None:
+        self._context, self._keys, self._today = context, keys, context.at[:10]
         self._subscribers: dict[str, StoredMember] = {}  # by family digest
         for member in members:
             self._note_family(member)
@@ -74,40 +75,57 @@ class ChunkState:
             return NotFound("plan")
         scope = scope_of(submission.account_id, self._context.uniqueness)
         submission, stored = self._find(submission, scope)
-        if (unheard := self._probes.check(submission, stored, scope, self._holders)) is not None:
+        own = stored if stored is not None and stored.values["account_id"] == submission.account_id else None
+        if not self._keys.is_quiet and (unheard := self._probe(submission, own, scope)) is not None:
             return unheard
-        if submission.action is not Action.ENROL and not _is_under(submission, stored):
+        # A plan's file is out of date about a member that has moved to another plan: it neither ends nor compares it.
+        is_under = own is not None and own.values["plan_id"] == submission.plan_id
+        if submission.action is not Action.ENROL and not is_under:
             return Invalid(in_field_order([*submission.record.faults, NOT_ENROLLED]))
         if stored is None:
             return self._create(submission, scope)
-        if _is_somebody_else(submission, stored):
+        if own is None:
+            # Another account's record: the caller learns that the identifier is taken, and the faults of a new record.
+            faults = self._faults(submission, submission.record.given, scope, own=None)
+            return Invalid(in_field_order([not_unique("external_id"), *faults]))
+        person = submission.context and submission.context.person
+        if person and are_two_people(person, person_of(own.values)):
             return Invalid([IDENTITY_CONFLICT])
-        if _is_newer(stored, submission.unless_changed_since):
-            return self._enrolled(Outcome.UNCHANGED, submission, stored=stored, changes={})
-        return self._update(submission, stored, scope)
+        if _is_newer(own, submission.unless_changed_since):
+            return self._enrolled(Outcome.UNCHANGED, submission, stored=own, changes={})
+        return self._update(submission, own, scope)
 
     def _find(self, submission: Submission, scope: int) -> tuple[Submission, StoredMember | None]:
-        """The stored member with the record's identifier; of a correction, with the identifier that it had before. A merged
-        member leads to the one that was kept."""
-        key = submission.record.external_id
-        former = submission.context.former_id if submission.context is not None else ""
-        stored = self._holders.find(former, scope) if former else None
-        if stored is not None and stored.values["account_id"] == submission.account_id:
-            key = former
-        else:
-            stored = None if key is None else self._holders.find(key, scope)
+        """The stored member with the record's identifier; of a correction, with the identifier that it had before. The identifier
+        of a merged member finds the one that was kept, which keeps its own."""
+        record, context = submission.record, submission.context
+        key: str | None = context.former_id if context is not None else ""
+        stored = self._keys.find(key, scope) if key else None
+        if stored is None or stored.values["account_id"] != submission.account_id:
+            key = record.external_id
+            stored = self._keys.find(key, scope)
         if stored is not None and stored.values["external_id"] != key:
-            submission = _without_external_id(submission)
+            given = {name: value for name, value in record.given.items() if name != "external_id"}
+            submission = _with_given(submission, given)
         return submission, stored
 
-    def _create(self, submission: Submission, scope: int) -> Enrolled | FrontdeskError:
-        given_of_old = submission.record.given
-        submission = as_new(submission, scope, holders=self._holders, subscribers=self._subscribers)
+    def _probe(self, submission: Submission, own: StoredMember | None, scope: int) -> TooManyTaken | None:
+        """Count the record if it brings a key of another account's member; its refusal if its client is at the limit."""
+        if submission.action not in (Action.ENROL, Action.COMPARE):
+            return None
         given = submission.record.given
-        faults = self._faults_of_new(submission, scope)
-        if faults:
+        if own is None and submission.context is not None and submission.context.given_of_new:
+            given = {**submission.context.given_of_new, **given}
+        by = (submission.client, submission.request_id, submission.account_id, submission.file_id)
+        brought = new_keys(given, {} if own is None else own.values)
+        return self._keys.probe(brought, scope, AuditEntry("uniqueness.probed", *by))
+
+    def _create(self, submission: Submission, scope: int) -> Enrolled | FrontdeskError:
+        said = submission.record.given
+        submission = self._as_new(submission, scope)
+        given, at = submission.record.given, self._context.at
+        if faults := self._faults(submission, given, scope, own=None):
             return Invalid(in_field_order(faults))
-        at = self._context.at
         values = {
             "id": None,  # once the whole chunk is decided
             "account_id": submission.account_id,
@@ -115,58 +133,111 @@ class ChunkState:
             "uniqueness_scope": scope,
             **_EMPTY,
             **given,
-            "row_digest": None,
-            "family_digest": None,
-            "person_digest": person_digest(
-                self._context.digest_key, {**given, "account_id": submission.account_id}
-            ),
-            "merged_into": None,
             "created_at": at,
             "updated_at": at,
         }
-        changes = {
-            name: [None, value]
-            for name, value in given.items()
-            if value is not None and name != "email_folded"
-        }
+        values["person_digest"] = person_digest(self._context.digest_key, values)
         stored = StoredMember(values, is_new=True)
-        self._keep_digests(stored, submission, given_of_old)
-        self._holders.hold(stored)
+        self._keep_digests(stored, submission, said)
+        self._keys.hold(stored)
+        changes = {name: [None, value] for name, value in given.items() if value is not None}
+        changes.pop("email_folded", None)
         return self._enrolled(Outcome.CREATED, submission, stored=stored, changes=changes)
 
     def _update(self, submission: Submission, stored: StoredMember, scope: int) -> Enrolled | FrontdeskError:
-        values, context = stored.values, self._context
-        if values["account_id"] != submission.account_id:
-            # Another account's record: the caller learns that the identifier is taken, and the faults of a new record.
-            taken = not_unique("external_id")
-            return Invalid(in_field_order([taken, *self._faults_of_new(submission, scope)]))
-        submission = as_change(submission, self._holders, scope, stored)
-        given, reopened = _given_after_absence(
-            values, submission, reopens=context.reopens_absent, today=context.today
-        )
+        submission = self._as_change(submission, stored, scope)
+        values, plan_id = stored.values, submission.plan_id
+        given, reopened = self._given_after_absence(submission, values)
         changed = {name: value for name, value in given.items() if values[name] != value}
-        moved = values["plan_id"] != submission.plan_id
+        moved = values["plan_id"] != plan_id
         if changed or submission.record.faults:
             faults = self._faults(submission, {**values, **changed}, scope, own=stored)
             if faults:
                 return Invalid(in_field_order(faults))
         changes = {name: [values[name], value] for name, value in changed.items() if name != "email_folded"}
         if moved:
-            changes["plan_id"] = [values["plan_id"], submission.plan_id]
+            changes["plan_id"] = [values["plan_id"], plan_id]
         if submission.action is Action.COMPARE:
             return self._enrolled(Outcome.UNCHANGED, submission, stored=stored, changes=changes)
         if changed or moved:
-            self._holders.release(stored)
-            values.update(changed, plan_id=submission.plan_id, updated_at=context.at)
+            self._keys.release(stored)
+            values.update(changed, plan_id=plan_id, updated_at=self._context.at)
             if PERSON_FIELDS & changed.keys():
-                values["person_digest"] = person_digest(context.digest_key, values)
+                values["person_digest"] = person_digest(self._context.digest_key, values)
             stored.is_changed = True
-            self._holders.hold(stored)
+            self._keys.hold(stored)
         self._keep_digests(stored, submission, submission.record.given)
-        outcome = _outcome(submission.action, changed.keys(), moved=moved, reopened=reopened)
+        outcome = Outcome.UPDATED if submission.action is Action.ENROL else Outcome.ENDED
+        if reopened or moved:
+            outcome = Outcome.REOPENED if reopened else Outcome.MOVED
+        elif changed.keys() <= {BEFORE_ABSENCE}:  # clearing the mark is no change of the record
+            outcome = Outcome.UNCHANGED
         return self._enrolled(outcome, submission, stored=stored, changes=changes)
 
-    def _keep_digests(self, stored: StoredMember, submission: Submission, given: dict[str, Any]) -> None:
+    def _as_new(self, submission: Submission, scope: int) -> Submission:
+        """The submission for a member that is not stored yet."""
+        record, context = submission.record, submission.context
+        if context is None:
+            return submission
+        of_new = dict(context.given_of_new or {})
+        subscriber = self._subscribers.get(context.address_of)
+        if subscriber is not None and "zipcode" not in record.given:
+            of_new |= {name: value for name in ADDRESS if (value := subscriber.values[name]) is not None}
+            record = replace(record, warnings=(*record.warnings, "address_of_subscriber"))
+        record = replace(record, given={**of_new, **record.given})
+        return self._without_taken_email(submission._replace(record=record), scope, own=None)
+
+    def _as_change(self, submission: Submission, stored: StoredMember, scope: int) -> Submission:
+        """The submission for the stored member."""
+        given, values, context = submission.record.given, stored.values, submission.context
+        if context is None:
+            return submission
+        end = values["expiry_date"]
+        if context.keeps_earlier_end and end is not None and end < given["expiry_date"]:
+            # A table lists its terminated employees every night: the first night counts.
+            given = {**given, "expiry_date": end}
+            submission = submission._replace(record=replace(submission.record, given=given))
+        if context.ends_access:
+            begin = given.get("effective_date") or values["effective_date"]
+            if (given.get("expiry_date") or begin) < begin:
+                submission = _with_given(submission, {**given, "expiry_date": begin}, "ends_on_first_day")
+        return self._without_taken_email(submission, scope, own=stored)
+
+    def _without_taken_email(
+        self, submission: Submission, scope: int, *, own: StoredMember | None
+    ) -> Submission:
+        """An address that another record carries is left out: a family shares one, and no one loses access for it (0085).
+
+        The row keeps no digest, so that it is read again: the address may be free by then.
+        """
+        given = submission.record.given
+        folded = given.get("email_folded")
+        if folded is None or not self._keys.taken({"email_folded": folded}, scope, own):
+            return submission
+        given = {name: value for name, value in given.items() if name not in ("email", "email_folded")}
+        return _with_given(submission, given, "email_taken")
+
+    def _given_after_absence(
+        self, submission: Submission, values: Mapping[str, Any]
+    ) -> tuple[Mapping[str, Any], bool]:
+        """What the record changes on the stored values, and whether it opens the access of a member that was absent.
+
+        The access gets back the expiry_date that it had before, unless that is past.
+        """
+        given, before = submission.record.given, values[BEFORE_ABSENCE]
+        if submission.action is Action.END_ABSENT:
+            return {**given, BEFORE_ABSENCE: values["expiry_date"] or OPEN}, False
+        if before is None or submission.action is Action.COMPARE:
+            return given, False
+        reopens = self._context.reopens_absent and submission.action is Action.ENROL
+        if reopens and given.get("expiry_date") is None:
+            if "expiry_date" in given or before == OPEN:
+                return {**given, "expiry_date": None, BEFORE_ABSENCE: None}, True
+            if before >= self._today:
+                return {**given, "expiry_date": before, BEFORE_ABSENCE: None}, True
+        return ({**given, BEFORE_ABSENCE: None} if "expiry_date" in given else given), False
+
+    def _keep_digests(self, stored: StoredMember, submission: Submission, said: Mapping[str, Any]) -> None:
         """Keep the member's family, and the digest of the row that it agrees with; without one, a change clears an older row's.
 
         A row that gives a stored member no expiry_date has none where there is that date: a later file may have to warn of it.
@@ -179,7 +250,7 @@ class ChunkState:
             values["family_digest"] = person.family
             stored.is_changed = True
         self._note_family(stored)
-        if values["expiry_date"] is not None and "expiry_date" not in given:
+        if values["expiry_date"] is not None and "expiry_date" not in said:
             digest = None
         if digest is not None or stored.is_changed:
             values["row_digest"] = digest
@@ -194,98 +265,46 @@ class ChunkState:
     def _enrolled(
         self, outcome: Outcome, submission: Submission, *, stored: StoredMember, changes: dict[str, list[Any]]
     ) -> Enrolled:
-        values, record, context = stored.values, submission.record, self._context
+        values, record, settings = stored.values, submission.record, self._context.invitations
         folded, expiry = values["email_folded"], values["expiry_date"]
         invitation = decide_invitation(
             is_new=outcome is Outcome.CREATED,
             has_email=folded is not None,
-            suppressed=(submission.account_id, folded) in context.invitations.suppressed,
-            expired=expiry is not None and expiry < context.today,
+            suppressed=(submission.account_id, folded) in settings.suppressed,
+            expired=expiry is not None and expiry < self._today,
             asked=record.invite_immediately,
-            batches_enabled=context.invitations.batches_enabled.get(submission.account_id),
+            batches_enabled=settings.batches_enabled.get(submission.account_id),
         )
         warnings = record.warnings
         if outcome is not Outcome.CREATED and "dob" in changes:
             warnings += _identity_warnings(changes)
-        if submission.action is Action.ENROL and submission.plan_id in context.inactive_plans:
+        if submission.action is Action.ENROL and submission.plan_id in self._context.inactive_plans:
             warnings += ("plan_inactive",)
         if "metadata" in record.given:
             # Keys in another order are no change: the answer has the order sent, the store keeps the order of the history.
             values = values | {"metadata": record.given["metadata"]}
         return Enrolled(outcome, stored, _answered(values), changes, warnings, invitation)
 
-    def _faults_of_new(self, submission: Submission, scope: int) -> list[Fault]:
-        record, context = submission.record, submission.context
-        missing = missing_on_create(record, () if context is None else context.causes)
-        return missing + self._faults(submission, record.given, scope, own=None)
-
     def _faults(
-        self, submission: Submission, values: dict[str, Any], scope: int, *, own: StoredMember | None
+        self, submission: Submission, values: Mapping[str, Any], scope: int, *, own: StoredMember | None
     ) -> list[Fault]:
-        """The record's own faults, taken keys, and dates of the merged record that are in the wrong order."""
+        """The record's own faults, what a new record lacks, taken keys, and dates of the merged record in the wrong order."""
         faults = list(submission.record.faults)
-        if taken := self._holders.taken(values, scope, own):
+        if own is None:
+            context = submission.context
+            faults += missing_on_create(submission.record, () if context is None else context.causes)
+        if taken := self._keys.taken(values, scope, own):
             # A new record's external_id is free: nothing was found by it, or the caller reports it.
             faults += [not_unique(name) for name in taken if own is not None or name != "external_id"]
         wrong_dates = check_dates(values.get("effective_date"), values.get("expiry_date"))
         return [*faults, wrong_dates] if wrong_dates else faults
 
 
-def _is_under(submission: Submission, stored: StoredMember | None) -> bool:
-    """Whether the member is the account's own and under the submission's plan.
-
-    Only there can it be ended or compared: a plan's file is out of date about a member that has moved to another plan.
-    """
-    place = (submission.account_id, submission.plan_id)
-    return stored is not None and (stored.values["account_id"], stored.values["plan_id"]) == place
-
-
-def _is_somebody_else(submission: Submission, stored: StoredMember) -> bool:
-    """Whether the account's own stored member is clearly not the person of the row. A POST says nothing of a person."""
-    person = submission.context and submission.context.person
-    if person is None or stored.values["account_id"] != submission.account_id:
-        return False
-    return are_two_people(person, person_of(stored.values))
-
-
-def _without_external_id(submission: Submission) -> Submission:
-    """The record of a merged member for the one that it leads to, which keeps its own identifier."""
-    given = {name: value for name, value in submission.record.given.items() if name != "external_id"}
-    return submission._replace(record=replace(submission.record, given=given), row_digest=None)
-
-
-def _given_after_absence(
-    values: Mapping[str, Any], submission: Submission, *, reopens: bool, today: str
-) -> tuple[Mapping[str, Any], bool]:
-    """What the record changes on the stored values, and whether it opens the access of a member that was absent.
-
-    The access gets back the expiry_date that it had before, unless that is past by `today` (`YYYY-MM-DD`).
-    """
-    given, before = submission.record.given, values[BEFORE_ABSENCE]
-    if submission.action is Action.END_ABSENT:
-        return {**given, BEFORE_ABSENCE: values["expiry_date"] or OPEN}, False
-    if before is None or submission.action is Action.COMPARE:
-        return given, False
-    said = given.get("expiry_date")
-    if reopens and said is None and submission.action is Action.ENROL:
-        if "expiry_date" in given or before == OPEN:
-            return {**given, "expiry_date": None, BEFORE_ABSENCE: None}, True
-        if before >= today:
-            return {**given, "expiry_date": before, BEFORE_ABSENCE: None}, True
-    if "expiry_date" in given:
-        return {**given, BEFORE_ABSENCE: None}, False
-    return given, False
-
-
-def _outcome(action: Action, changed: AbstractSet[str], *, moved: bool, reopened: bool) -> Outcome:
-    """The outcome for a stored member. That its end is no longer one by absence is no change of the record."""
-    if reopened:
-        return Outcome.REOPENED
-    if moved:
-        return Outcome.MOVED
-    if changed <= {BEFORE_ABSENCE}:
-        return Outcome.UNCHANGED
-    return Outcome.UPDATED if action is Action.ENROL else Outcome.ENDED
+def _with_given(submission: Submission, given: dict[str, Any], *warnings: str) -> Submission:
+    """The submission with other values than those of its row, so that the row's digest is not kept."""
+    record = submission.record
+    record = replace(record, given=given, warnings=(*record.warnings, *warnings))
+    return submission._replace(record=record, row_digest=None)
 
 
 def _is_newer(stored: StoredMember, moment: datetime | None) -> bool:

@@ -287,7 +287,7 @@ def find_probe_counts(tx: SetTransaction, clients: Collection[str], day: str) ->
     return read_set(tx, sql, parameters=(as_json(list(clients)), day), columns=("client", "taken"))
 
 
-def count_probes(tx: SetTransaction, client: str, account_id: int, day: str, found: int) -> int:
+def count_probes(tx: SetTransaction, client: str, account_id: int | None, day: str, found: int) -> int:
     """Add to the client's count of the day, and lock it; the new count. It stays with the account that it began with."""
     marks = "?, ?, ?, ?" if tx.dialect.name == "sqlite" else "%s, %s, %s, %s"
     sql = f"""INSERT INTO uniqueness_probes (day, client, account_id, taken) VALUES ({marks})

@@ -1,8 +1,12 @@
-"""People who look like one: found by a keyed digest of names and birth date, or by family and birth date, shown and never merged.
+"""Who is one person: the check of an 834's row beside the stored member, and the search for similar members.
 
-A file or a POST that creates a member is warned; `member duplicates` lists the pairs (docs/members.md).
+An 834 names a person by the way that the account's mapping says. The person check refuses a row whose name, birth date, role or
+family show that the stored member with its identifier is somebody else (docs/834.md, Who a row is). Similar members have the same
+names and birth date, or the same family and birth date. They are shown and never merged: a record that creates one is warned, and
+`member duplicates` lists the pairs (docs/members.md).
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
@@ -17,6 +21,7 @@ from frontdesk.eligibility.model import (
     WARNING_MARK,
     Enrolled,
     Outcome,
+    PersonSaid,
     StoredMember,
 )
 from frontdesk.errors import FrontdeskError
@@ -24,15 +29,66 @@ from frontdesk.errors import FrontdeskError
 PERSON_FIELDS = frozenset(("first_name", "last_name", "dob"))
 DIGESTS = ("person_digest", "family_digest")
 
+# What senders write for a child without a name yet, folded.
+_NEWBORN = re.compile(
+    r"(?:baby|newborn|infant|nb)(?:boy|girl|male|female|[a-dfgm1-4])?|(?:boy|girl)[a-d1-4]?|b[bg]|(?:baby(?:boy|girl|of)|newborn).*"
+)
+
 Values = Mapping[str, Any]
 _keys: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()
 
 
+def fold_name(name: str) -> str:
+    """A name without letter case, spaces and punctuation."""
+    folded = name.casefold()
+    return folded if folded.isalnum() else "".join(filter(str.isalnum, folded))
+
+
+def are_two_people(person: PersonSaid, other: PersonSaid) -> bool:
+    """Whether a row and a stored member, or two rows, are clearly about two people. What one side does not carry is None."""
+    first_names = [*filter(None, map(_known_first_name, (person.first_name, person.former_first_name)))]
+    last_names = [*filter(None, map(fold_name, (person.last_name, person.former_last_name)))]
+    births = [*filter(None, (person.dob, person.former_dob))]
+    first, last = _known_first_name(other.first_name), fold_name(other.last_name)
+    has_first = (
+        any(first.startswith(name) or name.startswith(first) for name in first_names)
+        if first_names and first
+        else None
+    )
+    has_last = last in last_names if last_names and last else None
+    has_dob = other.dob in births if births and other.dob else None
+    has_other_role, has_other_family, is_twin = (
+        bool(mine and theirs) and mine != theirs
+        for mine, theirs in (
+            (person.role, other.role),
+            (person.family, other.family),
+            (person.sequence, other.sequence),
+        )
+    )
+    if is_twin or has_first is False:
+        return True
+    if has_dob is False and (has_last is False or has_other_role):
+        return True
+    if has_other_family:
+        return not (has_first and has_dob)
+    return has_first is None and has_dob is None and has_other_role
+
+
+def person_of(values: Values) -> PersonSaid:
+    """The person that a stored member is."""
+    role, family = values["subscriber_relationship"] or "", values["family_digest"] or ""
+    return PersonSaid(values["first_name"], values["last_name"], values["dob"], role, family)
+
+
+def _known_first_name(name: str) -> str:
+    """The folded name; "" for an initial, and for what stands for a child without a name."""
+    folded = fold_name(name)
+    return "" if len(folded) < 2 or _NEWBORN.fullmatch(folded) else folded
+
+
 def person_digest(key: bytes, values: Values) -> str | None:
     """Equal for members of one account with the same birth date and the same letters and digits in both names."""
-    first, last = (
-        "".join(filter(str.isalnum, values[name].casefold())) for name in ("first_name", "last_name")
-    )
+    first, last = fold_name(values["first_name"]), fold_name(values["last_name"])
     if not first or not last:
         return None
     text = f"{values['account_id']}\0{first}\0{last}\0{values['dob']}"
@@ -85,10 +141,7 @@ class SimilarSearch:
 def find_look_alikes(tx: Tx, people: Sequence[Values], today: str) -> list[int | None]:
     """For each person, by names, birth date and account, a stored member that is open today and looks the same."""
     digest_key = get_digest_key(tx)
-    digests = [person_digest(digest_key, person) for person in people]
-    keys = [
-        _key_of({**person, "person_digest": digest}) for person, digest in zip(people, digests, strict=True)
-    ]
+    keys = [_key_of({**person, "person_digest": person_digest(digest_key, person)}) for person in people]
     found = store.find_similar(tx, "person_digest", sorted({*filter(None, keys)}), today)
     ids = {row["key"]: row["id"] for row in found.rows}
     return [ids.get(key) for key in keys]
@@ -104,21 +157,17 @@ def with_warnings(
     results: list[Enrolled | FrontdeskError], similar: Mapping[int, int]
 ) -> list[Enrolled | FrontdeskError]:
     """The results, those of new members with a warning that names the similar one."""
-    if not similar:
-        return results
-    return [
-        result._replace(warnings=(*result.warnings, f"{SIMILAR_MEMBER}{WARNING_MARK}{_named(found)}"))
-        if isinstance(result, Enrolled)
-        and result.outcome is Outcome.CREATED
-        and (found := similar.get(result.stored.values["id"])) is not None
-        else result
-        for result in results
-    ]
-
-
-def _named(member_id: int) -> str:
-    is_stored = member_id < FIRST_DRY_RUN_ID
-    return f"looks like member {member_id}" if is_stored else "looks like another new member of the file"
+    for place, result in enumerate(results if similar else ()):
+        if isinstance(result, Enrolled) and result.outcome is Outcome.CREATED:
+            found = similar.get(result.stored.values["id"])
+            if found is not None:
+                is_stored = found < FIRST_DRY_RUN_ID
+                said = (
+                    f"looks like member {found}" if is_stored else "looks like another new member of the file"
+                )
+                warning = f"{SIMILAR_MEMBER}{WARNING_MARK}{said}"
+                results[place] = result._replace(warnings=(*result.warnings, warning))
+    return results
 
 
 def _key_of(values: Values, column: str = "person_digest") -> str | None:
