@@ -21,8 +21,8 @@ from frontdesk.config import Config, Uniqueness
 from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_together
 from frontdesk.eligibility import enrol, list_probes, parse_member
+from frontdesk.eligibility.decide import ChunkKeys, ProbeLimit, TooManyTaken
 from frontdesk.eligibility.model import Enrolled, Submission
-from frontdesk.eligibility.unique_keys import ChunkKeys, ProbeLimit, TooManyTaken
 from frontdesk.errors import FrontdeskError, Invalid
 from frontdesk.files import RunOptions
 from frontdesk.files.model import EligibilityFile, FileMode

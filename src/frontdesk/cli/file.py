@@ -39,7 +39,7 @@ from frontdesk.cli.output import (
 from frontdesk.clock import system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database, Tx
-from frontdesk.eligibility.unique_keys import ProbeLimit
+from frontdesk.eligibility.decide import ProbeLimit
 from frontdesk.errors import FrontdeskError, Invalid, Unavailable
 from frontdesk.files import (
     START_BYTES,

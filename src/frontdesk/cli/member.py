@@ -35,9 +35,9 @@ from frontdesk.db import Tx
 from frontdesk.db.races import write_together
 from frontdesk.eligibility import dry_run as dry_runs
 from frontdesk.eligibility import enrol, find_eligibility, find_member, list_history, people, read_external_id
+from frontdesk.eligibility.decide import ProbeLimit
 from frontdesk.eligibility.model import Enrolled, Submission
 from frontdesk.eligibility.people import RenameOutcome
-from frontdesk.eligibility.unique_keys import ProbeLimit
 from frontdesk.errors import FrontdeskError
 from frontdesk.privacy.erasure import (
     erase_person,
@@ -173,7 +173,7 @@ def merge(
     if undo:
         config = settings()
         limit = ProbeLimit(config.taken_per_day, config.uniqueness)
-        people.unmerge(tx, keep_id, drop_id, requester, uniqueness=config.uniqueness, probe_limit=limit)
+        people.unmerge(tx, keep_id, drop_id, requester, limit=limit)
         said = f"Members {keep_id} and {drop_id} are two again."
     else:
         people.merge(tx, keep_id, drop_id, requester)

@@ -1,10 +1,9 @@
 """Eligible members: the rules of a record, `enrol` (the one way a record is written), its history, and the undo."""
 
-from frontdesk.eligibility.enrol import dry_run, enrol
+from frontdesk.eligibility.enrol import dry_run, enrol, restore
 from frontdesk.eligibility.fields import ValueCache, parse_member, read_external_id, read_external_ids
 from frontdesk.eligibility.people import find_eligibility, find_member
 from frontdesk.eligibility.persons import find_look_alikes
-from frontdesk.eligibility.restore import restore
 from frontdesk.eligibility.store import (
     count_members_open,
     external_ids_of,

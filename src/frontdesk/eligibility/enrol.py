@@ -1,4 +1,4 @@
-"""The one way a member is written: a chunk of records in, their outcomes out, in the caller's transaction.
+"""Writes members: `enrol` takes a chunk of records and gives their outcomes, in the caller's transaction; `restore` undoes it.
 
 One statement reads every stored record that a key of the chunk touches, plain Python decides each record, and one statement
 writes members, history, audit entries and invitations. `db.races` settles what transactions do to each other.
@@ -6,6 +6,9 @@ writes members, history, audit entries and invitations. `db.races` settles what 
 A dry run makes the same decisions and writes them to a scratch database only. That holds what earlier chunks would have done, so
 that later records see it as in the real run. What a chunk would have done is kept once its outcomes are committed: until then a
 lost race or a dead connection may run it again.
+
+`restore` takes back what one request did to members, from their history. The undo is itself a request that can be taken back. A
+member that the request created is withdrawn: its row stays for the history's sake, alone in the uniqueness scope -id.
 """
 
 import asyncio
@@ -15,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from typing import Any
 
 from frontdesk import audit
 from frontdesk.audit.model import AuditEntry
@@ -28,28 +32,49 @@ from frontdesk.db.races import Writable, WriteTogether
 from frontdesk.db.sets import SetTransaction, delete_set, insert_set, next_ids, one_round_trip, update_set
 from frontdesk.deadlines import Deadlines
 from frontdesk.eligibility import store
-from frontdesk.eligibility.decide import ChunkContext, ChunkState
+from frontdesk.eligibility.decide import (
+    TAKEN_PER_DAY,
+    ChunkContext,
+    ChunkKeys,
+    ChunkState,
+    ProbeLimit,
+    keys_by_scope,
+    new_keys,
+    not_unique,
+    scope_of,
+)
 from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.model import (
     FIRST_DRY_RUN_ID,
     Action,
     Enrolled,
+    HistoryEntry,
     Outcome,
+    RestoredMember,
     StoredMember,
     Submission,
+    UndoRequest,
 )
-from frontdesk.eligibility.persons import PERSON_FIELDS, SimilarSearch, get_digest_key, with_warnings
+from frontdesk.eligibility.persons import (
+    PERSON_FIELDS,
+    SimilarSearch,
+    get_digest_key,
+    person_digest,
+    with_warnings,
+)
 from frontdesk.eligibility.tables import members
-from frontdesk.eligibility.unique_keys import TAKEN_PER_DAY, ChunkKeys, ProbeLimit, keys_by_scope, scope_of
-from frontdesk.errors import FrontdeskError
+from frontdesk.errors import Fault, FrontdeskError
+from frontdesk.invitations.delivery import cancel_of_members
 from frontdesk.invitations.enqueue import enqueue_invitations, find_invitation_context, move_invitations
 from frontdesk.invitations.model import Delivery, NewInvitation
 from frontdesk.plans import find_owners
+from frontdesk.text import fold_email
 
 POSTGRESQL_LANES = 2  # SQLite has one writer, so a second lane would only wait
 MANY = 100  # so many updated records are worth a statement of their own
 _UPDATED = ("plan_id", *STORED_COLUMNS, "row_digest", "family_digest", "person_digest", "updated_at")
 _ALWAYS_UPDATED = {"row_digest", "updated_at"}
+CHANGED_SINCE = Fault("external_id", "changed_since", "was changed again since; it was left as it is")
 # The other columns that updates of this process have changed so far.
 changed_before: set[str] = set()
 
@@ -265,6 +290,104 @@ def dry_run(uniqueness: Uniqueness, *, probe_limit: ProbeLimit | None = None) ->
     """A dry run with a scratch database of its own."""
     with scratch_database([members]) as db, db.engine.connect() as scratch:
         yield DryRun(scratch, probe_limit or ProbeLimit(TAKEN_PER_DAY, uniqueness))
+
+
+@dataclass(slots=True)
+class _Undone:
+    """A member's values before the request, and the history entry that says so."""
+
+    values: dict[str, Any]
+    outcome: Outcome
+    changes: dict[str, list[Any]]
+
+
+def restore(
+    tx: Tx, member_ids: Sequence[int], undo: UndoRequest, probe_limit: ProbeLimit | None = None
+) -> list[RestoredMember]:
+    """Take the request back for each member, in order. Raises the driver's error, or StateChanged, on a lost race, like `enrol`.
+
+    A member stays as it is where its newest history is another request's, where another member has its old keys, or where it
+    is erased. An old key that another account has now counts like one that a record brings (`probe_limit`).
+    """
+    limit = probe_limit or ProbeLimit(TAKEN_PER_DAY, undo.uniqueness)
+    counts = limit.read(tx, [undo.client], now=undo.now)
+    stored = {member.values["id"]: member for member in store.lock_by_ids(tx, member_ids)}
+    histories, key = store.find_histories(tx, set(member_ids)), get_digest_key(tx)
+    undone = {id_: _undo(stored[id_], history, undo, key) for id_, history in histories.items()}
+    wanted = keys_by_scope(
+        (item.values["uniqueness_scope"], item.values) for item in undone.values() if item is not None
+    )
+    found = [store.lock_members(tx, scope, wanted[scope]) for scope in sorted(wanted) if scope >= 0]
+    touched = ({member.values["id"]: member for member in store.stored_members(found)} | stored).values()
+    accounts = {member.values["account_id"] for member in touched}
+    keys = ChunkKeys(touched, accounts, limit=limit, counts=counts, now=undo.now)
+    results, accepted = [], []
+    for id_ in member_ids:
+        member, item = stored[id_], undone.get(id_)
+        fault = CHANGED_SINCE if item is None else _fault_of(member, item, undo, keys)
+        if item is None or fault is not None:
+            results.append(RestoredMember(member.values["external_id"], None, fault))
+            continue
+        keys.release(member)
+        member.values = item.values
+        keys.hold(member)
+        accepted.append(item)
+        results.append(RestoredMember(member.values["external_id"], item.outcome))
+    keys.save(tx)
+    _write_undone(tx, accepted, undo)
+    return results
+
+
+def _undo(
+    member: StoredMember, history: Sequence[HistoryEntry], undo: UndoRequest, key: bytes
+) -> _Undone | None:
+    """The member before the request; None when the newest change is not the request's."""
+    if not history or history[0].file_id != undo.undone_file_id or not member.values["external_id"]:
+        return None
+    newest = history[0]
+    values = member.values | {"row_digest": None, "updated_at": stored_time(undo.now)}
+    came_back = newest.outcome is Outcome.RESTORED and history[1].outcome is Outcome.WITHDRAWN
+    if newest.outcome is Outcome.CREATED or came_back:
+        values["uniqueness_scope"] = -int(values["id"])
+        return _Undone(values, Outcome.WITHDRAWN, {})
+    if newest.outcome is Outcome.WITHDRAWN:
+        values["uniqueness_scope"] = scope_of(values["account_id"], undo.uniqueness)
+        return _Undone(values, Outcome.RESTORED, {})
+    changes = {name: [after, before] for name, (before, after) in newest.changes.items()}
+    values.update((name, before) for name, (_, before) in changes.items())
+    if "email" in changes:
+        values["email_folded"] = None if values["email"] is None else fold_email(values["email"])
+    values["person_digest"] = person_digest(key, values)
+    return _Undone(values, Outcome.RESTORED, changes)
+
+
+def _fault_of(member: StoredMember, item: _Undone, undo: UndoRequest, keys: ChunkKeys) -> Fault | None:
+    """A fault when another member carries one of the member's old keys now, or when the client is at its limit of probes."""
+    values, scope = member.values, item.values["uniqueness_scope"]
+    if item.outcome is not Outcome.WITHDRAWN:
+        brought = new_keys(item.values, values if values["uniqueness_scope"] >= 0 else {})
+        by = (undo.client, undo.request_id, values["account_id"], undo.file_id)
+        if unheard := keys.probe(brought, scope, AuditEntry("uniqueness.probed", *by)):
+            return unheard.faults[0]
+    taken = keys.taken(item.values, scope, member)
+    return not_unique(taken[0]) if taken else None
+
+
+def _write_undone(tx: Tx, accepted: Sequence[_Undone], undo: UndoRequest) -> None:
+    """Withdraw first: a restored member may take over a key that a withdrawn one gives up."""
+    withdrawn = [item for item in accepted if item.outcome is Outcome.WITHDRAWN]
+    for items in (withdrawn, [item for item in accepted if item.outcome is not Outcome.WITHDRAWN]):
+        rows = [item.values for item in items]
+        columns = [name for row in rows[:1] for name in row if name != "account_id"]
+        update_set(tx, members, rows, columns=columns)
+    by = (undo.client, undo.request_id, undo.file_id)
+    entries = (
+        (each.values["id"], each.outcome, each.values["plan_id"], each.changes, *by) for each in accepted
+    )
+    store.insert_history(tx, entries, stored_time(undo.now))
+    moved = [each.values for each in accepted if "plan_id" in each.changes]
+    move_invitations(tx, {values["id"]: values["plan_id"] for values in moved})
+    cancel_of_members(tx, [item.values["id"] for item in withdrawn], now=undo.now)
 
 
 class Enrolments(GroupCommit[Submission, Enrolled]):

@@ -451,6 +451,9 @@ UNIQUE = {
 }
 
 _LONGEST_ID = 255
+CACHED_VALUES = 20_000
+# Fields with a value of its own for each member, or without text.
+_OWN = {"external_id", "member_id", "email", "phone", "metadata"}
 _REQUIRED = frozenset(REQUIRED)
 _ORDER = {name: position for position, name in enumerate(FIELDS)}
 
@@ -458,17 +461,11 @@ _ORDER = {name: position for position, name in enumerate(FIELDS)}
 class ValueCache:
     """Stored forms of values that were read before, by field: a file of a million members has few cities, dates and plans.
 
-    It keeps at most LARGEST values of a field, and none that brought a fault or a warning.
+    It keeps at most CACHED_VALUES of a field, and none that brought a fault or a warning.
     """
-
-    LARGEST = 20_000
 
     def __init__(self) -> None:
         self.by_field: dict[str, dict[object, Any]] = {name: {} for name in FIELDS if name not in _OWN}
-
-
-# Fields with a value of its own for each member, or without text.
-_OWN = {"external_id", "member_id", "email", "phone", "metadata"}
 
 
 def parse_member(
@@ -500,12 +497,7 @@ def parse_member(
             continue
         try:
             read = given[name] = _read(field, value, context)
-            if (
-                kept is not None
-                and len(kept) < ValueCache.LARGEST
-                and read is not None
-                and not context.warnings
-            ):
+            if kept is not None and read is not None and not context.warnings and len(kept) < CACHED_VALUES:
                 kept[value] = read
         except (Rejected, RejectedParts) as rejected:
             if lenient and name in DROPPED:
@@ -517,15 +509,18 @@ def parse_member(
         faults.append(Fault("external_id", "required", "is required: it is the match key"))
     if strict:
         faults += unknown_faults(ignored)
-    return _record(given, faults=faults, ignored=ignored, context=context)
+    if "email" in given:
+        given["email_folded"] = None if given["email"] is None else fold_email(given["email"])
+    asked, key = bool(given.pop("invite_immediately", False)), given.get("external_id")
+    return MemberRecord(key, given, asked, tuple(faults), tuple(context.warnings), tuple(ignored))
 
 
 def _read(field: Field, value: Any, context: FieldContext) -> Any:
-    """The stored form of a field; None clears it. Raises Rejected, RejectedParts."""
+    """The stored form of a field; None clears it, and an empty object metadata. Raises Rejected, RejectedParts."""
     if value is None or (type(value) is str and not value[:1].isalnum() and not trimmed(value)):
         if field.required:
             raise Rejected("required", "must not be null or blank")
-        return None
+        return {} if field.kind is METADATA else None
     return field.kind.read(value, context)
 
 
@@ -574,17 +569,3 @@ def in_field_order(faults: list[Fault]) -> list[Fault]:
 def _faults(name: str, rejected: Rejected | RejectedParts) -> list[Fault]:
     parts = rejected.parts if isinstance(rejected, RejectedParts) else (rejected,)
     return [Fault(f"{name}.{part.part}" if part.part else name, part.code, part.message) for part in parts]
-
-
-def _record(
-    given: dict[str, Any], *, faults: Sequence[Fault], ignored: Sequence[str], context: FieldContext
-) -> MemberRecord:
-    """The record, with the columns that follow from its fields."""
-    if "email" in given:
-        given["email_folded"] = None if given["email"] is None else fold_email(given["email"])
-    if "metadata" in given and given["metadata"] is None:
-        given["metadata"] = {}
-    asked = bool(given.pop("invite_immediately", False))
-    return MemberRecord(
-        given.get("external_id"), given, asked, tuple(faults), tuple(context.warnings), tuple(ignored)
-    )

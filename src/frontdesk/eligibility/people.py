@@ -5,8 +5,7 @@ row and its external_id, which leads to the member that was kept; its member_id 
 writes its audit entries and history in the caller's transaction.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from enum import StrEnum
 from functools import partial
@@ -15,10 +14,11 @@ from typing import Any, NamedTuple
 from frontdesk import audit
 from frontdesk.audit.model import Requester
 from frontdesk.clock import stored_time
-from frontdesk.config import Uniqueness
 from frontdesk.db import Database, Tx
 from frontdesk.db.sets import update_set
 from frontdesk.eligibility import store
+from frontdesk.eligibility.decide import ProbeLimit, TooManyTaken
+from frontdesk.eligibility.enrol import restore
 from frontdesk.eligibility.model import (
     Enrolled,
     HistoryEntry,
@@ -29,9 +29,7 @@ from frontdesk.eligibility.model import (
     Submission,
     UndoRequest,
 )
-from frontdesk.eligibility.restore import restore
 from frontdesk.eligibility.tables import members
-from frontdesk.eligibility.unique_keys import ProbeLimit, TooManyTaken
 from frontdesk.errors import FrontdeskError, Invalid, NotFound
 from frontdesk.invitations.delivery import cancel_of_members
 
@@ -74,12 +72,14 @@ def get_members_named(
 ) -> list[dict[str, Any]]:
     """The members that have the identifier themselves, one at most that is not withdrawn; errors as of `find_member`."""
     found = store.find_members(tx, external_id, account_id, withdrawn=withdrawn)
-    accounts = sorted({member["account_id"] for member in found})
-    if not accounts:
-        detail = "There is no such eligible member. The external_id counts upper and lower case too."
+    if not found:
+        detail = (
+            "There is no such eligible member. The external_id counts upper and lower case too, and an erased member has none: "
+            "name it by its id."
+        )
         raise NotFound("eligible member", detail)
-    if len(accounts) > 1:
-        named = ", ".join(map(str, accounts))
+    if len(accounts := {member["account_id"] for member in found}) > 1:
+        named = ", ".join(map(str, sorted(accounts)))
         detail = f"Several accounts have such a member: {named}. Say which with --account."
         raise FrontdeskError(detail, code="several_accounts")
     return found
@@ -108,24 +108,20 @@ def _led(tx: Tx, member: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield member
 
 
-def _answer(history: Iterable[HistoryEntry], on: str, known_at: datetime | None) -> EligibilityAnswer | None:
+def _answer(history: Sequence[HistoryEntry], on: str, known_at: datetime | None) -> EligibilityAnswer | None:
     """The answer as of `known_at`; None before the record was created and while it was withdrawn or merged."""
-    known: dict[str, Any] = {}
-    last: HistoryEntry | None = None
-    for entry in history:
-        if known_at is not None and entry.changed_at > known_at:
-            break
-        known |= {name: after for name, (_, after) in entry.changes.items()}
-        last = entry
-    if last is None or last.outcome is Outcome.WITHDRAWN or known.get("merged_into") is not None:
+    entries = [entry for entry in history if known_at is None or entry.changed_at <= known_at]
+    known = {name: after for entry in entries for name, (_, after) in entry.changes.items()}
+    if not entries or entries[-1].outcome is Outcome.WITHDRAWN or known.get("merged_into") is not None:
         return None
     effective, expiry = known.get("effective_date"), known.get("expiry_date")
-    reason = EligibilityReason.ELIGIBLE
     if effective is None or on < effective:
         reason = EligibilityReason.NOT_YET
-    elif expiry is not None and on > expiry:
-        reason = EligibilityReason.EXPIRED
+    else:
+        has_ended = expiry is not None and on > expiry
+        reason = EligibilityReason.EXPIRED if has_ended else EligibilityReason.ELIGIBLE
     is_eligible = reason is EligibilityReason.ELIGIBLE
+    last = entries[-1]
     return EligibilityAnswer(is_eligible, reason, last.plan_id, effective, expiry, last.changed_at)
 
 
@@ -178,36 +174,24 @@ def merge(tx: Tx, keep_id: int, drop_id: int, requester: Requester) -> None:
     closed one are cancelled. Raises FrontdeskError `already_merged`, `erased`.
     """
     kept, dropped = _lock(tx, keep_id, drop_id)
-    if kept.is_erased or dropped.is_erased:
+    if not (kept.values["external_id"] and dropped.values["external_id"]):
         raise FrontdeskError("One of the members is erased.", code="erased")
     if kept.values["merged_into"] is not None or dropped.values["merged_into"] is not None:
-        raise FrontdeskError(
-            "One of the members was merged before. `frontdesk member show` shows the one that it leads to.",
-            code="already_merged",
+        detail = (
+            "One of the members was merged before. `frontdesk member show` shows the one that it leads to."
         )
-    closed = {
-        "merged_into": keep_id,
-        # A text that no sender can bring, because a value is trimmed.
-        "member_id": f" merged {drop_id}",
-        **dict.fromkeys(("email", "email_folded", "row_digest")),
-        "updated_at": stored_time(requester.now),
-    }
-    update_set(tx, members, [{"id": drop_id, **closed}])
-    freed = {name: [dropped.values[name], None] for name in ("member_id", "email")}
-    gone = {"merged_into": [None, keep_id], **freed}
+        raise FrontdeskError(detail, code="already_merged")
+    closed = dict.fromkeys(("email", "email_folded", "row_digest"))
+    # No sender can bring this member_id, because a value is trimmed.
+    closed |= {"id": drop_id, "merged_into": keep_id, "member_id": f" merged {drop_id}"}
+    update_set(tx, members, [closed | {"updated_at": stored_time(requester.now)}])
+    gone = {name: [dropped.values[name], None] for name in ("member_id", "email")}
+    gone["merged_into"] = [None, keep_id]
     _note(tx, requester, "member.merged", (kept, {"merged_from": [None, drop_id]}), (dropped, gone))
     cancel_of_members(tx, [drop_id], now=requester.now)
 
 
-def unmerge(
-    tx: Tx,
-    keep_id: int,
-    drop_id: int,
-    requester: Requester,
-    *,
-    uniqueness: Uniqueness,
-    probe_limit: ProbeLimit,
-) -> None:
+def unmerge(tx: Tx, keep_id: int, drop_id: int, requester: Requester, *, limit: ProbeLimit) -> None:
     """Take a merge back: the closed member has its member_id and e-mail address again.
 
     Raises FrontdeskError `not_merged`, `too_old` (retention took the values of its history), and `taken` where another member
@@ -219,8 +203,8 @@ def unmerge(
     newest = store.find_histories(tx, [drop_id])[drop_id][0]
     if "merged_into" not in newest.changes:
         raise FrontdeskError("The history no longer has the values of the merged member.", code="too_old")
-    undo = UndoRequest(None, None, requester.actor, requester.request_id, requester.now, uniqueness)
-    [restored] = restore(tx, [drop_id], undo, probe_limit)
+    undo = UndoRequest(None, None, requester.actor, requester.request_id, requester.now, limit.uniqueness)
+    [restored] = restore(tx, [drop_id], undo, limit)
     if restored.fault is not None:
         raise FrontdeskError(f"The member's {restored.fault.field} is taken by now.", code="taken")
     _note(tx, requester, "member.unmerged", (kept, {"merged_from": [drop_id, None]}), (dropped, {}))
@@ -240,21 +224,18 @@ def rename(
 ) -> list[RenameOutcome]:
     """Give members other identifiers, in order: pairs of the old and the new one. A member_id that equals the old one follows, as
     identifiers of an 834 are both by default. `decide` is `enrol`, or that of a dry run."""
-    found = {old: list[Submission]() for old, _ in pairs}
+    found = {old: list[dict[str, Any]]() for old, _ in pairs}
     for row in store.lock_renamed(tx, found.keys()):
         if account_id in (None, row["account_id"]):
-            names = [name for name in ("external_id", "member_id") if row[name] == row["external_id"]]
-            record = MemberRecord(row["external_id"], dict.fromkeys(names), False, (), (), ())
-            by = (requester.actor, requester.request_id)
-            found[row["external_id"]].append(Submission(row["account_id"], row["plan_id"], record, *by))
-    submissions = [
-        submission._replace(
-            record=replace(submission.record, given=dict.fromkeys(submission.record.given, new))
-        )
-        for old, new in pairs
-        if len(found[old]) == 1
-        for submission in found[old]
-    ]
+            found[row["external_id"]].append(row)
+    submissions = []
+    for old, new in pairs:
+        if len(found[old]) == 1:
+            [row] = found[old]
+            given = {name: new for name in ("external_id", "member_id") if row[name] == old}
+            record = MemberRecord(old, given, False, (), (), ())
+            place = (row["account_id"], row["plan_id"])
+            submissions.append(Submission(*place, record, requester.actor, requester.request_id))
     results = iter(decide(tx, submissions))
     return [_renamed(len(found[old]), results) for old, _ in pairs]
 
@@ -285,12 +266,11 @@ def _note(
 ) -> None:
     """Add the changes of two members to their histories, and the action to the audit trail."""
     by = (requester.actor, requester.request_id, None)
+    (first, _), (second, _) = noted = [(member.values, changes) for member, changes in changed]
     entries = [
-        (member.values["id"], Outcome.UPDATED, member.values["plan_id"], changes, *by)
-        for member, changes in reversed(changed)
+        (values["id"], Outcome.UPDATED, values["plan_id"], changes, *by)
+        for values, changes in reversed(noted)
         if changes
     ]
     store.insert_history(tx, entries, stored_time(requester.now))
-    (first, _), (second, _) = changed
-    about = (first.values["account_id"], first.values["id"])
-    audit.record_action(tx, requester, action, *about, other_id=second.values["id"])
+    audit.record_action(tx, requester, action, first["account_id"], first["id"], other_id=second["id"])

@@ -125,14 +125,14 @@ class SimilarSearch:
         people: dict[str, int] = {}
         for row in self.found:
             values = now.get(row["id"])
-            if values is None or (is_open(values, self._today) and row["key"] in _keys_of(values)):
+            if values is None or (store.is_open(values, self._today) and row["key"] in _keys_of(values)):
                 people.setdefault(row["key"], row["id"])
         similar = {}
         for member in self._created:
             keys = _keys_of(member.values)
             if (found := next((people[key] for key in keys if key in people), None)) is not None:
                 similar[member.values["id"]] = found
-            if is_open(member.values, self._today):
+            if store.is_open(member.values, self._today):
                 for key in keys:
                     people.setdefault(key, member.values["id"])
         return similar
@@ -145,12 +145,6 @@ def find_look_alikes(tx: Tx, people: Sequence[Values], today: str) -> list[int |
     found = store.find_similar(tx, "person_digest", sorted({*filter(None, keys)}), today)
     ids = {row["key"]: row["id"] for row in found.rows}
     return [ids.get(key) for key in keys]
-
-
-def is_open(values: Values, today: str) -> bool:
-    """Whether the member has access today or later, and is neither withdrawn, merged nor erased."""
-    is_there = values["uniqueness_scope"] >= 0 and values["merged_into"] is None
-    return is_there and (values["expiry_date"] is None or values["expiry_date"] >= today)
 
 
 def with_warnings(

@@ -45,7 +45,7 @@ members = Table(
     Column("row_digest", String(32), nullable=True),
     # Stands for the account and REF*0F of an 834: the members that belong together (docs/decisions/0139).
     Column("family_digest", String(32), nullable=True),
-    # A keyed digest of account, folded names and dob (eligibility.similar). Every write that changes one of them renews it.
+    # A keyed digest of account, folded names and dob (eligibility.persons). Every write that changes one of them renews it.
     Column("person_digest", String(32), nullable=True),
     # The member that this one's external_id leads to, after `member merge`.
     Column("merged_into", Id, nullable=True),

@@ -10,7 +10,7 @@ from frontdesk.clock import Clock, system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database
 from frontdesk.db.races import write_alone
-from frontdesk.eligibility.unique_keys import ProbeLimit
+from frontdesk.eligibility.decide import ProbeLimit
 from frontdesk.errors import Unavailable
 from frontdesk.files import FileTurns, RunOptions, delete_left_content
 from frontdesk.privacy.retention import LogEmptier, RetentionTurn, begin_turn, kept_days
