@@ -245,7 +245,10 @@ def external_ids_of(tx: Tx, ids: Collection[int]) -> dict[int, str]:
 
 def row_digest_key(tx: SetTransaction) -> bytes:
     """The installation's key of digests."""
-    return bytes.fromhex(tx.exec_driver_sql("SELECT row_digest_key FROM installation").one()[0])
+    with one_round_trip(tx):
+        sql = "SELECT row_digest_key FROM installation"
+        found = read_set(tx, sql, parameters=(), columns=("row_digest_key",))
+    return bytes.fromhex(found.rows[0]["row_digest_key"])
 
 
 def find_members(
