@@ -340,8 +340,8 @@ def test_inside_accounts_nothing_is_told_and_nothing_counted(
 ) -> None:
     limit = ProbeLimit(1, Uniqueness.ACCOUNT)
     counts = limit.read(None, ["client-1"], now=clock())  # type: ignore[arg-type]
-    assert counts.rows == []
-    assert ChunkKeys([], {1, 2}, limit=limit, counts=counts, now=clock()).is_quiet
+    assert counts.found.rows == []
+    assert ChunkKeys({}, counts, {1, 2}).is_quiet
 
 
 def test_metrics_tell_how_many_and_which_are_at_their_limit(

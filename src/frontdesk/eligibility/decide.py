@@ -13,7 +13,7 @@ client's records with new keys are refused unheard, so that the answer no longer
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -67,8 +67,8 @@ def scope_of(account_id: int, uniqueness: Uniqueness) -> int:
     return account_id if uniqueness is Uniqueness.ACCOUNT else 0
 
 
-def not_unique(field: str) -> Fault:
-    return Fault(field, "not_unique", "is already in use by another record")
+def not_unique(name: str) -> Fault:
+    return Fault(name, "not_unique", "is already in use by another record")
 
 
 def new_keys(given: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, str]:
@@ -109,47 +109,46 @@ class ProbeLimit(NamedTuple):
     per_day: int
     uniqueness: Uniqueness
 
-    def read(self, tx: SetTransaction, clients: Collection[str], *, now: datetime) -> Found:
-        """The clients' counts of today. A set read; ChunkKeys takes its rows."""
-        if self.uniqueness is Uniqueness.ACCOUNT:
-            return Found()
-        return store.find_probe_counts(tx, clients, now.date().isoformat())
+    def read(self, tx: SetTransaction, clients: Collection[str], *, now: datetime) -> "ProbeCounts":
+        """The clients' counts of today. A set read."""
+        is_needed = self.uniqueness is Uniqueness.SERVICE
+        found = store.find_probe_counts(tx, clients, now.date().isoformat()) if is_needed else Found()
+        return ProbeCounts(self, now, found)
+
+
+class ProbeCounts(NamedTuple):
+    """How many probes clients have made on the day of `now`, as rows of `client` and `taken`."""
+
+    limit: ProbeLimit
+    now: datetime
+    found: Found
 
 
 class ChunkKeys:
     """The members of a chunk by every unique key that they carry, and the probes among its records.
 
-    The members and records are of these accounts. A chunk is `quiet` if it has one account only, and no client at its limit. Else
-    each probe is counted, and `save` adds them to the client's row of the day. Another chunk of the client waits for that row: so
-    the limit is exact.
+    A chunk is `quiet` if its members and submitters are one account's, and no client is at its limit. Else each probe is counted,
+    and `save` adds them to the client's row of the day. Another chunk of the client waits for that row: so the limit is exact.
     """
 
     def __init__(
-        self,
-        members: Iterable[StoredMember],
-        accounts: Collection[int],
-        *,
-        limit: ProbeLimit,
-        counts: Found,
-        now: datetime,
+        self, by_id: Mapping[int, StoredMember], counts: ProbeCounts, submitters: Iterable[int] = ()
     ) -> None:
         self._holders: dict[tuple[str, int, str | None], StoredMember] = {}
-        for member in members:
-            self.hold(member)
-        self._per_day, self._now = limit.per_day, now
-        self._counts = {row["client"]: row["taken"] for row in counts.rows}
-        self._found: dict[str, tuple[int, AuditEntry]] = {}  # by client
-        is_below = max(self._counts.values(), default=0) < limit.per_day
-        self.is_quiet = limit.uniqueness is Uniqueness.ACCOUNT or (len(accounts) < 2 and is_below)
-
-    def lead(self, by_id: Mapping[int, StoredMember]) -> None:
-        """Let the external_id of each merged member find the member that it was merged into, which is among them."""
         for member in by_id.values():
+            self.hold(member)
+        for member in by_id.values():  # the external_id of a merged member finds the one that it leads to
             kept, values = member, member.values
-            while kept.values["merged_into"] is not None:
+            while kept.values["merged_into"] in by_id:
                 kept = by_id[kept.values["merged_into"]]
             if kept is not member:
                 self._holders["external_id", values["uniqueness_scope"], values["external_id"]] = kept
+        (self._per_day, uniqueness), self._now, found = counts
+        self._counts = {row["client"]: row["taken"] for row in found.rows}
+        self._found: dict[str, tuple[int, AuditEntry]] = {}  # by client
+        accounts = {*submitters, *(member.values["account_id"] for member in by_id.values())}
+        is_below = max(self._counts.values(), default=0) < self._per_day
+        self.is_quiet = uniqueness is Uniqueness.ACCOUNT or (len(accounts) < 2 and is_below)
 
     def find(self, external_id: str | None, scope: int) -> StoredMember | None:
         return self._holders.get(("external_id", scope, external_id))
@@ -157,10 +156,10 @@ class ChunkKeys:
     def taken(self, values: Mapping[str, Any], scope: int, own: StoredMember | None) -> list[str]:
         """The unique fields of `values` whose key a member other than `own` carries."""
         holders, found = self._holders, []
-        for field, column in UNIQUE.items():
+        for name, column in UNIQUE.items():
             key = values.get(column)
             if key is not None and holders.get((column, scope, key), own) is not own:
-                found.append(field)
+                found.append(name)
         return found
 
     def hold(self, member: StoredMember) -> None:
@@ -206,39 +205,32 @@ class ChunkKeys:
             audit.record(tx, entries, now=self._now)
 
 
-class ChunkContext(NamedTuple):
-    """What was read for a chunk: the account of each plan, those of them that accept no patients, and what decides about
-    invitations. `at` is now, as stored.
+@dataclass(slots=True)
+class ChunkState:
+    """The stored members that a chunk touches, kept up to date while its records are decided.
 
-    With `reopens_absent`, a record without an expiry_date opens the access of a member that a full file ended by omitting it.
+    `plan_owners` has the account of each plan, `inactive_plans` those that accept no patients, `at` is now, as stored. With
+    `reopens_absent`, a record without an expiry_date opens the access of a member that a full file ended by omitting it.
     """
 
+    keys: ChunkKeys
     plan_owners: dict[int, int]
     inactive_plans: AbstractSet[int]
     invitations: InvitationContext
     uniqueness: Uniqueness
     at: str
     digest_key: bytes
-    reopens_absent: bool = False
-
-
-class ChunkState:
-    """The stored members that a chunk touches, kept up to date while its records are decided."""
-
-    def __init__(self, members: Iterable[StoredMember], context: ChunkContext, keys: ChunkKeys) -> None:
-        self._context, self._keys, self._today = context, keys, context.at[:10]
-        self._subscribers: dict[str, StoredMember] = {}  # by family digest
-        for member in members:
-            self._note_family(member)
+    reopens_absent: bool
+    subscribers: dict[str, StoredMember] = field(default_factory=dict)  # by family digest
 
     def decide(self, submission: Submission) -> Enrolled | FrontdeskError:
         """The outcome of one record, or the error that refuses it; a refused record leaves no trace."""
-        if self._context.plan_owners.get(submission.plan_id) != submission.account_id:
+        if self.plan_owners.get(submission.plan_id) != submission.account_id:
             return NotFound("plan")
-        scope = scope_of(submission.account_id, self._context.uniqueness)
+        scope = scope_of(submission.account_id, self.uniqueness)
         submission, stored = self._find(submission, scope)
         own = stored if stored is not None and stored.values["account_id"] == submission.account_id else None
-        if not self._keys.is_quiet and (unheard := self._probe(submission, own, scope)) is not None:
+        if not self.keys.is_quiet and (unheard := self._probe(submission, own, scope)) is not None:
             return unheard
         # A plan's file is out of date about a member that has moved to another plan: it neither ends nor compares it.
         is_under = own is not None and own.values["plan_id"] == submission.plan_id
@@ -263,10 +255,10 @@ class ChunkState:
         of a merged member finds the one that was kept, which keeps its own."""
         record, context = submission.record, submission.context
         key: str | None = context.former_id if context is not None else ""
-        stored = self._keys.find(key, scope) if key else None
+        stored = self.keys.find(key, scope) if key else None
         if stored is None or stored.values["account_id"] != submission.account_id:
             key = record.external_id
-            stored = self._keys.find(key, scope)
+            stored = self.keys.find(key, scope)
         if stored is not None and stored.values["external_id"] != key:
             given = {name: value for name, value in record.given.items() if name != "external_id"}
             submission = _with_given(submission, given)
@@ -281,12 +273,12 @@ class ChunkState:
             given = {**submission.context.given_of_new, **given}
         by = (submission.client, submission.request_id, submission.account_id, submission.file_id)
         brought = new_keys(given, {} if own is None else own.values)
-        return self._keys.probe(brought, scope, AuditEntry("uniqueness.probed", *by))
+        return self.keys.probe(brought, scope, AuditEntry("uniqueness.probed", *by))
 
     def _create(self, submission: Submission, scope: int) -> Enrolled | FrontdeskError:
         said = submission.record.given
         submission = self._as_new(submission, scope)
-        given, at = submission.record.given, self._context.at
+        given, at = submission.record.given, self.at
         if faults := self._faults(submission, given, scope, own=None):
             return Invalid(in_field_order(faults))
         values = {
@@ -299,10 +291,10 @@ class ChunkState:
             "created_at": at,
             "updated_at": at,
         }
-        values["person_digest"] = person_digest(self._context.digest_key, values)
+        values["person_digest"] = person_digest(self.digest_key, values)
         stored = StoredMember(values, is_new=True)
         self._keep_digests(stored, submission, said)
-        self._keys.hold(stored)
+        self.keys.hold(stored)
         changes = {name: [None, value] for name, value in given.items() if value is not None}
         changes.pop("email_folded", None)
         return self._enrolled(Outcome.CREATED, submission, stored=stored, changes=changes)
@@ -323,12 +315,12 @@ class ChunkState:
         if submission.action is Action.COMPARE:
             return self._enrolled(Outcome.UNCHANGED, submission, stored=stored, changes=changes)
         if changed or moved:
-            self._keys.release(stored)
-            values.update(changed, plan_id=plan_id, updated_at=self._context.at)
+            self.keys.release(stored)
+            values.update(changed, plan_id=plan_id, updated_at=self.at)
             if PERSON_FIELDS & changed.keys():
-                values["person_digest"] = person_digest(self._context.digest_key, values)
+                values["person_digest"] = person_digest(self.digest_key, values)
             stored.is_changed = True
-            self._keys.hold(stored)
+            self.keys.hold(stored)
         self._keep_digests(stored, submission, submission.record.given)
         outcome = Outcome.UPDATED if submission.action is Action.ENROL else Outcome.ENDED
         if reopened or moved:
@@ -343,7 +335,7 @@ class ChunkState:
         if context is None:
             return submission
         of_new = dict(context.given_of_new or {})
-        subscriber = self._subscribers.get(context.address_of)
+        subscriber = self.subscribers.get(context.address_of)
         if subscriber is not None and "zipcode" not in record.given:
             of_new |= {name: value for name in ADDRESS if (value := subscriber.values[name]) is not None}
             record = replace(record, warnings=(*record.warnings, "address_of_subscriber"))
@@ -375,7 +367,7 @@ class ChunkState:
         """
         given = submission.record.given
         folded = given.get("email_folded")
-        if folded is None or not self._keys.taken({"email_folded": folded}, scope, own):
+        if folded is None or not self.keys.taken({"email_folded": folded}, scope, own):
             return submission
         given = {name: value for name, value in given.items() if name not in ("email", "email_folded")}
         return _with_given(submission, given, "email_taken")
@@ -392,12 +384,11 @@ class ChunkState:
             return {**given, BEFORE_ABSENCE: values["expiry_date"] or OPEN}, False
         if before is None or submission.action is Action.COMPARE:
             return given, False
-        reopens = self._context.reopens_absent and submission.action is Action.ENROL
+        reopens = self.reopens_absent and submission.action is Action.ENROL
         if reopens and given.get("expiry_date") is None:
-            if "expiry_date" in given or before == OPEN:
-                return {**given, "expiry_date": None, BEFORE_ABSENCE: None}, True
-            if before >= self._today:
-                return {**given, "expiry_date": before, BEFORE_ABSENCE: None}, True
+            end = None if "expiry_date" in given or before == OPEN else before
+            if end is None or end >= self.at[:10]:
+                return {**given, "expiry_date": end, BEFORE_ABSENCE: None}, True
         return ({**given, BEFORE_ABSENCE: None} if "expiry_date" in given else given), False
 
     def _keep_digests(self, stored: StoredMember, submission: Submission, said: Mapping[str, Any]) -> None:
@@ -406,42 +397,42 @@ class ChunkState:
         A row that gives a stored member no expiry_date has none where there is that date: a later file may have to warn of it.
         """
         values, digest = stored.values, submission.row_digest
-        if submission.plan_id in self._context.inactive_plans:
+        if submission.plan_id in self.inactive_plans:
             digest = None  # each row is warned of, so none may be recognised
         person = submission.context and submission.context.person
         if person and person.family and values["family_digest"] != person.family:
             values["family_digest"] = person.family
             stored.is_changed = True
-        self._note_family(stored)
+        self.note_family(stored)
         if values["expiry_date"] is not None and "expiry_date" not in said:
             digest = None
         if digest is not None or stored.is_changed:
             values["row_digest"] = digest
             stored.is_changed = True
 
-    def _note_family(self, member: StoredMember) -> None:
+    def note_family(self, member: StoredMember) -> None:
         values = member.values
         is_kept = values["family_digest"] is not None and values["merged_into"] is None
         if is_kept and values["subscriber_relationship"] == "Primary":
-            self._subscribers[values["family_digest"]] = member
+            self.subscribers[values["family_digest"]] = member
 
     def _enrolled(
         self, outcome: Outcome, submission: Submission, *, stored: StoredMember, changes: dict[str, list[Any]]
     ) -> Enrolled:
-        values, record, settings = stored.values, submission.record, self._context.invitations
+        values, record, settings = stored.values, submission.record, self.invitations
         folded, expiry = values["email_folded"], values["expiry_date"]
         invitation = decide_invitation(
             is_new=outcome is Outcome.CREATED,
             has_email=folded is not None,
             suppressed=(submission.account_id, folded) in settings.suppressed,
-            expired=expiry is not None and expiry < self._today,
+            expired=expiry is not None and expiry < self.at[:10],
             asked=record.invite_immediately,
             batches_enabled=settings.batches_enabled.get(submission.account_id),
         )
         warnings = record.warnings
         if outcome is not Outcome.CREATED and "dob" in changes:
             warnings += _identity_warnings(changes)
-        if submission.action is Action.ENROL and submission.plan_id in self._context.inactive_plans:
+        if submission.action is Action.ENROL and submission.plan_id in self.inactive_plans:
             warnings += ("plan_inactive",)
         if "metadata" in record.given:
             # Keys in another order are no change: the answer has the order sent, the store keeps the order of the history.
@@ -456,7 +447,7 @@ class ChunkState:
         if own is None:
             context = submission.context
             faults += missing_on_create(submission.record, () if context is None else context.causes)
-        if taken := self._keys.taken(values, scope, own):
+        if taken := self.keys.taken(values, scope, own):
             # A new record's external_id is free: nothing was found by it, or the caller reports it.
             faults += [not_unique(name) for name in taken if own is not None or name != "external_id"]
         wrong_dates = check_dates(values.get("effective_date"), values.get("expiry_date"))

@@ -31,18 +31,8 @@ from frontdesk.db.pipeline import PipelineDatabase, run_in_event_loop
 from frontdesk.db.races import Writable, WriteTogether
 from frontdesk.db.sets import SetTransaction, delete_set, insert_set, next_ids, one_round_trip, update_set
 from frontdesk.deadlines import Deadlines
-from frontdesk.eligibility import store
-from frontdesk.eligibility.decide import (
-    TAKEN_PER_DAY,
-    ChunkContext,
-    ChunkKeys,
-    ChunkState,
-    ProbeLimit,
-    keys_by_scope,
-    new_keys,
-    not_unique,
-    scope_of,
-)
+from frontdesk.eligibility import decide, store
+from frontdesk.eligibility.decide import TAKEN_PER_DAY, ProbeLimit
 from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.model import (
     FIRST_DRY_RUN_ID,
@@ -128,14 +118,16 @@ def _decide_chunk(
         owners = find_owners(tx, {submission.plan_id for submission in submissions})
         counts = limit.read(tx, {submission.client for submission in submissions}, now=now)
         invitations = find_invitation_context(tx, account_ids=accounts, addresses=addresses)
-    by_id = {member.values["id"]: member for member in store.stored_members(found)}
+    by_id = store.stored_members(found)
     while merged := {member.values["merged_into"] for member in by_id.values()} - by_id.keys() - {None}:
-        by_id |= {member.values["id"]: member for member in store.lock_by_ids(tx, merged, lock=lock)}
+        by_id |= store.lock_by_ids(tx, merged, lock=lock)
     if scratch is not None:
         found = [store.lock_members(scratch, scope, of_scope) for scope, of_scope in keys.items()]
         found.append(store.find_by_ids(scratch, by_id))
-        by_id |= {member.values["id"]: member for member in store.stored_members(found)}
-    context = ChunkContext(
+        by_id |= store.stored_members(found)
+    chunk_keys = decide.ChunkKeys(by_id, counts, accounts)
+    state = decide.ChunkState(
+        chunk_keys,
         {row["id"]: row["account_id"] for row in owners.rows},
         {row["id"] for row in owners.rows if not row["accepting_patients"]},
         invitations(),
@@ -144,10 +136,8 @@ def _decide_chunk(
         digest_key,
         reopens_absent,
     )
-    accounts.update(member.values["account_id"] for member in by_id.values())
-    chunk_keys = ChunkKeys(by_id.values(), accounts, limit=limit, counts=counts, now=now)
-    chunk_keys.lead(by_id)
-    state = ChunkState(by_id.values(), context, chunk_keys)
+    for member in by_id.values():
+        state.note_family(member)
     results = [state.decide(submission) for submission in submissions]
     chunk_keys.save(tx)
     return results
@@ -157,11 +147,12 @@ def _submitted_keys(
     submissions: Sequence[Submission], uniqueness: Uniqueness
 ) -> dict[int, dict[str, set[str]]]:
     """The keys that find the records' members and what holds their unique values, by uniqueness scope and column."""
-    keys = keys_by_scope(
-        (scope_of(submission.account_id, uniqueness), submission.record.given) for submission in submissions
+    keys = decide.keys_by_scope(
+        (decide.scope_of(submission.account_id, uniqueness), submission.record.given)
+        for submission in submissions
     )
     for submission in submissions:
-        of_scope, context = keys[scope_of(submission.account_id, uniqueness)], submission.context
+        of_scope, context = keys[decide.scope_of(submission.account_id, uniqueness)], submission.context
         if submission.record.external_id is not None:
             of_scope["external_id"].add(submission.record.external_id)
         if context is not None and context.former_id:
@@ -276,7 +267,7 @@ class DryRun:
                 self._next_id += 1
             search = SimilarSearch(created, stored_time(now)[:10], tx, scratch)
             earlier = store.find_by_ids(scratch, [row["id"] for row in search.found])
-            similar = search.ids([*store.stored_members([earlier]), *updated])
+            similar = search.ids([*store.stored_members([earlier]).values(), *updated])
             for member in updated:
                 member.values.setdefault("created_at", member.values["updated_at"])
             changed = [member.values for member in (*created, *updated)]
@@ -311,16 +302,15 @@ def restore(
     """
     limit = probe_limit or ProbeLimit(TAKEN_PER_DAY, undo.uniqueness)
     counts = limit.read(tx, [undo.client], now=undo.now)
-    stored = {member.values["id"]: member for member in store.lock_by_ids(tx, member_ids)}
+    stored = store.lock_by_ids(tx, member_ids)
     histories, key = store.find_histories(tx, set(member_ids)), get_digest_key(tx)
     undone = {id_: _undo(stored[id_], history, undo, key) for id_, history in histories.items()}
-    wanted = keys_by_scope(
+    wanted = decide.keys_by_scope(
         (item.values["uniqueness_scope"], item.values) for item in undone.values() if item is not None
     )
     found = [store.lock_members(tx, scope, wanted[scope]) for scope in sorted(wanted) if scope >= 0]
-    touched = ({member.values["id"]: member for member in store.stored_members(found)} | stored).values()
-    accounts = {member.values["account_id"] for member in touched}
-    keys = ChunkKeys(touched, accounts, limit=limit, counts=counts, now=undo.now)
+    touched = store.stored_members(found) | stored
+    keys = decide.ChunkKeys(touched, counts)
     results, accepted = [], []
     for id_ in member_ids:
         member, item = stored[id_], undone.get(id_)
@@ -351,7 +341,7 @@ def _undo(
         values["uniqueness_scope"] = -int(values["id"])
         return _Undone(values, Outcome.WITHDRAWN, {})
     if newest.outcome is Outcome.WITHDRAWN:
-        values["uniqueness_scope"] = scope_of(values["account_id"], undo.uniqueness)
+        values["uniqueness_scope"] = decide.scope_of(values["account_id"], undo.uniqueness)
         return _Undone(values, Outcome.RESTORED, {})
     changes = {name: [after, before] for name, (before, after) in newest.changes.items()}
     values.update((name, before) for name, (_, before) in changes.items())
@@ -361,16 +351,16 @@ def _undo(
     return _Undone(values, Outcome.RESTORED, changes)
 
 
-def _fault_of(member: StoredMember, item: _Undone, undo: UndoRequest, keys: ChunkKeys) -> Fault | None:
+def _fault_of(member: StoredMember, item: _Undone, undo: UndoRequest, keys: decide.ChunkKeys) -> Fault | None:
     """A fault when another member carries one of the member's old keys now, or when the client is at its limit of probes."""
     values, scope = member.values, item.values["uniqueness_scope"]
     if item.outcome is not Outcome.WITHDRAWN:
-        brought = new_keys(item.values, values if values["uniqueness_scope"] >= 0 else {})
+        brought = decide.new_keys(item.values, values if values["uniqueness_scope"] >= 0 else {})
         by = (undo.client, undo.request_id, values["account_id"], undo.file_id)
         if unheard := keys.probe(brought, scope, AuditEntry("uniqueness.probed", *by)):
             return unheard.faults[0]
     taken = keys.taken(item.values, scope, member)
-    return not_unique(taken[0]) if taken else None
+    return decide.not_unique(taken[0]) if taken else None
 
 
 def _write_undone(tx: Tx, accepted: Sequence[_Undone], undo: UndoRequest) -> None:

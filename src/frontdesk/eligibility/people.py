@@ -257,7 +257,7 @@ def _renamed(count: int, results: Iterator[Enrolled | FrontdeskError]) -> Rename
 
 
 def _lock(tx: Tx, *member_ids: int) -> list[StoredMember]:
-    by_id = {member.values["id"]: member for member in store.lock_by_ids(tx, member_ids)}
+    by_id = store.lock_by_ids(tx, member_ids)
     return [by_id[id_] for id_ in member_ids]
 
 

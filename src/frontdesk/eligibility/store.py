@@ -47,8 +47,8 @@ def lock_members(tx: SetTransaction, scope: int, keys: Mapping[str, set[str]], *
     return lock_set(tx, members, keys, columns=_READ, within={"uniqueness_scope": scope}, lock=lock)
 
 
-def lock_by_ids(tx: SetTransaction, ids: Collection[int], *, lock: bool = True) -> list[StoredMember]:
-    """The members, locked in id order."""
+def lock_by_ids(tx: SetTransaction, ids: Collection[int], *, lock: bool = True) -> dict[int, StoredMember]:
+    """The members by id, locked in id order."""
     with one_round_trip(tx):
         found = lock_set(tx, members, {"id": ids}, columns=_READ, within={}, lock=lock)
     return stored_members([found])
@@ -209,13 +209,13 @@ def find_written(tx: Tx, ids: Collection[int], file_id: int) -> set[int]:
     return set(tx.execute(query).scalars())
 
 
-def stored_members(found: Iterable[Found]) -> list[StoredMember]:
-    """The members of set reads that have ended."""
+def stored_members(found: Iterable[Found]) -> dict[int, StoredMember]:
+    """The members of set reads that have ended, by id."""
     rows = [row for each in found for row in each.rows]
     for row in rows:
         if isinstance(row["metadata"], str):  # SQLite keeps JSON as text
             row["metadata"] = orjson.loads(row["metadata"])
-    return [StoredMember(row) for row in rows]
+    return {row["id"]: StoredMember(row) for row in rows}
 
 
 def find_expired(tx: Tx, member_ids: Collection[int], today: str) -> set[int]:
