@@ -13,11 +13,12 @@ from frontdesk.audit.model import Requester
 from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import open_database
 from frontdesk.db.migrate import upgrade
-from frontdesk.eligibility import enrol, find_eligibility
+from frontdesk.eligibility import enrol
 from frontdesk.eligibility.decide import ProbeLimit
 from frontdesk.eligibility.people import (
     call_distinct,
     find_duplicates,
+    find_eligibility,
     find_pair,
     merge,
     rename,
@@ -26,8 +27,7 @@ from frontdesk.eligibility.people import (
 from frontdesk.files import FileTurns, RunOptions
 from frontdesk.invitations.delivery.changes import DeliveryContext
 from frontdesk.invitations.delivery.claim import expire_leases
-from frontdesk.privacy.erasure import erase_person, find_persons, place_hold, release_hold
-from frontdesk.privacy.export import export_person
+from frontdesk.privacy.erasure import erase_person, export_person, find_persons, place_hold, release_hold
 from frontdesk.privacy.model import RetentionKind
 from frontdesk.privacy.retention import RetentionTurn, kept_days
 from frontdesk.queues.interval_records import counted

@@ -2,7 +2,6 @@
 
 from frontdesk.eligibility.enrol import dry_run, enrol, restore
 from frontdesk.eligibility.fields import ValueCache, parse_member, read_external_id, read_external_ids
-from frontdesk.eligibility.people import find_eligibility, find_member
 from frontdesk.eligibility.persons import find_look_alikes
 from frontdesk.eligibility.store import (
     count_members_open,
@@ -28,11 +27,9 @@ __all__ = [
     "enrol",
     "external_ids_of",
     "find_access",
-    "find_eligibility",
     "find_expired",
     "find_known",
     "find_look_alikes",
-    "find_member",
     "find_members",
     "find_row_digests",
     "find_written",

@@ -4,10 +4,9 @@ Records are decided in order: each sees what the records before it did, as if it
 more than values of fields (RowContext): only the methods that begin by asking for a `context` know of it. A POST has none.
 
 The unique keys are `external_id`, `member_id` and the folded e-mail, each unique inside a uniqueness scope: 0 where they are
-unique over the whole service, else the account's id. A withdrawn member is alone in the scope -id, so that its keys are free
-again. In the scope 0 a refusal tells that another account has the value. A probe is a record that brings a key of another
-account's member: in a POST, in a file, in a dry run, in an undo or the undo of one. After a number of probes in a UTC day the
-client's records with new keys are refused unheard, so that the answer no longer depends on what others have (0108).
+unique over the whole service, else the account's id. A withdrawn member is alone in the scope -id. A probe is a record, or an
+undo, that brings a key of another account's member: the refusal tells that it is taken. After a number of probes in a UTC day
+the client's records with new keys are refused unheard (docs/decisions/0108).
 """
 
 from collections import defaultdict
@@ -137,18 +136,21 @@ class ChunkKeys:
         self._holders: dict[tuple[str, int, str | None], StoredMember] = {}
         for member in by_id.values():
             self.hold(member)
-        for member in by_id.values():  # the external_id of a merged member finds the one that it leads to
-            kept, values = member, member.values
-            while kept.values["merged_into"] in by_id:
-                kept = by_id[kept.values["merged_into"]]
-            if kept is not member:
-                self._holders["external_id", values["uniqueness_scope"], values["external_id"]] = kept
         (self._per_day, uniqueness), self._now, found = counts
         self._counts = {row["client"]: row["taken"] for row in found.rows}
         self._found: dict[str, tuple[int, AuditEntry]] = {}  # by client
         accounts = {*submitters, *(member.values["account_id"] for member in by_id.values())}
         is_below = max(self._counts.values(), default=0) < self._per_day
         self.is_quiet = uniqueness is Uniqueness.ACCOUNT or (len(accounts) < 2 and is_below)
+
+    def lead(self, by_id: Mapping[int, StoredMember]) -> None:
+        """Let the external_id of each merged member find the member that it was merged into, which is among them."""
+        for member in by_id.values():
+            kept, values = member, member.values
+            while kept.values["merged_into"] is not None:
+                kept = by_id[kept.values["merged_into"]]
+            if kept is not member:
+                self._holders["external_id", values["uniqueness_scope"], values["external_id"]] = kept
 
     def find(self, external_id: str | None, scope: int) -> StoredMember | None:
         return self._holders.get(("external_id", scope, external_id))

@@ -3,12 +3,8 @@
 One statement reads every stored record that a key of the chunk touches, plain Python decides each record, and one statement
 writes members, history, audit entries and invitations. `db.races` settles what transactions do to each other.
 
-A dry run makes the same decisions and writes them to a scratch database only. That holds what earlier chunks would have done, so
-that later records see it as in the real run. What a chunk would have done is kept once its outcomes are committed: until then a
-lost race or a dead connection may run it again.
-
-`restore` takes back what one request did to members, from their history. The undo is itself a request that can be taken back. A
-member that the request created is withdrawn: its row stays for the history's sake, alone in the uniqueness scope -id.
+A dry run makes the same decisions and writes them to a scratch database only, so that later chunks see them. A restored member
+has the values of its history; one that the request created is withdrawn: its row stays, alone in the uniqueness scope -id.
 """
 
 import asyncio
@@ -31,7 +27,7 @@ from frontdesk.db.pipeline import PipelineDatabase, run_in_event_loop
 from frontdesk.db.races import Writable, WriteTogether
 from frontdesk.db.sets import SetTransaction, delete_set, insert_set, next_ids, one_round_trip, update_set
 from frontdesk.deadlines import Deadlines
-from frontdesk.eligibility import decide, store
+from frontdesk.eligibility import decide, persons, store
 from frontdesk.eligibility.decide import TAKEN_PER_DAY, ProbeLimit
 from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.model import (
@@ -44,13 +40,6 @@ from frontdesk.eligibility.model import (
     StoredMember,
     Submission,
     UndoRequest,
-)
-from frontdesk.eligibility.persons import (
-    PERSON_FIELDS,
-    SimilarSearch,
-    get_digest_key,
-    person_digest,
-    with_warnings,
 )
 from frontdesk.eligibility.tables import members
 from frontdesk.errors import Fault, FrontdeskError
@@ -91,8 +80,10 @@ def enrol(  # noqa: PLR0913 - each is said by another caller
     limit = probe_limit or ProbeLimit(TAKEN_PER_DAY, uniqueness)
     results = _decide_chunk(tx, submissions, limit, now=now, reopens_absent=reopens_absent)
     accepted = _accepted(submissions, results)
-    similar = _write(tx, accepted, now=now, audited=audited) if accepted else {}
-    return with_warnings(results, similar)
+    if not accepted:
+        return results
+    search, updated = _write(tx, accepted, now=now, audited=audited)
+    return search.warn(results, updated)
 
 
 def _decide_chunk(
@@ -112,7 +103,7 @@ def _decide_chunk(
     keys = _submitted_keys(submissions, limit.uniqueness)
     addresses = {address for of_scope in keys.values() for address in of_scope["email_folded"]}
     accounts = {submission.account_id for submission in submissions}
-    digest_key, lock = get_digest_key(tx), scratch is None
+    digest_key, lock = persons.get_digest_key(tx), scratch is None
     with one_round_trip(tx):
         found = [store.lock_members(tx, scope, keys[scope], lock=lock) for scope in sorted(keys)]
         owners = find_owners(tx, {submission.plan_id for submission in submissions})
@@ -126,6 +117,7 @@ def _decide_chunk(
         found.append(store.find_by_ids(scratch, by_id))
         by_id |= store.stored_members(found)
     chunk_keys = decide.ChunkKeys(by_id, counts, accounts)
+    chunk_keys.lead(by_id)
     state = decide.ChunkState(
         chunk_keys,
         {row["id"]: row["account_id"] for row in owners.rows},
@@ -179,41 +171,43 @@ def _touched(accepted: Accepted) -> tuple[list[StoredMember], list[StoredMember]
     return created, updated
 
 
-def _write(tx: SetTransaction, accepted: Accepted, *, now: datetime, audited: bool) -> dict[int, int]:
-    """Returns the ids of stored members that look like new ones, by the ids of these."""
+def _write(
+    tx: SetTransaction, accepted: Accepted, *, now: datetime, audited: bool
+) -> tuple[persons.SimilarSearch, list[StoredMember]]:
+    """Returns the search for members that look like new ones, and the stored members that were changed."""
     created, updated = _touched(accepted)
     if created:
         for id_, stored in zip(next_ids(tx, members, len(created)), created, strict=True):
             stored.values["id"] = id_
     at, written = stored_time(now), [(by, result, result.stored.values) for by, result in accepted]
     with one_round_trip(tx):
-        search = SimilarSearch(created, at[:10], tx)
+        search = persons.SimilarSearch(created, at[:10], tx)
         # Updates first: a new record may take over a key that an updated one gives up.
         update_set(tx, members, [s.values for s in updated], columns=_columns(accepted, len(updated)))
         insert_set(tx, members, [s.values for s in created])
-        history = (
+        entries = (
             (values["id"], result.outcome, by.plan_id, result.changes, by.client, by.request_id, by.file_id)
             for by, result, values in written
             if result.outcome is not Outcome.UNCHANGED
         )
-        store.insert_history(tx, history, at)
+        store.insert_history(tx, entries, at)
         if audited:
-            entries = (
-                (f"eligibility.{result.outcome}", by.client, by.request_id, by.account_id, values["id"])
+            trail = [
+                AuditEntry(
+                    f"eligibility.{result.outcome}", by.client, by.request_id, by.account_id, values["id"]
+                )
                 for by, result, values in written
-            )
-            audit.record(tx, [AuditEntry(*entry) for entry in entries], now=now)
+            ]
+            audit.record(tx, trail, now=now)
         invited = [
             NewInvitation(by.account_id, values["plan_id"], values["id"], result.invitation, values["email"])
             for by, result, values in written
             if isinstance(result.invitation, Delivery)
         ]
         enqueue_invitations(tx, invited, now=now)
-    moved = [
-        values for _, result, values in written if "plan_id" in result.changes and not result.stored.is_new
-    ]
-    move_invitations(tx, {values["id"]: values["plan_id"] for values in moved})
-    return search.ids(updated)
+    moved = (result.stored for _, result in accepted if "plan_id" in result.changes)
+    move_invitations(tx, {each.values["id"]: each.values["plan_id"] for each in moved if not each.is_new})
+    return search, updated
 
 
 def _columns(accepted: Accepted, updated: int) -> tuple[str, ...]:
@@ -227,7 +221,7 @@ def _columns(accepted: Accepted, updated: int) -> tuple[str, ...]:
     }
     if "email" in found:
         found.add("email_folded")
-    if found & PERSON_FIELDS:
+    if found & persons.PERSON_FIELDS:
         found.add("person_digest")
     if any(submission.context and submission.context.person for submission, _ in accepted):
         found.add("family_digest")
@@ -239,7 +233,8 @@ def _columns(accepted: Accepted, updated: int) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class DryRun:
-    """Members as they would be after the chunks so far. Of each: `begin_chunk`, `enrol`, commit its outcomes, `keep_chunk`."""
+    """Members as they would be after the chunks so far. Of each: `begin_chunk`, `enrol`, commit its outcomes, `keep_chunk`: until
+    then a lost race or a dead connection may run it again."""
 
     _scratch: Tx
     _limit: ProbeLimit
@@ -265,15 +260,15 @@ class DryRun:
             for member in created:
                 member.values["id"] = self._next_id
                 self._next_id += 1
-            search = SimilarSearch(created, stored_time(now)[:10], tx, scratch)
+            search = persons.SimilarSearch(created, stored_time(now)[:10], tx, scratch)
             earlier = store.find_by_ids(scratch, [row["id"] for row in search.found])
-            similar = search.ids([*store.stored_members([earlier]).values(), *updated])
+            results = search.warn(results, [*store.stored_members([earlier]).values(), *updated])
             for member in updated:
                 member.values.setdefault("created_at", member.values["updated_at"])
             changed = [member.values for member in (*created, *updated)]
             delete_set(scratch, members, [{"id": values["id"]} for values in changed])
             insert_set(scratch, members, changed)
-        return with_warnings(results, similar)
+        return results
 
 
 @contextmanager
@@ -303,7 +298,7 @@ def restore(
     limit = probe_limit or ProbeLimit(TAKEN_PER_DAY, undo.uniqueness)
     counts = limit.read(tx, [undo.client], now=undo.now)
     stored = store.lock_by_ids(tx, member_ids)
-    histories, key = store.find_histories(tx, set(member_ids)), get_digest_key(tx)
+    histories, key = store.find_histories(tx, set(member_ids)), persons.get_digest_key(tx)
     undone = {id_: _undo(stored[id_], history, undo, key) for id_, history in histories.items()}
     wanted = decide.keys_by_scope(
         (item.values["uniqueness_scope"], item.values) for item in undone.values() if item is not None
@@ -347,7 +342,7 @@ def _undo(
     values.update((name, before) for name, (_, before) in changes.items())
     if "email" in changes:
         values["email_folded"] = None if values["email"] is None else fold_email(values["email"])
-    values["person_digest"] = person_digest(key, values)
+    values["person_digest"] = persons.person_digest(key, values)
     return _Undone(values, Outcome.RESTORED, changes)
 
 

@@ -332,11 +332,6 @@ def x12_date(text: str) -> str:
     return f"{text[:4]}-{text[4:6]}-{text[6:]}" if len(text) == 8 and text.isdigit() else text
 
 
-def _relationship_from_text(text: str) -> object:
-    """Spreadsheets take the zero of 01 away; one digit is what a body carries as the integer 1."""
-    return int(text) if len(text) == 1 and "0" <= text <= "9" else text
-
-
 def _object_from_text(text: str) -> object:
     try:
         return parse_strictly(text)
@@ -362,7 +357,8 @@ HIPAA_RELATIONSHIP = FieldKind(
     _read_relationship,
     {"type": ["string", "integer"], "maxLength": 255, "minimum": 0, "maximum": 99},
     SHORT_TEXT.length,
-    from_text=_relationship_from_text,
+    # Spreadsheets take the zero of 01 away; one digit is what a body carries as the integer 1.
+    from_text=lambda text: int(text) if len(text) == 1 and "0" <= text <= "9" else text,
 )
 BOOLEAN = FieldKind(
     _read_boolean,

@@ -50,20 +50,13 @@ def are_two_people(person: PersonSaid, other: PersonSaid) -> bool:
     last_names = [*filter(None, map(fold_name, (person.last_name, person.former_last_name)))]
     births = [*filter(None, (person.dob, person.former_dob))]
     first, last = _known_first_name(other.first_name), fold_name(other.last_name)
-    has_first = (
-        any(first.startswith(name) or name.startswith(first) for name in first_names)
-        if first_names and first
-        else None
-    )
+    same_first = any(first.startswith(name) or name.startswith(first) for name in first_names)
+    has_first = same_first if first_names and first else None
     has_last = last in last_names if last_names and last else None
     has_dob = other.dob in births if births and other.dob else None
     has_other_role, has_other_family, is_twin = (
         bool(mine and theirs) and mine != theirs
-        for mine, theirs in (
-            (person.role, other.role),
-            (person.family, other.family),
-            (person.sequence, other.sequence),
-        )
+        for mine, theirs in zip(person[3:6], other[3:6], strict=True)  # role, family, sequence
     )
     if is_twin or has_first is False:
         return True
@@ -119,15 +112,18 @@ class SimilarSearch:
     def found(self) -> list[dict[str, Any]]:
         return [row for read in self._reads for row in read.rows if row["id"] is not None]
 
-    def ids(self, changed: Iterable[StoredMember]) -> dict[int, int]:
-        """The id of a similar member by that of each new one that has one. The chunk or dry run has `changed` stored ones."""
+    def warn(
+        self, results: list[Enrolled | FrontdeskError], changed: Iterable[StoredMember]
+    ) -> list[Enrolled | FrontdeskError]:
+        """The results, those of new members with a warning that names the similar one. The chunk or dry run has `changed` stored
+        members since they were found."""
         now = {member.values["id"]: member.values for member in changed}
         people: dict[str, int] = {}
         for row in self.found:
             values = now.get(row["id"])
             if values is None or (store.is_open(values, self._today) and row["key"] in _keys_of(values)):
                 people.setdefault(row["key"], row["id"])
-        similar = {}
+        similar: dict[int, int] = {}
         for member in self._created:
             keys = _keys_of(member.values)
             if (found := next((people[key] for key in keys if key in people), None)) is not None:
@@ -135,7 +131,7 @@ class SimilarSearch:
             if store.is_open(member.values, self._today):
                 for key in keys:
                     people.setdefault(key, member.values["id"])
-        return similar
+        return [_warned(result, similar) for result in results] if similar else results
 
 
 def find_look_alikes(tx: Tx, people: Sequence[Values], today: str) -> list[int | None]:
@@ -147,21 +143,14 @@ def find_look_alikes(tx: Tx, people: Sequence[Values], today: str) -> list[int |
     return [ids.get(key) for key in keys]
 
 
-def with_warnings(
-    results: list[Enrolled | FrontdeskError], similar: Mapping[int, int]
-) -> list[Enrolled | FrontdeskError]:
-    """The results, those of new members with a warning that names the similar one."""
-    for place, result in enumerate(results if similar else ()):
-        if isinstance(result, Enrolled) and result.outcome is Outcome.CREATED:
-            found = similar.get(result.stored.values["id"])
-            if found is not None:
-                is_stored = found < FIRST_DRY_RUN_ID
-                said = (
-                    f"looks like member {found}" if is_stored else "looks like another new member of the file"
-                )
-                warning = f"{SIMILAR_MEMBER}{WARNING_MARK}{said}"
-                results[place] = result._replace(warnings=(*result.warnings, warning))
-    return results
+def _warned(result: Enrolled | FrontdeskError, similar: Mapping[int, int]) -> Enrolled | FrontdeskError:
+    if not isinstance(result, Enrolled) or result.outcome is not Outcome.CREATED:
+        return result
+    if (found := similar.get(result.stored.values["id"])) is None:
+        return result
+    is_stored = found < FIRST_DRY_RUN_ID
+    said = f"looks like member {found}" if is_stored else "looks like another new member of the file"
+    return result._replace(warnings=(*result.warnings, f"{SIMILAR_MEMBER}{WARNING_MARK}{said}"))
 
 
 def _key_of(values: Values, column: str = "person_digest") -> str | None:

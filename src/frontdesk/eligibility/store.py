@@ -183,17 +183,13 @@ def find_known(tx: Tx, external_ids: Collection[str], *, account_id: int) -> dic
     # As in `lock_sql`, the `+ 0` keeps what all members may share out of the index.
     sql = _marked(tx, f"{sql} AND account_id + 0 = ? AND uniqueness_scope >= 0")
     found = tx.exec_driver_sql(sql, (as_json(list(external_ids)), account_id)).all()
-    known = {key: _known(*row) for key, *row in found}
+    # PostgreSQL's driver makes dates of days.
+    known = {key: KnownMember(id_, plan, day and str(day), kept) for key, id_, plan, day, kept in found}
     while kept_ids := {member.merged_into for member in known.values()} - {None}:
         query = select(*(members.c[name] for name in columns)).where(members.c.id.in_(sorted(kept_ids)))
         by_id = {row.id: KnownMember(*row) for row in tx.execute(query)}
         known = {key: by_id.get(member.merged_into or 0, member) for key, member in known.items()}
     return known
-
-
-def _known(id_: int, plan_id: int, day: Any, merged_into: int | None) -> KnownMember:
-    """PostgreSQL's driver makes dates of days."""
-    return KnownMember(id_, plan_id, None if day is None else str(day), merged_into)
 
 
 def has_members(tx: Tx, plan_ids: Sequence[int], count: int) -> bool:
@@ -307,9 +303,9 @@ def _marked(tx: SetTransaction, sql: str) -> str:
 
 def _history_entry(row: Mapping[str, Any]) -> HistoryEntry:
     """The entry of a row. A set read of SQLite brings JSON as text, and of either database the time as text."""
-    values = {name: row[name] for name in HistoryEntry._fields} | {"outcome": Outcome(row["outcome"])}
-    if isinstance(row["changes"], str):
-        values["changes"] = orjson.loads(row["changes"])
-    if isinstance(row["changed_at"], str):
-        values["changed_at"] = datetime.fromisoformat(row["changed_at"])
-    return HistoryEntry(**values)
+    entry, at, changes = HistoryEntry(**row), row["changed_at"], row["changes"]
+    return entry._replace(
+        outcome=Outcome(entry.outcome),
+        changes=orjson.loads(changes) if isinstance(changes, str) else changes,
+        changed_at=datetime.fromisoformat(at) if isinstance(at, str) else at,
+    )

@@ -28,6 +28,11 @@ def _column(field: Field) -> Column[Any]:
     return Column(field.name, column_type, nullable=not field.required and kind.storage is not Storage.JSON)
 
 
+def _index_of_some(column: str) -> Index:
+    there = text(f"{column} IS NOT NULL")
+    return Index(f"ix_members_{column}", column, sqlite_where=there, postgresql_where=there)
+
+
 members = Table(
     "members",
     metadata,
@@ -55,15 +60,7 @@ members = Table(
     *(UniqueConstraint(column, "uniqueness_scope") for column in UNIQUE.values()),
     # A plan's members in order, for the comparison with a full eligibility file.
     Index("ix_members_plan_id_id", "plan_id", "id"),
-    *(
-        Index(
-            f"ix_members_{column}",
-            column,
-            sqlite_where=text(f"{column} IS NOT NULL"),
-            postgresql_where=text(f"{column} IS NOT NULL"),
-        )
-        for column in ("family_digest", "person_digest", "merged_into")
-    ),
+    *map(_index_of_some, ("family_digest", "person_digest", "merged_into")),
     # Room on each page, so that an update need not touch the indexes (PostgreSQL's HOT updates).
     postgresql_with={"fillfactor": 80},
 )
