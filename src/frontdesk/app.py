@@ -22,7 +22,7 @@ from frontdesk.db.write_probe import WriteProbe
 from frontdesk.deadlines import Deadlines
 from frontdesk.eligibility.enrol import Enrolments
 from frontdesk.errors import Unavailable
-from frontdesk.queues import QueueSnapshots, queue_rules
+from frontdesk.queues import QueueSnapshots
 from frontdesk.queues.model import QueueSnapshot
 
 # Writers wait for each other and for locks, so readers have threads of their own.
@@ -71,7 +71,7 @@ class App:
         detail = "Another mapping is being suggested for this account. Send the file again when it is done."
         self.suggestions = OneAtATime("suggest_mapping", "suggestion_open", detail)
         self.limits = RequestLimits(db, clock, default=config.requests_per_minute)
-        self.queues = QueueSnapshots(clock, config.queue_ttl_seconds, queue_rules(config))
+        self.queues = QueueSnapshots(clock, config.queue_ttl_seconds)
         self.enrolments = Enrolments(db, config, clock, self.deadlines)
 
     async def in_thread(self, work: Callable[[], Result]) -> Result:

@@ -29,9 +29,9 @@ def build_asgi(app: App, telemetry: Telemetry | None = None) -> Asgi:
     app.metrics.register(telemetry)
     app.stored_metrics.register(StoredMetrics(app.db, app.clock, accuracy_metrics))
     app.stored_metrics.register(StoredMetrics(app.db, app.clock, delivery_metrics, fresh_seconds=5.0))
-    app.stored_metrics.register(StoredMetrics(app.db, app.clock, probe_metrics(app.config.taken_per_day)))
+    app.stored_metrics.register(StoredMetrics(app.db, app.clock, probe_metrics))
     app.db.outage.tell = telemetry.event
-    deadlines = PeerDeadlines(upload_seconds=app.config.upload_minutes * 60)
+    deadlines = PeerDeadlines()
     endpoints = ENTRANCE + CUSTOMER_ENDPOINTS + PAGES + OPERATOR_ENDPOINTS
     routes = [
         Route(path, Resource(app, telemetry, deadlines, list(methods)))

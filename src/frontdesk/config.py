@@ -131,12 +131,6 @@ def _age(lowest: int, unit: str) -> Callable[[str], int]:
     return parse
 
 
-def _yes_or_no(text: str) -> bool:
-    if text not in ("yes", "no"):
-        raise ValueError("use one of: yes, no")
-    return text == "yes"
-
-
 def _smtp_url(text: str) -> Relay | None:
     return parse_relay(text) if text else None
 
@@ -219,16 +213,6 @@ class Config:
         "Addresses and networks (10.0.0.7,192.168.4.0/24) of the proxies before the server, whose "
         "X-Forwarded-For is believed when failed attempts are counted per address.",
     )
-    queue_default_visit_seconds: int = setting(
-        "900",
-        _whole(1, 86_400, "whole seconds"),
-        "The length of a visit while no visit of the plan or its provider group has ended yet.",
-    )
-    queue_longest_visit_seconds: int = setting(
-        "14400",
-        _whole(1, 86_400, "whole seconds"),
-        "After this long a visit without an end event no longer keeps its doctor busy.",
-    )
     link_secret: str = setting(
         "",
         _secret,
@@ -243,9 +227,6 @@ class Config:
         "sandbox without one catches every mail; production without one delivers nothing.",
         is_secret=True,
     )
-    smtp_connections: int = setting(
-        "8", _whole(1, 200), "How many connections to the relay one worker opens at most."
-    )
     mail_from: str = setting(
         "invitations@localhost.localdomain",
         _mail_from,
@@ -257,29 +238,6 @@ class Config:
         "The addresses and `@domains`, with commas between them, that a sandbox with a relay may mail. It "
         "catches mails to all others. A sandbox with a relay does not start without this setting.",
     )
-    delivery_attempts: int = setting(
-        "20",
-        _whole(1, 1000),
-        "How often an invitation is tried, over about 15 hours, while the relay refuses it for now. Then "
-        "it has failed.",
-    )
-    ambiguous_hold_hours: int = setting(
-        "24",
-        _whole(1, 8760),
-        "How long an invitation is held for a decision when the relay's answer was lost.",
-    )
-    ambiguous_resend: bool = setting(
-        "yes",
-        _yes_or_no,
-        "Whether an invitation without a decision in that time is sent once more (`yes`) or stays held "
-        "(`no`).",
-    )
-    taken_per_day: int = setting(
-        "1000",
-        _whole(1, 1_000_000, "whole records"),
-        "How many records of an API client may tell it, in a UTC day, that another account has their external_id, member_id or "
-        "e-mail. Above that its records with new ones are refused until the day ends.",
-    )
     requests_per_minute: int = setting(
         "300000",
         _whole(60, 1_000_000, "whole requests"),
@@ -290,22 +248,6 @@ class Config:
         "1024",
         _whole(1, 1_048_576, "whole MiB"),
         "The largest eligibility file that an upload may have, in MiB (1,048,576 bytes), as it is sent.",
-    )
-    upload_minutes: int = setting(
-        "60",
-        _whole(1, 1440, "whole minutes"),
-        "How long the sender of an upload may take in all. Each 64 KiB of it have 10 s.",
-    )
-    files_waiting: int = setting(
-        "100",
-        _whole(1, 1_000_000),
-        "How many files of one account may wait or run at a time; a further upload is refused (429).",
-    )
-    files_waiting_mib: int = setting(
-        "4096",
-        _whole(1, 1_048_576, "whole MiB"),
-        "How many MiB the waiting and running files of one account may have together, as they are sent; a further upload is "
-        "refused (413).",
     )
 
     keep_reports_days: int = setting(

@@ -18,7 +18,7 @@ def request(**headers: str) -> Request:
     return Request(
         {"headers": sent, "method": "POST", "path": "/", "query_string": b""},
         receive,
-        PeerDeadlines(upload_seconds=60),
+        PeerDeadlines(),
     )
 
 
@@ -55,5 +55,5 @@ def test_each_line_of_a_repeated_header_counts_with_its_name() -> None:
     lines = [(b"host", b"example.com")] + [(b"x" * 1_000, b"")] * 17
     scope = {"headers": lines, "method": "GET", "path": "/", "query_string": b"", "http_version": "1.1"}
     with pytest.raises(HttpError) as refused:
-        Request(scope, receive, PeerDeadlines(upload_seconds=60)).check_headers()
+        Request(scope, receive, PeerDeadlines()).check_headers()
     assert refused.value.kind == "headers_too_large"

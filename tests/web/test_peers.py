@@ -28,9 +28,9 @@ def sends(*pieces: bytes, pause: float = 0.0, ends: bool = True) -> Callable[[],
     return receive
 
 
-def request(receive: Any, *, upload_seconds: float = 60) -> Request:
+def request(receive: Any) -> Request:
     scope = {"headers": [], "method": "POST", "path": "/", "query_string": b""}
-    return Request(scope, receive, PeerDeadlines(upload_seconds=upload_seconds))
+    return Request(scope, receive, PeerDeadlines())
 
 
 async def read(sent: Request) -> bytes:
@@ -55,7 +55,7 @@ def test_a_slow_upload_that_keeps_its_pace_arrives(monkeypatch: pytest.MonkeyPat
     """It takes longer in all than 64 KiB may take."""
     monkeypatch.setattr(peers, "UPLOAD_BYTES_SECONDS", 1.0)
     monkeypatch.setattr(peers, "UPLOAD_BYTES", 2)
-    pace = UploadPace(60)
+    pace = UploadPace()
 
     async def run() -> float:
         loop = asyncio.get_running_loop()
@@ -75,8 +75,9 @@ def test_a_slow_upload_that_keeps_its_pace_arrives(monkeypatch: pytest.MonkeyPat
 
 def test_an_upload_has_a_deadline_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(peers, "UPLOAD_BYTES", 1)
+    monkeypatch.setattr(peers, "UPLOAD_SECONDS", 5 * TINY)
     with pytest.raises(HttpError):
-        asyncio.run(read(request(sends(*[b"x"] * 1000, pause=TINY), upload_seconds=5 * TINY)))
+        asyncio.run(read(request(sends(*[b"x"] * 1000, pause=TINY))))
 
 
 def test_the_time_that_the_service_takes_is_not_the_senders(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,7 +98,7 @@ def test_a_crowd_is_hurried_and_others_are_not(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(peers, "CROWD_SECONDS", TINY)
 
     async def run() -> list[int]:
-        deadlines = PeerDeadlines(upload_seconds=60)
+        deadlines = PeerDeadlines()
         ended: list[int] = []
 
         async def wait(number: int, account_id: int | None) -> None:
@@ -121,7 +122,7 @@ def test_a_crowd_is_hurried_and_others_are_not(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_open_uploads_are_counted_by_account() -> None:
-    deadlines = PeerDeadlines(upload_seconds=60)
+    deadlines = PeerDeadlines()
     entered = [deadlines.uploading(1) for _ in range(peers.OPEN_UPLOADS)]
     for one in entered:
         one.__enter__()
@@ -139,7 +140,7 @@ def test_a_reader_that_takes_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(peers, "READER_SECONDS", TINY)
 
     async def run() -> None:
-        deadlines = PeerDeadlines(upload_seconds=60)
+        deadlines = PeerDeadlines()
         await deadlines.sent(asyncio.sleep(0))
         await deadlines.sent(asyncio.Event().wait())  # type: ignore[arg-type]
 

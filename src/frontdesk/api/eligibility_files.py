@@ -37,6 +37,7 @@ from frontdesk.web.trail import record_read, requester_of
 
 _CHARSET = re.compile(r';\s*charset\s*=\s*"?([^";\s]{1,32})', re.IGNORECASE)
 MIB = 1024 * 1024
+QUOTA = FileQuota(files=100, size_bytes=4096 * MIB)  # of files that wait or run, of one account
 _KEY = re.compile("[!-~]{1,255}")
 _NO_STORE: Header = (b"cache-control", b"no-store")
 FILES_PER_PAGE, LINES_PER_PAGE = 100, 1000
@@ -76,14 +77,13 @@ async def _upload(app: App, request: Request) -> Response:
     files.check_start(start, encoding=new.encoding, **_declared(request))
     if request.query("suggest_mapping").get("suggest_mapping") == "true":
         return await _suggest(app, request, new, start, pieces)
-    quota = FileQuota(app.config.files_waiting, app.config.files_waiting_mib * MIB)
 
     def begin() -> EligibilityFile:
         with app.db.write() as tx:
-            return files.begin_file(tx, new, requester, quota=quota)
+            return files.begin_file(tx, new, requester, quota=QUOTA)
 
     file = await app.in_thread(begin)
-    upload = files.Upload(app.db, file, quota)
+    upload = files.Upload(app.db, file, QUOTA)
     upload.write(start)
     try:
         async for data in pieces:

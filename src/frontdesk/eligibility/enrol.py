@@ -264,7 +264,6 @@ class Enrolments(GroupCommit[Submission, Enrolled]):
         self._db = db
         self._clock = clock
         self._uniqueness = config.uniqueness
-        self._probe_limit = ProbeLimit(config.taken_per_day, config.uniqueness)
         self._pipeline_db = None if db.is_sqlite else PipelineDatabase(config.database_url, db.outage)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="enrol")
 
@@ -284,7 +283,6 @@ class Enrolments(GroupCommit[Submission, Enrolled]):
                     attempt.items,
                     now=self._clock(),
                     uniqueness=self._uniqueness,
-                    probe_limit=self._probe_limit,
                 )
         if any(
             isinstance(each, Enrolled) and isinstance(each.invitation, Delivery) for each in writing.results

@@ -16,7 +16,7 @@ BODY_SECONDS = 10.0
 CROWD = 128  # bodies of one account, or of requests without a token, that are waited for at once
 CROWD_SECONDS = 1.0
 OPERATORS = 0  # no account has this id
-UPLOAD_BYTES, UPLOAD_BYTES_SECONDS = 64 * 1024, 10.0
+UPLOAD_BYTES, UPLOAD_BYTES_SECONDS, UPLOAD_SECONDS = 64 * 1024, 10.0, 3600.0
 OPEN_UPLOADS, RETRY_UPLOAD_SECONDS = 10, 10  # of one account, in one process
 READER_SECONDS = 30.0  # for the next piece of a response
 
@@ -37,11 +37,11 @@ class TooManyUploads(RateLimited, kind="rate_limited"):
 
 
 class UploadPace:
-    """What is left of the time of an upload's sender: 10 s for each 64 KiB, and `seconds` in all. The time that the service
+    """What is left of the time of an upload's sender: 10 s for each 64 KiB, and an hour in all. The time that the service
     itself takes between two pieces does not count."""
 
-    def __init__(self, seconds: float) -> None:
-        self._left = seconds
+    def __init__(self) -> None:
+        self._left = UPLOAD_SECONDS
         self._left_of_bytes = UPLOAD_BYTES_SECONDS
         self._bytes = 0
 
@@ -63,8 +63,7 @@ class UploadPace:
 class PeerDeadlines:
     """The deadlines of all requests of one process."""
 
-    def __init__(self, *, upload_seconds: float) -> None:
-        self._upload_seconds = upload_seconds
+    def __init__(self) -> None:
         self._bodies, self._hurried = Deadlines(BODY_SECONDS), Deadlines(CROWD_SECONDS)
         self._readers = Deadlines(READER_SECONDS)
         self._waiting: dict[int | None, int] = {}
@@ -96,9 +95,6 @@ class PeerDeadlines:
             self._uploads[account_id] -= 1
             if not self._uploads[account_id]:
                 del self._uploads[account_id]
-
-    def upload_pace(self) -> UploadPace:
-        return UploadPace(self._upload_seconds)
 
     async def sent(self, sending: Awaitable[None]) -> None:
         """Raises ReaderTooSlow."""

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, quote
 from frontdesk.access.model import Caller, Scope
 from frontdesk.errors import Fault, Forbidden, Invalid, Malformed, NotFound, Unauthorized
 from frontdesk.web.forwarded import Network, caller_address
-from frontdesk.web.peers import OPERATORS, PeerDeadlines
+from frontdesk.web.peers import OPERATORS, PeerDeadlines, UploadPace
 from frontdesk.web.response import Header, HttpError
 
 BODY_LIMIT_BYTES, HEADERS_LIMIT_BYTES = 64 * 1024, 16 * 1024
@@ -163,7 +163,7 @@ class Request:
         """The body of an upload, piece by piece as it arrives, at the pace of UploadPace. Raises as `body` does."""
         self._check_length(limit_bytes, "file")
         left, is_last = limit_bytes, False
-        pace = self._deadlines.upload_pace()
+        pace = UploadPace()
         while not is_last:
             piece, is_last = await _in_time(pace.wait(self._piece(left, limit_bytes, "file")))
             left -= len(piece)

@@ -10,7 +10,6 @@ from frontdesk.clock import Clock, system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database
 from frontdesk.db.races import write_alone
-from frontdesk.eligibility.probes import ProbeLimit
 from frontdesk.errors import Unavailable
 from frontdesk.files import FileTurns, RunOptions, delete_left_content
 from frontdesk.privacy.retention import LogEmptier, RetentionTurn, begin_turn, kept_days
@@ -95,11 +94,7 @@ class FileLoader(BackgroundTask):
         self, config: Config, db: Database, *, clock: Clock = system_clock, log: WorkerLog | None = None
     ) -> None:
         super().__init__(db, clock=clock, log=log)
-        options = RunOptions(
-            config.uniqueness,
-            should_stop=lambda: self._is_stopping,
-            probe_limit=ProbeLimit(config.taken_per_day, config.uniqueness),
-        )
+        options = RunOptions(config.uniqueness, should_stop=lambda: self._is_stopping)
         self._turns = FileTurns(db, clock, options, slice_seconds=SLICE_SECONDS)
 
     def run(self) -> None:

@@ -34,6 +34,7 @@ from frontdesk.worker.connections import CircuitBreaker, ConnectionPool, SendJob
 from frontdesk.worker.log import WorkerLog
 from frontdesk.worker.wakeup import IDLE_SECONDS, Wakeup
 
+CONNECTIONS = 8  # to the relay, of one worker
 LAPSE_SECONDS = 1.0
 GOODBYE_SECONDS = 2.0
 DATABASE_RETRY_SECONDS = 1.0
@@ -53,7 +54,7 @@ class WorkerOptions:
     `idle_seconds`: the longest wait for work that nobody tells of. `read_time`: the time of a transaction.
     """
 
-    connections: int | None = None
+    connections: int = CONNECTIONS
     prefetch: int = 4
     stop_seconds: float = 10.0
     poll_seconds: float = 0.2
@@ -75,7 +76,7 @@ class DeliveryWorker:
         self._db = db
         self._log = self._options.log
         self._context = self._options.context or DeliveryContext(policy_of(config))
-        self._size = self._options.connections or config.smtp_connections
+        self._size = self._options.connections
         self._connections = ConnectionPool(mailer, self._size)
         self._breaker = CircuitBreaker(self._context.jitter)
         self._jobs: dict[int, SendJob] = {}  # of what this worker holds, by invitation id
@@ -291,9 +292,4 @@ class DeliveryWorker:
 
 
 def policy_of(config: Config) -> DeliveryPolicy:
-    return DeliveryPolicy(
-        message_domain=config.host_name or "localhost",
-        ambiguous_hold_seconds=config.ambiguous_hold_hours * 3600.0,
-        resend_ambiguous=config.ambiguous_resend,
-        max_attempts=config.delivery_attempts,
-    )
+    return DeliveryPolicy(message_domain=config.host_name or "localhost")
