@@ -88,7 +88,8 @@ class App:
         future = self._computing.submit(work)
         future.add_done_callback(lambda _: at_end())
         try:
-            return await self.deadlines.within(asyncio.wrap_future(future))
+            with self.deadlines.timeout():
+                return await asyncio.wrap_future(future)
         except TimeoutError:
             raise Unavailable("Too many other files are being looked at. Send the file again.") from None
 
@@ -108,7 +109,8 @@ class App:
     async def in_time(self, work: Awaitable[Result]) -> Result:
         """Raises Unavailable when the work takes too long; it is then cut off."""
         try:
-            return await self.deadlines.within(work)
+            with self.deadlines.timeout():
+                return await work
         except TimeoutError:
             raise overdue(outcome_unknown=False) from None
 

@@ -9,9 +9,9 @@ from starlette.routing import Match, Route
 from frontdesk.api.routes import ENDPOINTS as CUSTOMER_ENDPOINTS
 from frontdesk.api.routes import ENTRANCE, PAGES
 from frontdesk.app import App
+from frontdesk.deadlines import PeerDeadlines
 from frontdesk.operator.routes import ENDPOINTS as OPERATOR_ENDPOINTS
 from frontdesk.web.endpoint import Resource
-from frontdesk.web.peers import PeerDeadlines
 from frontdesk.web.request import Message, Receive, Send
 from frontdesk.web.stored_metrics import StoredMetrics, accuracy_metrics, delivery_metrics, probe_metrics
 from frontdesk.web.telemetry import Telemetry

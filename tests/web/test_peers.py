@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from frontdesk.web import peers
-from frontdesk.web.peers import PeerDeadlines, ReaderTooSlow, TooManyUploads, UploadPace
+from frontdesk import deadlines as peers
+from frontdesk.deadlines import PeerDeadlines, ReaderTooSlow, TooManyUploads, UploadPace
 from frontdesk.web.request import Request
 from frontdesk.web.response import HttpError
 

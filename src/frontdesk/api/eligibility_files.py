@@ -29,11 +29,9 @@ from frontdesk.files.model import (
 )
 from frontdesk.files.report import CSV_HEADER, ReportFilter, ReportPlace, csv_lines, json_lines, report_page
 from frontdesk.plans import get_plan
-from frontdesk.web.compression import GZIPPED, VARIES, accepts_gzip, gzip_pieces
-from frontdesk.web.json_body import parse_json_object
-from frontdesk.web.request import Request
-from frontdesk.web.response import Header, HttpError, Response
-from frontdesk.web.trail import record_read, requester_of
+from frontdesk.web.endpoint import record_read, requester_of
+from frontdesk.web.request import Request, parse_json_object
+from frontdesk.web.response import GZIPPED, VARIES, Header, HttpError, Response, gzip_pieces
 
 _CHARSET = re.compile(r';\s*charset\s*=\s*"?([^";\s]{1,32})', re.IGNORECASE)
 MIB = 1024 * 1024
@@ -327,7 +325,7 @@ async def report_eligibility_file(app: App, request: Request) -> Response:
     as_csv = query.get("format") == "csv"
     headers = _headers(file, as_csv=as_csv)
     kind = b"text/csv; charset=utf-8" if as_csv else b"application/x-ndjson"
-    is_packed = accepts_gzip(request)
+    is_packed = request.accepts_gzip()
     if is_packed:
         headers += (GZIPPED,)
     if "page[size]" in query or "page[after]" in query:

@@ -22,10 +22,9 @@ from frontdesk.app import App
 from frontdesk.db import Tx
 from frontdesk.db.races import write_alone
 from frontdesk.errors import RateLimited, Suspended
-from frontdesk.web.limits import count_request
+from frontdesk.web.endpoint import count_request, requester_of
 from frontdesk.web.request import Request
 from frontdesk.web.response import Header, Response
-from frontdesk.web.trail import requester_of
 
 NO_STORE: tuple[Header, ...] = ((b"cache-control", b"no-store"), (b"pragma", b"no-cache"))
 # Every 401 names a way to authenticate (RFC 9110).

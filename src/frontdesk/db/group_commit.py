@@ -71,7 +71,8 @@ class GroupCommit(ABC, Generic[Item, Result]):
             self._lanes.add(lane)
             lane.add_done_callback(self._lanes.discard)
         try:
-            return await self._deadlines.within(caller.future)
+            with self._deadlines.timeout():
+                return await caller.future
         except TimeoutError:
             raise overdue(outcome_unknown=caller.is_in_group) from None
 
@@ -125,7 +126,8 @@ class Writers(ThreadPoolExecutor):
     async def run(self, work: Callable[[], Result]) -> Result:
         future = self.submit(self._unless_refused, work, time.monotonic())
         try:
-            return await self._deadlines.within(asyncio.wrap_future(future))
+            with self._deadlines.timeout():
+                return await asyncio.wrap_future(future)
         except TimeoutError:
             raise overdue(outcome_unknown=not future.cancel()) from None
 

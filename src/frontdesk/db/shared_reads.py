@@ -33,7 +33,8 @@ class SharedReads(Generic[Answer]):
 
     async def _in_time(self, answer: Awaitable[Answer]) -> Answer:
         try:
-            return await self._deadlines.within(answer)
+            with self._deadlines.timeout():
+                return await answer
         except TimeoutError:
             raise Unavailable("The database did not answer in time.") from None
 
