@@ -15,10 +15,9 @@ from frontdesk.access.tokens import TokenCheck
 from frontdesk.clock import Clock, system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database
-from frontdesk.db.group_commit import Writers, overdue
-from frontdesk.db.lookups import Lookups, PostgresqlLookups, Remembered, SqliteLookups
-from frontdesk.db.shared_reads import SharedReads
-from frontdesk.db.write_probe import WriteProbe
+from frontdesk.db.checks import WriteProbe
+from frontdesk.db.lookups import Lookups, PostgresqlLookups, Remembered, SharedReads, SqliteLookups
+from frontdesk.db.races import Writers, overdue
 from frontdesk.deadlines import Deadlines
 from frontdesk.eligibility.enrol import Enrolments
 from frontdesk.errors import Unavailable

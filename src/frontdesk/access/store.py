@@ -24,7 +24,7 @@ from frontdesk.access.tables import (
 )
 from frontdesk.db import Tx
 from frontdesk.db.lookups import Lookup
-from frontdesk.db.set_sql import SameKey
+from frontdesk.db.sets import SameKey
 
 MOST_DELETED = 100  # tokens, by one request for another
 

@@ -10,8 +10,7 @@ from frontdesk.cli.output import FAILED, Output, settings, table
 from frontdesk.clock import system_clock
 from frontdesk.config import Config, ConfigError, Uniqueness, read_config
 from frontdesk.db import Database
-from frontdesk.db.checks import HEAD, problems
-from frontdesk.db.deployment import CheckFailure
+from frontdesk.db.checks import HEAD, CheckFailure, problems
 from frontdesk.db.service_role import DatabaseRole, current_role, grant_rights
 from frontdesk.errors import FrontdeskError
 from frontdesk.privacy.model import RetentionKind

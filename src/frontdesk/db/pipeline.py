@@ -22,8 +22,7 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.util import await_only, greenlet_spawn
 
-from frontdesk.db.failures import NoAnswer, as_unavailable, as_unknown_outcome
-from frontdesk.db.outages import DatabaseOutage
+from frontdesk.db.failures import DatabaseOutage, NoAnswer, as_unavailable, as_unknown_outcome
 from frontdesk.db.postgresql import (
     SILENT_SECONDS,
     WAIT_FOR_LOCKS,
