@@ -8,10 +8,8 @@ from typing import Any, TypeVar
 from prometheus_client import CollectorRegistry
 
 from frontdesk.access import caller_of
+from frontdesk.access.callers import OneAtATime, RequestLimits, TokenCheck
 from frontdesk.access.model import Caller
-from frontdesk.access.one_at_a_time import OneAtATime
-from frontdesk.access.request_limits import RequestLimits
-from frontdesk.access.tokens import TokenCheck
 from frontdesk.clock import Clock, system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database

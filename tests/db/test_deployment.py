@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from frontdesk.config import ConfigError, read_config
-from frontdesk.db import open_database
-from frontdesk.db import checks
+from frontdesk.db import checks, open_database
 from frontdesk.db.checks import deployment_failures, filesystem_of
 from frontdesk.db.migrate import upgrade
 

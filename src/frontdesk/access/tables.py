@@ -61,7 +61,7 @@ access_tokens = Table(
     Index("ix_access_tokens_api_client_id_expires_at", "api_client_id", "expires_at"),
 )
 
-# One row per client and minute: the requests that processes have taken (request_limits.py).
+# One row per client and minute: the requests that processes have taken (callers.py).
 request_allowances = Table(
     "request_allowances",
     metadata,

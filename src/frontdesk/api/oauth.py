@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from frontdesk import audit
-from frontdesk.access import tokens
+from frontdesk.access import callers
 from frontdesk.access.accounts import find_client, refuse_unless_active
 from frontdesk.access.authentication import (
     PAUSE_SECONDS,
@@ -87,7 +87,7 @@ async def _issue(app: App, request: Request, form: dict[str, str]) -> Response:
             _record(app, request, tx, "token.refused", client, reason="suspended")
             return None
         _record(app, request, tx, "token.issued", client)
-        return tokens.issue_token(tx, client, scopes, now=now)
+        return callers.issue_token(tx, client, scopes, now=now)
 
     if (token := await _write(app, issue)) is None:
         raise OAuthError(
@@ -96,7 +96,7 @@ async def _issue(app: App, request: Request, form: dict[str, str]) -> Response:
     body = {
         "access_token": token,
         "token_type": "bearer",
-        "expires_in": tokens.LIFETIME_SECONDS,
+        "expires_in": callers.LIFETIME_SECONDS,
         "scope": scope_text(scopes),
         "created_at": int(now.timestamp()),
     }
@@ -111,7 +111,7 @@ async def _revoke(app: App, request: Request, form: dict[str, str]) -> Response:
         raise OAuthError("invalid_request", "token is missing.")
 
     def revoke(tx: Tx) -> None:
-        if tokens.revoke_token(tx, client, token):
+        if callers.revoke_token(tx, client, token):
             _record(app, request, tx, "token.revoked", client)
 
     await _write(app, revoke)

@@ -16,12 +16,11 @@ from sqlalchemy import inspect
 from sqlalchemy.exc import DBAPIError
 
 from frontdesk.clock import system_clock
-from frontdesk.config import SECRET_LENGTH, Config, Environment
+from frontdesk.config import SECRET_LENGTH, Config, Environment, is_this_machine
 from frontdesk.db.engine import Database, Tx
 from frontdesk.db.failures import DatabaseState
 from frontdesk.db.service_role import CAN_CREATE, CAN_STAGE, HELD, RIGHTS, current_role
 from frontdesk.errors import Unavailable
-from frontdesk.relay import is_this_machine
 
 OLDEST_POSTGRESQL = 14
 SKEW_SECONDS = 5

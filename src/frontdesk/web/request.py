@@ -18,8 +18,7 @@ from urllib.parse import parse_qsl, quote
 from frontdesk.access.model import Caller, Scope
 from frontdesk.deadlines import OPERATORS, PeerDeadlines, UploadPace
 from frontdesk.errors import Fault, Forbidden, Invalid, Malformed, NotFound, Unauthorized, unknown_faults
-from frontdesk.strict_json import NotStrict, parse_strictly
-from frontdesk.text import SHOWN_NAMES, nearest_name, shown_name
+from frontdesk.text import SHOWN_NAMES, NotStrict, nearest_name, parse_strictly, shown_name
 from frontdesk.web.response import Header, HttpError, name_list
 
 BODY_LIMIT_BYTES, HEADERS_LIMIT_BYTES = 64 * 1024, 16 * 1024

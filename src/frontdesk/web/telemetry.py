@@ -5,7 +5,6 @@ time (docs/decisions/0060). Serving processes add up their metrics by prometheus
 """
 
 import asyncio
-import json
 import os
 import sys
 import traceback
@@ -18,7 +17,7 @@ from prometheus_client.core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from frontdesk.clock import stored_time, system_clock
-from frontdesk.log_output import LogOutput
+from frontdesk.log_output import LogOutput, event_line
 from frontdesk.web.request import Request
 
 FLUSH_SECONDS = 0.1
@@ -77,32 +76,26 @@ class Telemetry:
     def unexpected(self, error: Exception, request: Request, route: str) -> None:
         """Log a fault of ours: the kind of error and where it happened. Its message may hold a person's data and is left
         out."""
-        self._write(
-            self._error_line(error, event="unexpected_error", request_id=request.request_id, route=route)
-        )
+        self._write(_error_line("unexpected_error", error, request_id=request.request_id, route=route))
 
     def response_cut(self, request: Request, route: str) -> None:
         """Log that a reader took nothing of a response for so long that it was broken off."""
-        at, request_id = stored_time(system_clock()), request.request_id
-        line = {"at": at, "event": "response_cut", "request_id": request_id, "route": route}
-        self._write(json.dumps(line) + "\n")
+        self._write(event_line("response_cut", request_id=request.request_id, route=route))
 
     def proxy_seen(self) -> None:
         """Log, once in each process, that a proxy forwards and FRONTDESK_TRUSTED_PROXIES names none."""
         if not self._has_seen_proxy:
             self._has_seen_proxy = True
             detail = "A proxy forwards, and FRONTDESK_TRUSTED_PROXIES names none: its callers share the limit of failed attempts."
-            line = {"at": stored_time(system_clock()), "event": "proxy_not_trusted", "detail": detail}
-            self._write(json.dumps(line) + "\n")
+            self._write(event_line("proxy_not_trusted", detail=detail))
 
     def event(self, event: str, **values: object) -> None:
         """Log what happened to the process, from any thread. `values` hold codes and sentences of ours."""
-        line = {"at": stored_time(system_clock()), "event": event, **values}
-        self._output.put([json.dumps(line) + "\n"])
+        self._output.write(event, **values)
 
     def failed_to_start(self, error: Exception) -> None:
         """Log that the process can't serve. Returns when the line is written."""
-        self._output.put([self._error_line(error, event="serving_process_failed", pid=os.getpid())])
+        self._output.put([_error_line("serving_process_failed", error, pid=os.getpid())])
         self._output.finish()
 
     def flush(self) -> None:
@@ -134,11 +127,11 @@ class Telemetry:
             asyncio.get_running_loop().call_later(FLUSH_SECONDS, self.flush)
         self._lines.append(line)
 
-    def _error_line(self, error: Exception, **values: object) -> str:
-        frames = traceback.extract_tb(error.__traceback__)[-12:]
-        where = [f"{frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in frames]
-        line = {"at": stored_time(system_clock()), **values, "error": type(error).__name__, "where": where}
-        return json.dumps(line) + "\n"
+
+def _error_line(event: str, error: Exception, **values: object) -> str:
+    frames = traceback.extract_tb(error.__traceback__)[-12:]
+    where = [f"{frame.filename.rpartition('/')[2]}:{frame.lineno} {frame.name}" for frame in frames]
+    return event_line(event, **values, error=type(error).__name__, where=where)
 
 
 def _reserve_metrics_space(folder: Path) -> None:
