@@ -16,8 +16,7 @@ from frontdesk.config import parse_relay, read_config
 from frontdesk.db import open_database
 from frontdesk.invitations.delivery.changes import DeliveryContext
 from frontdesk.mail.smtp import SmtpMailer, SmtpTimeouts
-from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
-from frontdesk.worker.log import WorkerLog
+from frontdesk.worker.delivery import DeliveryWorker, WorkerLog, WorkerOptions, policy_of
 from tests.patience import PATIENCE_SECONDS
 
 PATIENCE = SmtpTimeouts(connect=5, greeting=2, command=2, data=2, content=2, verdict=2, goodbye=0.5)

@@ -18,9 +18,8 @@ from frontdesk.worker.background import (
     QueuePruner,
     RetentionPruner,
 )
-from frontdesk.worker.delivery import CONNECTIONS, DeliveryWorker, WorkerOptions
-from frontdesk.worker.log import WorkerLog
-from frontdesk.worker.mailer_factory import make_mailer
+from frontdesk.worker.connections import make_mailer
+from frontdesk.worker.delivery import CONNECTIONS, DeliveryWorker, WorkerLog, WorkerOptions
 
 
 def worker(

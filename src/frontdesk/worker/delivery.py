@@ -4,14 +4,18 @@ One thread commits (docs/decisions/0034). Each of its transactions settles what 
 they have ready. So a commit is shared by as many messages as there are connections, and a slow one holds up no other.
 """
 
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from queue import Empty
+from typing import TextIO
 
+from frontdesk.clock import stored_time
 from frontdesk.config import Config
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
@@ -25,16 +29,18 @@ from frontdesk.invitations.delivery.model import (
     AttemptOutcome,
     AttemptResult,
     DeliveryPolicy,
+    Hold,
 )
 from frontdesk.invitations.message import compose, load_message_context
 from frontdesk.invitations.model import ClaimedInvitation, Delivery, MessageContext
 from frontdesk.invitations.reports import apply_early_reports
+from frontdesk.log_output import LogOutput
 from frontdesk.mail.model import Mailer, MailMessage
+from frontdesk.worker.background import IDLE_SECONDS, Wakeup
 from frontdesk.worker.connections import CircuitBreaker, ConnectionPool, SendJob, SendReport
-from frontdesk.worker.log import WorkerLog
-from frontdesk.worker.wakeup import IDLE_SECONDS, Wakeup
 
 CONNECTIONS = 8  # to the relay, of one worker
+COUNT_SECONDS = 10.0
 LAPSE_SECONDS = 1.0
 GOODBYE_SECONDS = 2.0
 DATABASE_RETRY_SECONDS = 1.0
@@ -43,6 +49,35 @@ GATHER_SECONDS = 0.001
 # The part of a lease in which something may be begun: the content and the answer take time too.
 BEGIN_WITHIN = 0.25
 RENEW_AFTER = 1 / 3
+
+
+class WorkerLog(LogOutput):
+    """Lines with ids, counts and codes, never an address or a text. Outcomes are counted; the counts leave every 10 s at most."""
+
+    def __init__(self, output: TextIO | None = None) -> None:
+        super().__init__(sys.stdout if output is None else output)
+        self._counts: Counter[str] = Counter()
+        self._counts_written_at = time.monotonic()
+        self._is_held = False
+
+    def write_hold(self, hold: Hold | None) -> None:
+        """Write a line when delivery comes to be held, and when it goes on."""
+        if hold is not None and not self._is_held:
+            self.write("delivery_held", reason=hold.reason.value, since=stored_time(hold.since))
+        elif hold is None and self._is_held:
+            self.write("delivery_released")
+        self._is_held = hold is not None
+
+    def count(self, outcomes: Sequence[AttemptOutcome]) -> None:
+        self._counts.update(outcome.result.value for outcome in outcomes)
+        if time.monotonic() - self._counts_written_at > COUNT_SECONDS:
+            self.write_counts()
+
+    def write_counts(self) -> None:
+        if self._counts:
+            self.write("delivered", **self._counts)
+            self._counts.clear()
+            self._counts_written_at = time.monotonic()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +180,7 @@ class DeliveryWorker:
         """Claim as much as there is room for; returns how many invitations."""
         prefetched = self._size * self._options.prefetch
         room = self._breaker.limit(self._size + prefetched - len(self._jobs))
-        if room <= prefetched // 2 and self._jobs:
-            return 0
-        if room <= 0:
+        if room <= (prefetched // 2 if self._jobs else 0):
             return 0
         if not even_if_idle:
             self._due_in = self._db.ask(self._seconds_to_work)
