@@ -25,7 +25,7 @@ _PORTS = {"smtp": 587, "smtps": 465}
 _SHAPE = "use smtp://user:password@host:port (STARTTLS) or smtps://… (TLS from the start)"
 
 # Variables of our own programs that are no settings: of the serving processes, of the tests.
-_NOT_SETTINGS = {"FRONTDESK_SUPERVISED", "FRONTDESK_FAULTS"}
+_NOT_SETTINGS = {"FRONTDESK_SUPERVISED", "FRONTDESK_METRICS", "FRONTDESK_FAULTS"}
 
 
 class ConfigError(FrontdeskError):

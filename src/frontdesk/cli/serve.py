@@ -41,9 +41,7 @@ def serve(
             [serving] * workers + [WORKER] * with_worker,
             LogOutput(sys.stdout),
             first_command=(*serving.command, "--check"),
-            variables={
-                "PROMETHEUS_MULTIPROC_DIR": folder
-            },  # where the serving processes add up their metrics
+            variables={"FRONTDESK_METRICS": folder},  # where the serving processes add up their metrics
         ).run()
     if not is_stopped:
         fail("The serving processes ended soon after each start; the log says how. Run: frontdesk check")
