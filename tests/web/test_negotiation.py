@@ -3,11 +3,7 @@
 import pytest
 
 from frontdesk.deadlines import PeerDeadlines
-from frontdesk.web.request import (
-    Request,
-    check_accept,
-    check_json_body,
-)
+from frontdesk.web.request import Request, check_accept, check_json_body
 from frontdesk.web.response import HttpError
 
 LONG = 30_000
@@ -19,9 +15,7 @@ def request(**headers: str) -> Request:
 
     sent = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     return Request(
-        {"headers": sent, "method": "POST", "path": "/", "query_string": b""},
-        receive,
-        PeerDeadlines(),
+        {"headers": sent, "method": "POST", "path": "/", "query_string": b""}, receive, PeerDeadlines()
     )
 
 

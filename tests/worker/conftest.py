@@ -48,9 +48,7 @@ class Post:
             idle_seconds=idle_seconds,
             stop_seconds=stop_seconds,
             context=DeliveryContext(
-                replace(policy_of(self.config), **policy),
-                HourlyWindows(self.clock_seconds),
-                random.Random(1),
+                replace(policy_of(self.config), **policy), HourlyWindows(self.clock_seconds), random.Random(1)
             ),
             read_time=self._time,
             log=WorkerLog(self.log),

@@ -1,15 +1,6 @@
 """The tables of accounts, API clients, their secrets and their tokens (hashes only)."""
 
-from sqlalchemy import (
-    Column,
-    ForeignKey,
-    Index,
-    Integer,
-    LargeBinary,
-    String,
-    Table,
-    UniqueConstraint,
-)
+from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, String, Table, UniqueConstraint
 
 from frontdesk.access.model import AccountState
 from frontdesk.db.schema import Id, IsoDate, UtcTime, metadata, words

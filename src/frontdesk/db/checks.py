@@ -65,10 +65,7 @@ WAIT_SECONDS = 1.0  # for another writer
 _WRITE_SQLITE = "UPDATE installation SET written = randomblob(32768)"
 _WRITE_POSTGRESQL = "UPDATE installation SET written = decode(md5(random()::text), 'hex')"
 # The row above fits into pages and into a log file that exist. 300 kB of a temporary file, which is gone at once, need new ones.
-_SPILL = (
-    "SELECT set_config('work_mem', '64kB', true)",
-    "SELECT count(*) FROM generate_series(1, 15000)",
-)
+_SPILL = ("SELECT set_config('work_mem', '64kB', true)", "SELECT count(*) FROM generate_series(1, 15000)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,13 +186,7 @@ class GroupCommit(ABC, Generic[Item, Result]):
     that was in no group by then is never written; of one that was, the outcome is not known.
     """
 
-    def __init__(
-        self,
-        *,
-        deadlines: Deadlines,
-        lanes: int = 1,
-        limit: int = 128,
-    ) -> None:
+    def __init__(self, *, deadlines: Deadlines, lanes: int = 1, limit: int = 128) -> None:
         self._deadlines = deadlines
         self._lanes_free = lanes
         self._limit = limit

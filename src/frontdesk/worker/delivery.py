@@ -25,12 +25,7 @@ from frontdesk.errors import Invalid, Unavailable
 from frontdesk.invitations.delivery.change_store import has_lapsed
 from frontdesk.invitations.delivery.changes import DeliveryContext, offer_and_settle, renew_leases
 from frontdesk.invitations.delivery.claim import claim, expire_leases, seconds_to_work
-from frontdesk.invitations.delivery.model import (
-    AttemptOutcome,
-    AttemptResult,
-    DeliveryPolicy,
-    Hold,
-)
+from frontdesk.invitations.delivery.model import AttemptOutcome, AttemptResult, DeliveryPolicy, Hold
 from frontdesk.invitations.message import compose, load_message_context
 from frontdesk.invitations.model import ClaimedInvitation, Delivery, MessageContext
 from frontdesk.invitations.reports import apply_early_reports
@@ -273,8 +268,7 @@ class DeliveryWorker:
         claimed = [job.invitation for job in jobs]
         try:
             write_alone(
-                self._db,
-                lambda tx: renew_leases(tx, self._context, claimed, now=self._options.read_time(tx)),
+                self._db, lambda tx: renew_leases(tx, self._context, claimed, now=self._options.read_time(tx))
             )
         except Unavailable:
             return
