@@ -33,8 +33,7 @@ from frontdesk.invitations.delivery.changes import DeliveryContext
 from frontdesk.invitations.delivery.claim import claim
 from frontdesk.invitations.model import ClaimedInvitation, MessageContext
 from frontdesk.mail.model import MailMessage, MailSession
-from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
-from frontdesk.worker.log import WorkerLog
+from frontdesk.worker.delivery import DeliveryWorker, WorkerLog, WorkerOptions, policy_of
 from tests.factories import Customer, make_customer, member_body
 from tests.population import analyze, copy_members
 from tests.postgres import PostgresServer

@@ -12,13 +12,11 @@ import sys
 import threading
 from typing import Self
 
-from frontdesk.config import read_config
+from frontdesk.config import parse_relay, read_config
 from frontdesk.db import open_database
 from frontdesk.invitations.delivery.changes import DeliveryContext
 from frontdesk.mail.smtp import SmtpMailer, SmtpTimeouts
-from frontdesk.relay import parse_relay
-from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
-from frontdesk.worker.log import WorkerLog
+from frontdesk.worker.delivery import DeliveryWorker, WorkerLog, WorkerOptions, policy_of
 from tests.patience import PATIENCE_SECONDS
 
 PATIENCE = SmtpTimeouts(connect=5, greeting=2, command=2, data=2, content=2, verdict=2, goodbye=0.5)

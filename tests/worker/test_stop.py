@@ -12,8 +12,7 @@ import pytest
 
 from frontdesk.config import Config
 from frontdesk.db import Database
-from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
-from frontdesk.worker.log import WorkerLog
+from frontdesk.worker.delivery import DeliveryWorker, WorkerLog, WorkerOptions
 from tests.mail.memory import MemoryMailer
 
 

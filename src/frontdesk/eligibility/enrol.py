@@ -22,9 +22,8 @@ from frontdesk.clock import Clock, stored_time
 from frontdesk.config import Config, Uniqueness
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import scratch_database
-from frontdesk.db.group_commit import GroupCommit
 from frontdesk.db.pipeline import PipelineDatabase, run_in_event_loop
-from frontdesk.db.races import Writable, WriteTogether
+from frontdesk.db.races import GroupCommit, Writable, write_together
 from frontdesk.db.sets import SetTransaction, delete_set, insert_set, next_ids, one_round_trip, update_set
 from frontdesk.deadlines import Deadlines
 from frontdesk.eligibility import decide, persons, store
@@ -387,8 +386,7 @@ class Enrolments(GroupCommit[Submission, Enrolled]):
         super().__init__(deadlines=deadlines, lanes=1 if db.is_sqlite else POSTGRESQL_LANES)
         self._db = db
         self._clock = clock
-        limit = ProbeLimit(config.taken_per_day, config.uniqueness)
-        self._enrol = partial(enrol, uniqueness=config.uniqueness, probe_limit=limit)
+        self._enrol = partial(enrol, uniqueness=config.uniqueness)
         self._pipeline_db = None if db.is_sqlite else PipelineDatabase(config.database_url, db.outage)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="enrol")
 
@@ -400,14 +398,10 @@ class Enrolments(GroupCommit[Submission, Enrolled]):
     def _commit(
         self, db: Writable[SetTransaction], items: Sequence[Submission]
     ) -> Sequence[Enrolled | Exception]:
-        writing = WriteTogether[SetTransaction, Submission, Enrolled](db, items)
-        for attempt in writing:
-            with attempt:
-                attempt.results = self._enrol(attempt.tx, attempt.items, now=self._clock())
-        done = (each for each in writing.results if isinstance(each, Enrolled))
-        if any(isinstance(each.invitation, Delivery) for each in done):
+        results = write_together(db, items, lambda tx, items: self._enrol(tx, items, now=self._clock()))
+        if any(isinstance(each, Enrolled) and isinstance(each.invitation, Delivery) for each in results):
             self._db.announce_work()
-        return writing.results
+        return results
 
     def shorten_waits(self, seconds: float) -> None:
         """The process is to stop: a database that says nothing for so long is given up."""

@@ -10,8 +10,7 @@ from weakref import WeakKeyDictionary
 from sqlalchemy import delete, insert, select, update
 
 from frontdesk.db import Tx
-from frontdesk.db.set_sql import SameKey
-from frontdesk.db.sets import Found, SetTransaction, find_set
+from frontdesk.db.sets import Found, SameKey, SetTransaction, find_set
 from frontdesk.errors import Fault, Invalid
 from frontdesk.invitations.model import (
     DeliverabilitySettings,

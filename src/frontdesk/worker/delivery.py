@@ -4,14 +4,18 @@ One thread commits (docs/decisions/0034). Each of its transactions settles what 
 they have ready. So a commit is shared by as many messages as there are connections, and a slow one holds up no other.
 """
 
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from queue import Empty
+from typing import TextIO
 
+from frontdesk.clock import stored_time
 from frontdesk.config import Config
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
@@ -21,19 +25,17 @@ from frontdesk.errors import Invalid, Unavailable
 from frontdesk.invitations.delivery.change_store import has_lapsed
 from frontdesk.invitations.delivery.changes import DeliveryContext, offer_and_settle, renew_leases
 from frontdesk.invitations.delivery.claim import claim, expire_leases, seconds_to_work
-from frontdesk.invitations.delivery.model import (
-    AttemptOutcome,
-    AttemptResult,
-    DeliveryPolicy,
-)
+from frontdesk.invitations.delivery.model import AttemptOutcome, AttemptResult, DeliveryPolicy, Hold
 from frontdesk.invitations.message import compose, load_message_context
 from frontdesk.invitations.model import ClaimedInvitation, Delivery, MessageContext
 from frontdesk.invitations.reports import apply_early_reports
+from frontdesk.log_output import LogOutput
 from frontdesk.mail.model import Mailer, MailMessage
+from frontdesk.worker.background import IDLE_SECONDS, Wakeup
 from frontdesk.worker.connections import CircuitBreaker, ConnectionPool, SendJob, SendReport
-from frontdesk.worker.log import WorkerLog
-from frontdesk.worker.wakeup import IDLE_SECONDS, Wakeup
 
+CONNECTIONS = 8  # to the relay, of one worker
+COUNT_SECONDS = 10.0
 LAPSE_SECONDS = 1.0
 GOODBYE_SECONDS = 2.0
 DATABASE_RETRY_SECONDS = 1.0
@@ -42,6 +44,35 @@ GATHER_SECONDS = 0.001
 # The part of a lease in which something may be begun: the content and the answer take time too.
 BEGIN_WITHIN = 0.25
 RENEW_AFTER = 1 / 3
+
+
+class WorkerLog(LogOutput):
+    """Lines with ids, counts and codes, never an address or a text. Outcomes are counted; the counts leave every 10 s at most."""
+
+    def __init__(self, output: TextIO | None = None) -> None:
+        super().__init__(sys.stdout if output is None else output)
+        self._counts: Counter[str] = Counter()
+        self._counts_written_at = time.monotonic()
+        self._is_held = False
+
+    def write_hold(self, hold: Hold | None) -> None:
+        """Write a line when delivery comes to be held, and when it goes on."""
+        if hold is not None and not self._is_held:
+            self.write("delivery_held", reason=hold.reason.value, since=stored_time(hold.since))
+        elif hold is None and self._is_held:
+            self.write("delivery_released")
+        self._is_held = hold is not None
+
+    def count(self, outcomes: Sequence[AttemptOutcome]) -> None:
+        self._counts.update(outcome.result.value for outcome in outcomes)
+        if time.monotonic() - self._counts_written_at > COUNT_SECONDS:
+            self.write_counts()
+
+    def write_counts(self) -> None:
+        if self._counts:
+            self.write("delivered", **self._counts)
+            self._counts.clear()
+            self._counts_written_at = time.monotonic()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +84,7 @@ class WorkerOptions:
     `idle_seconds`: the longest wait for work that nobody tells of. `read_time`: the time of a transaction.
     """
 
-    connections: int | None = None
+    connections: int = CONNECTIONS
     prefetch: int = 4
     stop_seconds: float = 10.0
     poll_seconds: float = 0.2
@@ -75,7 +106,7 @@ class DeliveryWorker:
         self._db = db
         self._log = self._options.log
         self._context = self._options.context or DeliveryContext(policy_of(config))
-        self._size = self._options.connections or config.smtp_connections
+        self._size = self._options.connections
         self._connections = ConnectionPool(mailer, self._size)
         self._breaker = CircuitBreaker(self._context.jitter)
         self._jobs: dict[int, SendJob] = {}  # of what this worker holds, by invitation id
@@ -144,9 +175,7 @@ class DeliveryWorker:
         """Claim as much as there is room for; returns how many invitations."""
         prefetched = self._size * self._options.prefetch
         room = self._breaker.limit(self._size + prefetched - len(self._jobs))
-        if room <= prefetched // 2 and self._jobs:
-            return 0
-        if room <= 0:
+        if room <= (prefetched // 2 if self._jobs else 0):
             return 0
         if not even_if_idle:
             self._due_in = self._db.ask(self._seconds_to_work)
@@ -239,8 +268,7 @@ class DeliveryWorker:
         claimed = [job.invitation for job in jobs]
         try:
             write_alone(
-                self._db,
-                lambda tx: renew_leases(tx, self._context, claimed, now=self._options.read_time(tx)),
+                self._db, lambda tx: renew_leases(tx, self._context, claimed, now=self._options.read_time(tx))
             )
         except Unavailable:
             return
@@ -291,9 +319,4 @@ class DeliveryWorker:
 
 
 def policy_of(config: Config) -> DeliveryPolicy:
-    return DeliveryPolicy(
-        message_domain=config.host_name or "localhost",
-        ambiguous_hold_seconds=config.ambiguous_hold_hours * 3600.0,
-        resend_ambiguous=config.ambiguous_resend,
-        max_attempts=config.delivery_attempts,
-    )
+    return DeliveryPolicy(message_domain=config.host_name or "localhost")

@@ -11,8 +11,7 @@ from typing import Any
 from sqlalchemy import select, text
 
 from frontdesk.db import Tx
-from frontdesk.db.set_sql import by_key
-from frontdesk.db.sets import Row, as_json
+from frontdesk.db.sets import Row, as_json, by_key
 from frontdesk.invitations.delivery.model import Lane
 from frontdesk.invitations.model import ClaimedInvitation, Delivery, Invitation
 from frontdesk.invitations.tables import LAPSES, invitations

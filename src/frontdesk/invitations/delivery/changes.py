@@ -132,7 +132,7 @@ def change_after_lapse(invitation: Invitation, policy: DeliveryPolicy, *, now: d
         return change._replace(state=InvitationState.PENDING, due_at=now)
     if invitation.state is InvitationState.OFFERED:
         return _ambiguous(change, invitation.losses, policy, now)
-    if policy.resend_ambiguous and invitation.losses <= 1:
+    if invitation.losses <= 1:
         return change._replace(state=InvitationState.PENDING, reason=InvitationStep.ONCE_MORE, due_at=now)
     return change._replace(reason=InvitationStep.ANSWER_LOST)  # stays ambiguous until an operator settles it
 

@@ -7,8 +7,7 @@ from sqlalchemy import select, text, update
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
-from frontdesk.db.set_sql import by_key
-from frontdesk.db.sets import Row, as_json, insert_missing
+from frontdesk.db.sets import Row, as_json, by_key, insert_missing
 from frontdesk.invitations.delivery.model import HourlyWindow
 from frontdesk.invitations.tables import IN_HAND, delivery_counts, delivery_windows
 
