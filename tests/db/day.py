@@ -14,7 +14,6 @@ from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import open_database
 from frontdesk.db.migrate import upgrade
 from frontdesk.eligibility import enrol
-from frontdesk.eligibility.decide import ProbeLimit
 from frontdesk.eligibility.people import (
     call_distinct,
     find_duplicates,
@@ -127,7 +126,7 @@ class Installation:
         self.db.ask(lambda tx: find_eligibility(tx, merged["external_id"], account_id=None, on="2026-01-01"))
         rule = self.config.uniqueness
         with self.db.write() as tx:
-            unmerge(tx, *pair, actor, limit=ProbeLimit(1000, rule))
+            unmerge(tx, *pair, actor, uniqueness=rule)
             assert call_distinct(tx, *pair, actor)
             decide = partial(enrol, now=self.clock(), uniqueness=rule)
             assert rename(tx, [(f"AB {n:06d}", f"N {n}")], None, actor, decide) == ["renamed"]

@@ -21,10 +21,9 @@ from frontdesk.config import Config, Uniqueness
 from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_together
 from frontdesk.eligibility import enrol, list_probes, parse_member
-from frontdesk.eligibility.decide import ChunkKeys, ProbeLimit, TooManyTaken
+from frontdesk.eligibility.decide import ChunkKeys, TooManyTaken, read_probe_counts
 from frontdesk.eligibility.model import Enrolled, Submission
 from frontdesk.errors import FrontdeskError, Invalid
-from frontdesk.files import RunOptions
 from frontdesk.files.model import EligibilityFile, FileMode
 from frontdesk.web.telemetry import Telemetry
 from tests.conftest import Api, SetClock, open_for_test
@@ -37,8 +36,12 @@ LIMIT = 5
 
 @pytest.fixture(autouse=True)
 def low_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("frontdesk.eligibility.enrol", "frontdesk.web.stored_metrics"):
-        monkeypatch.setattr(sys.modules[module], "TAKEN_PER_DAY", LIMIT)
+    set_limit(monkeypatch, LIMIT)
+
+
+def set_limit(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+    for module in ("frontdesk.eligibility.decide", "frontdesk.web.stored_metrics"):
+        monkeypatch.setattr(sys.modules[module], "TAKEN_PER_DAY", limit)
 
 
 @pytest.fixture
@@ -56,7 +59,7 @@ def prober(api: Api, owner: Database, other: Customer) -> Api:
 
 @pytest.fixture
 def desk(db: Database, other: Customer, clock: SetClock) -> Desk:
-    """Files of the other account, by a worker with the limit of the setting's default."""
+    """Files of the other account."""
     return Desk(db, other, clock)
 
 
@@ -159,8 +162,6 @@ def test_a_process_that_has_seen_no_probe_gives_no_answer_beyond_the_limit(
     fill(api, customer, LIMIT)
     db, clock = desk.db, desk.clock
     desk.client, others = other.client_id, Desk(db, customer, clock)
-    kept = RunOptions(Uniqueness.SERVICE, probe_limit=ProbeLimit(LIMIT, Uniqueness.SERVICE))
-    desk.options = kept
     free, taken = (desk.undo(desk.load(csv_of([row(number)]))) for number in (701, 702))
     others.load(csv_of([row(702), row(704, email="old@example.com")]))
     renamed = [desk.load(csv_of([row(711, last_name=name, member_id=name)])) for name in ("Old", "New")][1]
@@ -171,10 +172,8 @@ def test_a_process_that_has_seen_no_probe_gives_no_answer_beyond_the_limit(
         for number in range(1, LIMIT + 1):
             assert probe(prober, other, number).status_code == 422
         assert [probe(fresh, other, number).status_code for number in (802, 1)] == [429, 429]
-    for options in (kept, RunOptions(Uniqueness.SERVICE, probe_limit=ProbeLimit(LIMIT, Uniqueness.SERVICE))):
-        desk.options = options
-        for number, dry_run in ((703, False), (704, False), (703, True), (704, True)):
-            assert desk.load(csv_of([row(number)]), dry_run=dry_run).codes == {"too_many_taken": 1}
+    for number, dry_run in ((703, False), (704, False), (703, True), (704, True)):
+        assert desk.load(csv_of([row(number)]), dry_run=dry_run).codes == {"too_many_taken": 1}
     for undo in (free, taken, renamed):
         assert desk.undo(undo).codes == {"too_many_taken": 1}
     assert taken_today(db, SetClock(NOW)) == {other.client_id: LIMIT}
@@ -190,7 +189,7 @@ def test_chunks_at_the_same_moment_tell_exactly_the_limit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     fill(api, customer, 2 * LIMIT)
-    has_decided, limit = Event(), ProbeLimit(LIMIT, Uniqueness.SERVICE)
+    has_decided = Event()
 
     def tell(numbers: range, before_commit: Callable[[], object]) -> list[Any]:
         records = [
@@ -203,7 +202,7 @@ def test_chunks_at_the_same_moment_tell_exactly_the_limit(
         ]
 
         def work(tx: Tx, items: Sequence[Submission]) -> list[Enrolled | FrontdeskError]:
-            results = enrol(tx, items, now=clock(), uniqueness=Uniqueness.SERVICE, probe_limit=limit)
+            results = enrol(tx, items, now=clock(), uniqueness=Uniqueness.SERVICE)
             before_commit()
             return results
 
@@ -241,8 +240,14 @@ def test_the_trail_has_an_entry_each_time_the_number_doubles_and_at_the_limit(
 
 
 def test_a_dry_run_over_20_000_addresses_learns_a_thousand_and_leaves_its_trace(
-    db: Database, customer: Customer, other: Customer, clock: SetClock, desk: Desk
+    db: Database,
+    customer: Customer,
+    other: Customer,
+    clock: SetClock,
+    desk: Desk,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    set_limit(monkeypatch, 1000)
     Desk(db, customer, clock).load(csv_of(row(n, email=f"member.{n}@example.com") for n in range(20_000)))
     theirs = [
         row(n, external_id=f"P{n}", member_id=f"P{n}", email=f"member.{n}@example.com") for n in range(20_000)
@@ -275,7 +280,6 @@ def undone_and_taken(desk: Desk, others: Desk) -> EligibilityFile:
 def test_an_undo_of_an_undo_learns_no_more_than_the_limit_and_leaves_its_trace(
     db: Database, customer: Customer, other: Customer, clock: SetClock, desk: Desk
 ) -> None:
-    desk.options = RunOptions(Uniqueness.SERVICE, probe_limit=ProbeLimit(LIMIT, Uniqueness.SERVICE))
     redo = desk.undo(undone_and_taken(desk, Desk(db, customer, clock)))
     assert redo.counts == {"refused": LIMIT + 2}
     assert redo.codes == {"not_unique": LIMIT, "too_many_taken": 2}
@@ -290,7 +294,6 @@ def test_an_undo_of_an_undo_learns_no_more_than_the_limit_and_leaves_its_trace(
 def test_an_undo_that_would_give_back_other_keys_learns_no_more_than_the_limit(
     db: Database, customer: Customer, other: Customer, clock: SetClock, desk: Desk
 ) -> None:
-    desk.options = RunOptions(Uniqueness.SERVICE, probe_limit=ProbeLimit(LIMIT, Uniqueness.SERVICE))
     numbers = range(LIMIT + 3)
     desk.load(csv_of(row(n, email=f"old.{n}@example.com") for n in numbers))
     file = desk.load(csv_of(row(n, email=f"new.{n}@example.com", last_name="New") for n in numbers))
@@ -306,7 +309,6 @@ def test_an_undo_that_would_give_back_other_keys_learns_no_more_than_the_limit(
 def test_after_the_limit_an_undo_tells_nothing_of_others_and_withdraws_as_before(
     db: Database, customer: Customer, other: Customer, clock: SetClock, desk: Desk
 ) -> None:
-    desk.options = RunOptions(Uniqueness.SERVICE, probe_limit=ProbeLimit(LIMIT, Uniqueness.SERVICE))
     free = desk.undo(desk.load(csv_of([row(500)])))
     to_withdraw = desk.load(csv_of([row(600)]))
     desk.undo(undone_and_taken(desk, Desk(db, customer, clock)))
@@ -327,7 +329,6 @@ def test_values_of_the_accounts_own_members_are_not_counted_in_an_undo(
 def test_a_file_goes_on_with_the_accounts_own_members(
     db: Database, customer: Customer, other: Customer, clock: SetClock, desk: Desk
 ) -> None:
-    desk.options = RunOptions(Uniqueness.SERVICE, probe_limit=ProbeLimit(LIMIT, Uniqueness.SERVICE))
     Desk(db, customer, clock).load(csv_of(row(n) for n in range(10)))
     desk.load(csv_of(row(n) for n in range(100, 103)))
     mixed = [*(row(n) for n in range(10)), *(row(n, last_name="Changed") for n in range(100, 103)), row(104)]
@@ -336,13 +337,9 @@ def test_a_file_goes_on_with_the_accounts_own_members(
     assert file.codes == {"not_unique": 2 * LIMIT, "too_many_taken": 6}
 
 
-def test_inside_accounts_nothing_is_told_and_nothing_counted(
-    db: Database, customer: Customer, clock: SetClock
-) -> None:
-    limit = ProbeLimit(1, Uniqueness.ACCOUNT)
-    counts = limit.read(None, ["client-1"], now=clock())  # type: ignore[arg-type]
-    assert counts.found.rows == []
-    assert ChunkKeys({}, counts, {1, 2}).is_quiet
+def test_inside_accounts_nothing_is_told_and_nothing_counted(clock: SetClock) -> None:
+    counts = read_probe_counts(None, ["client-1"], Uniqueness.ACCOUNT, clock())  # type: ignore[arg-type]
+    assert counts.rows == []
 
 
 def test_metrics_tell_how_many_and_which_are_at_their_limit(

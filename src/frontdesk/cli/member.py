@@ -35,7 +35,6 @@ from frontdesk.db import Tx
 from frontdesk.db.races import write_together
 from frontdesk.eligibility import dry_run as dry_runs
 from frontdesk.eligibility import enrol, list_history, people, read_external_id
-from frontdesk.eligibility.decide import TAKEN_PER_DAY, ProbeLimit
 from frontdesk.eligibility.model import Enrolled, Submission
 from frontdesk.eligibility.people import RenameOutcome, find_eligibility, find_member
 from frontdesk.errors import FrontdeskError
@@ -171,9 +170,7 @@ def merge(
     keep_id, drop_id = _pair(tx, keep, drop, account)
     require_not_held(tx, [keep_id, drop_id])
     if undo:
-        config = settings()
-        limit = ProbeLimit(TAKEN_PER_DAY, config.uniqueness)
-        people.unmerge(tx, keep_id, drop_id, requester, limit=limit)
+        people.unmerge(tx, keep_id, drop_id, requester, uniqueness=settings().uniqueness)
         said = f"Members {keep_id} and {drop_id} are two again."
     else:
         people.merge(tx, keep_id, drop_id, requester)
@@ -228,16 +225,13 @@ def rename(
 
 def _rename(pairs: Sequence[tuple[str, str]], account: int | None, *, is_dry: bool) -> list[RenameOutcome]:
     config, requester, outcomes = settings(), new_request(), list[RenameOutcome]()
-    limit = ProbeLimit(TAKEN_PER_DAY, config.uniqueness)
     with ExitStack() as stack:
         db, bar = stack.enter_context(migrated_database(config)), stack.enter_context(progress())
-        dry = stack.enter_context(dry_runs(config.uniqueness, probe_limit=limit)) if is_dry else None
+        dry = stack.enter_context(dry_runs(config.uniqueness)) if is_dry else None
 
         def decide(tx: Tx, submissions: Sequence[Submission]) -> Sequence[Enrolled | FrontdeskError]:
             if dry is None:
-                return enrol(
-                    tx, submissions, now=requester.now, uniqueness=config.uniqueness, probe_limit=limit
-                )
+                return enrol(tx, submissions, now=requester.now, uniqueness=config.uniqueness)
             dry.begin_chunk()
             return dry.enrol(tx, submissions, now=requester.now, reopens_absent=False)
 

@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from frontdesk import audit
 from frontdesk.audit.model import AuditEntry
@@ -36,7 +36,7 @@ from frontdesk.errors import Fault, FrontdeskError, Invalid, NotFound, RateLimit
 from frontdesk.invitations.enqueue import decide_invitation
 from frontdesk.invitations.model import InvitationContext
 
-TAKEN_PER_DAY = 1000
+TAKEN_PER_DAY = 1000  # probes of a client in a UTC day, over all processes
 KEPT_DAYS = 30  # of the counts
 
 NOT_ENROLLED = Fault(
@@ -102,25 +102,12 @@ class TooManyTaken(RateLimited, kind="rate_limited"):
         self.faults = (Fault("external_id", "too_many_taken", f"was not looked at; {again}"),)
 
 
-class ProbeLimit(NamedTuple):
-    """How many probes a client may make in a UTC day, over all processes."""
-
-    per_day: int
-    uniqueness: Uniqueness
-
-    def read(self, tx: SetTransaction, clients: Collection[str], *, now: datetime) -> "ProbeCounts":
-        """The clients' counts of today. A set read."""
-        is_needed = self.uniqueness is Uniqueness.SERVICE
-        found = store.find_probe_counts(tx, clients, now.date().isoformat()) if is_needed else Found()
-        return ProbeCounts(self, now, found)
-
-
-class ProbeCounts(NamedTuple):
-    """How many probes clients have made on the day of `now`, as rows of `client` and `taken`."""
-
-    limit: ProbeLimit
-    now: datetime
-    found: Found
+def read_probe_counts(
+    tx: SetTransaction, clients: Collection[str], uniqueness: Uniqueness, now: datetime
+) -> Found:
+    """How many probes each client has made today, as rows of `client` and `taken`. A set read; ChunkKeys takes its rows."""
+    is_needed = uniqueness is Uniqueness.SERVICE
+    return store.find_probe_counts(tx, clients, now.date().isoformat()) if is_needed else Found()
 
 
 class ChunkKeys:
@@ -131,17 +118,21 @@ class ChunkKeys:
     """
 
     def __init__(
-        self, by_id: Mapping[int, StoredMember], counts: ProbeCounts, submitters: Iterable[int] = ()
+        self,
+        by_id: Mapping[int, StoredMember],
+        counts: Found,
+        submitters: Iterable[int] = (),
+        *,
+        now: datetime,
     ) -> None:
         self._holders: dict[tuple[str, int, str | None], StoredMember] = {}
         for member in by_id.values():
             self.hold(member)
-        (self._per_day, uniqueness), self._now, found = counts
-        self._counts = {row["client"]: row["taken"] for row in found.rows}
+        self._now = now
+        self._counts = {row["client"]: row["taken"] for row in counts.rows}
         self._found: dict[str, tuple[int, AuditEntry]] = {}  # by client
         accounts = {*submitters, *(member.values["account_id"] for member in by_id.values())}
-        is_below = max(self._counts.values(), default=0) < self._per_day
-        self.is_quiet = uniqueness is Uniqueness.ACCOUNT or (len(accounts) < 2 and is_below)
+        self.is_quiet = len(accounts) < 2 and max(self._counts.values(), default=0) < TAKEN_PER_DAY
 
     def lead(self, by_id: Mapping[int, StoredMember]) -> None:
         """Let the external_id of each merged member find the member that it was merged into, which is among them."""
@@ -182,7 +173,7 @@ class ChunkKeys:
         if self.is_quiet or not brought:
             return None
         found, _ = self._found.get(entry.actor, (0, entry))
-        if self._counts.get(entry.actor, 0) + found >= self._per_day:
+        if self._counts.get(entry.actor, 0) + found >= TAKEN_PER_DAY:
             return TooManyTaken(self._now)
         holders = (self._holders.get((column, scope, key)) for column, key in brought.items())
         if any(holder is not None and holder.values["account_id"] != entry.account_id for holder in holders):
@@ -197,11 +188,11 @@ class ChunkKeys:
         today, entries = self._now.date(), list[AuditEntry]()
         for client, (found, entry) in sorted(self._found.items()):
             taken = store.count_probes(tx, client, entry.account_id, today.isoformat(), found)
-            if taken > self._per_day:
+            if taken > TAKEN_PER_DAY:
                 raise StateChanged
             if taken == found:
                 store.delete_probes(tx, before_day=(today - timedelta(days=KEPT_DAYS)).isoformat())
-            if taken.bit_length() > (taken - found).bit_length() or taken == self._per_day:
+            if taken.bit_length() > (taken - found).bit_length() or taken == TAKEN_PER_DAY:
                 entries.append(entry._replace(detail={"taken_today": taken}))
         if entries:
             audit.record(tx, entries, now=self._now)

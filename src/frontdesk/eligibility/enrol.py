@@ -27,7 +27,6 @@ from frontdesk.db.races import GroupCommit, Writable, write_together
 from frontdesk.db.sets import SetTransaction, delete_set, insert_set, next_ids, one_round_trip, update_set
 from frontdesk.deadlines import Deadlines
 from frontdesk.eligibility import decide, persons, store
-from frontdesk.eligibility.decide import TAKEN_PER_DAY, ProbeLimit
 from frontdesk.eligibility.fields import STORED_COLUMNS
 from frontdesk.eligibility.model import (
     FIRST_DRY_RUN_ID,
@@ -59,25 +58,23 @@ changed_before: set[str] = set()
 Accepted = Sequence[tuple[Submission, Enrolled]]
 
 
-def enrol(  # noqa: PLR0913 - each is said by another caller
+def enrol(
     tx: SetTransaction,
     submissions: Sequence[Submission],
     *,
     now: datetime,
     uniqueness: Uniqueness,
-    probe_limit: ProbeLimit | None = None,
     audited: bool = True,
     reopens_absent: bool = False,
 ) -> list[Enrolled | FrontdeskError]:
     """Create or update a member per submission, in order (docs/interface.md, Eligible members).
 
     Returns an outcome for each, or NotFound (the plan is not the account's), or Invalid with every fault, or TooManyTaken. Of a
-    refused record nothing is written; that it told of another account's value is counted (`probe_limit`). `audited` False leaves
+    refused record nothing is written; that it told of another account's value is counted. `audited` False leaves
     the audit trail to the caller: a file is one action, and the history of each row names the file. `reopens_absent` is as in
     ChunkContext. Raises the driver's error, or StateChanged, on a lost race: run it again in a new transaction.
     """
-    limit = probe_limit or ProbeLimit(TAKEN_PER_DAY, uniqueness)
-    results = _decide_chunk(tx, submissions, limit, now=now, reopens_absent=reopens_absent)
+    results = _decide_chunk(tx, submissions, uniqueness, now=now, reopens_absent=reopens_absent)
     accepted = _accepted(submissions, results)
     if not accepted:
         return results
@@ -88,7 +85,7 @@ def enrol(  # noqa: PLR0913 - each is said by another caller
 def _decide_chunk(
     tx: SetTransaction,
     submissions: Sequence[Submission],
-    limit: ProbeLimit,
+    uniqueness: Uniqueness,
     *,
     now: datetime,
     reopens_absent: bool,
@@ -99,14 +96,15 @@ def _decide_chunk(
     The stored records are locked. With the `scratch` database of a dry run nothing is locked, and its records come first. Errors
     as of `enrol`.
     """
-    keys = _submitted_keys(submissions, limit.uniqueness)
+    keys = _submitted_keys(submissions, uniqueness)
     addresses = {address for of_scope in keys.values() for address in of_scope["email_folded"]}
     accounts = {submission.account_id for submission in submissions}
     digest_key, lock = persons.get_digest_key(tx), scratch is None
     with one_round_trip(tx):
         found = [store.lock_members(tx, scope, keys[scope], lock=lock) for scope in sorted(keys)]
         owners = find_owners(tx, {submission.plan_id for submission in submissions})
-        counts = limit.read(tx, {submission.client for submission in submissions}, now=now)
+        clients = {submission.client for submission in submissions}
+        counts = decide.read_probe_counts(tx, clients, uniqueness, now)
         invitations = find_invitation_context(tx, account_ids=accounts, addresses=addresses)
     by_id = store.stored_members(found)
     while merged := {member.values["merged_into"] for member in by_id.values()} - by_id.keys() - {None}:
@@ -115,14 +113,14 @@ def _decide_chunk(
         found = [store.lock_members(scratch, scope, of_scope) for scope, of_scope in keys.items()]
         found.append(store.find_by_ids(scratch, by_id))
         by_id |= store.stored_members(found)
-    chunk_keys = decide.ChunkKeys(by_id, counts, accounts)
+    chunk_keys = decide.ChunkKeys(by_id, counts, accounts, now=now)
     chunk_keys.lead(by_id)
     state = decide.ChunkState(
         chunk_keys,
         {row["id"]: row["account_id"] for row in owners.rows},
         {row["id"] for row in owners.rows if not row["accepting_patients"]},
         invitations(),
-        limit.uniqueness,
+        uniqueness,
         stored_time(now),
         digest_key,
         reopens_absent,
@@ -236,7 +234,7 @@ class DryRun:
     then a lost race or a dead connection may run it again."""
 
     _scratch: Tx
-    _limit: ProbeLimit
+    _uniqueness: Uniqueness
     _next_id: int = FIRST_DRY_RUN_ID
 
     def begin_chunk(self) -> None:
@@ -252,7 +250,7 @@ class DryRun:
         """The answers that `enrol` would give. Reads through `tx` and locks nothing there; only probes are counted."""
         scratch = self._scratch
         results = _decide_chunk(
-            tx, submissions, self._limit, now=now, reopens_absent=reopens_absent, scratch=scratch
+            tx, submissions, self._uniqueness, now=now, reopens_absent=reopens_absent, scratch=scratch
         )
         created, updated = _touched(_accepted(submissions, results))
         with scratch.begin_nested():
@@ -271,10 +269,10 @@ class DryRun:
 
 
 @contextmanager
-def dry_run(uniqueness: Uniqueness, *, probe_limit: ProbeLimit | None = None) -> Iterator[DryRun]:
+def dry_run(uniqueness: Uniqueness) -> Iterator[DryRun]:
     """A dry run with a scratch database of its own."""
     with scratch_database([members]) as db, db.engine.connect() as scratch:
-        yield DryRun(scratch, probe_limit or ProbeLimit(TAKEN_PER_DAY, uniqueness))
+        yield DryRun(scratch, uniqueness)
 
 
 @dataclass(slots=True)
@@ -286,16 +284,13 @@ class _Undone:
     changes: dict[str, list[Any]]
 
 
-def restore(
-    tx: Tx, member_ids: Sequence[int], undo: UndoRequest, probe_limit: ProbeLimit | None = None
-) -> list[RestoredMember]:
+def restore(tx: Tx, member_ids: Sequence[int], undo: UndoRequest) -> list[RestoredMember]:
     """Take the request back for each member, in order. Raises the driver's error, or StateChanged, on a lost race, like `enrol`.
 
     A member stays as it is where its newest history is another request's, where another member has its old keys, or where it
-    is erased. An old key that another account has now counts like one that a record brings (`probe_limit`).
+    is erased. An old key that another account has now counts like one that a record brings.
     """
-    limit = probe_limit or ProbeLimit(TAKEN_PER_DAY, undo.uniqueness)
-    counts = limit.read(tx, [undo.client], now=undo.now)
+    counts = decide.read_probe_counts(tx, [undo.client], undo.uniqueness, undo.now)
     stored = store.lock_by_ids(tx, member_ids)
     histories, key = store.find_histories(tx, set(member_ids)), persons.get_digest_key(tx)
     undone = {id_: _undo(stored[id_], history, undo, key) for id_, history in histories.items()}
@@ -304,7 +299,7 @@ def restore(
     )
     found = [store.lock_members(tx, scope, wanted[scope]) for scope in sorted(wanted) if scope >= 0]
     touched = store.stored_members(found) | stored
-    keys = decide.ChunkKeys(touched, counts)
+    keys = decide.ChunkKeys(touched, counts, now=undo.now)
     results, accepted = [], []
     for id_ in member_ids:
         member, item = stored[id_], undone.get(id_)

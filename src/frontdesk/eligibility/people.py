@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 from frontdesk import audit
 from frontdesk.audit.model import Requester
 from frontdesk.clock import stored_time
+from frontdesk.config import Uniqueness
 from frontdesk.db import Database, Tx
 from frontdesk.db.sets import update_set
 from frontdesk.eligibility import store
-from frontdesk.eligibility.decide import ProbeLimit, TooManyTaken
+from frontdesk.eligibility.decide import TooManyTaken
 from frontdesk.eligibility.enrol import restore
 from frontdesk.eligibility.model import (
     Enrolled,
@@ -191,7 +192,7 @@ def merge(tx: Tx, keep_id: int, drop_id: int, requester: Requester) -> None:
     cancel_of_members(tx, [drop_id], now=requester.now)
 
 
-def unmerge(tx: Tx, keep_id: int, drop_id: int, requester: Requester, *, limit: ProbeLimit) -> None:
+def unmerge(tx: Tx, keep_id: int, drop_id: int, requester: Requester, *, uniqueness: Uniqueness) -> None:
     """Take a merge back: the closed member has its member_id and e-mail address again.
 
     Raises FrontdeskError `not_merged`, `too_old` (retention took the values of its history), and `taken` where another member
@@ -203,8 +204,8 @@ def unmerge(tx: Tx, keep_id: int, drop_id: int, requester: Requester, *, limit: 
     newest = store.find_histories(tx, [drop_id])[drop_id][0]
     if "merged_into" not in newest.changes:
         raise FrontdeskError("The history no longer has the values of the merged member.", code="too_old")
-    undo = UndoRequest(None, None, requester.actor, requester.request_id, requester.now, limit.uniqueness)
-    [restored] = restore(tx, [drop_id], undo, limit)
+    undo = UndoRequest(None, None, requester.actor, requester.request_id, requester.now, uniqueness)
+    [restored] = restore(tx, [drop_id], undo)
     if restored.fault is not None:
         raise FrontdeskError(f"The member's {restored.fault.field} is taken by now.", code="taken")
     _note(tx, requester, "member.unmerged", (kept, {"merged_from": [drop_id, None]}), (dropped, {}))

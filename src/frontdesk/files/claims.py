@@ -17,7 +17,6 @@ from frontdesk.clock import Clock
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
-from frontdesk.eligibility.decide import ProbeLimit
 from frontdesk.errors import Unavailable
 from frontdesk.files import store
 from frontdesk.files.model import ENDED_BY_ABSENCE, WARNED, EligibilityFile, FileState, FileStep, RowOutcome
@@ -51,7 +50,6 @@ class RunOptions:
     on_progress: Callable[[FileStep, int, int | None], None] = lambda _step, _done, _total: None
     chunk_rows: int | None = None
     lease_seconds: float = LEASE_SECONDS
-    probe_limit: ProbeLimit | None = None
 
     def lease_until(self, tx: Tx) -> datetime:
         """The end of a lease that begins now, on the database's clock."""

@@ -55,7 +55,7 @@ def run_load(claim: FileClaim) -> None:
     """Do what is left to do of the file. Raises Unreadable, ApprovalNeeded, Stopped, LostClaim, Unavailable."""
     options = claim.options
     check = check_file(claim)
-    rehearsal = dry_run(options.uniqueness, probe_limit=options.probe_limit)
+    rehearsal = dry_run(options.uniqueness)
     with rehearsal if claim.file.dry_run else nullcontext() as scratch:
         _apply(claim, check, scratch)
 
@@ -168,7 +168,6 @@ class ChunkWriter:
             else partial(
                 enrol,
                 uniqueness=claim.options.uniqueness,
-                probe_limit=claim.options.probe_limit,
                 audited=False,
             )
         )

@@ -178,7 +178,7 @@ def _undo(claim: FileClaim, undone_id: int) -> None:
 
 def _undo_chunk(claim: FileClaim, changed: Sequence[RowOutcome], request: UndoRequest) -> None:
     def take_back(tx: Tx, outcomes: Sequence[RowOutcome]) -> Sequence[RestoredMember]:
-        return restore(tx, [each.member_id for each in outcomes], request, claim.options.probe_limit)
+        return restore(tx, [each.member_id for each in outcomes], request)
 
     def save(tx: Tx, results: Sequence[RestoredMember | Exception]) -> None:
         outcomes = [_restored(*pair) for pair in zip(changed, results, strict=True)]
