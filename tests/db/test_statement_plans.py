@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from frontdesk.config import read_config
-from frontdesk.invitations.delivery.change_store import find_lanes
+from frontdesk.invitations.delivery.store import find_lanes
 from frontdesk.invitations.model import Delivery
 from tests.db.day import Installation
 from tests.db.explained import Explained, Recorder

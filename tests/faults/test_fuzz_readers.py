@@ -15,8 +15,7 @@ from frontdesk.files import suggest_mapping
 from frontdesk.files.mapping import FileMapping, parse_mapping
 from frontdesk.files.model import FILE_FAULTS, REPORT_CODES, FileMode, Format, Row, Unreadable, read_rows
 from frontdesk.files.readers import MappingNeeded, X12Options, open_unread
-from frontdesk.invitations.bounces import parse_report, split_mailbox
-from frontdesk.invitations.reports import read_message_id
+from frontdesk.invitations.reports import parse_report, read_message_id, split_mailbox
 from tests.faults import fuzz_seeds as seeds
 from tests.faults.fuzzing import changed, changes, fuzz
 from tests.files.readers.reading import IDENTIFY, Pieces

@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_alone, write_together
 from frontdesk.invitations import suppress
-from frontdesk.invitations.delivery.changes import apply_changes
 from frontdesk.invitations.delivery.model import StateChange
+from frontdesk.invitations.delivery.protocol import apply_changes
 from frontdesk.invitations.delivery.store import find_invitation
-from frontdesk.invitations.links import find_link_target
+from frontdesk.invitations.message import find_link_target
 from frontdesk.invitations.model import (
     DeliveryReport,
     InvitationState,

@@ -6,9 +6,9 @@ import pytest
 
 from frontdesk.db import Database
 from frontdesk.invitations import delivery
-from frontdesk.invitations.delivery.forecast import seconds_until_last
 from frontdesk.invitations.delivery.hourly_window import HOUR_SECONDS, SECOND_US, SLICES, HourlyWindows
 from frontdesk.invitations.delivery.model import HoldReason, HourlyWindow
+from frontdesk.invitations.delivery.operations import seconds_until_last
 from frontdesk.invitations.model import DeliverabilitySettings
 from frontdesk.mail.model import MailMessage, RelayRefused
 from tests.factories import NOW

@@ -16,8 +16,8 @@ from frontdesk.db import Database, Tx, open_database
 from frontdesk.db.migrate import upgrade
 from frontdesk.invitations import delivery
 from frontdesk.invitations.delivery import operations, store
-from frontdesk.invitations.delivery.hold import find_hold
 from frontdesk.invitations.delivery.model import HoldReason
+from frontdesk.invitations.delivery.protocol import find_hold
 from frontdesk.invitations.model import Invitation
 from frontdesk.invitations.tables import invitations
 from tests.conftest import SetClock

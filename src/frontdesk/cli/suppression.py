@@ -20,9 +20,8 @@ from frontdesk.db import Tx
 from frontdesk.eligibility.fields import parse_email
 from frontdesk.errors import Fault, Invalid
 from frontdesk.invitations import list_suppressions, suppress, unsuppress
-from frontdesk.invitations.bounces import parse_report, split_mailbox
 from frontdesk.invitations.model import ReportEffect, SuppressionReason
-from frontdesk.invitations.reports import receive_report
+from frontdesk.invitations.reports import parse_report, receive_report, split_mailbox
 from frontdesk.text import Rejected
 
 MESSAGES_PER_TRANSACTION = 50

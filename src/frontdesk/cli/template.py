@@ -13,8 +13,7 @@ from frontdesk.cli.options import AccountId, PlanId
 from frontdesk.cli.output import MISUSED, Output, Part, fail, heading, opened_file, settings
 from frontdesk.db import Tx
 from frontdesk.invitations import get_deliverability
-from frontdesk.invitations.links import derive_tokens
-from frontdesk.invitations.message import compose
+from frontdesk.invitations.message import compose, derive_tokens
 from frontdesk.invitations.model import (
     ClaimedInvitation,
     Delivery,

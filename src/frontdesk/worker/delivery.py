@@ -18,14 +18,20 @@ from frontdesk.db.engine import database_time
 from frontdesk.db.races import write_alone
 from frontdesk.eligibility import find_expired
 from frontdesk.errors import Invalid, Unavailable
-from frontdesk.invitations.delivery.change_store import has_lapsed
-from frontdesk.invitations.delivery.changes import DeliveryContext, offer_and_settle, renew_leases
-from frontdesk.invitations.delivery.claim import claim, expire_leases, seconds_to_work
 from frontdesk.invitations.delivery.model import (
     AttemptOutcome,
     AttemptResult,
     DeliveryPolicy,
 )
+from frontdesk.invitations.delivery.protocol import (
+    DeliveryContext,
+    claim,
+    expire_leases,
+    offer_and_settle,
+    renew_leases,
+    seconds_to_work,
+)
+from frontdesk.invitations.delivery.store import has_lapsed
 from frontdesk.invitations.message import compose, load_message_context
 from frontdesk.invitations.model import ClaimedInvitation, Delivery, MessageContext
 from frontdesk.invitations.reports import apply_early_reports

@@ -17,7 +17,7 @@ from functools import partial
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
-from frontdesk.invitations.delivery import window_store as store
+from frontdesk.invitations.delivery import store
 from frontdesk.invitations.delivery.model import HourlyWindow
 from frontdesk.invitations.model import DeliverabilitySettings
 
