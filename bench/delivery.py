@@ -29,8 +29,8 @@ from frontdesk.db import Database, open_database
 from frontdesk.db.migrate import upgrade
 from frontdesk.eligibility import enrol, find_expired, parse_member
 from frontdesk.eligibility.model import Submission
-from frontdesk.invitations.delivery.protocol import DeliveryContext, claim
 from frontdesk.invitations.model import ClaimedInvitation, MessageContext
+from frontdesk.invitations.protocol import DeliveryContext, claim
 from frontdesk.mail.model import MailMessage, MailSession
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
 from frontdesk.worker.log import WorkerLog

@@ -24,7 +24,7 @@ from frontdesk.eligibility.people import (
 )
 from frontdesk.eligibility.probes import ProbeLimit
 from frontdesk.files import FileTurns, RunOptions
-from frontdesk.invitations.delivery.protocol import DeliveryContext, expire_leases
+from frontdesk.invitations.protocol import DeliveryContext, expire_leases
 from frontdesk.privacy.erasure import erase_person, find_persons, place_hold, release_hold
 from frontdesk.privacy.export import export_person
 from frontdesk.privacy.model import RetentionKind

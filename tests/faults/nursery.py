@@ -14,7 +14,7 @@ from typing import Self
 
 from frontdesk.config import read_config
 from frontdesk.db import open_database
-from frontdesk.invitations.delivery.protocol import DeliveryContext
+from frontdesk.invitations.protocol import DeliveryContext
 from frontdesk.mail.smtp import SmtpMailer, SmtpTimeouts
 from frontdesk.relay import parse_relay
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of

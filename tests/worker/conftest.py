@@ -14,8 +14,8 @@ from frontdesk.config import Config, Uniqueness
 from frontdesk.db import Database, Tx
 from frontdesk.eligibility import enrol, parse_member
 from frontdesk.eligibility.model import Enrolled, Submission
-from frontdesk.invitations.delivery.hourly_window import HourlyWindows
-from frontdesk.invitations.delivery.protocol import DeliveryContext
+from frontdesk.invitations.hourly_window import HourlyWindows
+from frontdesk.invitations.protocol import DeliveryContext
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
 from frontdesk.worker.log import WorkerLog
 from tests.conftest import SetClock

@@ -10,9 +10,8 @@ from frontdesk.cli.options import AccountId, OnlyAccount, id_argument, limit_opt
 from frontdesk.cli.output import Output, describe, field_table, listing, picked, table
 from frontdesk.clock import system_clock
 from frontdesk.db import Tx
-from frontdesk.invitations import delivery, list_invitations
-from frontdesk.invitations.delivery.model import HoldReason
-from frontdesk.invitations.model import Invitation, InvitationState
+from frontdesk.invitations import delivery, list_invitations, protocol
+from frontdesk.invitations.model import HoldReason, Invitation, InvitationState
 
 InvitationId = Annotated[int, id_argument("ID", "Id of the invitation (see `invitations list`).")]
 
@@ -100,7 +99,7 @@ def hold(context: CommandContext) -> Output:
 
     Example: frontdesk invitations hold
     """
-    delivery.hold(context.tx, HoldReason.BY_OPERATOR, now=context.now)
+    protocol.hold(context.tx, HoldReason.BY_OPERATOR, now=context.now)
     context.record("invitations.held")
     return describe({"held": True}, "Nothing is delivered until `frontdesk invitations release`.")
 
@@ -122,7 +121,7 @@ def release(
     Example: frontdesk invitations release --keep-back
     """
     kept = delivery.keep_back(context.tx, now=context.now) if keep_back else 0
-    delivery.release(context.tx)
+    protocol.release(context.tx)
     context.record("invitations.released", kept_back=kept)
     return describe({"held": False, "kept_back": kept})
 

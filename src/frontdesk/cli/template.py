@@ -13,7 +13,14 @@ from frontdesk.cli.options import AccountId, PlanId
 from frontdesk.cli.output import MISUSED, Output, Part, fail, heading, opened_file, settings
 from frontdesk.db import Tx
 from frontdesk.invitations import get_deliverability
-from frontdesk.invitations.message import compose, derive_tokens
+from frontdesk.invitations.message import (
+    NAMES,
+    compose,
+    default_part,
+    derive_tokens,
+    get_template,
+    set_template,
+)
 from frontdesk.invitations.model import (
     ClaimedInvitation,
     Delivery,
@@ -21,7 +28,6 @@ from frontdesk.invitations.model import (
     MessageTemplate,
     SenderProfile,
 )
-from frontdesk.invitations.template import NAMES, default_part, get_template, set_template
 from frontdesk.mailbox.model import decode_message
 from frontdesk.plans import get_plan
 

@@ -7,7 +7,7 @@ mail; a bounce can carry no other proof. The address that a report names is neve
 """
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from email.errors import MessageError
 from email.message import Message
@@ -16,18 +16,16 @@ from typing import BinaryIO
 
 from frontdesk.db import Tx
 from frontdesk.invitations import store
-from frontdesk.invitations.delivery.model import InvitationEvent, StateChange
-from frontdesk.invitations.delivery.protocol import apply_changes
-from frontdesk.invitations.delivery.store import insert_event
 from frontdesk.invitations.model import (
     DeliveryReport,
     Invitation,
-    InvitationState,
+    InvitationEvent,
     InvitationStep,
     ReportEffect,
     ReportEvent,
     SuppressionReason,
 )
+from frontdesk.invitations.protocol import is_unclear, settle_by_report
 
 MESSAGE_ID_LENGTH = 255
 _MESSAGE_ID = re.compile(r"\s*<([!-;=?-~]+@[!-;=?-~]+)>\s*")
@@ -49,15 +47,15 @@ def receive_report(tx: Tx, report: DeliveryReport, *, now: datetime) -> ReportEf
     if report.event is ReportEvent.DELAYED:
         return ReportEffect.NO_NEWS
     is_new = store.insert_report(tx, report, invitation_id=invitation.id, now=now)
-    if not (is_new or _is_unclear(invitation)):
+    if not (is_new or is_unclear(invitation)):
         return ReportEffect.KNOWN
-    state = _settle(tx, invitation, report, now)
+    state = settle_by_report(tx, invitation, report, now=now)
     if not is_new:
         return ReportEffect.KNOWN if state is invitation.state else ReportEffect.APPLIED
     if report.event is ReportEvent.COMPLAINED:
         _suppress(tx, invitation, SuppressionReason.COMPLAINT, now)
         step = InvitationEvent(now, state, state, InvitationStep.COMPLAINED, None)
-        insert_event(tx, invitation.id, step)
+        store.insert_event(tx, invitation.id, step)
     elif report.event is ReportEvent.BOUNCED and is_hard_bounce(report):
         _suppress(tx, invitation, SuppressionReason.HARD_BOUNCE, now)
     return ReportEffect.APPLIED
@@ -65,41 +63,6 @@ def receive_report(tx: Tx, report: DeliveryReport, *, now: datetime) -> ReportEf
 
 def _suppress(tx: Tx, invitation: Invitation, reason: SuppressionReason, now: datetime) -> None:
     store.suppress(tx, invitation.address, reason, now=now, account_id=invitation.account_id)
-
-
-def apply_early_reports(tx: Tx, message_ids: Collection[str], *, now: datetime) -> None:
-    """Apply what was reported about these messages while their workers still waited for the relay's answer.
-
-    Runs in the transaction that stores the answers, or that they never came: a relay that calls back can be faster than
-    its answer, and than the end of a killed worker's lease.
-    """
-    for report in store.find_reports(tx, message_ids):
-        invitation = store.lock_by_message_id(tx, report.message_id)
-        if invitation is not None:
-            _settle(tx, invitation, report, now)
-
-
-def _settle(tx: Tx, invitation: Invitation, report: DeliveryReport, now: datetime) -> InvitationState:
-    """Step 7 of the delivery protocol: the report brings the relay's lost answer, or what came after it.
-
-    Returns the state that the invitation is in then.
-    """
-    state = invitation.state
-    if invitation.message_id != report.message_id:
-        return state  # it is about a message before the present one
-    bounced = report.event is ReportEvent.BOUNCED
-    if not (_is_unclear(invitation) or (bounced and state is InvitationState.SENT)):
-        return state
-    settled = InvitationState.FAILED if bounced else InvitationState.SENT
-    change = StateChange(state, settled, InvitationStep.BY_REPORT, closes=True)
-    apply_changes(tx, [(change, invitation)], now=now)
-    return settled
-
-
-def _is_unclear(invitation: Invitation) -> bool:
-    """Whether the relay's answer was lost, and no attempt is under way that brings another."""
-    in_line = invitation.state in (InvitationState.PENDING, InvitationState.CLAIMED)
-    return invitation.state is InvitationState.AMBIGUOUS or (in_line and invitation.losses > 0)
 
 
 def is_hard_bounce(report: DeliveryReport) -> bool:

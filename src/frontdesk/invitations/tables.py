@@ -139,7 +139,7 @@ invitation_events = Table(
     Index("ix_invitation_events_invitation_id_id", "invitation_id", "id"),
 )
 
-# One row per account that has batched invitations: its measured time (delivery.hourly_window), and its present batch.
+# One row per account that has batched invitations: its measured time (`hourly_window`), and its present batch.
 delivery_windows = Table(
     "delivery_windows",
     metadata,
@@ -160,7 +160,7 @@ delivery_counts = Table(
     Column("sent", Integer, nullable=False),
 )
 
-# One row: the home that this database had when it last delivered, how often it did, and why delivery is held (delivery.protocol).
+# One row: the home that this database had when it last delivered, how often it did, and why delivery is held (`protocol`).
 delivery_home = Table(
     "delivery_home",
     metadata,

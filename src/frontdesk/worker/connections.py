@@ -8,8 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from queue import Empty, PriorityQueue, SimpleQueue
 
-from frontdesk.invitations.delivery.model import AttemptResult
-from frontdesk.invitations.model import ClaimedInvitation
+from frontdesk.invitations.model import AttemptResult, ClaimedInvitation
 from frontdesk.mail.model import AnswerLost, Mailer, MailMessage, MailSession, RelayRefused
 
 IDLE_SECONDS = 10.0  # an idle connection is closed after this time

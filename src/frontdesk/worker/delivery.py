@@ -18,12 +18,16 @@ from frontdesk.db.engine import database_time
 from frontdesk.db.races import write_alone
 from frontdesk.eligibility import find_expired
 from frontdesk.errors import Invalid, Unavailable
-from frontdesk.invitations.delivery.model import (
+from frontdesk.invitations.message import compose, load_message_context
+from frontdesk.invitations.model import (
     AttemptOutcome,
     AttemptResult,
+    ClaimedInvitation,
+    Delivery,
     DeliveryPolicy,
+    MessageContext,
 )
-from frontdesk.invitations.delivery.protocol import (
+from frontdesk.invitations.protocol import (
     DeliveryContext,
     claim,
     expire_leases,
@@ -31,16 +35,11 @@ from frontdesk.invitations.delivery.protocol import (
     renew_leases,
     seconds_to_work,
 )
-from frontdesk.invitations.delivery.store import has_lapsed
-from frontdesk.invitations.message import compose, load_message_context
-from frontdesk.invitations.model import ClaimedInvitation, Delivery, MessageContext
-from frontdesk.invitations.reports import apply_early_reports
 from frontdesk.mail.model import Mailer, MailMessage
 from frontdesk.worker.connections import CircuitBreaker, ConnectionPool, SendJob, SendReport
 from frontdesk.worker.log import WorkerLog
 from frontdesk.worker.wakeup import IDLE_SECONDS, Wakeup
 
-LAPSE_SECONDS = 1.0
 GOODBYE_SECONDS = 2.0
 DATABASE_RETRY_SECONDS = 1.0
 # Connections that got their go-ahead together report together: the next report may take so long to share the commit.
@@ -88,7 +87,6 @@ class DeliveryWorker:
         self._ready: list[SendJob] = []  # reported ready for DATA, not yet committed
         self._outcomes: list[AttemptOutcome] = []  # reported, not yet committed
         self._count = 0
-        self._lapsed_at = float("-inf")
         self._renewed_at = time.monotonic()
         self._is_stopping = False
         self._due_in = 0.0  # seconds until the next claim can find something, as far as is known
@@ -169,16 +167,11 @@ class DeliveryWorker:
         return len(claimed)
 
     def _seconds_to_work(self, tx: Tx) -> float:
-        now = self._options.read_time(tx)
-        if time.monotonic() - self._lapsed_at > LAPSE_SECONDS and has_lapsed(tx, now):
-            return 0.0
-        return seconds_to_work(tx, self._context, now=now)
+        return seconds_to_work(tx, self._context, now=self._options.read_time(tx))
 
     def _claim_in(self, tx: Tx, room: int) -> tuple[list[ClaimedInvitation], MessageContext]:
         now = self._options.read_time(tx)
-        if unclear := expire_leases(tx, self._context, now=now):
-            apply_early_reports(tx, unclear, now=now)
-        self._lapsed_at = time.monotonic()
+        expire_leases(tx, self._context, now=now)
         claimed = claim(tx, self._context, now=now, count=room, find_expired=find_expired)
         return claimed, load_message_context(tx, claimed, link_secret=self._config.link_secret, now=now)
 
@@ -284,16 +277,7 @@ class DeliveryWorker:
     def _commit_in(self, tx: Tx) -> tuple[set[int], Callable[[], None] | None]:
         now = self._options.read_time(tx)
         offered = [job.invitation for job in self._ready]
-        result = offer_and_settle(tx, self._context, offered, self._outcomes, now=now)
-        # A report can have come while this attempt, or one before it whose answer was lost, was under way.
-        left = {
-            outcome.invitation.message_id
-            for outcome in self._outcomes
-            if outcome.result in (AttemptResult.ACCEPTED, AttemptResult.LOST) or outcome.invitation.losses > 0
-        }
-        if left:
-            apply_early_reports(tx, left, now=now)
-        return result
+        return offer_and_settle(tx, self._context, offered, self._outcomes, now=now)
 
 
 def policy_of(config: Config) -> DeliveryPolicy:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from frontdesk.clock import stored_time, system_clock
-from frontdesk.invitations.delivery.model import AttemptOutcome, Hold
+from frontdesk.invitations.model import AttemptOutcome, Hold
 from frontdesk.log_output import LogOutput
 
 COUNT_SECONDS = 10.0

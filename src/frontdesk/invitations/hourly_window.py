@@ -17,9 +17,8 @@ from functools import partial
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
-from frontdesk.invitations.delivery import store
-from frontdesk.invitations.delivery.model import HourlyWindow
-from frontdesk.invitations.model import DeliverabilitySettings
+from frontdesk.invitations import store
+from frontdesk.invitations.model import DeliverabilitySettings, HourlyWindow
 
 HOUR_SECONDS = 3600
 SLICES = 720  # of a window: a message counts for at most 1/720 longer than the window

@@ -8,18 +8,20 @@ from typing import Any
 from frontdesk.db import Tx
 from frontdesk.db.sets import lock_name
 from frontdesk.errors import FrontdeskError
-from frontdesk.invitations.delivery import store
-from frontdesk.invitations.delivery.hourly_window import SECOND_US, HourlyWindows, allowance
-from frontdesk.invitations.delivery.model import (
+from frontdesk.invitations import store
+from frontdesk.invitations.hourly_window import SECOND_US, HourlyWindows, allowance
+from frontdesk.invitations.model import (
+    DeliverabilitySettings,
     DeliveryForecast,
     DeliveryStatistics,
     HourlyWindow,
+    Invitation,
     InvitationEvent,
+    InvitationState,
+    InvitationStep,
     StateChange,
 )
-from frontdesk.invitations.delivery.protocol import apply_changes, find_hold_reason
-from frontdesk.invitations.model import DeliverabilitySettings, Invitation, InvitationState, InvitationStep
-from frontdesk.invitations.store import find_suppressed, get_deliverability
+from frontdesk.invitations.protocol import apply_changes, find_hold_reason
 from frontdesk.text import fold_email
 
 PAGE_ROWS = 1000
@@ -80,7 +82,7 @@ def resend_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
         raise FrontdeskError("The invitation has no address any more: it was erased.", code="erased")
     address = fold_email(invitation.address)
     lock_name(tx, address)  # another resend to it waits here, and then sees this invitation pending
-    if find_suppressed(tx, {address}).rows:
+    if store.find_suppressed(tx, {address})():
         raise FrontdeskError(
             "The address is on the suppression list; `frontdesk suppression remove` takes it off.",
             code="suppressed",
@@ -106,23 +108,16 @@ def keep_back(tx: Tx, *, now: datetime) -> int:
     They stay so until an operator settles or resends each. No worker holds what the backup says is claimed or offered, and
     what it says is ambiguous may have been sent once more.
     """
-    count = 0
-    for find in (store.find_leased, store.find_pending):
-        after = 0
-        while rows := find(tx, after=after, count=PAGE_ROWS):  # by id, so each row is read once
-            changes = [(_kept_back(row, now), row) for row in rows]
-            written = apply_changes(tx, changes, now=now)
-            count += sum(
-                change.state is InvitationState.AMBIGUOUS and row.id in written for change, row in changes
-            )
-            after = rows[-1].id
+    count = after = 0
+    while rows := store.find_unsettled(tx, after=after, count=PAGE_ROWS):  # by id, so each row is read once
+        changes = [(_kept_back(row), row) for row in rows]
+        count += len(apply_changes(tx, changes, now=now))
+        after = rows[-1].id
     return count
 
 
-def _kept_back(invitation: Invitation, now: datetime) -> StateChange:
+def _kept_back(invitation: Invitation) -> StateChange:
     change = StateChange(invitation.state, InvitationState.AMBIGUOUS, InvitationStep.RESTORED, closes=True)
-    if invitation.state is InvitationState.CLAIMED:
-        return change._replace(state=InvitationState.PENDING, reason=InvitationStep.LEASE_LAPSED, due_at=now)
     is_ambiguous = invitation.state is InvitationState.AMBIGUOUS
     return change if is_ambiguous else change._replace(losses=invitation.losses + 1)
 
@@ -147,7 +142,7 @@ _MAX_STEPS = 1_000_000  # a forecast that needs more has no use
 
 def forecast(tx: Tx, account_id: int, *, now: datetime) -> DeliveryForecast:
     """What the account can expect, if nothing new comes and the relay takes every message from now on."""
-    settings = get_deliverability(tx, account_id)
+    settings = store.get_deliverability(tx, account_id)
     due, held_back = store.count_batched(tx, account_id, now=now)
     windows = store.find_windows(tx, [account_id])
     empty = HourlyWindow(account_id, 0, 0, now, None, 0)
@@ -231,7 +226,7 @@ def _window_now(tx: Tx, window: HourlyWindow, now: datetime) -> tuple[HourlyWind
     window = window._replace(measured_us=window.measured_us + int(passed * SECOND_US))
     oldest = _WINDOWS.oldest_slice(window.measured_us)
     slices = store.sent_by_slice(tx, window.account_id, since_slice=oldest)
-    slices.append(
-        (_WINDOWS.slice_at(window.measured_us), store.count_held(tx, window.account_id))
-    )  # as if they left now
+    used = store.count_used(tx, window.account_id, since_slice=oldest)
+    held = used - sum(count for _, count in slices)  # by workers: as if these left now
+    slices.append((_WINDOWS.slice_at(window.measured_us), held))
     return window, [(_WINDOWS.free_at(slice_), count) for slice_, count in slices]
