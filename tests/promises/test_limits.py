@@ -1,6 +1,7 @@
 """The size of the house: lines, files, and the rooms that a chunk of a file visits. A change that needs more takes some away."""
 
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -42,18 +43,20 @@ def test_the_package_has_no_more_files_than_its_limit() -> None:
 
 @contextmanager
 def visited() -> Iterator[set[str]]:
-    """The modules of the package of which a function runs in this thread."""
+    """The modules of the package of which a function runs in this thread, or in one that begins meanwhile."""
     rooms: set[str] = set()
 
     def note(frame: FrameType, event: str, _argument: object) -> None:
         if event == "call" and str(PACKAGE) in frame.f_code.co_filename:
             rooms.add(frame.f_code.co_filename)
 
+    threading.setprofile(note)
     sys.setprofile(note)
     try:
         yield rooms
     finally:
         sys.setprofile(None)
+        threading.setprofile(None)
 
 
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)

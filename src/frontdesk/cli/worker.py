@@ -18,18 +18,15 @@ from frontdesk.worker.background import (
     QueuePruner,
     RetentionPruner,
 )
-from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
+from frontdesk.worker.delivery import CONNECTIONS, DeliveryWorker, WorkerOptions
 from frontdesk.worker.log import WorkerLog
 from frontdesk.worker.mailer_factory import make_mailer
 
 
 def worker(
     connections: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=200, help="Connections to the relay at most, instead of FRONTDESK_SMTP_CONNECTIONS."
-        ),
-    ] = None,
+        int, typer.Option(min=1, max=200, help="Connections to the relay at most.")
+    ] = CONNECTIONS,
 ) -> None:
     """Deliver invitations and load eligibility files until Ctrl-C or SIGTERM; what has begun is finished first.
 

@@ -9,7 +9,7 @@ from frontdesk.db import Tx
 from frontdesk.db.sets import lock_name
 from frontdesk.errors import FrontdeskError
 from frontdesk.invitations import store
-from frontdesk.invitations.hourly_window import SECOND_US, HourlyWindows, allowance
+from frontdesk.invitations.hourly_window import SECOND_US, HourlyWindows
 from frontdesk.invitations.model import (
     DeliverabilitySettings,
     DeliveryForecast,
@@ -137,9 +137,6 @@ def _change(tx: Tx, invitation: Invitation, state: InvitationState, *, now: date
     apply_changes(tx, [(change, invitation)], now=now)
 
 
-_MAX_STEPS = 1_000_000  # a forecast that needs more has no use
-
-
 def forecast(tx: Tx, account_id: int, *, now: datetime) -> DeliveryForecast:
     """What the account can expect, if nothing new comes and the relay takes every message from now on."""
     settings = store.get_deliverability(tx, account_id)
@@ -185,35 +182,32 @@ def seconds_until_last(
     window: HourlyWindow,
     frees: Iterable[tuple[int, int]] = (),
 ) -> float | None:
-    """Pure: `hourly_window.allowance` again and again, each time at the next moment at which it allows an invitation.
+    """Pure: the invitations leave in the order in which they are due, each as soon as the window has a place and the batch is
+    not used up, or the next one may begin.
 
     `waiting`: (seconds from now, invitations due then). `frees`: (measured time, places that are free then). None when
     nothing waits.
     """
     start = moment = window.measured_us
-    coming = deque(sorted((start + int(seconds * SECOND_US), count) for seconds, count in waiting))
-    taken = deque(sorted(frees))
-    due, used, last = 0, sum(count for _, count in taken), None
-    for _ in range(_MAX_STEPS):
-        while coming and coming[0][0] <= moment:
-            due += coming.popleft()[1]
-        while taken and taken[0][0] <= moment:
-            used -= taken.popleft()[1]
-        if not (due or coming):
-            return None if last is None else (last - start) / SECOND_US
-        allowed, batch, _seconds = allowance(window._replace(measured_us=moment), settings, used=used)
-        if count := min(allowed, due):
-            window = batch._replace(batch_left=batch.batch_left - count)
-            due, used, last = due - count, used + count, moment
-            taken.append((_WINDOWS.free_at(_WINDOWS.slice_at(moment)), count))
-            continue
-        obstacles = [] if due else [coming[0][0]]
-        if batch.batch_left <= 0:
-            obstacles.append((batch.batch_us or 0) + settings.batch_interval_seconds * SECOND_US)
-        if used >= settings.hourly_limit:
-            obstacles.append(taken[0][0])
-        moment = max(obstacles)
-    return None
+    interval_us = settings.batch_interval_seconds * SECOND_US
+    batch_us, left = window.batch_us, min(window.batch_left, settings.batch_size)
+    places = (at for at, count in sorted(frees) for _ in range(count))
+    taken = deque(
+        places, maxlen=settings.hourly_limit
+    )  # the last ones that count: the first of them must be free
+    waiting = sorted(waiting)
+    for seconds, count in waiting:
+        moment = max(moment, start + int(seconds * SECOND_US))
+        for _ in range(count):
+            if len(taken) == taken.maxlen:
+                moment = max(moment, taken[0])
+            if batch_us is not None and left == 0:
+                moment = max(moment, batch_us + interval_us)
+            if batch_us is None or moment - batch_us >= interval_us:
+                batch_us, left = moment, settings.batch_size
+            left -= 1
+            taken.append(_WINDOWS.free_at(_WINDOWS.slice_at(moment)))
+    return (moment - start) / SECOND_US if waiting else None
 
 
 _WINDOWS = HourlyWindows()  # for its slices only

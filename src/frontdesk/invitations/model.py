@@ -181,6 +181,7 @@ class ClaimedInvitation(NamedTuple):
     epoch: int = 0
     attempts: int = 0
     losses: int = 0
+    address_folded: str | None = None
 
 
 class SenderProfile(NamedTuple):
@@ -288,7 +289,6 @@ class DeliveryPolicy:
     lease_seconds: float = 120.0
     offer_lease_seconds: float = 1200.0
     ambiguous_hold_seconds: float = 86_400.0
-    resend_ambiguous: bool = True
     max_attempts: int = 20
     first_retry_seconds: float = 60.0
 

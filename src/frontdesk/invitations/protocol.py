@@ -90,7 +90,7 @@ def expire_leases(tx: Tx, context: DeliveryContext, *, now: datetime, count: int
     """Apply what follows from leases and holds that have run out, and the reports that have come meanwhile.
 
     A claimed invitation is pending again. An offered one may have left: ambiguous. An ambiguous one that nobody settled is
-    sent once more, if the policy says so, and never a third time.
+    sent once more, and never a third time.
     """
     context.expired_at = context.windows.monotonic()
     lapsed = store.lock_lapsed(tx, now, count)
@@ -184,7 +184,7 @@ def _without_stopped(
     tx: Tx, rows: Sequence[ClaimedInvitation], find_expired: FindExpired, now: datetime
 ) -> list[ClaimedInvitation]:
     """Cancel what must not be sent any more: suppressed addresses, expired members."""
-    folded = {row.id: _compared(row.address) for row in rows}
+    folded = {row.id: _compared(row) for row in rows}
     suppressed = {address for _, address in store.find_suppressed(tx, set().union(*folded.values()))()}
     expired = find_expired(tx, {row.member_id for row in rows}, stored_time(now)[:10])
     reasons = {row.id: InvitationStep.EXPIRED for row in rows if row.member_id in expired}
@@ -197,11 +197,13 @@ def _without_stopped(
     return [row for row in rows if row.id not in reasons]
 
 
-def _compared(address: str) -> set[str]:
-    """The folding of the address, and of the recipient that the relay will be given: another library makes that."""
-    with suppress(ValueError):  # it can't be mailed, which its composition will find
-        return {fold_email(address), fold_email(mailable(address))}
-    return {fold_email(address)}
+def _compared(row: ClaimedInvitation) -> set[str]:
+    """The folded address, and that of the recipient that the relay will be given: another library makes that."""
+    folded = {row.address_folded or ""}
+    if not row.address.isascii():
+        with suppress(ValueError):  # it can't be mailed, which its composition will find
+            folded.add(fold_email(mailable(row.address)))
+    return folded
 
 
 def renew_leases(
@@ -314,7 +316,7 @@ def _change_after_lapse(invitation: Invitation, policy: DeliveryPolicy, now: dat
         return change._replace(state=InvitationState.PENDING, due_at=now)
     if invitation.state is InvitationState.OFFERED:
         return _ambiguous(change, invitation.losses, policy, now)
-    if policy.resend_ambiguous and invitation.losses <= 1:
+    if invitation.losses <= 1:
         return change._replace(state=InvitationState.PENDING, reason=InvitationStep.ONCE_MORE, due_at=now)
     return change._replace(reason=InvitationStep.ANSWER_LOST)  # stays ambiguous until an operator settles it
 
