@@ -28,7 +28,7 @@ def window(batch_age: int | None = None, batch_left: int = 0) -> HourlyWindow:
     """A window at the beginning of a slice, with a batch that began so many seconds ago."""
     now = HOUR_SECONDS * SECOND_US
     batch = None if batch_age is None else now - batch_age * SECOND_US
-    return HourlyWindow(1, 1, now, NOW, batch, batch_left)
+    return HourlyWindow(1, 1, now, NOW, batch, batch_left, ())
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def forecast(tx: Tx, account_id: int, *, now: datetime) -> DeliveryForecast:
     settings = store.get_deliverability(tx, account_id)
     due, held_back = store.count_batched(tx, account_id, now=now)
     windows = store.find_windows(tx, [account_id])
-    empty = HourlyWindow(account_id, 0, 0, now, None, 0)
+    empty = HourlyWindow(account_id, 0, 0, now, None, 0, ())
     window, frees = _window_now(tx, windows[0], now) if windows else (empty, [])
     held = find_hold_reason(tx)
     waiting = [(max(0.0, (at - now).total_seconds()), count) for at, count in due]
@@ -218,9 +218,6 @@ def _window_now(tx: Tx, window: HourlyWindow, now: datetime) -> tuple[HourlyWind
     # Between writes the window's time stands still in the database; for a forecast the wall clock is good enough.
     passed = max(0.0, (now - window.wall_at).total_seconds())
     window = window._replace(measured_us=window.measured_us + int(passed * SECOND_US))
-    oldest = _WINDOWS.oldest_slice(window.measured_us)
-    slices = store.sent_by_slice(tx, window.account_id, since_slice=oldest)
-    used = store.count_used(tx, window.account_id, since_slice=oldest)
-    held = used - sum(count for _, count in slices)  # by workers: as if these left now
-    slices.append((_WINDOWS.slice_at(window.measured_us), held))
+    held = store.count_held(tx, window.account_id)  # by workers: as if these left now
+    slices = [*_WINDOWS.counted(window), (_WINDOWS.slice_at(window.measured_us), held)]
     return window, [(_WINDOWS.free_at(slice_), count) for slice_, count in slices]

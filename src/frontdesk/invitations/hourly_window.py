@@ -10,18 +10,18 @@ is written, so later than it left; if it did not leave, the place is free again.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
-from frontdesk.clock import stored_time
 from frontdesk.db import Tx
 from frontdesk.invitations import store
 from frontdesk.invitations.model import DeliverabilitySettings, HourlyWindow
 
 HOUR_SECONDS = 3600
-SLICES = 720  # of a window: a message counts for at most 1/720 longer than the window
+SLICES = 120  # of a window: a message counts for at most 1/120 longer than the window
 # A worker believes a jump of the clock for as long as it has not looked; it looks every OBSERVE_SECONDS.
 OBSERVE_SECONDS = 2.0
 STALE_SECONDS = 6.0
@@ -67,40 +67,34 @@ class HourlyWindows:
             rows = find()
         return self._advance(rows[0], wall) if rows else None
 
-    def save(self, tx: Tx, window: HourlyWindow) -> None:
-        """Write the window that `lock` gave; from here on time is measured from it."""
-        store.save_window(tx, window)
-        self._note(window, self.monotonic())
-
-    def used(self, tx: Tx, window: HourlyWindow) -> int:
-        """The places taken: invitations that workers hold, and those that left within the window."""
-        return store.count_used(tx, window.account_id, since_slice=self.oldest_slice(window.measured_us))
-
-    def count_sent(self, tx: Tx, counts: Mapping[int, int], wall: datetime) -> None:
-        """Count messages that left, or may have left, by their account id."""
-        if not counts:
-            return
-        windows = [self._advance(window, wall) for window in store.find_windows(tx, counts, lock=True)]
-        rows = [
-            window._asdict()
-            | {
-                "wall_at": stored_time(wall),
-                "slice": self.slice_at(window.measured_us),
-                "sent": counts[window.account_id],
-                "oldest": self.oldest_slice(window.measured_us),
-            }
-            for window in windows
-        ]
-        store.count_into_windows(tx, rows)
+    def save(self, tx: Tx, windows: Sequence[HourlyWindow]) -> None:
+        """Write locked windows; from here on time is measured from them."""
+        store.save_windows(tx, windows)
         for window in windows:
             self._note(window, self.monotonic())
 
+    def used(self, tx: Tx, window: HourlyWindow) -> int:
+        """The places taken: invitations that workers hold, and those that left within the window."""
+        return store.count_held(tx, window.account_id) + sum(count for _, count in self.counted(window))
+
+    def counted(self, window: HourlyWindow) -> list[tuple[int, int]]:
+        """Each slice of which any part is still inside the window, with what was counted into it."""
+        oldest = (window.measured_us - self._window_us) // self._slice_us
+        return [(slice_, count) for slice_, count in window.sent if slice_ >= oldest]
+
+    def count_sent(self, tx: Tx, counts: Mapping[int, int], wall: datetime) -> None:
+        """Count messages that left, or may have left, by their account id."""
+        windows = []
+        for locked in store.find_windows(tx, counts, lock=True) if counts else ():
+            window = self._advance(locked, wall)
+            sent = Counter(dict(self.counted(window)))
+            sent[self.slice_at(window.measured_us)] += counts[window.account_id]
+            windows.append(window._replace(sent=sorted(sent.items())))
+        if windows:
+            self.save(tx, windows)
+
     def slice_at(self, measured_us: int) -> int:
         return measured_us // self._slice_us
-
-    def oldest_slice(self, measured_us: int) -> int:
-        """The first slice of which any part is still inside the window."""
-        return (measured_us - self._window_us) // self._slice_us
 
     def free_at(self, slice_: int) -> int:
         """The measured time at which a slice no longer counts; until then all of it does."""

@@ -3,7 +3,7 @@
 docs/states.md draws the states, docs/invitations.md describes messages, reports and the suppression list.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -379,7 +379,10 @@ class AttemptOutcome:
 
 
 class HourlyWindow(NamedTuple):
-    """An account's measured time (µs) and its present batch, as they are stored; `batch_us` is None before the first batch."""
+    """An account's measured time (µs) and its present batch, as they are stored; `batch_us` is None before the first batch.
+
+    `sent`: how many batched invitations left in each slice of measured time that may still count.
+    """
 
     account_id: int
     version: int
@@ -387,6 +390,7 @@ class HourlyWindow(NamedTuple):
     wall_at: datetime
     batch_us: int | None
     batch_left: int
+    sent: Sequence[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)

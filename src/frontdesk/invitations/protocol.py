@@ -157,7 +157,7 @@ def _claim_of_account(
         context.not_before[account_id] = windows.monotonic() + min(seconds, _RECHECK_SECONDS)
         return rows
     claimed = _claim_lanes(tx, context, batched, min(share - len(rows), count), now)
-    windows.save(tx, window._replace(batch_left=window.batch_left - len(claimed)))
+    windows.save(tx, [window._replace(batch_left=window.batch_left - len(claimed))])
     return rows + claimed
 
 

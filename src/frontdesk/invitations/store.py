@@ -7,7 +7,7 @@ from hashlib import blake2b
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from sqlalchemy import delete, func, insert, or_, select, text, update
+from sqlalchemy import bindparam, delete, func, insert, or_, select, text, update
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
@@ -37,8 +37,8 @@ from frontdesk.invitations.tables import (
     IN_HAND,
     IS_PENDING,
     LAPSES,
+    OFFERED,
     deliverability,
-    delivery_counts,
     delivery_home,
     delivery_reports,
     delivery_windows,
@@ -327,18 +327,13 @@ def has_lapsed(tx: Tx, now: datetime) -> bool:
     return tx.execute(query).first() is not None
 
 
-def _recordset(dialect: str, columns: str) -> str:
-    """The table `r` of the rows in a JSON parameter; `columns` with their types on PostgreSQL."""
-    if dialect != "sqlite":
-        return f"json_to_recordset(%s::json) AS r({columns})"
-    named = ", ".join(f"value->>'{name}' AS {name}" for name, _ in map(str.split, columns.split(", ")))
-    return f"(SELECT {named} FROM json_each(?)) AS r"  # noqa: S608 - constants only
-
-
 _CHANGE = (
     "id bigint, epoch integer, from_state text, state text, reason text, due_at timestamptz, code integer, "
     "closes integer, attempts integer, losses integer, updated_at timestamptz"
 )
+_VALUES = ", ".join(f"value->>'{name}' AS {name}" for name, _ in map(str.split, _CHANGE.split(", ")))
+_ROWS_POSTGRESQL = f"json_to_recordset(%s::json) AS r({_CHANGE})"
+_ROWS_SQLITE = f"(SELECT {_VALUES} FROM json_each(?)) AS r"  # noqa: S608 - constants only
 # `i` is the invitation, `r` its change.
 _IS_UNCHANGED = "i.epoch = r.epoch AND i.state = r.from_state"
 _BECOMES = """
@@ -350,7 +345,7 @@ _BECOMES = """
 """
 _CHANGED_POSTGRESQL = f"""
     WITH changed AS (
-        {_BECOMES} FROM {_recordset("postgresql", _CHANGE)} WHERE {by_key("i.id", "r.id")} AND {_IS_UNCHANGED}
+        {_BECOMES} FROM {_ROWS_POSTGRESQL} WHERE {by_key("i.id", "r.id")} AND {_IS_UNCHANGED}
         RETURNING i.id, i.account_id, i.delivery, i.updated_at, r.from_state, i.state, i.reason, i.relay_code
     ), events AS (
         {_INTO_TIMELINE} SELECT id, updated_at, from_state, state, reason, relay_code FROM changed WHERE %s::boolean
@@ -358,12 +353,12 @@ _CHANGED_POSTGRESQL = f"""
     SELECT id, account_id, delivery FROM changed
 """  # noqa: S608 - constants only
 _CHANGED_SQLITE = f"""
-    {_BECOMES} FROM {_recordset("sqlite", _CHANGE)} WHERE i.id = r.id AND {_IS_UNCHANGED}
+    {_BECOMES} FROM {_ROWS_SQLITE} WHERE i.id = r.id AND {_IS_UNCHANGED}
     RETURNING id, account_id, delivery
 """
 _EVENTS_SQLITE = f"""
     {_INTO_TIMELINE} SELECT r.id, r.updated_at, r.from_state, r.state, r.reason, r.code
-    FROM {_recordset("sqlite", _CHANGE)} CROSS JOIN invitations AS i ON i.id = r.id AND {_IS_UNCHANGED}
+    FROM {_ROWS_SQLITE} CROSS JOIN invitations AS i ON i.id = r.id AND {_IS_UNCHANGED}
 """  # noqa: S608 - constants only
 
 
@@ -400,73 +395,21 @@ def find_windows(
 
 def make_window(tx: Tx, account_id: int, wall_at: datetime) -> None:
     """An empty window, unless there is one."""
-    window = HourlyWindow(account_id, 0, 0, wall_at, None, 0)
+    window = HourlyWindow(account_id, 0, 0, wall_at, None, 0, [])
     insert_missing(tx, delivery_windows, [window._asdict() | {"wall_at": stored_time(wall_at)}])
 
 
-def save_window(tx: Tx, window: HourlyWindow) -> None:
-    mine = delivery_windows.c.account_id == window.account_id
-    tx.execute(update(delivery_windows).where(mine).values(window._asdict()))
+def save_windows(tx: Tx, windows: Sequence[HourlyWindow]) -> None:
+    query = update(delivery_windows).where(delivery_windows.c.account_id == bindparam("key"))
+    tx.execute(query, [window._asdict() | {"key": window.account_id} for window in windows])
 
 
-_USED = f"""
-    SELECT (SELECT count(*) FROM invitations WHERE {IN_HAND.text} AND account_id = :account_id)
-        + (SELECT coalesce(sum(sent), 0) FROM delivery_counts WHERE account_id = :account_id AND slice >= :since_slice)
-"""  # noqa: S608 - constants only
-
-
-def count_used(tx: Tx, account_id: int, *, since_slice: int) -> int:
-    """The places taken: invitations that workers hold, and those that were counted into the slices."""
-    return int(tx.execute(text(_USED), {"account_id": account_id, "since_slice": since_slice}).scalar_one())
-
-
-def sent_by_slice(tx: Tx, account_id: int, *, since_slice: int) -> list[tuple[int, int]]:
-    """(slice, sent) in the order of the slices."""
-    mine = (delivery_counts.c.account_id == account_id) & (delivery_counts.c.slice >= since_slice)
+def count_held(tx: Tx, account_id: int) -> int:
+    """The account's batched invitations that workers hold."""
     query = (
-        select(delivery_counts.c.slice, delivery_counts.c.sent).where(mine).order_by(delivery_counts.c.slice)
+        select(func.count()).select_from(invitations).where(IN_HAND, invitations.c.account_id == account_id)
     )
-    return [(slice_, sent) for slice_, sent in tx.execute(query)]
-
-
-_COUNTED = (
-    "account_id bigint, version bigint, measured_us bigint, wall_at timestamptz, slice bigint, sent integer, "
-    "oldest bigint"
-)
-# Each takes its rows from `r`; `key` joins them to the table.
-_MEASURED = """
-    UPDATE delivery_windows AS w SET version = r.version, measured_us = r.measured_us, wall_at = r.wall_at
-    FROM {r} WHERE {key}
-"""
-_ADDED = """
-    INSERT INTO delivery_counts (account_id, slice, sent) SELECT account_id, slice, sent FROM {r} WHERE true
-    ON CONFLICT (account_id, slice) DO UPDATE SET sent = delivery_counts.sent + excluded.sent
-"""
-_COUNT_POSTGRESQL = f"""
-    WITH r AS (SELECT * FROM {_recordset("postgresql", _COUNTED)}),
-        measured AS ({_MEASURED}),
-        forgotten AS (DELETE FROM delivery_counts c USING r WHERE {by_key("c.account_id", "r.account_id")} AND c.slice < r.oldest)
-    {_ADDED}
-""".format(r="r", key=by_key("w.account_id", "r.account_id"))  # noqa: S608 - constants only
-_COUNT_SQLITE = [
-    sql.format(r=_recordset("sqlite", _COUNTED), key="w.account_id = r.account_id")
-    for sql in (_MEASURED, _ADDED)
-]
-_FORGOTTEN_SQLITE = "DELETE FROM delivery_counts WHERE account_id = ? AND slice < ?"
-
-
-def count_into_windows(tx: Tx, rows: Sequence[Row]) -> None:
-    """Save the windows' time, add sent messages to their slices, and delete slices older than every window.
-
-    The keys of a row: at least `_COUNTED`.
-    """
-    payload = (as_json(rows),)
-    if tx.dialect.name != "sqlite":
-        tx.exec_driver_sql(_COUNT_POSTGRESQL, payload)
-        return
-    for statement in _COUNT_SQLITE:
-        tx.exec_driver_sql(statement, payload)
-    tx.exec_driver_sql(_FORGOTTEN_SQLITE, [(row["account_id"], row["oldest"]) for row in rows])
+    return int(tx.execute(query).scalar_one())
 
 
 def find_invitation(tx: Tx, invitation_id: int, *, lock: bool = False) -> Invitation:
@@ -520,15 +463,13 @@ def is_queued(tx: Tx, address_folded: str) -> bool:
     return tx.execute(_IS_QUEUED, {"address": address_folded}).first() is not None
 
 
-_OFFERED = text(
-    "SELECT 1 FROM invitations WHERE address_folded = :address AND offered_at IS NOT NULL "
-    "AND offered_at > :since LIMIT 1"
-)
-
-
 def was_offered(tx: Tx, address_folded: str, *, since: datetime) -> bool:
     """Whether an invitation to the address, of any account, was offered to the relay after `since`."""
-    return tx.execute(_OFFERED, {"address": address_folded, "since": stored_time(since)}).first() is not None
+    columns = invitations.c
+    query = select(columns.id).where(
+        OFFERED, columns.address_folded == address_folded, columns.offered_at > since
+    )
+    return tx.execute(query.limit(1)).first() is not None
 
 
 # Those that are due count as one moment, and so do those of plans that accept no patients, so that the result is as short as

@@ -76,9 +76,8 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
     "delivery_reports": _table(id="message_id invitation_id", fact="kind status", time="received_at"),
     "invitation_events": _table(id="id invitation_id", time="at", fact="from_state to_state reason code"),
     "delivery_windows": _table(
-        id="account_id", fact="version measured_us batch_us batch_left", time="wall_at"
+        id="account_id", fact="version measured_us batch_us batch_left sent", time="wall_at"
     ),
-    "delivery_counts": _table(id="account_id", time="slice", fact="sent"),
     "delivery_home": _table(fact="id home offers held_reason", time="held_at"),
     "caught_messages": _table(
         id="id message_id", account="sender", person="recipient content", fact="outcome", time="caught_at"

@@ -513,12 +513,7 @@ def _create_delivery() -> None:
         *required(UtcTime(), "wall_at"),
         *optional(sa.BigInteger(), "batch_us"),
         *required(sa.Integer(), "batch_left"),
-    )
-    op.create_table(
-        "delivery_counts",
-        *key(Id, "account_id", to="accounts.id"),
-        *key(sa.BigInteger(), "slice"),
-        *required(sa.Integer(), "sent"),
+        *required(Json, "sent"),
     )
     op.create_table(
         "delivery_home",
