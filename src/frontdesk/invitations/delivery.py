@@ -34,7 +34,6 @@ RESENDABLE = {
     InvitationState.CANCELLED,
     InvitationState.AMBIGUOUS,
 }
-SETTLEABLE = {InvitationState.AMBIGUOUS}
 
 
 def get_invitation(tx: Tx, invitation_id: int) -> tuple[Invitation, list[InvitationEvent]]:
@@ -68,7 +67,7 @@ def cancel_of_members(
 
 def settle_invitation(tx: Tx, invitation_id: int, state: InvitationState, *, now: datetime) -> None:
     """An operator looked up an ambiguous one: it was `sent`, or it `failed`. Raises NotFound, FrontdeskError."""
-    _change(tx, _lock(tx, invitation_id, SETTLEABLE, "settled"), state, now=now)
+    _change(tx, _lock(tx, invitation_id, {InvitationState.AMBIGUOUS}, "settled"), state, now=now)
 
 
 def resend_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
@@ -141,9 +140,8 @@ def forecast(tx: Tx, account_id: int, *, now: datetime) -> DeliveryForecast:
     """What the account can expect, if nothing new comes and the relay takes every message from now on."""
     settings = store.get_deliverability(tx, account_id)
     due, held_back = store.count_batched(tx, account_id, now=now)
-    windows = store.find_windows(tx, [account_id])
-    empty = HourlyWindow(account_id, 0, 0, now, None, 0, ())
-    window, frees = _window_now(tx, windows[0], now) if windows else (empty, [])
+    stored = store.find_windows(tx, [account_id]) or [HourlyWindow(account_id, 0, 0, now, None, 0, ())]
+    window, frees = _window_now(tx, stored[0], now)
     held = find_hold_reason(tx)
     waiting = [(max(0.0, (at - now).total_seconds()), count) for at, count in due]
     lanes = store.find_lanes(tx)

@@ -101,21 +101,17 @@ class HourlyWindows:
         return (slice_ + 1) * self._slice_us + self._window_us
 
     def _advance(self, window: HourlyWindow, wall: datetime) -> HourlyWindow:
-        now = self.monotonic()
-        passed = min((wall - window.wall_at).total_seconds(), self._seconds_seen(window, now))
+        """The window now: by the wall clock, but at most by what this process's own clock can vouch for since the last write."""
+        now, seen, vouched = self.monotonic(), self._observations.get(window.account_id), 0.0
+        if seen is not None and seen.version == window.version:
+            vouched = now - seen.first
+        elif seen is not None and now - seen.last <= STALE_SECONDS:
+            vouched = now - seen.last  # another worker wrote it since
+        # An observation of too long ago (a stopped process) proves nothing.
+        passed = max(0.0, min((wall - window.wall_at).total_seconds(), vouched))
         self._note(window, now)
-        measured_us = window.measured_us + int(max(0.0, passed) * SECOND_US)
+        measured_us = window.measured_us + int(passed * SECOND_US)
         return window._replace(measured_us=measured_us, wall_at=wall, version=window.version + 1)
-
-    def _seconds_seen(self, window: HourlyWindow, now: float) -> float:
-        """The most that can have passed since the window was written, by this process's own clock."""
-        seen = self._observations.get(window.account_id)
-        if seen is None:
-            return 0.0
-        if seen.version == window.version:
-            return now - seen.first
-        # Another worker wrote it since. An observation of too long ago (a stopped process) proves nothing.
-        return now - seen.last if now - seen.last <= STALE_SECONDS else 0.0
 
     def _note(self, window: HourlyWindow, now: float) -> None:
         """From a version that is new to this worker, time is measured anew."""

@@ -18,7 +18,6 @@ from frontdesk.db import Tx
 from frontdesk.invitations import store
 from frontdesk.invitations.model import (
     DeliveryReport,
-    Invitation,
     InvitationEvent,
     InvitationStep,
     ReportEffect,
@@ -52,17 +51,16 @@ def receive_report(tx: Tx, report: DeliveryReport, *, now: datetime) -> ReportEf
     state = settle_by_report(tx, invitation, report, now=now)
     if not is_new:
         return ReportEffect.KNOWN if state is invitation.state else ReportEffect.APPLIED
+    reason = None
     if report.event is ReportEvent.COMPLAINED:
-        _suppress(tx, invitation, SuppressionReason.COMPLAINT, now)
+        reason = SuppressionReason.COMPLAINT
         step = InvitationEvent(now, state, state, InvitationStep.COMPLAINED, None)
         store.insert_event(tx, invitation.id, step)
     elif report.event is ReportEvent.BOUNCED and is_hard_bounce(report):
-        _suppress(tx, invitation, SuppressionReason.HARD_BOUNCE, now)
+        reason = SuppressionReason.HARD_BOUNCE
+    if reason is not None:
+        store.suppress(tx, invitation.address, reason, now=now, account_id=invitation.account_id)
     return ReportEffect.APPLIED
-
-
-def _suppress(tx: Tx, invitation: Invitation, reason: SuppressionReason, now: datetime) -> None:
-    store.suppress(tx, invitation.address, reason, now=now, account_id=invitation.account_id)
 
 
 def is_hard_bounce(report: DeliveryReport) -> bool:

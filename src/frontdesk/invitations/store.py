@@ -126,16 +126,15 @@ def list_invitations(
 
 
 def find_link_target(tx: Tx, purpose: LinkPurpose, token_hash: str) -> LinkTarget | None:
-    columns = (invitations.c.id, invitations.c.account_id, invitations.c.address)
     query = (
-        select(*columns, plans.c.name, deliverability.c.registration_url)
+        select(*invitations.c["id", "account_id", "address"], plans.c.name, deliverability.c.registration_url)
         .join(invitation_links, SameKey(invitations.c.id, invitation_links.c.invitation_id))
         .join(plans, SameKey(plans.c.id, invitations.c.plan_id))
         .outerjoin(deliverability, SameKey(deliverability.c.account_id, invitations.c.account_id))
         .where(invitation_links.c[f"{purpose}_hash"] == token_hash)
     )
     row = tx.execute(query).first()
-    return LinkTarget(*row) if row else None
+    return LinkTarget._make(row) if row else None
 
 
 def lock_by_message_id(tx: Tx, message_id: str) -> Invitation | None:
@@ -153,11 +152,7 @@ def lock_by_message_id(tx: Tx, message_id: str) -> Invitation | None:
 
 def find_senders(tx: Tx, plan_ids: Collection[int]) -> dict[int, SenderProfile]:
     """The plans' names and their accounts' senders, by plan id."""
-    columns = (
-        deliverability.c.sender_name,
-        deliverability.c.sender_address,
-        deliverability.c.registration_url,
-    )
+    columns = deliverability.c["sender_name", "sender_address", "registration_url"]
     query = (
         select(plans.c.id, plans.c.name, *columns)
         .outerjoin(deliverability, SameKey(deliverability.c.account_id, plans.c.account_id))
@@ -429,8 +424,8 @@ def find_of_members(tx: Tx, member_ids: Collection[int]) -> list[Invitation]:
 
 def find_events(tx: Tx, invitation_id: int) -> list[InvitationEvent]:
     columns = invitation_events.c
-    query = select(columns.at, columns.from_state, columns.to_state, columns.reason, columns.code)
-    rows = tx.execute(query.where(columns.invitation_id == invitation_id).order_by(columns.id))
+    query = select(*columns[InvitationEvent._fields]).where(columns.invitation_id == invitation_id)
+    rows = tx.execute(query.order_by(columns.id))
     return [InvitationEvent._make(row) for row in rows]
 
 
@@ -497,8 +492,7 @@ def count_by_state(tx: Tx) -> dict[str, int]:
 def find_home(tx: Tx) -> DeliveryHome:
     """The row; an empty one before the first delivery."""
     columns = delivery_home.c
-    query = select(columns.home, columns.offers, columns.held_reason, columns.held_at).where(columns.id == 1)
-    row = tx.execute(query).first()
+    row = tx.execute(select(*columns[DeliveryHome._fields]).where(columns.id == 1)).first()
     return DeliveryHome._make(row) if row else DeliveryHome(None, 0, None, None)
 
 
