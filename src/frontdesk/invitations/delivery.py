@@ -47,11 +47,7 @@ def cancel_invitation(tx: Tx, invitation_id: int, *, now: datetime) -> None:
 
 
 def cancel_of_members(
-    tx: Tx,
-    member_ids: Collection[int],
-    *,
-    now: datetime,
-    reason: InvitationStep = InvitationStep.WITHDRAWN,
+    tx: Tx, member_ids: Collection[int], *, now: datetime, reason: InvitationStep = InvitationStep.WITHDRAWN
 ) -> int:
     """Cancel the invitations of withdrawn or erased members that have not begun to leave; returns their number.
 

@@ -414,8 +414,7 @@ class DeliveryWorker:
         claimed = [job.invitation for job in jobs]
         try:
             write_alone(
-                self._db,
-                lambda tx: renew_leases(tx, self._context, claimed, now=self._options.read_time(tx)),
+                self._db, lambda tx: renew_leases(tx, self._context, claimed, now=self._options.read_time(tx))
             )
         except Unavailable:
             return
