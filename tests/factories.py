@@ -6,8 +6,8 @@ from typing import Any
 
 from frontdesk import access
 from frontdesk.access.accounts import create_client
+from frontdesk.access.callers import issue_token
 from frontdesk.access.model import NewClient, Scope
-from frontdesk.access.tokens import issue_token
 from frontdesk.db import Database
 from frontdesk.plans import get_plan
 from frontdesk.plans.changes import change_plan, create_plan, create_provider_group

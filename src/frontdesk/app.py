@@ -8,21 +8,18 @@ from typing import Any, TypeVar
 from prometheus_client import CollectorRegistry
 
 from frontdesk.access import caller_of
+from frontdesk.access.callers import OneAtATime, RequestLimits, TokenCheck
 from frontdesk.access.model import Caller
-from frontdesk.access.one_at_a_time import OneAtATime
-from frontdesk.access.request_limits import RequestLimits
-from frontdesk.access.tokens import TokenCheck
 from frontdesk.clock import Clock, system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database
-from frontdesk.db.group_commit import Writers, overdue
-from frontdesk.db.lookups import Lookups, PostgresqlLookups, Remembered, SqliteLookups
-from frontdesk.db.shared_reads import SharedReads
-from frontdesk.db.write_probe import WriteProbe
+from frontdesk.db.checks import WriteProbe
+from frontdesk.db.lookups import Lookups, PostgresqlLookups, Remembered, SharedReads, SqliteLookups
+from frontdesk.db.races import Writers, overdue
 from frontdesk.deadlines import Deadlines
 from frontdesk.eligibility.enrol import Enrolments
 from frontdesk.errors import Unavailable
-from frontdesk.queues import QueueSnapshots, queue_rules
+from frontdesk.queues import QueueSnapshots
 from frontdesk.queues.model import QueueSnapshot
 
 # Writers wait for each other and for locks, so readers have threads of their own.
@@ -71,7 +68,7 @@ class App:
         detail = "Another mapping is being suggested for this account. Send the file again when it is done."
         self.suggestions = OneAtATime("suggest_mapping", "suggestion_open", detail)
         self.limits = RequestLimits(db, clock, default=config.requests_per_minute)
-        self.queues = QueueSnapshots(clock, config.queue_ttl_seconds, queue_rules(config))
+        self.queues = QueueSnapshots(clock, config.queue_ttl_seconds)
         self.enrolments = Enrolments(db, config, clock, self.deadlines)
 
     async def in_thread(self, work: Callable[[], Result]) -> Result:
@@ -88,7 +85,8 @@ class App:
         future = self._computing.submit(work)
         future.add_done_callback(lambda _: at_end())
         try:
-            return await self.deadlines.within(asyncio.wrap_future(future))
+            with self.deadlines.timeout():
+                return await asyncio.wrap_future(future)
         except TimeoutError:
             raise Unavailable("Too many other files are being looked at. Send the file again.") from None
 
@@ -108,7 +106,8 @@ class App:
     async def in_time(self, work: Awaitable[Result]) -> Result:
         """Raises Unavailable when the work takes too long; it is then cut off."""
         try:
-            return await self.deadlines.within(work)
+            with self.deadlines.timeout():
+                return await work
         except TimeoutError:
             raise overdue(outcome_unknown=False) from None
 

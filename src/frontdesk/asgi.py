@@ -9,9 +9,9 @@ from starlette.routing import Match, Route
 from frontdesk.api.routes import ENDPOINTS as CUSTOMER_ENDPOINTS
 from frontdesk.api.routes import ENTRANCE, PAGES
 from frontdesk.app import App
+from frontdesk.deadlines import PeerDeadlines
 from frontdesk.operator.routes import ENDPOINTS as OPERATOR_ENDPOINTS
 from frontdesk.web.endpoint import Resource
-from frontdesk.web.peers import PeerDeadlines
 from frontdesk.web.request import Message, Receive, Send
 from frontdesk.web.stored_metrics import StoredMetrics, accuracy_metrics, delivery_metrics, probe_metrics
 from frontdesk.web.telemetry import Telemetry
@@ -29,9 +29,9 @@ def build_asgi(app: App, telemetry: Telemetry | None = None) -> Asgi:
     app.metrics.register(telemetry)
     app.stored_metrics.register(StoredMetrics(app.db, app.clock, accuracy_metrics))
     app.stored_metrics.register(StoredMetrics(app.db, app.clock, delivery_metrics, fresh_seconds=5.0))
-    app.stored_metrics.register(StoredMetrics(app.db, app.clock, probe_metrics(app.config.taken_per_day)))
+    app.stored_metrics.register(StoredMetrics(app.db, app.clock, probe_metrics))
     app.db.outage.tell = telemetry.event
-    deadlines = PeerDeadlines(upload_seconds=app.config.upload_minutes * 60)
+    deadlines = PeerDeadlines()
     endpoints = ENTRANCE + CUSTOMER_ENDPOINTS + PAGES + OPERATOR_ENDPOINTS
     routes = [
         Route(path, Resource(app, telemetry, deadlines, list(methods)))

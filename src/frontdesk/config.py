@@ -10,9 +10,9 @@ from enum import StrEnum
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from frontdesk.errors import FrontdeskError
-from frontdesk.relay import Relay, parse_relay
 from frontdesk.text import fold_email
 
 Kind = TypeVar("Kind", bound=StrEnum)
@@ -21,8 +21,11 @@ SECRET_LENGTH = 32  # characters
 FILE_ENDING, SECRET_FILE_CHARACTERS = "_FILE", 4096
 HOST_LENGTH = 253  # of a name in the DNS
 
+_PORTS = {"smtp": 587, "smtps": 465}
+_SHAPE = "use smtp://user:password@host:port (STARTTLS) or smtps://… (TLS from the start)"
+
 # Variables of our own programs that are no settings: of the serving processes, of the tests.
-_NOT_SETTINGS = {"FRONTDESK_SUPERVISED", "FRONTDESK_FAULTS"}
+_NOT_SETTINGS = {"FRONTDESK_SUPERVISED", "FRONTDESK_METRICS", "FRONTDESK_FAULTS"}
 
 
 class ConfigError(FrontdeskError):
@@ -45,6 +48,61 @@ class Uniqueness(StrEnum):
 
     SERVICE = "service"
     ACCOUNT = "account"
+
+
+@dataclass(frozen=True, slots=True)
+class Relay:
+    """Where the relay is and how it is spoken to. `tls`: from the start (`implicit`), by STARTTLS (`required`), `off`."""
+
+    host: str
+    port: int
+    tls: str
+    user: str | None = field(default=None, repr=False)
+    password: str = field(default="", repr=False)
+
+
+def parse_relay(url: str) -> Relay:
+    """The relay of a `smtp[s]://user:password@host:port[?tls=required|off]`. Raises ValueError saying what to write.
+
+    Certificates are always verified. On smtp:// STARTTLS is required, so that nobody can strip it, unless `tls=off` says
+    otherwise or the relay is this machine; a password is never sent in the clear to another one.
+    """
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        raise ValueError(_SHAPE) from None
+    if parts.scheme not in _PORTS or not host or parts.path not in ("", "/") or parts.fragment:
+        raise ValueError(_SHAPE)
+    tls = _tls(parts.scheme, host, parts.query)
+    user = unquote(parts.username) if parts.username else None
+    if user is not None and tls == "off" and not is_this_machine(host):
+        raise ValueError("a password is not sent without TLS: leave out tls=off, or the user")
+    return Relay(host, port or _PORTS[parts.scheme], tls, user, unquote(parts.password or ""))
+
+
+def _tls(scheme: str, host: str, query: str) -> str:
+    given = parse_qs(query, keep_blank_values=True)
+    if set(given) - {"tls"}:
+        raise ValueError(f"{_SHAPE}; the only option is tls")
+    if scheme == "smtps":
+        if given:
+            raise ValueError("smtps:// has no option tls: it is TLS from the start")
+        return "implicit"
+    choice = given.get("tls", ["off" if is_this_machine(host) else "required"])[-1]
+    if choice not in ("required", "off"):
+        raise ValueError("tls is one of: required, off")
+    return choice
+
+
+def is_this_machine(host: str) -> bool:
+    """Whether the name or address leads each machine to itself (RFC 6761, section 6.3)."""
+    name = host.lower().removesuffix(".")
+    try:
+        address = ip_address(name)
+    except ValueError:
+        return name in ("localhost", "localhost.localdomain") or name.endswith(".localhost")
+    return address.is_loopback or address.is_unspecified
 
 
 def _database_url(text: str) -> str:
@@ -131,12 +189,6 @@ def _age(lowest: int, unit: str) -> Callable[[str], int]:
     return parse
 
 
-def _yes_or_no(text: str) -> bool:
-    if text not in ("yes", "no"):
-        raise ValueError("use one of: yes, no")
-    return text == "yes"
-
-
 def _smtp_url(text: str) -> Relay | None:
     return parse_relay(text) if text else None
 
@@ -219,16 +271,6 @@ class Config:
         "Addresses and networks (10.0.0.7,192.168.4.0/24) of the proxies before the server, whose "
         "X-Forwarded-For is believed when failed attempts are counted per address.",
     )
-    queue_default_visit_seconds: int = setting(
-        "900",
-        _whole(1, 86_400, "whole seconds"),
-        "The length of a visit while no visit of the plan or its provider group has ended yet.",
-    )
-    queue_longest_visit_seconds: int = setting(
-        "14400",
-        _whole(1, 86_400, "whole seconds"),
-        "After this long a visit without an end event no longer keeps its doctor busy.",
-    )
     link_secret: str = setting(
         "",
         _secret,
@@ -243,9 +285,6 @@ class Config:
         "sandbox without one catches every mail; production without one delivers nothing.",
         is_secret=True,
     )
-    smtp_connections: int = setting(
-        "8", _whole(1, 200), "How many connections to the relay one worker opens at most."
-    )
     mail_from: str = setting(
         "invitations@localhost.localdomain",
         _mail_from,
@@ -257,29 +296,6 @@ class Config:
         "The addresses and `@domains`, with commas between them, that a sandbox with a relay may mail. It "
         "catches mails to all others. A sandbox with a relay does not start without this setting.",
     )
-    delivery_attempts: int = setting(
-        "20",
-        _whole(1, 1000),
-        "How often an invitation is tried, over about 15 hours, while the relay refuses it for now. Then "
-        "it has failed.",
-    )
-    ambiguous_hold_hours: int = setting(
-        "24",
-        _whole(1, 8760),
-        "How long an invitation is held for a decision when the relay's answer was lost.",
-    )
-    ambiguous_resend: bool = setting(
-        "yes",
-        _yes_or_no,
-        "Whether an invitation without a decision in that time is sent once more (`yes`) or stays held "
-        "(`no`).",
-    )
-    taken_per_day: int = setting(
-        "1000",
-        _whole(1, 1_000_000, "whole records"),
-        "How many records of an API client may tell it, in a UTC day, that another account has their external_id, member_id or "
-        "e-mail. Above that its records with new ones are refused until the day ends.",
-    )
     requests_per_minute: int = setting(
         "300000",
         _whole(60, 1_000_000, "whole requests"),
@@ -290,22 +306,6 @@ class Config:
         "1024",
         _whole(1, 1_048_576, "whole MiB"),
         "The largest eligibility file that an upload may have, in MiB (1,048,576 bytes), as it is sent.",
-    )
-    upload_minutes: int = setting(
-        "60",
-        _whole(1, 1440, "whole minutes"),
-        "How long the sender of an upload may take in all. Each 64 KiB of it have 10 s.",
-    )
-    files_waiting: int = setting(
-        "100",
-        _whole(1, 1_000_000),
-        "How many files of one account may wait or run at a time; a further upload is refused (429).",
-    )
-    files_waiting_mib: int = setting(
-        "4096",
-        _whole(1, 1_048_576, "whole MiB"),
-        "How many MiB the waiting and running files of one account may have together, as they are sent; a further upload is "
-        "refused (413).",
     )
 
     keep_reports_days: int = setting(

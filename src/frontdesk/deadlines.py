@@ -1,49 +1,65 @@
-"""Deadlines for many waits of the same length, by one timer.
+"""Deadlines for many waits of the same length by one timer, and how long the service waits for slow senders and readers.
 
-`asyncio.timeout` makes a timer for each wait, which took as long as parsing the JSON of a small body.
+`asyncio.timeout` makes a timer for each wait, which took as long as parsing the JSON of a small body. No caller may take the
+places of the others: docs/decisions/0106 has the figures.
 """
 
 import asyncio
-from collections import deque
-from collections.abc import Awaitable
-from dataclasses import dataclass
-from typing import TypeVar
+from collections import Counter, deque
+from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from frontdesk.errors import Fault, RateLimited
+
+BODY_SECONDS = 10.0
+CROWD = 128  # bodies of one account, or of requests without a token, that are waited for at once
+CROWD_SECONDS = 1.0
+OPERATORS = 0  # no account has this id
+UPLOAD_BYTES, UPLOAD_BYTES_SECONDS, UPLOAD_SECONDS = 64 * 1024, 10.0, 3600.0
+OPEN_UPLOADS, RETRY_UPLOAD_SECONDS = 10, 10  # of one account, in one process
+READER_SECONDS = 30.0  # for the next piece of a response
 
 Result = TypeVar("Result")
 
 
-@dataclass(slots=True, eq=False)
 class _Wait:
-    task: "asyncio.Task[object] | None"
-    ends_at: float
-    is_over: bool = False
+    """One wait of a task, as a `with` block. Raises TimeoutError where it was still open at its deadline."""
+
+    __slots__ = ("_waits", "ends_at", "is_over", "task")
+
+    def __init__(self, waits: "deque[_Wait]", task: "asyncio.Task[object] | None", ends_at: float) -> None:
+        self._waits = waits
+        self.task = task
+        self.ends_at = ends_at
+        self.is_over = False
+
+    def __enter__(self) -> None:
+        self._waits.append(self)
+
+    def __exit__(self, kind: type[BaseException] | None, _error: object, _trace: object) -> None:
+        task, self.task, waits = self.task, None, self._waits
+        while waits and waits[0].task is None:
+            waits.popleft()
+        if self.is_over and kind is asyncio.CancelledError and task is not None:
+            task.uncancel()
+            raise TimeoutError from None
 
 
 class Deadlines:
-    """`await within(awaitable)` raises TimeoutError after `seconds`. All waits are in one event loop."""
+    """`with timeout():` raises TimeoutError when its block takes longer than `seconds`. All blocks are in one event loop."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._waits: deque[_Wait] = deque()  # the oldest ends first
         self._timer: asyncio.TimerHandle | None = None
 
-    async def within(self, awaitable: Awaitable[Result]) -> Result:
+    def timeout(self) -> _Wait:
         loop = asyncio.get_running_loop()
-        wait = _Wait(asyncio.current_task(loop), loop.time() + self._seconds)
-        self._waits.append(wait)
+        ends_at = loop.time() + self._seconds
         if self._timer is None:
-            self._timer = loop.call_at(wait.ends_at, self._end_overdue, loop)
-        try:
-            return await awaitable
-        except asyncio.CancelledError:
-            if wait.is_over and wait.task is not None:
-                wait.task.uncancel()
-                raise TimeoutError from None
-            raise
-        finally:
-            wait.task = None
-            while self._waits and self._waits[0].task is None:
-                self._waits.popleft()
+            self._timer = loop.call_at(ends_at, self._end_overdue, loop)
+        return _Wait(self._waits, asyncio.current_task(loop), ends_at)
 
     def shorten(self, seconds: float) -> None:
         """Every wait, under way or to come, ends within `seconds`."""
@@ -65,3 +81,86 @@ class Deadlines:
                 wait.task.cancel()
         coming = next((wait.ends_at for wait in self._waits if not wait.is_over), None)
         self._timer = None if coming is None else loop.call_at(coming, self._end_overdue, loop)
+
+
+class ReaderTooSlow(Exception):
+    """The reader of a response has taken nothing of it for READER_SECONDS."""
+
+
+class TooManyUploads(RateLimited, kind="rate_limited"):
+    """The account has as many uploads open as it may have."""
+
+    def __init__(self) -> None:
+        detail = f"The account has {OPEN_UPLOADS} open uploads; send this one when some of them have ended."
+        super().__init__(detail, retry_after_seconds=RETRY_UPLOAD_SECONDS)
+        self.faults = (Fault("body", "too_many_uploads", detail),)
+
+
+class UploadPace:
+    """What is left of the time of an upload's sender: 10 s for each 64 KiB, and an hour in all. The time that the service
+    itself takes between two pieces does not count."""
+
+    def __init__(self) -> None:
+        self._left = UPLOAD_SECONDS
+        self._left_of_bytes = UPLOAD_BYTES_SECONDS
+        self._bytes = 0
+
+    async def wait(self, reading: Awaitable[tuple[bytes, bool]]) -> tuple[bytes, bool]:
+        """The piece that is read. Raises TimeoutError."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        async with asyncio.timeout(min(self._left, self._left_of_bytes)):
+            piece, is_last = await reading
+        waited = loop.time() - began
+        self._left -= waited
+        self._left_of_bytes -= waited
+        self._bytes += len(piece)
+        if self._bytes >= UPLOAD_BYTES:
+            self._bytes, self._left_of_bytes = 0, UPLOAD_BYTES_SECONDS
+        return piece, is_last
+
+
+class PeerDeadlines:
+    """The deadlines of all requests of one process."""
+
+    def __init__(self) -> None:
+        self._bodies, self._hurried = Deadlines(BODY_SECONDS), Deadlines(CROWD_SECONDS)
+        self._readers = Deadlines(READER_SECONDS)
+        self._waiting: Counter[int | None] = Counter()
+        self._uploads: Counter[int] = Counter()
+
+    async def body(self, reading: Awaitable[Result], account_id: int | None) -> Result:
+        """The body that is read: 10 s, but 1 s while many others of the same account are waited for. OPERATORS stands for
+        operators' tokens, None for requests without a token. Raises TimeoutError."""
+        others = self._waiting[account_id]
+        self._waiting[account_id] = others + 1
+        try:
+            with (self._bodies if others < CROWD else self._hurried).timeout():
+                return await reading
+        finally:
+            _uncount(self._waiting, account_id)
+
+    @contextmanager
+    def uploading(self, account_id: int) -> Iterator[None]:
+        """Raises TooManyUploads."""
+        if self._uploads[account_id] >= OPEN_UPLOADS:
+            raise TooManyUploads
+        self._uploads[account_id] += 1
+        try:
+            yield
+        finally:
+            _uncount(self._uploads, account_id)
+
+    async def sent(self, sending: Awaitable[None]) -> None:
+        """Raises ReaderTooSlow."""
+        try:
+            with self._readers.timeout():
+                await sending
+        except TimeoutError:
+            raise ReaderTooSlow from None
+
+
+def _uncount(counts: Counter[Any], key: object) -> None:
+    counts[key] -= 1
+    if not counts[key]:
+        del counts[key]

@@ -2,14 +2,22 @@
 
 import atexit
 import io
+import json
 import os
 import select
 import threading
 from collections.abc import Sequence
 from typing import TextIO
 
+from frontdesk.clock import stored_time, system_clock
+
 WAITING_LINES = 20_000  # about 4 MB; while so many wait, further lines are dropped and counted
 LAST_SECONDS = 1.0
+
+
+def event_line(event: str, **values: object) -> str:
+    """A line of JSON with the time. `values` hold ids, codes and sentences of ours, never what a person sent."""
+    return json.dumps({"at": stored_time(system_clock()), "event": event, **values}) + "\n"
 
 
 class LogOutput:
@@ -29,6 +37,10 @@ class LogOutput:
     def dropped(self) -> int:
         """The number of lines that were not written."""
         return self._dropped
+
+    def write(self, event: str, **values: object) -> None:
+        """Queue the line of an event, from any thread."""
+        self.put([event_line(event, **values)])
 
     def put(self, lines: Sequence[str]) -> None:
         """Queue the lines to be written in order. Returns at once."""

@@ -4,7 +4,6 @@ The standard input of a child is a socket to its supervisor. It ends with the su
 and the first child says on it whether the installation can be used.
 """
 
-import json
 import os
 import select
 import signal
@@ -17,7 +16,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 
-from frontdesk.clock import stored_time, system_clock
 from frontdesk.errors import FrontdeskError
 from frontdesk.log_output import LogOutput
 
@@ -161,12 +159,12 @@ class Supervisor:
         """Start the child again when it has ended and is due; False when it has ended early too often."""
         if child.process is None:
             if time.monotonic() >= child.starts_at and not self._is_stopping:
-                self._say(f"{child.program.name}_process_started", pid=self._start(child))
+                self._log.write(f"{child.program.name}_process_started", pid=self._start(child))
             return True
         status = child.process.poll()
         if status is None or self._is_stopping:
             return True
-        self._say(f"{child.program.name}_process_ended", pid=child.process.pid, **_exit_of(status))
+        self._log.write(f"{child.program.name}_process_ended", pid=child.process.pid, **_exit_of(status))
         child.process = None
         return self._plan_restart(child)
 
@@ -175,7 +173,7 @@ class Supervisor:
         before = self._early_ends.get(program.name, 0)
         ends = self._early_ends[program.name] = before + 1 if child.has_ended_early() else 0
         if program.most_early_ends is not None and ends >= program.most_early_ends:
-            self._say(f"{program.name}_gave_up", ended_early=ends)
+            self._log.write(f"{program.name}_gave_up", ended_early=ends)
             return False
         pause = 0.0 if ends <= 1 else FIRST_PAUSE_SECONDS * 2 ** min(ends - 2, 10)
         child.starts_at = now + min(pause, program.longest_pause_seconds)
@@ -195,10 +193,6 @@ class Supervisor:
                 process.wait()
         for child in self._children:
             child.hang_up()
-
-    def _say(self, event: str, **values: object) -> None:
-        line = {"at": stored_time(system_clock()), "event": event, **values}
-        self._log.put([json.dumps(line) + "\n"])
 
 
 def _exit_of(status: int) -> dict[str, object]:

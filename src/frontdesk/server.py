@@ -10,7 +10,6 @@ if __name__ == "__main__":
     gc.disable()  # nothing that is loaded below is garbage, and the search for it took an eighth of the time to start
 
 import asyncio
-import json
 import os
 import resource
 import signal
@@ -27,7 +26,6 @@ from granian.server.embed import Server
 
 from frontdesk.app import App
 from frontdesk.asgi import build_asgi
-from frontdesk.clock import stored_time, system_clock
 from frontdesk.config import Config, read_config
 from frontdesk.db import Database, open_database
 from frontdesk.db.checks import problems
@@ -76,13 +74,9 @@ def _checked_database(config: Config) -> Database:
     if refused := [problem for problem in found if not problem.is_warning]:
         report_refusal("\n".join(f"{problem.what} {problem.remedy}" for problem in refused))
         raise SystemExit(1)
-    at = stored_time(system_clock())
-    lines = [
-        {"at": at, "event": "installation_warning", "what": each.what, "remedy": each.remedy}
-        for each in found
-    ]
     log = LogOutput(sys.stdout)
-    log.put([json.dumps(line) + "\n" for line in lines])
+    for each in found:
+        log.write("installation_warning", what=each.what, remedy=each.remedy)
     log.finish()
     return db
 

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import event, select
 
 from frontdesk.access.accounts import create_client
+from frontdesk.access.callers import RequestLimits
 from frontdesk.access.model import Caller, NewClient, RequestAllowance, Scope, digest
-from frontdesk.access.request_limits import RequestLimits
 from frontdesk.access.store import caller_of
 from frontdesk.access.tables import request_allowances
 from frontdesk.db import Database, open_database
@@ -106,7 +106,7 @@ def test_while_the_database_takes_no_writes_each_process_counts_by_itself(
     def away(*_: object, **__: object) -> None:
         raise Unavailable("The disk is full.")
 
-    monkeypatch.setattr("frontdesk.access.request_limits.write_alone", away)
+    monkeypatch.setattr("frontdesk.access.callers.write_alone", away)
     process.caller = replace(process.caller, requests_per_minute=own_limit)
     if own_limit:
         with pytest.raises(Unavailable):

@@ -8,10 +8,7 @@ from datetime import timedelta
 import pytest
 
 from frontdesk.access.accounts import get_client, revoke_client
-from frontdesk.access.model import AccountState, Caller, Scope, digest
-from frontdesk.access.store import caller_of
-from frontdesk.access.tables import access_tokens
-from frontdesk.access.tokens import (
+from frontdesk.access.callers import (
     CACHE_SIZE,
     LATELY_SECONDS,
     LIFETIME_SECONDS,
@@ -20,6 +17,9 @@ from frontdesk.access.tokens import (
     issue_token,
     revoke_token,
 )
+from frontdesk.access.model import AccountState, Caller, Scope, digest
+from frontdesk.access.store import caller_of
+from frontdesk.access.tables import access_tokens
 from frontdesk.db import Database
 from frontdesk.errors import Unauthorized
 from tests.conftest import SetClock
@@ -64,7 +64,7 @@ class Tokens:
 @pytest.fixture
 def tokens(monkeypatch: pytest.MonkeyPatch) -> Tokens:
     tokens = Tokens()
-    monkeypatch.setattr("frontdesk.access.tokens.monotonic", lambda: tokens.seconds)
+    monkeypatch.setattr("frontdesk.access.callers.monotonic", lambda: tokens.seconds)
     return tokens
 
 

@@ -2,16 +2,16 @@
 
 import gzip
 import threading
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from frontdesk.api import eligibility_files
 from frontdesk.app import App
 from frontdesk.audit.model import Requester
 from frontdesk.db import Database
 from frontdesk.files import Upload, begin_file, set_file_settings
-from frontdesk.files.model import NewFile, Retry
+from frontdesk.files.model import FileQuota, NewFile, Retry
 from tests.api.test_files import act, address, held, upload, work
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer, second_token
@@ -216,7 +216,7 @@ def test_an_account_may_want_a_second_person_to_approve(
 def test_an_account_has_so_many_files_waiting_and_no_more(
     api: Api, app: App, db: Database, customer: Customer, clock: SetClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(app, "config", replace(app.config, files_waiting=2, files_waiting_mib=1))
+    monkeypatch.setattr(eligibility_files, "QUOTA", FileQuota(files=2, size_bytes=1 << 20))
     for n in range(2):
         assert upload(api, customer, csv_of([row(n)])).status_code == 202
     refused = upload(api, customer, csv_of([row(9)]))
@@ -231,7 +231,7 @@ def test_an_account_has_so_many_files_waiting_and_no_more(
 def test_the_waiting_files_of_an_account_have_so_many_bytes_together(
     api: Api, app: App, db: Database, customer: Customer, clock: SetClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(app, "config", replace(app.config, files_waiting_mib=1))
+    monkeypatch.setattr(eligibility_files, "QUOTA", FileQuota(files=100, size_bytes=1 << 20))
     assert upload(api, customer, b"external_id\n" + b"x" * 700_000).status_code == 202
     refused = upload(api, customer, b"external_id\n" + b"y" * 700_000)
     assert (refused.status_code, refused.json()["errors"][0]["code"]) == (413, "too_many_bytes")

@@ -7,7 +7,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from frontdesk.access.accounts import get_client
-from frontdesk.access.tokens import issue_token
+from frontdesk.access.callers import issue_token
 from frontdesk.app import App
 from frontdesk.asgi import build_asgi
 from frontdesk.config import Config

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from frontdesk.access.accounts import close_account, resume_account, suspend_account
-from frontdesk.access.tokens import CACHE_SECONDS
+from frontdesk.access.callers import CACHE_SECONDS
 from frontdesk.audit import list_entries
 from frontdesk.audit.model import AuditQuery
 from frontdesk.db import Database
@@ -17,7 +17,7 @@ from tests.factories import Customer, make_customer, make_operator, member_body
 def later(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Let the time pass for which a token is good from memory."""
     seconds = [0.0]
-    monkeypatch.setattr("frontdesk.access.tokens.monotonic", lambda: seconds[0])
+    monkeypatch.setattr("frontdesk.access.callers.monotonic", lambda: seconds[0])
 
     def wait() -> None:
         seconds[0] += CACHE_SECONDS

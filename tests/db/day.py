@@ -14,14 +14,7 @@ from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import open_database
 from frontdesk.db.migrate import upgrade
 from frontdesk.eligibility import enrol, find_eligibility
-from frontdesk.eligibility.people import (
-    call_distinct,
-    find_duplicates,
-    find_pair,
-    merge,
-    rename,
-    unmerge,
-)
+from frontdesk.eligibility.people import call_distinct, find_duplicates, find_pair, merge, rename, unmerge
 from frontdesk.eligibility.probes import ProbeLimit
 from frontdesk.files import FileTurns, RunOptions
 from frontdesk.invitations.protocol import DeliveryContext, expire_leases

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from frontdesk.config import ConfigError, read_config
-from frontdesk.db import deployment, open_database
-from frontdesk.db.deployment import deployment_failures, filesystem_of
+from frontdesk.db import checks, open_database
+from frontdesk.db.checks import deployment_failures, filesystem_of
 from frontdesk.db.migrate import upgrade
 
 PRODUCTION = {
@@ -107,9 +107,9 @@ def test_a_path_is_on_the_innermost_mount(
     path: str, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "mounts").write_text(MOUNTS)
-    monkeypatch.setattr(deployment, "MOUNTS", tmp_path / "mounts")
+    monkeypatch.setattr(checks, "MOUNTS", tmp_path / "mounts")
     assert filesystem_of(Path(path)) == kind
-    monkeypatch.setattr(deployment, "MOUNTS", tmp_path / "none")
+    monkeypatch.setattr(checks, "MOUNTS", tmp_path / "none")
     assert filesystem_of(Path(path)) is None
 
 
@@ -117,7 +117,7 @@ def test_sqlite_on_a_network_folder_is_refused_in_production(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "mounts").write_text(MOUNTS)
-    monkeypatch.setattr(deployment, "MOUNTS", tmp_path / "mounts")
+    monkeypatch.setattr(checks, "MOUNTS", tmp_path / "mounts")
     assert ("The", False) in told(database_url="sqlite:////srv/none/f.db")
     assert ("The", True) in told(database_url="sqlite:////srv/none/f.db", environment="sandbox", smtp_url="")
 

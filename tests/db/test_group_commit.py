@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from frontdesk.db import group_commit
-from frontdesk.db.group_commit import GroupCommit
+from frontdesk.db import races
+from frontdesk.db.races import GroupCommit
 from frontdesk.deadlines import Deadlines
 from frontdesk.errors import NotFound, Unavailable
 
@@ -202,7 +202,7 @@ def test_who_has_waited_long_when_a_group_is_refused_is_refused_with_it_and_othe
             return list(items)
 
         for long_seconds in (0.0, 60.0):
-            monkeypatch.setattr(group_commit, "LONG_SECONDS", long_seconds)
+            monkeypatch.setattr(races, "LONG_SECONDS", long_seconds)
             groups.clear()
             begun.clear()
             go.clear()

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from frontdesk.db import Database, open_database
-from frontdesk.db.failures import DatabaseState, unavailable
-from frontdesk.db.outages import QUIET_SECONDS, DatabaseOutage
+from frontdesk.db.failures import QUIET_SECONDS, DatabaseOutage, DatabaseState, unavailable
 from frontdesk.errors import Unavailable
 
 LOST = Unavailable("The connection to the database was lost.", stale_connection=True)
@@ -21,7 +20,7 @@ class Outage(DatabaseOutage):
         self.seconds = 0.0
         self.told: list[tuple[str, dict[str, Any]]] = []
         self.tell = lambda event, **values: self.told.append((event, values))
-        monkeypatch.setattr("frontdesk.db.outages.monotonic", lambda: self.seconds)
+        monkeypatch.setattr("frontdesk.db.failures.monotonic", lambda: self.seconds)
 
     @property
     def events(self) -> list[str]:

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from frontdesk.db import Database, Tx
-from frontdesk.db.races import ATTEMPTS_ALONE, ATTEMPTS_TOGETHER, WriteTogether, write_alone, write_together
+from frontdesk.db.races import ATTEMPTS_ALONE, ATTEMPTS_TOGETHER, write_alone, write_together
 from frontdesk.errors import NotFound, Unavailable
 from frontdesk.plans.tables import plans, provider_groups
 from tests.factories import NOW, make_customer
@@ -144,18 +144,20 @@ def test_after_lost_races_nothing_waits_for_the_garbage_collector(lost: int) -> 
 
     def scene() -> list[weakref.ref[Any]]:
         items = [Scripted(lambda *_: None) for _ in range(2)]
-        writing, left = WriteTogether[None, Scripted, Scripted](NoDatabase(), items), [None] * lost
-        for attempt in writing:
-            with attempt:
-                if left:
-                    left.pop()
-                    raise OperationalError(None, None, Deadlock())
-                attempt.results = attempt.items
-        return [weakref.ref(thing) for thing in (writing, *items)]
+        left = [None] * lost
+
+        def work(_: None, items: Sequence[Scripted]) -> Sequence[Scripted]:
+            if left:
+                left.pop()
+                raise OperationalError(None, None, Deadlock())
+            return items
+
+        write_together(NoDatabase(), items, work)
+        return [weakref.ref(item) for item in items]
 
     gc.disable()
     try:
-        assert [ref() for ref in scene()] == [None] * 3
+        assert [ref() for ref in scene()] == [None] * 2
     finally:
         gc.enable()
 

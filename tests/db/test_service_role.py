@@ -4,8 +4,8 @@ import pytest
 
 from frontdesk.config import Environment, read_config
 from frontdesk.db import Database
-from frontdesk.db.checks import problems
-from frontdesk.db.service_role import current_role, grant_rights, renew_rights, role_failures
+from frontdesk.db.checks import problems, role_failures
+from frontdesk.db.service_role import current_role, grant_rights, renew_rights
 from frontdesk.errors import FrontdeskError, Unavailable
 from tests.cli.conftest import CommandLine
 from tests.factories import make_customer

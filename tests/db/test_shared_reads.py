@@ -6,7 +6,7 @@ from threading import Event, Semaphore
 
 import pytest
 
-from frontdesk.db.shared_reads import SharedReads
+from frontdesk.db.lookups import SharedReads
 from frontdesk.deadlines import Deadlines
 from frontdesk.errors import Unavailable
 from tests.patience import PATIENCE_SECONDS

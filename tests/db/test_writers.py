@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from frontdesk.db import group_commit
-from frontdesk.db.group_commit import Writers
+from frontdesk.db import races
+from frontdesk.db.races import Writers
 from frontdesk.deadlines import Deadlines
 from frontdesk.errors import Unavailable
 from tests.patience import PATIENCE_SECONDS
@@ -42,7 +42,7 @@ def test_who_stood_in_line_for_long_while_another_was_refused_is_refused_with_it
 ) -> None:
     def in_line(long_seconds: float) -> Callable[[], Coroutine[Any, Any, None]]:
         async def scene() -> None:
-            monkeypatch.setattr(group_commit, "LONG_SECONDS", long_seconds)
+            monkeypatch.setattr(races, "LONG_SECONDS", long_seconds)
             writers, go = Writers(1, Deadlines(60)), threading.Event()
 
             def refused() -> None:

@@ -13,7 +13,7 @@ from frontdesk.eligibility import parse_member
 from frontdesk.eligibility.fields import _PLAIN_EMAIL, FIELDS
 from frontdesk.eligibility.model import FAULT_CODES, WARNING_MARK, WARNINGS, MemberRecord
 from frontdesk.errors import Malformed
-from frontdesk.web.json_body import parse_json_object
+from frontdesk.web.request import parse_json_object
 
 TODAY = "2026-11-20"
 

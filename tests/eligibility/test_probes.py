@@ -1,10 +1,10 @@
 """What refusals tell of other accounts' members is counted, told and ended at a limit, in POSTs and in files."""
 
 import io
+import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
 from datetime import timedelta
 from threading import Event, current_thread, main_thread
 from typing import Any
@@ -35,9 +35,10 @@ from tests.patience import PATIENCE_SECONDS
 LIMIT = 5
 
 
-@pytest.fixture
-def config(config: Config) -> Config:
-    return replace(config, taken_per_day=LIMIT)
+@pytest.fixture(autouse=True)
+def low_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("frontdesk.eligibility.enrol", "frontdesk.web.stored_metrics"):
+        monkeypatch.setattr(sys.modules[module], "TAKEN_PER_DAY", LIMIT)
 
 
 @pytest.fixture

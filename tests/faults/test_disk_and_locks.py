@@ -20,8 +20,7 @@ from sqlalchemy import Engine, event
 from frontdesk.app import App
 from frontdesk.config import Config
 from frontdesk.db import Database, open_database
-from frontdesk.db.checks import problems
-from frontdesk.db.write_probe import FRESH_SECONDS, WriteProbe, write_a_little
+from frontdesk.db.checks import FRESH_SECONDS, WriteProbe, problems, write_a_little
 from frontdesk.errors import Unavailable
 from tests.conftest import Api
 from tests.factories import Customer, member_body
@@ -190,7 +189,7 @@ def test_readiness_writes_once_in_five_seconds(api: Api, app: App, later: Callab
 def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Lets the time pass for which an answer of the probe is good."""
     seconds = [0.0]
-    monkeypatch.setattr("frontdesk.db.write_probe.monotonic", lambda: seconds[0])
+    monkeypatch.setattr("frontdesk.db.checks.monotonic", lambda: seconds[0])
 
     def wait() -> None:
         seconds[0] += FRESH_SECONDS

@@ -19,7 +19,7 @@ import pytest
 
 from frontdesk.clock import system_clock
 from frontdesk.db import open_database
-from frontdesk.web.peers import BODY_SECONDS
+from frontdesk.deadlines import BODY_SECONDS
 from tests.factories import Customer, make_customer
 from tests.faults.server import Server
 from tests.patience import PATIENCE_SECONDS, wait_until

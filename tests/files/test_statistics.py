@@ -4,8 +4,8 @@ import pytest
 from sqlalchemy import inspect
 
 from frontdesk.db import Database
+from frontdesk.db.engine import refresh_statistics
 from frontdesk.db.service_role import MAINTAIN_SINCE
-from frontdesk.db.statistics import refresh_statistics
 from tests.files.loading import Desk, csv_of, row
 from tests.postgres import SERVICE
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from frontdesk.config import parse_relay
 from frontdesk.mail.model import AnswerLost, MailSession, RelayRefused
 from frontdesk.mail.smtp import SmtpMailer, SmtpTimeouts
-from frontdesk.relay import parse_relay
 from tests.mail.certificate import CERTIFICATE, KEY
 from tests.mail.relay import Relay, message, one_fault
 

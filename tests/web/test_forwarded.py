@@ -4,7 +4,7 @@ from ipaddress import ip_network
 
 import pytest
 
-from frontdesk.web.forwarded import caller_address
+from frontdesk.web.request import caller_address
 
 PROXIES = [ip_network(text) for text in ("10.0.0.7/32", "192.168.4.0/24", "2001:db8:1::/48")]
 PROXY = "10.0.0.7"

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontdesk.errors import Malformed
-from frontdesk.strict_json import LARGEST_DEPTH
-from frontdesk.web.json_body import parse_json_object
+from frontdesk.text import LARGEST_DEPTH
+from frontdesk.web.request import parse_json_object
 
 HIGH, LOW, PAIR = r"\ud83d", r"\ude00", r"\ud83d\ude00"
 

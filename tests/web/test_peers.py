@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from frontdesk.web import peers
-from frontdesk.web.peers import PeerDeadlines, ReaderTooSlow, TooManyUploads, UploadPace
+from frontdesk import deadlines
+from frontdesk.deadlines import PeerDeadlines, ReaderTooSlow, TooManyUploads, UploadPace
 from frontdesk.web.request import Request
 from frontdesk.web.response import HttpError
 
@@ -28,9 +28,9 @@ def sends(*pieces: bytes, pause: float = 0.0, ends: bool = True) -> Callable[[],
     return receive
 
 
-def request(receive: Any, *, upload_seconds: float = 60) -> Request:
+def request(receive: Any) -> Request:
     scope = {"headers": [], "method": "POST", "path": "/", "query_string": b""}
-    return Request(scope, receive, PeerDeadlines(upload_seconds=upload_seconds))
+    return Request(scope, receive, PeerDeadlines())
 
 
 async def read(sent: Request) -> bytes:
@@ -38,7 +38,7 @@ async def read(sent: Request) -> bytes:
 
 
 def test_an_upload_that_stalls_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(peers, "UPLOAD_BYTES_SECONDS", TINY)
+    monkeypatch.setattr(deadlines, "UPLOAD_BYTES_SECONDS", TINY)
     with pytest.raises(HttpError) as error:
         asyncio.run(read(request(sends(b"x", ends=False))))
     assert error.value.kind == "timeout"
@@ -46,16 +46,16 @@ def test_an_upload_that_stalls_ends(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_upload_of_a_byte_now_and_then_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each byte comes in time, and 64 KiB of them never would."""
-    monkeypatch.setattr(peers, "UPLOAD_BYTES_SECONDS", 10 * TINY)
+    monkeypatch.setattr(deadlines, "UPLOAD_BYTES_SECONDS", 10 * TINY)
     with pytest.raises(HttpError):
         asyncio.run(read(request(sends(*[b"x"] * 1000, pause=TINY))))
 
 
 def test_a_slow_upload_that_keeps_its_pace_arrives(monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes longer in all than 64 KiB may take."""
-    monkeypatch.setattr(peers, "UPLOAD_BYTES_SECONDS", 1.0)
-    monkeypatch.setattr(peers, "UPLOAD_BYTES", 2)
-    pace = UploadPace(60)
+    monkeypatch.setattr(deadlines, "UPLOAD_BYTES_SECONDS", 1.0)
+    monkeypatch.setattr(deadlines, "UPLOAD_BYTES", 2)
+    pace = UploadPace()
 
     async def run() -> float:
         loop = asyncio.get_running_loop()
@@ -70,17 +70,18 @@ def test_a_slow_upload_that_keeps_its_pace_arrives(monkeypatch: pytest.MonkeyPat
             pass
         return loop.time() - began
 
-    assert asyncio.run(run()) > peers.UPLOAD_BYTES_SECONDS
+    assert asyncio.run(run()) > deadlines.UPLOAD_BYTES_SECONDS
 
 
 def test_an_upload_has_a_deadline_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(peers, "UPLOAD_BYTES", 1)
+    monkeypatch.setattr(deadlines, "UPLOAD_BYTES", 1)
+    monkeypatch.setattr(deadlines, "UPLOAD_SECONDS", 5 * TINY)
     with pytest.raises(HttpError):
-        asyncio.run(read(request(sends(*[b"x"] * 1000, pause=TINY), upload_seconds=5 * TINY)))
+        asyncio.run(read(request(sends(*[b"x"] * 1000, pause=TINY))))
 
 
 def test_the_time_that_the_service_takes_is_not_the_senders(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(peers, "UPLOAD_BYTES_SECONDS", 1.0)
+    monkeypatch.setattr(deadlines, "UPLOAD_BYTES_SECONDS", 1.0)
 
     async def run() -> bytes:
         taken = b""
@@ -93,16 +94,16 @@ def test_the_time_that_the_service_takes_is_not_the_senders(monkeypatch: pytest.
 
 
 def test_a_crowd_is_hurried_and_others_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(peers, "CROWD", 3)
-    monkeypatch.setattr(peers, "CROWD_SECONDS", TINY)
+    monkeypatch.setattr(deadlines, "CROWD", 3)
+    monkeypatch.setattr(deadlines, "CROWD_SECONDS", TINY)
 
     async def run() -> list[int]:
-        deadlines = PeerDeadlines(upload_seconds=60)
+        peers = PeerDeadlines()
         ended: list[int] = []
 
         async def wait(number: int, account_id: int | None) -> None:
             try:
-                await deadlines.body(asyncio.Event().wait(), account_id)
+                await peers.body(asyncio.Event().wait(), account_id)
             except TimeoutError:
                 ended.append(number)
 
@@ -114,34 +115,34 @@ def test_a_crowd_is_hurried_and_others_are_not(monkeypatch: pytest.MonkeyPatch) 
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
-        assert await deadlines.body(asyncio.sleep(0, "read"), None) == "read"
+        assert await peers.body(asyncio.sleep(0, "read"), None) == "read"
         return ended
 
     assert asyncio.run(run()) == [3, 4]
 
 
 def test_open_uploads_are_counted_by_account() -> None:
-    deadlines = PeerDeadlines(upload_seconds=60)
-    entered = [deadlines.uploading(1) for _ in range(peers.OPEN_UPLOADS)]
+    peers = PeerDeadlines()
+    entered = [peers.uploading(1) for _ in range(deadlines.OPEN_UPLOADS)]
     for one in entered:
         one.__enter__()
-    with pytest.raises(TooManyUploads) as error, deadlines.uploading(1):
+    with pytest.raises(TooManyUploads) as error, peers.uploading(1):
         pass
     assert [fault.code for fault in error.value.faults] == ["too_many_uploads"]
-    with deadlines.uploading(2):
+    with peers.uploading(2):
         pass
     entered[0].__exit__(None, None, None)
-    with deadlines.uploading(1):
+    with peers.uploading(1):
         pass
 
 
 def test_a_reader_that_takes_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(peers, "READER_SECONDS", TINY)
+    monkeypatch.setattr(deadlines, "READER_SECONDS", TINY)
 
     async def run() -> None:
-        deadlines = PeerDeadlines(upload_seconds=60)
-        await deadlines.sent(asyncio.sleep(0))
-        await deadlines.sent(asyncio.Event().wait())  # type: ignore[arg-type]
+        peers = PeerDeadlines()
+        await peers.sent(asyncio.sleep(0))
+        await peers.sent(asyncio.Event().wait())  # type: ignore[arg-type]
 
     with pytest.raises(ReaderTooSlow):
         asyncio.run(run())

@@ -1,11 +1,17 @@
 """The metrics of several serving processes, added up."""
 
+import asyncio
 import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
-from frontdesk.web.telemetry import METRICS_FILE_BYTES
+import pytest
+
+from frontdesk.web.telemetry import METRICS_FOLDER, Telemetry
+from tests.patience import PATIENCE_SECONDS
 
 # A serving process that answers the requests of its argument, and whose log has no reader.
 ANSWER = """
@@ -38,7 +44,7 @@ print(generate_latest(registry).decode())
 
 
 def run(program: str, *arguments: str, folder: Path) -> str:
-    environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(folder)}
+    environment = {**os.environ, "FRONTDESK_METRICS": str(folder)}
     command = [sys.executable, "-c", program, *arguments]
     return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout
 
@@ -79,13 +85,18 @@ print(generate_latest(registry).decode())
 """
 
 
-def test_the_files_of_counts_have_their_space_on_the_disk_before_they_are_mapped(tmp_path: Path) -> None:
-    run(ANSWER, "3", folder=tmp_path)
-    files = sorted(tmp_path.iterdir())
-    assert [file.name.partition("_")[0] for file in files] == ["counter", "histogram"]
-    for file in files:
-        found = file.stat()
-        assert found.st_size == METRICS_FILE_BYTES <= found.st_blocks * 512
+def test_counts_are_stored_a_second_after_a_request_while_the_process_goes_on(tmp_path: Path) -> None:
+    async def serve() -> None:
+        telemetry = Telemetry(open(os.devnull, "w"))  # noqa: ASYNC230, PTH123, SIM115
+        request: Any = SimpleNamespace(method="GET", known_caller=None, request_id="1")
+        telemetry.answered(request, "/v2/plans", 200, 0.02)
+        while not [*tmp_path.glob("*.json")]:  # noqa: ASYNC110, ASYNC240
+            await asyncio.sleep(0.02)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(METRICS_FOLDER, str(tmp_path))
+        asyncio.run(asyncio.wait_for(serve(), PATIENCE_SECONDS))
+    assert "frontdesk_request_seconds_count" in run(READ, folder=tmp_path)
 
 
 def test_a_process_without_space_for_its_counts_counts_in_memory(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ from frontdesk.eligibility import enrol, parse_member
 from frontdesk.eligibility.model import Enrolled, Submission
 from frontdesk.invitations.hourly_window import HourlyWindows
 from frontdesk.invitations.protocol import DeliveryContext
+from frontdesk.log_output import LogOutput
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions, policy_of
-from frontdesk.worker.log import WorkerLog
 from tests.conftest import SetClock
 from tests.factories import Customer, member_body
 from tests.mail.memory import FaultInjector, MemoryMailer
@@ -49,12 +49,10 @@ class Post:
             idle_seconds=idle_seconds,
             stop_seconds=stop_seconds,
             context=DeliveryContext(
-                replace(policy_of(self.config), **policy),
-                HourlyWindows(self.clock_seconds),
-                random.Random(1),
+                replace(policy_of(self.config), **policy), HourlyWindows(self.clock_seconds), random.Random(1)
             ),
             read_time=self._time,
-            log=WorkerLog(self.log),
+            log=LogOutput(self.log),
         )
         worker = DeliveryWorker(self.config, self.db, self.mailer, options)
         self._workers.append(worker)

@@ -133,10 +133,7 @@ def test_the_sandboxs_addresses_act(post: Post) -> None:
     worker.turn()
     worker.close()
     assert post.states() == ["sent", "failed", "sent", "sent"]
-    assert suppressed(post.db) == {
-        "bounce@example.com": "hard_bounce",
-        "complaint@example.com": "complaint",
-    }
+    assert suppressed(post.db) == {"bounce@example.com": "hard_bounce", "complaint@example.com": "complaint"}
     with post.db.read() as tx:
         outcomes = sorted((message.recipient, message.outcome) for message in list_messages(tx))
     assert outcomes == [

@@ -2,8 +2,8 @@
 
 import pytest
 
+from frontdesk.config import parse_relay
 from frontdesk.mail.smtp import SmtpMailer
-from frontdesk.relay import parse_relay
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
 from tests.mail.relay import Relay
 from tests.promises.test_limits import visited

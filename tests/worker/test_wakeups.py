@@ -12,8 +12,7 @@ import pytest
 from frontdesk.config import Config
 from frontdesk.db import Database, notifications, open_database
 from frontdesk.db.notifications import WorkListener
-from frontdesk.worker import wakeup
-from frontdesk.worker.background import SHORTEST_WAIT_SECONDS, FileLoader
+from frontdesk.worker.background import SHORTEST_WAIT_SECONDS, FileLoader, Wakeup
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer, member_body
 from tests.files.loading import csv_of, row
@@ -88,7 +87,7 @@ def test_what_is_announced_before_the_database_is_closed_is_sent(db: Database) -
 
 
 def test_a_wakeup_before_the_wait_ends_it_and_many_end_one() -> None:
-    waits = wakeup.Wakeup()
+    waits = Wakeup()
     for _ in range(3):
         waits.set()
     waits.wait(NEVER)
@@ -100,7 +99,7 @@ def test_a_wakeup_before_the_wait_ends_it_and_many_end_one() -> None:
 
 
 def test_a_wait_that_nobody_begins_gathers_no_wakeups() -> None:
-    waits = wakeup.Wakeup()
+    waits = Wakeup()
     for _ in range(1000):
         waits.set()
     assert waits._calls.qsize() == 1

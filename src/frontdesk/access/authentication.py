@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from ipaddress import IPv6Address, IPv6Network, ip_address
 from typing import NamedTuple
 
-from frontdesk.access import limits_store, store
+from frontdesk.access import store
 from frontdesk.access.accounts import find_client
 from frontdesk.access.model import ApiClient, digest
 from frontdesk.db import Tx
@@ -63,9 +63,9 @@ def record_failure(tx: Tx, *, client_id: str, address: str, now: datetime) -> bo
     """Record a wrong pair; whether it was the last before the limit. Raises RateLimited when others were quicker."""
     client_at_address, at_address = _limits(client_id, address)
     # Guesses that arrive together are counted one after the other, else all of them would pass below the limit.
-    limits_store.lock_failures(tx, at_address)
+    store.lock_failures(tx, at_address)
     refuse_if_limited(tx, client_id=client_id, address=address, now=now)
-    limits_store.add_failures(tx, (client_at_address, at_address), now=now, window=_counted(now))
+    store.add_failures(tx, (client_at_address, at_address), now=now, window=_counted(now))
     return seconds_limited(tx, client_id=client_id, address=address, now=now) > 0
 
 
@@ -83,7 +83,7 @@ def seconds_limited(tx: Tx, *, client_id: str, address: str, now: datetime) -> i
 
 def _wait_seconds(tx: Tx, subject: bytes, *, limit: int, now: datetime) -> int:
     """Seconds until the subject has fewer than `limit` failures in the window; 0 if it has fewer now."""
-    failures = limits_store.failures_within(tx, subject, window=_counted(now), limit=limit)
+    failures = store.failures_within(tx, subject, window=_counted(now), limit=limit)
     if len(failures) < limit:
         return 0
     wait = (failures[-1] + _WINDOW - now).total_seconds()

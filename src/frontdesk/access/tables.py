@@ -1,15 +1,6 @@
 """The tables of accounts, API clients, their secrets and their tokens (hashes only)."""
 
-from sqlalchemy import (
-    Column,
-    ForeignKey,
-    Index,
-    Integer,
-    LargeBinary,
-    String,
-    Table,
-    UniqueConstraint,
-)
+from sqlalchemy import Column, ForeignKey, Index, Integer, LargeBinary, String, Table, UniqueConstraint
 
 from frontdesk.access.model import AccountState
 from frontdesk.db.schema import Id, IsoDate, UtcTime, metadata, words
@@ -61,7 +52,7 @@ access_tokens = Table(
     Index("ix_access_tokens_api_client_id_expires_at", "api_client_id", "expires_at"),
 )
 
-# One row per client and minute: the requests that processes have taken (request_limits.py).
+# One row per client and minute: the requests that processes have taken (callers.py).
 request_allowances = Table(
     "request_allowances",
     metadata,

@@ -14,10 +14,8 @@ from frontdesk.files.suggest.names import likely_field as likely_field_of
 from frontdesk.invitations.model import Delivery
 from frontdesk.plans import external_ids_of
 from frontdesk.text import SHOWN_LENGTH, nearest_name
-from frontdesk.web.json_body import parse_json_object
-from frontdesk.web.request import Request
+from frontdesk.web.request import Request, note_ignored_fields, parse_json_object
 from frontdesk.web.response import Header, Response
-from frontdesk.web.unknown_names import note_ignored_fields
 
 _INVITATION: dict[str, bytes] = {Delivery.IMMEDIATE: b"immediate", Delivery.BATCHED: b"queued"}
 _NO_STORE: Header = (b"cache-control", b"no-store")

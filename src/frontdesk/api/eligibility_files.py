@@ -29,14 +29,13 @@ from frontdesk.files.model import (
 )
 from frontdesk.files.report import CSV_HEADER, ReportFilter, ReportPlace, csv_lines, json_lines, report_page
 from frontdesk.plans import get_plan
-from frontdesk.web.compression import GZIPPED, VARIES, accepts_gzip, gzip_pieces
-from frontdesk.web.json_body import parse_json_object
-from frontdesk.web.request import Request
-from frontdesk.web.response import Header, HttpError, Response
-from frontdesk.web.trail import record_read, requester_of
+from frontdesk.web.endpoint import record_read, requester_of
+from frontdesk.web.request import Request, parse_json_object
+from frontdesk.web.response import GZIPPED, VARIES, Header, HttpError, Response, gzip_pieces
 
 _CHARSET = re.compile(r';\s*charset\s*=\s*"?([^";\s]{1,32})', re.IGNORECASE)
 MIB = 1024 * 1024
+QUOTA = FileQuota(files=100, size_bytes=4096 * MIB)  # of files that wait or run, of one account
 _KEY = re.compile("[!-~]{1,255}")
 _NO_STORE: Header = (b"cache-control", b"no-store")
 FILES_PER_PAGE, LINES_PER_PAGE = 100, 1000
@@ -76,14 +75,13 @@ async def _upload(app: App, request: Request) -> Response:
     files.check_start(start, encoding=new.encoding, **_declared(request))
     if request.query("suggest_mapping").get("suggest_mapping") == "true":
         return await _suggest(app, request, new, start, pieces)
-    quota = FileQuota(app.config.files_waiting, app.config.files_waiting_mib * MIB)
 
     def begin() -> EligibilityFile:
         with app.db.write() as tx:
-            return files.begin_file(tx, new, requester, quota=quota)
+            return files.begin_file(tx, new, requester, quota=QUOTA)
 
     file = await app.in_thread(begin)
-    upload = files.Upload(app.db, file, quota)
+    upload = files.Upload(app.db, file, QUOTA)
     upload.write(start)
     try:
         async for data in pieces:
@@ -327,7 +325,7 @@ async def report_eligibility_file(app: App, request: Request) -> Response:
     as_csv = query.get("format") == "csv"
     headers = _headers(file, as_csv=as_csv)
     kind = b"text/csv; charset=utf-8" if as_csv else b"application/x-ndjson"
-    is_packed = accepts_gzip(request)
+    is_packed = request.accepts_gzip()
     if is_packed:
         headers += (GZIPPED,)
     if "page[size]" in query or "page[after]" in query:

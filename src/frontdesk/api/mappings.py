@@ -8,10 +8,9 @@ from frontdesk.api.parameters import read_query
 from frontdesk.app import App
 from frontdesk.db.races import write_alone
 from frontdesk.files.model import MappingName, StoredMapping
-from frontdesk.web.json_body import parse_json_object
-from frontdesk.web.request import Request
+from frontdesk.web.endpoint import requester_of
+from frontdesk.web.request import Request, parse_json_object
 from frontdesk.web.response import Header, Response
-from frontdesk.web.trail import requester_of
 
 _NO_STORE: Header = (b"cache-control", b"no-store")
 

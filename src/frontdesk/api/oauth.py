@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from frontdesk import audit
-from frontdesk.access import tokens
+from frontdesk.access import callers
 from frontdesk.access.accounts import find_client, refuse_unless_active
 from frontdesk.access.authentication import (
     PAUSE_SECONDS,
@@ -22,10 +22,9 @@ from frontdesk.app import App
 from frontdesk.db import Tx
 from frontdesk.db.races import write_alone
 from frontdesk.errors import RateLimited, Suspended
-from frontdesk.web.limits import count_request
+from frontdesk.web.endpoint import count_request, requester_of
 from frontdesk.web.request import Request
 from frontdesk.web.response import Header, Response
-from frontdesk.web.trail import requester_of
 
 NO_STORE: tuple[Header, ...] = ((b"cache-control", b"no-store"), (b"pragma", b"no-cache"))
 # Every 401 names a way to authenticate (RFC 9110).
@@ -88,7 +87,7 @@ async def _issue(app: App, request: Request, form: dict[str, str]) -> Response:
             _record(app, request, tx, "token.refused", client, reason="suspended")
             return None
         _record(app, request, tx, "token.issued", client)
-        return tokens.issue_token(tx, client, scopes, now=now)
+        return callers.issue_token(tx, client, scopes, now=now)
 
     if (token := await _write(app, issue)) is None:
         raise OAuthError(
@@ -97,7 +96,7 @@ async def _issue(app: App, request: Request, form: dict[str, str]) -> Response:
     body = {
         "access_token": token,
         "token_type": "bearer",
-        "expires_in": tokens.LIFETIME_SECONDS,
+        "expires_in": callers.LIFETIME_SECONDS,
         "scope": scope_text(scopes),
         "created_at": int(now.timestamp()),
     }
@@ -112,7 +111,7 @@ async def _revoke(app: App, request: Request, form: dict[str, str]) -> Response:
         raise OAuthError("invalid_request", "token is missing.")
 
     def revoke(tx: Tx) -> None:
-        if tokens.revoke_token(tx, client, token):
+        if callers.revoke_token(tx, client, token):
             _record(app, request, tx, "token.revoked", client)
 
     await _write(app, revoke)

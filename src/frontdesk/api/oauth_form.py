@@ -10,8 +10,7 @@ from starlette.formparsers import MultiPartException, MultiPartParser
 
 from frontdesk.errors import Malformed
 from frontdesk.text import Rejected, refuse_control_characters
-from frontdesk.web.json_body import parse_json_object
-from frontdesk.web.request import Request
+from frontdesk.web.request import Request, parse_json_object
 from frontdesk.web.response import HttpError
 
 URLENCODED, MULTIPART, JSON = "application/x-www-form-urlencoded", "multipart/form-data", "application/json"

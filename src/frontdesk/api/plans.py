@@ -16,11 +16,9 @@ from frontdesk.plans.changes import CHANGEABLE
 from frontdesk.plans.model import Plan
 from frontdesk.queues.model import QueueSnapshot
 from frontdesk.text import nearest_name
-from frontdesk.web.json_body import parse_json_object
-from frontdesk.web.request import Request
+from frontdesk.web.endpoint import requester_of
+from frontdesk.web.request import Request, note_ignored_fields, parse_json_object
 from frontdesk.web.response import HttpError, Response
-from frontdesk.web.trail import requester_of
-from frontdesk.web.unknown_names import note_ignored_fields
 
 _TAG = re.compile(r'"v([0-9]{1,9})(?:\.[0-9a-f]+)?"')
 

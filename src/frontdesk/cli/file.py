@@ -39,7 +39,6 @@ from frontdesk.cli.output import (
 from frontdesk.clock import system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database, Tx
-from frontdesk.eligibility.probes import ProbeLimit
 from frontdesk.errors import FrontdeskError, Invalid, Unavailable
 from frontdesk.files import (
     START_BYTES,
@@ -485,12 +484,7 @@ def work_on(db: Database, config: Config, file_id: int) -> EligibilityFile:
         def show(step: FileStep, done: int, total: int | None) -> None:
             bar.update(task, description=_STEPS[step], completed=done, total=total)
 
-        options = RunOptions(
-            config.uniqueness,
-            lambda: bool(signals),
-            show,
-            probe_limit=ProbeLimit(config.taken_per_day, config.uniqueness),
-        )
+        options = RunOptions(config.uniqueness, lambda: bool(signals), show)
         patient_until = time.monotonic() + PATIENCE_SECONDS
         while True:
             try:

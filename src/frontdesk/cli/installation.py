@@ -10,8 +10,7 @@ from frontdesk.cli.output import FAILED, Output, settings, table
 from frontdesk.clock import system_clock
 from frontdesk.config import Config, ConfigError, Uniqueness, read_config
 from frontdesk.db import Database
-from frontdesk.db.checks import HEAD, problems
-from frontdesk.db.deployment import CheckFailure
+from frontdesk.db.checks import HEAD, CheckFailure, problems
 from frontdesk.db.service_role import DatabaseRole, current_role, grant_rights
 from frontdesk.errors import FrontdeskError
 from frontdesk.privacy.model import RetentionKind
@@ -22,7 +21,7 @@ FIRST = "0001"  # the revision that makes a database
 # What an answer tells a customer of others, by the installation's rule.
 UNIQUENESS_TELLS = {
     Uniqueness.SERVICE: "Identifiers and e-mail addresses are unique over the whole service: a refusal tells a customer that "
-    "another one has a value, for FRONTDESK_TAKEN_PER_DAY records a day at most. For customers that are unrelated, set "
+    "another one has a value, for 1,000 records a day at most. For customers that are unrelated, set "
     "FRONTDESK_UNIQUENESS=account before the first migrate.",
     Uniqueness.ACCOUNT: "Identifiers and e-mail addresses are unique inside each account: no answer tells what another one has.",
 }

@@ -37,7 +37,7 @@ from frontdesk.eligibility import dry_run as dry_runs
 from frontdesk.eligibility import enrol, find_eligibility, find_member, list_history, people, read_external_id
 from frontdesk.eligibility.model import Enrolled, Submission
 from frontdesk.eligibility.people import RenameOutcome
-from frontdesk.eligibility.probes import ProbeLimit
+from frontdesk.eligibility.probes import TAKEN_PER_DAY, ProbeLimit
 from frontdesk.errors import FrontdeskError
 from frontdesk.privacy.erasure import (
     erase_person,
@@ -172,7 +172,7 @@ def merge(
     require_not_held(tx, [keep_id, drop_id])
     if undo:
         config = settings()
-        limit = ProbeLimit(config.taken_per_day, config.uniqueness)
+        limit = ProbeLimit(TAKEN_PER_DAY, config.uniqueness)
         people.unmerge(tx, keep_id, drop_id, requester, uniqueness=config.uniqueness, probe_limit=limit)
         said = f"Members {keep_id} and {drop_id} are two again."
     else:
@@ -228,7 +228,7 @@ def rename(
 
 def _rename(pairs: Sequence[tuple[str, str]], account: int | None, *, is_dry: bool) -> list[RenameOutcome]:
     config, requester, outcomes = settings(), new_request(), list[RenameOutcome]()
-    limit = ProbeLimit(config.taken_per_day, config.uniqueness)
+    limit = ProbeLimit(TAKEN_PER_DAY, config.uniqueness)
     with ExitStack() as stack:
         db, bar = stack.enter_context(migrated_database(config)), stack.enter_context(progress())
         dry = stack.enter_context(dry_runs(config.uniqueness, probe_limit=limit)) if is_dry else None

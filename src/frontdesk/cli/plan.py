@@ -7,14 +7,14 @@ import typer
 
 from frontdesk.cli.command_group import CommandContext, CommandGroup
 from frontdesk.cli.options import AccountId, OnlyAccount, ProviderGroupId, id_argument
-from frontdesk.cli.output import Output, describe, listing, settings
+from frontdesk.cli.output import Output, describe, listing
 from frontdesk.clock import system_clock
 from frontdesk.db import Tx
 from frontdesk.errors import Invalid
 from frontdesk.plans import get_plan, list_plans, parse_plan_patch
 from frontdesk.plans.changes import change_plan, create_plan
 from frontdesk.plans.model import NewPlan, Plan
-from frontdesk.queues.queue_state import queue_rules, queue_state
+from frontdesk.queues.queue_state import queue_state
 
 PlanArgument = Annotated[int, id_argument("PLAN_ID", "Id of the plan.")]
 
@@ -72,7 +72,7 @@ def show(tx: Tx, plan_id: PlanArgument) -> Output:
     Example: frontdesk plan show 1
     """
     plan = get_plan(tx, None, plan_id)
-    queue = queue_state(tx, plan.account_id, system_clock(), queue_rules(settings()))[plan.id]
+    queue = queue_state(tx, plan.account_id, system_clock())[plan.id]
     return describe(_item(plan) | {"queue_info": queue.info.serialize()})
 
 

@@ -37,7 +37,7 @@ from frontdesk.plans import get_plan, list_plans
 from frontdesk.queues import list_outcomes, list_waiting
 from frontdesk.queues.ingest import set_waiting
 from frontdesk.queues.model import PruneReport, WaitOutcome
-from frontdesk.queues.queue_state import measure_accuracy, queue_rules, queue_state
+from frontdesk.queues.queue_state import measure_accuracy, queue_state
 from frontdesk.queues.upkeep import DEFAULT_AGE, MIN_AGE
 from frontdesk.queues.upkeep import prune as prune_page
 from frontdesk.queues.upkeep import rebuild as rebuild_all
@@ -199,7 +199,7 @@ def watch(
 def board(tx: Tx, account_id: int | None) -> list[dict[str, Any]]:
     """Each plan with its queue, and the accuracy of the last hour's estimates."""
     now = system_clock()
-    queues = queue_state(tx, account_id, now, queue_rules(settings()))
+    queues = queue_state(tx, account_id, now)
     measured = {of_plan.plan_id: of_plan for of_plan in measure_accuracy(list_outcomes(tx, now - RECENT))}
     items = []
     for plan in list_plans(tx, account_id):

@@ -48,7 +48,7 @@ from frontdesk.queues.backtest.figures import (
 from frontdesk.queues.backtest.judge import BacktestResult, run_backtest
 from frontdesk.queues.backtest.plausibility import BacktestWarning, warnings_of, warnings_of_file
 from frontdesk.queues.model import INTERVAL_SHARE
-from frontdesk.queues.queue_state import queue_rules
+from frontdesk.queues.queue_state import DEFAULT_RULES
 from frontdesk.queues.store.history import list_history
 
 # The events of a day before the judged ones tell the past that an estimate starts from.
@@ -108,7 +108,7 @@ def backtest(
     Example: frontdesk queue backtest --days 30
     """
     config = settings()
-    rules, zone = queue_rules(config), None if time_zone is None else _zone(time_zone)
+    rules, zone = DEFAULT_RULES, None if time_zone is None else _zone(time_zone)
     past = _stored(config, days) if csv_file is None else _from_csv(csv_file, days, zone, skip_bad_rows)
     warnings = [*past.warnings, *warnings_of(past.told.events, since=past.since, rules=rules)]
     with _progress(warnings) as show:

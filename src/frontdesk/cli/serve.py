@@ -1,6 +1,5 @@
 """`frontdesk serve`: the HTTP server in the foreground."""
 
-import json
 import socket
 import sys
 import tempfile
@@ -10,10 +9,9 @@ from urllib.parse import urlsplit
 import typer
 
 from frontdesk.cli.output import fail, settings
-from frontdesk.clock import stored_time, system_clock
-from frontdesk.log_output import LogOutput
+from frontdesk.config import is_this_machine
+from frontdesk.log_output import LogOutput, event_line
 from frontdesk.processes import Program, Supervisor
-from frontdesk.relay import is_this_machine
 
 MOST_EARLY_ENDS = 5  # in a row, for each serving process
 SERVING_PAUSE_SECONDS = 0.5
@@ -43,9 +41,7 @@ def serve(
             [serving] * workers + [WORKER] * with_worker,
             LogOutput(sys.stdout),
             first_command=(*serving.command, "--check"),
-            variables={
-                "PROMETHEUS_MULTIPROC_DIR": folder
-            },  # where the serving processes add up their metrics
+            variables={"FRONTDESK_METRICS": folder},  # where the serving processes add up their metrics
         ).run()
     if not is_stopped:
         fail("The serving processes ended soon after each start; the log says how. Run: frontdesk check")
@@ -57,13 +53,7 @@ def _warn_of_port(base_url: str, port: int) -> None:
     named = parts.port or {"http": 80, "https": 443}[parts.scheme.lower()]
     if named != port and is_this_machine(parts.hostname or ""):
         detail = f"FRONTDESK_BASE_URL is {base_url}, so links lead to port {named}. Correct it, or use --port {named}."
-        line = {
-            "at": stored_time(system_clock()),
-            "event": "links_lead_elsewhere",
-            "port": port,
-            "detail": detail,
-        }
-        typer.echo(json.dumps(line), err=True)
+        typer.echo(event_line("links_lead_elsewhere", port=port, detail=detail), nl=False, err=True)
 
 
 def serving_program(address: str, port: int, workers: int) -> Program:

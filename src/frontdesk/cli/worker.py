@@ -1,6 +1,7 @@
 """`frontdesk worker`: delivers invitations and loads files, beside any number of others; `serve` starts one as its child."""
 
 import signal
+import sys
 from contextlib import ExitStack
 from typing import Annotated
 
@@ -10,6 +11,7 @@ from frontdesk.cli.command_group import migrated_database
 from frontdesk.cli.output import settings
 from frontdesk.config import Environment
 from frontdesk.db.notifications import WorkListener
+from frontdesk.log_output import LogOutput
 from frontdesk.processes import stop_with_parent
 from frontdesk.worker.background import (
     BackgroundTask,
@@ -18,9 +20,7 @@ from frontdesk.worker.background import (
     QueuePruner,
     RetentionPruner,
 )
-from frontdesk.worker.delivery import CONNECTIONS, DeliveryWorker, WorkerOptions
-from frontdesk.worker.log import WorkerLog
-from frontdesk.worker.mailer_factory import make_mailer
+from frontdesk.worker.delivery import CONNECTIONS, DeliveryWorker, WorkerOptions, make_mailer
 
 
 def worker(
@@ -36,7 +36,7 @@ def worker(
     """
     config = settings()
     with migrated_database(config, index_scans=True) as db:
-        db.outage.tell = WorkerLog().write
+        db.outage.tell = LogOutput(sys.stdout).write
         loader = FileLoader(config, db)
         tasks: list[BackgroundTask] = [
             loader,

@@ -1,18 +1,25 @@
-"""What is wrong with a database for this version and these settings, and the remedy of each problem."""
+"""What is wrong with an installation for this version and these settings, and the remedy of each problem.
 
+Looks at the settings, the rights of files, the disk of SQLite, the database's server, schema and role, and whether it stores what
+is written: a full disk and a standby answer every read.
+"""
+
+import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
+from time import monotonic
+from urllib.parse import urlsplit
 
 from sqlalchemy import inspect
 from sqlalchemy.exc import DBAPIError
 
 from frontdesk.clock import system_clock
-from frontdesk.config import Config
-from frontdesk.db.deployment import CheckFailure, deployment_failures
+from frontdesk.config import SECRET_LENGTH, Config, Environment, is_this_machine
 from frontdesk.db.engine import Database, Tx
 from frontdesk.db.failures import DatabaseState
-from frontdesk.db.service_role import role_failures
-from frontdesk.db.write_probe import write_a_little
+from frontdesk.db.service_role import CAN_CREATE, CAN_STAGE, HELD, RIGHTS, current_role
 from frontdesk.errors import Unavailable
 
 OLDEST_POSTGRESQL = 14
@@ -39,6 +46,35 @@ _REMEDIES: dict[str, str] = {
     DatabaseState.CROWDED: "Raise max_connections on the server, or run fewer processes (docs/scaling.md).",
     DatabaseState.SILENT: "Look at the server and at the network and firewalls on the way.",
 }
+
+MOUNTS = Path("/proc/self/mountinfo")
+# SQLite's write-ahead log needs memory that all its processes share, so over these it can lose or damage records.
+NETWORK_FILESYSTEMS = {
+    *("nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "glusterfs", "lustre", "gpfs", "ocfs2"),
+    *("fuse.sshfs", "fuse.glusterfs", "fuse.s3fs", "fuse.rclone", "virtiofs"),
+}
+FEWEST_CHARACTERS = 8  # different ones, in a secret
+_RANDOM = f"{SECRET_LENGTH} or more random characters, such as those of: openssl rand -hex 32."
+_WIDEST = {4: 8, 6: 7}  # lengths of the prefixes of the widest private networks, by version of IP
+_OTHERS = 0o077  # rights of the group and of everybody
+
+FRESH_SECONDS, RETRY_SECONDS = 5.0, 1.0  # how long a success and a failure are good for
+WAIT_SECONDS = 1.0  # for another writer
+
+# More pages than a token takes: a log with room for one more page is as good as full. SQLite overwrites them each time.
+_WRITE_SQLITE = "UPDATE installation SET written = randomblob(32768)"
+_WRITE_POSTGRESQL = "UPDATE installation SET written = decode(md5(random()::text), 'hex')"
+# The row above fits into pages and into a log file that exist. 300 kB of a temporary file, which is gone at once, need new ones.
+_SPILL = ("SELECT set_config('work_mem', '64kB', true)", "SELECT count(*) FROM generate_series(1, 15000)")
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFailure:
+    """`what` is wrong and its `remedy`, a sentence each. A service with a warning serves."""
+
+    what: str
+    remedy: str
+    is_warning: bool = False
 
 
 def revision_of(db: Database) -> str | None:
@@ -119,3 +155,153 @@ def _problem(error: Exception, remedy: str) -> CheckFailure:
     if isinstance(error, Unavailable):
         return CheckFailure(error.detail, _REMEDIES.get(error.code, remedy))
     return CheckFailure("The database can't be used.", remedy)
+
+
+def deployment_failures(config: Config) -> Iterator[CheckFailure]:
+    """What the settings and the machine tell without the database being asked."""
+    if config.environment is Environment.PRODUCTION:
+        yield from _production_failures(config)
+    if config.database_url.startswith("sqlite:///"):
+        path = Path(config.database_url.removeprefix("sqlite:///")).absolute()
+        yield from _disk_failures(path, is_warning=config.environment is not Environment.PRODUCTION)
+        yield from _rights_failures(path)
+
+
+def _production_failures(config: Config) -> Iterator[CheckFailure]:
+    base_url = urlsplit(config.base_url)
+    if base_url.scheme.lower() != "https" or is_this_machine(base_url.hostname or ""):
+        what = "FRONTDESK_BASE_URL is no https address that others can reach: tokens and links can be read, or lead nowhere."
+        yield CheckFailure(what, "Set it to the address that callers use, such as https://api.example.com.")
+    if not config.link_secret:
+        what = "FRONTDESK_LINK_SECRET is not set, so the links in invitations could be guessed."
+        yield CheckFailure(what, f"Set it to {_RANDOM}")
+    elif _can_be_guessed(config.link_secret):
+        what = "FRONTDESK_LINK_SECRET can be guessed: it repeats itself, or has too few different characters."
+        yield CheckFailure(what, f"Set it to {_RANDOM} Links in mails that were sent go on working.")
+    if any(network.prefixlen < _WIDEST[network.version] for network in config.trusted_proxies):
+        what = "FRONTDESK_TRUSTED_PROXIES has a network wider than any private one: callers in it could write their own address."
+        remedy = "Name the proxies' own addresses and networks; 10.0.0.0/8 and fc00::/7 are the widest that are taken."
+        yield CheckFailure(what, remedy)
+    if config.smtp_url is None:
+        what = "FRONTDESK_SMTP_URL is not set, so invitations wait and none is delivered."
+        yield CheckFailure(
+            what, "Set it to your relay, such as smtps://user:password@mail.example.com.", is_warning=True
+        )
+    elif is_this_machine(config.mail_from.rpartition("@")[2]):
+        what = "FRONTDESK_MAIL_FROM is an address of localhost; relays refuse it, and bounces come back to nobody."
+        yield CheckFailure(what, "Set it to an address of yours, such as invitations@example.com.")
+
+
+def _can_be_guessed(secret: str) -> bool:
+    """Whether the text shows that it is not random: a shorter one again and again, or few different characters.
+
+    Of random hexadecimal digits, 32 of them have fewer than 8 different ones once in 26 million times.
+    """
+    repeats = any(secret.startswith(secret[period:]) for period in range(1, len(secret) // 2 + 1))
+    return repeats or len(set(secret)) < FEWEST_CHARACTERS
+
+
+def _disk_failures(path: Path, *, is_warning: bool) -> Iterator[CheckFailure]:
+    kind = filesystem_of(path)
+    if kind in NETWORK_FILESYSTEMS:
+        what = f"The SQLite database lies on a network file system ({kind}), where several processes can damage it."
+        remedy = "Move it to a disk of this machine, or use PostgreSQL."
+        yield CheckFailure(what, remedy, is_warning)
+
+
+def filesystem_of(path: Path) -> str | None:
+    """The kind of file system that the path is on, as Linux names it; None where that can't be told."""
+    try:
+        lines = MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    place, longest, kind = os.path.realpath(path), -1, None
+    for line in (
+        lines
+    ):  # "36 35 98:0 /root /mount/point options - kind source options" (proc(5)); later ones lie on top
+        mount, _, described = line.partition(" - ")
+        point = mount.split(" ")[4].replace("\\040", " ")
+        if (place + "/").startswith(point.rstrip("/") + "/") and len(point) >= longest:
+            longest, kind = len(point), described.partition(" ")[0]
+    return kind
+
+
+def _rights_failures(path: Path) -> Iterator[CheckFailure]:
+    """The database, its write-ahead log and copies beside it hold health records, and so does their folder."""
+    try:
+        beside = sorted(path.parent.glob(f"{path.name}*"))
+        wide = [each for each in (path.parent, *beside) if each.stat().st_mode & _OTHERS]
+    except OSError:
+        return  # opening the database says more
+    for each in wide:
+        rights = "700" if each.is_dir() else "600"
+        what = f"Other users of this machine have rights to {each}."
+        yield CheckFailure(what, f"Run: chmod {rights} {quote(str(each))}", is_warning=True)
+
+
+def role_failures(db: Database, config: Config) -> Iterator[CheckFailure]:
+    """Rights that the service needs and lacks; in production also what it has and does not need."""
+    role = current_role(db)
+    if role is None:
+        return
+    name = role.name
+    is_production = config.environment is Environment.PRODUCTION
+    if role.owns_tables:
+        if is_production:
+            what = f"The service is the role {name}, which owns the tables: it could remove the triggers that keep the history."
+            yield CheckFailure(what, _remedy("SERVICE_ROLE"), is_warning=True)
+        return
+    needed = {(table, right) for table, rights in RIGHTS.items() for right in rights}
+    held = set(db.ask(lambda tx: [tuple(row) for row in tx.exec_driver_sql(HELD, (list(RIGHTS),) * 2)]))
+    # A right to a whole table is one to its column too.
+    missing = sorted(each for each in needed - held if (each[0], each[1].partition(" ")[0]) not in held)
+    if not db.ask(lambda tx: tx.exec_driver_sql(CAN_STAGE).scalar()):
+        missing.append(("the database", "TEMPORARY"))
+    if missing:
+        table, right = missing[0]
+        more = f", and {len(missing) - 1} rights more" if len(missing) > 1 else ""
+        yield CheckFailure(f"The role {name} lacks {right} on {table}{more}.", _remedy(name))
+    excess = [f"{right} on {table}" for table, right in sorted(held - needed)]
+    excess += ["CREATE in the schema"] * bool(db.ask(lambda tx: tx.exec_driver_sql(CAN_CREATE).scalar()))
+    if excess and is_production:
+        more = f", and {len(excess) - 1} rights more" if len(excess) > 1 else ""
+        what = f"The role {name} has rights that the service does not need: {excess[0]}{more}."
+        yield CheckFailure(what, _remedy(name), is_warning=True)
+
+
+def _remedy(role: str) -> str:
+    return f"As the owner of the tables run: frontdesk migrate --service-role {quote(role)} (docs/security.md, Two roles)."
+
+
+def write_a_little(db: Database, *, wait_seconds: float | None = None) -> None:
+    """Commit a small change that needs room on the disk. Raises Unavailable."""
+    with db.write(wait_seconds=wait_seconds) as tx:
+        for statement in (_WRITE_SQLITE,) if db.is_sqlite else (_WRITE_POSTGRESQL, *_SPILL):
+            tx.exec_driver_sql(statement)
+
+
+class WriteProbe:
+    """`verify()` writes at most once in 5 s, or in 1 s after a failure, and otherwise repeats the last answer.
+
+    A database that another writer has locked takes writes, so it passes. Call it from one thread.
+    """
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        self._good_until = float("-inf")
+        self._failure: Unavailable | None = None
+
+    def verify(self) -> None:
+        """Raises Unavailable while the database stores nothing."""
+        if monotonic() >= self._good_until:
+            self._failure = self._attempt()
+            self._good_until = monotonic() + (RETRY_SECONDS if self._failure else FRESH_SECONDS)
+        if self._failure is not None:
+            raise self._failure
+
+    def _attempt(self) -> Unavailable | None:
+        try:
+            write_a_little(self._db, wait_seconds=WAIT_SECONDS)
+        except Unavailable as error:
+            return None if error.code == DatabaseState.BUSY else error
+        return None

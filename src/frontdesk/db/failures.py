@@ -1,9 +1,16 @@
-"""What a driver's error means, by its SQLSTATE and constraint name. Its text is never passed on: it holds values."""
+"""What a driver's error means, by its SQLSTATE and constraint name, and whether the database is away from this process.
 
+The text of an error is never passed on: it holds values.
+"""
+
+import os
 import re
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from time import monotonic
+from typing import Any
 
 import psycopg
 from sqlalchemy import Table
@@ -12,6 +19,8 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from frontdesk.errors import Unavailable
 
+AWAY_EVENT, BACK_EVENT = "database_away", "database_back"
+QUIET_SECONDS = 10.0
 _LOST_RACE_STATES = {"40001", "40P01"}  # serialization failure, deadlock
 
 
@@ -193,3 +202,36 @@ def as_unknown_outcome(error: DBAPIError) -> Unavailable | None:
 
 def _state(error: DBAPIError) -> str | None:
     return getattr(error.orig, "sqlstate", None)
+
+
+class DatabaseOutage:
+    """Gets every failure of this process's connections and, during an outage, the first success.
+
+    `tell(event, **values)` writes a line of the log; a command has no log, so by default nothing is told. A connection that turns
+    out to be dead is no outage: it is replaced, and only when that fails too is the database away. An outage that begins within
+    10 s of the last one is not told: of a server that takes some connections and refuses others, each request would be.
+    """
+
+    def __init__(self) -> None:
+        self.tell: Callable[..., Any] = lambda *_, **__: None
+        self._began_at: float | None = None
+        self._quiet_until = float("-inf")
+        self._changing = threading.Lock()
+
+    def failed(self, error: Unavailable) -> None:
+        if error.code not in AWAY:
+            return
+        with self._changing:
+            now = monotonic()
+            if self._began_at is not None or now < self._quiet_until:
+                return
+            self._began_at, self._quiet_until = now, now + QUIET_SECONDS
+        self.tell(AWAY_EVENT, pid=os.getpid(), cause=error.code, detail=error.detail)
+
+    def answered(self) -> None:
+        if self._began_at is None:
+            return
+        with self._changing:
+            began_at, self._began_at = self._began_at, None
+        if began_at is not None:
+            self.tell(BACK_EVENT, pid=os.getpid(), seconds=round(monotonic() - began_at, 1))

@@ -22,8 +22,7 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.util import await_only, greenlet_spawn
 
-from frontdesk.db.failures import NoAnswer, as_unavailable, as_unknown_outcome
-from frontdesk.db.outages import DatabaseOutage
+from frontdesk.db.failures import DatabaseOutage, NoAnswer, as_unavailable, as_unknown_outcome
 from frontdesk.db.postgresql import (
     SILENT_SECONDS,
     WAIT_FOR_LOCKS,
@@ -242,7 +241,8 @@ class _PipelineConnection:
     async def open(cls, url: str, deadlines: Deadlines) -> "_PipelineConnection":
         plain = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
         try:
-            connection = await deadlines.within(_connect(plain, session_settings(lock_seconds=LOCK_SECONDS)))
+            with deadlines.timeout():
+                connection = await _connect(plain, session_settings(lock_seconds=LOCK_SECONDS))
         except TimeoutError:
             raise NoAnswer from None
         return cls(connection, asyncio.get_running_loop(), deadlines)
@@ -258,7 +258,10 @@ class _PipelineConnection:
             for statement in statements:
                 self._send(statement)
             self._server.pipeline_sync()
-            await self._deadlines.within(self._flush_and_wait(self._done))
+            with self._deadlines.timeout():
+                while self._server.flush():
+                    await self._writable()
+                await self._done
         except TimeoutError:
             self.close()
             raise NoAnswer from None
@@ -269,11 +272,6 @@ class _PipelineConnection:
             for sql in self._fresh:  # they may or may not have been prepared before the failure
                 self._prepared.pop(sql, None)
             raise self._errors.pop(0)
-
-    async def _flush_and_wait(self, done: "asyncio.Future[None]") -> None:
-        while self._server.flush():
-            await self._writable()
-        await done
 
     def close(self) -> None:
         if self.is_alive:

@@ -1,33 +1,34 @@
-"""Writes a set of items in one transaction while others write the same rows. A lost race runs again.
+"""Writes while others write the same rows: a lost race runs again, and items that wait at the same time share a commit.
 
-The writer is a loop over attempts, so that what is written stands where it is called:
-
-    writing = WriteTogether(db, items)
-    for attempt in writing:
-        with attempt:
-            attempt.results = store(attempt.tx, attempt.items)
-    return writing.results
-
-An error inside the block belongs to the attempt: its transaction is rolled back, and the loop decides what comes next. The
-transaction commits when the loop goes on, so `return` and `break` inside the loop would undo it.
+Group commit: a new group starts as soon as a lane is free, with everything that has come meanwhile; no timer holds it back. Each
+caller is answered after the commit of its own group, or when its time is over. With two lanes, one group is prepared while the
+database writes the other.
 """
 
+import asyncio
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 from sqlalchemy.exc import DBAPIError
 
 from frontdesk.db.engine import Tx
 from frontdesk.db.failures import StateChanged, is_deadlock, lost_race
+from frontdesk.deadlines import Deadlines
 from frontdesk.errors import Unavailable
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 OpenTx_co = TypeVar("OpenTx_co", covariant=True)
 AnyTx = TypeVar("AnyTx")
+# One result, or the item's own error, per item.
+Work = Callable[[AnyTx, Sequence[Item]], Sequence[Result | Exception]]
 
 ATTEMPTS_TOGETHER = 3
 ATTEMPTS_ALONE = 8
@@ -35,6 +36,9 @@ ATTEMPTS_ALONE = 8
 # When others hold rows of a set, its items share this time to wait for locks. None is tried after the last of it.
 SHARED_SECONDS, LAST_SECONDS = 3.0, 5.0
 SHORTEST_WAIT_SECONDS = 0.02
+
+# A caller that has waited so long when another is refused is refused too: retrying the lock would cost it the same time again.
+LONG_SECONDS = 2
 
 OTHERS_WRITE = "Others keep writing the same record."
 
@@ -45,136 +49,55 @@ class Writable(Protocol[OpenTx_co]):
     def write(self, *, wait_seconds: float | None = None) -> AbstractContextManager[OpenTx_co]: ...
 
 
-@dataclass(slots=True, eq=False)
-class Attempt(Generic[AnyTx, Item, Result]):
-    """One transaction that writes `items`. The block sets `results`: one result, or the item's own error, per item."""
-
-    tx: AnyTx
-    items: Sequence[Item]
-    is_split: bool = False
-    results: Sequence[Result | Exception] = ()
-    error: BaseException | None = None
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> bool:
-        self.error = error
-        return True  # the loop raises it again, inside the transaction
-
-    def raise_error(self) -> None:
-        """Raise the block's error once. An attempt that kept it would keep every item alive, by its frames."""
-        error, self.error = self.error, None
-        try:
-            if error is not None:
-                raise error
-        finally:
-            del error
-
-    def parts(self: "Attempt[Tx, Item, Result]") -> "Iterator[Attempt[Tx, Item, Result]]":
-        """All items at once or, in a split attempt, one by one behind savepoints. Gathers the results of the parts."""
-        if self.is_split:
-            results = self.results = []
-            for item in self.items:
-                result = yield from _behind_savepoint(self.tx, item)
-                results.append(result)
-        elif self.items:
-            part: Attempt[Tx, Item, Result] = Attempt(self.tx, self.items)
-            yield part
-            part.raise_error()
-            self.results = part.results
-
-
-@dataclass(eq=False)
-class WriteTogether(Generic[AnyTx, Item, Result]):
-    """Attempts to write the items. After the loop, `results` holds one result, or the item's own error, per item.
-
-    A lost race (unique violation, deadlock, dead connection, StateChanged) runs the set again against the new state. What that
-    does not settle runs item by item, so that one bad item, or one that is locked, never fails its neighbours. The loop raises
-    Unavailable when none of the items can be written.
-    """
-
-    db: Writable[AnyTx]
-    items: Sequence[Item]
-    wait_seconds: float | None = None
-    results: list[Result | Exception] = field(default_factory=list)
-
-    def __iter__(self) -> Iterator[Attempt[AnyTx, Item, Result]]:
-        is_alone, wait = len(self.items) == 1, self.wait_seconds
-        try:
-            results = yield from _attempts(self.db, self.items, ATTEMPTS_TOGETHER, wait_seconds=wait)
-            self.results = list(results)
-        except Unavailable as error:
-            if is_alone or not error.busy:
-                raise
-            is_busy = True
-        except Exception as error:  # noqa: BLE001  # one item may be the cause, and each gets its own answer
-            if is_alone and not lost_race(error):
-                self.results = [error]  # it would only fail again
-                return
-            is_busy = False
-        else:
-            return
-        yield from self._one_by_one(is_busy=is_busy)
-
-    def _one_by_one(self, *, is_busy: bool) -> Iterator[Attempt[AnyTx, Item, Result]]:
-        """When others hold rows, each item waits no longer than its share of the time: free items are soon written."""
-        started = time.monotonic()
-        for position, item in enumerate(self.items):
-            left = SHARED_SECONDS - (time.monotonic() - started)
-            share = max(SHORTEST_WAIT_SECONDS, left / (len(self.items) - position))
-            try:
-                self.results += yield from _attempts(
-                    self.db, [item], ATTEMPTS_ALONE, wait_seconds=share if is_busy else None
-                )
-            except Exception as error:  # noqa: BLE001  # it is the item's answer
-                self.results.append(Unavailable(OTHERS_WRITE) if lost_race(error) else error)
-            is_late = time.monotonic() - started > LAST_SECONDS
-            if is_busy and (is_late or _is_away(self.results[-1])):
-                break
-        refused = Unavailable("The database is busy.", busy=True)
-        self.results += [refused] * (len(self.items) - len(self.results))
-
-
-@dataclass(eq=False)
-class WriteInOne(Generic[Item, Result]):
-    """Attempts to write the items in ONE transaction, together with what notes down what was done.
-
-        for attempt in WriteInOne(db, items):
-            with attempt:
-                for part in attempt.parts():
-                    with part:
-                        part.results = store(part.tx, part.items)
-                note(attempt.tx, attempt.results)
-
-    A lost race runs again. What that does not settle runs item by item behind savepoints of one transaction. An item that
-    can't be written has an error as its result: Unavailable where others keep writing the same rows, else the driver's.
-    The loop raises Unavailable, and what noting raises.
-    """
-
-    db: Writable[Tx]
-    items: Sequence[Item]
-
-    def __iter__(self) -> Iterator[Attempt[Tx, Item, Result]]:
-        try:
-            yield from _attempts(self.db, self.items, ATTEMPTS_TOGETHER)
-        except (DBAPIError, StateChanged):
-            yield from _attempts(self.db, self.items, ATTEMPTS_ALONE, is_split=True)
-
-
 def write_together(
     db: Writable[AnyTx],
     items: Sequence[Item],
-    work: Callable[[AnyTx, Sequence[Item]], Sequence[Result | Exception]],
+    work: Work[AnyTx, Item, Result],
     *,
     wait_seconds: float | None = None,
 ) -> list[Result | Exception]:
-    """`WriteTogether` for work that is one function: `work(tx, items)`."""
-    writing = WriteTogether[AnyTx, Item, Result](db, items, wait_seconds=wait_seconds)
-    for attempt in writing:
-        with attempt:
-            attempt.results = work(attempt.tx, attempt.items)
-    return writing.results
+    """Write the items by `work(tx, items)` in one transaction: one result, or the item's own error, per item.
+
+    A lost race (unique violation, deadlock, dead connection, StateChanged) runs the set again against the new state. What that
+    does not settle runs item by item, so that one bad item, or one that is locked, never fails its neighbours. Raises
+    Unavailable when none of the items can be written.
+    """
+    is_alone = len(items) == 1
+    try:
+        return [*_attempt(db, lambda tx: work(tx, items), ATTEMPTS_TOGETHER, wait_seconds)]
+    except Unavailable as error:
+        if is_alone or not error.busy:
+            raise
+        is_busy = True
+    except Exception as error:  # noqa: BLE001  # one item may be the cause, and each gets its own answer
+        if is_alone and not lost_race(error):
+            return [error]  # it would only fail again
+        is_busy = False
+    return _one_by_one(db, items, work, is_busy=is_busy)
+
+
+def _one_by_one(
+    db: Writable[AnyTx], items: Sequence[Item], work: Work[AnyTx, Item, Result], *, is_busy: bool
+) -> list[Result | Exception]:
+    """When others hold rows, each item waits no longer than its share of the time: free items are soon written."""
+    results: list[Result | Exception] = []
+    started = time.monotonic()
+    for position, item in enumerate(items):
+        left = SHARED_SECONDS - (time.monotonic() - started)
+        share = max(SHORTEST_WAIT_SECONDS, left / (len(items) - position)) if is_busy else None
+        try:
+            results += _attempt(db, partial(_write_one, work, item), ATTEMPTS_ALONE, share)
+        except Exception as error:  # noqa: BLE001  # it is the item's answer
+            results.append(Unavailable(OTHERS_WRITE) if lost_race(error) else error)
+        is_away = isinstance(results[-1], Unavailable) and not results[-1].busy
+        if is_busy and (is_away or time.monotonic() - started > LAST_SECONDS):
+            break
+    refused = Unavailable("The database is busy.", busy=True)
+    return results + [refused] * (len(items) - len(results))
+
+
+def _write_one(work: Work[AnyTx, Item, Result], item: Item, tx: AnyTx) -> Sequence[Result | Exception]:
+    return work(tx, [item])
 
 
 def write_alone(
@@ -187,46 +110,191 @@ def write_alone(
     return result
 
 
-def _attempts(
-    db: Writable[AnyTx],
+def write_in_one(
+    db: Writable[Tx],
     items: Sequence[Item],
-    limit: int,
+    work: Work[Tx, Item, Result],
     *,
-    wait_seconds: float | None = None,
-    is_split: bool = False,
-) -> Generator[Attempt[AnyTx, Item, Result], None, Sequence[Result | Exception]]:
-    """The items in one transaction, again while it loses races. Raises what the last attempt raised."""
+    save: Callable[[Tx, Sequence[Result | Exception]], None],
+    begin: Callable[[], None] | None = None,
+) -> None:
+    """Write the items in ONE transaction, together with what `save(tx, results)` notes down. `begin()` precedes each attempt.
+
+    A lost race runs again. What that does not settle runs item by item behind savepoints of one transaction. An item that
+    can't be written has an error as its result: Unavailable where others keep writing the same rows, else the driver's.
+    Raises Unavailable, and what `save` raises.
+    """
+
+    def attempt(tx: Tx, *, is_split: bool = False) -> None:
+        if begin is not None:
+            begin()
+        if is_split:
+            save(tx, [_behind_savepoint(tx, item, work) for item in items])
+        else:
+            save(tx, work(tx, items) if items else [])
+
+    try:
+        _attempt(db, attempt, ATTEMPTS_TOGETHER)
+    except (DBAPIError, StateChanged):
+        _attempt(db, lambda tx: attempt(tx, is_split=True), ATTEMPTS_ALONE)
+
+
+def _attempt(
+    db: Writable[AnyTx], work: Callable[[AnyTx], Result], limit: int, wait_seconds: float | None = None
+) -> Result:
+    """`work(tx)` in one transaction, again while it loses races. Raises what the last attempt raised."""
     while True:
         limit -= 1
         try:
             with db.write(wait_seconds=wait_seconds) as tx:
-                attempt: Attempt[AnyTx, Item, Result] = Attempt(tx, items, is_split=is_split)
-                yield attempt
-                attempt.raise_error()
+                result = work(tx)
         except (DBAPIError, StateChanged, Unavailable) as error:
             is_stale = isinstance(error, Unavailable) and error.stale_connection
             if limit == 0 or not (is_stale or lost_race(error)):
                 raise
         else:
-            return attempt.results
+            return result
 
 
-def _is_away(result: object) -> bool:
-    return isinstance(result, Unavailable) and not result.busy
-
-
-def _behind_savepoint(tx: Tx, item: Item) -> Generator[Attempt[Tx, Item, Result], None, Result | Exception]:
+def _behind_savepoint(tx: Tx, item: Item, work: Work[Tx, Item, Result]) -> Result | Exception:
     for _ in range(ATTEMPTS_ALONE):
-        part: Attempt[Tx, Item, Result] = Attempt(tx, [item])
         try:
             with tx.begin_nested():
-                yield part
-                part.raise_error()
+                [result] = work(tx, [item])
         except (DBAPIError, StateChanged) as error:
             if isinstance(error, DBAPIError) and is_deadlock(error):
                 raise  # the whole transaction is gone
             if not lost_race(error):
                 return error
         else:
-            return part.results[0]
+            return result
     return Unavailable(OTHERS_WRITE)
+
+
+@dataclass(slots=True, eq=False)
+class _Caller(Generic[Item, Result]):
+    item: Item
+    future: asyncio.Future[Result]
+    arrived_at: float
+    is_in_group: bool = False
+
+
+class GroupCommit(ABC, Generic[Item, Result]):
+    """`await submit(item)` returns the item's result once its transaction has committed, or raises the item's own error.
+
+    A subclass says how a group is committed. A caller that has waited as long as `deadlines` allow gets Unavailable: an item
+    that was in no group by then is never written; of one that was, the outcome is not known.
+    """
+
+    def __init__(self, *, deadlines: Deadlines, lanes: int = 1, limit: int = 128) -> None:
+        self._deadlines = deadlines
+        self._lanes_free = lanes
+        self._limit = limit
+        self._waiting: deque[_Caller[Item, Result]] = deque()
+        self._lanes: set[asyncio.Task[None]] = set()
+        self._stopping = False
+
+    @abstractmethod
+    async def commit_group(self, items: Sequence[Item]) -> Sequence[Result | Exception]:
+        """Commit 1 to `limit` items; one result or error per item, in order. What it raises is the answer to all of them."""
+
+    async def submit(self, item: Item) -> Result:
+        if self._stopping:
+            raise Unavailable("The server is stopping.")
+        loop = asyncio.get_running_loop()
+        caller: _Caller[Item, Result] = _Caller(item, loop.create_future(), loop.time())
+        self._waiting.append(caller)
+        if self._lanes_free:
+            self._lanes_free -= 1
+            lane = asyncio.create_task(self._run_lane())
+            self._lanes.add(lane)
+            lane.add_done_callback(self._lanes.discard)
+        try:
+            with self._deadlines.timeout():
+                return await caller.future
+        except TimeoutError:
+            raise overdue(outcome_unknown=caller.is_in_group) from None
+
+    async def close(self) -> None:
+        """Commit the items that wait, then stop."""
+        self._stopping = True
+        while self._lanes:
+            await asyncio.wait(set(self._lanes))
+
+    async def _run_lane(self) -> None:
+        while group := self._next_group():
+            results: Sequence[Result | Exception]
+            try:
+                results = await self.commit_group([caller.item for caller in group])
+            except Exception as error:  # noqa: BLE001  # whatever it is, every caller must be answered
+                results = [error] * len(group)
+                if isinstance(error, Unavailable):
+                    self._refuse_long_waits()
+            for caller, result in zip(group, results, strict=True):
+                _answer(caller.future, result)
+        self._lanes_free += 1
+
+    def _next_group(self) -> list[_Caller[Item, Result]]:
+        """The callers that have waited longest. A caller that was answered already is left out: its answer must stay true."""
+        group: list[_Caller[Item, Result]] = []
+        while self._waiting and len(group) < self._limit:
+            caller = self._waiting.popleft()
+            if not caller.future.done():
+                caller.is_in_group = True
+                group.append(caller)
+        return group
+
+    def _refuse_long_waits(self) -> None:
+        limit = asyncio.get_running_loop().time() - LONG_SECONDS
+        while self._waiting and self._waiting[0].arrived_at <= limit:
+            _answer(self._waiting.popleft().future, Unavailable("The database is busy."))
+
+
+class Writers(ThreadPoolExecutor):
+    """`await run(work)`: what `work()` returns or raises, for blocking work that may write.
+
+    Raises Unavailable when it takes longer than `deadlines` allow. Work that has not begun by then is never done; the
+    outcome of work that has begun is unknown.
+    """
+
+    def __init__(self, threads: int, deadlines: Deadlines) -> None:
+        super().__init__(threads, thread_name_prefix="write")
+        self._deadlines = deadlines
+        self._refused_at = float("-inf")
+
+    async def run(self, work: Callable[[], Result]) -> Result:
+        future = self.submit(self._unless_refused, work, time.monotonic())
+        try:
+            with self._deadlines.timeout():
+                return await asyncio.wrap_future(future)
+        except TimeoutError:
+            raise overdue(outcome_unknown=not future.cancel()) from None
+
+    def _unless_refused(self, work: Callable[[], Result], arrived_at: float) -> Result:
+        if self._refused_at > arrived_at + LONG_SECONDS:
+            raise Unavailable("The database is busy.")
+        try:
+            return work()
+        except Unavailable:
+            self._refused_at = time.monotonic()
+            raise
+
+
+def overdue(*, outcome_unknown: bool) -> Unavailable:
+    """The error for a caller after its deadline."""
+    if not outcome_unknown:
+        return Unavailable("The database did not answer in time.")
+    return Unavailable(
+        "The database did not answer in time, so it is not known whether the change is stored. Send it again: nothing is "
+        "stored twice.",
+        outcome_unknown=True,
+    )
+
+
+def _answer(future: "asyncio.Future[Result]", result: Result | Exception) -> None:
+    if future.done():  # its caller has gone
+        return
+    if isinstance(result, Exception):
+        future.set_exception(result)
+    else:
+        future.set_result(result)

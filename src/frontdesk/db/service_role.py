@@ -4,14 +4,11 @@ The service role can't drop, alter or truncate anything, so no fault in the serv
 and the audit trail.
 """
 
-from collections.abc import Iterator, Mapping
-from shlex import quote
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from frontdesk.config import Config, Environment
-from frontdesk.db.deployment import CheckFailure
 from frontdesk.db.engine import Database
 from frontdesk.errors import FrontdeskError
 
@@ -55,7 +52,7 @@ _OWNED = """
     SELECT count(*) FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind = 'r'
     AND relname = ANY(%s) AND pg_has_role(%s, relowner, 'MEMBER')
 """
-_HELD = """
+HELD = """
     SELECT c.relname, p.name FROM pg_class c,
         unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER']) p(name)
     WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND c.relname = ANY(%s)
@@ -66,8 +63,8 @@ _HELD = """
         AND a.attnum > 0 AND NOT a.attisdropped AND has_column_privilege(c.oid, a.attnum, 'UPDATE')
         AND NOT has_table_privilege(c.oid, 'UPDATE')
 """
-_CAN_CREATE = "SELECT has_schema_privilege(current_schema(), 'CREATE')"
-_CAN_STAGE = (
+CAN_CREATE = "SELECT has_schema_privilege(current_schema(), 'CREATE')"
+CAN_STAGE = (
     "SELECT has_database_privilege(current_database(), 'TEMPORARY')"  # large sets come by temporary tables
 )
 _OWNS_DATABASE = "SELECT pg_has_role(datdba, 'MEMBER') FROM pg_database WHERE datname = current_database()"
@@ -120,40 +117,6 @@ def current_role(db: Database) -> DatabaseRole | None:
         return DatabaseRole(name, _owned(tx, name))
 
     return db.ask(read)
-
-
-def role_failures(db: Database, config: Config) -> Iterator[CheckFailure]:
-    """Rights that the service needs and lacks; in production also what it has and does not need."""
-    role = current_role(db)
-    if role is None:
-        return
-    name = role.name
-    is_production = config.environment is Environment.PRODUCTION
-    if role.owns_tables:
-        if is_production:
-            what = f"The service is the role {name}, which owns the tables: it could remove the triggers that keep the history."
-            yield CheckFailure(what, _remedy("SERVICE_ROLE"), is_warning=True)
-        return
-    needed = {(table, right) for table, rights in RIGHTS.items() for right in rights}
-    held = set(db.ask(lambda tx: [tuple(row) for row in tx.exec_driver_sql(_HELD, (list(RIGHTS),) * 2)]))
-    # A right to a whole table is one to its column too.
-    missing = sorted(each for each in needed - held if (each[0], each[1].partition(" ")[0]) not in held)
-    if not db.ask(lambda tx: tx.exec_driver_sql(_CAN_STAGE).scalar()):
-        missing.append(("the database", "TEMPORARY"))
-    if missing:
-        table, right = missing[0]
-        more = f", and {len(missing) - 1} rights more" if len(missing) > 1 else ""
-        yield CheckFailure(f"The role {name} lacks {right} on {table}{more}.", _remedy(name))
-    excess = [f"{right} on {table}" for table, right in sorted(held - needed)]
-    excess += ["CREATE in the schema"] * bool(db.ask(lambda tx: tx.exec_driver_sql(_CAN_CREATE).scalar()))
-    if excess and is_production:
-        more = f", and {len(excess) - 1} rights more" if len(excess) > 1 else ""
-        what = f"The role {name} has rights that the service does not need: {excess[0]}{more}."
-        yield CheckFailure(what, _remedy(name), is_warning=True)
-
-
-def _remedy(role: str) -> str:
-    return f"As the owner of the tables run: frontdesk migrate --service-role {quote(role)} (docs/security.md, Two roles)."
 
 
 def _name(tx: Connection) -> str:

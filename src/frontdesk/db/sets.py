@@ -5,6 +5,7 @@ driver's `executemany`. Row by row through SQLAlchemy costs 4 times as much (doc
 A set of thousands of rows goes by COPY, where the transaction can: the server reads that text several times faster than one JSON
 parameter, and reads it while the rest is still being written out. An ordinary `Tx` is a `SetTransaction`, and so is a
 `PipelineTransaction`.
+The text of a statement is built once from the Table objects, never from values.
 A row is a dict of stored values: text, numbers, `YYYY-MM-DD`, `clock.stored_time` text; dicts for JSON columns.
 """
 
@@ -12,6 +13,7 @@ import threading
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from itertools import chain
 from operator import itemgetter
 from typing import Any, Protocol
@@ -20,24 +22,27 @@ from weakref import WeakKeyDictionary
 import orjson
 import psycopg
 from sqlalchemy import JSON, Table
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.types import NULLTYPE
 
 from frontdesk.db.engine import Tx
 from frontdesk.db.postgresql import COPY_CONNECTION
-from frontdesk.db.set_sql import (
-    UNLESS_THERE,
-    by_key,
-    combined_sql,
-    delete_sql,
-    find_sql,
-    insert_sql,
-    lock_sql,
-    update_sql,
-)
+
+Row = Mapping[str, Any]
 
 # Smaller sets share a round trip with other statements, which is worth more to them.
 FEWEST_ROWS = 300
+# PostgreSQL's ids are reserved in blocks. Ids that a process does not use are gaps, which do no harm.
+ID_BLOCK = 1000
+UNLESS_THERE = " ON CONFLICT DO NOTHING"  # after an insert_sql
+
+_TRIP = "frontdesk_trip"
+_reserved: WeakKeyDictionary[Any, dict[str, deque[int]]] = WeakKeyDictionary()
+_taking = threading.Lock()
 
 
 class SetAnswer(Protocol):
@@ -71,69 +76,6 @@ def lock_name(tx: SetTransaction, name: str) -> None:
     """Let other transactions that lock this name wait until this one ends; SQLite has a single writer anyway."""
     if tx.dialect.name != "sqlite":
         tx.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (name,))
-
-
-def values_of_rows(
-    table: Table, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]
-) -> Iterator[tuple[Any, ...]]:
-    """Each row's values in the order of the columns (two or more), as drivers take them: JSON as text."""
-    values_of = itemgetter(*columns)  # a comprehension would cost a large file 5 % more processor time
-    json_places = [place for place, name in enumerate(columns) if isinstance(table.c[name].type, JSON)]
-    for row in rows:
-        values = values_of(row)
-        for place in json_places:
-            if (value := values[place]) is not None:
-                values = (*values[:place], orjson.dumps(value).decode(), *values[place + 1 :])
-        yield values
-
-
-def copy_rows(
-    tx: SetTransaction, table: Table, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]
-) -> None:
-    """Insert the rows."""
-    _copy(tx, f"COPY {table.name} ({', '.join(columns)}) FROM STDIN", table, rows, columns)
-
-
-def copy_and_update(
-    tx: SetTransaction, table: Table, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]
-) -> None:
-    """Update the other columns by `id`: the rows go into a temporary table, and from there in one statement."""
-    staging = f"staging_{table.name}"
-    names = ", ".join(columns)
-    tx.exec_driver_sql(
-        f"CREATE TEMP TABLE {staging} ON COMMIT DROP AS SELECT {names} FROM {table.name} WITH NO DATA"
-    )
-    _copy(tx, f"COPY {staging} ({names}) FROM STDIN", table, rows, columns)
-    changes = ", ".join(f"{name} = s.{name}" for name in columns if name != "id")
-    tx.exec_driver_sql(f"UPDATE {table.name} t SET {changes} FROM {staging} s WHERE {by_key('t.id', 's.id')}")
-    tx.exec_driver_sql(f"DROP TABLE {staging}")
-
-
-def _copy(
-    tx: SetTransaction, sql: str, table: Table, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]
-) -> None:
-    driver: psycopg.Connection[Any] = tx.info[COPY_CONNECTION]
-    try:
-        with driver.cursor() as cursor, cursor.copy(sql) as copy:
-            write = copy.write_row
-            for values in values_of_rows(table, columns, rows):
-                write(values)
-    except psycopg.Error as error:
-        # As SQLAlchemy would raise it: `db.races` decides by it, and it holds no value.
-        raise DBAPIError.instance(
-            "COPY", None, error, psycopg.Error, hide_parameters=True, dialect=tx.dialect
-        ) from None
-
-
-Row = Mapping[str, Any]
-
-# PostgreSQL's ids are reserved in blocks. Ids that a process does not use are gaps, which do no harm.
-ID_BLOCK = 1000
-_reserved: WeakKeyDictionary[Any, dict[str, deque[int]]] = WeakKeyDictionary()
-
-_taking = threading.Lock()
-
-_TRIP = "frontdesk_trip"
 
 
 class Found:
@@ -177,7 +119,7 @@ def _send(tx: SetTransaction, trip: _Trip) -> None:
         return
     statements, parameters, reads = zip(*trip, strict=True)
     trip.clear()
-    sql = combined_sql(statements, tuple(map(bool, reads)))
+    sql = _combined_sql(statements, tuple(map(bool, reads)))
     answer = tx.exec_driver_sql(sql, tuple(chain.from_iterable(parameters)))
     if any(reads):  # without a read nothing needs the answer now
         for found, rows in zip(reads, answer.one(), strict=True):
@@ -209,16 +151,16 @@ def insert_set(tx: SetTransaction, table: Table, rows: Sequence[Row]) -> None:
     if rows:
         columns = tuple(rows[0])
         if _is_bulk(tx, rows):
-            copy_rows(tx, table, rows, columns)
+            _copy_rows(tx, table, rows, columns)
             return
-        _write(tx, insert_sql(tx.dialect.name, table, columns=columns), table, rows, columns)
+        _write(tx, _insert_sql(tx.dialect.name, table, columns=columns), table, rows, columns)
 
 
 def insert_missing(tx: SetTransaction, table: Table, rows: Sequence[Row]) -> None:
     """Insert the rows whose unique keys are not stored yet; each row has the same keys."""
     if rows:
         columns = tuple(rows[0])
-        sql = insert_sql(tx.dialect.name, table, columns=columns) + UNLESS_THERE
+        sql = _insert_sql(tx.dialect.name, table, columns=columns) + UNLESS_THERE
         _write(tx, sql, table, rows, columns)
 
 
@@ -229,9 +171,9 @@ def update_set(
     if rows:
         columns = (*(name for name in columns or rows[0] if name != "id"), "id")
         if _is_bulk(tx, rows):
-            copy_and_update(tx, table, rows, columns)
+            _copy_and_update(tx, table, rows, columns)
             return
-        _write(tx, update_sql(tx.dialect.name, table, columns=columns), table, rows, columns)
+        _write(tx, _update_sql(tx.dialect.name, table, columns=columns), table, rows, columns)
 
 
 def delete_set(tx: Tx, table: Table, rows: Sequence[Row]) -> int:
@@ -241,7 +183,7 @@ def delete_set(tx: Tx, table: Table, rows: Sequence[Row]) -> int:
     columns = tuple(rows[0])
     is_sqlite = tx.dialect.name == "sqlite"
     given = [tuple(row[name] for name in columns) for row in rows] if is_sqlite else (as_json(rows),)
-    return tx.exec_driver_sql(delete_sql(tx.dialect.name, table, columns=columns), given).rowcount
+    return tx.exec_driver_sql(_delete_sql(tx.dialect.name, table, columns=columns), given).rowcount
 
 
 def find_set(
@@ -273,7 +215,7 @@ def lock_set(
     """The rows where any column of `keys` holds one of its values and every column of `within` its one value, in id order,
     locked until the transaction ends (unless only read)."""
     names = {"columns": tuple(columns), "keys": tuple(keys), "within": tuple(within)}
-    sql = lock_sql(tx.dialect.name, table, **names, lock=lock)
+    sql = _lock_sql(tx.dialect.name, table, **names, lock=lock)
     parameters = [given for values in keys.values() for given in (as_json(list(values)), *within.values())]
     return read_set(tx, sql, parameters=tuple(parameters), columns=columns)
 
@@ -311,3 +253,158 @@ def _is_bulk(tx: SetTransaction, rows: Sequence[Row]) -> bool:
     if trip is not None:
         _send(tx, trip)
     return True
+
+
+def values_of_rows(
+    table: Table, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]
+) -> Iterator[tuple[Any, ...]]:
+    """Each row's values in the order of the columns (two or more), as drivers take them: JSON as text."""
+    values_of = itemgetter(*columns)  # a comprehension would cost a large file 5 % more processor time
+    json_places = [place for place, name in enumerate(columns) if isinstance(table.c[name].type, JSON)]
+    for row in rows:
+        values = values_of(row)
+        for place in json_places:
+            if (value := values[place]) is not None:
+                values = (*values[:place], orjson.dumps(value).decode(), *values[place + 1 :])
+        yield values
+
+
+def _copy_rows(
+    tx: SetTransaction, table: Table, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]
+) -> None:
+    """Insert the rows."""
+    _copy(tx, f"COPY {table.name} ({', '.join(columns)}) FROM STDIN", table, rows, columns)
+
+
+def _copy_and_update(
+    tx: SetTransaction, table: Table, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]
+) -> None:
+    """Update the other columns by `id`: the rows go into a temporary table, and from there in one statement."""
+    staging = f"staging_{table.name}"
+    names = ", ".join(columns)
+    tx.exec_driver_sql(
+        f"CREATE TEMP TABLE {staging} ON COMMIT DROP AS SELECT {names} FROM {table.name} WITH NO DATA"
+    )
+    _copy(tx, f"COPY {staging} ({names}) FROM STDIN", table, rows, columns)
+    changes = ", ".join(f"{name} = s.{name}" for name in columns if name != "id")
+    tx.exec_driver_sql(f"UPDATE {table.name} t SET {changes} FROM {staging} s WHERE {by_key('t.id', 's.id')}")
+    tx.exec_driver_sql(f"DROP TABLE {staging}")
+
+
+def _copy(
+    tx: SetTransaction, sql: str, table: Table, rows: Sequence[Mapping[str, Any]], columns: Sequence[str]
+) -> None:
+    driver: psycopg.Connection[Any] = tx.info[COPY_CONNECTION]
+    try:
+        with driver.cursor() as cursor, cursor.copy(sql) as copy:
+            write = copy.write_row
+            for values in values_of_rows(table, columns, rows):
+                write(values)
+    except psycopg.Error as error:
+        # As SQLAlchemy would raise it: `db.races` decides by it, and it holds no value.
+        raise DBAPIError.instance(
+            "COPY", None, error, psycopg.Error, hide_parameters=True, dialect=tx.dialect
+        ) from None
+
+
+@lru_cache(maxsize=256)
+def _combined_sql(statements: tuple[str, ...], are_reads: tuple[bool, ...]) -> str:
+    """One statement that executes them all and answers one row: for each read its rows as JSON, for each write null."""
+    parts = ", ".join(
+        f"s{n} AS ({statement}{'' if is_read else ' RETURNING 1'})"
+        for n, (statement, is_read) in enumerate(zip(statements, are_reads, strict=True))
+    )
+    answers = ", ".join(
+        f"(SELECT coalesce(json_agg(s{n}), '[]') FROM s{n})" if is_read else "NULL"
+        for n, is_read in enumerate(are_reads)
+    )
+    return f"WITH {parts} SELECT {answers}"
+
+
+def _among(dialect: str, table: Table, column: str) -> str:
+    if dialect == "sqlite":
+        return f"{column} IN (SELECT value FROM json_each(?))"
+    element = "value" if table.c[column].type.python_type is str else "value::bigint"
+    return f"{column} = ANY(ARRAY(SELECT {element} FROM json_array_elements_text(%s::json)))"
+
+
+def by_key(column: str, value: str) -> str:
+    """A condition that joins rows to a stored table by an indexed column: PostgreSQL can only look each row up.
+
+    A plain `=` can also be a hash or a merge join, for which the whole index is read, and misleading statistics are enough to
+    prefer that (docs/decisions/0067).
+    """
+    return f"{column} = ANY(ARRAY[{value}])"
+
+
+class SameKey(FunctionElement[Any]):
+    """`SameKey(column, value)`: the condition of `by_key` for a query of SQLAlchemy, on both databases."""
+
+    type = NULLTYPE  # of a boolean SQLAlchemy would ask SQLite whether it `= 1`, which uses no index
+    inherit_cache = True
+
+
+@compiles(SameKey)
+def _compile(element: SameKey, compiler: Any, **options: Any) -> str:
+    column, value = (compiler.process(clause, **options) for clause in element.clauses)
+    # SQLite's `+` keeps it from looking `value` up by `column`.
+    return f"{column} = +{value}" if compiler.dialect.name == "sqlite" else by_key(column, value)
+
+
+@lru_cache(maxsize=64)
+def _insert_sql(dialect: str, table: Table, *, columns: tuple[str, ...]) -> str:
+    names = ", ".join(columns)
+    if dialect == "sqlite":
+        return f"INSERT INTO {table.name} ({names}) VALUES ({', '.join('?' * len(columns))})"
+    return f"INSERT INTO {table.name} ({names}) SELECT {names} FROM {_recordset(table, columns)}"
+
+
+@lru_cache(maxsize=64)
+def _update_sql(dialect: str, table: Table, *, columns: tuple[str, ...]) -> str:
+    if dialect == "sqlite":
+        changes = ", ".join(f"{name} = ?" for name in columns[:-1])
+        return f"UPDATE {table.name} SET {changes} WHERE id = ?"
+    changes = ", ".join(f"{name} = r.{name}" for name in columns[:-1])
+    return f"UPDATE {table.name} t SET {changes} FROM {_recordset(table, columns)} WHERE {by_key('t.id', 'r.id')}"
+
+
+@lru_cache(maxsize=64)
+def _delete_sql(dialect: str, table: Table, *, columns: tuple[str, ...]) -> str:
+    if dialect == "sqlite":
+        return f"DELETE FROM {table.name} WHERE {' AND '.join(f'{name} = ?' for name in columns)}"
+    same = " AND ".join(by_key(f"t.{name}", f"r.{name}") for name in columns)
+    return f"DELETE FROM {table.name} t USING {_recordset(table, columns)} WHERE {same}"
+
+
+@lru_cache(maxsize=64)
+def find_sql(dialect: str, table: Table, *, column: str, columns: tuple[str, ...]) -> str:
+    return f"SELECT {', '.join(columns)} FROM {table.name} WHERE {_among(dialect, table, column)}"
+
+
+@lru_cache(maxsize=64)
+def _lock_sql(
+    dialect: str,
+    table: Table,
+    *,
+    columns: tuple[str, ...],
+    keys: tuple[str, ...],
+    within: tuple[str, ...],
+    lock: bool,
+) -> str:
+    sqlite = dialect == "sqlite"
+    mark = "?" if sqlite else "%s"
+    # The `+ 0` keeps the bound out of the index: without statistics a planner takes "scope = 0" for rare and reads the
+    # whole index by it. One SELECT per key, because an OR over three indexes is as easily misjudged.
+    bounds = "".join(f" AND {name} + 0 = {mark}" for name in within)
+    found = " UNION ALL ".join(
+        f"SELECT id FROM {table.name} WHERE {_among(dialect, table, key)}{bounds}" for key in keys
+    )
+    ids = f"IN ({found})" if sqlite else f"= ANY(ARRAY({found}))"
+    ending = " FOR NO KEY UPDATE" if lock and not sqlite else ""
+    return f"SELECT {', '.join(columns)} FROM {table.name} WHERE id {ids} ORDER BY id{ending}"
+
+
+def _recordset(table: Table, columns: tuple[str, ...]) -> str:
+    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
+    types = ", ".join(f"{name} {table.c[name].type.compile(dialect)}" for name in columns)
+    return f"json_to_recordset(%s::json) AS r({types})"

@@ -14,9 +14,8 @@ from frontdesk.audit.model import AuditEntry
 from frontdesk.clock import Clock, stored_time
 from frontdesk.config import Config, Uniqueness
 from frontdesk.db import Database
-from frontdesk.db.group_commit import GroupCommit
 from frontdesk.db.pipeline import PipelineDatabase, run_in_event_loop
-from frontdesk.db.races import Writable, WriteTogether
+from frontdesk.db.races import GroupCommit, Writable, write_together
 from frontdesk.db.sets import Found, SetTransaction, insert_set, next_ids, one_round_trip, update_set
 from frontdesk.deadlines import Deadlines
 from frontdesk.eligibility import store
@@ -264,7 +263,6 @@ class Enrolments(GroupCommit[Submission, Enrolled]):
         self._db = db
         self._clock = clock
         self._uniqueness = config.uniqueness
-        self._probe_limit = ProbeLimit(config.taken_per_day, config.uniqueness)
         self._pipeline_db = None if db.is_sqlite else PipelineDatabase(config.database_url, db.outage)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="enrol")
 
@@ -276,21 +274,12 @@ class Enrolments(GroupCommit[Submission, Enrolled]):
     def _enrol(
         self, db: Writable[SetTransaction], items: Sequence[Submission]
     ) -> Sequence[Enrolled | Exception]:
-        writing = WriteTogether[SetTransaction, Submission, Enrolled](db, items)
-        for attempt in writing:
-            with attempt:
-                attempt.results = enrol(
-                    attempt.tx,
-                    attempt.items,
-                    now=self._clock(),
-                    uniqueness=self._uniqueness,
-                    probe_limit=self._probe_limit,
-                )
-        if any(
-            isinstance(each, Enrolled) and isinstance(each.invitation, Delivery) for each in writing.results
-        ):
+        results = write_together(
+            db, items, lambda tx, items: enrol(tx, items, now=self._clock(), uniqueness=self._uniqueness)
+        )
+        if any(isinstance(each, Enrolled) and isinstance(each.invitation, Delivery) for each in results):
             self._db.announce_work()
-        return writing.results
+        return results
 
     def shorten_waits(self, seconds: float) -> None:
         """The process is to stop: a database that says nothing for so long is given up."""

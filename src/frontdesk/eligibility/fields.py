@@ -33,12 +33,13 @@ from frontdesk.eligibility.hints import (
 )
 from frontdesk.eligibility.model import WARNING_MARK, MemberRecord
 from frontdesk.errors import Fault, unknown_faults
-from frontdesk.strict_json import NotStrict, parse_strictly
 from frontdesk.text import (
     ENCODED_WORD,
+    NotStrict,
     Rejected,
     RejectedParts,
     fold_email,
+    parse_strictly,
     parse_text,
     refuse_control_characters,
     shown_name,

@@ -9,13 +9,15 @@ import orjson
 from sqlalchemy import delete, exists, func, select, tuple_
 
 from frontdesk.db import Tx
-from frontdesk.db.set_sql import SameKey, by_key, find_sql
 from frontdesk.db.sets import (
     Found,
+    SameKey,
     SetTransaction,
     as_json,
+    by_key,
     find_pairs,
     find_set,
+    find_sql,
     insert_set,
     lock_set,
     one_round_trip,

@@ -10,12 +10,12 @@ from contextlib import nullcontext
 from functools import partial
 
 from frontdesk.db import Tx
-from frontdesk.db.races import WriteInOne
+from frontdesk.db.races import write_in_one
 from frontdesk.eligibility import count_members_open, enrol
 from frontdesk.eligibility.decide import NOT_ENROLLED
 from frontdesk.eligibility.dry_run import DryRun, dry_run
 from frontdesk.eligibility.fields import FIELDS, REQUIRED
-from frontdesk.eligibility.model import FIRST_DRY_RUN_ID, WARNING_MARK, Action, Enrolled, Outcome, Submission
+from frontdesk.eligibility.model import FIRST_DRY_RUN_ID, WARNING_MARK, Action, Enrolled, Outcome
 from frontdesk.eligibility.probes import TooManyTaken
 from frontdesk.errors import Fault, Invalid, NotFound, Unavailable
 from frontdesk.files import store
@@ -179,20 +179,21 @@ class ChunkWriter:
         """Write the rows and move the file's position. Raises LostClaim, Unavailable; then nothing is written."""
         claim = self._claim
         submissions = [row.submission for row in rows if isinstance(row, ChunkRow)]
-        for attempt in WriteInOne[Submission, Enrolled](claim.db, submissions):
-            with attempt:
-                if self._dry_run is not None:
-                    self._dry_run.begin_chunk()
-                for part in attempt.parts():
-                    with part:
-                        part.results = self._enrol(part.tx, part.items, now=claim.clock())
-                results = iter(attempt.results)
-                outcomes = [
-                    _outcome(row, next(results), claim.file) if isinstance(row, ChunkRow) else row
-                    for row in rows
-                ]
-                rows_done = sum(row.place is not None for row in rows)
-                claim.save_chunk(attempt.tx, outcomes, rows_done=rows_done)
+
+        def save(tx: Tx, results: Sequence[Enrolled | Exception]) -> None:
+            left = iter(results)
+            outcomes = [
+                _outcome(row, next(left), claim.file) if isinstance(row, ChunkRow) else row for row in rows
+            ]
+            claim.save_chunk(tx, outcomes, rows_done=sum(row.place is not None for row in rows))
+
+        write_in_one(
+            claim.db,
+            submissions,
+            lambda tx, items: self._enrol(tx, items, now=claim.clock()),
+            save=save,
+            begin=self._dry_run.begin_chunk if self._dry_run else None,
+        )
         if self._dry_run is not None:
             self._dry_run.keep_chunk()
         claim.refresh()

@@ -16,11 +16,10 @@ from typing import Any
 
 from frontdesk.audit.model import Requester
 from frontdesk.clock import Clock
-from frontdesk.db import Database
-from frontdesk.db.engine import database_time
-from frontdesk.db.races import WriteInOne
+from frontdesk.db import Database, Tx
+from frontdesk.db.engine import database_time, refresh_statistics
+from frontdesk.db.races import write_in_one
 from frontdesk.db.service_role import ANALYSED
-from frontdesk.db.statistics import refresh_statistics
 from frontdesk.eligibility import restore
 from frontdesk.eligibility.model import Outcome, RestoredMember, UndoRequest
 from frontdesk.errors import Fault, FrontdeskError, Invalid, Unavailable
@@ -173,15 +172,19 @@ def _undo(claim: FileClaim, undone_id: int) -> None:
         request = UndoRequest(
             undone.id, file.id, file.client, file.request_id, claim.clock(), options.uniqueness
         )
-        for attempt in WriteInOne[RowOutcome, RestoredMember](claim.db, changed):
-            with attempt:
-                for part in attempt.parts():
-                    with part:
-                        ids = [outcome.member_id for outcome in part.items]
-                        part.results = restore(part.tx, ids, request, options.probe_limit)
-                outcomes = [_restored(*pair) for pair in zip(changed, attempt.results, strict=True)]
-                claim.save_chunk(attempt.tx, outcomes, rows_done=len(changed))
+        _undo_chunk(claim, changed, request)
         claim.refresh()
+
+
+def _undo_chunk(claim: FileClaim, changed: Sequence[RowOutcome], request: UndoRequest) -> None:
+    def take_back(tx: Tx, outcomes: Sequence[RowOutcome]) -> Sequence[RestoredMember]:
+        return restore(tx, [each.member_id for each in outcomes], request, claim.options.probe_limit)
+
+    def save(tx: Tx, results: Sequence[RestoredMember | Exception]) -> None:
+        outcomes = [_restored(*pair) for pair in zip(changed, results, strict=True)]
+        claim.save_chunk(tx, outcomes, rows_done=len(changed))
+
+    write_in_one(claim.db, changed, take_back, save=save)
 
 
 def _restored(outcome: RowOutcome, result: RestoredMember | Exception) -> RowOutcome:

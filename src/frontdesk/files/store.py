@@ -31,8 +31,7 @@ from frontdesk.access import account_is_active
 from frontdesk.audit.model import Requester
 from frontdesk.db import Tx
 from frontdesk.db.failures import violation_as
-from frontdesk.db.set_sql import SameKey
-from frontdesk.db.sets import insert_set
+from frontdesk.db.sets import SameKey, insert_set
 from frontdesk.eligibility import external_ids_of
 from frontdesk.eligibility.model import Outcome
 from frontdesk.files.model import (

@@ -11,8 +11,7 @@ from sqlalchemy import bindparam, delete, func, insert, or_, select, text, updat
 
 from frontdesk.clock import stored_time
 from frontdesk.db import Tx
-from frontdesk.db.set_sql import SameKey, by_key
-from frontdesk.db.sets import Row, SetTransaction, as_json, find_set, insert_missing
+from frontdesk.db.sets import Row, SameKey, SetTransaction, as_json, by_key, find_set, insert_missing
 from frontdesk.errors import Fault, Invalid, NotFound
 from frontdesk.invitations.model import (
     ClaimedInvitation,

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Any, NoReturn
 
+from frontdesk.config import Relay
 from frontdesk.mail.model import SHUT_DOWN, AnswerLost, MailMessage, RelayRefused
-from frontdesk.relay import Relay
 
 _MAX_LINES, _MAX_LINE_LENGTH = 100, 2000  # of a reply
 _NO_REPLY_CODE = -1

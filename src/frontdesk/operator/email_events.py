@@ -10,8 +10,7 @@ from frontdesk.db.races import write_together
 from frontdesk.errors import Fault, Invalid
 from frontdesk.invitations.model import DeliveryReport, ReportEffect, ReportEvent
 from frontdesk.invitations.reports import read_message_id, read_status, receive_report
-from frontdesk.web.json_body import parse_json_object
-from frontdesk.web.request import Request
+from frontdesk.web.request import Request, parse_json_object
 from frontdesk.web.response import Response
 
 LARGEST_COUNT = 500

@@ -9,9 +9,9 @@ from frontdesk.clock import wire_time
 from frontdesk.privacy.erasure import erase_person, get_person
 from frontdesk.privacy.export import export_person
 from frontdesk.privacy.model import Erasure, PersonalData
+from frontdesk.web.endpoint import requester_of
 from frontdesk.web.request import Request
 from frontdesk.web.response import Response
-from frontdesk.web.trail import requester_of
 
 
 async def export(app: App, request: Request) -> Response:

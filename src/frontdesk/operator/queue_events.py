@@ -11,8 +11,7 @@ from frontdesk.errors import Fault, Invalid
 from frontdesk.queues.events import parse_event
 from frontdesk.queues.ingest import ingest
 from frontdesk.queues.model import EventOutcome, EventResult, ParsedEvent
-from frontdesk.web.json_body import parse_json
-from frontdesk.web.request import Request
+from frontdesk.web.request import Request, parse_json
 from frontdesk.web.response import Header, Response, name_list
 
 BODY_LIMIT_BYTES = 1024 * 1024

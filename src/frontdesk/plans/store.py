@@ -8,8 +8,7 @@ from sqlalchemy import Select, Table, bindparam, insert, select, update
 
 from frontdesk.db import Tx
 from frontdesk.db.lookups import Lookup
-from frontdesk.db.set_sql import SameKey
-from frontdesk.db.sets import Found, SetTransaction, find_pairs, find_set
+from frontdesk.db.sets import Found, SameKey, SetTransaction, find_pairs, find_set
 from frontdesk.errors import NotFound
 from frontdesk.plans.model import Plan, ProviderGroup
 from frontdesk.plans.tables import plans, provider_groups

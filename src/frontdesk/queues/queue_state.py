@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from math import ceil
 
-from frontdesk.config import Config
 from frontdesk.db import Tx
 from frontdesk.queues.estimate.model import NOBODY_ON_DUTY
 from frontdesk.queues.estimate.records import IntervalRecord
@@ -15,10 +14,6 @@ from frontdesk.queues.store.pools import plans_by_group, select_pools
 from frontdesk.queues.store.snapshots import list_records
 
 DEFAULT_RULES = QueueRules()
-
-
-def queue_rules(config: Config) -> QueueRules:
-    return QueueRules(config.queue_default_visit_seconds, config.queue_longest_visit_seconds)
 
 
 def queue_state(

@@ -1,25 +1,37 @@
-"""Endpoints, and the steps of every request: authentication, authorization, request limits, errors, logging."""
+"""Endpoints, and the steps of every request: authentication, authorization, request limits, errors, logging, the audit trail."""
 
+import hmac
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from frontdesk.access.model import Scope
+from frontdesk import audit
+from frontdesk.access.authentication import network_of
+from frontdesk.access.model import RequestAllowance, Scope
 from frontdesk.app import App
-from frontdesk.errors import Forbidden, FrontdeskError, NotFound, Suspended, Unavailable
-from frontdesk.web.json_body import check_accept, check_json_body
-from frontdesk.web.limits import count_request
-from frontdesk.web.peers import PeerDeadlines, ReaderTooSlow
+from frontdesk.audit.model import Requester
+from frontdesk.db.races import write_alone
+from frontdesk.deadlines import PeerDeadlines, ReaderTooSlow
+from frontdesk.errors import Forbidden, FrontdeskError, NotFound, RateLimited, Suspended, Unavailable
 from frontdesk.web.problems import problem_response
-from frontdesk.web.request import Message, Receive, Request, Send
+from frontdesk.web.request import (
+    Message,
+    Receive,
+    Request,
+    Send,
+    check_accept,
+    check_json_body,
+    check_parameters,
+)
 from frontdesk.web.response import Header, HttpError, Response
 from frontdesk.web.telemetry import Telemetry
-from frontdesk.web.unknown_names import check_parameters
 
 Handler = Callable[[App, Request], Awaitable[Response]]
 
 MAY_BE_EMPTY = {b"application/x-ndjson"}
+LOW_SHARE = 10  # of a client's requests of the minute
+DIGEST_LETTERS = 16
 COMMON_HEADERS: tuple[Header, ...] = ((b"x-content-type-options", b"nosniff"),)
 
 
@@ -103,13 +115,13 @@ class Resource:
 
         A request that is refused counts against the limit too: a client can't probe without end.
         """
-        token = request.bearer_token()
+        tokens, token = self._app.tokens, request.bearer_token()
         try:
-            caller = request.known_caller = await self._app.tokens.check(token)
+            caller = request.known_caller = await tokens.check(token)
             own_limit = caller.requests_per_minute
             await count_request(self._app, request, client=caller.client, own_limit=own_limit)
         except Unavailable:
-            lately = self._app.tokens.good_lately(token) if outlives_database else None
+            lately = tokens.good_lately(token) if outlives_database else None
             if lately is None:
                 raise
             caller = request.known_caller = lately
@@ -142,3 +154,48 @@ async def _send(response: Response, request: Request, send: Send, deadlines: Pee
         async for piece in response.pieces:
             await deadlines.sent(send({"type": "http.response.body", "body": piece, "more_body": True}))
     await send({"type": "http.response.body", "body": b"" if request.method == "HEAD" else response.body})
+
+
+async def count_request(app: App, request: Request, *, client: int, own_limit: int | None) -> None:
+    """Raises RateLimited when the client has used its requests of the minute.
+
+    The response then carries the RateLimit headers, and those to a client with a limit of its own do always. Under the
+    installation's limit they come when a tenth is left, so that the usual response does not grow by them.
+    """
+    limits = app.limits
+    try:
+        allowance = limits.admit_now(client, own_limit)
+        if allowance is None:
+            allowance = await app.in_time(limits.admit(client, own_limit))
+    except RateLimited as error:
+        spent = RequestAllowance(limits.limit_of(own_limit), 0, error.retry_after_seconds)
+        request.extra_headers += _allowance_headers(spent)
+        raise
+    if own_limit is not None or allowance.remaining * LOW_SHARE < allowance.limit:
+        request.extra_headers += _allowance_headers(allowance)
+
+
+def _allowance_headers(allowance: RequestAllowance) -> tuple[Header, ...]:
+    return (
+        (b"ratelimit-limit", b"%d" % allowance.limit),
+        (b"ratelimit-remaining", b"%d" % allowance.remaining),
+        (b"ratelimit-reset", b"%d" % allowance.reset_seconds),
+    )
+
+
+def requester_of(app: App, request: Request, *, actor: str | None = None) -> Requester:
+    """The caller behind the request's token, or `actor` where there is none."""
+    network = network_of(request.address(app.config.trusted_proxies))
+    digest = hmac.digest(app.config.link_secret.encode(), network.encode(), "sha256").hex()
+    name = request.caller.client_id if actor is None else actor
+    return Requester(name, request.request_id, app.clock(), digest[:DIGEST_LETTERS])
+
+
+async def record_read(app: App, request: Request, action: str, subject_id: int) -> None:
+    """Add an audit entry for what the caller is about to read. Raises Unavailable: what can't be recorded is not shown."""
+    requester, account_id = requester_of(app, request), request.caller.account_id
+    await app.in_thread(
+        lambda: write_alone(
+            app.db, lambda tx: audit.record_action(tx, requester, action, account_id, subject_id)
+        )
+    )

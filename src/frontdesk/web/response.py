@@ -1,11 +1,19 @@
-"""What a handler returns or raises: a response, or an error of HTTP."""
+"""What a handler returns or raises: a response, its body compressed where the caller takes that, or an error of HTTP."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+import zlib
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from frontdesk.text import SHOWN_NAMES, shown_name
 
 Header = tuple[bytes, bytes]
+
+LEVEL = 5
+_GZIP_WINDOW = 31  # zlib's largest window, in gzip's format
+
+# A cache must not give a compressed answer to a caller that takes none.
+VARIES: Header = (b"vary", b"accept-encoding")
+GZIPPED: Header = (b"content-encoding", b"gzip")
 
 
 class HttpError(Exception):
@@ -36,3 +44,12 @@ def name_list(names: Sequence[str]) -> bytes:
     shown = [shown_name(name) for name in names[:SHOWN_NAMES]]
     more = len(names) - SHOWN_NAMES
     return ",".join(shown + ([f"+{more}"] if more > 0 else [])).encode("ascii")
+
+
+def gzip_pieces(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """The pieces as one gzip stream. Each is sent as far as it makes output."""
+    packer = zlib.compressobj(LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
+    for piece in pieces:
+        if packed := packer.compress(piece):
+            yield packed
+    yield packer.flush()

@@ -1,6 +1,7 @@
 """Metrics that are read from the database: the accuracy of wait estimates, the states of invitations, hourly windows."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,6 +11,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from frontdesk.clock import Clock
 from frontdesk.db import Database, Tx
 from frontdesk.eligibility import list_probes
+from frontdesk.eligibility.probes import TAKEN_PER_DAY
 from frontdesk.errors import Unavailable
 from frontdesk.invitations import delivery
 from frontdesk.invitations.model import InvitationState
@@ -114,23 +116,19 @@ def accuracy_metrics(tx: Tx, now: datetime) -> list[Metric]:
     ] + [_wait_gauge(list_current(tx, now))]
 
 
-def probe_metrics(per_day: int) -> Read:
-    """Reads the records that told today of another account's value, by account, and the clients at their limit `per_day`."""
-
-    def read(tx: Tx, now: datetime) -> list[Metric]:
-        counts = list_probes(tx, now.date().isoformat())
-        by_account = {one.account_id: 0 for one in counts}
-        for one in counts:
-            by_account[one.account_id] += one.taken
-        taken = "Records of the account that told it today (UTC) that another account has their value."
-        stopped = "Clients at their limit of such records today (FRONTDESK_TAKEN_PER_DAY)."
-        at_limit = sum(one.taken >= per_day for one in counts)
-        return [
-            _gauges("frontdesk_uniqueness_taken", taken, "account_id", by_account),
-            GaugeMetricFamily("frontdesk_uniqueness_clients_at_limit", stopped, value=at_limit),
-        ]
-
-    return read
+def probe_metrics(tx: Tx, now: datetime) -> list[Metric]:
+    """The day's cross-account collisions, by account, and the clients at their limit."""
+    counts = list_probes(tx, now.date().isoformat())
+    by_account = Counter[int]()
+    for one in counts:
+        by_account[one.account_id] += one.taken
+    taken = "Records of the account that told it today (UTC) that another account has their value."
+    stopped = "Clients at their limit of such records today."
+    at_limit = sum(one.taken >= TAKEN_PER_DAY for one in counts)
+    return [
+        _gauges("frontdesk_uniqueness_taken", taken, "account_id", by_account),
+        GaugeMetricFamily("frontdesk_uniqueness_clients_at_limit", stopped, value=at_limit),
+    ]
 
 
 def _wait_gauge(queues: Mapping[int, QueueInfo]) -> Metric:

@@ -1,28 +1,52 @@
 """What a worker does beside delivering, each in a thread: loading eligibility files, cleaning up, and pruning what is old."""
 
+import sys
 import threading
 import time
 from abc import ABC, abstractmethod
-from typing import Self
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from typing import Any, Self
 
 from frontdesk.audit.model import Requester
 from frontdesk.clock import Clock, system_clock
 from frontdesk.config import Config
 from frontdesk.db import Database
 from frontdesk.db.races import write_alone
-from frontdesk.eligibility.probes import ProbeLimit
 from frontdesk.errors import Unavailable
 from frontdesk.files import FileTurns, RunOptions, delete_left_content
+from frontdesk.log_output import LogOutput
 from frontdesk.privacy.retention import LogEmptier, RetentionTurn, begin_turn, kept_days
 from frontdesk.queues.model import PruneReport
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune
-from frontdesk.worker.log import WorkerLog
-from frontdesk.worker.wakeup import IDLE_SECONDS, Wakeup
 
+# How often a worker asks for work that nobody told it of: a lost notification, a retry or a lease that is due.
+IDLE_SECONDS = 2.0
 UNAVAILABLE_SECONDS = 60.0  # until the next step after the database was unavailable, at most
 SHORTEST_WAIT_SECONDS = 0.25  # between two steps that find nothing to do
 SLICE_SECONDS = 3.0  # of a file while those of other accounts wait
 PRUNE_PAUSE_SECONDS = 0.2  # between pages, so that others that write wait for a moment only
+
+
+class Wakeup:
+    """`wait(seconds)` ends early after `set()`, from any thread or a signal handler.
+
+    Not an Event: a signal handler that sets it can interrupt the thread that is about to wait for it, and would then wait
+    for the Event's lock for good. The put of a SimpleQueue takes no such lock.
+    """
+
+    def __init__(self) -> None:
+        self._calls: SimpleQueue[None] = SimpleQueue()
+
+    def set(self) -> None:
+        if self._calls.empty():  # a worker that is busy for hours must not gather them
+            self._calls.put(None)
+
+    def wait(self, seconds: float) -> None:
+        with suppress(Empty):
+            self._calls.get(timeout=seconds)
+            while True:
+                self._calls.get_nowait()
 
 
 class BackgroundTask(threading.Thread, ABC):
@@ -35,11 +59,11 @@ class BackgroundTask(threading.Thread, ABC):
     poll_seconds: float  # until the next step after one that found nothing to do
     failure_event: str  # the log's event when a step fails by an error of ours; later steps still run
 
-    def __init__(self, db: Database, *, clock: Clock = system_clock, log: WorkerLog | None = None) -> None:
+    def __init__(self, db: Database, *, clock: Clock = system_clock, log: LogOutput | None = None) -> None:
         super().__init__(name=type(self).__name__, daemon=True)
         self._db = db
         self._clock = clock
-        self._log = log or WorkerLog()
+        self._log = log or LogOutput(sys.stdout)
         self._is_stopping = False
         self._wakeup = Wakeup()
 
@@ -91,16 +115,10 @@ class FileLoader(BackgroundTask):
     first_seconds, poll_seconds = 0.0, IDLE_SECONDS
     failure_event = "file_failed"
 
-    def __init__(
-        self, config: Config, db: Database, *, clock: Clock = system_clock, log: WorkerLog | None = None
-    ) -> None:
-        super().__init__(db, clock=clock, log=log)
-        options = RunOptions(
-            config.uniqueness,
-            should_stop=lambda: self._is_stopping,
-            probe_limit=ProbeLimit(config.taken_per_day, config.uniqueness),
-        )
-        self._turns = FileTurns(db, clock, options, slice_seconds=SLICE_SECONDS)
+    def __init__(self, config: Config, db: Database, **options: Any) -> None:
+        super().__init__(db, **options)
+        run = RunOptions(config.uniqueness, should_stop=lambda: self._is_stopping)
+        self._turns = FileTurns(db, self._clock, run, slice_seconds=SLICE_SECONDS)
 
     def run(self) -> None:
         super().run()
@@ -116,8 +134,8 @@ class LeftoverCleaner(BackgroundTask):
     first_seconds, poll_seconds = 5.0, 15.0
     failure_event = "cleaning_failed"
 
-    def __init__(self, db: Database, *, clock: Clock = system_clock, log: WorkerLog | None = None) -> None:
-        super().__init__(db, clock=clock, log=log)
+    def __init__(self, db: Database, **options: Any) -> None:
+        super().__init__(db, **options)
         self._log_emptier = LogEmptier(db)
 
     def step(self) -> bool:
@@ -132,10 +150,8 @@ class RetentionPruner(BackgroundTask):
     first_seconds, poll_seconds = 120.0, 3600.0
     failure_event = "retention_failed"
 
-    def __init__(
-        self, config: Config, db: Database, *, clock: Clock = system_clock, log: WorkerLog | None = None
-    ) -> None:
-        super().__init__(db, clock=clock, log=log)
+    def __init__(self, config: Config, db: Database, **options: Any) -> None:
+        super().__init__(db, **options)
         self._kept = kept_days(config)
 
     def step(self) -> bool:

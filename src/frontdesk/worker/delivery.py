@@ -5,6 +5,7 @@ they have ready. So a commit is shared by as many messages as there are connecti
 """
 
 import random
+import sys
 import threading
 import time
 from collections import Counter
@@ -15,13 +16,13 @@ from datetime import datetime
 from functools import partial
 from queue import Empty, PriorityQueue, SimpleQueue
 
-from frontdesk.clock import stored_time
-from frontdesk.config import Config
+from frontdesk.clock import stored_time, system_clock
+from frontdesk.config import Config, Environment
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
 from frontdesk.db.races import write_alone
 from frontdesk.eligibility import find_expired
-from frontdesk.errors import Invalid, Unavailable
+from frontdesk.errors import FrontdeskError, Invalid, Unavailable
 from frontdesk.invitations.message import compose, load_message_context
 from frontdesk.invitations.model import (
     AttemptOutcome,
@@ -39,9 +40,12 @@ from frontdesk.invitations.protocol import (
     renew_leases,
     seconds_to_work,
 )
+from frontdesk.log_output import LogOutput
 from frontdesk.mail.model import AnswerLost, Mailer, MailMessage, MailSession, RelayRefused
-from frontdesk.worker.log import WorkerLog
-from frontdesk.worker.wakeup import IDLE_SECONDS, Wakeup
+from frontdesk.mail.smtp import SmtpMailer
+from frontdesk.mailbox.catcher import MailCatcher
+from frontdesk.text import fold_email
+from frontdesk.worker.background import IDLE_SECONDS, Wakeup
 
 CONNECTIONS = 8  # to the relay, of one worker
 IDLE_CONNECTION_SECONDS = 10.0  # then it is closed
@@ -226,6 +230,41 @@ class CircuitBreaker:
 
 
 @dataclass(frozen=True, slots=True)
+class AllowListMailer:
+    """Sends messages to the allowed addresses and `@domains` through the relay, and catches all others."""
+
+    allowed: tuple[str, ...]
+    relay: Mailer
+    catcher: Mailer
+
+    def open(self) -> MailSession:
+        return _AllowListSession(self.allowed, self.relay.open(), self.catcher.open())
+
+
+class _AllowListSession:
+    def __init__(self, allowed: tuple[str, ...], relay: MailSession, catcher: MailSession) -> None:
+        self._allowed = allowed
+        self._relay = relay
+        self._catcher = self._current = catcher
+
+    def offer(self, message: MailMessage) -> None:
+        address = fold_email(message.recipient)
+        is_allowed = address in self._allowed or f"@{address.rpartition('@')[2]}" in self._allowed
+        self._current = self._relay if is_allowed else self._catcher
+        self._current.offer(message)
+
+    def finish(self) -> int:
+        return self._current.finish()
+
+    def abandon(self) -> None:
+        self._current.abandon()
+
+    def close(self) -> None:
+        self._relay.close()
+        self._catcher.close()
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerOptions:
     """What a test or a benchmark sets otherwise than the settings say.
 
@@ -241,7 +280,7 @@ class WorkerOptions:
     idle_seconds: float = IDLE_SECONDS
     read_time: Callable[[Tx], datetime] = database_time
     context: DeliveryContext | None = None
-    log: WorkerLog = field(default_factory=WorkerLog)
+    log: LogOutput = field(default_factory=lambda: LogOutput(sys.stdout))
     compose: Callable[..., MailMessage] = compose  # with the arguments of invitations.message.compose
 
 
@@ -465,3 +504,22 @@ class DeliveryWorker:
 
 def policy_of(config: Config) -> DeliveryPolicy:
     return DeliveryPolicy(message_domain=config.host_name or "localhost")
+
+
+def make_mailer(config: Config, db: Database) -> Mailer:
+    """The mailer that the settings ask for. Raises FrontdeskError in production without a relay or a link secret."""
+    relay = None
+    if config.smtp_url is not None:
+        relay = SmtpMailer(config.smtp_url, hello_name=config.host_name or None)
+    if config.environment is Environment.PRODUCTION:
+        if relay is None:
+            raise FrontdeskError(
+                "There is no relay to deliver invitations to: set FRONTDESK_SMTP_URL.", code="no_relay"
+            )
+        if not config.link_secret:
+            raise FrontdeskError(
+                "The links in invitations could be guessed: set FRONTDESK_LINK_SECRET.", code="no_link_secret"
+            )
+        return relay
+    catcher = MailCatcher(db, system_clock)
+    return catcher if relay is None else AllowListMailer(config.sandbox_recipients, relay, catcher)

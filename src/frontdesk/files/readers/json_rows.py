@@ -13,8 +13,7 @@ from frontdesk.files.model import FileHeader, Format, Row, Unreadable
 from frontdesk.files.names import fold_name
 from frontdesk.files.readers.source import LONGEST_LINE, Source
 from frontdesk.files.readers.table import TableColumns
-from frontdesk.strict_json import NotStrict, parse_strictly
-from frontdesk.text import SHOWN_NAMES, shown_name
+from frontdesk.text import SHOWN_NAMES, NotStrict, parse_strictly, shown_name
 
 # The objects of a file have few sets of keys; those of a hostile one have many.
 MOST_HEADERS = 64

@@ -16,7 +16,7 @@ from frontdesk.files.readers.json_rows import cell_of, json_texts
 from frontdesk.files.readers.source import Source
 from frontdesk.files.readers.workbook import sheet_rows, without_blank_end
 from frontdesk.files.suggest.names import meanings
-from frontdesk.strict_json import NotStrict, parse_strictly
+from frontdesk.text import NotStrict, parse_strictly
 
 Item = TypeVar("Item")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import BindParameter, ColumnElement, String, and_, bindparam, cast, func, literal, select
 
-from frontdesk.db.set_sql import SameKey
+from frontdesk.db.sets import SameKey
 from frontdesk.plans.tables import plans
 from frontdesk.queues.estimate.late_feed import KNOWN_STARTS
 from frontdesk.queues.estimate.model import KNOWN_VISITS

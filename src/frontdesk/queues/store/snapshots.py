@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import insert, select, update
 
 from frontdesk.db import Tx
-from frontdesk.db.set_sql import SameKey
+from frontdesk.db.sets import SameKey
 from frontdesk.plans.tables import plans
 from frontdesk.queues.estimate.records import IntervalRecord
 from frontdesk.queues.model import IntervalRecords, QueueInfo, QueueSnapshot, WaitOutcome

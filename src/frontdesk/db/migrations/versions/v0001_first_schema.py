@@ -6,8 +6,7 @@ import sqlalchemy as sa
 from alembic import context, op
 
 from frontdesk.db.database_identity import database_identity, set_counter
-from frontdesk.db.migrations import append_only
-from frontdesk.db.migrations.ddl import create_partial_index, key, optional, required
+from frontdesk.db.migrations.ddl import create_partial_index, drop_functions, guard, key, optional, required
 from frontdesk.db.schema import Id, IsoDate, Json, UtcTime
 
 revision = "0001"
@@ -30,7 +29,7 @@ def upgrade() -> None:
     _create_mails()
     _create_delivery()
     _create_privacy()
-    append_only.guard()
+    guard()
     _insert_first_rows()
 
 
@@ -41,7 +40,7 @@ def downgrade() -> None:
     for table in reversed(tables.sorted_tables):
         if table.name != "alembic_version":
             op.drop_table(table.name)
-    append_only.drop_functions()
+    drop_functions()
 
 
 def _insert_first_rows() -> None:
