@@ -12,7 +12,13 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from frontdesk.db import Database, Tx
-from frontdesk.db.races import ATTEMPTS_ALONE, ATTEMPTS_TOGETHER, write_alone, write_together
+from frontdesk.db.races import (
+    ATTEMPTS_ALONE,
+    ATTEMPTS_TOGETHER,
+    write_alone,
+    write_in_one,
+    write_together,
+)
 from frontdesk.errors import NotFound, Unavailable
 from frontdesk.plans.tables import plans, provider_groups
 from tests.factories import NOW, make_customer
@@ -129,6 +135,36 @@ def test_work_done_alone_answers_its_result_or_raises_its_own_error(db: Database
 
     with pytest.raises(NotFound):
         write_alone(db, fail)
+    assert group_names(db) == {"a"}
+
+
+def test_items_and_what_is_saved_about_them_share_a_transaction_and_a_bad_item_has_its_own_error(
+    db: Database,
+) -> None:
+    begun: list[int] = []
+
+    def spoil(_: int, tx: Tx, items: Sequence[str]) -> None:
+        if "bad" in items:
+            tx.execute(provider_groups.insert().values(name=None, external_id="bad", created_at=NOW))
+        if len(items) > 1:
+            lose_a_race(tx)
+
+    def save(tx: Tx, results: Sequence[str | Exception]) -> None:
+        add_group(tx, ",".join(each if isinstance(each, str) else type(each).__name__ for each in results))
+
+    work = Scripted(spoil)
+    write_in_one(db, ["a", "bad", "b"], work, save=save, begin=lambda: begun.append(1))
+    assert group_names(db) == {"a", "b", "a,IntegrityError,b"}
+    assert len(begun) == 2  # a row that is not valid is no race: the set is not run again
+
+
+def test_races_of_a_set_in_one_transaction_are_settled_behind_savepoints(db: Database) -> None:
+    work = Scripted(lambda _, tx, items: lose_a_race(tx) if len(items) > 1 or items == ["b"] else None)
+    saved: list[Sequence[str | Exception]] = []
+    write_in_one(db, ["a", "b"], work, save=lambda _, results: saved.append(results))
+    assert work.calls == [["a", "b"]] * ATTEMPTS_TOGETHER + [["a"]] + [["b"]] * ATTEMPTS_ALONE
+    [[first, second]] = saved
+    assert (first, type(second)) == ("a", Unavailable)
     assert group_names(db) == {"a"}
 
 

@@ -10,7 +10,7 @@ not at the user, so this holds for every role (docs/decisions/0109).
 from typing import Any
 
 from alembic import op
-from sqlalchemy import Column, ForeignKey, text
+from sqlalchemy import Column, ForeignKey, Index, text
 from sqlalchemy.types import TypeEngine
 
 # Tables to which rows are only added, and the column that names a row.
@@ -122,11 +122,14 @@ def optional(column_type: TypeEngine[Any], *names: str, to: str | None = None) -
     return [Column(name, column_type, *_references(to), nullable=True) for name in names]
 
 
-def create_partial_index(name: str, table: str, *columns: str, where: str, unique: bool = False) -> None:
+def indexes(*columns: str) -> list[Index]:
+    """An index for each text, over its columns."""
+    return [Index(None, *each.split()) for each in columns]
+
+
+def partial_index(name: str, columns: str, *, where: str, unique: bool = False) -> Index:
     condition = text(where)
-    op.create_index(
-        name, table, list(columns), unique=unique, sqlite_where=condition, postgresql_where=condition
-    )
+    return Index(name, *columns.split(), unique=unique, sqlite_where=condition, postgresql_where=condition)
 
 
 def _references(to: str | None) -> list[ForeignKey]:

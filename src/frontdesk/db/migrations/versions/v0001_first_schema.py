@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from alembic import context, op
 
 from frontdesk.db.database_identity import database_identity, set_counter
-from frontdesk.db.migrations.ddl import create_partial_index, drop_functions, guard, key, optional, required
+from frontdesk.db.migrations.ddl import drop_functions, guard, indexes, key, optional, partial_index, required
 from frontdesk.db.schema import Id, IsoDate, Json, UtcTime
 
 revision = "0001"
@@ -72,7 +72,7 @@ def _create_access() -> None:
         *required(UtcTime(), "created_at"),
         *optional(UtcTime(), "revoked_at"),
         sa.UniqueConstraint("client_id"),
-        sa.Index(None, "account_id"),
+        *indexes("account_id"),
     )
     op.create_table(
         "client_secrets",
@@ -82,7 +82,7 @@ def _create_access() -> None:
         *required(UtcTime(), "created_at"),
         *optional(UtcTime(), "revoked_at", "expires_at"),
         *optional(IsoDate(), "last_used_on"),
-        sa.Index(None, "api_client_id"),
+        *indexes("api_client_id"),
     )
     op.create_table(
         "access_tokens",
@@ -90,8 +90,7 @@ def _create_access() -> None:
         *required(Id, "api_client_id", to="api_clients.id"),
         *required(sa.String(255), "scopes"),
         *required(UtcTime(), "created_at", "expires_at"),
-        sa.Index(None, "api_client_id", "expires_at"),
-        sa.Index(None, "expires_at"),
+        *indexes("api_client_id expires_at", "expires_at"),
     )
     op.create_table(
         "request_allowances",
@@ -104,7 +103,7 @@ def _create_access() -> None:
         *key(Id, "id"),
         *required(sa.LargeBinary(32), "subject_hash"),
         *required(UtcTime(), "failed_at"),
-        sa.Index(None, "subject_hash", "failed_at"),
+        *indexes("subject_hash failed_at"),
     )
 
 
@@ -129,7 +128,7 @@ def _create_plans() -> None:
         *required(UtcTime(), "created_at"),
         sa.UniqueConstraint("account_id", "external_id"),
         sa.UniqueConstraint("account_id", "id"),
-        sa.Index(None, "provider_group_id"),
+        *indexes("provider_group_id"),
     )
 
 
@@ -144,8 +143,7 @@ def _create_queues() -> None:
         *optional(sa.String(255), "doctor", "visit"),
         *optional(Json, "plan_ids"),
         *optional(sa.Integer(), "capacity"),
-        sa.Index(None, "at"),
-        sa.Index(None, "visit", "provider_group_id", "at"),
+        *indexes("at", "visit provider_group_id at"),
     )
     op.create_table(
         "encounters",
@@ -158,10 +156,12 @@ def _create_queues() -> None:
         *optional(UtcTime(), "joined_at", "started_at", "ended_at"),
         *required(UtcTime(), "last_event_at"),
         sa.UniqueConstraint("visit", "provider_group_id"),
-        sa.Index(None, "last_event_at"),
-        sa.Index(None, "plan_id", "joined_at"),
-        sa.Index(None, "plan_id", "state", "ended_at"),
-        sa.Index(None, "provider_group_id", "state", "joined_at"),
+        *indexes(
+            "last_event_at",
+            "plan_id joined_at",
+            "plan_id state ended_at",
+            "provider_group_id state joined_at",
+        ),
     )
     op.create_table(
         "duties",
@@ -174,7 +174,7 @@ def _create_queues() -> None:
         *optional(Json, "plan_ids"),
         *required(sa.Integer(), "capacity"),
         sa.UniqueConstraint("doctor", "provider_group_id"),
-        sa.Index(None, "provider_group_id", "on_duty"),
+        *indexes("provider_group_id on_duty"),
     )
 
 
@@ -193,8 +193,7 @@ def _create_estimates() -> None:
         *required(UtcTime(), "taken_at", "expires_at"),
         *required(sa.Integer(), "estimate_seconds"),
         *optional(sa.Integer(), "low_seconds", "high_seconds"),
-        sa.Index(None, "plan_id", "taken_at"),
-        sa.Index(None, "taken_at"),
+        *indexes("plan_id taken_at", "taken_at"),
     )
 
 
@@ -218,17 +217,8 @@ def _create_members() -> None:
         *optional(sa.String(254), "email"),
         *optional(sa.String(10), "phone"),
         *required(sa.String(10), "zipcode"),
-        *optional(
-            sa.String(255),
-            "city",
-            "county",
-            "state",
-            "medical_plan_description",
-            "payor_name",
-            "payor_plan_name",
-            "relationship_code",
-            "relationship_code_hipaa",
-        ),
+        *optional(sa.String(255), "city", "county", "state", "medical_plan_description", "payor_name"),
+        *optional(sa.String(255), "payor_plan_name", "relationship_code", "relationship_code_hipaa"),
         *optional(IsoDate(), "expiry_date", "expiry_before_absence"),
         *optional(sa.String(5), "medical_eligibility", "medical_enrollment"),
         *optional(sa.String(9), "subscriber_relationship"),
@@ -241,11 +231,13 @@ def _create_members() -> None:
         sa.UniqueConstraint("email_folded", "uniqueness_scope"),
         sa.UniqueConstraint("external_id", "uniqueness_scope"),
         sa.UniqueConstraint("member_id", "uniqueness_scope"),
-        sa.Index(None, "plan_id", "id"),
+        *indexes("plan_id id"),
+        *(
+            partial_index(f"ix_members_{column}", column, where=f"{column} IS NOT NULL")
+            for column in ("family_digest", "person_digest", "merged_into")
+        ),
         postgresql_with={"fillfactor": 80},
     )
-    for column in ("family_digest", "person_digest", "merged_into"):
-        create_partial_index(f"ix_members_{column}", "members", column, where=f"{column} IS NOT NULL")
 
 
 def _create_history() -> None:
@@ -259,13 +251,13 @@ def _create_history() -> None:
         *required(sa.String(64), "client", "request_id"),
         *optional(Id, "file_id"),
         *required(UtcTime(), "changed_at"),
-        sa.Index(None, "member_id", "id"),
+        *indexes("member_id id"),
     )
     op.create_table(
         "distinct_members",
         *key(Id, "lower_id", "higher_id", to="members.id"),
         *required(Id, "account_id"),
-        sa.Index(None, "higher_id"),
+        *indexes("higher_id"),
     )
     op.create_table(
         "uniqueness_probes",
@@ -282,7 +274,7 @@ def _create_history() -> None:
         *required(sa.String(64), "actor", "request_id"),
         *required(sa.String(40), "action"),
         *optional(Json, "detail"),
-        sa.Index(None, "subject_id"),
+        *indexes("subject_id"),
     )
 
 
@@ -312,22 +304,20 @@ def _create_files() -> None:
         *required(UtcTime(), "created_at"),
         *optional(UtcTime(), "started_at", "finished_at", "lease_until"),
         sa.ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
-        sa.Index(None, "account_id", "id"),
-        sa.Index(None, "account_id", "sha256", "id"),
-        sa.Index(None, "account_id", "state", "id"),
-        sa.Index(None, "plan_id", "id"),
-        sa.Index(None, "state", "id"),
-        sa.Index(None, "undoes_id"),
+        *indexes(
+            "account_id id",
+            "account_id sha256 id",
+            "account_id state id",
+            "plan_id id",
+            "state id",
+            "undoes_id",
+        ),
         sa.Index(
             "uq_eligibility_files_account_id_idempotency_key", "account_id", "idempotency_key", unique=True
         ),
-    )
-    create_partial_index(
-        "uq_eligibility_files_account_id",
-        "eligibility_files",
-        "account_id",
-        where="state = 'running'",
-        unique=True,
+        partial_index(
+            "uq_eligibility_files_account_id", "account_id", where="state = 'running'", unique=True
+        ),
     )
 
 
@@ -339,13 +329,7 @@ def _create_file_contents() -> None:
         *required(Json, "mapping"),
         *required(sa.Boolean(), "is_default"),
         *required(UtcTime(), "changed_at"),
-    )
-    create_partial_index(
-        "uq_eligibility_mappings_account_id",
-        "eligibility_mappings",
-        "account_id",
-        where="is_default",
-        unique=True,
+        partial_index("uq_eligibility_mappings_account_id", "account_id", where="is_default", unique=True),
     )
     op.create_table(
         "file_settings",
@@ -372,14 +356,11 @@ def _create_reports() -> None:
         *optional(sa.String(255), "external_id"),
         *required(sa.String(16), "outcome"),
         *optional(Json, "changed", "notes"),
-        sa.Index(None, "member_id"),
+        *indexes("member_id"),
+        partial_index(
+            "ix_file_rows_external_id", "external_id", where="member_id IS NULL AND external_id IS NOT NULL"
+        ),
         sqlite_with_rowid=False,
-    )
-    create_partial_index(
-        "ix_file_rows_external_id",
-        "file_rows",
-        "external_id",
-        where="member_id IS NULL AND external_id IS NOT NULL",
     )
     op.create_table(
         "file_unchanged",
@@ -407,9 +388,10 @@ def _create_invitations() -> None:
         *required(sa.String(254), "address"),
         *required(UtcTime(), "created_at", "updated_at"),
         *optional(UtcTime(), "due_at", "offered_at", "settled_at"),
-        sa.Column("epoch", sa.Integer(), nullable=False, server_default="0"),
-        sa.Column("attempts", sa.Integer(), nullable=False, server_default="0"),
-        sa.Column("losses", sa.Integer(), nullable=False, server_default="0"),
+        *(
+            sa.Column(name, sa.Integer(), nullable=False, server_default="0")
+            for name in ("epoch", "attempts", "losses")
+        ),
         *optional(sa.String(255), "message_id"),
         *optional(sa.String(32), "reason"),
         *optional(sa.Integer(), "relay_code"),
@@ -417,32 +399,21 @@ def _create_invitations() -> None:
         sa.ForeignKeyConstraint(["account_id", "plan_id"], ["plans.account_id", "plans.id"]),
         sa.UniqueConstraint("member_id", "kind"),
         sa.UniqueConstraint("message_id"),
-        sa.Index(None, "state", "account_id", "id"),
-    )
-    create_partial_index(
-        "ix_invitations_in_hand",
-        "invitations",
-        "account_id",
-        where="state IN ('claimed', 'offered') AND delivery = 'batched'",
-    )
-    create_partial_index(
-        "ix_invitations_lapsing",
-        "invitations",
-        "due_at",
-        where="state IN ('claimed', 'offered', 'ambiguous') AND due_at IS NOT NULL",
-    )
-    create_partial_index(
-        "ix_invitations_mailed", "invitations", "address_folded", where="offered_at IS NOT NULL"
-    )
-    create_partial_index(
-        "ix_invitations_next",
-        "invitations",
-        "delivery",
-        "account_id",
-        "plan_id",
-        "due_at",
-        "id",
-        where="state = 'pending'",
+        *indexes("state account_id id"),
+        partial_index(
+            "ix_invitations_in_hand",
+            "account_id",
+            where="state IN ('claimed', 'offered') AND delivery = 'batched'",
+        ),
+        partial_index(
+            "ix_invitations_lapsing",
+            "due_at",
+            where="state IN ('claimed', 'offered', 'ambiguous') AND due_at IS NOT NULL",
+        ),
+        partial_index("ix_invitations_mailed", "address_folded", where="offered_at IS NOT NULL"),
+        partial_index(
+            "ix_invitations_next", "delivery account_id plan_id due_at id", where="state = 'pending'"
+        ),
     )
 
 
@@ -464,8 +435,7 @@ def _create_mails() -> None:
         *required(Id, "invitation_id", to="invitations.id"),
         *required(UtcTime(), "created_at"),
         sa.UniqueConstraint("unsubscribe_hash"),
-        sa.Index(None, "invitation_id"),
-        sa.Index(None, "message_id"),
+        *indexes("invitation_id", "message_id"),
     )
     op.create_table(
         "invitation_templates",
@@ -493,7 +463,7 @@ def _create_delivery() -> None:
         *required(sa.String(9), "from_state", "to_state"),
         *required(sa.String(32), "reason"),
         *optional(sa.Integer(), "code"),
-        sa.Index(None, "invitation_id", "id"),
+        *indexes("invitation_id id"),
     )
     op.create_table(
         "caught_messages",
@@ -503,7 +473,7 @@ def _create_delivery() -> None:
         *required(sa.String(10), "outcome"),
         *required(sa.LargeBinary(), "content"),
         *required(UtcTime(), "caught_at"),
-        sa.Index(None, "message_id"),
+        *indexes("message_id"),
     )
     op.create_table(
         "delivery_windows",
@@ -540,7 +510,7 @@ def _create_privacy() -> None:
         *required(sa.String(100), "reference"),
         *required(UtcTime(), "held_at"),
         *required(sa.String(64), "actor"),
-        sa.Index(None, "account_id"),
+        *indexes("account_id"),
     )
     op.create_table(
         "audit_prunings",
