@@ -259,16 +259,19 @@ def apply_changes(
     With `windows`, batched invitations that may have left are counted into their account's window. Raises ValueError for a
     change that docs/states.md does not draw.
     """
-    rows, left, updated_at = [], set(), stored_time(now)
+    stored: dict[StateChange, dict[str, object]] = {}  # many invitations share a change
+    rows, left = [], set()
     for change, invitation in changes:
         start, end = change.from_state, change.state
-        if start is not end and (start, end) not in TRANSITIONS:
-            raise ValueError("no such change of state (docs/states.md)")
+        if change not in stored:
+            if start is not end and (start, end) not in TRANSITIONS:
+                raise ValueError("no such change of state (docs/states.md)")
+            due_at = stored_time(change.due_at) if change.due_at else None
+            times = {"due_at": due_at, "updated_at": stored_time(now)}
+            stored[change] = change._asdict() | times | {"closes": int(change.closes)}
         if start is InvitationState.OFFERED and end in MAY_HAVE_LEFT:
             left.add(invitation.id)
-        due_at = stored_time(change.due_at) if change.due_at else None
-        version = {"id": invitation.id, "epoch": invitation.epoch, "updated_at": updated_at}
-        rows.append(change._asdict() | version | {"due_at": due_at, "closes": int(change.closes)})
+        rows.append(stored[change] | {"id": invitation.id, "epoch": invitation.epoch})
     written = store.change_states(tx, rows, is_step=is_step)
     if windows is not None:
         sent = (account for id_, account, delivery in written if id_ in left and delivery == Delivery.BATCHED)
