@@ -13,13 +13,20 @@ from frontdesk.audit.model import Requester
 from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import open_database
 from frontdesk.db.migrate import upgrade
-from frontdesk.eligibility import enrol, find_eligibility
-from frontdesk.eligibility.people import call_distinct, find_duplicates, find_pair, merge, rename, unmerge
-from frontdesk.eligibility.probes import ProbeLimit
+from frontdesk.eligibility import enrol
+from frontdesk.eligibility.decide import ProbeLimit
+from frontdesk.eligibility.people import (
+    call_distinct,
+    find_duplicates,
+    find_eligibility,
+    find_pair,
+    merge,
+    rename,
+    unmerge,
+)
 from frontdesk.files import FileTurns, RunOptions
 from frontdesk.invitations.protocol import DeliveryContext, expire_leases
-from frontdesk.privacy.erasure import erase_person, find_persons, place_hold, release_hold
-from frontdesk.privacy.export import export_person
+from frontdesk.privacy.erasure import erase_person, export_person, find_persons, place_hold, release_hold
 from frontdesk.privacy.model import RetentionKind
 from frontdesk.privacy.retention import RetentionTurn, kept_days
 from frontdesk.queues.interval_records import counted
@@ -119,7 +126,7 @@ class Installation:
         self.db.ask(lambda tx: find_eligibility(tx, merged["external_id"], account_id=None, on="2026-01-01"))
         rule = self.config.uniqueness
         with self.db.write() as tx:
-            unmerge(tx, *pair, actor, uniqueness=rule, probe_limit=ProbeLimit(1000, rule))
+            unmerge(tx, *pair, actor, limit=ProbeLimit(1000, rule))
             assert call_distinct(tx, *pair, actor)
             decide = partial(enrol, now=self.clock(), uniqueness=rule)
             assert rename(tx, [(f"AB {n:06d}", f"N {n}")], None, actor, decide) == ["renamed"]

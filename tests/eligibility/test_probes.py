@@ -21,8 +21,8 @@ from frontdesk.config import Config, Uniqueness
 from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_together
 from frontdesk.eligibility import enrol, list_probes, parse_member
+from frontdesk.eligibility.decide import ChunkKeys, ProbeLimit, TooManyTaken
 from frontdesk.eligibility.model import Enrolled, Submission
-from frontdesk.eligibility.probes import ChunkProbes, ProbeLimit, TooManyTaken
 from frontdesk.errors import FrontdeskError, Invalid
 from frontdesk.files import RunOptions
 from frontdesk.files.model import EligibilityFile, FileMode
@@ -209,13 +209,13 @@ def test_chunks_at_the_same_moment_tell_exactly_the_limit(
 
         return write_together(db, items, work)
 
-    def note_and_save(probes: ChunkProbes, tx: Any) -> None:
+    def note_and_save(keys: ChunkKeys, tx: Any) -> None:
         if current_thread() is not main_thread():
             has_decided.set()
-        save(probes, tx)
+        save(keys, tx)
 
-    save = ChunkProbes.save
-    monkeypatch.setattr(ChunkProbes, "save", note_and_save)
+    save = ChunkKeys.save
+    monkeypatch.setattr(ChunkKeys, "save", note_and_save)
     with ThreadPoolExecutor(1) as thread:
         later: list[Future[list[Any]]] = []
 
@@ -341,8 +341,8 @@ def test_inside_accounts_nothing_is_told_and_nothing_counted(
 ) -> None:
     limit = ProbeLimit(1, Uniqueness.ACCOUNT)
     counts = limit.read(None, ["client-1"], now=clock())  # type: ignore[arg-type]
-    assert counts.rows == []
-    assert ChunkProbes(limit, counts, {1, 2}, now=clock()).is_quiet
+    assert counts.found.rows == []
+    assert ChunkKeys({}, counts, {1, 2}).is_quiet
 
 
 def test_metrics_tell_how_many_and_which_are_at_their_limit(

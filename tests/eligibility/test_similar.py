@@ -8,9 +8,10 @@ from sqlalchemy import select, update
 
 from frontdesk.db import Database
 from frontdesk.eligibility import find_members
-from frontdesk.eligibility.model import StoredMember
-from frontdesk.eligibility.similar import SimilarSearch
+from frontdesk.eligibility.model import Enrolled, Outcome, StoredMember
+from frontdesk.eligibility.persons import SimilarSearch
 from frontdesk.eligibility.tables import members
+from frontdesk.invitations.model import NotInvitedReason
 from tests.conftest import Api, SetClock
 from tests.factories import NOW, Customer, make_customer, member_body
 from tests.files.loading import COLUMNS, Desk, csv_of, row
@@ -83,8 +84,11 @@ def test_a_member_of_the_same_family_and_birth_date_is_similar(
             dict(stored) | {"id": n, "person_digest": None, "dob": dob}
             for n, dob in ((8, "1980-02-03"), (9, "1980-02-04"))
         )
-        search = SimilarSearch([StoredMember(twin), StoredMember(other)], "2026-11-20", tx)
-    assert search.ids(()) == {8: stored["id"]}
+        new = [StoredMember(twin), StoredMember(other)]
+        search = SimilarSearch(new, "2026-11-20", tx)
+    created = [Enrolled(Outcome.CREATED, member, (), {}, (), NotInvitedReason.NO_EMAIL) for member in new]
+    told = [result.warnings for result in search.warn([*created], ()) if isinstance(result, Enrolled)]
+    assert told == [(f"similar_member; looks like member {stored['id']}",), ()]
 
 
 @pytest.mark.parametrize("dry_run", [True, False])

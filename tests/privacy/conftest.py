@@ -16,8 +16,9 @@ from frontdesk.eligibility import find_members
 from frontdesk.invitations import suppress as suppress_address
 from frontdesk.invitations.model import SuppressionReason
 from frontdesk.mailbox.catcher import MailCatcher
+from frontdesk.privacy.classification import CLASSIFICATION
 from frontdesk.privacy.erasure import erase_person, find_persons
-from frontdesk.privacy.model import Erasure
+from frontdesk.privacy.model import ColumnKind, Erasure
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, member_body
@@ -45,6 +46,11 @@ VALUES = {
 OLD = {"last_name": "Oldfeather", "email": "old.quill@qx-mail.example", "phone": "6175550111"}
 METADATA = {"qxkey": "qxvalue"}
 SOUGHT = (*VALUES.values(), *OLD.values(), "qxkey", "qxvalue", "zeb.quill", "old.quill")
+TABLES_OF_PERSONS = {
+    table
+    for table, kinds in CLASSIFICATION.items()
+    if {ColumnKind.PERSON, ColumnKind.PERSONS} & {*kinds.values()}
+}
 
 
 @dataclass

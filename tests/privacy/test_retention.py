@@ -18,7 +18,8 @@ from frontdesk.audit.tables import audit_entries
 from frontdesk.config import Config, read_config
 from frontdesk.db import Database
 from frontdesk.db.schema import metadata
-from frontdesk.eligibility import find_eligibility, find_members
+from frontdesk.eligibility import find_members
+from frontdesk.eligibility.people import find_eligibility
 from frontdesk.eligibility.tables import member_history, members
 from frontdesk.files.model import WrongState
 from frontdesk.invitations.tables import invitations

@@ -11,8 +11,7 @@ from typing import Any
 
 from frontdesk.api.notation import COMMON_TYPES, Schema, explained, read_objects, ref
 from frontdesk.api.oauth_form import OAUTH_ERRORS
-from frontdesk.eligibility.code_sets import GENDERS
-from frontdesk.eligibility.fields import FIELDS, REQUIRED, Field
+from frontdesk.eligibility.fields import FIELDS, GENDERS, REQUIRED, Field
 from frontdesk.eligibility.model import ANSWERED, FAULT_CODES
 from frontdesk.files import dates, mapping, mapping_834, names, rules
 from frontdesk.files.model import COUNTS, FILE_PROBLEMS, FileMode, FileStep

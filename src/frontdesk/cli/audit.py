@@ -17,7 +17,7 @@ from frontdesk.cli.output import Output, fail, listing, opened_file, progress, s
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
 from frontdesk.errors import FrontdeskError
-from frontdesk.privacy.retention import has_pruned, last_pruning
+from frontdesk.privacy import has_pruned, last_pruning
 
 # A transaction that began this long ago has ended: no entry can still appear before those that are exported.
 SETTLED_SECONDS = 60

@@ -34,21 +34,21 @@ from frontdesk.clock import system_clock, wire_time
 from frontdesk.db import Tx
 from frontdesk.db.races import write_together
 from frontdesk.eligibility import dry_run as dry_runs
-from frontdesk.eligibility import enrol, find_eligibility, find_member, list_history, people, read_external_id
+from frontdesk.eligibility import enrol, list_history, people, read_external_id
+from frontdesk.eligibility.decide import TAKEN_PER_DAY, ProbeLimit
 from frontdesk.eligibility.model import Enrolled, Submission
-from frontdesk.eligibility.people import RenameOutcome
-from frontdesk.eligibility.probes import TAKEN_PER_DAY, ProbeLimit
+from frontdesk.eligibility.people import RenameOutcome, find_eligibility, find_member
 from frontdesk.errors import FrontdeskError
+from frontdesk.privacy import find_holds
 from frontdesk.privacy.erasure import (
     erase_person,
+    export_person,
     find_persons,
     find_persons_of,
-    list_holds,
     place_hold,
     release_hold,
     require_not_held,
 )
-from frontdesk.privacy.export import export_person
 from frontdesk.privacy.model import Person
 
 _INTERNAL = ("uniqueness_scope", "email_folded", "merged_into")  # columns that serve the database only
@@ -173,7 +173,7 @@ def merge(
     if undo:
         config = settings()
         limit = ProbeLimit(TAKEN_PER_DAY, config.uniqueness)
-        people.unmerge(tx, keep_id, drop_id, requester, uniqueness=config.uniqueness, probe_limit=limit)
+        people.unmerge(tx, keep_id, drop_id, requester, limit=limit)
         said = f"Members {keep_id} and {drop_id} are two again."
     else:
         people.merge(tx, keep_id, drop_id, requester)
@@ -381,7 +381,7 @@ def holds(tx: Tx, account: OnlyAccount = None) -> Output:
 
     Example: frontdesk member holds --account 1
     """
-    rows = [each._asdict() for each in list_holds(tx, account)]
+    rows = [each._asdict() for each in find_holds(tx, account_id=account)]
     names = "member_id account_id reference held_at actor"
     return listing(rows, names, nothing="No member is under legal hold.")
 

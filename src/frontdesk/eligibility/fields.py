@@ -7,7 +7,7 @@ object into a record with all its faults; `decide` adds those that depend on oth
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from enum import Enum
 from functools import lru_cache
@@ -16,21 +16,6 @@ from typing import Any
 
 from email_validator import EmailNotValidError, validate_email
 
-from frontdesk.eligibility.code_sets import (
-    GENDERS,
-    HIPAA_RELATIONSHIPS,
-    STATE_CODES,
-    X12_GENDERS,
-    X12_SUBSCRIBER,
-)
-from frontdesk.eligibility.hints import (
-    choice_hint,
-    date_hint,
-    email_hint,
-    phone_hint,
-    with_hint,
-    zip_hint,
-)
 from frontdesk.eligibility.model import WARNING_MARK, MemberRecord
 from frontdesk.errors import Fault, unknown_faults
 from frontdesk.text import (
@@ -45,6 +30,38 @@ from frontdesk.text import (
     shown_name,
     trimmed,
 )
+
+GENDERS = ("male", "female", "other", "unknown")
+# Data elements 1068 (DMG03) and 1073 (INS01) of the 834 (docs/834.md).
+X12_GENDERS = {"F": "female", "M": "male", "U": "unknown"}
+X12_SUBSCRIBER = {"Y": "Primary", "N": "Dependent"}
+
+_STATES = """AL Alabama|AK Alaska|AZ Arizona|AR Arkansas|CA California|CO Colorado|CT Connecticut|DE Delaware
+DC District of Columbia|FL Florida|GA Georgia|HI Hawaii|ID Idaho|IL Illinois|IN Indiana|IA Iowa|KS Kansas|KY Kentucky
+LA Louisiana|ME Maine|MD Maryland|MA Massachusetts|MI Michigan|MN Minnesota|MS Mississippi|MO Missouri|MT Montana
+NE Nebraska|NV Nevada|NH New Hampshire|NJ New Jersey|NM New Mexico|NY New York|NC North Carolina|ND North Dakota|OH Ohio
+OK Oklahoma|OR Oregon|PA Pennsylvania|RI Rhode Island|SC South Carolina|SD South Dakota|TN Tennessee|TX Texas|UT Utah
+VT Vermont|VA Virginia|WA Washington|WV West Virginia|WI Wisconsin|WY Wyoming|AS American Samoa|GU Guam
+MP Northern Mariana Islands|PR Puerto Rico|VI Virgin Islands|VI U.S. Virgin Islands|FM Federated States of Micronesia
+MH Marshall Islands|PW Palau|AA Armed Forces Americas|AE Armed Forces Europe|AP Armed Forces Pacific"""
+# The individual relationship codes of the HIPAA 834 implementation guide (data element 1069).
+_RELATIONSHIPS = """01 Spouse|03 Father or Mother|04 Grandfather or Grandmother|05 Grandson or Granddaughter|06 Uncle or Aunt
+07 Nephew or Niece|08 Cousin|09 Adopted Child|10 Foster Child|11 Son-in-law or Daughter-in-law
+12 Brother-in-law or Sister-in-law|13 Mother-in-law or Father-in-law|14 Brother or Sister|15 Ward
+16 Stepparent|17 Stepson or Stepdaughter|18 Self|19 Child|23 Sponsored Dependent
+24 Dependent of a Minor Dependent|25 Ex-spouse|26 Guardian|31 Court Appointed Guardian
+38 Collateral Dependent|48 Stepfather|49 Stepmother|53 Life Partner|60 Annuitant|D2 Trustee
+G8 Other Relationship|G9 Other Relative"""
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    pairs = (entry.partition(" ") for line in text.splitlines() for entry in line.split("|"))
+    return [(code, meaning) for code, _, meaning in pairs]
+
+
+# Code or full name, lower-cased, to the USPS code.
+STATE_CODES = {name.lower(): code for code, meaning in _pairs(_STATES) for name in (meaning, code)}
+HIPAA_RELATIONSHIPS = dict(_pairs(_RELATIONSHIPS))
 
 EARLIEST_DOB = "1900-01-01"
 EMAIL_LENGTH = 254
@@ -65,6 +82,46 @@ _PLAIN_EMAIL = re.compile(
 )
 _PLAIN_EMAIL_LENGTH = 64
 
+# What refused values look like: patterns of a whole text, without letter case, that take linear time (docs/decisions/0089).
+_M, _N = "(?:0?[0-9]|1[0-2])[/.-]", "[0-9]{1,2}[/.-]"
+_ORDERS = {
+    _M + _M: "it looks like month/day/year or day/month/year",
+    _M + _N: "it looks like month/day/year",
+    _N + _M: "it looks like day/month/year",
+    _N + _N: "it looks like a date",
+}
+_YEARS = {"[0-9]{4}": "", "[0-9]{1,2}": " with a year of two digits"}
+_DATES = {
+    DATE_PATTERN.pattern: "this day does not exist",
+    **{
+        f"{order}{year}(?![0-9]).*": said + short
+        for order, said in _ORDERS.items()
+        for year, short in _YEARS.items()
+    },
+    "[0-9]{4}[/.][0-9]{1,2}[/.][0-9]{1,2}(?![0-9]).*": "it looks like year/month/day",
+    "[1-9][0-9]{4}(?:[.][0-9]+)?": "it looks like an Excel serial number",
+    "[0-9]{8}": "it looks like a date without hyphens",
+    "[0-9]{10}|[0-9]{13}": "it looks like a number of seconds since 1970",
+    "(?:.*[^a-z])?(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec).*": "it looks like a date with the name of a month",
+}
+_ZIPS = {
+    "[0-9]+[.]0+": "it looks like a number with decimals",
+    "[0-9]{3,4}(?:-?[0-9]{4})?": "it looks like a zip without its leading zeros",
+    "[a-z][0-9][a-z][ -]?[0-9][a-z][0-9]": "it looks like a Canadian postal code",
+}
+_PHONES = {
+    "[0-9](?:[.,][0-9]+)?e[+]?[0-9]{1,2}": "it looks like a number that a spreadsheet has rounded",
+    r".*[0-9]\D*(?:ext|x|#)\D*[0-9]{1,6}": "it looks like a number with an extension",
+    "[+](?!1).*": "it looks like a number outside North America",
+    r"\D*(?:[0-9]\D*){7}": "it looks like a number without its area code",
+}
+_EMAILS = {
+    "[^@]*@[^@]*@.*": "it looks like several addresses",
+    "[^<]*<.*>": "it looks like a name with an address",
+    "[^@]{1,100}": "it has no @",
+}
+_LONGEST_SHAPE = 100
+
 
 @dataclass(slots=True)
 class FieldContext:
@@ -74,35 +131,49 @@ class FieldContext:
     warnings: list[str] = field(default_factory=list)
 
 
-def calendar_date(value: object) -> tuple[str, bool]:
+def _rejected(code: str, rule: str, text: str, shapes: Mapping[str, str]) -> Rejected:
+    """The rule, and what the start of the refused text looks like: the first of the shapes that it has."""
+    start = text.strip()[: _LONGEST_SHAPE + 1]
+    said = (said for shape, said in shapes.items() if re.fullmatch(shape, start, re.IGNORECASE | re.DOTALL))
+    return Rejected(code, "; ".join((rule, *islice(said, 1))))
+
+
+def _text(value: object, rule: str = "must be a string") -> str:
+    if type(value) is not str:
+        raise Rejected("wrong_type", rule)
+    return value
+
+
+def day_exists(day: str) -> bool:
+    """Whether the calendar has the day `YYYY-MM-DD`."""
+    try:
+        date.fromisoformat(day)
+    except ValueError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=4096)
+def _read_calendar_date(text: str) -> tuple[str, bool] | None:
+    if DATE_PATTERN.fullmatch(text) is None or not day_exists(text[:10]):
+        return None
+    time = re.split("[Zz+-]", text[11:])[0]
+    return text[:10], not time.strip("0:.,")
+
+
+def _calendar_date(value: object) -> tuple[str, bool]:
     """The date as written, never moved to another time zone, and whether its time is midnight or absent. Raises Rejected."""
     text = trimmed(_text(value))
     # The cache keeps its keys, so nothing longer than a date may get into it.
     found = _read_calendar_date(text) if len(text) <= _LONGEST_DATE else None
     if found is None:
         rule = "must be a real date, YYYY-MM-DD, or an ISO 8601 timestamp"
-        raise Rejected("not_a_date", with_hint(rule, date_hint(text)))
+        raise _rejected("not_a_date", rule, text, _DATES)
     return found
 
 
-@lru_cache(maxsize=4096)
-def _read_calendar_date(text: str) -> tuple[str, bool] | None:
-    if DATE_PATTERN.fullmatch(text) is None:
-        return None
-    try:
-        date(int(text[:4]), int(text[5:7]), int(text[8:10]))
-    except ValueError:
-        return None
-    time = re.split("[Zz+-]", text[11:])[0]
-    return text[:10], not time.strip("0:.,")
-
-
-def read_date(value: object, _context: FieldContext) -> str:
-    return calendar_date(value)[0]
-
-
-def read_dob(value: object, context: FieldContext) -> str:
-    day, is_midnight = calendar_date(value)
+def _read_dob(value: object, context: FieldContext) -> str:
+    day, is_midnight = _calendar_date(value)
     if day > context.today:
         raise Rejected("in_the_future", "must not be in the future")
     if day < EARLIEST_DOB:
@@ -116,8 +187,9 @@ def parse_email(value: object) -> str:
     """The address, trimmed; only its syntax is looked at. Raises Rejected."""
     email = trimmed(_text(value))
     if not _is_email(email):
-        rule = "must be an e-mail address of at most 254 characters"
-        raise Rejected("malformed_email", with_hint(rule, email_hint(email)))
+        raise _rejected(
+            "malformed_email", "must be an e-mail address of at most 254 characters", email, _EMAILS
+        )
     return email
 
 
@@ -133,28 +205,24 @@ def _is_email(email: str) -> bool:
     return True
 
 
-def read_email(value: object, _context: FieldContext) -> str:
-    return parse_email(value)
-
-
-def read_phone(value: object, _context: FieldContext) -> str:
+def _read_phone(value: object, _context: FieldContext) -> str:
     phone = _text(value)
     if len(phone) == 10 and phone.isascii() and phone.isdigit():
         return phone
     if not PHONE_PATTERN.fullmatch(trimmed(phone)):
-        raise Rejected("not_ten_digits", with_hint("must have exactly 10 digits", phone_hint(phone)))
+        raise _rejected("not_ten_digits", "must have exactly 10 digits", phone, _PHONES)
     return re.sub("[^0-9]", "", phone)[-10:]
 
 
-def read_zipcode(value: object, _context: FieldContext) -> str:
+def _read_zipcode(value: object, _context: FieldContext) -> str:
     zipcode = trimmed(_text(value, "must be a string, so that leading zeros are kept"))
     if not ZIPCODE_PATTERN.fullmatch(zipcode):
         rule = "must have 5 or 9 digits, or 5 and 4 with a hyphen"
-        raise Rejected("malformed_zipcode", with_hint(rule, zip_hint(zipcode)))
+        raise _rejected("malformed_zipcode", rule, zipcode, _ZIPS)
     return zipcode
 
 
-def read_state(value: object, context: FieldContext) -> str:
+def _read_state(value: object, context: FieldContext) -> str:
     state = parse_text(value, limit=255)
     code = STATE_CODES.get(state.lower())
     if code is None:
@@ -163,7 +231,7 @@ def read_state(value: object, context: FieldContext) -> str:
     return code
 
 
-def read_relationship(value: object, context: FieldContext) -> str:
+def _read_relationship(value: object, context: FieldContext) -> str:
     if type(value) not in (str, int):
         raise Rejected("wrong_type", "must be a string or a whole number")
     if type(value) is int and not 0 <= value <= 99:
@@ -174,13 +242,13 @@ def read_relationship(value: object, context: FieldContext) -> str:
     return code
 
 
-def read_boolean(value: object, _context: FieldContext) -> bool:
+def _read_boolean(value: object, _context: FieldContext) -> bool:
     if type(value) is not bool:
         raise Rejected("wrong_type", "must be true or false, without quotes")
     return value
 
 
-def read_metadata(value: object, _context: FieldContext) -> dict[str, str]:
+def _read_metadata(value: object, _context: FieldContext) -> dict[str, str]:
     """A flat object of strings, kept exactly as sent. Raises RejectedParts with the faults of its first 50 keys."""
     if type(value) is not dict:
         raise Rejected("wrong_type", "must be an object whose values are strings")
@@ -188,33 +256,17 @@ def read_metadata(value: object, _context: FieldContext) -> dict[str, str]:
     if len(value) > METADATA_KEYS:
         rejected.append(Rejected("too_many_keys", f"must have at most {METADATA_KEYS} keys"))
     for key, item in islice(value.items(), METADATA_KEYS):
-        for check, checked in ((_check_metadata_key, key), (_check_metadata_value, item)):
+        if not key:
+            rejected.append(Rejected("empty_key", "must not have an empty key"))
+        for text, limit, what in ((key, METADATA_KEY_LENGTH, "keys "), (item, METADATA_VALUE_LENGTH, "")):
             try:
-                check(checked)
+                if len(_text(text)) > limit:
+                    raise Rejected("too_long", f"{what}must have at most {limit} characters")  # noqa: TRY301
+                refuse_control_characters(text)
             except Rejected as error:
                 rejected.append(Rejected(error.code, error.message, part=shown_name(key)))
     if rejected:
         raise RejectedParts(rejected)
-    return value
-
-
-def _check_metadata_key(key: str) -> None:
-    if not key:
-        raise Rejected("empty_key", "must not have an empty key")
-    if len(key) > METADATA_KEY_LENGTH:
-        raise Rejected("too_long", f"keys must have at most {METADATA_KEY_LENGTH} characters")
-    refuse_control_characters(key)
-
-
-def _check_metadata_value(item: object) -> None:
-    if len(text := _text(item)) > METADATA_VALUE_LENGTH:
-        raise Rejected("too_long", f"must have at most {METADATA_VALUE_LENGTH} characters")
-    refuse_control_characters(text)
-
-
-def _text(value: object, rule: str = "must be a string") -> str:
-    if type(value) is not str:
-        raise Rejected("wrong_type", rule)
     return value
 
 
@@ -243,17 +295,18 @@ class FieldKind:
     from_x12: Callable[[str], str] | None = None
 
 
-def text_kind(limit: int) -> FieldKind:
-    def read(value: object, _context: FieldContext) -> str:
-        return parse_text(value, limit=limit)
-
-    return FieldKind(read, {"type": "string", "maxLength": limit}, limit)
+def _text_kind(limit: int) -> FieldKind:
+    schema = {"type": "string", "maxLength": limit}
+    return FieldKind(lambda value, _: parse_text(value, limit=limit), schema, limit)
 
 
-def choice_kind(*words: str, booleans: bool = False, x12: dict[str, str] | None = None) -> FieldKind:
+def _choice_kind(*words: str, booleans: bool = False, x12: dict[str, str] | None = None) -> FieldKind:
     """One of the words in any letter case, stored as written here; with `booleans`, true and false stand for TRUE and FALSE."""
     by_folded = {word.lower(): word for word in words}
     rule = f"must be {' or '.join(words)}" if len(words) == 2 else f"must be one of {', '.join(words)}"
+    shapes = {"[yn01tf]|yes|no": "it looks like yes or no"} if booleans else {}
+    shapes[f"[{''.join(word[0] for word in words)}]"] = "it looks like the first letter of one of them"
+    shapes["[0-9]{1,2}"] = "it looks like a code of digits"
 
     def read(value: object, _context: FieldContext) -> str:
         if booleans and type(value) not in (str, bool):
@@ -261,7 +314,7 @@ def choice_kind(*words: str, booleans: bool = False, x12: dict[str, str] | None 
         text = parse_text(str(value) if booleans else value, limit=255)
         found = by_folded.get(text.lower())
         if found is None:
-            raise Rejected("not_allowed", with_hint(rule, choice_hint(text, words)))
+            raise _rejected("not_allowed", rule, text, shapes)
         return found
 
     # JSON Schema's patterns have no flag for letter case.
@@ -280,15 +333,6 @@ def x12_date(text: str) -> str:
     return f"{text[:4]}-{text[4:6]}-{text[6:]}" if len(text) == 8 and text.isdigit() else text
 
 
-def _relationship_from_text(text: str) -> object:
-    """Spreadsheets take the zero of 01 away; one digit is what a body carries as the integer 1."""
-    return int(text) if len(text) == 1 and "0" <= text <= "9" else text
-
-
-def _boolean_from_text(text: str) -> object:
-    return {"true": True, "false": False}.get(text.lower(), text)
-
-
 def _object_from_text(text: str) -> object:
     try:
         return parse_strictly(text)
@@ -296,25 +340,35 @@ def _object_from_text(text: str) -> object:
         return text
 
 
-SHORT_TEXT, NAME = text_kind(255), text_kind(100)
-DATE = FieldKind(read_date, _pattern(DATE_PATTERN), 10, Storage.DATE, from_x12=x12_date)
-DATE_OF_BIRTH = FieldKind(read_dob, _pattern(DATE_PATTERN), 10, Storage.DATE, from_x12=x12_date)
-GENDER = choice_kind(*GENDERS, x12=X12_GENDERS)
-EMAIL = FieldKind(read_email, {"type": "string", "maxLength": EMAIL_LENGTH}, EMAIL_LENGTH)
-PHONE = FieldKind(read_phone, _pattern(PHONE_PATTERN), 10)
-ZIPCODE = FieldKind(read_zipcode, _pattern(ZIPCODE_PATTERN), 10)
-STATE = FieldKind(read_state, SHORT_TEXT.schema, SHORT_TEXT.length)
-TRUE_OR_FALSE = choice_kind("TRUE", "FALSE", booleans=True)
-SUBSCRIBER_RELATIONSHIP = choice_kind("Primary", "Dependent", x12=X12_SUBSCRIBER)
+SHORT_TEXT, NAME = _text_kind(255), _text_kind(100)
+DATE = FieldKind(
+    lambda value, _: _calendar_date(value)[0], _pattern(DATE_PATTERN), 10, Storage.DATE, from_x12=x12_date
+)
+DATE_OF_BIRTH = replace(DATE, read=_read_dob)
+GENDER = _choice_kind(*GENDERS, x12=X12_GENDERS)
+EMAIL = FieldKind(
+    lambda value, _: parse_email(value), {"type": "string", "maxLength": EMAIL_LENGTH}, EMAIL_LENGTH
+)
+PHONE = FieldKind(_read_phone, _pattern(PHONE_PATTERN), 10)
+ZIPCODE = FieldKind(_read_zipcode, _pattern(ZIPCODE_PATTERN), 10)
+STATE = replace(SHORT_TEXT, read=_read_state)
+TRUE_OR_FALSE = _choice_kind("TRUE", "FALSE", booleans=True)
+SUBSCRIBER_RELATIONSHIP = _choice_kind("Primary", "Dependent", x12=X12_SUBSCRIBER)
 HIPAA_RELATIONSHIP = FieldKind(
-    read_relationship,
+    _read_relationship,
     {"type": ["string", "integer"], "maxLength": 255, "minimum": 0, "maximum": 99},
     SHORT_TEXT.length,
-    from_text=_relationship_from_text,
+    # Spreadsheets take the zero of 01 away; one digit is what a body carries as the integer 1.
+    from_text=lambda text: int(text) if len(text) == 1 and "0" <= text <= "9" else text,
 )
-BOOLEAN = FieldKind(read_boolean, {"type": "boolean"}, storage=Storage.NONE, from_text=_boolean_from_text)
+BOOLEAN = FieldKind(
+    _read_boolean,
+    {"type": "boolean"},
+    storage=Storage.NONE,
+    from_text=lambda text: {"true": True, "false": False}.get(text.lower(), text),
+)
 METADATA = FieldKind(
-    read_metadata,
+    _read_metadata,
     {
         "type": "object",
         "maxProperties": METADATA_KEYS,
@@ -394,6 +448,9 @@ UNIQUE = {
 }
 
 _LONGEST_ID = 255
+CACHED_VALUES = 20_000
+# Fields with a value of its own for each member, or without text.
+_OWN = {"external_id", "member_id", "email", "phone", "metadata"}
 _REQUIRED = frozenset(REQUIRED)
 _ORDER = {name: position for position, name in enumerate(FIELDS)}
 
@@ -401,17 +458,11 @@ _ORDER = {name: position for position, name in enumerate(FIELDS)}
 class ValueCache:
     """Stored forms of values that were read before, by field: a file of a million members has few cities, dates and plans.
 
-    It keeps at most LARGEST values of a field, and none that brought a fault or a warning.
+    It keeps at most CACHED_VALUES of a field, and none that brought a fault or a warning.
     """
-
-    LARGEST = 20_000
 
     def __init__(self) -> None:
         self.by_field: dict[str, dict[object, Any]] = {name: {} for name in FIELDS if name not in _OWN}
-
-
-# Fields with a value of its own for each member, or without text.
-_OWN = {"external_id", "member_id", "email", "phone", "metadata"}
 
 
 def parse_member(
@@ -443,12 +494,7 @@ def parse_member(
             continue
         try:
             read = given[name] = _read(field, value, context)
-            if (
-                kept is not None
-                and len(kept) < ValueCache.LARGEST
-                and read is not None
-                and not context.warnings
-            ):
+            if kept is not None and read is not None and not context.warnings and len(kept) < CACHED_VALUES:
                 kept[value] = read
         except (Rejected, RejectedParts) as rejected:
             if lenient and name in DROPPED:
@@ -460,15 +506,18 @@ def parse_member(
         faults.append(Fault("external_id", "required", "is required: it is the match key"))
     if strict:
         faults += unknown_faults(ignored)
-    return _record(given, faults=faults, ignored=ignored, context=context)
+    if "email" in given:
+        given["email_folded"] = None if given["email"] is None else fold_email(given["email"])
+    asked, key = bool(given.pop("invite_immediately", False)), given.get("external_id")
+    return MemberRecord(key, given, asked, tuple(faults), tuple(context.warnings), tuple(ignored))
 
 
 def _read(field: Field, value: Any, context: FieldContext) -> Any:
-    """The stored form of a field; None clears it. Raises Rejected, RejectedParts."""
+    """The stored form of a field; None clears it, and an empty object metadata. Raises Rejected, RejectedParts."""
     if value is None or (type(value) is str and not value[:1].isalnum() and not trimmed(value)):
         if field.required:
             raise Rejected("required", "must not be null or blank")
-        return None
+        return {} if field.kind is METADATA else None
     return field.kind.read(value, context)
 
 
@@ -517,17 +566,3 @@ def in_field_order(faults: list[Fault]) -> list[Fault]:
 def _faults(name: str, rejected: Rejected | RejectedParts) -> list[Fault]:
     parts = rejected.parts if isinstance(rejected, RejectedParts) else (rejected,)
     return [Fault(f"{name}.{part.part}" if part.part else name, part.code, part.message) for part in parts]
-
-
-def _record(
-    given: dict[str, Any], *, faults: Sequence[Fault], ignored: Sequence[str], context: FieldContext
-) -> MemberRecord:
-    """The record, with the columns that follow from its fields."""
-    if "email" in given:
-        given["email_folded"] = None if given["email"] is None else fold_email(given["email"])
-    if "metadata" in given and given["metadata"] is None:
-        given["metadata"] = {}
-    asked = bool(given.pop("invite_immediately", False))
-    return MemberRecord(
-        given.get("external_id"), given, asked, tuple(faults), tuple(context.warnings), tuple(ignored)
-    )

@@ -69,7 +69,7 @@ class PersonSaid(NamedTuple):
 
 
 class RowContext(NamedTuple):
-    """What the row of a file says besides the values of fields (eligibility.row_context).
+    """What the row of a file says besides the values of fields (eligibility.decide).
 
     `causes` say why a required field is absent: each stands for the `required` of its field. Only a member that is not stored yet
     takes `given_of_new`, and without a zip code the address of the stored subscriber with the family digest `address_of`. With
@@ -110,16 +110,12 @@ class Submission(NamedTuple):
 
 @dataclass(slots=True)
 class StoredMember:
-    """A member as its chunk sees it: `values` by column change in place while the chunk's records are decided."""
+    """A member as its chunk sees it: `values` by column change in place while the chunk's records are decided. An erased member
+    has an empty external_id (docs/erasure.md)."""
 
     values: dict[str, Any]
     is_new: bool = False
     is_changed: bool = False
-
-    @property
-    def is_erased(self) -> bool:
-        """An erased member has no identifier (docs/erasure.md)."""
-        return not self.values["external_id"]
 
 
 class Enrolled(NamedTuple):
@@ -212,7 +208,7 @@ class HistoryEntry(NamedTuple):
 
 
 class ProbeCount(NamedTuple):
-    """How many records of a client told it, on a day, that another account has their value (eligibility.probes)."""
+    """How many records of a client told it, on a day, that another account has their value (eligibility.decide)."""
 
     account_id: int
     client: str

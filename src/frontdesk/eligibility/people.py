@@ -1,25 +1,27 @@
-"""What a person decides about similar members: they are one (merge), or two (distinct), or one has a new identifier (rename).
+"""What people ask about members and decide about them: a record, its eligibility on a day; merge, distinct, rename.
 
-A merged member keeps its row and its external_id, which leads to the member that was kept; its member_id and e-mail address are
-free again. Each function writes its audit entries and history in the caller's transaction.
+Similar members are one person (merge), or two (distinct), or a member has a new identifier (rename). A merged member keeps its
+row and its external_id, which leads to the member that was kept; its member_id and e-mail address are free again. Each function
+writes its audit entries and history in the caller's transaction.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from datetime import datetime
 from enum import StrEnum
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from frontdesk import audit
 from frontdesk.audit.model import Requester
 from frontdesk.clock import stored_time
-from frontdesk.config import Uniqueness
 from frontdesk.db import Database, Tx
 from frontdesk.db.sets import update_set
 from frontdesk.eligibility import store
-from frontdesk.eligibility.as_of import get_members_named
+from frontdesk.eligibility.decide import ProbeLimit, TooManyTaken
+from frontdesk.eligibility.enrol import restore
 from frontdesk.eligibility.model import (
     Enrolled,
+    HistoryEntry,
     MemberRecord,
     Outcome,
     SimilarPair,
@@ -27,15 +29,100 @@ from frontdesk.eligibility.model import (
     Submission,
     UndoRequest,
 )
-from frontdesk.eligibility.probes import ProbeLimit, TooManyTaken
-from frontdesk.eligibility.restore import restore
 from frontdesk.eligibility.tables import members
-from frontdesk.errors import FrontdeskError, Invalid
+from frontdesk.errors import FrontdeskError, Invalid, NotFound
 from frontdesk.invitations.delivery import cancel_of_members
 
 SEARCHED_TOGETHER = 1000  # ids
 
 Decide = Callable[[Tx, Sequence[Submission]], Sequence[Enrolled | FrontdeskError]]
+
+
+class EligibilityReason(StrEnum):
+    """Why a member is eligible on a day, or why not."""
+
+    ELIGIBLE = "eligible"
+    NOT_YET = "not_yet"
+    EXPIRED = "expired"
+    NOT_ENROLLED = "not_enrolled"
+
+
+class EligibilityAnswer(NamedTuple):
+    """Whether a member was eligible on a day, as far as was known at a time; `known_since` is the last change until then."""
+
+    eligible: bool
+    reason: EligibilityReason
+    plan_id: int | None = None
+    effective_date: str | None = None
+    expiry_date: str | None = None
+    known_since: datetime | None = None
+
+
+def find_member(tx: Tx, external_id: str, account_id: int | None) -> dict[str, Any]:
+    """The member's record by column, of a merged one that of the member it leads to.
+
+    Raises NotFound, and FrontdeskError `several_accounts`.
+    """
+    [*_, kept] = _led(tx, get_members_named(tx, external_id, account_id)[0])
+    return kept
+
+
+def get_members_named(
+    tx: Tx, external_id: str, account_id: int | None, *, withdrawn: bool = False
+) -> list[dict[str, Any]]:
+    """The members that have the identifier themselves, one at most that is not withdrawn; errors as of `find_member`."""
+    found = store.find_members(tx, external_id, account_id, withdrawn=withdrawn)
+    if not found:
+        detail = (
+            "There is no such eligible member. The external_id counts upper and lower case too, and an erased member has none: "
+            "name it by its id."
+        )
+        raise NotFound("eligible member", detail)
+    if len(accounts := {member["account_id"] for member in found}) > 1:
+        named = ", ".join(map(str, sorted(accounts)))
+        detail = f"Several accounts have such a member: {named}. Say which with --account."
+        raise FrontdeskError(detail, code="several_accounts")
+    return found
+
+
+def find_eligibility(
+    tx: Tx, external_id: str, *, account_id: int | None, on: str, known_at: datetime | None = None
+) -> EligibilityAnswer:
+    """The answer for the day `on` (`YYYY-MM-DD`), as of `known_at` or now. Both days of an access are inclusive.
+
+    Raises NotFound for an identifier that never was, and FrontdeskError `several_accounts`.
+    """
+    for named in reversed(get_members_named(tx, external_id, account_id, withdrawn=True)):
+        for member in _led(tx, named):
+            answer = _answer(store.list_history(tx, member["id"]), on, known_at)
+            if answer is not None:
+                return answer
+    return EligibilityAnswer(False, EligibilityReason.NOT_ENROLLED)
+
+
+def _led(tx: Tx, member: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The member, and those that it leads to: the last one is not merged."""
+    yield member
+    while member["merged_into"] is not None:
+        member = store.find_member_of(tx, member["merged_into"])
+        yield member
+
+
+def _answer(history: Sequence[HistoryEntry], on: str, known_at: datetime | None) -> EligibilityAnswer | None:
+    """The answer as of `known_at`; None before the record was created and while it was withdrawn or merged."""
+    entries = [entry for entry in history if known_at is None or entry.changed_at <= known_at]
+    known = {name: after for entry in entries for name, (_, after) in entry.changes.items()}
+    if not entries or entries[-1].outcome is Outcome.WITHDRAWN or known.get("merged_into") is not None:
+        return None
+    effective, expiry = known.get("effective_date"), known.get("expiry_date")
+    if effective is None or on < effective:
+        reason = EligibilityReason.NOT_YET
+    else:
+        has_ended = expiry is not None and on > expiry
+        reason = EligibilityReason.EXPIRED if has_ended else EligibilityReason.ELIGIBLE
+    is_eligible = reason is EligibilityReason.ELIGIBLE
+    last = entries[-1]
+    return EligibilityAnswer(is_eligible, reason, last.plan_id, effective, expiry, last.changed_at)
 
 
 class RenameOutcome(StrEnum):
@@ -87,36 +174,24 @@ def merge(tx: Tx, keep_id: int, drop_id: int, requester: Requester) -> None:
     closed one are cancelled. Raises FrontdeskError `already_merged`, `erased`.
     """
     kept, dropped = _lock(tx, keep_id, drop_id)
-    if kept.is_erased or dropped.is_erased:
+    if not (kept.values["external_id"] and dropped.values["external_id"]):
         raise FrontdeskError("One of the members is erased.", code="erased")
     if kept.values["merged_into"] is not None or dropped.values["merged_into"] is not None:
-        raise FrontdeskError(
-            "One of the members was merged before. `frontdesk member show` shows the one that it leads to.",
-            code="already_merged",
+        detail = (
+            "One of the members was merged before. `frontdesk member show` shows the one that it leads to."
         )
-    closed = {
-        "merged_into": keep_id,
-        # A text that no sender can bring, because a value is trimmed.
-        "member_id": f" merged {drop_id}",
-        **dict.fromkeys(("email", "email_folded", "row_digest")),
-        "updated_at": stored_time(requester.now),
-    }
-    update_set(tx, members, [{"id": drop_id, **closed}])
-    freed = {name: [dropped.values[name], None] for name in ("member_id", "email")}
-    gone = {"merged_into": [None, keep_id], **freed}
+        raise FrontdeskError(detail, code="already_merged")
+    closed = dict.fromkeys(("email", "email_folded", "row_digest"))
+    # No sender can bring this member_id, because a value is trimmed.
+    closed |= {"id": drop_id, "merged_into": keep_id, "member_id": f" merged {drop_id}"}
+    update_set(tx, members, [closed | {"updated_at": stored_time(requester.now)}])
+    gone = {name: [dropped.values[name], None] for name in ("member_id", "email")}
+    gone["merged_into"] = [None, keep_id]
     _note(tx, requester, "member.merged", (kept, {"merged_from": [None, drop_id]}), (dropped, gone))
     cancel_of_members(tx, [drop_id], now=requester.now)
 
 
-def unmerge(
-    tx: Tx,
-    keep_id: int,
-    drop_id: int,
-    requester: Requester,
-    *,
-    uniqueness: Uniqueness,
-    probe_limit: ProbeLimit,
-) -> None:
+def unmerge(tx: Tx, keep_id: int, drop_id: int, requester: Requester, *, limit: ProbeLimit) -> None:
     """Take a merge back: the closed member has its member_id and e-mail address again.
 
     Raises FrontdeskError `not_merged`, `too_old` (retention took the values of its history), and `taken` where another member
@@ -128,8 +203,8 @@ def unmerge(
     newest = store.find_histories(tx, [drop_id])[drop_id][0]
     if "merged_into" not in newest.changes:
         raise FrontdeskError("The history no longer has the values of the merged member.", code="too_old")
-    undo = UndoRequest(None, None, requester.actor, requester.request_id, requester.now, uniqueness)
-    [restored] = restore(tx, [drop_id], undo, probe_limit)
+    undo = UndoRequest(None, None, requester.actor, requester.request_id, requester.now, limit.uniqueness)
+    [restored] = restore(tx, [drop_id], undo, limit)
     if restored.fault is not None:
         raise FrontdeskError(f"The member's {restored.fault.field} is taken by now.", code="taken")
     _note(tx, requester, "member.unmerged", (kept, {"merged_from": [drop_id, None]}), (dropped, {}))
@@ -149,21 +224,18 @@ def rename(
 ) -> list[RenameOutcome]:
     """Give members other identifiers, in order: pairs of the old and the new one. A member_id that equals the old one follows, as
     identifiers of an 834 are both by default. `decide` is `enrol`, or that of a dry run."""
-    found = {old: list[Submission]() for old, _ in pairs}
+    found = {old: list[dict[str, Any]]() for old, _ in pairs}
     for row in store.lock_renamed(tx, found.keys()):
         if account_id in (None, row["account_id"]):
-            names = [name for name in ("external_id", "member_id") if row[name] == row["external_id"]]
-            record = MemberRecord(row["external_id"], dict.fromkeys(names), False, (), (), ())
-            by = (requester.actor, requester.request_id)
-            found[row["external_id"]].append(Submission(row["account_id"], row["plan_id"], record, *by))
-    submissions = [
-        submission._replace(
-            record=replace(submission.record, given=dict.fromkeys(submission.record.given, new))
-        )
-        for old, new in pairs
-        if len(found[old]) == 1
-        for submission in found[old]
-    ]
+            found[row["external_id"]].append(row)
+    submissions = []
+    for old, new in pairs:
+        if len(found[old]) == 1:
+            [row] = found[old]
+            given = {name: new for name in ("external_id", "member_id") if row[name] == old}
+            record = MemberRecord(old, given, False, (), (), ())
+            place = (row["account_id"], row["plan_id"])
+            submissions.append(Submission(*place, record, requester.actor, requester.request_id))
     results = iter(decide(tx, submissions))
     return [_renamed(len(found[old]), results) for old, _ in pairs]
 
@@ -185,7 +257,7 @@ def _renamed(count: int, results: Iterator[Enrolled | FrontdeskError]) -> Rename
 
 
 def _lock(tx: Tx, *member_ids: int) -> list[StoredMember]:
-    by_id = {member.values["id"]: member for member in store.lock_by_ids(tx, member_ids)}
+    by_id = store.lock_by_ids(tx, member_ids)
     return [by_id[id_] for id_ in member_ids]
 
 
@@ -194,12 +266,11 @@ def _note(
 ) -> None:
     """Add the changes of two members to their histories, and the action to the audit trail."""
     by = (requester.actor, requester.request_id, None)
+    (first, _), (second, _) = noted = [(member.values, changes) for member, changes in changed]
     entries = [
-        (member.values["id"], Outcome.UPDATED, member.values["plan_id"], changes, *by)
-        for member, changes in reversed(changed)
+        (values["id"], Outcome.UPDATED, values["plan_id"], changes, *by)
+        for values, changes in reversed(noted)
         if changes
     ]
     store.insert_history(tx, entries, stored_time(requester.now))
-    (first, _), (second, _) = changed
-    about = (first.values["account_id"], first.values["id"])
-    audit.record_action(tx, requester, action, *about, other_id=second.values["id"])
+    audit.record_action(tx, requester, action, first["account_id"], first["id"], other_id=second["id"])

@@ -6,7 +6,7 @@ from operator import itemgetter
 from typing import Any
 
 import orjson
-from sqlalchemy import delete, exists, func, select, tuple_
+from sqlalchemy import exists, func, select, tuple_
 
 from frontdesk.db import Tx
 from frontdesk.db.sets import (
@@ -49,8 +49,8 @@ def lock_members(tx: SetTransaction, scope: int, keys: Mapping[str, set[str]], *
     return lock_set(tx, members, keys, columns=_READ, within={"uniqueness_scope": scope}, lock=lock)
 
 
-def lock_by_ids(tx: SetTransaction, ids: Collection[int], *, lock: bool = True) -> list[StoredMember]:
-    """The members, locked in id order."""
+def lock_by_ids(tx: SetTransaction, ids: Collection[int], *, lock: bool = True) -> dict[int, StoredMember]:
+    """The members by id, locked in id order."""
     with one_round_trip(tx):
         found = lock_set(tx, members, {"id": ids}, columns=_READ, within={}, lock=lock)
     return stored_members([found])
@@ -152,11 +152,6 @@ def find_histories(tx: Tx, member_ids: Collection[int]) -> dict[int, list[Histor
     return histories
 
 
-def delete_members(tx: Tx, ids: Collection[int]) -> None:
-    """Only for the scratch database of a dry run: a stored member is never deleted."""
-    tx.execute(delete(members).where(members.c.id.in_(list(ids))))
-
-
 def list_ids_under(tx: Tx, plan_id: int, *, after_id: int, limit: int) -> Sequence[int]:
     """The ids of the plan's members in id order, without those that were withdrawn or merged."""
     # A range of the index in its own order. By `plan_id = 1 ORDER BY id` PostgreSQL read all members in the order of their ids;
@@ -185,23 +180,18 @@ def count_members_open(tx: Tx, plan_id: int, day: str) -> int:
 
 def find_known(tx: Tx, external_ids: Collection[str], *, account_id: int) -> dict[str, KnownMember]:
     """The account's members by these identifiers; a merged one is the member that it leads to. Nothing is locked."""
-    mark = "?" if tx.dialect.name == "sqlite" else "%s"
-    columns = ("id", "plan_id", "expiry_date", "merged_into")
+    columns = KnownMember._fields
     sql = find_sql(tx.dialect.name, members, column="external_id", columns=("external_id", *columns))
     # As in `lock_sql`, the `+ 0` keeps what all members may share out of the index.
-    sql = f"{sql} AND account_id + 0 = {mark} AND uniqueness_scope >= 0"
+    sql = _marked(tx, f"{sql} AND account_id + 0 = ? AND uniqueness_scope >= 0")
     found = tx.exec_driver_sql(sql, (as_json(list(external_ids)), account_id)).all()
-    known = {key: KnownMember(id_, plan_id, _day(day), kept) for key, id_, plan_id, day, kept in found}
+    # PostgreSQL's driver makes dates of days.
+    known = {key: KnownMember(id_, plan, day and str(day), kept) for key, id_, plan, day, kept in found}
     while kept_ids := {member.merged_into for member in known.values()} - {None}:
         query = select(*(members.c[name] for name in columns)).where(members.c.id.in_(sorted(kept_ids)))
         by_id = {row.id: KnownMember(*row) for row in tx.execute(query)}
         known = {key: by_id.get(member.merged_into or 0, member) for key, member in known.items()}
     return known
-
-
-def _day(day: Any) -> str | None:
-    """PostgreSQL's driver makes dates of days."""
-    return None if day is None else str(day)
 
 
 def has_members(tx: Tx, plan_ids: Sequence[int], count: int) -> bool:
@@ -217,32 +207,33 @@ def find_written(tx: Tx, ids: Collection[int], file_id: int) -> set[int]:
     return set(tx.execute(query).scalars())
 
 
-def stored_members(found: Iterable[Found]) -> list[StoredMember]:
-    """The members of set reads that have ended."""
-    return [_stored(row) for rows in found for row in rows.rows]
+def stored_members(found: Iterable[Found]) -> dict[int, StoredMember]:
+    """The members of set reads that have ended, by id."""
+    rows = [row for each in found for row in each.rows]
+    for row in rows:
+        if isinstance(row["metadata"], str):  # SQLite keeps JSON as text
+            row["metadata"] = orjson.loads(row["metadata"])
+    return {row["id"]: StoredMember(row) for row in rows}
 
 
 def find_expired(tx: Tx, member_ids: Collection[int], today: str) -> set[int]:
     """The members with an access that ended before today (`YYYY-MM-DD`), and those that were withdrawn or merged."""
-    found = find_set(
-        tx, members, "id", member_ids, columns=("id", "expiry_date", "uniqueness_scope", "merged_into")
-    )
-    return {
-        row["id"]
-        for row in found.rows
-        if row["uniqueness_scope"] < 0
-        or row["merged_into"] is not None
-        or (row["expiry_date"] is not None and row["expiry_date"] < today)
-    }
+    columns = ("id", "expiry_date", "uniqueness_scope", "merged_into")
+    found = find_set(tx, members, "id", member_ids, columns=columns)
+    return {row["id"] for row in found.rows if not is_open(row, today)}
+
+
+def is_open(values: Mapping[str, Any], today: str) -> bool:
+    """Whether the member has access today or later, and is neither withdrawn, merged nor erased."""
+    is_there = values["uniqueness_scope"] >= 0 and values["merged_into"] is None
+    return is_there and (values["expiry_date"] is None or values["expiry_date"] >= today)
 
 
 def find_row_digests(tx: Tx, external_ids: Collection[str]) -> dict[str, int]:
     """The ids of the members of these identifiers, of every account, by the digest that each keeps. Nothing is locked."""
-    found: dict[str | None, int] = find_pairs(
-        tx, members, "external_id", external_ids, pair=("row_digest", "id")
-    )
+    found = find_pairs(tx, members, "external_id", external_ids, pair=("row_digest", "id"))
     found.pop(None, None)
-    return found  # type: ignore[return-value]
+    return found
 
 
 def external_ids_of(tx: Tx, ids: Collection[int]) -> dict[int, str]:
@@ -284,22 +275,20 @@ def list_history(tx: Tx, member_id: int, *, merged: bool = False) -> list[Histor
 
 def find_probe_counts(tx: SetTransaction, clients: Collection[str], day: str) -> Found:
     """How many records of each client told of another account's value on the day; without those of none. A set read."""
-    sql = find_sql(tx.dialect.name, uniqueness_probes, column="client", columns=("client", "taken"))
-    sql = f"{sql} AND day = {'?' if tx.dialect.name == 'sqlite' else '%s'}"
-    return read_set(tx, sql, parameters=(as_json(list(clients)), day), columns=("client", "taken"))
+    columns = ("client", "taken")
+    sql = find_sql(tx.dialect.name, uniqueness_probes, column="client", columns=columns) + " AND day = ?"
+    return read_set(tx, _marked(tx, sql), parameters=(as_json(list(clients)), day), columns=columns)
 
 
-def count_probes(tx: SetTransaction, client: str, account_id: int, day: str, found: int) -> int:
+def count_probes(tx: SetTransaction, client: str, account_id: int | None, day: str, found: int) -> int:
     """Add to the client's count of the day, and lock it; the new count. It stays with the account that it began with."""
-    marks = "?, ?, ?, ?" if tx.dialect.name == "sqlite" else "%s, %s, %s, %s"
-    sql = f"""INSERT INTO uniqueness_probes (day, client, account_id, taken) VALUES ({marks})
-        ON CONFLICT (day, client) DO UPDATE SET taken = uniqueness_probes.taken + excluded.taken RETURNING taken"""  # noqa: S608
-    return int(tx.exec_driver_sql(sql, (day, client, account_id, found)).one()[0])
+    sql = """INSERT INTO uniqueness_probes (day, client, account_id, taken) VALUES (?, ?, ?, ?)
+        ON CONFLICT (day, client) DO UPDATE SET taken = uniqueness_probes.taken + excluded.taken RETURNING taken"""
+    return int(tx.exec_driver_sql(_marked(tx, sql), (day, client, account_id, found)).one()[0])
 
 
 def delete_probes(tx: SetTransaction, *, before_day: str) -> None:
-    mark = "?" if tx.dialect.name == "sqlite" else "%s"
-    tx.exec_driver_sql(f"DELETE FROM uniqueness_probes WHERE day < {mark}", (before_day,))  # noqa: S608
+    tx.exec_driver_sql(_marked(tx, "DELETE FROM uniqueness_probes WHERE day < ?"), (before_day,))
 
 
 def list_probes(tx: Tx, day: str) -> list[ProbeCount]:
@@ -309,17 +298,16 @@ def list_probes(tx: Tx, day: str) -> list[ProbeCount]:
     return [ProbeCount(*row) for row in tx.execute(query)]
 
 
-def _stored(row: dict[str, Any]) -> StoredMember:
-    if isinstance(row["metadata"], str):  # SQLite keeps JSON as text
-        row["metadata"] = orjson.loads(row["metadata"])
-    return StoredMember(row)
+def _marked(tx: SetTransaction, sql: str) -> str:
+    """The statement with the database's own marks of parameters in place of `?`."""
+    return sql if tx.dialect.name == "sqlite" else sql.replace("?", "%s")
 
 
 def _history_entry(row: Mapping[str, Any]) -> HistoryEntry:
     """The entry of a row. A set read of SQLite brings JSON as text, and of either database the time as text."""
-    values = {name: row[name] for name in HistoryEntry._fields} | {"outcome": Outcome(row["outcome"])}
-    if isinstance(row["changes"], str):
-        values["changes"] = orjson.loads(row["changes"])
-    if isinstance(row["changed_at"], str):
-        values["changed_at"] = datetime.fromisoformat(row["changed_at"])
-    return HistoryEntry(**values)
+    entry, at, changes = HistoryEntry(**row), row["changed_at"], row["changes"]
+    return entry._replace(
+        outcome=Outcome(entry.outcome),
+        changes=orjson.loads(changes) if isinstance(changes, str) else changes,
+        changed_at=datetime.fromisoformat(at) if isinstance(at, str) else at,
+    )

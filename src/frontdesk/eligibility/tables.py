@@ -28,6 +28,11 @@ def _column(field: Field) -> Column[Any]:
     return Column(field.name, column_type, nullable=not field.required and kind.storage is not Storage.JSON)
 
 
+def _index_of_some(column: str) -> Index:
+    there = text(f"{column} IS NOT NULL")
+    return Index(f"ix_members_{column}", column, sqlite_where=there, postgresql_where=there)
+
+
 members = Table(
     "members",
     metadata,
@@ -45,7 +50,7 @@ members = Table(
     Column("row_digest", String(32), nullable=True),
     # Stands for the account and REF*0F of an 834: the members that belong together (docs/decisions/0139).
     Column("family_digest", String(32), nullable=True),
-    # A keyed digest of account, folded names and dob (eligibility.similar). Every write that changes one of them renews it.
+    # A keyed digest of account, folded names and dob (eligibility.persons). Every write that changes one of them renews it.
     Column("person_digest", String(32), nullable=True),
     # The member that this one's external_id leads to, after `member merge`.
     Column("merged_into", Id, nullable=True),
@@ -55,15 +60,7 @@ members = Table(
     *(UniqueConstraint(column, "uniqueness_scope") for column in UNIQUE.values()),
     # A plan's members in order, for the comparison with a full eligibility file.
     Index("ix_members_plan_id_id", "plan_id", "id"),
-    *(
-        Index(
-            f"ix_members_{column}",
-            column,
-            sqlite_where=text(f"{column} IS NOT NULL"),
-            postgresql_where=text(f"{column} IS NOT NULL"),
-        )
-        for column in ("family_digest", "person_digest", "merged_into")
-    ),
+    *map(_index_of_some, ("family_digest", "person_digest", "merged_into")),
     # Room on each page, so that an update need not touch the indexes (PostgreSQL's HOT updates).
     postgresql_with={"fillfactor": 80},
 )

@@ -17,7 +17,7 @@ from frontdesk.eligibility import (
     read_external_ids,
 )
 from frontdesk.eligibility.model import Action
-from frontdesk.eligibility.similar import PERSON_FIELDS
+from frontdesk.eligibility.persons import PERSON_FIELDS
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.mapping import PLAIN, parse_mapping
 from frontdesk.files.model import (

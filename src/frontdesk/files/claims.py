@@ -17,7 +17,7 @@ from frontdesk.clock import Clock
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database, Tx
 from frontdesk.db.engine import database_time
-from frontdesk.eligibility.probes import ProbeLimit
+from frontdesk.eligibility.decide import ProbeLimit
 from frontdesk.errors import Unavailable
 from frontdesk.files import store
 from frontdesk.files.model import ENDED_BY_ABSENCE, WARNED, EligibilityFile, FileState, FileStep, RowOutcome

@@ -12,11 +12,10 @@ from functools import partial
 from frontdesk.db import Tx
 from frontdesk.db.races import write_in_one
 from frontdesk.eligibility import count_members_open, enrol
-from frontdesk.eligibility.decide import NOT_ENROLLED
-from frontdesk.eligibility.dry_run import DryRun, dry_run
+from frontdesk.eligibility.decide import NOT_ENROLLED, TooManyTaken
+from frontdesk.eligibility.enrol import DryRun, dry_run
 from frontdesk.eligibility.fields import FIELDS, REQUIRED
 from frontdesk.eligibility.model import FIRST_DRY_RUN_ID, WARNING_MARK, Action, Enrolled, Outcome
-from frontdesk.eligibility.probes import TooManyTaken
 from frontdesk.errors import Fault, Invalid, NotFound, Unavailable
 from frontdesk.files import store
 from frontdesk.files.brakes import end_missing, hold_if_needed

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from frontdesk.eligibility.fields import FIELDS, METADATA_VALUE_LENGTH
-from frontdesk.eligibility.hints import day_exists
+from frontdesk.eligibility.fields import FIELDS, METADATA_VALUE_LENGTH, day_exists
 from frontdesk.errors import Fault
 from frontdesk.files.dates import EXCEL_SERIAL, DateFormat, date_reader, parse_format
 from frontdesk.files.names import COLUMN_NAME, fold_name, mappable_field, split_name

@@ -6,8 +6,7 @@ import orjson
 
 from frontdesk.app import App
 from frontdesk.clock import wire_time
-from frontdesk.privacy.erasure import erase_person, get_person
-from frontdesk.privacy.export import export_person
+from frontdesk.privacy.erasure import erase_person, export_person, get_person
 from frontdesk.privacy.model import Erasure, PersonalData
 from frontdesk.web.endpoint import requester_of
 from frontdesk.web.request import Request

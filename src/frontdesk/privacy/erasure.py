@@ -1,4 +1,4 @@
-"""Erases members: every value that is theirs leaves the database, and their ids, times and the fact stay (docs/erasure.md).
+"""Erases, holds and exports members: after an erasure their ids, times and the fact are left (docs/erasure.md).
 
 While a legal hold lasts, nothing of the member is erased or pruned, and the audit trail is not pruned at all.
 """
@@ -11,8 +11,9 @@ from frontdesk.audit.model import Requester
 from frontdesk.clock import Clock, system_clock
 from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_alone
+from frontdesk.eligibility.people import get_members_named
 from frontdesk.errors import FrontdeskError, NotFound, Unavailable
-from frontdesk.files import forget_members, forget_packed_digests, unfinished_files
+from frontdesk.files import forget_members, forget_packed_digests, rows_of_member, unfinished_files
 from frontdesk.invitations import hash_suppressions
 from frontdesk.invitations.delivery import cancel_of_members
 from frontdesk.invitations.model import InvitationStep
@@ -23,6 +24,7 @@ from frontdesk.privacy.model import (
     FilesUnfinished,
     LegalHold,
     Person,
+    PersonalData,
     RetentionKind,
     UnderLegalHold,
 )
@@ -34,18 +36,8 @@ def find_persons(tx: Tx, external_id: str, account_id: int | None) -> list[Perso
 
     Raises NotFound, and FrontdeskError `several_accounts`.
     """
-    found = store.find_by_external_id(tx, external_id, account_id)
-    if not found:
-        detail = (
-            "There is no such eligible member. The external_id counts upper and lower case too, and an erased member has none: "
-            "name it by its id."
-        )
-        raise NotFound("eligible member", detail)
-    if len(accounts := {person.account_id for person in found}) > 1:
-        named = ", ".join(map(str, sorted(accounts)))
-        detail = f"Several accounts have such a member: {named}. Say which with --account."
-        raise FrontdeskError(detail, code="several_accounts")
-    return store.with_merged(tx, found)
+    found = get_members_named(tx, external_id, account_id, withdrawn=True)
+    return store.with_merged(tx, [Person(member["id"], member["account_id"]) for member in found])
 
 
 def get_person(tx: Tx, member_id: int) -> Person:
@@ -84,25 +76,19 @@ def erase_old(tx: Tx, persons: Sequence[Person], requester: Requester) -> None:
 
 
 def _erase(tx: Tx, persons: Sequence[Person], requester: Requester) -> list[Erasure]:
-    store.lock_members(tx, [person.member_id for person in persons])
-    erased, left = _unerased(tx, persons)
-    if left:
+    """Erase those that are not erased yet. Raises UnderLegalHold, FilesUnfinished."""
+    ids = [person.member_id for person in persons]
+    store.lock_members(tx, ids)
+    erased = store.find_erasures(tx, ids)
+    before = {erasure.member_id for erasure in erased}
+    if left := [person for person in persons if person.member_id not in before]:
+        if holds := store.find_holds(tx, member_ids=ids):
+            raise UnderLegalHold(holds[0])
+        if unfinished := unfinished_files(tx, persons[0].account_id):
+            raise FilesUnfinished(unfinished)
         _erase_rows(tx, left, requester, ErasureCause.REQUEST)
     made = [Erasure(*person, requester.now, ErasureCause.REQUEST, is_new=True) for person in left]
     return [*erased, *made]
-
-
-def _unerased(tx: Tx, persons: Sequence[Person]) -> tuple[list[Erasure], list[Person]]:
-    """The erasures that were before, and the persons that are left. Raises UnderLegalHold, FilesUnfinished."""
-    ids = [person.member_id for person in persons]
-    erased = store.find_erasures(tx, ids)
-    before = {erasure.member_id for erasure in erased}
-    left = [person for person in persons if person.member_id not in before]
-    if left and (holds := store.find_holds(tx, member_ids=ids)):
-        raise UnderLegalHold(holds[0])
-    if left and (unfinished := unfinished_files(tx, persons[0].account_id)):
-        raise FilesUnfinished(unfinished)
-    return erased, left
 
 
 def _erase_rows(tx: Tx, persons: Sequence[Person], requester: Requester, cause: ErasureCause) -> None:
@@ -165,6 +151,14 @@ def require_not_held(tx: Tx, member_ids: Collection[int]) -> None:
         raise UnderLegalHold(holds[0])
 
 
-def list_holds(tx: Tx, account_id: int | None) -> list[LegalHold]:
-    """The holds, of one account or of all, by member."""
-    return store.find_holds(tx, account_id=account_id)
+def export_person(db: Database, person: Person, requester: Requester) -> PersonalData:
+    """All rows of the member by table, in the order of their ids. The audit trail keeps that it was exported."""
+    member_id, account_id = person
+    tables = db.ask(lambda tx: store.rows_of(tx, member_id))
+    external_ids = db.ask(lambda tx: store.identifiers(tx, [member_id]))[0]
+    tables["file_rows"] = db.ask(
+        lambda tx: rows_of_member(tx, member_id, external_ids, account_id=account_id)
+    )
+    tables["audit_entries"] = db.ask(lambda tx: audit.entries_about(tx, member_id))
+    write_alone(db, lambda tx: audit.record_action(tx, requester, "member.exported", account_id, member_id))
+    return PersonalData(member_id, account_id, tables)

@@ -180,16 +180,6 @@ class RetentionTurn:
         return self.requester._replace(now=self.clock())
 
 
-def last_pruning(tx: Tx) -> TrailPruning | None:
-    """The last pruning of the audit trail, if there was one."""
-    return store.last_pruning(tx)
-
-
-def has_pruned(tx: Tx, pruning: TrailPruning) -> bool:
-    """Whether it is one of this installation: only its database knows them all."""
-    return store.has_pruned(tx, pruning)
-
-
 def begin_turn(tx: Tx, now: datetime) -> bool:
     """Whether a nightly turn is due: once after each 3 o'clock in UTC, for one of all workers."""
     due = now.astimezone(UTC).replace(hour=TURN_HOUR, minute=0, second=0, microsecond=0)

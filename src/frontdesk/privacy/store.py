@@ -40,7 +40,7 @@ from frontdesk.invitations.tables import (
     suppressions,
 )
 from frontdesk.mailbox.tables import caught_messages
-from frontdesk.privacy.classification import columns_of
+from frontdesk.privacy.classification import CLASSIFICATION
 from frontdesk.privacy.model import ColumnKind, Erasure, ErasureCause, LegalHold, Person, RetentionKind
 from frontdesk.privacy.tables import audit_prunings, erasures, legal_holds, retention_positions
 from frontdesk.text import fold_email
@@ -55,14 +55,6 @@ WITHOUT_VALUES = {
 }
 
 Rows = list[dict[str, Any]]
-
-
-def find_by_external_id(tx: Tx, external_id: str, account_id: int | None) -> list[Person]:
-    """The members that have the identifier, those too that an undo withdrew, in id order."""
-    query = select(members.c.id, members.c.account_id).where(members.c.external_id == external_id)
-    if account_id is not None:
-        query = query.where(members.c.account_id == account_id)
-    return [Person(*row) for row in tx.execute(query.order_by(members.c.id))]
 
 
 def persons_of(tx: Tx, member_ids: Collection[int]) -> list[Person]:
@@ -105,12 +97,8 @@ def find_erasures(tx: Tx, member_ids: Collection[int]) -> list[Erasure]:
 
 def insert_erasures(tx: Tx, persons: Sequence[Person], requester: Requester, cause: ErasureCause) -> None:
     """From here on the history of the members can lose its values."""
-    fact = {
-        "erased_at": requester.now,
-        "cause": cause,
-        "actor": requester.actor,
-        "request_id": requester.request_id,
-    }
+    fact = {"erased_at": requester.now, "cause": cause}
+    fact |= {"actor": requester.actor, "request_id": requester.request_id}
     tx.execute(insert(erasures), [person._asdict() | fact for person in persons])
 
 
@@ -149,16 +137,10 @@ def empty_invitations(tx: Tx, ids: Collection[int]) -> int:
 
 def _emptied(table: Table) -> dict[str, Any]:
     """What the columns with a person's values hold after an erasure."""
-    names = columns_of(table.name, ColumnKind.PERSON)
-    return {name: _nothing(table.c[name]) for name in names}
-
-
-def _nothing(column: Column[Any]) -> Any:
-    if column.nullable:
-        return None
-    if isinstance(column.type, JSON):
-        return {}
-    return NO_DAY if isinstance(column.type, IsoDate) else ""
+    kinds = CLASSIFICATION[table.name].items()
+    columns = [table.c[name] for name, kind in kinds if kind is ColumnKind.PERSON]
+    empty: dict[type, Any] = {JSON: {}, IsoDate: NO_DAY}
+    return {column.name: None if column.nullable else empty.get(type(column.type), "") for column in columns}
 
 
 _OF_MEMBER = (member_history, invitations, erasures, legal_holds)
@@ -178,7 +160,9 @@ def rows_of(tx: Tx, member_id: int) -> dict[str, Rows]:
     reports = _rows(tx, delivery_reports, delivery_reports.c.message_id, message_ids)
     found[delivery_reports.name] = reports
     caught = _rows(tx, caught_messages, caught_messages.c.message_id, message_ids)
-    found[caught_messages.name] = [row | {"content": _as_text(row["content"])} for row in caught]
+    found[caught_messages.name] = [
+        row | {"content": row["content"].decode("utf-8", "backslashreplace")} for row in caught
+    ]
     addresses = {fold_email(address) for address in identifiers(tx, [member_id])[1]}
     found[suppressions.name] = _rows(tx, suppressions, suppressions.c.address_folded, addresses)
     return {str(name): rows for name, rows in found.items()}  # of plain text, as JSON wants it
@@ -189,10 +173,6 @@ def _rows(tx: Tx, table: Table, column: Column[Any], values: Collection[Any]) ->
         return []
     query = select(table).where(column.in_(sorted(values))).order_by(*table.primary_key.columns)
     return [{str(name): value for name, value in row.items()} for row in tx.execute(query).mappings()]
-
-
-def _as_text(content: bytes) -> str:
-    return content.decode("utf-8", "backslashreplace")
 
 
 def find_holds(

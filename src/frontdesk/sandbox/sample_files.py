@@ -8,7 +8,7 @@ from itertools import islice
 from types import MappingProxyType
 from typing import BinaryIO
 
-from frontdesk.eligibility.code_sets import X12_GENDERS
+from frontdesk.eligibility.fields import X12_GENDERS
 from frontdesk.files.model import Format
 from frontdesk.sandbox.sample_members import COLUMNS, PAYOR
 

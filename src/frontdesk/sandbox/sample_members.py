@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator
 from itertools import islice
 
-from frontdesk.eligibility.code_sets import HIPAA_RELATIONSHIPS
+from frontdesk.eligibility.fields import HIPAA_RELATIONSHIPS
 
 COLUMNS = (
     *(

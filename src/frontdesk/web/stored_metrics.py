@@ -11,7 +11,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from frontdesk.clock import Clock
 from frontdesk.db import Database, Tx
 from frontdesk.eligibility import list_probes
-from frontdesk.eligibility.probes import TAKEN_PER_DAY
+from frontdesk.eligibility.decide import TAKEN_PER_DAY
 from frontdesk.errors import Unavailable
 from frontdesk.invitations import delivery
 from frontdesk.invitations.model import InvitationState

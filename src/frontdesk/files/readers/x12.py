@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 from frontdesk.eligibility.fields import ZIPCODE_PATTERN, x12_date
-from frontdesk.eligibility.row_context import fold_name
+from frontdesk.eligibility.persons import fold_name
 from frontdesk.errors import Fault
 from frontdesk.files.mapping import NO_MAPPING, FileMapping
 from frontdesk.files.model import (

@@ -8,7 +8,7 @@ import re
 from hashlib import blake2b
 
 from frontdesk.eligibility.model import PersonSaid
-from frontdesk.eligibility.row_context import fold_name
+from frontdesk.eligibility.persons import fold_name
 from frontdesk.files.mapping import FileMapping
 from frontdesk.files.mapping_834 import DOB, FIRST_NAME, PERSON_CODE, SSN_WAY, Alternatives, Way
 from frontdesk.files.readers.x12_access import Coverage

@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
-from frontdesk.eligibility.code_sets import HIPAA_RELATIONSHIPS, X12_SUBSCRIBER
-from frontdesk.eligibility.fields import FIELDS
+from frontdesk.eligibility.fields import FIELDS, HIPAA_RELATIONSHIPS, X12_SUBSCRIBER
 from frontdesk.eligibility.model import Action, RowContext
-from frontdesk.eligibility.row_context import are_two_people
+from frontdesk.eligibility.persons import are_two_people
 from frontdesk.errors import Fault
 from frontdesk.files.mapping import FileMapping
 from frontdesk.files.model import NO_MEDICAL_COVERAGE, REPEATED, UNKNOWN_PLAN, Row

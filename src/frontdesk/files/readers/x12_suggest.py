@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from frontdesk.eligibility.row_context import fold_name
+from frontdesk.eligibility.persons import fold_name
 from frontdesk.files.readers.x12_identity import LONGEST_PERSON_CODE, SSN_QUALIFIER
 from frontdesk.files.readers.x12_loop import MemberLoop
 from frontdesk.text import looks_like_ssn

@@ -8,9 +8,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from frontdesk.eligibility.code_sets import GENDERS, HIPAA_RELATIONSHIPS, STATE_CODES
-from frontdesk.eligibility.fields import EARLIEST_DOB, FIELDS, FieldContext, Storage
-from frontdesk.eligibility.hints import day_exists
+from frontdesk.eligibility.fields import (
+    EARLIEST_DOB,
+    FIELDS,
+    GENDERS,
+    HIPAA_RELATIONSHIPS,
+    STATE_CODES,
+    FieldContext,
+    Storage,
+    day_exists,
+)
 from frontdesk.files.dates import EXCEL_SERIAL, date_reader, parse_format
 from frontdesk.files.names import COLUMN_NAME, NAME_SUFFIXES, field_named, fold_name
 from frontdesk.files.rules import FAMILY, NAME_PARTS

@@ -7,8 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 
-from frontdesk.eligibility.code_sets import HIPAA_RELATIONSHIPS
-from frontdesk.eligibility.fields import FIELDS
+from frontdesk.eligibility.fields import FIELDS, HIPAA_RELATIONSHIPS
 from frontdesk.files.names import words_in
 
 FULL_NAME = "full name"  # first and last name in one column
