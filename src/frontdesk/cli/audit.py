@@ -25,10 +25,10 @@ PAGE_ENTRIES = 10_000
 
 File = Annotated[Path, typer.Argument(metavar="FILE", dir_okay=False, help="The file of JSON lines.")]
 
-commands = CommandGroup()
+commands = CommandGroup("audit")
 
 
-@commands.query("list")
+@commands.query("list", "--account 1 --action client --since 2026-11-01 --limit 20")
 def list_(  # noqa: PLR0913, PLR0917 - one parameter per option
     tx: Tx,
     account: OnlyAccount = None,
@@ -48,23 +48,18 @@ def list_(  # noqa: PLR0913, PLR0917 - one parameter per option
     ] = None,
     limit: Annotated[int, limit_option(1_000_000, "The largest number of entries.")] = 100,
 ) -> Output:
-    """List the audit entries, newest first: time, action, actor, subject and request.
-
-    Example: frontdesk audit list --account 1 --action client --since 2026-11-01 --limit 20
-    """
+    """List the audit entries, newest first: time, action, actor, subject and request."""
     wanted = AuditQuery(account, actor, action, subject, since, until)
     rows = list_entries(tx, wanted, limit=limit)
     nothing = "There is no such entry." if any(wanted) else "The audit trail is empty."
     return listing(rows, "at action actor account_id subject_id request_id detail", nothing=nothing)
 
 
-@commands.standalone("export")
+@commands.standalone("export", "audit.jsonl")
 def export(path: File) -> Output:
     """Write the trail to a file of JSON lines, or continue a file that is there. Entries of the last minute come next time.
 
     Keep the printed `chain` elsewhere: with it, `audit verify` finds any later change of the file.
-
-    Example: frontdesk audit export audit.jsonl
     """
     with migrated_database(settings()) as db:
         before = _end_of_file(path) if path.exists() else ChainEnd()
@@ -86,7 +81,7 @@ def export(path: File) -> Output:
     return Output(detail | {"last_id": end.entry_id}, [said])
 
 
-@commands.standalone("verify")
+@commands.standalone("verify", "audit.jsonl")
 def verify(
     path: File,
     chain: Annotated[
@@ -101,8 +96,6 @@ def verify(
     With --chain, that holds for the whole file, and no database is needed. Without it, lines that are missing at the end and a
     file that was made anew as a whole can't be seen; --entries shows the former. A file that begins after a pruning then
     needs the service's database, which knows what it has pruned.
-
-    Example: frontdesk audit verify audit.jsonl
     """
     end = _end_of_file(path, whole=True)
     if not end.entries:

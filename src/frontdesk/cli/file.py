@@ -112,10 +112,10 @@ def _json_file(sentence: str, *names: str) -> Any:
     return typer.Option(*names, metavar="F", exists=True, dir_okay=False, help=sentence)
 
 
-commands = CommandGroup()
+commands = CommandGroup("file")
 
 
-@commands.standalone("load")
+@commands.standalone("load", "members.csv --plan 1 --mode full --dry-run")
 def load(  # noqa: PLR0913 - one parameter per option
     path: FilePath,
     plan: PlanId,
@@ -145,10 +145,7 @@ def load(  # noqa: PLR0913 - one parameter per option
         ),
     ] = None,
 ) -> Output:
-    """Load a file of members under a plan: the same rules and codes as a POST, row by row.
-
-    Example: frontdesk file load members.csv --plan 1 --mode full --dry-run
-    """
+    """Load a file of members under a plan: the same rules and codes as a POST, row by row."""
     if mapping is not None and mapping_name is not None:
         fail("--mapping and --mapping-name both say how to read it: give one of the two.", status=MISUSED)
     own = None if mapping is None else _read_mapping(mapping)
@@ -164,16 +161,13 @@ def load(  # noqa: PLR0913 - one parameter per option
     return _work_on(begin, path)
 
 
-@commands.standalone("resume")
+@commands.standalone("resume", "7")
 def resume(file_id: FileId) -> Output:
-    """Go on with a file that waits, where it stopped. A running worker does so by itself.
-
-    Example: frontdesk file resume 7
-    """
+    """Go on with a file that waits, where it stopped. A running worker does so by itself."""
     return _work_on(lambda context: get_file(context.tx, file_id, account_id=None))
 
 
-@commands.query("list")
+@commands.query("list", "--account 1")
 def list_(
     tx: Tx,
     account: OnlyAccount = None,
@@ -181,21 +175,15 @@ def list_(
     plan: Annotated[int | None, typer.Option(metavar="ID", help="Only files of this plan.")] = None,
     state: Annotated[FileState | None, typer.Option(help="Only files in this state.")] = None,
 ) -> Output:
-    """List eligibility files, newest first.
-
-    Example: frontdesk file list --account 1
-    """
+    """List eligibility files, newest first."""
     items = [serialize_file(file) for file in find_files(tx, FileFilter(account, limit, plan, state))]
     columns = "id plan_id state mode dry_run rows_done rows_total counts created_at"
     return listing(items, columns, nothing="There is no eligibility file.")
 
 
-@commands.query("show")
+@commands.query("show", "7")
 def show(tx: Tx, file_id: FileId) -> Output:
-    """Show a file: its progress, its counts, its problem.
-
-    Example: frontdesk file show 7
-    """
+    """Show a file: its progress, its counts, its problem."""
     return describe(serialize_file(get_file(tx, file_id, account_id=None)))
 
 
@@ -229,26 +217,20 @@ def report(  # noqa: PLR0913 - one parameter per option
             stream.writelines(write_pieces(db, file_id, ReportFilter(outcome, code, external_id)))
 
 
-@commands.standalone("approve")
+@commands.standalone("approve", "7")
 def approve(file_id: FileId) -> Output:
-    """Let a held file go on: it moves the members of other plans that it lists, and ends those that a full file omits.
-
-    Example: frontdesk file approve 7
-    """
+    """Let a held file go on: it moves the members of other plans that it lists, and ends those that a full file omits."""
     return _work_on(lambda context: approve_file(context.tx, file_id, context.requester, account_id=None))
 
 
-@commands.standalone("accept")
+@commands.standalone("accept", "7")
 def accept(
     file_id: FileId,
     mapping: Annotated[Path | None, _json_file("JSON file: a mapping of your own.")] = None,
     *,
     keep: Annotated[bool, typer.Option(help="Make it the account's default for later files.")] = True,
 ) -> Output:
-    """Give a held 834 the mapping that it needs: the suggested one, or your own. The file then goes on.
-
-    Example: frontdesk file accept 7
-    """
+    """Give a held 834 the mapping that it needs: the suggested one, or your own. The file then goes on."""
     own = {} if mapping is None else _read_mapping(mapping)
     return _work_on(
         lambda context: accept_mapping(
@@ -257,25 +239,19 @@ def accept(
     )
 
 
-@commands.change("cancel")
+@commands.change("cancel", "7")
 def cancel(context: CommandContext, file_id: FileId) -> Output:
-    """Give up a file that waits, runs or is held. What it has applied stays until it is undone.
-
-    Example: frontdesk file cancel 7
-    """
+    """Give up a file that waits, runs or is held. What it has applied stays until it is undone."""
     return _described(cancel_file(context.tx, file_id, context.requester, account_id=None))
 
 
-@commands.standalone("undo")
+@commands.standalone("undo", "7")
 def undo(file_id: FileId) -> Output:
-    """Take back what a file changed, except records changed again since. The undo is a file too, and can be undone.
-
-    Example: frontdesk file undo 7
-    """
+    """Take back what a file changed, except records changed again since. The undo is a file too, and can be undone."""
     return _work_on(lambda context: undo_file(context.tx, file_id, context.requester, account_id=None))
 
 
-@commands.change("mapping")
+@commands.change("mapping", "--account 1 --name hr-export --set mapping.json --default")
 def mapping_(
     context: CommandContext,
     account: AccountId,
@@ -290,10 +266,7 @@ def mapping_(
     ] = False,
     clear: Annotated[bool, typer.Option("--clear", help="Remove the mapping.")] = False,
 ) -> Output:
-    """Show, set or remove a mapping of an account's files. A mapping that comes with a file goes before it.
-
-    Example: frontdesk file mapping --account 1 --name hr-export --set mapping.json --default
-    """
+    """Show, set or remove a mapping of an account's files. A mapping that comes with a file goes before it."""
     if set_ is not None and clear:
         fail("--set gives the account a mapping and --clear removes it: give one of the two.", status=MISUSED)
     if default and set_ is None:
@@ -312,7 +285,7 @@ def mapping_(
     return Output(found, [json_text(found)])
 
 
-@commands.change("settings")
+@commands.change("settings", "--account 1 --no-reopen-absent")
 def settings_(
     context: CommandContext,
     account: AccountId,
@@ -332,10 +305,7 @@ def settings_(
         ),
     ] = None,
 ) -> Output:
-    """Show how the files of an account are treated, or change it. An option that is left out keeps its value.
-
-    Example: frontdesk file settings --account 1 --no-reopen-absent
-    """
+    """Show how the files of an account are treated, or change it. An option that is left out keeps its value."""
     given = {"reopen_absent": reopen_absent, "second_approver": second_approver}
     if changes := {name: value for name, value in given.items() if value is not None}:
         set_file_settings(context.tx, account, **changes)
@@ -343,17 +313,14 @@ def settings_(
     return describe(asdict(get_file_settings(context.tx, account)))
 
 
-@commands.query("mappings")
+@commands.query("mappings", "--account 1")
 def mappings(tx: Tx, account: AccountId) -> Output:
-    """List the mappings of an account's files.
-
-    Example: frontdesk file mappings --account 1
-    """
+    """List the mappings of an account's files."""
     items = [serialize_mapping(each) for each in list_mappings(tx, account)]
     return listing(items, "name is_default changed_at", nothing="The account has no mapping.")
 
 
-@commands.standalone("suggest")
+@commands.standalone("suggest", "export.csv --out mapping.json")
 def suggest(
     path: FilePath,
     format_: FormatOption = None,
@@ -366,8 +333,6 @@ def suggest(
 ) -> Output:
     """Suggest a mapping for a file: what its columns may hold, how sure that is, and what would still be refused. Nothing is
     loaded, and no value of a member is shown.
-
-    Example: frontdesk file suggest export.csv --out mapping.json
     """
     with path.open("rb") as stream:
         found = suggest_mapping(

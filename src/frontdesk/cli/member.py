@@ -65,15 +65,12 @@ LONGEST_CSV = 64 * 2**20  # bytes
 _PAIR = "account_id id external_id plan_id other_id other_external_id other_plan_id"
 Other = Annotated[str, typer.Argument(metavar="OTHER", help="The external_id of the other member.")]
 
-commands = CommandGroup()
+commands = CommandGroup("member")
 
 
-@commands.change("show")
+@commands.change("show", '"AB 123356" --account 1')
 def show(context: CommandContext, external_id: ExternalId, account: OnlyAccount = None) -> Output:
-    """Show a member's record and its history. The audit trail keeps who read it.
-
-    Example: frontdesk member show "AB 123356" --account 1
-    """
+    """Show a member's record and its history. The audit trail keeps who read it."""
     tx = context.tx
     member = find_member(tx, read_text("EXTERNAL_ID", external_id), account)
     context.record("member.read", account_id=member["account_id"], subject_id=member["id"])
@@ -90,7 +87,7 @@ def show(context: CommandContext, external_id: ExternalId, account: OnlyAccount 
     return Output(record | {"history": [picked(entry, names) for entry in history]}, parts)
 
 
-@commands.query("eligible")
+@commands.query("eligible", '"AB 123356" --on 2026-03-01 --as-known-on 2026-03-15')
 def eligible(
     tx: Tx,
     external_id: ExternalId,
@@ -108,10 +105,7 @@ def eligible(
     ] = None,
     account: OnlyAccount = None,
 ) -> Output:
-    """Say whether a member was eligible on a day, from the history: as known now, or as known at a time.
-
-    Example: frontdesk member eligible "AB 123356" --on 2026-03-01 --as-known-on 2026-03-15
-    """
+    """Say whether a member was eligible on a day, from the history: as known now, or as known at a time."""
     name, day = read_text("EXTERNAL_ID", external_id), on.date().isoformat()
     return describe(find_eligibility(tx, name, account_id=account, on=day, known_at=as_known_on)._asdict())
 
@@ -120,17 +114,14 @@ def _from_file(file_id: int | None) -> str:
     return "" if file_id is None else f", file {file_id}"
 
 
-@commands.standalone("duplicates")
+@commands.standalone("duplicates", "--account 1 --limit 20")
 def duplicates(
     account: OnlyAccount = None,
     *,
     limit: Annotated[int, limit_option(1000, "How many pairs at most.")] = 100,
     after: Annotated[str, typer.Option(metavar="ID-OTHER_ID", help="Go on after this pair of ids.")] = "0-0",
 ) -> Output:
-    """List pairs of open members that may be one person: the same names and birth date, or the same family and birth date.
-
-    Example: frontdesk member duplicates --account 1 --limit 20
-    """
+    """List pairs of open members that may be one person: the same names and birth date, or the same family and birth date."""
     try:
         first, second = map(int, after.split("-"))
     except ValueError:
@@ -154,7 +145,7 @@ def duplicates(
     return Output(output.value, [*output.parts, *more])
 
 
-@commands.change("merge")
+@commands.change("merge", '"AB 123356" "AB 900001" --account 1')
 def merge(
     context: CommandContext,
     keep: ExternalId,
@@ -163,10 +154,7 @@ def merge(
     account: OnlyAccount = None,
     undo: Annotated[bool, typer.Option("--undo", help="Take the merge back.")] = False,
 ) -> Output:
-    """Make two members one: the first stays as it is, and the external_id of the OTHER leads to it from now on.
-
-    Example: frontdesk member merge "AB 123356" "AB 900001" --account 1
-    """
+    """Make two members one: the first stays as it is, and the external_id of the OTHER leads to it from now on."""
     tx, requester = context.tx, context.requester
     keep_id, drop_id = _pair(tx, keep, drop, account)
     require_not_held(tx, [keep_id, drop_id])
@@ -181,21 +169,18 @@ def merge(
     return Output({"kept": keep_id, "merged": None if undo else drop_id}, [said])
 
 
-@commands.change("distinct")
+@commands.change("distinct", '"AB 123356" "AB 900001" --account 1')
 def distinct(
     context: CommandContext, external_id: ExternalId, other: Other, account: OnlyAccount = None
 ) -> Output:
-    """Say that two members who look alike are two people: `member duplicates` leaves them out.
-
-    Example: frontdesk member distinct "AB 123356" "AB 900001" --account 1
-    """
+    """Say that two members who look alike are two people: `member duplicates` leaves them out."""
     first, second = _pair(context.tx, external_id, other, account)
     is_new = people.call_distinct(context.tx, first, second, context.requester)
     said = f"Members {first} and {second} are two people." if is_new else "That was said before."
     return Output({"distinct": sorted((first, second)), "is_new": is_new}, [said])
 
 
-@commands.standalone("rename")
+@commands.standalone("rename", "--csv numbers.csv --account 1 --dry-run")
 def rename(
     old: Annotated[str | None, typer.Argument(help="The external_id that a member has.")] = None,
     new: Annotated[str | None, typer.Argument(help="The external_id that it gets.")] = None,
@@ -207,10 +192,7 @@ def rename(
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; say what would be.")] = False,
 ) -> Output:
-    """Give a member, or the thousands of a CSV file, another external_id: a sender has renumbered its members.
-
-    Example: frontdesk member rename --csv numbers.csv --account 1 --dry-run
-    """
+    """Give a member, or the thousands of a CSV file, another external_id: a sender has renumbered its members."""
     if account is not None:
         ask(partial(get_account, account_id=account))
     if (csv_file is None) is (old is None or new is None):
@@ -279,7 +261,7 @@ def _pair(tx: Tx, first: str, second: str, account: int | None) -> tuple[int, in
     return people.find_pair(tx, read_text("EXTERNAL_ID", first), read_text("OTHER", second), account)
 
 
-@commands.standalone("erase")
+@commands.standalone("erase", '"AB 123356" --account 1 --yes')
 def erase(
     external_id: _MaybeExternalId = None,
     *,
@@ -287,10 +269,7 @@ def erase(
     account: OnlyAccount = None,
     yes: Annotated[bool, typer.Option("--yes", help="Erase. Without it, only say what would be.")] = False,
 ) -> Output:
-    """Erase all values of a person: record, history, invitations, reports. Ids, times and the fact stay. It can't be undone.
-
-    Example: frontdesk member erase "AB 123356" --account 1 --yes
-    """
+    """Erase all values of a person: record, history, invitations, reports. Ids, times and the fact stay. It can't be undone."""
     with migrated_database(settings()) as db:
         persons = db.ask(lambda tx: _persons(tx, external_id, member_id, account))
         ids = ", ".join(str(person.member_id) for person in persons)
@@ -306,17 +285,14 @@ def erase(
     )
 
 
-@commands.standalone("export")
+@commands.standalone("export", '"AB 123356" --account 1 --json')
 def export(
     external_id: _MaybeExternalId = None,
     *,
     member_id: _MemberId = None,
     account: OnlyAccount = None,
 ) -> Output:
-    """Show everything that is kept about a person, by table. The audit trail keeps that it was shown.
-
-    Example: frontdesk member export "AB 123356" --account 1 --json
-    """
+    """Show everything that is kept about a person, by table. The audit trail keeps that it was shown."""
     with migrated_database(settings()) as db:
         persons = db.ask(lambda tx: _persons(tx, external_id, member_id, account))
         request = new_request()
@@ -330,7 +306,7 @@ def export(
     return Output(found, parts)
 
 
-@commands.change("hold")
+@commands.change("hold", '"AB 123356" --account 1 --reference "Case 2026-114"')
 def hold(
     context: CommandContext,
     external_id: _MaybeExternalId = None,
@@ -339,10 +315,7 @@ def hold(
     member_id: _MemberId = None,
     account: OnlyAccount = None,
 ) -> Output:
-    """Put a member under legal hold: nothing of it is erased or pruned until the release.
-
-    Example: frontdesk member hold "AB 123356" --account 1 --reference "Case 2026-114"
-    """
+    """Put a member under legal hold: nothing of it is erased or pruned until the release."""
     case = read_text("reference", reference, limit=REFERENCE_LENGTH)
     held = [
         person.member_id
@@ -353,7 +326,7 @@ def hold(
     return Output({"held": held}, [f"Member {named} is under legal hold." if held else "It is held already."])
 
 
-@commands.change("release")
+@commands.change("release", '"AB 123356" --account 1')
 def release(
     context: CommandContext,
     external_id: _MaybeExternalId = None,
@@ -361,10 +334,7 @@ def release(
     member_id: _MemberId = None,
     account: OnlyAccount = None,
 ) -> Output:
-    """End a legal hold.
-
-    Example: frontdesk member release "AB 123356" --account 1
-    """
+    """End a legal hold."""
     released = [
         person.member_id
         for person in _persons(context.tx, external_id, member_id, account)
@@ -375,12 +345,9 @@ def release(
     return Output({"released": released}, [said])
 
 
-@commands.query("holds")
+@commands.query("holds", "--account 1")
 def holds(tx: Tx, account: OnlyAccount = None) -> Output:
-    """List the members under legal hold.
-
-    Example: frontdesk member holds --account 1
-    """
+    """List the members under legal hold."""
     rows = [each._asdict() for each in list_holds(tx, account)]
     names = "member_id account_id reference held_at actor"
     return listing(rows, names, nothing="No member is under legal hold.")

@@ -62,15 +62,15 @@ PlanId = Annotated[int, id_option("--plan", "Id of the plan (see `plan list`).")
 
 def read_text(field: str, value: str, *, limit: int = TEXT_LENGTH) -> str:
     """The text in its stored form, 1 to `limit` characters. Raises Invalid naming the field."""
-    text = read_optional_text(field, value, limit=limit)
-    if text is None:
+    try:
+        text = parse_text(value, limit=limit)
+    except Rejected as rejected:
+        raise Invalid([Fault(field, rejected.code, rejected.message)]) from None
+    if not text:
         raise Invalid([Fault(field, "required", "must not be blank")])
     return text
 
 
-def read_optional_text(field: str, value: str | None, *, limit: int = TEXT_LENGTH) -> str | None:
-    """Like `read_text`; None when it is absent or blank."""
-    try:
-        return None if value is None else parse_text(value, limit=limit) or None
-    except Rejected as rejected:
-        raise Invalid([Fault(field, rejected.code, rejected.message)]) from None
+def given(**options: Any) -> dict[str, Any]:
+    """The options that were given."""
+    return {name: value for name, value in options.items() if value is not None}
