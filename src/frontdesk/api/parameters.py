@@ -139,11 +139,7 @@ def _parameter(noted: NotedField) -> tuple[str, Schema]:
 
 PARAMETERS: dict[str, Schema] = dict(map(_parameter, read_fields(_PARAMETERS, _TYPES)))
 HEADERS: dict[str, Schema] = {
-    header.name: {
-        "description": header.text,
-        "required": not header.is_optional,
-        "schema": header.schema,
-    }
+    header.name: {"description": header.text, "required": not header.is_optional, "schema": header.schema}
     for header in read_fields(_HEADERS, _TYPES)
 }
 HEADERS["Eligibility-Warnings"]["description"] += "\n\n" + explained(WARNINGS)

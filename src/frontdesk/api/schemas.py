@@ -45,11 +45,7 @@ _BODY_TYPES = COMMON_TYPES | {
     "file_problem": _codes(FILE_PROBLEMS),
     **{
         name: {"type": "string", "enum": [*map(str, words)]}
-        for name, words in (
-            ("file_step", FileStep),
-            ("file_mode", FileMode),
-            ("oauth_error", OAUTH_ERRORS),
-        )
+        for name, words in (("file_step", FileStep), ("file_mode", FileMode), ("oauth_error", OAUTH_ERRORS))
     },
     "row_counts": {
         "type": "object",

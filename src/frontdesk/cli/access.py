@@ -11,7 +11,7 @@ import typer
 from frontdesk.access import accounts, create_account, list_accounts, list_clients
 from frontdesk.access.model import Account, AccountState, ApiClient, NewClient, Scope
 from frontdesk.cli.command_group import CommandContext, CommandGroup
-from frontdesk.cli.options import OnlyAccount, id_argument, id_option, read_text
+from frontdesk.cli.options import OnlyAccount, id_argument, id_option, option, read_text
 from frontdesk.cli.output import Output, describe, listing, picked
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid
@@ -22,8 +22,7 @@ LONGEST_EXPIRY_DAYS = 3650
 AccountArgument = Annotated[int, id_argument("ID", "Id of the account (see `account list`).")]
 ClientId = Annotated[str, typer.Argument(metavar="CLIENT_ID", help="The client's public client_id.")]
 ExpiresInDays = Annotated[
-    int | None,
-    typer.Option(min=1, max=LONGEST_EXPIRY_DAYS, help="The secret ends after so many days. Default: never."),
+    int | None, option("The secret ends after so many days. Default: never.", min=1, max=LONGEST_EXPIRY_DAYS)
 ]
 ONCE = "\nKeep the client_secret: it can't be shown again."
 _ROTATE_AGAIN = "Rotate once more to end the secret before it."
@@ -33,9 +32,7 @@ client = CommandGroup("client")
 
 
 @account.change("create", '--name "Example Health"')
-def create_one(
-    context: CommandContext, name: Annotated[str, typer.Option(help="Name of the account.")]
-) -> Output:
+def create_one(context: CommandContext, name: Annotated[str, option("Name of the account.")]) -> Output:
     """Create an account and print it with its id."""
     made = create_account(context.tx, name=read_text("name", name), now=context.now)
     context.record("account.created", account_id=made.id, subject_id=made.id)
@@ -68,7 +65,7 @@ def resume(context: CommandContext, account_id: AccountArgument) -> Output:
 def close(
     context: CommandContext,
     account_id: AccountArgument,
-    confirm: Annotated[str, typer.Option(help="The name of the account, since this can't be undone.")],
+    confirm: Annotated[str, option("The name of the account, since this can't be undone.")],
 ) -> Output:
     """Close an account for good: its clients and tokens end, its files and mails never go on. Its records stay."""
     if confirm != accounts.get_account(context.tx, account_id).name:
@@ -93,24 +90,22 @@ def _set_state(
 def create(
     context: CommandContext,
     *,
-    name: Annotated[str, typer.Option(help="The purpose of the client.")],
+    name: Annotated[str, option("The purpose of the client.")],
     account: Annotated[
         int | None,
         id_option("--account", "Id of its account (see `account list`); an operator's client has none."),
     ] = None,
     scope: Annotated[
         list[Scope] | None,
-        typer.Option(
-            help="A right of the client; repeat for several. Default: customer, the whole of /v2. An operator's client has "
+        option(
+            "A right of the client; repeat for several. Default: customer, the whole of /v2. An operator's client has "
             "operator alone, and no account."
         ),
     ] = None,
     requests_per_minute: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            max=LARGEST_REQUESTS_PER_MINUTE,
-            help="Its own limit of requests. Default: the installation's.",
+        option(
+            "Its own limit of requests. Default: the installation's.", min=1, max=LARGEST_REQUESTS_PER_MINUTE
         ),
     ] = None,
     expires_in_days: ExpiresInDays = None,
@@ -140,7 +135,7 @@ def rotate(
     client_id: ClientId,
     *,
     now: Annotated[
-        bool, typer.Option("--now", help="After a leak: end the other secrets and every token, too.")
+        bool, option("After a leak: end the other secrets and every token, too.", "--now")
     ] = False,
     expires_in_days: ExpiresInDays = None,
 ) -> Output:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from inspect import Parameter, cleandoc, signature
 from typing import Any, TypeVar
 
@@ -102,7 +103,7 @@ def new_request() -> Requester:
 
 
 class CommandGroup(typer.Typer):
-    """The commands of one subject; `COMMANDS` in app.py has its help. An account that a query or a change names has to exist.
+    """The commands of one subject; `COMMANDS` in app.py has its help. The account of `--account` has to exist.
 
     A command's `example` is what its help shows behind `frontdesk`, the group and the command.
     """
@@ -147,7 +148,7 @@ def printing(
     if transaction is not None:
         del parameters[0]
 
-    def run(first: Tx | CommandContext, options: dict[str, Any]) -> Output:
+    def run(options: dict[str, Any], first: Tx | CommandContext) -> Output:
         if (account := options.get("account")) is not None:
             get_account(first.tx if isinstance(first, CommandContext) else first, account)
         return function(first, **options)
@@ -157,7 +158,9 @@ def printing(
         if wants_option and all(options[each.name] == each.default for each in optional):
             usage = f"{call.command_path} --help"
             fail(f"Nothing to set: give at least one option (see {usage}).", status=MISUSED)
-        output = transaction(lambda first: run(first, options)) if transaction else function(**options)
+        if transaction is None and (account := options.get("account")) is not None:
+            ask(partial(get_account, account_id=account))
+        output = transaction(partial(run, options)) if transaction else function(**options)
         output.print(as_json=as_json)
 
     declared = [

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-import typer
-
 from frontdesk.cli.command_group import CommandContext, CommandGroup
-from frontdesk.cli.options import TEXT_LENGTH, AccountId, PlanId, given
+from frontdesk.cli.options import TEXT_LENGTH, AccountId, PlanId, given, option
 from frontdesk.cli.output import MISUSED, Output, Part, describe, fail, heading, opened_file, settings
 from frontdesk.db import Tx
 from frontdesk.eligibility.fields import parse_email
@@ -41,7 +39,7 @@ template = CommandGroup("template")
 
 
 def _number(sentence: str) -> Any:
-    return typer.Option(min=1, max=LARGEST_NUMBER, help=sentence)
+    return option(sentence, min=1, max=LARGEST_NUMBER)
 
 
 @deliverability.change("set", "--account 1 --enabled --batch-size 50 --hourly-limit 500", wants_option=True)
@@ -50,15 +48,15 @@ def set_(  # noqa: PLR0913 - one parameter per option
     account: AccountId,
     *,
     enabled: Annotated[
-        bool | None, typer.Option("--enabled/--disabled", help="Whether batched invitations go out.")
+        bool | None, option("Whether batched invitations go out.", "--enabled/--disabled")
     ] = None,
     batch_size: Annotated[int | None, _number("Messages in one batch.")] = None,
     batch_interval_seconds: Annotated[int | None, _number("Seconds from one batch to the next.")] = None,
     hourly_limit: Annotated[int | None, _number("Most messages in any 60 minutes.")] = None,
-    sender_name: Annotated[str | None, typer.Option(help="Name in From; empty text clears it.")] = None,
-    sender_address: Annotated[str | None, typer.Option(help="Address in From; empty text clears it.")] = None,
+    sender_name: Annotated[str | None, option("Name in From; empty text clears it.")] = None,
+    sender_address: Annotated[str | None, option("Address in From; empty text clears it.")] = None,
     registration_url: Annotated[
-        str | None, typer.Option(help="Where the invitation leads; empty text clears it.")
+        str | None, option("Where the invitation leads; empty text clears it.")
     ] = None,
 ) -> Output:
     """Change an account's deliverability settings. An option that is left out keeps its value."""
@@ -139,24 +137,23 @@ def show_template(tx: Tx, account: AccountId) -> Output:
 def change_template(
     context: CommandContext,
     account: AccountId,
-    subject: Annotated[str | None, typer.Option(help="Subject, as a template.")] = None,
-    text: Annotated[Path | None, typer.Option(metavar="FILE", help="File with the text part.")] = None,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="File with the HTML part.")] = None,
+    subject: Annotated[str | None, option("Subject, as a template.")] = None,
+    text: Annotated[Path | None, option("File with the text part.", metavar="FILE")] = None,
+    html: Annotated[Path | None, option("File with the HTML part.", metavar="FILE")] = None,
     *,
     reset: Annotated[
-        bool, typer.Option("--default", help="First go back to the product's templates, in all parts.")
+        bool, option("First go back to the product's templates, in all parts.", "--default")
     ] = False,
 ) -> Output:
     """Change the templates of an account's invitations. A part that is left out stays; text without HTML is sent alone.
 
     Templates hold text, {{ plan_name }}, {{ sender_name }}, {{ registration_link }}, {{ unsubscribe_link }} and {% if %}.
     """
-    given = {"subject": subject, "text": _content(text), "html": _content(html)}
     changes: dict[str, str | None] = dict.fromkeys(PARTS) if reset else {}
-    changes |= {name: value for name, value in given.items() if value is not None}
-    template = templates.set_template(context.tx, account, now=context.now, **changes)
+    changes |= given(subject=subject, text=_content(text), html=_content(html))
+    changed = templates.set_template(context.tx, account, now=context.now, **changes)
     context.record("template.changed", account_id=account, subject_id=account, fields=sorted(changes))
-    return _described(template)
+    return _described(changed)
 
 
 @template.query("preview", "--plan 1 --output preview.html")
@@ -164,7 +161,7 @@ def preview(
     tx: Tx,
     plan: PlanId,
     output: Annotated[
-        Path, typer.Option(metavar="FILE", help="Where to write it: .html, .txt, or .eml for the whole mail.")
+        Path, option("Where to write it: .html, .txt, or .eml for the whole mail.", metavar="FILE")
     ],
 ) -> Output:
     """Write an invitation to a plan to a file, as it would be sent; its links lead nowhere."""

@@ -7,7 +7,7 @@ installation's mail address. `mailbox` shows the mails that a sandbox caught ins
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 from itertools import islice
@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from frontdesk.cli.command_group import CommandContext, CommandGroup, change, change_in, migrated_database
-from frontdesk.cli.options import AccountId, OnlyAccount, id_argument, limit_option
+from frontdesk.cli.options import AccountId, OnlyAccount, id_argument, option
 from frontdesk.cli.output import (
     Output,
     describe,
@@ -63,8 +63,8 @@ mailbox = CommandGroup("mailbox")
 def list_(
     tx: Tx,
     account: OnlyAccount = None,
-    state: Annotated[InvitationState | None, typer.Option(help="Only those in this state.")] = None,
-    limit: Annotated[int, limit_option(10_000, "Most invitations to list, the newest first.")] = 100,
+    state: Annotated[InvitationState | None, option("Only those in this state.")] = None,
+    limit: Annotated[int, option("Most invitations to list, the newest first.", min=1, max=10_000)] = 100,
 ) -> Output:
     """List invitations, newest first."""
     found = list_invitations(tx, account_id=account, state=state, limit=limit)
@@ -102,7 +102,7 @@ def resend(context: CommandContext, invitation_id: InvitationId) -> Output:
 def settle(
     context: CommandContext,
     invitation_id: InvitationId,
-    outcome: Annotated[Literal["sent", "failed"], typer.Option("--as", help="What the look-up has shown.")],
+    outcome: Annotated[Literal["sent", "failed"], option("What the look-up has shown.", "--as")],
 ) -> Output:
     """Settle an ambiguous invitation after looking it up at the relay."""
     delivery.settle_invitation(context.tx, invitation_id, state=InvitationState(outcome), now=context.now)
@@ -129,9 +129,9 @@ def release(
     *,
     keep_back: Annotated[
         bool,
-        typer.Option(
+        option(
+            "Mark unsettled invitations as ambiguous: they may have been sent since the backup.",
             "--keep-back",
-            help="Mark unsettled invitations as ambiguous: they may have been sent since the backup.",
         ),
     ] = False,
 ) -> Output:
@@ -172,32 +172,21 @@ def masked(address: str) -> str:
 @suppression.standalone("add", "robin@example.com")
 def add(address: Address) -> Output:
     """Suppress an address. Pending invitations to it are cancelled when their turn comes."""
-    by_hand = SuppressionReason.BY_HAND
-    return _change_each(
-        address,
-        lambda context, each: suppress(context.tx, each, by_hand, now=context.now),
-        action="suppression.added",
-        done="put on the list",
-    )
+    return _change_each(address, is_added=True)
 
 
 @suppression.standalone("remove", "robin@example.com")
 def remove(address: Address) -> Output:
     """Allow an address to be mailed again. Invitations that were cancelled for it stay cancelled."""
-    return _change_each(
-        address,
-        lambda context, each: unsuppress(context.tx, each),
-        action="suppression.removed",
-        done="taken off the list",
-    )
+    return _change_each(address, is_added=False)
 
 
 @suppression.query("list", "--full --limit 1000")
 def list_suppressed(
     tx: Tx,
     *,
-    full: Annotated[bool, typer.Option("--full", help="Show whole addresses, not masked ones.")] = False,
-    limit: Annotated[int, limit_option(1_000_000, "Most addresses to list, in their order.")] = 100,
+    full: Annotated[bool, option("Show whole addresses, not masked ones.", "--full")] = False,
+    limit: Annotated[int, option("Most addresses to list, in their order.", min=1, max=1_000_000)] = 100,
 ) -> Output:
     """List the suppressed addresses, each with its reason."""
     name, shown = ("address", str) if full else ("address_masked", masked)
@@ -218,15 +207,18 @@ def _addresses(argument: str) -> Iterator[str]:
             raise Invalid([Fault("ADDRESS", rejected.code, rule)]) from None
 
 
-def _change_each(
-    argument: str, operation: Callable[[CommandContext, str], bool], *, action: str, done: str
-) -> Output:
+def _change_each(argument: str, *, is_added: bool) -> Output:
     addresses = [*_addresses(argument)]
+    action, done = ("added", "put on the list") if is_added else ("removed", "taken off the list")
+
+    def change_one(context: CommandContext, address: str) -> bool:
+        if is_added:
+            return suppress(context.tx, address, SuppressionReason.BY_HAND, now=context.now)
+        return unsuppress(context.tx, address)
 
     def work(context: CommandContext) -> int:
-        count = sum(operation(context, each) for each in addresses)
-        if count:
-            context.record(action, count=count)
+        if count := sum(change_one(context, each) for each in addresses):
+            context.record(f"suppression.{action}", count=count)
         return count
 
     count = change(work)
@@ -280,8 +272,7 @@ def refuse_in_production() -> None:
 
 @mailbox.query("list", "--limit 20")
 def list_mails(
-    tx: Tx,
-    limit: Annotated[int, limit_option(10_000, "Most mails to list, the newest first.")] = 100,
+    tx: Tx, limit: Annotated[int, option("Most mails to list, the newest first.", min=1, max=10_000)] = 100
 ) -> Output:
     """List the caught mails, newest first."""
     items = [picked(message, _MESSAGE_FIELDS) for message in list_messages(tx, limit=limit)]
@@ -302,9 +293,7 @@ def show_mail(tx: Tx, message_id: MessageId) -> Output:
 def open_(
     tx: Tx,
     message_id: MessageId,
-    output: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write it there and don't open a browser.")
-    ] = None,
+    output: Annotated[Path | None, option("Write it there and don't open a browser.", metavar="FILE")] = None,
 ) -> Output:
     """Open one mail in the browser, as its reader would see it."""
     decoded = decode_message(get_message(tx, message_id).content)

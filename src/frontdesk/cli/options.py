@@ -19,8 +19,13 @@ def checked_id(value: int | None) -> int | None:
     return value
 
 
+def option(sentence: str, *names: str, **settings: Any) -> Any:
+    """An option of these names, else of its parameter's, with its help, which every option has."""
+    return typer.Option(*names, help=sentence, **settings)
+
+
 def id_option(name: str, sentence: str) -> Any:
-    return typer.Option(name, metavar="ID", callback=checked_id, help=sentence)
+    return option(sentence, name, metavar="ID", callback=checked_id)
 
 
 def id_argument(noun: str, sentence: str) -> Any:
@@ -47,11 +52,7 @@ def _span(text: str) -> tuple[datetime, datetime]:
     raise typer.BadParameter("must be a date or a time in UTC, such as 2026-03-15 or 2026-03-15T12:00:00Z")
 
 
-def limit_option(largest: int, sentence: str) -> Any:
-    return typer.Option(min=1, max=largest, help=sentence)
-
-
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs, instead of text for people.")]
+Json = Annotated[bool, option("Print JSON, for programs, instead of text for people.", "--json")]
 AccountId = Annotated[int, id_option("--account", "Id of the account (see `account list`).")]
 OnlyAccount = Annotated[int | None, id_option("--account", "Only what belongs to this account.")]
 ProviderGroupId = Annotated[

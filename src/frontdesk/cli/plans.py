@@ -5,11 +5,17 @@ Doctors are opaque references; no name is stored.
 
 from typing import Annotated, Any
 
-import typer
-
 from frontdesk import plans
 from frontdesk.cli.command_group import CommandContext, CommandGroup
-from frontdesk.cli.options import AccountId, OnlyAccount, ProviderGroupId, given, id_argument, read_text
+from frontdesk.cli.options import (
+    AccountId,
+    OnlyAccount,
+    ProviderGroupId,
+    given,
+    id_argument,
+    option,
+    read_text,
+)
 from frontdesk.cli.output import Output, describe, listing, settings
 from frontdesk.clock import system_clock
 from frontdesk.db import Tx
@@ -21,9 +27,7 @@ from frontdesk.queues.ingest import set_duty
 from frontdesk.queues.queue_state import queue_rules, queue_state
 
 PlanArgument = Annotated[int, id_argument("PLAN_ID", "Id of the plan.")]
-DoctorReference = Annotated[
-    str, typer.Option(metavar="REF", help="Reference of the doctor, such as a staff number.")
-]
+DoctorReference = Annotated[str, option("Reference of the doctor, such as a staff number.", metavar="REF")]
 
 plan = CommandGroup("plan")
 provider_group = CommandGroup("provider-group")
@@ -35,15 +39,11 @@ def create(  # noqa: PLR0913 - one parameter per option
     context: CommandContext,
     account: AccountId,
     provider_group: ProviderGroupId,
-    external_id: Annotated[
-        str, typer.Option(help="Its identifier outside the service; unique in the account.")
-    ],
-    name: Annotated[str, typer.Option(help="Name of the plan.")],
-    description: Annotated[str | None, typer.Option(help="Description of the plan.")] = None,
+    external_id: Annotated[str, option("Its identifier outside the service; unique in the account.")],
+    name: Annotated[str, option("Name of the plan.")],
+    description: Annotated[str | None, option("Description of the plan.")] = None,
     *,
-    not_accepting: Annotated[
-        bool, typer.Option("--not-accepting", help="It does not accept patients yet.")
-    ] = False,
+    not_accepting: Annotated[bool, option("It does not accept patients yet.", "--not-accepting")] = False,
 ) -> Output:
     """Create a plan and print it with its id."""
     texts: Any = _texts(name=name, description=description, external_id=external_id)
@@ -73,12 +73,12 @@ def show(tx: Tx, plan_id: PlanArgument) -> Output:
 def set_(
     context: CommandContext,
     plan_id: PlanArgument,
-    name: Annotated[str | None, typer.Option(help="New name.")] = None,
-    description: Annotated[str | None, typer.Option(help="New description; empty text clears it.")] = None,
-    external_id: Annotated[str | None, typer.Option(help="New identifier outside the service.")] = None,
+    name: Annotated[str | None, option("New name.")] = None,
+    description: Annotated[str | None, option("New description; empty text clears it.")] = None,
+    external_id: Annotated[str | None, option("New identifier outside the service.")] = None,
     *,
     accepting: Annotated[
-        bool | None, typer.Option("--accepting/--not-accepting", help="Whether it accepts patients.")
+        bool | None, option("Whether it accepts patients.", "--accepting/--not-accepting")
     ] = None,
 ) -> Output:
     """Change a plan; what is not given stays."""
@@ -106,10 +106,8 @@ def _item(plan: Plan) -> dict[str, Any]:
 @provider_group.change("create", '--name "Example Doctors" --external-id doctors-1')
 def create_group(
     context: CommandContext,
-    name: Annotated[str, typer.Option(help="Name of the group.")],
-    external_id: Annotated[
-        str | None, typer.Option(help="Its identifier outside the service; unique.")
-    ] = None,
+    name: Annotated[str, option("Name of the group.")],
+    external_id: Annotated[str | None, option("Its identifier outside the service; unique.")] = None,
 ) -> Output:
     """Create a provider group and print it with its id."""
     identifier = read_text("external_id", external_id) if external_id else None

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from frontdesk.cli.options import option
 from frontdesk.cli.output import fail, settings
 from frontdesk.clock import stored_time, system_clock
 from frontdesk.log_output import LogOutput
@@ -22,12 +23,12 @@ WORKER = Program("worker", (sys.executable, "-m", "frontdesk", "worker"), longes
 
 def serve(
     host: Annotated[
-        str, typer.Option(help="Address or name to listen on; of a name with both, the IPv4 address.")
+        str, option("Address or name to listen on; of a name with both, the IPv4 address.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on.", min=1, max=65535)] = 8000,
-    workers: Annotated[int, typer.Option(help="Serving processes.", min=1, max=64)] = 1,
+    port: Annotated[int, option("Port to listen on.", min=1, max=65535)] = 8000,
+    workers: Annotated[int, option("Serving processes.", min=1, max=64)] = 1,
     with_worker: Annotated[
-        bool, typer.Option("--worker/--no-worker", help="Deliver invitations and load files beside serving.")
+        bool, option("Deliver invitations and load files beside serving.", "--worker/--no-worker")
     ] = True,
 ) -> None:
     """Serve the interface until Ctrl-C or SIGTERM; requests under way are finished first.
@@ -43,9 +44,7 @@ def serve(
             [serving] * workers + [WORKER] * with_worker,
             LogOutput(sys.stdout),
             first_command=(*serving.command, "--check"),
-            variables={
-                "PROMETHEUS_MULTIPROC_DIR": folder
-            },  # where the serving processes add up their metrics
+            variables={"PROMETHEUS_MULTIPROC_DIR": folder},  # here the serving processes add up their metrics
         ).run()
     if not is_stopped:
         fail("The serving processes ended soon after each start; the log says how. Run: frontdesk check")

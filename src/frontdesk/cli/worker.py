@@ -7,17 +7,12 @@ from typing import Annotated
 import typer
 
 from frontdesk.cli.command_group import migrated_database
+from frontdesk.cli.options import option
 from frontdesk.cli.output import settings
 from frontdesk.config import Environment
 from frontdesk.db.notifications import WorkListener
 from frontdesk.processes import stop_with_parent
-from frontdesk.worker.background import (
-    BackgroundTask,
-    FileLoader,
-    LeftoverCleaner,
-    QueuePruner,
-    RetentionPruner,
-)
+from frontdesk.worker.background import FileLoader, LeftoverCleaner, QueuePruner, RetentionPruner
 from frontdesk.worker.delivery import DeliveryWorker, WorkerOptions
 from frontdesk.worker.log import WorkerLog
 from frontdesk.worker.mailer_factory import make_mailer
@@ -26,9 +21,7 @@ from frontdesk.worker.mailer_factory import make_mailer
 def worker(
     connections: Annotated[
         int | None,
-        typer.Option(
-            min=1, max=200, help="Connections to the relay at most, instead of FRONTDESK_SMTP_CONNECTIONS."
-        ),
+        option("Connections to the relay at most, instead of FRONTDESK_SMTP_CONNECTIONS.", min=1, max=200),
     ] = None,
 ) -> None:
     """Deliver invitations and load eligibility files until Ctrl-C or SIGTERM; what has begun is finished first.
@@ -41,12 +34,7 @@ def worker(
     with migrated_database(config, index_scans=True) as db:
         db.outage.tell = WorkerLog().write
         loader = FileLoader(config, db)
-        tasks: list[BackgroundTask] = [
-            loader,
-            LeftoverCleaner(db),
-            QueuePruner(db),
-            RetentionPruner(config, db),
-        ]
+        tasks = (loader, LeftoverCleaner(db), QueuePruner(db), RetentionPruner(config, db))
         delivery = None
         if config.environment is Environment.PRODUCTION and config.smtp_url is None:
             typer.echo("Invitations are not delivered: FRONTDESK_SMTP_URL names no relay.", err=True)
