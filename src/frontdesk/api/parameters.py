@@ -1,11 +1,11 @@
-"""The parameters and headers of the customers' endpoints in two tables (`notation`): the handlers read the query by the
-first, the reference describes both."""
+"""The parameters and headers of the customers' endpoints in two tables, in the notation of `schemas`: the handlers read the
+query by the first, the reference describes both."""
 
 import re
 from collections.abc import Callable
 from typing import Any
 
-from frontdesk.api.notation import COMMON_TYPES, NotedField, Schema, explained, read_fields
+from frontdesk.api.schemas import COMMON_TYPES, NotedField, Schema, explained, read_fields
 from frontdesk.eligibility.model import SIMILAR_MEMBER, WARNINGS, Outcome
 from frontdesk.errors import Fault, Invalid
 from frontdesk.files.jobs import FILE_NAME_LENGTH

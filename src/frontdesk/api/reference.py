@@ -6,8 +6,7 @@ from functools import lru_cache
 from html import escape
 from importlib.resources import files
 
-from frontdesk.api.openapi import openapi_document
-from frontdesk.api.operations import Operation, operation
+from frontdesk.api.openapi import Operation, openapi_document, operation
 from frontdesk.app import App
 from frontdesk.eligibility.model import FAULT_CODES, WARNINGS
 from frontdesk.errors import NotFound
