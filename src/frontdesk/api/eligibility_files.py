@@ -73,7 +73,9 @@ async def _upload(app: App, request: Request) -> Response:
     new, requester = _new_file(request), requester_of(app, request)
     retry = _retry(request, new)
     pieces = request.body_pieces(app.config.file_limit_mib * MIB)
-    start = await _start_of(pieces)
+    start = b""
+    while len(start) < files.START_BYTES and (data := await anext(pieces, b"")):
+        start += data  # enough to recognise what it is of
     files.check_start(start, encoding=new.encoding, **_declared(request))
     if request.query("suggest_mapping").get("suggest_mapping") == "true":
         return await _suggest(app, request, new, start, pieces)
@@ -95,16 +97,6 @@ async def _upload(app: App, request: Request) -> Response:
         raise
     app.db.announce_work()
     return _response(app, file, status=202)
-
-
-async def _start_of(pieces: AsyncIterator[bytes]) -> bytes:
-    """The first pieces, enough to recognise what they are of."""
-    start = b""
-    async for data in pieces:
-        start += data
-        if len(start) >= files.START_BYTES:
-            break
-    return start
 
 
 def _new_file(request: Request) -> NewFile:
@@ -173,12 +165,8 @@ async def _suggest(
     await app.read_in_thread(lambda: app.db.ask(lambda tx: get_plan(tx, new.account_id, new.plan_id)))
     is_workbook = new.format is Format.XLSX or files.detect_content(start, new.encoding).is_workbook
     limit = WORKBOOK_BYTES if is_workbook else SAMPLE_BYTES
-    options = {
-        "today": app.clock().date().isoformat(),
-        "format": new.format,
-        "encoding": new.encoding,
-        "sheet": request.query("sheet").get("sheet"),
-    }
+    today = app.clock().date().isoformat()
+    options = {"today": today, "format": new.format, "encoding": new.encoding, "sheet": new.sheet}
     with TemporaryFile() as kept:
         size = await _copy(kept, start, rest, limit)
         if is_workbook and size > limit:

@@ -12,16 +12,9 @@ from starlette.datastructures import Headers
 from starlette.formparsers import MultiPartException, MultiPartParser
 
 from frontdesk import audit
-from frontdesk.access import tokens
+from frontdesk.access import authentication, tokens
 from frontdesk.access.accounts import find_client, refuse_unless_active
-from frontdesk.access.authentication import (
-    PAUSE_SECONDS,
-    Recognised,
-    note_use,
-    recognise_client,
-    record_failure,
-    seconds_limited,
-)
+from frontdesk.access.authentication import Recognised
 from frontdesk.access.model import ApiClient, Scope, parse_scopes, scope_text
 from frontdesk.app import App
 from frontdesk.db import Tx
@@ -107,8 +100,7 @@ async def _issue(app: App, request: Request, form: dict[str, str]) -> Response:
         raise OAuthError("invalid_request", "grant_type is missing.")
     if grant != "client_credentials":
         raise OAuthError("unsupported_grant_type", "Only client_credentials is supported.")
-    scopes = _requested_scopes(form, client)
-    now = app.clock()
+    scopes, now = _requested_scopes(form, client), app.clock()
 
     def issue(tx: Tx) -> str | None:
         try:
@@ -121,9 +113,8 @@ async def _issue(app: App, request: Request, form: dict[str, str]) -> Response:
         return tokens.issue_token(tx, client, scopes, now=now)
 
     if (token := await _write(app, issue)) is None:
-        raise OAuthError(
-            "invalid_client", "The account is suspended; the operator of the service can resume it."
-        )
+        detail = "The account is suspended; the operator of the service can resume it."
+        raise OAuthError("invalid_client", detail)
     body = {
         "access_token": token,
         "token_type": "bearer",
@@ -166,11 +157,11 @@ async def _authenticate(app: App, request: Request, form: dict[str, str]) -> Api
     address, now = request.address(app.config.trusted_proxies), app.clock()
 
     def look(tx: Tx) -> tuple[Recognised | None, int]:
-        found = recognise_client(tx, client_id=client_id, client_secret=secret, now=now)
-        return found, seconds_limited(tx, client_id=client_id, address=address, now=now)
+        found = authentication.recognise_client(tx, client_id=client_id, client_secret=secret, now=now)
+        return found, authentication.seconds_limited(tx, client_id=client_id, address=address, now=now)
 
     def refuse(tx: Tx) -> None:
-        is_last = record_failure(tx, client_id=client_id, address=address, now=now)
+        is_last = authentication.record_failure(tx, client_id=client_id, address=address, now=now)
         known = find_client(tx, client_id)
         _record(app, request, tx, "token.refused", known)
         if is_last:  # those that are refused unheard are not recorded
@@ -181,7 +172,7 @@ async def _authenticate(app: App, request: Request, form: dict[str, str]) -> Api
     try:
         if recognised is not None:
             if wait:
-                await asyncio.sleep(PAUSE_SECONDS)
+                await asyncio.sleep(authentication.PAUSE_SECONDS)
             return await _admitted(app, request, recognised)
         if not wait:
             await _write(app, refuse)
@@ -201,17 +192,16 @@ async def _admitted(app: App, request: Request, recognised: Recognised) -> ApiCl
     client = recognised.client
     await count_request(app, request, client=client.id, own_limit=client.requests_per_minute)
     if recognised.is_first_today:
-        await _write(app, lambda tx: note_use(tx, recognised, now=app.clock()))
+        await _write(app, lambda tx: authentication.note_use(tx, recognised, now=app.clock()))
     return client
 
 
 def _record(app: App, request: Request, tx: Tx, action: str, client: ApiClient | None, **detail: str) -> None:
     """Add an audit entry with the caller's network, hashed: an address can be a person's. A client_id that is none of ours
     is not repeated."""
-    actor, account, subject = (
-        (client.client_id, client.account_id, client.id) if client else (UNKNOWN, None, None)
-    )
-    audit.record_action(tx, requester_of(app, request, actor=actor), action, account, subject, **detail)
+    requester = requester_of(app, request, actor=client.client_id if client else UNKNOWN)
+    account, subject = (client.account_id, client.id) if client else (None, None)
+    audit.record_action(tx, requester, action, account, subject, **detail)
 
 
 async def _write(app: App, work: Callable[[Tx], Result]) -> Result:
@@ -227,9 +217,8 @@ async def read_form(request: Request) -> dict[str, str]:
     media = declared.partition(";")[0].strip().lower()
     encoding = (request.header(b"content-encoding") or "identity").strip().lower()
     if media not in (URLENCODED, MULTIPART, JSON) or encoding != "identity":
-        raise HttpError(
-            "unsupported_media_type", "Send a form (multipart or urlencoded) or JSON, not compressed."
-        )
+        detail = "Send a form (multipart or urlencoded) or JSON, not compressed."
+        raise HttpError("unsupported_media_type", detail)
     raw = await request.body()
     try:
         pairs = await _multipart_pairs(declared, raw) if media == MULTIPART else _pairs(media, raw)
@@ -256,9 +245,8 @@ def read_credentials(request: Request, form: dict[str, str]) -> tuple[str, str]:
         raise OAuthError("invalid_request", error.detail) from None
     if scheme != "basic":
         if "client_id" not in form or "client_secret" not in form:
-            raise OAuthError(
-                "invalid_client", "Send client_id and client_secret, in the body or by HTTP Basic."
-            )
+            detail = "Send client_id and client_secret, in the body or by HTTP Basic."
+            raise OAuthError("invalid_client", detail)
         return form["client_id"], form["client_secret"]
     if "client_secret" in form:
         raise OAuthError("invalid_request", "The client authenticates in two ways at once.")

@@ -45,10 +45,7 @@ def openapi_operation(others: Sequence[Operation]) -> Operation:
 
 
 async def entrance(app: App, _request: Request) -> Response:
-    """Lead from the service's address to the reference page.
-
-    200 object: OpenAPI 3.1.
-    """
+    """Lead from the service's address to the reference page."""
     return Response(307, headers=((b"location", f"{app.config.base_url}/docs".encode()),))
 
 
