@@ -21,18 +21,6 @@ from tests.files.loading import csv_of, lines_of, row
 from tests.patience import PATIENCE_SECONDS
 
 
-@pytest.fixture
-def plan(cli: CommandLine) -> str:
-    """The id of a plan."""
-    account = cli.json("account", "create", "--name", "Example Health")
-    group = cli.json("provider-group", "create", "--name", "Doctors")
-    made = cli.json(
-        *("plan", "create", "--account", str(account["id"]), "--provider-group", str(group["id"])),
-        *("--external-id", "gold", "--name", "Gold"),
-    )
-    return str(made["id"])
-
-
 def written(folder: Path, rows: list[dict[str, Any]]) -> str:
     path = folder / "members.csv"
     path.write_bytes(csv_of(rows))
