@@ -40,7 +40,7 @@ from frontdesk.web.trail import record_read, requester_of
 _CHARSET = re.compile(r';\s*charset\s*=\s*"?([^";\s]{1,32})', re.IGNORECASE)
 MIB = 1024 * 1024
 _KEY = re.compile("[!-~]{1,255}")
-_NO_STORE: Header = (b"cache-control", b"no-store")
+NO_STORE: Header = (b"cache-control", b"no-store")
 FILES_PER_PAGE, LINES_PER_PAGE = 100, 1000
 # The first thousand rows are in it, of all but the widest files. What follows is read and let go.
 SAMPLE_BYTES = 2 * 1024 * 1024
@@ -174,7 +174,7 @@ async def _suggest(
             raise Unreadable("too_large", message)
         at_end = app.suggestions.begin(new.account_id)
         data = await app.compute(lambda: files.suggest_apart(kept, is_cut=size > limit, **options), at_end)
-    return _json({"links": {"self": app.config.base_url + request.target}, "data": data})
+    return enveloped(app, request, data)
 
 
 async def _copy(kept: IO[bytes], start: bytes, rest: AsyncIterator[bytes], limit: int) -> int:
@@ -309,7 +309,7 @@ async def report_eligibility_file(app: App, request: Request) -> Response:
     as_csv, is_packed = query.get("format") == "csv", accepts_gzip(request)
     kind = b"text/csv; charset=utf-8" if as_csv else b"application/x-ndjson"
     name = b'attachment; filename="report-%d.%s"' % (file.id, b"csv" if as_csv else b"jsonl")
-    headers: tuple[Header, ...] = (_NO_STORE, (b"content-disposition", name), VARIES)
+    headers: tuple[Header, ...] = (NO_STORE, (b"content-disposition", name), VARIES)
     headers += (GZIPPED,) if is_packed else ()
     wanted = ReportFilter(query.get("outcome"), query.get("code"), query.get("external_id"))
     if "page[size]" in query or "page[after]" in query:
@@ -367,5 +367,10 @@ def _response(app: App, file: EligibilityFile, *, status: int = 200) -> Response
     return _json(body, *(((b"location", address.encode()),) if status == 202 else ()), status=status)
 
 
+def enveloped(app: App, request: Request, data: object, *, status: int = 200) -> Response:
+    """What was asked for, with the request's address."""
+    return _json({"links": {"self": app.config.base_url + request.target}, "data": data}, status=status)
+
+
 def _json(body: object, *headers: Header, status: int = 200) -> Response:
-    return Response(status, json.dumps(body, ensure_ascii=False).encode(), (*headers, _NO_STORE))
+    return Response(status, json.dumps(body, ensure_ascii=False).encode(), (*headers, NO_STORE))
