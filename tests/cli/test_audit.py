@@ -18,7 +18,7 @@ def test_the_newest_deed_comes_first_with_who_did_it_and_to_what(
     assert [entry["action"] for entry in entries] == ["provider_group.created", "account.created"]
     assert [entry["subject_id"] for entry in entries] == [int(group), int(account)]
     assert set(entries[0]) == {
-        *("id", "at", "account_id", "actor", "action", "subject_id", "request_id", "detail"),
+        *("id", "at", "account_id", "actor", "action", "subject_id", "request_id", "detail")
     }
     assert entries[0]["actor"].startswith("cli:")
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", entries[0]["at"])

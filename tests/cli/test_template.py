@@ -38,7 +38,7 @@ def test_own_templates_are_set_shown_and_reset(cli: CommandLine, account: str, t
 def test_all_faults_of_templates_are_reported_at_once(cli: CommandLine, account: str, tmp_path: Path) -> None:
     text, html = written(tmp_path, "a.txt", "Hello"), written(tmp_path, "a.html", HTML + "{{ member }}")
     said = cli.refused(
-        *("template", "set", "--account", account, "--text", text, "--html", html, "--subject", "{{ x"),
+        *("template", "set", "--account", account, "--text", text, "--html", html, "--subject", "{{ x")
     )
     assert "--text must show {{ registration_link }}." in said
     assert "--html line 2 must name one of plan_name, sender_name" in said
