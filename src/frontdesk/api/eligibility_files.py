@@ -107,6 +107,8 @@ def _new_file(request: Request) -> NewFile:
     query = read_query(request)
     means = files.MEDIA_TYPES.get(declared["media_type"], frozenset())
     charset = _CHARSET.search(request.header(b"content-type") or "")
+    head = Message()
+    head["Content-Disposition"] = request.header(b"content-disposition") or "inline"
     return NewFile(
         account_id=request.account_id,
         plan_id=request.path_id("plan_id"),
@@ -116,7 +118,7 @@ def _new_file(request: Request) -> NewFile:
         dry_run=query.get("dry_run", False),
         sheet=query.get("sheet"),
         header_row=query.get("header_row"),
-        file_name=query.get("file_name") or _name_of(request),
+        file_name=query.get("file_name") or head.get_filename(),
         **_mapping(query.get("mapping")),
     )
 
@@ -136,13 +138,6 @@ def _mapping(sent: str | None) -> dict[str, Any]:
         return {"mapping": parse_json_object(sent.encode())}
     except Malformed as error:
         raise Malformed(f"The parameter mapping can't be read: {error.detail}") from None
-
-
-def _name_of(request: Request) -> str | None:
-    """The file's name in Content-Disposition."""
-    message = Message()
-    message["Content-Disposition"] = request.header(b"content-disposition") or "inline"
-    return message.get_filename()
 
 
 def _retry(request: Request, new: NewFile) -> Retry | None:

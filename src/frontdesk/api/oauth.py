@@ -250,20 +250,14 @@ def read_credentials(request: Request, form: dict[str, str]) -> tuple[str, str]:
         return form["client_id"], form["client_secret"]
     if "client_secret" in form:
         raise OAuthError("invalid_request", "The client authenticates in two ways at once.")
-    client_id, secret = _basic_pair(encoded)
-    if form.get("client_id", client_id) != client_id:
-        raise OAuthError("invalid_request", "The two client_ids differ.")
-    return client_id, secret
-
-
-def _basic_pair(encoded: str) -> tuple[str, str]:
-    """Both halves are form-urlencoded inside the base64 (RFC 6749, section 2.3.1)."""
-    try:
+    try:  # both halves are form-urlencoded inside the base64 (RFC 6749, section 2.3.1)
         text = base64.b64decode(encoded.encode("ascii"), validate=True).decode("utf-8")
         client_id, secret = (unquote_plus(half, errors="strict") for half in text.split(":", 1))
         refuse_control_characters(client_id + secret)
     except (ValueError, Rejected):
         raise OAuthError("invalid_client", "The HTTP Basic credentials can't be read.") from None
+    if form.get("client_id", client_id) != client_id:
+        raise OAuthError("invalid_request", "The two client_ids differ.")
     return client_id, secret
 
 

@@ -56,12 +56,8 @@ def _warn_of_port(base_url: str, port: int) -> None:
     named = parts.port or {"http": 80, "https": 443}[parts.scheme.lower()]
     if named != port and is_this_machine(parts.hostname or ""):
         detail = f"FRONTDESK_BASE_URL is {base_url}, so links lead to port {named}. Correct it, or use --port {named}."
-        line = {
-            "at": stored_time(system_clock()),
-            "event": "links_lead_elsewhere",
-            "port": port,
-            "detail": detail,
-        }
+        at = stored_time(system_clock())
+        line = {"at": at, "event": "links_lead_elsewhere", "port": port, "detail": detail}
         typer.echo(json.dumps(line), err=True)
 
 
@@ -88,7 +84,5 @@ def listening_address(host: str, port: int) -> str:
         fail(f"{host} port {port} can't be listened on: {reason}. Choose another with --host or --port.")
     ip = str(address[0])
     if "%" in ip:
-        fail(
-            f"{host} can't be listened on: it is an address of one network link. Choose another with --host."
-        )
+        fail(f"{host} can't be listened on: it is an address of one network link. Give another --host.")
     return ip
