@@ -46,16 +46,6 @@ def test_files_are_listed_newest_first_by_the_page(api: Api, db: Database, custo
     assert ids(api.get(f"/v2/plans/{customer.plan_ids[1]}/eligibility-files")) == []
 
 
-def test_another_accounts_plan_has_no_list(api: Api, db: Database, customer: Customer) -> None:
-    upload(api, customer, csv_of([row(1)]))
-    other = make_customer(db, name="Other")
-    foreign, absent = (
-        api.as_(other.token).get(path, headers={"X-Request-Id": "same"})
-        for path in (address(customer), "/v2/plans/999/eligibility-files")
-    )
-    assert (foreign.status_code, foreign.json()["detail"]) == (404, absent.json()["detail"])
-
-
 def test_files_are_filtered_by_state_and_content(
     api: Api, db: Database, customer: Customer, clock: SetClock
 ) -> None:

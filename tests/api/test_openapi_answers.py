@@ -13,8 +13,7 @@ import pytest
 import frontdesk
 from frontdesk.access.accounts import suspend_account
 from frontdesk.access.model import Scope
-from frontdesk.api.openapi import read_examples
-from frontdesk.api.operations import FILE_TYPES, UPLOAD_TYPES
+from frontdesk.api.openapi import FILE_TYPES, UPLOAD_TYPES, read_examples
 from frontdesk.api.routes import FILES
 from frontdesk.db import Database
 from frontdesk.files.model import EligibilityFile, Format

@@ -21,18 +21,6 @@ from tests.files.loading import csv_of, lines_of, row
 from tests.patience import PATIENCE_SECONDS
 
 
-@pytest.fixture
-def plan(cli: CommandLine) -> str:
-    """The id of a plan."""
-    account = cli.json("account", "create", "--name", "Example Health")
-    group = cli.json("provider-group", "create", "--name", "Doctors")
-    made = cli.json(
-        *("plan", "create", "--account", str(account["id"]), "--provider-group", str(group["id"])),
-        *("--external-id", "gold", "--name", "Gold"),
-    )
-    return str(made["id"])
-
-
 def written(folder: Path, rows: list[dict[str, Any]]) -> str:
     path = folder / "members.csv"
     path.write_bytes(csv_of(rows))
@@ -227,7 +215,7 @@ def test_ctrl_c_ends_the_wait_for_a_database_that_is_away(
         signal.raise_signal(signal.SIGINT)
         raise Unavailable("The database is away.")
 
-    monkeypatch.setattr("frontdesk.cli.file.run_next", try_in_vain)
+    monkeypatch.setattr("frontdesk.files.run_next", try_in_vain)
     with pytest.raises(FrontdeskError) as stopped:
         work_on(db, config, 7)
     assert (stopped.value.code, tries) == ("unavailable", [7])

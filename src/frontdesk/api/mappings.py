@@ -1,18 +1,16 @@
 """Mappings of eligibility files: how the files of an account name things (docs/files.md, Mappings)."""
 
-import json
 from typing import Any
 
 from frontdesk import files
+from frontdesk.api.eligibility_files import NO_STORE, enveloped
 from frontdesk.api.parameters import read_query
 from frontdesk.app import App
 from frontdesk.db.races import write_alone
 from frontdesk.files.model import MappingName, StoredMapping
 from frontdesk.web.endpoint import requester_of
 from frontdesk.web.request import Request, parse_json_object
-from frontdesk.web.response import Header, Response
-
-_NO_STORE: Header = (b"cache-control", b"no-store")
+from frontdesk.web.response import Response
 
 
 async def list_eligibility_mappings(app: App, request: Request) -> Response:
@@ -22,7 +20,7 @@ async def list_eligibility_mappings(app: App, request: Request) -> Response:
     """
     account_id = request.account_id
     found = await app.read_in_thread(lambda: app.db.ask(lambda tx: files.list_mappings(tx, account_id)))
-    return _response(app, request, [files.serialize_mapping(each) for each in found])
+    return enveloped(app, request, [files.serialize_mapping(each) for each in found])
 
 
 async def show_eligibility_mapping(app: App, request: Request) -> Response:
@@ -32,7 +30,7 @@ async def show_eligibility_mapping(app: App, request: Request) -> Response:
     """
     account_id, name = request.account_id, request.path_parameters["mapping_name"]
     found = await app.read_in_thread(lambda: app.db.ask(lambda tx: files.get_mapping(tx, account_id, name)))
-    return _response(app, request, files.serialize_mapping(found))
+    return enveloped(app, request, files.serialize_mapping(found))
 
 
 async def save_eligibility_mapping(app: App, request: Request) -> Response:
@@ -59,7 +57,7 @@ async def save_eligibility_mapping(app: App, request: Request) -> Response:
         )
 
     is_new, saved = await app.in_thread(save)
-    return _response(app, request, files.serialize_mapping(saved), status=201 if is_new else 200)
+    return enveloped(app, request, files.serialize_mapping(saved), status=201 if is_new else 200)
 
 
 async def delete_eligibility_mapping(app: App, request: Request) -> Response:
@@ -69,13 +67,8 @@ async def delete_eligibility_mapping(app: App, request: Request) -> Response:
     """
     key, requester = _key(request), requester_of(app, request)
     await app.in_thread(lambda: write_alone(app.db, lambda tx: files.delete_mapping(tx, key, requester)))
-    return Response(204, b"", (_NO_STORE,))
+    return Response(204, b"", (NO_STORE,))
 
 
 def _key(request: Request) -> MappingName:
     return MappingName(request.account_id, request.path_parameters["mapping_name"])
-
-
-def _response(app: App, request: Request, data: object, *, status: int = 200) -> Response:
-    body = {"links": {"self": app.config.base_url + request.target}, "data": data}
-    return Response(status, json.dumps(body, ensure_ascii=False).encode(), (_NO_STORE,))

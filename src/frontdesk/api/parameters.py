@@ -1,11 +1,11 @@
-"""The parameters and headers of the customers' endpoints in two tables (`notation`): the handlers read the query by the
-first, the reference describes both."""
+"""The parameters and headers of the customers' endpoints in two tables, in the notation of `schemas`: the handlers read the
+query by the first, the reference describes both."""
 
 import re
 from collections.abc import Callable
 from typing import Any
 
-from frontdesk.api.notation import COMMON_TYPES, NotedField, Schema, explained, read_fields
+from frontdesk.api.schemas import COMMON_TYPES, NotedField, Schema, explained, read_fields
 from frontdesk.eligibility.model import SIMILAR_MEMBER, WARNINGS, Outcome
 from frontdesk.errors import Fault, Invalid
 from frontdesk.files.jobs import FILE_NAME_LENGTH
@@ -139,11 +139,7 @@ def _parameter(noted: NotedField) -> tuple[str, Schema]:
 
 PARAMETERS: dict[str, Schema] = dict(map(_parameter, read_fields(_PARAMETERS, _TYPES)))
 HEADERS: dict[str, Schema] = {
-    header.name: {
-        "description": header.text,
-        "required": not header.is_optional,
-        "schema": header.schema,
-    }
+    header.name: {"description": header.text, "required": not header.is_optional, "schema": header.schema}
     for header in read_fields(_HEADERS, _TYPES)
 }
 HEADERS["Eligibility-Warnings"]["description"] += "\n\n" + explained(WARNINGS)

@@ -1,4 +1,5 @@
-"""POST of queue events (docs/queue-events.md): each event is parsed and stored on its own, and has an outcome of its own."""
+"""POST of queue events (docs/queue-events.md): each event is parsed and stored on its own, and has an outcome of its own. GET of
+a plan's queue (docs/operator.md): what its customer is told now, with the interval."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -8,6 +9,7 @@ import orjson
 from frontdesk.app import App
 from frontdesk.db.races import write_together
 from frontdesk.errors import Fault, Invalid
+from frontdesk.plans import get_plan
 from frontdesk.queues.events import parse_event
 from frontdesk.queues.ingest import ingest
 from frontdesk.queues.model import EventOutcome, EventResult, ParsedEvent
@@ -23,8 +25,7 @@ async def post(app: App, request: Request) -> Response:
 
     Raises Invalid when the list itself is at fault, and Unavailable.
     """
-    raw = await request.body(limit_bytes=BODY_LIMIT_BYTES)
-    strict = request.prefers_strict()
+    raw, strict = await request.body(limit_bytes=BODY_LIMIT_BYTES), request.prefers_strict()
     # In a thread: to parse a thousand events would hold up the event loop.
     return await app.in_thread(lambda: _store(app, raw, strict=strict))
 
@@ -69,3 +70,18 @@ def _body(parsed: Sequence[ParsedEvent], stored: Iterator[EventResult | Exceptio
         errors = {"errors": [fault.serialize() for fault in result.faults]} if result.faults else {}
         items.append({"id": one.id, "outcome": result.outcome} | errors)
     return {outcome.value: count for outcome, count in counts.items()} | {"results": items}
+
+
+async def show(app: App, request: Request) -> Response:
+    """`GET /operator/v1/plans/:plan_id/queue`: a plan of any account.
+
+    `queue_info` and `queue_interval` are absent while no values can be had. Raises NotFound and Unavailable.
+    """
+    plan_id = request.path_id("plan_id")
+    plan = await app.read_in_thread(lambda: app.db.ask(lambda tx: get_plan(tx, None, plan_id)))
+    snapshot = await app.queue_snapshot(plan.account_id, [plan_id])
+    body: dict[str, object] = {"plan_id": plan_id, "account_id": plan.account_id}
+    if snapshot is not None and plan_id in snapshot.queues:
+        body["queue_info"] = snapshot.serialize(plan_id)
+        body["queue_interval"] = snapshot.serialize_interval(plan_id)
+    return Response(200, orjson.dumps(body), ((b"cache-control", b"no-store"),))
