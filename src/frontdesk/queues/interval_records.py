@@ -6,7 +6,7 @@ The record grows with each renewal of the snapshot that is some minutes after th
 from datetime import datetime, timedelta
 
 from frontdesk.db import Tx
-from frontdesk.queues.estimate.records import note_wait
+from frontdesk.queues.estimate.intervals import note_wait
 from frontdesk.queues.model import IntervalRecords
 from frontdesk.queues.store.snapshots import list_outcomes
 

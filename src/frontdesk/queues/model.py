@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from frontdesk.clock import wire_time
 from frontdesk.errors import Fault
+from frontdesk.queues.estimate.intervals import IntervalRecord
 from frontdesk.queues.estimate.model import DEFAULT_VISIT_SECONDS, READY_SECONDS
-from frontdesk.queues.estimate.records import IntervalRecord
 
 INTERVAL_SHARE = 0.8  # of the waits are expected to fall into the interval
 STALE_TTLS = 4  # while no newer snapshot can be had, an expired one is served for this many ttls more

@@ -7,8 +7,8 @@ from math import ceil
 
 from frontdesk.config import Config
 from frontdesk.db import Tx
+from frontdesk.queues.estimate.intervals import IntervalRecord
 from frontdesk.queues.estimate.model import NOBODY_ON_DUTY
-from frontdesk.queues.estimate.records import IntervalRecord
 from frontdesk.queues.estimate.waits import estimate_waits
 from frontdesk.queues.model import EstimateAccuracy, PlanQueue, QueueInfo, QueueRules, WaitOutcome
 from frontdesk.queues.store.pools import plans_by_group, select_pools

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import NamedTuple
 
+from frontdesk.queues.estimate.intervals import IntervalRecord, note_wait
 from frontdesk.queues.estimate.late_feed import KNOWN_STARTS, usual_lateness
 from frontdesk.queues.estimate.model import (
     KNOWN_VISITS,
@@ -21,7 +22,6 @@ from frontdesk.queues.estimate.model import (
     PastWait,
     WaitEstimate,
 )
-from frontdesk.queues.estimate.records import IntervalRecord, note_wait
 from frontdesk.queues.model import EventType
 
 HOUR = 3600.0
