@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from bench.wait_world import Day
-from frontdesk.queues.backtest.rivals import RIVALS, Question, Rival
+from frontdesk.queues.backtest.judge import RIVALS, Question, Rival
 from frontdesk.queues.estimate.model import DoctorPool, WaitEstimate
 from frontdesk.queues.estimate.waits import estimate_waits
 

@@ -10,13 +10,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from frontdesk.db import Database
-from frontdesk.queues.backtest.figures import by_hour, by_plan, by_position, figures_of
-from frontdesk.queues.backtest.judge import line_of, run_backtest
+from frontdesk.queues.backtest.judge import (
+    RIVALS,
+    by_hour,
+    by_plan,
+    by_position,
+    figures_of,
+    line_of,
+    run_backtest,
+)
 from frontdesk.queues.backtest.replay import QueueReplay, ReplayEvent
-from frontdesk.queues.backtest.rivals import RIVALS
 from frontdesk.queues.estimate.model import DoctorPool
 from frontdesk.queues.model import QueueRules
-from frontdesk.queues.store.history import list_history
+from frontdesk.queues.store.events import list_history
 from frontdesk.queues.store.pools import select_pools
 from tests.factories import NOW
 from tests.faults.callers import LONG

@@ -18,9 +18,9 @@ from frontdesk.queues.estimate.intervals import (
     with_interval,
 )
 from frontdesk.queues.estimate.model import WaitEstimate
-from frontdesk.queues.interval_records import EVERY, LONGEST, SETTLED, counted
 from frontdesk.queues.model import IntervalRecords, QueueInfo, QueueRules, QueueSnapshot
 from frontdesk.queues.queue_state import queue_state
+from frontdesk.queues.snapshot import COUNTED_EVERY, LONGEST_LOOK, SETTLED, counted
 from frontdesk.queues.store.snapshots import list_records, save_snapshot
 from tests.conftest import SetClock
 from tests.factories import NOW
@@ -140,7 +140,7 @@ def count(db: Database, clinic: Clinic, records: IntervalRecords | None, minutes
 
 def test_a_wait_counts_once_when_it_is_over(db: Database, clinic: Clinic) -> None:
     plan, settled = clinic.plan_ids[0], SETTLED.total_seconds() / 60
-    every = EVERY.total_seconds() / 60
+    every = COUNTED_EVERY.total_seconds() / 60
     first = count(db, clinic, None, settled - every + 2)
     assert first.plans == {}
     assert count(db, clinic, first, settled + 1) is first, "not due yet"
@@ -166,7 +166,7 @@ def test_a_clock_that_was_set_back_keeps_what_is_known(db: Database, clinic: Cli
 
 def test_a_time_without_readers_is_not_looked_at_longer_than_a_day(db: Database, clinic: Clinic) -> None:
     began = IntervalRecords(NOW - timedelta(days=90), {})
-    later = 60 + (LONGEST + SETTLED).total_seconds() / 60
+    later = 60 + (LONGEST_LOOK + SETTLED).total_seconds() / 60
     assert count(db, clinic, began, later).plans == {}
 
 

@@ -37,19 +37,20 @@ from frontdesk.queues.backtest.encounters_csv import (
     encounter_events,
     read_encounters,
 )
-from frontdesk.queues.backtest.figures import (
+from frontdesk.queues.backtest.judge import (
     POSITIONS,
     BacktestFigures,
+    BacktestResult,
     by_hour,
     by_plan,
     by_position,
     figures_of,
+    run_backtest,
 )
-from frontdesk.queues.backtest.judge import BacktestResult, run_backtest
 from frontdesk.queues.backtest.plausibility import BacktestWarning, warnings_of, warnings_of_file
 from frontdesk.queues.model import INTERVAL_SHARE
 from frontdesk.queues.queue_state import queue_rules
-from frontdesk.queues.store.history import list_history
+from frontdesk.queues.store.events import list_history
 
 # The events of a day before the judged ones tell the past that an estimate starts from.
 PAST = timedelta(days=1)

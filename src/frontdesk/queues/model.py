@@ -13,6 +13,8 @@ from frontdesk.queues.estimate.intervals import IntervalRecord
 from frontdesk.queues.estimate.model import DEFAULT_VISIT_SECONDS, READY_SECONDS
 
 INTERVAL_SHARE = 0.8  # of the waits are expected to fall into the interval
+LONGEST_WAIT = timedelta(hours=24)  # an older wait is ignored: the event that ended it never came
+KNOWN_WAITS = 200  # of each provider group, the latest: how patients leave
 STALE_TTLS = 4  # while no newer snapshot can be had, an expired one is served for this many ttls more
 
 # A visit or a doctor, with the provider group: references are unique in a group only.
