@@ -5,12 +5,13 @@ from dataclasses import replace
 from functools import partial
 
 from bench.wait_world import Day
-from frontdesk.queues.backtest.judge import RIVALS, Question, Rival
+from frontdesk.queues.backtest.judge import RIVALS, Question, Rival, ahead_of
 from frontdesk.queues.estimate.model import DoctorPool, WaitEstimate
 from frontdesk.queues.estimate.waits import estimate_waits
 
 OURS = "frontdesk"
 LOW, HIGH = "low", "high"  # the ends of our interval
+AHEAD = "ahead"  # the number of patients ahead
 OURS_WITH_LESS = "frontdesk, less data"
 HARDER = "AHT x position, idle seen"
 
@@ -44,8 +45,9 @@ ESTIMATORS = [OURS, *OTHERS]
 
 
 def ask_all(day: Day, plan_id: int) -> dict[str, float]:
-    """What each estimator tells, and the ends of our interval."""
+    """What each estimator says, the ends of our interval, and the number of patients ahead."""
     pool = day.known.pool(day.env.now)
     seconds, low, high = ours(day, pool, plan_id)
-    told = {OURS: float(seconds), LOW: float(low or 0), HIGH: float(high or 0)}
-    return told | {name: estimate(day, pool, plan_id) for name, estimate in OTHERS.items()}
+    said = {OURS: float(seconds), LOW: float(low or 0), HIGH: float(high or 0)}
+    said[AHEAD] = float(_rival(ahead_of, day, pool, plan_id))
+    return said | {name: estimate(day, pool, plan_id) for name, estimate in OTHERS.items()}

@@ -287,6 +287,8 @@ def _below(figures: BacktestFigures) -> float | None:
 
 
 def _positions(first: int) -> str:
+    if first == 0:
+        return "ready"
     last = next((after - 1 for after in POSITIONS if after > first), None)
     return f"{first} and more" if last is None else str(first) if last == first else f"{first} to {last}"
 
@@ -310,11 +312,12 @@ def _estimators(figures: BacktestFigures) -> Table:
 
 
 def _outside(figures: BacktestFigures) -> str:
-    inside = share_text(figures.accuracy.coverage_share)
-    return (
-        f"In the interval: {inside} of the waits ({INTERVAL_SHARE:.0%} is promised); shorter "
-        f"{figures.below_share:.0%}, longer {figures.above_share:.0%}."
-    )
+    shares = figures.accuracy.coverage_share, figures.below_share, figures.above_share
+    inside, shorter, longer = map(share_text, shares)
+    if inside is None:
+        return "In the interval: no patient had a wait to expect."
+    meant = f"{INTERVAL_SHARE:.0%} is meant"
+    return f"In the interval: {inside} of the waits that were expected ({meant}); shorter {shorter}, longer {longer}."
 
 
 def _table(noun: str, groups: Mapping[str, BacktestFigures]) -> Table:

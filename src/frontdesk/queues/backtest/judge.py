@@ -7,12 +7,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import takewhile
-from math import factorial
 from operator import itemgetter
 from typing import NamedTuple
 
-from frontdesk.queues.backtest.replay import HOUR, QueueReplay, ReplayEvent
+from frontdesk.queues.backtest.replay import QueueReplay, ReplayEvent
 from frontdesk.queues.encounters import event_order
 from frontdesk.queues.estimate.model import NOBODY_ON_DUTY, Doctor, DoctorPool
 from frontdesk.queues.estimate.waits import estimate_waits
@@ -60,48 +58,23 @@ def ahead_of(asked: Question) -> int:
 
 
 def the_same_with_idle(asked: Question) -> float:
-    """The same by a product that also sees an idle doctor: harder than the four others."""
+    """The same by a product that also sees an idle doctor: harder than the others."""
     if any(len(doctor.visits) < doctor.capacity for doctor in _serving(asked)):
         return 0.0
     return handle_time_by_position(asked)
 
 
-def erlang_c(asked: Question) -> float:
-    """The mean wait of M/M/c with the last hour's arrivals and the known visits."""
-    places, handle = _places(asked), _handle_seconds(asked)
-    if places > MOST_PLACES:
-        return 0.0
-    since, sharing = max(0.0, asked.now - HOUR), _sharing(asked)
-    arrivals = sum(plan in sharing for plan in asked.known.recent_arrivals(since))
-    load = min(arrivals * handle / max(1.0, asked.now - since), FULL * places)
-    top = load**places / factorial(places) * places / (places - load)
-    p_wait = top / (sum(load**k / factorial(k) for k in range(places)) + top)
-    return p_wait * handle / (places - load)
-
-
 def last_wait(asked: Question) -> float:
     """The wait of the plan's patient that was seen last."""
-    return next(_waits(asked), 0.0)
-
-
-def mean_of_the_last_hour(asked: Question) -> float:
-    recent = takewhile(lambda seen: seen.seen_at > asked.now - HOUR, reversed(asked.known.seen))
-    waits = [seen.waited_seconds for seen in recent if seen.plan_id == asked.plan_id]
-    return sum(waits) / len(waits) if waits else last_wait(asked)
+    return asked.known.last_waits.get(asked.plan_id, 0.0)
 
 
 # Rules that others use.
 RIVALS: dict[str, Rival] = {
     "AHT x position": handle_time_by_position,
-    "Erlang C": erlang_c,
     "last wait": last_wait,
-    "mean of the last hour": mean_of_the_last_hour,
     "AHT x position, idle seen": the_same_with_idle,
 }
-
-
-def _waits(asked: Question) -> Iterator[float]:
-    return (seen.waited_seconds for seen in reversed(asked.known.seen) if seen.plan_id == asked.plan_id)
 
 
 def _places(asked: Question) -> int:
@@ -130,7 +103,8 @@ def _handle_seconds(asked: Question) -> float:
 
 
 class JudgedWait(NamedTuple):
-    """A newcomer: the estimate and the wait that came, its position in the line, and what the rivals told, by name."""
+    """A newcomer: the estimate and the wait that came, and by name what the rivals said. `position` in the line, 0: a doctor was
+    ready (the interval 0 to 0)."""
 
     outcome: WaitOutcome
     position: int
@@ -218,7 +192,8 @@ def _judge(replay: QueueReplay, stay: Stay, wait: float, rules: QueueRules) -> J
     seconds, low, high = estimate
     asked = Question(replay, pool, plan_id, now, default)
     outcome = WaitOutcome(plan_id, datetime.fromtimestamp(now, UTC), seconds, wait, low, high)
-    return JudgedWait(outcome, ahead_of(asked) + 1, {name: tell(asked) for name, tell in RIVALS.items()})
+    position = ahead_of(asked) + 1 if high else 0
+    return JudgedWait(outcome, position, {name: tell(asked) for name, tell in RIVALS.items()})
 
 
 def _stays(ordered: Sequence[ReplayEvent]) -> Iterator[Stay]:
@@ -267,11 +242,11 @@ class RivalAccuracy(NamedTuple):
 
 
 class BacktestFigures(NamedTuple):
-    """Of a set of patients. `below_share` and `above_share`: of the waits, those before and after the interval."""
+    """Of a set of patients. `below_share` and `above_share`: of the waits with an interval, those before and after it."""
 
     accuracy: EstimateAccuracy
-    below_share: float
-    above_share: float
+    below_share: float | None
+    above_share: float | None
     rivals: list[RivalAccuracy]
 
     @property
@@ -282,14 +257,9 @@ class BacktestFigures(NamedTuple):
 def figures_of(judged: Sequence[JudgedWait]) -> BacktestFigures:
     """`judged` has one patient at least."""
     outcomes = [one.outcome for one in judged]
-    below = sum(one.wait_seconds < (one.low_seconds or 0) for one in outcomes) / len(judged)
-    accuracy = accuracy_of(outcomes)
-    return BacktestFigures(
-        accuracy,
-        below,
-        1 - below - (accuracy.coverage_share or 0.0),
-        [_rival(name, judged) for name in RIVALS],
-    )
+    sides = [one.side for one in outcomes if one.side is not None]
+    below, above = (sides.count(side) / len(sides) if sides else None for side in (-1, 1))
+    return BacktestFigures(accuracy_of(outcomes), below, above, [_rival(name, judged) for name in RIVALS])
 
 
 def _rival(name: str, judged: Sequence[JudgedWait]) -> RivalAccuracy:
@@ -308,7 +278,7 @@ def by_hour(judged: Sequence[JudgedWait]) -> dict[int, BacktestFigures]:
 
 
 def by_position(judged: Sequence[JudgedWait]) -> dict[int, BacktestFigures]:
-    """By the first position of each of POSITIONS; 1: nobody was ahead."""
+    """By the first position of each of POSITIONS; 1: no patient was ahead."""
     return _grouped(judged, lambda one: max(first for first in POSITIONS if first <= one.position))
 
 
