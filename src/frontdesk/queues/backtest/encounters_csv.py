@@ -237,20 +237,13 @@ class SeenVisit(NamedTuple):
     joined: float | None
 
 
-class _Start(NamedTuple):
-    """The number of visits that the doctor then has, by what is told of their ends."""
-
-    in_hand: int
-    after_wait: bool
-
-
 def shifts_of(visits: Iterable[SeenVisit]) -> list[ReplayEvent]:
     """When each doctor comes and goes, the plans of the doctor's visits, and the places."""
     by_doctor: defaultdict[str, list[SeenVisit]] = defaultdict(list)
     for visit in sorted(visits, key=attrgetter("started", "ended")):
         by_doctor[visit.doctor].append(visit)
     starts = {doctor: _starts(own) for doctor, own in by_doctor.items()}
-    everyone = _after_wait(start for own in starts.values() for start in own)
+    everyone = [in_hand for own in starts.values() for in_hand, after_wait in own if after_wait]
     events: list[ReplayEvent] = []
     for doctor, own in by_doctor.items():
         events += _shifts(doctor, own, _places(starts[doctor], everyone))
@@ -275,28 +268,23 @@ def _shifts(doctor: str, visits: Sequence[SeenVisit], places: int) -> Iterator[R
         yield ReplayEvent(off, EventType.DOCTOR_OFF_DUTY, doctor=doctor, known_at=off)
 
 
-def _starts(visits: Sequence[SeenVisit]) -> list[_Start]:
+def _starts(visits: Sequence[SeenVisit]) -> list[tuple[int, bool]]:
+    """By start: the number of visits that the doctor then has, by their reported ends; and whether the patient had waited."""
     found, ends = [], list[float]()
     for visit in visits:
         ends = [end for end in ends if end > visit.started]
         ends.append(visit.ended)
         waited = visit.joined is not None and visit.started - visit.joined > READY_SECONDS
-        found.append(_Start(len(ends), waited))
+        found.append((len(ends), waited))
     return found
 
 
-def _after_wait(starts: Iterable[_Start]) -> list[int]:
-    return [start.in_hand for start in starts if start.after_wait]
-
-
-def _places(own: Sequence[_Start], everyone: Sequence[int]) -> int:
+def _places(own: Sequence[tuple[int, bool]], everyone: Sequence[int]) -> int:
     """How many visits at a time. `everyone`: the numbers after starts with a wait, of all doctors."""
-    waited = _after_wait(own)
-    if len(waited) >= ENOUGH_STARTS:
-        return _reached(waited, MOST_SHARE)
-    if len(everyone) >= ENOUGH_STARTS:
-        return _reached(everyone, MOST_SHARE)
-    return _reached([start.in_hand for start in own], USUAL_SHARE)
+    for numbers in ([in_hand for in_hand, after_wait in own if after_wait], everyone):
+        if len(numbers) >= ENOUGH_STARTS:
+            return _reached(numbers, MOST_SHARE)
+    return _reached([in_hand for in_hand, _ in own], USUAL_SHARE)
 
 
 def _reached(numbers: Sequence[int], share: float) -> int:

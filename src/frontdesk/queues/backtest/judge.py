@@ -232,26 +232,17 @@ def _as_they_were_told(ordered: Sequence[ReplayEvent]) -> Iterator[tuple[_Moment
         yield moment, event
 
 
-class RivalAccuracy(NamedTuple):
-    """Seconds. `bias_seconds` above 0: patients waited less than the rival said."""
-
-    name: str
-    mean_error_seconds: float
-    bias_seconds: float
-    wrong_zero_share: float | None
-
-
 class BacktestFigures(NamedTuple):
     """Of a set of patients. `below_share` and `above_share`: of the waits with an interval, those before and after it."""
 
     accuracy: EstimateAccuracy
     below_share: float | None
     above_share: float | None
-    rivals: list[RivalAccuracy]
+    rivals: dict[str, EstimateAccuracy]
 
     @property
-    def best_rival(self) -> RivalAccuracy:
-        return min(self.rivals, key=lambda rival: rival.mean_error_seconds)
+    def best_rival(self) -> tuple[str, EstimateAccuracy]:
+        return min(self.rivals.items(), key=lambda rival: rival[1].mean_error_seconds)
 
 
 def figures_of(judged: Sequence[JudgedWait]) -> BacktestFigures:
@@ -259,13 +250,11 @@ def figures_of(judged: Sequence[JudgedWait]) -> BacktestFigures:
     outcomes = [one.outcome for one in judged]
     sides = [one.side for one in outcomes if one.side is not None]
     below, above = (sides.count(side) / len(sides) if sides else None for side in (-1, 1))
-    return BacktestFigures(accuracy_of(outcomes), below, above, [_rival(name, judged) for name in RIVALS])
-
-
-def _rival(name: str, judged: Sequence[JudgedWait]) -> RivalAccuracy:
-    told = [one.outcome._replace(estimate_seconds=round(one.rivals[name])) for one in judged]
-    found = accuracy_of(told)
-    return RivalAccuracy(name, found.mean_error_seconds, found.bias_seconds, found.wrong_zero_share)
+    rivals = {
+        name: accuracy_of([one.outcome._replace(estimate_seconds=round(one.rivals[name])) for one in judged])
+        for name in RIVALS
+    }
+    return BacktestFigures(accuracy_of(outcomes), below, above, rivals)
 
 
 def by_plan(judged: Sequence[JudgedWait]) -> dict[int, BacktestFigures]:

@@ -18,7 +18,7 @@ WIDTHS = (
     (2, 1.05, 1.3),
     (4, 1.15, 1.25),
     (8, 1.45, 1.15),
-    (16, 1.75, 1.4),
+    (16, 1.7, 1.3),
 )
 ALLOWED = 0.1  # the share of the waits at either side of the interval
 # A half width is multiplied by e to the power of GAIN times the share that is too much. It was chosen on 36 simulated days.
@@ -56,11 +56,8 @@ class IntervalRecord(NamedTuple):
         return min(WIDEST, max(NARROWEST, below)), min(WIDEST, max(NARROWEST, above))
 
 
-NO_RECORD = IntervalRecord()
-
-
 def with_interval(
-    seconds: float, low: float, high: float, *, ahead: int, record: IntervalRecord = NO_RECORD
+    seconds: float, low: float, high: float, *, ahead: int, record: IntervalRecord
 ) -> WaitEstimate:
     """The wait in whole seconds, rounded up, with its interval. `low`, `high`: the tenth and ninetieth percentile of the runs;
     `ahead`: the number of patients ahead."""
@@ -77,4 +74,4 @@ def note_wait(
 ) -> None:
     """Compare a wait of the plan with the interval that was given. 0 to 0 is none: a doctor was ready."""
     if low is not None and high:
-        records[plan_id] = records.get(plan_id, NO_RECORD).with_wait(seconds, low, high)
+        records[plan_id] = records.get(plan_id, IntervalRecord()).with_wait(seconds, low, high)

@@ -21,14 +21,13 @@ from frontdesk.queues.estimate.doctors import Pauses, Turns
 from frontdesk.queues.estimate.late_feed import UnseenJoin, as_reported, unseen_joins
 from frontdesk.queues.estimate.model import LEAST_SECONDS, READY_SECONDS, Doctor, DoctorPool, PastWait
 
-MAX_RUNS, MIN_RUNS = 32, 4
+MAX_RUNS = 32
 SLOTS_SIMULATED = 640  # the more doctors, the fewer runs: many doctors even each other out
 MAX_TURNS = 4000  # turns at a doctor that are simulated over all runs
 BLOCKS = 32  # of the rest of a long line
 DRAWS = 256  # places in the line before the draws repeat
-LEAVERS_PER_STEP, MAX_STEPS = 8, 8  # of the rate at which patients leave
+LEAVING_STEPS = 8  # of the rate at which patients leave, at most; each has as many leavers at least
 TRIMMED_PART = 8  # an eighth of the runs is left out at either end: a value between mean and median fits best
-DOUBT_PART = 16  # the estimate is not 0 while one of so many runs has a wait
 
 Team = list[float]  # a heap: when each slot of the team's doctors is free
 Choice = tuple[int, ...]  # the teams that serve a plan
@@ -85,7 +84,7 @@ class AbandonmentModel:
     def __init__(self, past: Sequence[PastWait], waiting: Sequence[float]) -> None:
         """`waiting`: how long the patients in the line have waited so far; that they have not left counts too."""
         leavers = sorted([max(1.0, seconds) for seconds, left in past if left])
-        steps = max(1, min(MAX_STEPS, len(leavers) // LEAVERS_PER_STEP))
+        steps = max(1, min(LEAVING_STEPS, len(leavers) // LEAVING_STEPS))
         ends = sorted({leavers[len(leavers) * i // steps] for i in range(1, steps)})
         self._starts = [0.0, *ends]
         # Only a part of the line: a long one must not outweigh the few past waits.
@@ -116,7 +115,7 @@ class QueueSimulation:
         visits = [visit for doctor in pool.doctors for visit in doctor.visits]
         staff = [doctor for doctor in pool.doctors if doctor.capacity > 0]
         slots = sum(doctor.capacity for doctor in staff)
-        self._runs = max(MIN_RUNS, min(MAX_RUNS, SLOTS_SIMULATED // max(1, slots)))
+        self._runs = max(4, min(MAX_RUNS, SLOTS_SIMULATED // max(1, slots)))
         self._turns = Turns(pool)
         self._unseen: list[list[UnseenJoin]] = []
         if self._late:
@@ -301,7 +300,8 @@ def _middle(ordered: list[float]) -> float:
     out = len(ordered) // TRIMMED_PART
     kept = ordered[out : len(ordered) - out]
     middle = sum(kept) / len(kept)
-    in_doubt = ordered[-max(1, len(ordered) // DOUBT_PART)] > READY_SECONDS
+    # The estimate is not 0 while one of sixteen runs has a wait.
+    in_doubt = ordered[-max(1, len(ordered) // 16)] > READY_SECONDS
     return max(middle, sum(ordered[len(ordered) - out :]) / len(ordered)) if in_doubt else middle
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import exp
 
-from frontdesk.queues.estimate.intervals import NO_RECORD, IntervalRecord, with_interval
+from frontdesk.queues.estimate.intervals import IntervalRecord, with_interval
 from frontdesk.queues.estimate.model import (
     DEFAULT_VISIT_SECONDS,
     NOBODY_ON_DUTY,
@@ -17,7 +17,6 @@ from frontdesk.queues.estimate.model import (
 )
 from frontdesk.queues.estimate.simulation import QueueSimulation
 
-BISECTIONS = 30
 LEAST_SHARE = 0.5  # of the doctors on duty now: the correction at most doubles a wait
 
 
@@ -51,7 +50,7 @@ def estimate_waits(
             visit = simulation.mean_seconds(plan_id)
             parts = (seconds, low, high)
             seconds, low, high = (trend.corrected(part, doctors, visit) if part else 0.0 for part in parts)
-        record = known.get(plan_id, NO_RECORD)
+        record = known.get(plan_id, IntervalRecord())
         estimates[plan_id] = with_interval(seconds, low, high, ahead=ahead, record=record)
     return estimates
 
@@ -71,7 +70,7 @@ class StaffingTrend:
         """
         gap = (self.usual - doctors) * self.time_constant
         low, high = 0.0, wait_seconds * max(1.0, doctors / self.usual)
-        for _ in range(BISECTIONS):
+        for _ in range(30):
             middle = (low + high) / 2
             work = middle * (self.usual + self.arrivals_per_second * visit_seconds)
             work -= gap * (1 - exp(-middle / self.time_constant))
