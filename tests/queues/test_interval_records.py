@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from math import ceil
 
 import pytest
 
@@ -13,6 +14,7 @@ from frontdesk.queues.estimate.intervals import (
     MOST_WAITS,
     NARROWEST,
     WIDEST,
+    WIDTHS,
     IntervalRecord,
     note_wait,
     with_interval,
@@ -73,6 +75,15 @@ def test_a_record_widens_the_half_that_missed_and_leaves_the_estimate() -> None:
     assert plain.seconds == wider.seconds == 600
     assert (plain.high_seconds or 0) < (wider.high_seconds or 0)
     assert (plain.low_seconds or 0) < (wider.low_seconds or 0)
+
+
+def test_the_widths_of_a_position_apply_from_its_number_of_patients_ahead() -> None:
+    for start, below, above in WIDTHS:
+        _, low, high = with_interval(600.0, 400.0, 800.0, ahead=start, record=NOTHING)
+        assert (low, high) == (int(600 - 200 * below), ceil(600 + 200 * above))
+    before, last = (with_interval(600.0, 400.0, 800.0, ahead=n, record=NOTHING) for n in (7, 1000))
+    assert last.low_seconds == int(600 - 200 * WIDTHS[-1][1])
+    assert (before.low_seconds or 0) > (last.low_seconds or 0)
 
 
 def test_a_doctor_that_is_ready_has_the_interval_zero_whatever_was_missed() -> None:
