@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from bench.wait_estimators import AHEAD, ESTIMATORS, HARDER, HIGH, LOW, OURS, OURS_WITH_LESS, ask_all
+from bench.wait_estimators import AHEAD, ESTIMATORS, HARDER, HIGH, LOW, OURS, ask_all
 from bench.wait_scenarios import SCENARIOS
 from bench.wait_world import Day
 from frontdesk.queues.estimate.intervals import WIDTHS
@@ -27,7 +27,7 @@ RESULTS = Path(__file__).parent / "WAIT.md"
 DOCUMENT = Path(__file__).parents[1] / "docs" / "wait-estimate.md"
 START, END = "<!-- measured -->", "<!-- /measured -->"
 PROCESSES = 2
-OTHERS = [name for name in ESTIMATORS if name not in {OURS, OURS_WITH_LESS, HARDER}]
+OTHERS = [name for name in ESTIMATORS if name not in {OURS, HARDER}]
 TABLE_WIDTH = 240
 # The median wait of the same state (patients ahead, a doctor idle or not) on the scenario's other days: a rule for a place whose
 # days are all alike, and which has measured them.
@@ -37,7 +37,7 @@ ALL = "all scenarios"
 
 @dataclass(frozen=True)
 class Measured:
-    """One estimator on one scenario, in seconds. `better_days`: the share of days on which ours had the lower error.
+    """One estimator on one scenario, in seconds.
 
     `wrong_zeros`: the share of the estimates of 0 after which the wait was over 30 s. `shorter`, `longer`: of the newcomers with
     an interval (0 to 0 is none), the share of the waits below and above it; None for the others.
@@ -50,7 +50,6 @@ class Measured:
     mean_absolute_error: float
     bias: float
     error_90: float
-    better_days: float
     wrong_zeros: float | None
     shorter: float | None
     longer: float | None
@@ -78,9 +77,6 @@ class SimulatedDay:
         """By newcomer: the patients ahead, whether a doctor looked idle; and the wait."""
         idle = (said == 0 for said in self.estimates[HARDER])
         yield from zip(zip(self.estimates[AHEAD], idle, strict=True), self.waits, strict=True)
-
-    def mean_absolute_error(self, estimator: str) -> float:
-        return statistics.fmean(map(abs, self.errors(estimator)))
 
 
 def main() -> None:
@@ -182,7 +178,6 @@ def _row(scenario: str, estimator: str, days: list[SimulatedDay]) -> Measured:
     waits = [wait for day in days for wait in day.waits]
     errors = [error for day in days for error in day.errors(estimator)]
     sizes = sorted(map(abs, errors))
-    better = sum(day.mean_absolute_error(OURS) < day.mean_absolute_error(estimator) for day in days)
     return Measured(
         scenario,
         estimator,
@@ -191,7 +186,6 @@ def _row(scenario: str, estimator: str, days: list[SimulatedDay]) -> Measured:
         mean_absolute_error=round(statistics.fmean(sizes), 1),
         bias=round(statistics.fmean(errors), 1),
         error_90=round(sizes[int(0.9 * len(sizes))], 1),
-        better_days=round(better / len(days), 3),
         wrong_zeros=_share(wait > READY_SECONDS for told, wait in _told(estimator, days) if told == 0),
         shorter=_share(side < 0 for day in days for _, side in day.sides()) if estimator == OURS else None,
         longer=_share(side > 0 for day in days for _, side in day.sides()) if estimator == OURS else None,
@@ -249,35 +243,17 @@ def _below(ours: Measured, other: Measured) -> str:
     return f"{1 - ours.mean_absolute_error / other.mean_absolute_error:.0%}"
 
 
-def _details(measured: list[Measured]) -> list[dict[str, str]]:
-    return [
-        {
-            "scenario": row.scenario,
-            "estimator": row.estimator,
-            "MAE": f"{row.mean_absolute_error:.0f} s",
-            "MAE / mean wait": f"{row.mean_absolute_error / row.mean_wait:.2f}",
-            "bias": f"{row.bias / row.mean_wait:+.0%}",
-            "90 %": f"{row.error_90:.0f} s",
-            "told 0, waited": _percent(row.wrong_zeros),
-            "days ours is nearer": "" if row.estimator == OURS else f"{row.better_days:.0%}",
-        }
-        for row in measured
-    ]
-
-
 def _tables(measured: list[Measured], positions: list[dict[str, str]]) -> list[Table]:
     tables = []
-    for rows in (_details(measured), positions, _verdicts(measured)):
+    for rows in (positions, _verdicts(measured)):
         table = Table(box=box.SIMPLE_HEAD, header_style="bold cyan")
         for column in rows[0]:
             table.add_column(
                 column,
-                justify="left"
-                if column in {"scenario", "estimator", "best other", "patients ahead"}
-                else "right",
+                justify="left" if column in {"scenario", "best other", "patients ahead"} else "right",
             )
         for row in rows:
-            table.add_row(*row.values(), style="bold" if row.get("estimator") == OURS else None)
+            table.add_row(*row.values())
         tables.append(table)
     return tables
 
@@ -304,12 +280,6 @@ def _markdown(measured: list[Measured], positions: list[dict[str, str]], days: i
             "## By position",
             "",
             *_markdown_table(positions),
-            "",
-            "## Every estimator",
-            "",
-            "`frontdesk, less data` gets no data on patients that left unseen and on doctors that came and went.",
-            "",
-            *_markdown_table(_details(measured)),
             "",
         ]
     )

@@ -1,7 +1,6 @@
 """The estimators of a newcomer's wait, each with the data that the service has at that moment."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 
 from bench.wait_world import Day
@@ -12,25 +11,15 @@ from frontdesk.queues.estimate.waits import estimate_waits
 OURS = "frontdesk"
 LOW, HIGH = "low", "high"  # the ends of our interval
 AHEAD = "ahead"  # the number of patients ahead
-OURS_WITH_LESS = "frontdesk, less data"
 HARDER = "AHT x position, idle seen"
 
 
 def ours(day: Day, pool: DoctorPool, plan_id: int) -> WaitEstimate:
     """For the patient that has just come, so that the interval learns from the wait that follows."""
-    estimate = _estimate(day, pool, plan_id)
+    default, records = day.scenario.default_seconds, day.known.records
+    estimate = estimate_waits(pool, [plan_id], default, records)[plan_id]
     day.known.tell(str(day.joined), estimate)
     return estimate
-
-
-def ours_with_less(day: Day, pool: DoctorPool, plan_id: int) -> float:
-    """The same without data on patients that left unseen and on doctors that came and went."""
-    less = replace(pool, waited=(), past_waits=(), duty=())
-    return float(_estimate(day, less, plan_id).seconds)
-
-
-def _estimate(day: Day, pool: DoctorPool, plan_id: int) -> WaitEstimate:
-    return estimate_waits(pool, [plan_id], day.scenario.default_seconds, day.known.records)[plan_id]
 
 
 def _rival(rule: Rival, day: Day, pool: DoctorPool, plan_id: int) -> float:
@@ -38,8 +27,7 @@ def _rival(rule: Rival, day: Day, pool: DoctorPool, plan_id: int) -> float:
 
 
 OTHERS: dict[str, Callable[[Day, DoctorPool, int], float]] = {
-    OURS_WITH_LESS: ours_with_less,
-    **{name: partial(_rival, rule) for name, rule in RIVALS.items()},
+    name: partial(_rival, rule) for name, rule in RIVALS.items()
 }
 ESTIMATORS = [OURS, *OTHERS]
 
