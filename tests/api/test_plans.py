@@ -275,7 +275,6 @@ def test_queue_values_are_kept_for_their_ttl_and_then_taken_anew(
 ) -> None:
     # A reader on a busy machine must not be content with the last snapshot before the new one is there.
     monkeypatch.setattr("frontdesk.queues.snapshot.READ_SECONDS", 30.0)
-    monkeypatch.setattr("frontdesk.queues.snapshot.SAVE_SECONDS", 30.0)
 
     def length() -> int:
         return int(api.get("/v2/plans").json()["data"][0]["queue_info"]["queue_length"])
