@@ -34,7 +34,8 @@ from frontdesk.db import Database, open_database
 from frontdesk.db.migrate import upgrade
 from frontdesk.files import RunOptions, Upload, begin_file, get_file, run_next
 from frontdesk.files.content import PART_BYTES
-from frontdesk.files.model import FileMode, Format, NewFile
+from frontdesk.files.model import NewFile
+from frontdesk.formats.model import FileMode, Format
 from frontdesk.sandbox.sample_files import write_sample
 from frontdesk.sandbox.sample_members import sample_members
 from tests.factories import make_customer

@@ -5,10 +5,10 @@ from dataclasses import fields
 from hypothesis import strategies as st
 
 from frontdesk.eligibility.fields import FIELDS
-from frontdesk.files.mapping import FileMapping
-from frontdesk.files.mapping_834 import SECTION_834
-from frontdesk.files.model import Format
-from frontdesk.files.rules import ROW_RULE_PARTS, RULE_PARTS
+from frontdesk.formats.model import Format
+from frontdesk.mapping.parser import FileMapping
+from frontdesk.mapping.parser_834 import SECTION_834
+from frontdesk.mapping.rules import ROW_RULE_PARTS, RULE_PARTS
 from tests.files.exports import excel_export, hr_export, synthea
 from tests.files.readers.reading import MEMBER, file_834, interchange, transaction
 from tests.files.readers.test_any_bytes import CANARY, SAMPLES

@@ -26,7 +26,8 @@ from frontdesk.files import (
     run_next,
     undo_file,
 )
-from frontdesk.files.model import EligibilityFile, FileMode, NewFile
+from frontdesk.files.model import EligibilityFile, NewFile
+from frontdesk.formats.model import FileMode
 from tests.factories import Customer
 from tests.files.readers.reading import IDENTIFY
 

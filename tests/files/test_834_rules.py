@@ -2,7 +2,8 @@
 
 import pytest
 
-from frontdesk.files.model import EligibilityFile, FileMode
+from frontdesk.files.model import EligibilityFile
+from frontdesk.formats.model import FileMode
 from tests.files.loading import Desk, csv_of, row
 from tests.files.readers.reading import file_834
 

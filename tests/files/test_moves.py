@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from frontdesk.files.model import EligibilityFile, FileMode, WrongState
+from frontdesk.files.model import EligibilityFile, WrongState
+from frontdesk.formats.model import FileMode
 from frontdesk.plans import external_ids_of
 from tests.files.loading import COLUMNS, Desk, csv_of, lines_of, row
 from tests.files.readers.reading import file_834

@@ -21,8 +21,8 @@ from frontdesk.eligibility import enrol, find_members, parse_member
 from frontdesk.eligibility.model import Submission
 from frontdesk.eligibility.tables import installation, member_history, members
 from frontdesk.files import approve_file, rows
-from frontdesk.files.model import FileMode
 from frontdesk.files.rows import RowRecogniser
+from frontdesk.formats.model import FileMode
 from tests.conftest import SetClock
 from tests.factories import close_plan, make_customer
 from tests.files.loading import COLUMNS, Desk, csv_of, lines_of, row

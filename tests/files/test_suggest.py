@@ -16,10 +16,10 @@ import pytest
 
 from frontdesk.errors import Unavailable
 from frontdesk.files import serialize_suggestion, suggest_apart, suggest_mapping
-from frontdesk.files.mapping import parse_mapping
-from frontdesk.files.model import Format, Unreadable
-from frontdesk.files.readers import open_source
-from frontdesk.files.suggest import sample, suggestion
+from frontdesk.formats.model import Format, Unreadable
+from frontdesk.mapping.opening import open_source
+from frontdesk.mapping.parser import parse_mapping
+from frontdesk.mapping.suggest import sample, suggestion
 from tests.files.exports import excel_export, hr_export, synthea, written
 from tests.files.loading import Desk
 from tests.files.readers.reading import rows_of
@@ -402,7 +402,7 @@ def test_the_file_is_refused_for_a_limit_and_not_for_an_end_from_outside(
 
 
 LARGE = f"""
-from frontdesk.files.suggest import suggestion
+from frontdesk.mapping.suggest import suggestion
 suggestion.suggest_mapping = lambda *_, **__: bytearray({4 * suggestion.MEMORY_BYTES})
 suggestion.main()
 """

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from frontdesk.errors import Invalid
-from frontdesk.files.mapping import parse_mapping
+from frontdesk.mapping.parser import parse_mapping
 from tests.files.exports import names_in, written
 from tests.files.loading import Desk
 from tests.files.readers.reading import rows_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from frontdesk.files.mapping import parse_mapping
+from frontdesk.mapping.parser import parse_mapping
 from tests.conftest import SetClock
 from tests.files.exports import names_in, written
 from tests.files.loading import Desk

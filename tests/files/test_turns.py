@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from frontdesk.files.model import EligibilityFile, count_rows
-from frontdesk.files.readers import open_unread
+from frontdesk.files.model import EligibilityFile
+from frontdesk.mapping.model import count_rows
+from frontdesk.mapping.opening import open_unread
 from tests.files.loading import COLUMNS, Desk, Worker, csv_of, lines_of, row
 from tests.files.readers.reading import file_834
 from tests.files.readers.workbooks import workbook

@@ -16,18 +16,9 @@ from frontdesk import files
 from frontdesk.api.parameters import read_query
 from frontdesk.app import App
 from frontdesk.errors import Fault, Invalid, Malformed
-from frontdesk.files.model import (
-    EligibilityFile,
-    FileFilter,
-    FileMode,
-    FileQuota,
-    FileState,
-    Format,
-    NewFile,
-    Retry,
-    Unreadable,
-)
+from frontdesk.files.model import EligibilityFile, FileFilter, FileQuota, FileState, NewFile, Retry
 from frontdesk.files.report import CSV_HEADER, ReportFilter, ReportPlace, csv_lines, json_lines, report_page
+from frontdesk.formats.model import FileMode, Format, Unreadable
 from frontdesk.plans import get_plan
 from frontdesk.web.compression import GZIPPED, VARIES, accepts_gzip, gzip_pieces
 from frontdesk.web.json_body import parse_json_object

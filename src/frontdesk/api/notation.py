@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from frontdesk.files.mapping import LONGEST_SHEET_NAME, SEARCHED_ROWS
-from frontdesk.files.model import FileState, Format
+from frontdesk.files.model import FileState
+from frontdesk.formats.model import Format
+from frontdesk.mapping.parser import LONGEST_SHEET_NAME, SEARCHED_ROWS
 
 Schema = dict[str, Any]
 

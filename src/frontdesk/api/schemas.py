@@ -14,8 +14,11 @@ from frontdesk.api.oauth_form import OAUTH_ERRORS
 from frontdesk.eligibility.code_sets import GENDERS
 from frontdesk.eligibility.fields import FIELDS, REQUIRED, Field
 from frontdesk.eligibility.model import ANSWERED, FAULT_CODES
-from frontdesk.files import dates, mapping, mapping_834, names, rules
-from frontdesk.files.model import COUNTS, FILE_PROBLEMS, FileMode, FileStep
+from frontdesk.files.model import COUNTS, FILE_PROBLEMS, FileStep
+from frontdesk.formats.model import FileMode
+from frontdesk.mapping import dates, names, rules
+from frontdesk.mapping import parser as mapping
+from frontdesk.mapping import parser_834 as mapping_834
 from frontdesk.plans.changes import DESCRIPTION_LENGTH, NAME_LENGTH
 from frontdesk.web.problems import EXACT_CODES, PROBLEMS
 

@@ -69,20 +69,19 @@ from frontdesk.files import (
     undo_file,
 )
 from frontdesk.files.content import PART_BYTES
-from frontdesk.files.mapping import SEARCHED_ROWS, parse_mapping
 from frontdesk.files.mappings import DEFAULT_NAME
 from frontdesk.files.model import (
     REFUSED,
     EligibilityFile,
     FileFilter,
-    FileMode,
     FileState,
     FileStep,
-    Format,
     MappingName,
     NewFile,
 )
 from frontdesk.files.report import ReportFilter
+from frontdesk.formats.model import FileMode, Format
+from frontdesk.mapping.parser import SEARCHED_ROWS, parse_mapping
 from frontdesk.plans import get_plan
 
 SOME_REFUSED, IS_HELD = 3, 4

@@ -12,7 +12,6 @@ from frontdesk.files.jobs import (
     undo_file,
 )
 from frontdesk.files.mappings import delete_mapping, get_mapping, save_mapping, serialize_mapping
-from frontdesk.files.readers.content_type import MEDIA_TYPES, START_BYTES, check_start, detect_content
 from frontdesk.files.report import report_csv, report_json_lines, serialize_file, summary
 from frontdesk.files.run import FileTurns, run_next
 from frontdesk.files.store import (
@@ -25,7 +24,8 @@ from frontdesk.files.store import (
     set_file_settings,
     unfinished_files,
 )
-from frontdesk.files.suggest import serialize_suggestion, suggest_apart, suggest_mapping
+from frontdesk.formats.content_type import MEDIA_TYPES, START_BYTES, check_start, detect_content
+from frontdesk.mapping.suggest import serialize_suggestion, suggest_apart, suggest_mapping
 
 __all__ = [
     "MEDIA_TYPES",

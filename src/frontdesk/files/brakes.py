@@ -24,10 +24,10 @@ from frontdesk.files.model import (
     ChunkItem,
     ChunkRow,
     EligibilityFile,
-    FileMode,
     FileStep,
     RowOutcome,
 )
+from frontdesk.formats.model import FileMode
 
 ENDED_TOGETHER = 250  # members; SQLite has one writer, and others wait for it
 LISTED_TOGETHER = 5000  # members, which are only read

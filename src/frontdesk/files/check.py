@@ -19,20 +19,12 @@ from frontdesk.eligibility import (
 from frontdesk.eligibility.model import Action
 from frontdesk.eligibility.similar import PERSON_FIELDS
 from frontdesk.files.claims import FileClaim
-from frontdesk.files.mapping import PLAIN, parse_mapping
-from frontdesk.files.model import (
-    EligibilityFile,
-    FileHeader,
-    FileMode,
-    FileStep,
-    Format,
-    Row,
-    Unreadable,
-    UnreadRows,
-    count_rows,
-)
+from frontdesk.files.model import EligibilityFile, FileStep
 from frontdesk.files.producer import GoOn, Producer
 from frontdesk.files.rows import open_rows
+from frontdesk.formats.model import FileMode, Format, Unreadable
+from frontdesk.mapping.model import FileHeader, Row, UnreadRows, count_rows
+from frontdesk.mapping.parser import PLAIN, parse_mapping
 from frontdesk.plans import list_plans
 from frontdesk.text import are_mostly_ssns
 

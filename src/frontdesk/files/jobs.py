@@ -8,13 +8,10 @@ from frontdesk.audit.model import Requester
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid, NotFound
 from frontdesk.files import store
-from frontdesk.files.mapping import parse_mapping
-from frontdesk.files.mapping_834 import SECTION_834
 from frontdesk.files.mappings import DEFAULT_NAME, mapping_of, save_mapping
 from frontdesk.files.model import (
     EligibilityFile,
     FileFilter,
-    FileMode,
     FileQuota,
     FileState,
     FileStep,
@@ -25,6 +22,9 @@ from frontdesk.files.model import (
     TooManyFiles,
     WrongState,
 )
+from frontdesk.formats.model import FileMode
+from frontdesk.mapping.parser import parse_mapping
+from frontdesk.mapping.parser_834 import SECTION_834
 from frontdesk.plans import get_plan
 
 FILE_NAME_LENGTH = 255

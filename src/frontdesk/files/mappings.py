@@ -10,8 +10,8 @@ from frontdesk.clock import wire_time
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid, NotFound
 from frontdesk.files import store
-from frontdesk.files.mapping import parse_mapping
 from frontdesk.files.model import EligibilityFile, MappingName, NewFile, StoredMapping
+from frontdesk.mapping.parser import parse_mapping
 
 MOST_MAPPINGS = 50
 DEFAULT_NAME = "default"

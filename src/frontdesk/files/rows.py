@@ -24,23 +24,13 @@ from frontdesk.eligibility import (
 )
 from frontdesk.eligibility.model import Action, Submission
 from frontdesk.files.content import StoredContent
-from frontdesk.files.mapping import parse_mapping
-from frontdesk.files.model import (
-    NO_PLAN,
-    SKIPPED,
-    ChunkItem,
-    ChunkRow,
-    EligibilityFile,
-    FileHeader,
-    FileMode,
-    ReadItem,
-    Row,
-    RowOutcome,
-    UnreadRows,
-    count_rows,
-)
+from frontdesk.files.model import NO_PLAN, SKIPPED, ChunkItem, ChunkRow, EligibilityFile, RowOutcome
 from frontdesk.files.producer import GoOn
-from frontdesk.files.readers import X12Options, open_unread
+from frontdesk.formats.model import FileMode
+from frontdesk.mapping.model import FileHeader, ReadItem, Row, UnreadRows, count_rows
+from frontdesk.mapping.opening import open_unread
+from frontdesk.mapping.parser import parse_mapping
+from frontdesk.mapping.x12 import X12Options
 from frontdesk.plans import list_plans
 from frontdesk.plans.model import Plan
 

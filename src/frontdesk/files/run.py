@@ -38,14 +38,12 @@ from frontdesk.files.model import (
     NOT_STORED,
     ONLY_COMPARED,
     EligibilityFile,
-    FileMode,
     FileState,
     FileStep,
-    Format,
     RowOutcome,
-    Unreadable,
 )
-from frontdesk.files.readers import MappingNeeded
+from frontdesk.formats.model import FileMode, Format, Unreadable
+from frontdesk.mapping.x12 import MappingNeeded
 
 SWITCH_SECONDS = 0.0005
 MOST_OPEN = 8  # loads of a worker; each keeps 16 bytes a row, and two chunks

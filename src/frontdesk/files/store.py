@@ -39,7 +39,6 @@ from frontdesk.files.model import (
     CHANGED,
     EligibilityFile,
     FileFilter,
-    FileMode,
     FileSettings,
     FileState,
     RowOutcome,
@@ -55,6 +54,7 @@ from frontdesk.files.tables import (
     file_unchanged,
     has_rows,
 )
+from frontdesk.formats.model import FileMode
 
 _columns, _rows, _unchanged = eligibility_files.c, file_rows.c, file_unchanged.c
 _REPORT_TABLES = (file_rows, file_unchanged)

@@ -18,7 +18,8 @@ from sqlalchemy import (
 )
 
 from frontdesk.db.schema import Id, IsoDate, Json, UtcTime, metadata, words
-from frontdesk.files.model import FileMode, FileState, FileStep, Format
+from frontdesk.files.model import FileState, FileStep
+from frontdesk.formats.model import FileMode, Format
 
 _RUNNING = text("state = 'running'")
 

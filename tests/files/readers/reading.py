@@ -6,9 +6,10 @@ from typing import Any, BinaryIO, cast
 
 import pytest
 
-from frontdesk.files.mapping import parse_mapping
-from frontdesk.files.model import FileHeader, Format, Row, Unreadable, read_rows
-from frontdesk.files.readers import open_unread
+from frontdesk.formats.model import Format, Unreadable
+from frontdesk.mapping.model import FileHeader, Row, read_rows
+from frontdesk.mapping.opening import open_unread
+from frontdesk.mapping.parser import parse_mapping
 
 # How the 834s of the tests name their members, unless a test says otherwise.
 IDENTIFY = {"identify": "REF*0F+person_code"}

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from frontdesk.files.model import FILE_FAULTS, ROW_FAULTS, Format, Row, Unreadable
+from frontdesk.formats.model import FILE_FAULTS, Format, Unreadable
+from frontdesk.mapping.model import ROW_FAULTS, Row
 from frontdesk.sandbox.sample_files import SAMPLE_FORMATS, write_sample
 from frontdesk.sandbox.sample_members import sample_members
 from tests.faults.callers import LONG

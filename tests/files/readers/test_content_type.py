@@ -4,14 +4,14 @@ import gzip
 
 import pytest
 
-from frontdesk.files.model import Format
-from frontdesk.files.readers.content_type import (
+from frontdesk.formats.content_type import (
     MEDIA_TYPES,
     START_BYTES,
     UnsupportedContent,
     check_start,
     detect_content,
 )
+from frontdesk.formats.model import Format
 from tests.files.readers.reading import HEADER, file_834, refused, rows_of
 
 

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from frontdesk.eligibility import read_external_id, read_external_ids
 from frontdesk.eligibility.model import Action
-from frontdesk.files.mapping import parse_mapping
-from frontdesk.files.model import Format, Row, Unreadable, UnreadRows, read_rows
-from frontdesk.files.readers import open_unread
+from frontdesk.formats.model import Format, Unreadable
+from frontdesk.mapping.model import Row, UnreadRows, read_rows
+from frontdesk.mapping.opening import open_unread
+from frontdesk.mapping.parser import parse_mapping
 from tests.files.readers.reading import HEADER, codes, read, refused, rows_of
 
 PLAIN = HEADER + "AB 1,M-1,Robin,Sample\n"

@@ -6,9 +6,11 @@ import io
 import pytest
 
 from frontdesk.errors import Fault
-from frontdesk.files.mapping import parse_mapping
-from frontdesk.files.model import Format, ReadItem, Row, Unreadable, UnreadRows, read_rows
-from frontdesk.files.readers import open_unread, source
+from frontdesk.formats import source
+from frontdesk.formats.model import Format, Unreadable
+from frontdesk.mapping.model import ReadItem, Row, UnreadRows, read_rows
+from frontdesk.mapping.opening import open_unread
+from frontdesk.mapping.parser import parse_mapping
 from tests.files.readers.reading import HEADER
 
 PLAIN = [f"AB{n},M-{n},Robin,Sample\n" for n in range(40)]

@@ -4,10 +4,12 @@ import json
 import re
 from pathlib import Path
 
-from frontdesk.files.mapping import MEDICAL_LINES, FileMapping, parse_mapping
-from frontdesk.files.model import FILE_FAULTS, FILE_PROBLEMS, REPORT_CODES, ROW_FAULTS
-from frontdesk.files.readers.source import ENCODINGS, LARGEST_CONTENT, LARGEST_RATIO, LONGEST_LINE
-from frontdesk.files.rules import RULE_PARTS
+from frontdesk.files.model import FILE_PROBLEMS, REPORT_CODES
+from frontdesk.formats.model import FILE_FAULTS
+from frontdesk.formats.source import ENCODINGS, LARGEST_CONTENT, LARGEST_RATIO, LONGEST_LINE
+from frontdesk.mapping.model import ROW_FAULTS
+from frontdesk.mapping.parser import MEDICAL_LINES, FileMapping, parse_mapping
+from frontdesk.mapping.rules import RULE_PARTS
 
 DOCS = Path(__file__).parents[3] / "docs"
 FORMATS, X12, FILES = ((DOCS / name).read_text() for name in ("file-formats.md", "834.md", "files.md"))

@@ -8,8 +8,9 @@ from itertools import chain, cycle, repeat
 
 import pytest
 
-from frontdesk.files.model import FILE_FAULTS, ROW_FAULTS, Format
-from frontdesk.files.readers.source import LONGEST_LINE
+from frontdesk.formats.model import FILE_FAULTS, Format
+from frontdesk.formats.source import LONGEST_LINE
+from frontdesk.mapping.model import ROW_FAULTS
 from tests.files.readers.reading import HEADER, ISA, Pieces, codes, file_834, read, refused, rows_of_stream
 
 CANARY = "Canary-Person"
@@ -131,7 +132,7 @@ BLANK: dict[str, tuple[Format, bytes, bytes]] = {
 def test_what_holds_no_row_is_refused_after_some_mib(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     format_, start, blank = BLANK[name]
     if name != "an array":  # one of them at its real size
-        monkeypatch.setattr("frontdesk.files.readers.source.LARGEST_GAPS", 2**20)
+        monkeypatch.setattr("frontdesk.formats.source.LARGEST_GAPS", 2**20)
     stream = Pieces(chain([start], repeat(blank)))
     assert refused(lambda: drain(stream, format_=format_))[0] == "too_sparse"
     assert stream.taken < (17 if name == "an array" else 2) * 2**20
@@ -140,7 +141,7 @@ def test_what_holds_no_row_is_refused_after_some_mib(name: str, monkeypatch: pyt
 def test_gaps_between_rows_are_counted_together_and_small_ones_do_not_count(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("frontdesk.files.readers.source.LARGEST_GAPS", 2**20)
+    monkeypatch.setattr("frontdesk.formats.source.LARGEST_GAPS", 2**20)
     small, large = (b"1,2,3,4\n" + (b" " * 4095 + b"\n") * lines for lines in (32, 128))
     rows = rows_of_stream(Pieces([HEADER.encode(), *[small] * 20]), format_=Format.CSV)
     assert len([*rows]) == 20
@@ -149,7 +150,7 @@ def test_gaps_between_rows_are_counted_together_and_small_ones_do_not_count(
 
 
 def test_blank_rows_of_a_csv_are_as_many_as_a_sheet_may_have(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("frontdesk.files.readers.csv_rows.MOST_BLANK_ROWS", 1000)
+    monkeypatch.setattr("frontdesk.formats.csv_rows.MOST_BLANK_ROWS", 1000)
     few, many = (HEADER + "1,2,3,4\n" + ",,,\n" * 999 + "\n" * lines for lines in (1, 2))
     assert len(read(few)[1]) == 1
     assert refused(lambda: read(many)) == (

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from frontdesk.errors import Unavailable
-from frontdesk.files.model import Row, read_rows
-from frontdesk.files.readers import open_unread
+from frontdesk.mapping.model import Row, read_rows
+from frontdesk.mapping.opening import open_unread
 from tests.files.readers.reading import refused, rows_of
 from tests.files.readers.workbooks import GOOD, MAIN, cell, raw_workbook, sheet_xml
 
@@ -141,7 +141,8 @@ def test_the_process_has_limits_of_its_own_and_no_more_memory_than_they_allow(tm
     path = tmp_path / "large.xlsx"
     path.write_bytes(raw_workbook(MANY_STRINGS, {STRINGS: shared_strings("external_id " * 2730)}))
     script = (
-        "import resource, sys; from frontdesk.files.readers import open_unread; from frontdesk.files.model import Unreadable\n"
+        "import resource, sys; from frontdesk.mapping.opening import open_unread\n"
+        "from frontdesk.formats.model import Unreadable\n"
         "try: open_unread(open(sys.argv[1], 'rb'))\n"
         "except Unreadable as error: print(error.code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"
     )
@@ -164,7 +165,7 @@ def test_a_process_that_is_ended_from_outside_is_no_fault_of_the_file(
         os.kill(started[-1].pid, signal.SIGKILL)
         return started[-1]
 
-    monkeypatch.setattr("frontdesk.files.readers.workbook.subprocess.Popen", and_kill)
+    monkeypatch.setattr("frontdesk.formats.workbook.subprocess.Popen", and_kill)
     with pytest.raises(Unavailable):
         open_unread(io.BytesIO(raw_workbook()))
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from frontdesk.files.model import Format, Row
+from frontdesk.formats.model import Format
+from frontdesk.mapping.model import Row
 from tests.files.readers.reading import Pieces, codes, read, refused, rows_of, rows_of_stream
 
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from frontdesk.files.model import Format, Row
+from frontdesk.formats.model import Format
+from frontdesk.mapping.model import Row
 from tests.files.readers.reading import codes, read, refused, rows_of
 
 

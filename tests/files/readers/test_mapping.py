@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from frontdesk.errors import Invalid
-from frontdesk.files.mapping import NO_MAPPING, FileMapping, parse_mapping
-from frontdesk.files.mapping_834 import MemberWay
+from frontdesk.mapping.parser import NO_MAPPING, FileMapping, parse_mapping
+from frontdesk.mapping.parser_834 import MemberWay
 
 
 def faults(body: dict[str, Any]) -> list[tuple[str, str]]:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from frontdesk.files.model import Format
-from frontdesk.files.readers.source import Source, open_content
-from frontdesk.files.readers.x12_segments import read_segments
+from frontdesk.formats.model import Format
+from frontdesk.formats.source import Source, open_content
+from frontdesk.formats.x12_segments import read_segments
 from frontdesk.sandbox.sample_files import write_sample
 from frontdesk.sandbox.sample_members import sample_members
 from tests.files.readers.reading import MEMBER, file_834, read, refused

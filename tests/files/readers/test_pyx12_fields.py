@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from frontdesk.eligibility.model import Action
-from frontdesk.files.model import Format, Row
+from frontdesk.formats.model import Format
+from frontdesk.mapping.model import Row
 from frontdesk.sandbox.sample_files import write_sample
 from frontdesk.sandbox.sample_members import sample_members
 from tests.files.readers.reading import file_834, rows_of

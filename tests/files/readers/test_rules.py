@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from frontdesk.errors import Invalid
-from frontdesk.files.mapping import parse_mapping
+from frontdesk.mapping.parser import parse_mapping
 from tests.files.readers.reading import codes, read, refused, rows_of
 
 

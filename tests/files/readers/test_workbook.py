@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from frontdesk.files.model import Format, Row
+from frontdesk.formats.model import Format
+from frontdesk.mapping.model import Row
 from tests.files.readers.reading import codes, read, refused, rows_of
 from tests.files.readers.workbooks import GOOD, HEADER, MAIN, Formula, cell, raw_workbook, sheet_xml, workbook
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from frontdesk.eligibility.model import Action
-from frontdesk.files.model import Row
+from frontdesk.mapping.model import Row
 from tests.files.readers.reading import file_834, rows_of
 
 BEGIN, END = "effective_date", "expiry_date"

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from frontdesk.eligibility.model import Action
-from frontdesk.files.model import FileMode
+from frontdesk.formats.model import FileMode
 from tests.files.readers.reading import (
     GS,
     ISA,
@@ -162,7 +162,7 @@ def test_an_untidy_file_is_read_and_warned_of_once(text: str) -> None:
 def test_a_terminator_that_is_missing_at_the_end_of_a_line_is_found(
     line_end: str, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("frontdesk.files.readers.source._BLOCK", block)
+    monkeypatch.setattr("frontdesk.formats.source._BLOCK", block)
     lines = GOOD.replace("~", "~\r\n")
     for tag in ("REF", "DTP", "HD", "N4", "INS", "SE", "GE"):
         lines = lines.replace(f"~\r\n{tag}*", f"{line_end}{tag}*")
@@ -172,7 +172,7 @@ def test_a_terminator_that_is_missing_at_the_end_of_a_line_is_found(
 
 @pytest.mark.parametrize("block", [11, 64 * 1024])
 def test_lines_that_are_broken_anywhere_are_put_together(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("frontdesk.files.readers.source._BLOCK", block)
+    monkeypatch.setattr("frontdesk.formats.source._BLOCK", block)
     body = GOOD.removeprefix(ISA)
     for width in range(5, 90):
         [row] = rows_of(ISA + "".join(f"{body[at : at + width]}\r\n" for at in range(0, len(body), width)))

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from frontdesk.eligibility.model import NO_CONTEXT, Action
-from frontdesk.files.model import FileHeader, FileMode, Row
+from frontdesk.formats.model import FileMode
+from frontdesk.mapping.model import FileHeader, Row
 from tests.files.readers.reading import MEMBER, codes, file_834, interchange, read, rows_of, transaction
 
 FULL_ROW: dict[str, object] = {

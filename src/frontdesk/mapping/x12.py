@@ -9,33 +9,19 @@ from typing import Any
 from frontdesk.eligibility.fields import ZIPCODE_PATTERN, x12_date
 from frontdesk.eligibility.row_context import fold_name
 from frontdesk.errors import Fault
-from frontdesk.files.mapping import NO_MAPPING, FileMapping
-from frontdesk.files.model import (
-    IDENTIFIER_SHARED,
-    REPEATED,
-    ROW_FAULTS,
-    FileHeader,
-    FileMode,
-    Format,
-    Row,
-    Unreadable,
-)
-from frontdesk.files.readers.family_addresses import FamilyAddresses
-from frontdesk.files.readers.source import Source
-from frontdesk.files.readers.x12_access import family_levels
-from frontdesk.files.readers.x12_apart import APART_LIMIT, LoopsApart, PlacedLoop
-from frontdesk.files.readers.x12_envelope import ENVELOPES, Envelope
-from frontdesk.files.readers.x12_identity import MemberNames
-from frontdesk.files.readers.x12_loop import (
-    MemberLoop,
-    Segment,
-    Transaction,
-    element,
-    read_loop,
-)
-from frontdesk.files.readers.x12_member import name_two_people, read_member
-from frontdesk.files.readers.x12_segments import at_segment, read_segments
-from frontdesk.files.readers.x12_suggest import suggest_identity
+from frontdesk.formats.model import FileMode, Format, Unreadable
+from frontdesk.formats.source import Source
+from frontdesk.formats.x12_envelope import ENVELOPES, Envelope
+from frontdesk.formats.x12_loop import MemberLoop, Segment, Transaction, element, read_loop
+from frontdesk.formats.x12_segments import at_segment, read_segments
+from frontdesk.mapping.addresses import FamilyAddresses
+from frontdesk.mapping.model import IDENTIFIER_SHARED, REPEATED, ROW_FAULTS, FileHeader, Row
+from frontdesk.mapping.parser import NO_MAPPING, FileMapping
+from frontdesk.mapping.suggest.identity import suggest_identity
+from frontdesk.mapping.x12_access import family_levels
+from frontdesk.mapping.x12_apart import APART_LIMIT, LoopsApart, PlacedLoop
+from frontdesk.mapping.x12_identity import MemberNames
+from frontdesk.mapping.x12_member import name_two_people, read_member
 
 MODES = {"2": FileMode.CHANGE, "4": FileMode.COMPARE, "RX": FileMode.FULL}
 MEMBER_SEGMENTS_LIMIT = 10_000

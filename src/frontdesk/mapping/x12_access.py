@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from frontdesk.eligibility.model import Action
-from frontdesk.files.mapping import FileMapping
-from frontdesk.files.readers.x12_loop import DELETED, END, OF_DEPENDENTS, REINSTATE, Level, MemberLoop
+from frontdesk.formats.x12_loop import DELETED, END, OF_DEPENDENTS, REINSTATE, Level, MemberLoop
+from frontdesk.mapping.parser import FileMapping
 
 _LAST_DAY, BEFORE_ACCESS = "9999-12-31", "1900-01-01"
 _SPOUSES = {"01", "53"}

@@ -7,9 +7,9 @@ from types import MappingProxyType
 from typing import Any
 
 from frontdesk.errors import Fault, Invalid, unknown_faults
-from frontdesk.files.mapping_834 import SECTION_834, Alternatives, MemberWay, read_834, read_choice_of
-from frontdesk.files.names import COLUMN_NAME, fold_name, mappable_field
-from frontdesk.files.rules import MOST_WORDS, FieldRule, RowRule, parse_field_rules, parse_row_rules
+from frontdesk.mapping.names import COLUMN_NAME, fold_name, mappable_field
+from frontdesk.mapping.parser_834 import SECTION_834, Alternatives, MemberWay, read_834, read_choice_of
+from frontdesk.mapping.rules import MOST_WORDS, FieldRule, RowRule, parse_field_rules, parse_row_rules
 from frontdesk.text import shown_name
 
 # What a person has to decide about a column, and the answer that it says nothing about access.

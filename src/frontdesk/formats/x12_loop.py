@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from frontdesk.eligibility.fields import x12_date
 from frontdesk.eligibility.model import Action
-from frontdesk.files.model import FileMode
+from frontdesk.formats.model import FileMode
 
 # The elements of a segment, the tag first.
 Segment = list[str]

@@ -19,22 +19,18 @@ from typing import IO, TYPE_CHECKING, Any
 from frontdesk.eligibility import parse_member
 from frontdesk.eligibility.fields import FIELDS, check_dates, missing_on_create
 from frontdesk.errors import Unavailable
-from frontdesk.files.mapping import OPEN, parse_mapping
-from frontdesk.files.model import REPEATED, Format, Unreadable
-from frontdesk.files.names import field_named
-from frontdesk.files.readers import open_source, with_addresses
-from frontdesk.files.readers.table import TableColumns
-from frontdesk.files.readers.workbook import DETACHED, OF_THE_FILE
-from frontdesk.files.readers.x12 import suggest_x12
-from frontdesk.files.rules import FAMILY, remedy_for
-from frontdesk.files.suggest.columns import MappingDraft, draft_mapping
-from frontdesk.files.suggest.rows import (
-    SuggestionQuestion,
-    other_lines,
-    status_questions,
-    totals,
-)
-from frontdesk.files.suggest.sample import Sample, masked, read_sample
+from frontdesk.formats.model import Format, Unreadable
+from frontdesk.formats.workbook import DETACHED, OF_THE_FILE
+from frontdesk.mapping.model import REPEATED
+from frontdesk.mapping.names import field_named
+from frontdesk.mapping.opening import open_source, with_addresses
+from frontdesk.mapping.parser import OPEN, parse_mapping
+from frontdesk.mapping.rules import FAMILY, remedy_for
+from frontdesk.mapping.suggest.columns import MappingDraft, draft_mapping
+from frontdesk.mapping.suggest.rows import SuggestionQuestion, other_lines, status_questions, totals
+from frontdesk.mapping.suggest.sample import Sample, masked, read_sample
+from frontdesk.mapping.table import TableColumns
+from frontdesk.mapping.x12 import suggest_x12
 
 if TYPE_CHECKING:
     from _typeshed import SupportsRead

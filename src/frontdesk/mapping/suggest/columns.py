@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from frontdesk.eligibility.code_sets import GENDERS, HIPAA_RELATIONSHIPS, STATE_CODES
 from frontdesk.eligibility.fields import EARLIEST_DOB, FIELDS, FieldContext, Storage
 from frontdesk.eligibility.hints import day_exists
-from frontdesk.files.dates import EXCEL_SERIAL, date_reader, parse_format
-from frontdesk.files.names import COLUMN_NAME, NAME_SUFFIXES, field_named, fold_name
-from frontdesk.files.rules import FAMILY, NAME_PARTS
-from frontdesk.files.suggest.names import (
+from frontdesk.mapping.dates import EXCEL_SERIAL, date_reader, parse_format
+from frontdesk.mapping.names import COLUMN_NAME, NAME_SUFFIXES, field_named, fold_name
+from frontdesk.mapping.rules import FAMILY, NAME_PARTS
+from frontdesk.mapping.suggest.names import (
     BOOLEAN_OF,
     FULL_NAME,
     GENDER_NUMBERS,
@@ -28,7 +28,7 @@ from frontdesk.files.suggest.names import (
     meanings,
     words_of,
 )
-from frontdesk.files.suggest.sample import Sample
+from frontdesk.mapping.suggest.sample import Sample
 from frontdesk.text import Rejected, RejectedParts, are_mostly_ssns
 
 GUESSED = 0.6

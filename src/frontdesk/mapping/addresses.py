@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from frontdesk.eligibility.model import ADDRESS, Action
 from frontdesk.errors import Fault
-from frontdesk.files.model import ADDRESS_OF_SUBSCRIBER, Row
+from frontdesk.mapping.model import ADDRESS_OF_SUBSCRIBER, Row
 
 # What is kept in memory. Other dependents get the address of the stored subscriber: its row was applied before theirs.
 FAMILIES_LIMIT, WAITING_LIMIT = 10_000, 20_000

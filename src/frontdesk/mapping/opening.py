@@ -5,16 +5,17 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from frontdesk.files.mapping import NO_MAPPING, FileMapping
-from frontdesk.files.model import FileHeader, Format, ReadItem, Row, Unreadable, no_rows, read_rows
-from frontdesk.files.readers.content_type import detect_content
-from frontdesk.files.readers.csv_rows import read_csv
-from frontdesk.files.readers.family_addresses import FamilyAddresses
-from frontdesk.files.readers.json_rows import read_json
-from frontdesk.files.readers.source import Source, known_encoding, open_content
-from frontdesk.files.readers.workbook import read_workbook
-from frontdesk.files.readers.x12 import DEFAULT_OPTIONS, X12Options, read_x12
-from frontdesk.files.rules import FAMILY
+from frontdesk.formats.content_type import detect_content
+from frontdesk.formats.csv_rows import read_csv
+from frontdesk.formats.json_rows import read_json
+from frontdesk.formats.model import Format, Unreadable, no_rows
+from frontdesk.formats.source import Source, known_encoding, open_content
+from frontdesk.formats.workbook import read_workbook
+from frontdesk.mapping.addresses import FamilyAddresses
+from frontdesk.mapping.model import FileHeader, ReadItem, Row, read_rows
+from frontdesk.mapping.parser import NO_MAPPING, FileMapping
+from frontdesk.mapping.rules import FAMILY
+from frontdesk.mapping.x12 import DEFAULT_OPTIONS, X12Options, read_x12
 
 if TYPE_CHECKING:
     from _typeshed import SupportsRead

@@ -6,8 +6,8 @@ import zlib
 from dataclasses import dataclass
 
 from frontdesk.errors import Fault, FrontdeskError, Invalid
-from frontdesk.files.model import Format, Unreadable
-from frontdesk.files.readers.source import GZIP_MAGIC, OLE_MAGIC, ZIP_MAGIC, codec_of, known_encoding
+from frontdesk.formats.model import Format, Unreadable
+from frontdesk.formats.source import GZIP_MAGIC, OLE_MAGIC, ZIP_MAGIC, codec_of, known_encoding
 
 # So many bytes are enough to recognise a file.
 START_BYTES = 4096

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from frontdesk.files.model import Unreadable
+from frontdesk.formats.model import Unreadable
 
 if TYPE_CHECKING:
     from _typeshed import SupportsRead, WriteableBuffer

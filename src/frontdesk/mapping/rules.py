@@ -11,8 +11,8 @@ from typing import Any
 from frontdesk.eligibility.fields import FIELDS, METADATA_VALUE_LENGTH
 from frontdesk.eligibility.hints import day_exists
 from frontdesk.errors import Fault
-from frontdesk.files.dates import EXCEL_SERIAL, DateFormat, date_reader, parse_format
-from frontdesk.files.names import COLUMN_NAME, fold_name, mappable_field, split_name
+from frontdesk.mapping.dates import EXCEL_SERIAL, DateFormat, date_reader, parse_format
+from frontdesk.mapping.names import COLUMN_NAME, fold_name, mappable_field, split_name
 from frontdesk.text import shown_name
 
 PLAN = "plan"  # the target that names the plan of a row

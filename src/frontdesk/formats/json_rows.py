@@ -8,11 +8,12 @@ from typing import Any
 
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.errors import Fault
-from frontdesk.files.mapping import FileMapping
-from frontdesk.files.model import FileHeader, Format, Row, Unreadable
-from frontdesk.files.names import fold_name
-from frontdesk.files.readers.source import LONGEST_LINE, Source
-from frontdesk.files.readers.table import TableColumns
+from frontdesk.formats.model import Format, Unreadable
+from frontdesk.formats.source import LONGEST_LINE, Source
+from frontdesk.mapping.model import FileHeader, Row
+from frontdesk.mapping.names import fold_name
+from frontdesk.mapping.parser import FileMapping
+from frontdesk.mapping.table import TableColumns
 from frontdesk.strict_json import NotStrict, parse_strictly
 from frontdesk.text import SHOWN_NAMES, shown_name
 

@@ -8,9 +8,10 @@ from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import Action, RowContext
 from frontdesk.eligibility.row_context import are_two_people
 from frontdesk.errors import Fault
-from frontdesk.files.mapping import FileMapping
-from frontdesk.files.model import NO_MEDICAL_COVERAGE, REPEATED, UNKNOWN_PLAN, Row
-from frontdesk.files.readers.x12_access import (
+from frontdesk.formats.x12_loop import ADD, PADDING, MemberLoop
+from frontdesk.mapping.model import NO_MEDICAL_COVERAGE, REPEATED, UNKNOWN_PLAN, Row
+from frontdesk.mapping.parser import FileMapping
+from frontdesk.mapping.x12_access import (
     NO_COVERAGE,
     Coverage,
     action_of,
@@ -18,8 +19,7 @@ from frontdesk.files.readers.x12_access import (
     dates_of,
     effective_coverages,
 )
-from frontdesk.files.readers.x12_identity import MemberNames
-from frontdesk.files.readers.x12_loop import ADD, PADDING, MemberLoop
+from frontdesk.mapping.x12_identity import MemberNames
 
 _FROM_X12 = [
     (name, field.kind.from_x12)

@@ -12,9 +12,8 @@ from itertools import chain, islice
 from typing import IO, Any
 
 from frontdesk.errors import Fault, Unavailable
-from frontdesk.files.mapping import SEARCHED_ROWS, FileMapping
-from frontdesk.files.model import FileHeader, Format, ReadItem, Unreadable
-from frontdesk.files.readers.source import (
+from frontdesk.formats.model import Format, Unreadable
+from frontdesk.formats.source import (
     LARGEST_CONTENT,
     LARGEST_RATIO,
     LONGEST_LINE,
@@ -22,7 +21,9 @@ from frontdesk.files.readers.source import (
     RATIO_COUNTS_FROM,
     ZIP_MAGIC,
 )
-from frontdesk.files.readers.table import TableColumns, find_header
+from frontdesk.mapping.model import FileHeader, ReadItem
+from frontdesk.mapping.parser import SEARCHED_ROWS, FileMapping
+from frontdesk.mapping.table import TableColumns, find_header
 
 _LIMITS = (LARGEST_CONTENT, LARGEST_RATIO, RATIO_COUNTS_FROM, LONGEST_LINE)
 _PASSWORD_MARK = "EncryptedPackage".encode("utf-16-le")

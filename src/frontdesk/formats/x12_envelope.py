@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from frontdesk.eligibility.fields import x12_date
-from frontdesk.files.model import Unreadable
-from frontdesk.files.readers.x12_loop import Segment, element
-from frontdesk.files.readers.x12_segments import at_segment
+from frontdesk.formats.model import Unreadable
+from frontdesk.formats.x12_loop import Segment, element
+from frontdesk.formats.x12_segments import at_segment
 
 KIND, GUIDE = "BE", "005010X220"
 # The guide before says the same of all that is read here.

@@ -4,9 +4,9 @@ file, which is 1."""
 import re
 from collections.abc import Callable, Iterator
 
-from frontdesk.files.model import Unreadable
-from frontdesk.files.readers.source import LONGEST_LINE, Source
-from frontdesk.files.readers.x12_loop import Segment
+from frontdesk.formats.model import Unreadable
+from frontdesk.formats.source import LONGEST_LINE, Source
+from frontdesk.formats.x12_loop import Segment
 
 ISA_LENGTH = 106
 _ISA_ELEMENTS = 16

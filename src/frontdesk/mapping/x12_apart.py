@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from tempfile import SpooledTemporaryFile
 
-from frontdesk.files.readers.x12_loop import MemberLoop
+from frontdesk.formats.x12_loop import MemberLoop
 
 PlacedLoop = tuple[int, MemberLoop]  # with the number of its INS
 APART_LIMIT = 1000  # loops of one member: more are a mistake of the sender, and too much to hold

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from frontdesk.errors import Fault
-from frontdesk.files.mapping import DELIMITERS, SEARCHED_ROWS, FileMapping
-from frontdesk.files.model import FileHeader, Format, ReadItem, Row, Unreadable, UnreadRows
-from frontdesk.files.readers.source import LONGEST_LINE, Source
-from frontdesk.files.readers.table import HeaderRow, TableColumns, find_header
+from frontdesk.formats.model import Format, Unreadable
+from frontdesk.formats.source import LONGEST_LINE, Source
+from frontdesk.mapping.model import FileHeader, ReadItem, Row, UnreadRows
+from frontdesk.mapping.parser import DELIMITERS, SEARCHED_ROWS, FileMapping
+from frontdesk.mapping.table import HeaderRow, TableColumns, find_header
 
 MOST_BLANK_ROWS = 2**20  # those of a sheet: what stands far below a table makes blank rows of all above
 # What Excel writes above the header, and hides when it opens the file.

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
-from frontdesk.files.mapping import UNRELATED
-from frontdesk.files.names import COLUMN_NAME, field_named
-from frontdesk.files.suggest.columns import MappingDraft
-from frontdesk.files.suggest.names import (
+from frontdesk.mapping.names import COLUMN_NAME, field_named
+from frontdesk.mapping.parser import UNRELATED
+from frontdesk.mapping.suggest.columns import MappingDraft
+from frontdesk.mapping.suggest.names import (
     COVERAGE_LINE,
     LONGEST_NAME,
     OTHER_STATUS,
@@ -22,7 +22,7 @@ from frontdesk.files.suggest.names import (
     meanings,
     words_of,
 )
-from frontdesk.files.suggest.sample import Sample
+from frontdesk.mapping.suggest.sample import Sample
 
 _TOTALS = ("total", "grand total", "sum", "record count", "end of")
 _MEDICAL = re.compile(r"\b(?:med|medical|health|hlt|hmo|ppo|pos|epo|hdhp|mm)\b")

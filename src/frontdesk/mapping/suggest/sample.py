@@ -10,12 +10,12 @@ from io import BufferedReader
 from itertools import islice
 from typing import TypeVar
 
-from frontdesk.files.mapping import DELIMITERS
-from frontdesk.files.model import Format, Unreadable
-from frontdesk.files.readers.json_rows import cell_of, json_texts
-from frontdesk.files.readers.source import Source
-from frontdesk.files.readers.workbook import sheet_rows, without_blank_end
-from frontdesk.files.suggest.names import meanings
+from frontdesk.formats.json_rows import cell_of, json_texts
+from frontdesk.formats.model import Format, Unreadable
+from frontdesk.formats.source import Source
+from frontdesk.formats.workbook import sheet_rows, without_blank_end
+from frontdesk.mapping.parser import DELIMITERS
+from frontdesk.mapping.suggest.names import meanings
 from frontdesk.strict_json import NotStrict, parse_strictly
 
 Item = TypeVar("Item")

@@ -10,11 +10,12 @@ from typing import NamedTuple
 from frontdesk.eligibility.fields import FIELDS
 from frontdesk.eligibility.model import Action, RowContext
 from frontdesk.errors import Fault
-from frontdesk.files.mapping import SEARCHED_ROWS, FileMapping
-from frontdesk.files.model import UNKNOWN_PLAN, Row, Unreadable
-from frontdesk.files.names import METADATA_PREFIX, field_named, fold_name
-from frontdesk.files.readers.source import LONGEST_LINE
-from frontdesk.files.rules import FAMILY, PLAN, FieldRule, RowRule
+from frontdesk.formats.model import Unreadable
+from frontdesk.formats.source import LONGEST_LINE
+from frontdesk.mapping.model import UNKNOWN_PLAN, Row
+from frontdesk.mapping.names import METADATA_PREFIX, field_named, fold_name
+from frontdesk.mapping.parser import SEARCHED_ROWS, FileMapping
+from frontdesk.mapping.rules import FAMILY, PLAN, FieldRule, RowRule
 from frontdesk.text import SHOWN_NAMES, shown_name
 
 KEY, END_DAY = "external_id", "expiry_date"

@@ -1,0 +1,142 @@
+"""The rows of a file as its mapping reads them, with the values of a request body; what a reader may find wrong with one."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from frontdesk.eligibility.model import NO_CONTEXT, Action, RowContext
+from frontdesk.errors import Fault
+from frontdesk.formats.model import FileMode, Format
+
+
+@dataclass(slots=True)
+class Row:
+    """One member of a file, as every reader gives it. `place` is its number: the header of a CSV is row 1, the first line
+    of JSON lines is 1, the ISA of an 834 is segment 1.
+
+    `values` are the interface's fields, as a JSON body carries them; a row that ends a member has `external_id` and
+    `expiry_date` only. `plan` is the external_id of the plan that the row names, None for the plan of the file. A row
+    with `faults` of the reader is refused; its values hold the external_id at most, for the report. A `skipped` row is one
+    that the mapping leaves out.
+
+    A member that is not stored yet also takes `values_of_new`. `context` says what the values can't. In tables, rows of one
+    `family` share an address.
+    """
+
+    place: int
+    values: dict[str, object]
+    action: Action = Action.ENROL
+    plan: str | None = None
+    faults: tuple[Fault, ...] = ()
+    warnings: tuple[str, ...] = ()
+    values_of_new: Mapping[str, object] | None = None
+    context: RowContext = NO_CONTEXT
+    skipped: bool = False
+    family: str = ""
+
+    @property
+    def is_warned(self) -> bool:
+        """True if the report has a warning about the row each time; an address of the subscriber's is told when it is new."""
+        return any(code != ADDRESS_OF_SUBSCRIBER for code in self.warnings)
+
+    @property
+    def key(self) -> object:
+        """The external_id as the row has it."""
+        return self.values.get("external_id")
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadRows:
+    """Rows of a table, one after the other from `place` on, before their values are made: `read(place, text)` makes those of
+    one, at ten times the cost of the rest.
+
+    Each of `texts` says all that its row says, under the file's columns and mapping, and names the file's plan. `keys` are the
+    external_ids as `read` would have them; "" or None where there is none.
+    """
+
+    place: int
+    keys: Sequence[str | None]
+    texts: Sequence[str]
+    read: Callable[[int, str], Row]
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def part(self, start: int, end: int | None = None) -> "UnreadRows":
+        """The rows from the position `start`, up to `end`."""
+        return UnreadRows(self.place + start, self.keys[start:end], self.texts[start:end], self.read)
+
+    def row(self, position: int) -> Row:
+        return self.read(self.place + position, self.texts[position])
+
+    def rows(self) -> Iterator[Row]:
+        return map(self.row, range(len(self)))
+
+
+# What a reader gives: a row, or several of a table that need not be read to be recognised.
+ReadItem = Row | UnreadRows
+
+
+def count_rows(item: ReadItem) -> int:
+    return len(item) if isinstance(item, UnreadRows) else 1
+
+
+def read_rows(items: Iterable[ReadItem]) -> Iterator[Row]:
+    """The rows, all read."""
+    for item in items:
+        if isinstance(item, UnreadRows):
+            yield from item.rows()
+        else:
+            yield item
+
+
+@dataclass(frozen=True, slots=True)
+class FileHeader:
+    """What the beginning of a file says. `file_date` is `YYYY-MM-DD`.
+
+    `ignored` names the columns (of JSON lines the keys, complete after the last row) that are no field. `columns` are what a
+    table's rows are read by: its delimiter and the names of its columns. `encoding` is that of the text, None of a workbook.
+    """
+
+    format: Format
+    mode: FileMode | None = None
+    file_date: str | None = None
+    ignored: Sequence[str] = field(default=())
+    columns: Sequence[str] = ()
+    encoding: str | None = None
+
+    @property
+    def delimiter(self) -> str | None:
+        """Of a CSV."""
+        return self.columns[0] if self.columns else None
+
+
+# Faults of one row that a reader finds. The row is refused, its neighbours are not.
+ROW_FAULTS = {
+    "wrong_column_count": "The row has more or fewer cells than the header has columns: quote a cell that holds the delimiter.",
+    "bad_quoting": "The quotation marks of the row don't match: double those inside a cell.",
+    "not_json": "The line is not one JSON object as a request body would carry it.",
+    "cell_error": "A cell of a workbook that is read holds an error of Excel, such as #N/A.",
+    "values_too_long": "The cells that the mapping makes values of have more than 65,536 characters, each counted for each rule.",
+    "no_identifier": "The member does not carry what the mapping makes the identifier from (identify): ask the sender "
+    "for it, or name members in another way.",
+    "identifier_shared": "Two people of the 834 carry one identifier, so both are refused: the mapping has to name members in "
+    "another way (identify).",
+    "nested_dependent": "A dependent stands inside LS and LE: the sender has to give each member an INS loop.",
+    "unknown_code": "The 834 carries a code that has no meaning here; the message lists those that have one.",
+    "unknown_plan": "The plan that the row names is not among the `plans` of the mapping: add it there.",
+}
+
+
+# Those, and what all rows of a member together may have.
+ROW_CODES = ROW_FAULTS | {
+    "repeated_differently": "The same external_id stands in the file with other values: keep one row, or make the "
+    "identifier from more columns.",
+    "no_medical_coverage": "The 834 carries no coverage that counts (`coverages` of the mapping): a member keeps its access, a "
+    "new one is refused.",
+}
+
+ADDRESS_OF_SUBSCRIBER = "address_of_subscriber"
+REPEATED = Fault("external_id", "repeated_differently", ROW_CODES["repeated_differently"])
+NO_MEDICAL_COVERAGE = Fault("effective_date", "no_medical_coverage", ROW_CODES["no_medical_coverage"])
+UNKNOWN_PLAN = Fault("plan", "unknown_plan", ROW_FAULTS["unknown_plan"])
+IDENTIFIER_SHARED = Fault("external_id", "identifier_shared", ROW_FAULTS["identifier_shared"])
