@@ -130,9 +130,13 @@ class Source:
             message = f"More than {LARGEST_GAPS:,} characters of the file hold no row. Delete what is blank or no member."
             raise Unreadable("too_sparse", message)
 
+    def can_read(self, text: str) -> bool:
+        """False for text with bytes that the encoding has no letter for."""
+        return _is_encodable(text)
+
     def check(self, text: str, *, place: int, unit: str) -> None:
-        """Raises Unreadable when the text holds bytes that the encoding has no letter for."""
-        if not _is_encodable(text):
+        """Raises Unreadable when the text can't be read."""
+        if not self.can_read(text):
             raise self._wrong_encoding(place, unit)
 
     def _wrong_encoding(self, place: int, unit: str) -> Unreadable:

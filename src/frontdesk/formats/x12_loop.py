@@ -26,6 +26,8 @@ _NESTED = {"IL", "70", "74"}
 _END_OF = {"348": "349", "356": "357"}
 _OF_COVERAGE = {"348", "349"}
 _RELATION, _CODE = 2, 3  # INS02, INS03
+LONGEST_PERSON_CODE = 3  # a longer REF*17 says something about a group of people
+SSN_QUALIFIER = "34"
 _OPEN_YEAR = "9999"
 _DAY_LENGTH, _RANGE_LENGTH = len("20260101"), len("20260101-20261231")
 

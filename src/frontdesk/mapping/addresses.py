@@ -60,11 +60,14 @@ class FamilyAddresses:
     def rest(self) -> Iterator[Row]:
         """The dependents that have waited, in the order of the file. Call it at its end."""
         for row, family, before in self._waiting:
-            yield self._at_home(row, family, before)
+            yield self._at_home(replace(row, part=None), family, before)
         self._waiting.clear()
 
     def _at_home(self, row: Row, family: str, before: Address) -> Row:
-        if address := self._addresses.get(family) or before:
+        address = self._addresses.get(family) or before
+        if not address or address != before:
+            row = replace(row, part=None, leans_on_other=True)
+        if address:
             warnings = (*row.warnings, ADDRESS_OF_SUBSCRIBER)
             return replace(row, values={**address, **row.values}, warnings=warnings)
         person = row.context.person

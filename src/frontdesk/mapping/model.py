@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from frontdesk.eligibility.model import NO_CONTEXT, Action, RowContext
 from frontdesk.errors import Fault
 from frontdesk.formats.model import FileMode, Format
+from frontdesk.formats.x12 import Family
 
 
 @dataclass(slots=True)
@@ -19,7 +20,8 @@ class Row:
     that the mapping leaves out.
 
     A member that is not stored yet also takes `values_of_new`. `context` says what the values can't. In tables, rows of one
-    `family` share an address.
+    `family` share an address. A row of an 834 is a `part` of a family if the text of that family says all of it; it
+    `leans_on_other` if it needs the address of a family elsewhere in the file.
     """
 
     place: int
@@ -32,6 +34,8 @@ class Row:
     context: RowContext = NO_CONTEXT
     skipped: bool = False
     family: str = ""
+    part: "FamilyPart | None" = field(default=None, compare=False)
+    leans_on_other: bool = field(default=False, compare=False)
 
     @property
     def is_warned(self) -> bool:
@@ -72,12 +76,20 @@ class UnreadRows:
         return map(self.row, range(len(self)))
 
 
-# What a reader gives: a row, or several of a table that need not be read to be recognised.
-ReadItem = Row | UnreadRows
+@dataclass(frozen=True, slots=True)
+class UnreadLoops:
+    """Rows of an 834 before they are read. In the order of the file, each is to be read, or passed if the members of its
+    `family` are known; both give rows that came before, too."""
+
+    read: Callable[[], Iterator[Row]]
+    family: Family | None = None
+    pass_by: Callable[[], Iterator[Row]] = lambda: iter(())
 
 
-def count_rows(item: ReadItem) -> int:
-    return len(item) if isinstance(item, UnreadRows) else 1
+# A family of an 834, and the position of a member in it.
+FamilyPart = tuple[Family, int]
+# What a reader gives: a row, or several that need not be read to be recognised.
+ReadItem = Row | UnreadRows | UnreadLoops
 
 
 def read_rows(items: Iterable[ReadItem]) -> Iterator[Row]:
@@ -85,6 +97,8 @@ def read_rows(items: Iterable[ReadItem]) -> Iterator[Row]:
     for item in items:
         if isinstance(item, UnreadRows):
             yield from item.rows()
+        elif isinstance(item, UnreadLoops):
+            yield from item.read()
         else:
             yield item
 

@@ -8,7 +8,7 @@ import pytest
 
 from frontdesk.formats.model import Format
 from frontdesk.formats.source import Source, open_content
-from frontdesk.formats.x12_segments import read_segments
+from frontdesk.formats.x12 import SegmentReader
 from frontdesk.sandbox.sample_files import write_sample
 from frontdesk.sandbox.sample_members import sample_members
 from tests.files.readers.reading import MEMBER, file_834, read, refused
@@ -32,7 +32,7 @@ def trimmed(segments: list[list[str]]) -> list[list[str]]:
 
 
 def ours(text: str) -> list[list[str]]:
-    return [segment for _, segment in read_segments(Source(open_content(io.BytesIO(text.encode())), "utf-8"))]
+    return [segment for _, segment in SegmentReader(Source(open_content(io.BytesIO(text.encode())), "utf-8"))]
 
 
 def sample() -> str:

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from frontdesk.eligibility.row_context import fold_name
-from frontdesk.formats.x12_loop import MemberLoop
-from frontdesk.mapping.x12_identity import LONGEST_PERSON_CODE, SSN_QUALIFIER
+from frontdesk.formats.x12_loop import LONGEST_PERSON_CODE, SSN_QUALIFIER, MemberLoop
 from frontdesk.text import looks_like_ssn
 
 FEW = 20  # people show too little of what their sender does
