@@ -260,7 +260,7 @@ def test_a_held_file_lists_each_member_that_it_would_end_until_it_is_approved(de
 def test_a_worker_that_dies_while_it_lists_members_leaves_a_list_without_gaps(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("frontdesk.files.brakes.LISTED_TOGETHER", 7)
+    monkeypatch.setattr("frontdesk.files.check.LISTED_TOGETHER", 7)
     desk.load(csv_of(row(n) for n in range(60)))
     file = desk.hand_in(csv_of([row(0)]), full=True)
     looks = iter([False] * 13 + [True])

@@ -20,8 +20,8 @@ from frontdesk.db import Database
 from frontdesk.eligibility import enrol, find_members, parse_member
 from frontdesk.eligibility.model import Submission
 from frontdesk.eligibility.tables import installation, member_history, members
-from frontdesk.files import approve_file, rows
-from frontdesk.files.rows import RowRecogniser
+from frontdesk.files import approve_file, load
+from frontdesk.files.load import RowRecogniser
 from frontdesk.formats.model import FileMode
 from tests.conftest import SetClock
 from tests.factories import close_plan, make_customer
@@ -39,7 +39,7 @@ def counting_parsed() -> Iterator[list[object]]:
         parsed.append(values.get("external_id"))
         return parse_member(values, **options)
 
-    with patch.object(rows, "parse_member", parse):
+    with patch.object(load, "parse_member", parse):
         yield parsed
 
 
@@ -212,7 +212,7 @@ def test_the_row_of_another_account_is_not_recognised(desk: Desk, db: Database, 
 def test_digests_of_another_key_or_version_are_not_recognised(desk: Desk, owner: Database) -> None:
     content = lines_of([row(1)])
     desk.load(content)
-    with counting_parsed() as parsed, patch.object(rows, "ROW_MEANING_VERSION", b"other"):
+    with counting_parsed() as parsed, patch.object(load, "ROW_MEANING_VERSION", b"other"):
         desk.load(content)
     assert parsed == ["E00001"]
     desk.load(content)

@@ -1,21 +1,27 @@
-"""The content of a file in the database, in parts: taken in as it arrives, given out as a stream.
+"""The content of a file in the database, in parts: taken in as it arrives, given out as rows.
 
 Any worker on any host finds it there, and it is deleted when the file has ended.
 """
 
 import hashlib
+import hmac
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 
 from frontdesk.audit.model import Requester
 from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_alone
+from frontdesk.eligibility import row_digest_key
 from frontdesk.errors import Fault, Invalid
 from frontdesk.files import store
 from frontdesk.files.jobs import record_audit
 from frontdesk.files.model import EligibilityFile, FileQuota, FileState, Retry, TooManyBytes
+from frontdesk.mapping.model import FileHeader, ReadItem
+from frontdesk.mapping.opening import open_unread
+from frontdesk.mapping.parser import parse_mapping
+from frontdesk.mapping.x12 import X12Options
 
 PART_BYTES = 1024 * 1024
 ABANDONED_AFTER = timedelta(days=1)
@@ -112,7 +118,7 @@ def delete_left_content(db: Database, now: datetime) -> None:
         write_alone(db, partial(store.delete_file, file_id=file_id))
 
 
-class StoredContent:
+class _StoredContent:
     """The content as a stream that holds one part at a time. `read` calls `go_on` and raises what it raises."""
 
     def __init__(self, db: Database, file_id: int, go_on: Callable[[], None]) -> None:
@@ -129,3 +135,23 @@ class StoredContent:
             self._parts += 1
         data, self._left = self._left[:size], self._left[size:]
         return bytes(data)
+
+
+def open_rows(
+    db: Database, file: EligibilityFile, go_on: Callable[[], None], *, apart: Sequence[int] = ()
+) -> tuple[FileHeader, Iterator[ReadItem]]:
+    """The stored file's header and rows, from its beginning (open_unread). Calls `go_on` before each row, and while there is
+    none. Raises Unreadable, here or from the rows."""
+    content, mapping = _StoredContent(db, file.id, go_on), parse_mapping(file.mapping or {})
+    # The account's secret for hashes in its 834s, which stays the same.
+    secret = hmac.digest(db.ask(row_digest_key), f"834 of account {file.account_id}".encode(), "sha256")
+    x12 = X12Options(file.asked_mode, secret, apart)
+    encoding = file.encoding or "utf-8"
+    header, items = open_unread(content, file.format, encoding, mapping, x12=x12, go_on=go_on)
+    return header, _going_on(items, go_on)
+
+
+def _going_on(items: Iterable[ReadItem], go_on: Callable[[], None]) -> Iterator[ReadItem]:
+    for item in items:
+        go_on()
+        yield item

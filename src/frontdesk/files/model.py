@@ -248,7 +248,7 @@ class RowOutcome(NamedTuple):
 
 
 # A row of a chunk: one to write, or one with an outcome that needs no database. Its line in the report is ready: it is known
-# (files.rows), skipped, or refused for what it says.
+# (files.load), skipped, or refused for what it says.
 ChunkItem = ChunkRow | RowOutcome
 
 

@@ -25,7 +25,7 @@ from frontdesk.eligibility import restore
 from frontdesk.eligibility.model import Outcome, RestoredMember, UndoRequest
 from frontdesk.errors import Fault, FrontdeskError, Invalid, Unavailable
 from frontdesk.files import store
-from frontdesk.files.brakes import ApprovalNeeded
+from frontdesk.files.check import ApprovalNeeded
 from frontdesk.files.claims import FileClaim, LostClaim, RunOptions, Stopped, claim_next, renewing
 from frontdesk.files.content import delete_content
 from frontdesk.files.jobs import get_file, record_audit
