@@ -12,7 +12,8 @@ import pytest
 
 from frontdesk.files.check import check_file
 from frontdesk.files.claims import claim_next
-from frontdesk.files.load import ROW_MEANING_VERSION, parse_rows
+from frontdesk.files.families import ROW_MEANING_VERSION
+from frontdesk.files.load import parse_rows
 from frontdesk.files.model import ChunkItem, RowOutcome
 from tests.files.loading import Desk, csv_of, lines_of, row
 from tests.files.readers.reading import MEMBER, file_834

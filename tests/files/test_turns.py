@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from frontdesk.files.model import EligibilityFile
-from frontdesk.mapping.model import count_rows
+from frontdesk.mapping.model import UnreadRows, read_loops
 from frontdesk.mapping.opening import open_unread
 from tests.files.loading import COLUMNS, Desk, Worker, csv_of, lines_of, row
 from tests.files.readers.reading import file_834
@@ -58,8 +58,8 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         header, items = open_unread(*args, **options)
 
         def each() -> Iterator[Any]:
-            for item in items:
-                read.append(count_rows(item))
+            for item in read_loops(items):
+                read.append(len(item) if isinstance(item, UnreadRows) else 1)
                 yield item
 
         return header, each()

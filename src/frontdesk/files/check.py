@@ -29,6 +29,7 @@ from frontdesk.eligibility.similar import PERSON_FIELDS
 from frontdesk.files import store
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.content import open_rows
+from frontdesk.files.families import FamilyRecogniser, KnownRows
 from frontdesk.files.jobs import newer_file, overtaken_by
 from frontdesk.files.model import (
     WARNED_FIELDS,
@@ -43,9 +44,10 @@ from frontdesk.files.model import (
 )
 from frontdesk.files.producer import GoOn, Producer
 from frontdesk.formats.model import FileMode, Format, Unreadable
-from frontdesk.mapping.model import FileHeader, ReadItem, Row, UnreadRows, count_rows, read_rows
+from frontdesk.mapping.model import FileHeader, Row, UnreadRows, read_loops, read_rows
 from frontdesk.mapping.parser import PLAIN, parse_mapping
 from frontdesk.plans import list_plans
+from frontdesk.plans.model import Plan
 from frontdesk.text import are_mostly_ssns
 
 DENSE_ROWS = 10_000  # a smaller file may have more rows than bytes, compressed
@@ -69,7 +71,8 @@ class CheckResult:
     identifier. The ids of the stored members that the rows name are `met`, and `moving` those of them that would leave another
     plan, both in order; `similar` has for each new member that looks like a stored one which the file does not name the id of
     that one and the row's place. `contradictory` are the hashes of the identifiers of a table that stand on differing rows, which
-    can't all be meant. Of an 834 `apart` are the places of the rows of members with others elsewhere in the file.
+    can't all be meant. Of an 834 `apart` are the places of the rows of members with others elsewhere in the file, and `families`
+    recognises families by their text; None if a row needs another family.
     """
 
     header: FileHeader
@@ -82,6 +85,7 @@ class CheckResult:
     similar: Sequence[tuple[int, int]]
     contradictory: frozenset[int]
     apart: Sequence[int]
+    families: FamilyRecogniser | None
 
 
 def check_file(claim: FileClaim) -> CheckResult:
@@ -90,6 +94,10 @@ def check_file(claim: FileClaim) -> CheckResult:
     with Producer(check.read, claim.running) as producer:
         [result] = producer.items(lambda: claim.checkpoint(FileStep.CHECK, check.rows))
     return result
+
+
+class _FamiliesDepend(Exception):
+    """A row of the file needs another family, or a member is in two of them."""
 
 
 class _FileCheck:
@@ -102,18 +110,36 @@ class _FileCheck:
     def read(self, go_on: GoOn) -> Generator[CheckResult]:
         """Yields the result."""
         self._go_on = go_on
-        header, items = open_rows(self._db, self._file, go_on)
+        is_begun = self._file.rows_done > 0 and not self._file.dry_run
+        try:
+            yield self._result(by_family=not is_begun)
+        except _FamiliesDepend:
+            yield self._result(by_family=False)
+
+    def _result(self, *, by_family: bool) -> CheckResult:
+        """Raises _FamiliesDepend if families can't be recognised one by one."""
+        header, items = open_rows(self._db, self._file, self._go_on)
         mode, day = header.mode or self._file.mode, header.file_date or f"{self._file.created_at:%Y-%m-%d}"
-        members, identifiers = _MemberLookup(self._db, self._file, mode, day), _IdentifierIndex()
-        sample: list[Row] = []
-        unnamed = 0
-        for item in items:
-            self.rows += count_rows(item)
+        plans = self._db.ask(lambda tx: list_plans(tx, self._file.account_id))
+        families = None
+        if by_family and header.format is Format.X12 and mode is not FileMode.COMPARE:
+            families = FamilyRecogniser(self._db, self._file, plans)
+            families.make_index()
+        members = _MemberLookup(self._db, self._file, plans, mode, day, has_families=bool(families))
+        identifiers, sample, unnamed = _IdentifierIndex(), list[Row](), 0
+        self.rows = 0
+        for item in families.recognised(items) if families else read_loops(items):
+            self.rows += 1 if isinstance(item, Row) else len(item)
             if self.rows > max(self._file.size_bytes, DENSE_ROWS):
                 # A million identifiers alone, compressed, take two bytes each.
                 raise Unreadable("zip_bomb", "The file has more rows than bytes: no list of members does.")
+            if isinstance(item, KnownRows):
+                members.add_known(item.member_ids)
+                continue
             if isinstance(item, Row) and item.skipped:
                 continue
+            if families and isinstance(item, Row) and item.leans_on_other:
+                raise _FamiliesDepend
             if len(sample) < SAMPLED_ROWS:
                 sample += islice(read_rows([item]), SAMPLED_ROWS - len(sample))
             keys = _keys_of(item)
@@ -127,7 +153,8 @@ class _FileCheck:
         else:
             self._check_ssns(sample)
             differing = self._still_differing(differing)
-        yield CheckResult(header, count, mode, day, unnamed, *members.finish(), differing, apart)
+        families = None if apart else families
+        return CheckResult(header, count, mode, day, unnamed, *members.finish(), differing, apart, families)
 
     def _check_ssns(self, sample: Sequence[Row]) -> None:
         """Raises Unreadable for a table whose identifiers look like social security numbers, unless its mapping wants them."""
@@ -157,17 +184,17 @@ class _FileCheck:
     def _rows_of(self, wanted: frozenset[int]) -> Iterator[tuple[str, Row]]:
         """Each row of these identifiers, with its identifier. Reads the file only if there are any."""
         items = open_rows(self._db, self._file, self._go_on)[1] if wanted else ()
-        for item in items:
+        for item in read_loops(items):
             for position, key in enumerate(_keys_of(item)):
                 if key is not None and hash(key) in wanted:
                     yield key, _row_of(item, position)
 
 
-def _keys_of(item: ReadItem) -> Sequence[str | None]:
+def _keys_of(item: Row | UnreadRows) -> Sequence[str | None]:
     return read_external_ids(item.keys) if isinstance(item, UnreadRows) else [read_external_id(item.key)]
 
 
-def _row_of(item: ReadItem, position: int) -> Row:
+def _row_of(item: Row | UnreadRows, position: int) -> Row:
     return item.row(position) if isinstance(item, UnreadRows) else item
 
 
@@ -191,7 +218,7 @@ class _IdentifierIndex:
         self._keys = [array("q") for _ in range(_BUCKETS)]
         self._rows = [array("q") for _ in range(_BUCKETS)]
 
-    def add(self, item: ReadItem, keys: Sequence[str | None]) -> None:
+    def add(self, item: Row | UnreadRows, keys: Sequence[str | None]) -> None:
         all_keys, all_rows = self._keys, self._rows
         row_hashes = map(hash, item.texts) if isinstance(item, UnreadRows) else [_hash_of(item)]
         for key, row_hash in zip(keys, row_hashes, strict=True):
@@ -217,21 +244,34 @@ class _IdentifierIndex:
 class _MemberLookup:
     """Looks up the members of a file's rows, refused rows too. Nothing is looked up where it does not matter any more."""
 
-    def __init__(self, db: Database, file: EligibilityFile, mode: FileMode, day: str) -> None:
+    def __init__(
+        self,
+        db: Database,
+        file: EligibilityFile,
+        plans: Sequence[Plan],
+        mode: FileMode,
+        day: str,
+        *,
+        has_families: bool,
+    ) -> None:
         self._db, self._file, self._day = db, file, day
-        plans = db.ask(lambda tx: list_plans(tx, file.account_id))
         self._plan_ids = {None: file.plan_id} | {plan.external_id: plan.id for plan in plans}
         is_decided = file.approved or (file.rows_done > 0 and not file.dry_run)
         # Fewer members can't be too many.
         some = partial(has_members, plan_ids=[plan.id for plan in plans], count=THRESHOLD_MEMBERS + 1)
         self._wants_similar = not is_decided and db.ask(some)
         wants_moves = not is_decided and len(plans) > 1
-        matters = mode is FileMode.FULL or wants_moves or self._wants_similar
+        matters = mode is FileMode.FULL or wants_moves or self._wants_similar or has_families
         self._is_off = mode is FileMode.COMPARE or not matters
-        self._waiting: list[tuple[str, int | None, ReadItem, int]] = []
+        self._waiting: list[tuple[str, int | None, Row | UnreadRows, int]] = []
         self._met, self._moving, self._similar = array("q"), array("q"), list[tuple[int, int]]()
+        self._known = array("q")
 
-    def add(self, item: ReadItem, keys: Sequence[str | None]) -> None:
+    def add_known(self, member_ids: Sequence[int]) -> None:
+        """Note members whose rows were recognised with their families."""
+        self._known.extend(member_ids)
+
+    def add(self, item: Row | UnreadRows, keys: Sequence[str | None]) -> None:
         """Note rows and the identifiers of their members; None where a row has none."""
         if self._is_off:
             return
@@ -246,9 +286,12 @@ class _MemberLookup:
             self._look_up()
 
     def finish(self) -> tuple[Sequence[int], Sequence[int], Sequence[tuple[int, int]]]:
-        """`met`, `moving` and `similar` of the CheckResult."""
+        """`met`, `moving` and `similar` of the CheckResult. Raises _FamiliesDepend for a member in two families."""
         self._look_up()
-        met, moving = (array("q", sorted(set(ids))) for ids in (self._met, self._moving))
+        read = set(self._met)
+        met, moving = array("q", sorted(read.union(self._known))), array("q", sorted(set(self._moving)))
+        if len(met) < len(read) + len(self._known):
+            raise _FamiliesDepend
         named = {id_ for id_, _ in self._similar}.intersection(met)
         return met, moving, [(id_, place) for id_, place in self._similar if id_ not in named]
 

@@ -49,7 +49,14 @@ class FamilyRecogniser:
         told = (file.plan_id, named, file.mapping)
         self._hasher.update(orjson.dumps(told, option=orjson.OPT_SORT_KEYS))
         self._last: tuple[Family | None, bytes] = None, b""
-        self._keys, self._ids = array("Q"), array("Q")  # 64 bits of the digests that are kept, in order, and the members
+        self._keys, self._ids = (
+            array("Q"),
+            array("Q"),
+        )  # 64 bits of the digests that are kept, in order, and the members
+
+    def __len__(self) -> int:
+        """The number of members that keep a digest; 0 before `make_index`."""
+        return len(self._ids)
 
     def digest_of(self, part: FamilyPart) -> str:
         """The digest of the row of a part."""
@@ -57,13 +64,11 @@ class FamilyRecogniser:
         return (self._digest(family) + position.to_bytes(POSITION_BYTES, "big")).hex()
 
     def recognised(self, items: Iterable[ReadItem]) -> Iterator[Row | UnreadRows | KnownRows]:
-        """The rows of an 834 in order, read unless their family is known. The index of the plans' members is made first. Where a
+        """The rows of an 834 in order, read unless their family is known. Where a
         plan is not active all rows are read: each gets a warning."""
         if not all(plan.accepting_patients for plan in self._plans):
             yield from read_rows(items)
             return
-        if not self._keys:
-            self._make_index()
         batch: list[tuple[UnreadLoops, Sequence[int]]] = []
         members = 0
         for item in items:
@@ -80,22 +85,24 @@ class FamilyRecogniser:
     def _digest(self, family: Family) -> bytes:
         if self._last[0] is not family:
             hasher, transaction = self._hasher.copy(), family.transaction
-            hasher.update(orjson.dumps((transaction.payor_name, transaction.references, family.segments)))
+            hasher.update(orjson.dumps((transaction.payor_name, transaction.references, *family.segments)))
             self._last = family, hasher.digest()
         return self._last[1]
 
-    def _make_index(self) -> None:
+    def make_index(self) -> None:
+        """To be called before `recognised`."""
         entries: list[int] = []  # 64 bits of the family's digest, 32 of the position, 64 of the member
         for plan in self._plans:
             under = partial(list_ids_under, plan_id=plan.id, limit=INDEXED_TOGETHER)
             after = 0
             while ids := self._db.ask(partial(under, after_id=after)):
                 kept = self._db.ask(partial(find_kept_digests, ids=ids))
-                entries += (int(kept[id_][:16] + kept[id_][-8:], 16) << 64 | id_ for id_ in ids if kept[id_])
+                found = ((id_, digest) for id_, digest in kept.items() if digest)
+                entries += (int(digest[:16] + digest[-8:], 16) << 64 | id_ for id_, digest in found)
                 after = ids[-1]
         entries.sort()
         self._keys = array("Q", (entry >> 96 for entry in entries))
-        self._ids = array("Q", (entry & (2**64 - 1) for entry in entries))
+        self._ids = array("q", (entry & (2**64 - 1) for entry in entries))
 
     def _find(self, family: Family | None) -> Sequence[int]:
         """The members who may keep the digests of the family's rows."""

@@ -13,7 +13,7 @@ from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, 
 from contextlib import nullcontext
 from functools import partial
 from hashlib import blake2b
-from itertools import chain, count, repeat
+from itertools import count, repeat
 from typing import NamedTuple
 
 import orjson
@@ -40,6 +40,7 @@ from frontdesk.files import store
 from frontdesk.files.check import CheckResult, check_file, end_missing, hold_if_needed
 from frontdesk.files.claims import FileClaim
 from frontdesk.files.content import open_rows
+from frontdesk.files.families import ROW_MEANING_VERSION, FamilyRecogniser, KnownRows
 from frontdesk.files.model import (
     NO_PLAN,
     NOT_NOW,
@@ -56,7 +57,7 @@ from frontdesk.files.model import (
 )
 from frontdesk.files.producer import GoOn, Producer
 from frontdesk.formats.model import FileMode, Format, Unreadable
-from frontdesk.mapping.model import REPEATED, ReadItem, Row, UnreadRows, count_rows
+from frontdesk.mapping.model import REPEATED, Row, UnreadRows, read_loops
 from frontdesk.mapping.rules import remedy_for
 from frontdesk.plans import list_plans
 from frontdesk.plans.model import Plan
@@ -69,9 +70,6 @@ LOOKUP_ROWS = 1000
 MOST_ROWS = 5000  # of a chunk: known rows cost it only their lines in the report
 ROWS_TO_JUDGE_BY = 10_000
 DIGEST_BYTES = 16
-# Raise it when a row of some file comes to mean something else (tests/files/test_row_meaning.py finds that): then every row is
-# parsed once more.
-ROW_MEANING_VERSION = b"1"
 _MISSING = {(name, "required") for name in REQUIRED if name != "external_id"}
 
 
@@ -153,8 +151,9 @@ def parse_rows(claim: FileClaim, check: CheckResult, go_on: GoOn) -> Generator[l
     db, file, today = claim.db, claim.file, f"{claim.clock():%Y-%m-%d}"
     chunk_rows = claim.options.chunk_rows or (SQLITE_ROWS if db.is_sqlite else POSTGRESQL_ROWS)
     plans = db.ask(lambda tx: list_plans(tx, file.account_id))
-    header, items = open_rows(db, file, go_on, apart=check.apart)
+    header, unread = open_rows(db, file, go_on, apart=check.apart)
     recogniser = RowRecogniser(db, file, plans, header.columns, check.contradictory)
+    items = check.families.recognised(unread) if check.families else read_loops(unread)
     parse = partial(_parse, file=file, today=today, cache=ValueCache(), contradictory=check.contradictory)
     chunk: list[ChunkItem] = []
     parsed = 0
@@ -174,17 +173,21 @@ def parse_rows(claim: FileClaim, check: CheckResult, go_on: GoOn) -> Generator[l
         yield chunk
 
 
-def _batches(items: Iterable[ReadItem], *, skip: int) -> Iterator[list[ReadItem]]:
-    """The items after the first `skip` rows, in batches of LOOKUP_ROWS rows."""
-    batch, room = list[ReadItem](), LOOKUP_ROWS
+FileRows = Row | UnreadRows | KnownRows
+
+
+def _batches(items: Iterable[FileRows], *, skip: int) -> Iterator[list[FileRows]]:
+    """The items after the first `skip` rows, in batches of about LOOKUP_ROWS rows."""
+    batch, room = list[FileRows](), LOOKUP_ROWS
     for item in items:
-        start, skip = skip, max(skip - count_rows(item), 0)
-        while start < count_rows(item):
+        size = 1 if isinstance(item, Row) else len(item)
+        start, skip = skip, max(skip - size, 0)
+        while start < size:
             part = item.part(start, start + room) if isinstance(item, UnreadRows) else item
             batch.append(part)
-            start += count_rows(part)
-            room -= count_rows(part)
-            if not room:
+            rows = 1 if isinstance(part, Row) else len(part)
+            start, room = start + rows, room - rows
+            if room <= 0:
                 yield batch
                 batch, room = [], LOOKUP_ROWS
     if batch:
@@ -202,7 +205,7 @@ class SeenRow(NamedTuple):
 class SeenRows(NamedTuple):
     """Rows of one plan before they are parsed. `digests` are None for rows that are always parsed."""
 
-    rows: ReadItem
+    rows: Row | UnreadRows
     plan_id: int | None
     external_ids: Sequence[str | None]
     digests: Sequence[str | None]
@@ -240,16 +243,22 @@ class RowRecogniser:
         self._plan_ids = {None: file.plan_id} | {plan.external_id: plan.id for plan in plans}
         self._hasher = blake2b(ROW_MEANING_VERSION, digest_size=DIGEST_BYTES, key=db.ask(row_digest_key))
         self._text_hasher = self._hasher.copy()
+        self._families = FamilyRecogniser(db, file, plans)
         told = (file.plan_id, columns, file.mapping)
         self._text_hasher.update(orjson.dumps(told, option=orjson.OPT_SORT_KEYS))
         is_compared = file.mode is FileMode.COMPARE
         self._always_parsed = {plan.id for plan in plans if is_compared or not plan.accepting_patients}
 
-    def split(self, items: Sequence[ReadItem]) -> Iterator[SeenRow | list[RowOutcome]]:
+    def split(self, items: Sequence[FileRows]) -> Iterator[SeenRow | list[RowOutcome]]:
         """In order: the outcomes of the rows that say what their members say, and the other rows."""
-        seen = [self._see(item) for item in items]
-        known = self.known_digests(seen)
-        return chain.from_iterable(each.split(known) for each in seen)
+        seen = [item if isinstance(item, KnownRows) else self._see(item) for item in items]
+        known = self.known_digests([each for each in seen if isinstance(each, SeenRows)])
+        unchanged = repeat(Outcome.UNCHANGED.value)
+        for each in seen:
+            if isinstance(each, KnownRows):
+                yield [*map(RowOutcome, each.places, repeat(None), unchanged, each.member_ids)]
+            else:
+                yield from each.split(known)
 
     def known_digests(self, seen: Sequence[SeenRows]) -> dict[str, int]:
         """The members of those rows that say what their members say, by digest, in one read."""
@@ -262,7 +271,7 @@ class RowRecogniser:
         found = self._db.ask(lambda tx: find_row_digests(tx, keys)) if keys else {}
         return {digest: member_id for digest, member_id in found.items() if digest in digests}
 
-    def _see(self, item: ReadItem) -> SeenRows:
+    def _see(self, item: Row | UnreadRows) -> SeenRows:
         """The rows with their digests, which cover the plan and every value, and so the account and the identifier."""
         digests: Sequence[str | None]
         if isinstance(item, UnreadRows):
@@ -286,6 +295,8 @@ class RowRecogniser:
     def _digest_of_row(self, row: Row, plan_id: int | None) -> str | None:
         if row.skipped or row.faults or row.is_warned or row.action is not Action.ENROL:
             return None
+        if row.part is not None:
+            return self._families.digest_of(row.part)
         hasher = self._hasher.copy()
         try:
             person = row.context.person and tuple(row.context.person)

@@ -92,13 +92,20 @@ FamilyPart = tuple[Family, int]
 ReadItem = Row | UnreadRows | UnreadLoops
 
 
+def read_loops(items: Iterable[ReadItem]) -> Iterator[Row | UnreadRows]:
+    """The items, all read that are loops."""
+    for item in items:
+        if isinstance(item, UnreadLoops):
+            yield from item.read()
+        else:
+            yield item
+
+
 def read_rows(items: Iterable[ReadItem]) -> Iterator[Row]:
     """The rows, all read."""
-    for item in items:
+    for item in read_loops(items):
         if isinstance(item, UnreadRows):
             yield from item.rows()
-        elif isinstance(item, UnreadLoops):
-            yield from item.read()
         else:
             yield item
 

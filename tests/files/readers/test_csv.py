@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from frontdesk.eligibility import read_external_id, read_external_ids
 from frontdesk.eligibility.model import Action
 from frontdesk.formats.model import Format, Unreadable
-from frontdesk.mapping.model import Row, UnreadRows, read_rows
+from frontdesk.mapping.model import Row, UnreadRows, read_loops, read_rows
 from frontdesk.mapping.opening import open_unread
 from frontdesk.mapping.parser import parse_mapping
 from tests.files.readers.reading import HEADER, codes, read, refused, rows_of
@@ -218,7 +218,7 @@ def test_rows_are_those_of_pythons_csv_reader_and_an_unread_one_has_the_key_of_t
         mapping = parse_mapping({"delimiter": delimiter} | rule)
         _, rows = open_unread(io.BytesIO(page.getvalue().encode()), Format.CSV, "utf-8", mapping)
         with suppress(Unreadable):  # all cells are blank
-            items = list(rows)
+            items = list(read_loops(rows))
             keys: list[Any] = [
                 key for item in items for key in (item.keys if isinstance(item, UnreadRows) else [item.key])
             ]

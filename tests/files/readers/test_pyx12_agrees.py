@@ -32,7 +32,10 @@ def trimmed(segments: list[list[str]]) -> list[list[str]]:
 
 
 def ours(text: str) -> list[list[str]]:
-    return [segment for _, segment in SegmentReader(Source(open_content(io.BytesIO(text.encode())), "utf-8"))]
+    return [
+        list(segment)
+        for _, segment in SegmentReader(Source(open_content(io.BytesIO(text.encode())), "utf-8"))
+    ]
 
 
 def sample() -> str:
