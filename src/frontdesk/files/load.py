@@ -40,7 +40,7 @@ from frontdesk.files.producer import GoOn, Producer
 from frontdesk.files.rows import parse_rows
 from frontdesk.formats.model import FileMode, Format, Unreadable
 from frontdesk.mapping.model import REPEATED
-from frontdesk.mapping.rules import remedy_for
+from frontdesk.mapping.parser import remedy_for
 
 # Rows that a chunk writes. SQLite has one writer, so others wait while a chunk is written (docs/decisions/0137).
 SQLITE_ROWS, POSTGRESQL_ROWS = 250, 1000

@@ -10,8 +10,7 @@ from hashlib import blake2b
 from frontdesk.eligibility.model import PersonSaid
 from frontdesk.eligibility.row_context import fold_name
 from frontdesk.formats.x12_loop import MemberLoop
-from frontdesk.mapping.parser import FileMapping
-from frontdesk.mapping.parser_834 import DOB, FIRST_NAME, PERSON_CODE, SSN_WAY, Alternatives, Way
+from frontdesk.mapping.parser import DOB, FIRST_NAME, PERSON_CODE, SSN_WAY, Alternatives, FileMapping, Way
 from frontdesk.mapping.x12_access import Coverage
 from frontdesk.text import looks_like_ssn
 

@@ -11,9 +11,6 @@ from typing import Any, NamedTuple
 from frontdesk.eligibility.code_sets import GENDERS, HIPAA_RELATIONSHIPS, STATE_CODES
 from frontdesk.eligibility.fields import EARLIEST_DOB, FIELDS, FieldContext, Storage
 from frontdesk.eligibility.hints import day_exists
-from frontdesk.mapping.dates import EXCEL_SERIAL, date_reader, parse_format
-from frontdesk.mapping.names import COLUMN_NAME, NAME_SUFFIXES, field_named, fold_name
-from frontdesk.mapping.rules import FAMILY, NAME_PARTS
 from frontdesk.mapping.suggest.names import (
     BOOLEAN_OF,
     FULL_NAME,
@@ -29,6 +26,17 @@ from frontdesk.mapping.suggest.names import (
     words_of,
 )
 from frontdesk.mapping.suggest.sample import Sample
+from frontdesk.mapping.values import (
+    CELL_PARTS,
+    COLUMN_NAME,
+    EXCEL_SERIAL,
+    FAMILY,
+    NAME_SUFFIXES,
+    date_reader,
+    field_named,
+    fold_name,
+    parse_format,
+)
 from frontdesk.text import Rejected, RejectedParts, are_mostly_ssns
 
 GUESSED = 0.6
@@ -316,7 +324,7 @@ def _fit_of(field: str, values: Sequence[str], habit: DateHabit, *, has_blanks: 
         good = [re.fullmatch("[0-9]{3,5}(?:-?[0-9]{4})?", value) for value in values]
         rule = {"pad": 5} if any(re.fullmatch("[0-9]{3,4}(?:-[0-9]{4})?", value) for value in values) else {}
     elif field == "phone":
-        cut = [NAME_PARTS["phone"](value) for value in values]
+        cut = [CELL_PARTS["phone"](value) for value in values]
         good = [_accepts(field, value) for value in cut]
         rule = {"part": "phone"} if cut != values else {}
     elif field == FULL_NAME:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from frontdesk.eligibility.code_sets import HIPAA_RELATIONSHIPS
 from frontdesk.eligibility.fields import FIELDS
-from frontdesk.mapping.names import words_in
+from frontdesk.mapping.values import words_in
 
 FULL_NAME = "full name"  # first and last name in one column
 PERSON_NUMBER = "person number"  # a person's number in the family

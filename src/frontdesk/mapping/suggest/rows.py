@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
-from frontdesk.mapping.names import COLUMN_NAME, field_named
 from frontdesk.mapping.parser import UNRELATED
 from frontdesk.mapping.suggest.columns import MappingDraft
 from frontdesk.mapping.suggest.names import (
@@ -23,6 +22,7 @@ from frontdesk.mapping.suggest.names import (
     words_of,
 )
 from frontdesk.mapping.suggest.sample import Sample
+from frontdesk.mapping.values import COLUMN_NAME, field_named
 
 _TOTALS = ("total", "grand total", "sum", "record count", "end of")
 _MEDICAL = re.compile(r"\b(?:med|medical|health|hlt|hmo|ppo|pos|epo|hdhp|mm)\b")

@@ -22,14 +22,13 @@ from frontdesk.errors import Unavailable
 from frontdesk.formats.model import Format, Unreadable
 from frontdesk.formats.workbook import DETACHED, OF_THE_FILE
 from frontdesk.mapping.model import REPEATED
-from frontdesk.mapping.names import field_named
 from frontdesk.mapping.opening import open_source, with_addresses
-from frontdesk.mapping.parser import OPEN, parse_mapping
-from frontdesk.mapping.rules import FAMILY, remedy_for
+from frontdesk.mapping.parser import OPEN, parse_mapping, remedy_for
 from frontdesk.mapping.suggest.columns import MappingDraft, draft_mapping
 from frontdesk.mapping.suggest.rows import SuggestionQuestion, other_lines, status_questions, totals
 from frontdesk.mapping.suggest.sample import Sample, masked, read_sample
 from frontdesk.mapping.table import TableColumns
+from frontdesk.mapping.values import FAMILY, field_named
 from frontdesk.mapping.x12 import suggest_x12
 
 if TYPE_CHECKING:
