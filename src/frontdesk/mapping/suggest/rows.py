@@ -4,7 +4,7 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import median
 from typing import Any
 
@@ -31,29 +31,12 @@ _OTHER = re.compile(
     r"|eap|cancer|rx|drug|pharmacy|hearing|401k|retirement|commuter|voluntary|wellness|identity theft)\b"
 )
 _FLAGS = {"active": False, "inactive": True, "terminated": True, "termed": True}  # True: yes means ended
-_OF_FLAGS = {"is", "flag", "indicator", "ind", "y", "n", "yn", "employee", "member", "code"}
+_OF_FLAGS = {"is", "flag", "indicator", "ind", "y", "n", "yn", "employee", "member", "code", *_FLAGS}
 _YES, _NO = {"y", "yes", "true", "1"}, {"n", "no", "false", "0"}
 _FLAG_FIELDS = {"medical_eligibility", "medical_enrollment"}  # they are stored, and give or take no access
 _TELLING = {"active", "inactive", "terminated", "termed", "cobra", "retired", "retiree", "waived", "deceased"}
-_USUAL_ENDS = ("terminated", "inactive", "deceased")  # where the sample has none, a later file may
+_USUAL_ENDS = ["terminated", "inactive", "deceased"]  # where the sample has none, a later file may
 _MOST_WORDS, _MOST_QUESTIONS = 50, 10
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerChoice:
-    """One answer: what it does, and what it adds to the mapping."""
-
-    does: str
-    mapping: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class SuggestionQuestion:
-    """A column that the suggestion does not decide about, and the answers that a person may give."""
-
-    column: str
-    question: str
-    choices: list[AnswerChoice]
 
 
 def other_lines(sample: Sample) -> tuple[dict[str, Any], Sample] | None:
@@ -74,23 +57,26 @@ def other_lines(sample: Sample) -> tuple[dict[str, Any], Sample] | None:
 
 def totals(draft: MappingDraft) -> list[dict[str, Any]]:
     """Rules that leave out lines with a total or without an identifier, where all such rows are half empty."""
-    sample, at = draft.sample, draft.column_of("external_id")
-    if at is None or not sample.rows:
+    sample, key = draft.sample, draft.column_of("external_id")
+    if key is None or not sample.rows:
         return []
-    usual = median(map(_filled, sample.rows))
-    rules = []
-    for position in dict.fromkeys((at, 0)):
-        cells = [
-            (row[position].strip().casefold(), _filled(row) * 2 <= usual)
-            for row in (*sample.rows, *sample.odd_rows)
-            if position < len(row)
-        ]
-        begun = {word: [is_poor for cell, is_poor in cells if cell.startswith(word)] for word in _TOTALS}
+    rows = [*sample.rows, *sample.odd_rows]
+    half = median(map(_filled, sample.rows)) / 2
+    rules: list[dict[str, Any]] = []
+    for column in dict.fromkeys((key, 0)):
+        begun = {
+            word: [
+                _filled(row) <= half
+                for row in rows
+                if column < len(row) and row[column].strip().casefold().startswith(word)
+            ]
+            for word in _TOTALS
+        }
         if words := [word for word, are_poor in begun.items() if are_poor and all(are_poor)]:
-            rules.append({"column": sample.names[position], "starts_with": words})
-    blank = [row for row in sample.rows if not row[at].strip()]
-    if blank and max(map(_filled, blank)) * 2 <= usual:
-        rules.append({"column": sample.names[at], "equals": ""})
+            rules.append({"column": sample.names[column], "starts_with": words})
+    blank = [row for row in sample.rows if not row[key].strip()]
+    if blank and max(map(_filled, blank)) <= half:
+        rules.append({"column": sample.names[key], "equals": ""})
     return rules
 
 
@@ -98,12 +84,13 @@ def _filled(row: Sequence[str]) -> int:
     return sum(map(bool, map(str.strip, row)))
 
 
-def status_questions(draft: MappingDraft) -> list[SuggestionQuestion]:
-    """A question for each column with a status, by its name or by its words: the mapping can't be used before."""
+def status_questions(draft: MappingDraft) -> list[dict[str, Any]]:
+    """A question for each column with a status, by its name or by its words: the mapping can't be used before. As JSON: the
+    column, the question, and as choices what an answer does and what it adds to the mapping."""
     questions = []
     for position, name in enumerate(draft.sample.names):
         words = Counter(word.casefold() for word in draft.sample.column(position))
-        uses = draft.uses.get(position, {}).keys()
+        uses = draft.uses(position).keys()
         is_flag = bool(uses & _FLAG_FIELDS) and field_named(name) is None
         if is_flag or (not uses and COLUMN_NAME.search(name) and _is_status(name, words)):
             questions.append(_status_question(name, words, draft))
@@ -111,12 +98,10 @@ def status_questions(draft: MappingDraft) -> list[SuggestionQuestion]:
 
 
 def _is_status(name: str, words: Collection[str]) -> bool:
-    if len(name) > LONGEST_NAME:
-        return False
-    of_name = set(words_of(name))
+    of_name = {*words_of(name)} if len(name) <= LONGEST_NAME else OTHER_STATUS
     if not of_name.isdisjoint(OTHER_STATUS):
         return False
-    if "status" in of_name or (not of_name.isdisjoint(_FLAGS) and of_name <= _FLAGS.keys() | _OF_FLAGS):
+    if "status" in of_name or (not of_name.isdisjoint(_FLAGS) and of_name <= _OF_FLAGS):
         return True
     tokens = {token for word in words for token in _tokens(word)}
     known = STATUS_ENDED | STATUS_NEVER | STATUS_UNSURE | STATUS_ACTIVE
@@ -127,7 +112,7 @@ def _tokens(word: str) -> set[str]:
     return set(re.findall(r"\w+", word))
 
 
-def _status_question(name: str, words: Mapping[str, int], draft: MappingDraft) -> SuggestionQuestion:
+def _status_question(name: str, words: Mapping[str, int], draft: MappingDraft) -> dict[str, Any]:
     flags = [_FLAGS[word] for word in words_of(name) if word in _FLAGS]
     bad = _YES if any(flags) else _NO
     # `Active: no` has ended; `Eligible: no` never began.
@@ -140,10 +125,10 @@ def _status_question(name: str, words: Mapping[str, int], draft: MappingDraft) -
     rest = [word for word in shown if word not in never and word not in ended]
     unsure = [word for word in rest if not STATUS_UNSURE.isdisjoint(_tokens(word))]
     if not ended and not never:
-        if words.keys() <= _YES | _NO and words:
-            ended, never = (sorted(bad), never) if flags else (ended, sorted(bad))
+        if words and words.keys() <= _YES | _NO:
+            ended, never = ([*bad], []) if flags else ([], [*bad])
         else:
-            ended = [*_USUAL_ENDS]
+            ended = _USUAL_ENDS
     question = "It may say who has no access, and no field holds that: without a rule, every row is a member with access."
     if unsure:
         question += f" Whether rows with {_listed(unsure)} have access is for you to say."
@@ -151,13 +136,14 @@ def _status_question(name: str, words: Mapping[str, int], draft: MappingDraft) -
         question += f" {others} of its {len(words)} words are not known here: look at them too."
     at = draft.column_of("expiry_date")
     day = None if at is None else draft.sample.names[at]
-    choices = [_choice(name, words, day, end=ended, skip=never, others=unsure)]
-    if unsure:
-        choices.append(_choice(name, words, day, end=[*ended, *unsure], skip=never))
     ends_on = f"only the date in {day} ends it" if day else "nothing ends it"
     does = f"Says that the column says nothing about access. Every row is a member with access; {ends_on}."
-    choices.append(AnswerChoice(does, {"questions": {name: UNRELATED}}))
-    return SuggestionQuestion(name, question, choices)
+    choices = [
+        _choice(name, words, day, end=ended, skip=never, others=unsure),
+        *([_choice(name, words, day, end=[*ended, *unsure], skip=never)] if unsure else []),
+        {"does": does, "mapping": {"questions": {name: UNRELATED}}},
+    ]
+    return {"column": name, "question": question, "choices": choices}
 
 
 def _listed(words: Iterable[str]) -> str:
@@ -178,24 +164,23 @@ def _choice(
     end: Sequence[str],
     skip: Sequence[str],
     others: Sequence[str] = (),
-) -> AnswerChoice:
+) -> dict[str, Any]:
     """What ends the rows with the words of `end`, on the date in `day`, and leaves out those of `skip`. `others` are words of
     members."""
     on_day = f"on the day in {day}, else on that of the file" if day else "on the day of the file"
-    does, mapping = [], {}
-    for part, chosen in (("end", end), ("skip", skip)):
-        if chosen:
-            mapping[part] = [{"column": name, "equals": sorted(chosen)}]
-            rows = sum(words.get(word, 0) for word in chosen)
-            told = f"{_listed(chosen)} ({rows:,} of the rows that were looked at)"
-            does.append(_DOES[part].format(told, on_day))
+    does = {
+        "end": f"Ends the members of rows with {{}}, {on_day}.",
+        "skip": "Leaves out the rows with {}: they make no member. A member that is stored already keeps its access, unless the "
+        "file is full: a full file ends the members of rows that are left out.",
+    }
+    chosen = {part: given for part, given in (("end", end), ("skip", skip)) if given}
+    rows = {part: sum(words.get(word, 0) for word in given) for part, given in chosen.items()}
+    said = [
+        does[part].format(f"{_listed(given)} ({rows[part]:,} of the rows that were looked at)")
+        for part, given in chosen.items()
+    ]
     some = f" ({_listed(others)}, …)" if others else ""
-    does.append(f"Rows with any other word{some} are members with access.")
-    return AnswerChoice(" ".join(does), mapping)
-
-
-_DOES = {
-    "end": "Ends the members of rows with {0}, {1}.",
-    "skip": "Leaves out the rows with {0}: they make no member. A member that is stored already keeps its access, unless the "
-    "file is full: a full file ends the members of rows that are left out.",
-}
+    return {
+        "does": " ".join([*said, f"Rows with any other word{some} are members with access."]),
+        "mapping": {part: [{"column": name, "equals": sorted(given)}] for part, given in chosen.items()},
+    }
