@@ -11,18 +11,8 @@ from typing import Any, NamedTuple
 from frontdesk.eligibility.fields import FIELDS, METADATA_VALUE_LENGTH
 from frontdesk.eligibility.hints import day_exists
 from frontdesk.errors import Fault, Invalid, unknown_faults
-from frontdesk.mapping.values import (
-    CELL_PARTS,
-    EXCEL_SERIAL,
-    FAMILY,
-    PLAN,
-    FieldRule,
-    RowRule,
-    Value,
-    fold_name,
-    mappable_field,
-    parse_format,
-)
+from frontdesk.mapping import values
+from frontdesk.mapping.values import FieldRule, RowRule, Value, fold_name, mappable_field
 from frontdesk.text import Rejected, RejectedParts, shown_name
 
 # What a person has to decide about a column, and the answer that it says nothing about access.
@@ -204,12 +194,12 @@ def _joined_columns(value: Any) -> tuple[str, ...] | None:
 
 
 def _cell_values(given: dict[str, Any]) -> dict[str, Value] | None:
-    values: dict[str, Value] = {}
+    cells: dict[str, Value] = {}
     for word, item in given.items():
         cell = _cell(item)
-        if (cell is None) != (item is None) or values.setdefault(word.strip().casefold(), cell) != cell:
+        if (cell is None) != (item is None) or cells.setdefault(word.strip().casefold(), cell) != cell:
             return None
-    return values
+    return cells
 
 
 def _cell(value: Any) -> Value:
@@ -219,7 +209,7 @@ def _cell(value: Any) -> Value:
 
 
 def _dates(value: Any) -> tuple[Any, ...] | None:
-    formats = tuple(map(parse_format, _words(value, most=MOST_FORMATS)))
+    formats = tuple(map(values.parse_format, _words(value, most=MOST_FORMATS)))
     return formats if formats and None not in formats else None
 
 
@@ -234,7 +224,7 @@ _VALUES_RULE = (
     "letter case"
 )
 _DATES_RULE = (
-    f"must be {EXCEL_SERIAL}, or YYYY or YY, MM or MON, and DD with - / . , or spaces between, or an array of up to "
+    f"must be {values.EXCEL_SERIAL}, or YYYY or YY, MM or MON, and DD with - / . , or spaces between, or an array of up to "
     f"{MOST_FORMATS} of these"
 )
 _CONSTANT_RULE = f"must be a boolean, or a string that is not blank of at most {LONGEST_VALUE} characters"
@@ -242,7 +232,7 @@ RULE_PARTS = {
     "column": MappingPart(_WORDS, _COLUMNS_RULE, _joined_columns),
     "join": _text(LONGEST_JOIN),
     "blank": _text(LONGEST_JOIN),
-    "part": _choice(*CELL_PARTS, rule=f"must be one of {', '.join(CELL_PARTS)}"),
+    "part": _choice(*values.CELL_PARTS, rule=f"must be one of {', '.join(values.CELL_PARTS)}"),
     "values": MappingPart(_OBJECT, _VALUES_RULE, _cell_values),
     "dates": MappingPart(_WORDS, _DATES_RULE, _dates),
     "pivot": _number(0, 99),
@@ -270,7 +260,7 @@ def _field_rules(given: dict[str, Any]) -> dict[str, FieldRule] | None:
 
 
 def _add_field_rule(rules: dict[str, FieldRule], name: str, given: dict[str, Any]) -> FieldRule | None:
-    target = name if name in (PLAN, FAMILY) else mappable_field(name)
+    target = name if name in (values.PLAN, values.FAMILY) else mappable_field(name)
     if target is None or target in rules:
         return None
     parts, wrong = _read_parts(given, RULE_PARTS)
@@ -417,6 +407,6 @@ def remedy_for(field_name: str, *, is_table: bool = True) -> str:
     if field_name in _CONSTANTS:
         remedy += f", or say one for all rows: {constant}"
     if field_name == "zipcode":
-        rule = json.dumps({"fields": {FAMILY: {"column": "Employee ID"}}})
+        rule = json.dumps({"fields": {values.FAMILY: {"column": "Employee ID"}}})
         remedy += f", or give dependents the address of the employee with the same number: {rule}"
     return remedy

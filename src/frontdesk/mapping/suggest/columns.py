@@ -12,19 +12,11 @@ from typing import Any, NamedTuple
 from frontdesk.eligibility.code_sets import GENDERS, HIPAA_RELATIONSHIPS, STATE_CODES
 from frontdesk.eligibility.fields import EARLIEST_DOB, FIELDS, FieldContext, Storage
 from frontdesk.eligibility.hints import day_exists
+from frontdesk.mapping import values
 from frontdesk.mapping.suggest import names
 from frontdesk.mapping.suggest.names import FULL_NAME, PERSON_NUMBER, RELATIONSHIP, meanings, words_of
 from frontdesk.mapping.suggest.sample import Sample
-from frontdesk.mapping.values import (
-    CELL_PARTS,
-    EXCEL_SERIAL,
-    FAMILY,
-    NAME_SUFFIXES,
-    date_reader,
-    field_named,
-    fold_name,
-    parse_format,
-)
+from frontdesk.mapping.values import FAMILY, date_reader, field_named, fold_name, parse_format
 from frontdesk.text import Rejected, RejectedParts, are_mostly_ssns
 
 # How sure a suggestion is, from 0 to 1: what the name of the column gives, times these.
@@ -41,9 +33,9 @@ _ON_SSNS = (
 
 _OPEN_DATES = ("9999-12-31", "9999-12-30", "2999-12-31", "9999-01-01", "4712-12-31")
 _MONTH_FIRST, _DAY_FIRST = (
-    [order.replace(" ", sign) for sign in "/-." for order in (f"{days} YYYY", f"{days} YY")]
-    + [f"{days} YYYY".replace(" ", "")]
-    for days in ("MM DD", "DD MM")
+    [f"{order} YYYY".replace(" ", sign) for sign in ("/", "-", ".", "")]
+    + [f"{order} YY".replace(" ", sign) for sign in "/-."]
+    for order in ("MM DD", "DD MM")
 )
 _PLAIN_DATES = [
     "YYYY-MM-DD",
@@ -53,6 +45,7 @@ _PLAIN_DATES = [
     "DD MON YYYY",
     "MON DD, YYYY",
     "DD-MON-YY",
+    "excel",
 ]
 _ENOUGH = 0.02  # a format that reads fewer of the values is a slip of somebody's pen
 _LOOKED_AT = 300  # each format is tried on each of them
@@ -74,11 +67,11 @@ _WORDS: dict[str, tuple[Mapping[str, Any], Sequence[str]]] = {
 # Values of the others, where the field's own rule is not what tells them.
 _FITS: dict[str, Callable[[str], object]] = {
     "zipcode": re.compile("[0-9]{3,5}(?:-?[0-9]{4})?").fullmatch,
-    "phone": lambda value: _accepts("phone", CELL_PARTS["phone"](value)),
+    "phone": lambda value: _accepts("phone", values.CELL_PARTS["phone"](value)),
     FULL_NAME: lambda value: len(value.split()) > 1,
-    PERSON_NUMBER: lambda value: (
-        value.casefold().rstrip(".") not in NAME_SUFFIXES
-    ),  # `Suffix` may also be that of a name
+    # `Suffix` may also be that of a name.
+    PERSON_NUMBER: lambda value: value.casefold().rstrip(".") not in values.NAME_SUFFIXES,
+    names.COVERAGE_LINE: bool,
 }
 Rule = dict[str, Any]
 
@@ -105,9 +98,7 @@ class MappingDraft:
 
     def uses(self, column: int) -> dict[str, float]:
         """The fields that the column is read for, and how sure that is."""
-        return {
-            name: round(each.confidence, 2) for name, each in self.fields.items() if column in each.columns
-        }
+        return {name: round(sure, 2) for name, (columns, sure, _) in self.fields.items() if column in columns}
 
     def are_told_apart(self, *columns: int) -> bool:
         """Whether the columns together tell all rows apart, but for rows that are the same."""
@@ -132,10 +123,9 @@ def draft_mapping(sample: Sample, *, year: int) -> MappingDraft:
         _add_names(draft, best[FULL_NAME])
     if RELATIONSHIP in best:
         _add_relationship(draft, best[RELATIONSHIP])
-    person, relationship = (
-        best[each].columns[0] if each in best else None for each in (PERSON_NUMBER, RELATIONSHIP)
+    _add_identifiers(
+        draft, *(best[each].columns if each in best else [] for each in (PERSON_NUMBER, RELATIONSHIP))
     )
-    _add_identifiers(draft, person, relationship)
     _add_family(draft)
     return draft
 
@@ -143,13 +133,14 @@ def draft_mapping(sample: Sample, *, year: int) -> MappingDraft:
 def _candidates(draft: MappingDraft, year: int) -> Iterator[tuple[str, ReadField]]:
     """What each column may hold, fields and other meanings."""
     sample = draft.sample
-    orders = _date_orders(map(sample.column, range(len(sample.names))))
+    formats, is_sure = _date_formats(map(sample.column, range(len(sample.names))))
     for column, meant in _known_meanings(draft).items():
         cells = sample.column(column) if meant else []
         has_blanks = len(cells) < len(sample.rows)
         for target, score in meant.items():
             if target in ("dob", "effective_date", "expiry_date"):
-                share, rule = _fit_dates(cells[:_LOOKED_AT], target, orders, year)
+                share, rule = _fit_dates(cells[:_LOOKED_AT], target, formats, year)
+                share *= 1 if is_sure or {*rule.get("dates", ())} <= {*_PLAIN_DATES} else _GUESSED
             elif target in _WORDS:
                 share, rule = _fit_words(cells, target, has_blanks=has_blanks)
             else:
@@ -175,26 +166,24 @@ def _known_meanings(draft: MappingDraft) -> dict[int, dict[str, float]]:
             target = "member_id" if "member_id" in keys else "external_id"
             plain = {"columns": {draft.sample.names[column]: target}, "ssn": "plain"}
             draft.notes[column] = _ON_SSNS.format(json.dumps(plain, ensure_ascii=False))
-        unused = {names.OFFICIAL, names.COVERAGE_LINE} | (keys if column in draft.notes else set())
-        known[column] = (
-            {} if names.OFFICIAL in meant else {each: meant[each] for each in meant if each not in unused}
-        )
+        for unused in [*meant] if names.OFFICIAL in meant else keys if column in draft.notes else ():
+            del meant[unused]
     return known
 
 
-def _fit(values: Sequence[str], target: str) -> tuple[float, Rule]:
-    """The share of the values that the field takes after a rule, from 0 to 1, and the rule."""
+def _fit(cells: Sequence[str], target: str) -> tuple[float, Rule]:
+    """The share of the cells that the field takes after a rule, from 0 to 1, and the rule."""
     fits: Callable[[str], object] = _FITS.get(target) or partial(_accepts, target)
     rule: Rule = {}
-    if target == "zipcode" and any(re.fullmatch("[0-9]{3,4}(?:-[0-9]{4})?", value) for value in values):
+    if target == "zipcode" and any(re.fullmatch("[0-9]{3,4}(?:-[0-9]{4})?", value) for value in cells):
         rule = {"pad": 5}
-    elif target == "phone" and any(CELL_PARTS["phone"](value) != value for value in values):
+    elif target == "phone" and any(values.CELL_PARTS["phone"](value) != value for value in cells):
         rule = {"part": "phone"}
-    return _share(sum(bool(fits(value)) for value in values), values), rule
+    return _share(sum(bool(fits(value)) for value in cells), cells), rule
 
 
-def _share(good: int, values: Sequence[str]) -> float:
-    return good / len(values) if values else _WITHOUT_VALUES
+def _share(good: int, cells: Sequence[str]) -> float:
+    return good / len(cells) if cells else _WITHOUT_VALUES
 
 
 def _accepts(name: str, value: str) -> bool:
@@ -206,72 +195,63 @@ def _accepts(name: str, value: str) -> bool:
     return True
 
 
-def _fit_words(values: Sequence[str], target: str, *, has_blanks: bool) -> tuple[float, Rule]:
+def _fit_words(cells: Sequence[str], target: str, *, has_blanks: bool) -> tuple[float, Rule]:
     """Genders in numbers are read by ISO 5218, which not every sender means."""
     known, own = _WORDS[target]
-    is_guess = target == "gender" and bool(values) and names.GENDER_NUMBERS.keys() >= set(values)
+    is_guess = target == "gender" and bool(cells) and names.GENDER_NUMBERS.keys() >= set(cells)
     known = names.GENDER_NUMBERS if is_guess else known
-    words = Counter(map(str.casefold, values))
+    words = Counter(map(str.casefold, cells))
     rule = {word: known[word] for word in sorted(words) if word in known and word not in own}
     good = sum(count for word, count in words.items() if word in known or word in own)
     if target == "gender" and has_blanks:
         rule[""] = "unknown"
-    return _share(good, values) * (_GUESSED if is_guess else 1), {"values": rule} if rule else {}
+    return _share(good, cells) * (_GUESSED if is_guess else 1), {"values": rule} if rule else {}
 
 
-class DateOrders(NamedTuple):
-    """The formats, by the order of day and month that all columns together show, and whether that is sure."""
-
-    formats: list[str]
-    is_sure: bool
-
-
-def _date_orders(columns: Iterable[Sequence[str]]) -> DateOrders:
-    """Without a day above 12, points between day and month decide."""
+def _date_formats(columns: Iterable[Sequence[str]]) -> tuple[list[str], bool]:
+    """The formats, by the order of day and month that all columns together show, and whether that is sure. Without a day above
+    12, points between them decide."""
     month_first = day_first = points = 0
-    for found in filter(None, (_ORDER.match(value) for values in columns for value in values[:200])):
+    for found in filter(None, (_ORDER.match(cell) for cells in columns for cell in cells[:200])):
         month_first += int(found[3]) > 12 >= int(found[1])
         day_first += int(found[1]) > 12 >= int(found[3])
         points += found[2] == "."
     is_shown = month_first or day_first
     is_day_first = day_first > month_first if is_shown else points > 0
     orders = _DAY_FIRST + _MONTH_FIRST if is_day_first else _MONTH_FIRST + _DAY_FIRST
-    return DateOrders([*_PLAIN_DATES, EXCEL_SERIAL, *orders], bool(is_shown or points))
+    return [*_PLAIN_DATES, *orders], bool(is_shown or points)
 
 
-def _fit_dates(values: Sequence[str], target: str, orders: DateOrders, year: int) -> tuple[float, Rule]:
+def _fit_dates(cells: Sequence[str], target: str, formats: Sequence[str], year: int) -> tuple[float, Rule]:
     is_end, latest = target == "expiry_date", f"{year if target == 'dob' else 9999}-12-31"
     pivot = year % 100 if target == "dob" else 99 if is_end else (year + 10) % 100
-    no_ends = {word for word in map(str.casefold, values) if is_end and _NO_DATE.fullmatch(word)}
-    dated = [value for value in values if value.casefold() not in no_ends]
-    days = {value[:10] for value in dated if _ISO.match(value)}
-    left = Counter(value for value in dated if not _ISO.match(value))
-    days_by = {name: _likely_days(left, name, pivot, latest) for name in orders.formats} if left else {}
+    no_ends = {word for word in map(str.casefold, cells) if is_end and _NO_DATE.fullmatch(word)}
+    dated = [cell for cell in cells if cell.casefold() not in no_ends]
+    days = {cell[:10] for cell in dated if _ISO.match(cell)}
+    left = Counter(cell for cell in dated if not _ISO.match(cell))
+    days_by = {name: _likely_days(left, name, pivot, latest) for name in formats}
     used: list[str] = []
-    while left:
-        name = max(days_by, key=lambda each: sum(left[value] for value in days_by[each]))
-        read = {value: day for value, day in days_by[name].items() if value in left}
-        if sum(left[value] for value in read) <= _ENOUGH * len(values):
-            break
-        used.append(name)
-        days |= {*read.values()}
-        left = Counter({value: count for value, count in left.items() if value not in read})
+    for name in sorted(formats, key=lambda each: -sum(left[cell] for cell in days_by[each])):
+        read = days_by[name].keys() & left.keys()
+        if sum(left[cell] for cell in read) > _ENOUGH * len(cells):
+            used.append(name)
+            days |= {days_by[name][cell] for cell in read}
+            left -= Counter({cell: left[cell] for cell in read})
     rule: Rule = {"dates": used} if used else {}
     if no_ends:
         rule["values"] = dict.fromkeys(sorted(no_ends))
-    if any("YYYY" not in name and name != EXCEL_SERIAL for name in used):
+    if any("YYYY" not in name and name != values.EXCEL_SERIAL for name in used):
         rule["pivot"] = pivot
     if is_end and (is_open := [day for day in _OPEN_DATES if day in days]):
         rule["open"] = is_open
-    is_guess = not orders.is_sure and not {*_MONTH_FIRST, *_DAY_FIRST}.isdisjoint(used)
-    return _share(len(values) - left.total(), values) * (_GUESSED if is_guess else 1), rule
+    return _share(len(cells) - left.total(), cells), rule
 
 
-def _likely_days(values: Iterable[str], name: str, pivot: int, latest: str) -> dict[str, str]:
-    """The values that the format reads as a likely date, with that date."""
-    values = [*filter(_SERIAL.fullmatch, values)] if name == EXCEL_SERIAL else values
+def _likely_days(cells: Iterable[str], name: str, pivot: int, latest: str) -> dict[str, str]:
+    """The cells that the format reads as a likely date, with that date."""
+    cells = [*filter(_SERIAL.fullmatch, cells)] if name == values.EXCEL_SERIAL else cells
     read = date_reader([*filter(None, [parse_format(name)])], pivot)
-    days = {value: read(value) for value in values}
+    days = {value: read(value) for value in cells}
     return {
         value: day
         for value, day in days.items()
@@ -312,7 +292,7 @@ def _add_relationship(draft: MappingDraft, found: ReadField) -> None:
             draft.fields[target] = found._replace(rule=rule)
 
 
-def _add_identifiers(draft: MappingDraft, person: int | None, relationship: int | None) -> None:
+def _add_identifiers(draft: MappingDraft, person: list[int], relationship: list[int]) -> None:
     """external_id and member_id are unique. With one number only, it serves as both. One that a family shares is joined with the
     first column that tells its people apart: `person` (the number in the family), `relationship`, or the first name.
 
@@ -320,29 +300,28 @@ def _add_identifiers(draft: MappingDraft, person: int | None, relationship: int 
     corrected. Without them a number that stands twice is a mistake of the sender.
     """
     number = draft.column_of("member_id")
-    if person is None and number is not None and "external_id" in draft.fields:
+    if not person and number is not None and "external_id" in draft.fields:
         longest = max(map(len, draft.sample.column(number)), default=0)
         if longest <= _LONGEST_NUMBER and not draft.are_told_apart(number):
             # Short member_ids that stand several times count the persons of a family.
-            person = draft.fields.pop("member_id").columns[0]
+            person = draft.fields.pop("member_id").columns
     for target, other in (("external_id", "member_id"), ("member_id", "external_id")):
         if target not in draft.fields and (found := draft.fields.get(other)):
             draft.fields[target] = found._replace(confidence=found.confidence * _GUESSED)
-    first_name = None if person is None and relationship is None else draft.column_of("first_name")
+    known = [*person, *relationship]
+    known += draft.fields["first_name"].columns if known and "first_name" in draft.fields else []
     for target in ("external_id", "member_id"):
         column = draft.column_of(target)
         if column is None or draft.are_told_apart(column):
             continue
-        others = [each for each in (person, relationship, first_name) if each is not None and each != column]
+        others = [each for each in known if each != column]
         telling = [each for each in others if draft.are_told_apart(column, each)]
-        joined = telling[:1] or [each for each in others if each == person]
+        joined = telling[:1] or [each for each in others if each in person]
         # The employee is the person without a number.
         has_blanks = any(len(draft.sample.column(each)) < len(draft.sample.rows) for each in joined)
-        rule: Rule = {"join": "-"} if joined else {}
-        sure = draft.fields[target].confidence * (1 if joined and joined == [person] else _SHARED_KEY)
-        draft.fields[target] = ReadField(
-            [column, *joined], sure, rule | ({"blank": "0"} if has_blanks else {})
-        )
+        rule: Rule = ({"join": "-"} if joined else {}) | ({"blank": "0"} if has_blanks else {})
+        sure = draft.fields[target].confidence * (1 if joined and joined == person else _SHARED_KEY)
+        draft.fields[target] = ReadField([column, *joined], sure, rule)
 
 
 def _add_family(draft: MappingDraft) -> None:

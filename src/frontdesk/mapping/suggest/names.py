@@ -192,21 +192,23 @@ RELATIONSHIP_OF = _by_word(
     }
 ) | {meaning.casefold(): code for code, meaning in HIPAA_RELATIONSHIPS.items()}
 
-# Words of a status, by what they say of access: it has ended, there never was one, that depends on the plan, it goes on.
-STATUS_ENDED = words_in(
-    "terminated term termed termination inactive deceased death dead resigned resignation separated separation cancelled"
-    " canceled withdrawn withdrew dropped ended expired discharged dismissed fired quit former lapsed closed discontinued"
-    " not non t i d x"
-)
-STATUS_NEVER = words_in("declined decline waived waive waiver ineligible opt out")
-STATUS_UNSURE = words_in(
-    "cobra loa leave fmla retired retiree ret suspended furlough furloughed pending disability disabled ltd std"
-    " sabbatical layoff laid absence l p q r s w c u"
-)
-STATUS_ACTIVE = words_in(
-    "active act a enrolled eligible covered current employed hired full time part ft pt regular seasonal temporary"
-    " temp on off of with without paid unpaid pay voluntary involuntary employee"
-)
+# Words of a status, by what they say of its rows: there never was access, it has ended, that depends on the plan, it goes on.
+STATUS_WORDS = {
+    "skip": words_in("declined decline waived waive waiver ineligible opt out"),
+    "end": words_in(
+        "terminated term termed termination inactive deceased death dead resigned resignation separated separation cancelled"
+        " canceled withdrawn withdrew dropped ended expired discharged dismissed fired quit former lapsed closed discontinued"
+        " not non t i d x"
+    ),
+    "unsure": words_in(
+        "cobra loa leave fmla retired retiree ret suspended furlough furloughed pending disability disabled ltd std"
+        " sabbatical layoff laid absence l p q r s w c u"
+    ),
+    "active": words_in(
+        "active act a enrolled eligible covered current employed hired full time part ft pt regular seasonal temporary"
+        " temp on off of with without paid unpaid pay voluntary involuntary employee"
+    ),
+}
 # `Marital Status`, `FLSA Status`, `Status Date`
 OTHER_STATUS = words_in(
     "marital civil family tobacco smoker smoking flsa exempt exemption tax filing student disability veteran"

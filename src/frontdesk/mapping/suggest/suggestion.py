@@ -7,9 +7,7 @@ as JSON, or `[code, message]` of what makes the file unreadable.
 """
 
 import json
-import os
 import resource
-import signal
 import subprocess
 import sys
 from collections import Counter, defaultdict
@@ -17,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from frontdesk.eligibility import parse_member
 from frontdesk.eligibility.fields import FIELDS, check_dates, missing_on_create
-from frontdesk.errors import Unavailable
+from frontdesk.errors import Fault, Unavailable
 from frontdesk.formats.model import Format, Unreadable
 from frontdesk.formats.workbook import DETACHED, OF_THE_FILE
 from frontdesk.mapping.model import REPEATED
@@ -71,47 +69,41 @@ def suggest_mapping(
     other, members = other_lines(sample) or (None, sample)
     draft = draft_mapping(members, year=int(today[:4]))
     questions = status_questions(draft)
-    columns, fields = _columns_and_fields(draft)
-    mapping: dict[str, Any] = {
-        "columns": columns,
-        "fields": fields,
+    mapping = _columns_and_fields(draft) | {
         "delimiter": sample.delimiter if sample.delimiter != "," else None,
         "skip": [*filter(None, [other]), *totals(draft)],
         "sheet": sheet if sample.format is Format.XLSX else None,
     }
     mapping = {name: part for name, part in mapping.items() if part}
     tried = _try(sample, mapping, today)
-    if questions:
-        mapping["questions"] = {each["column"]: OPEN for each in questions}
-    return {
+    asked = {"questions": {each["column"]: OPEN for each in questions}} if questions else {}
+    return tried | {
         "type": "mapping_suggestions",
         "format": sample.format,
-        "rows": len(sample.rows) + len(sample.odd_rows),
-        "mapping": mapping,
+        "mapping": mapping | asked,
         "columns": _columns(draft),
         "questions": questions,
-    } | tried
+    }
 
 
-def _columns_and_fields(draft: MappingDraft) -> tuple[dict[str, str | None], dict[str, Any]]:
-    """Names alone, and what needs work."""
-    own = [field_named(name) for name in draft.sample.names]
+def _columns_and_fields(draft: MappingDraft) -> dict[str, Any]:
+    """Names alone in `columns`, what needs work in `fields`."""
+    names = draft.sample.names
+    own = [field_named(name) for name in names]
     # A column with the name of a field is read as that field unless the mapping says otherwise.
-    columns: dict[str, str | None] = {draft.sample.names[at]: None for at in draft.notes if own[at] in FIELDS}
+    columns: dict[str, str | None] = {names[at]: None for at in draft.notes if own[at] in FIELDS}
     fields: dict[str, Any] = {}
-    plain: set[str] = set()
+    plain: set[int] = set()
     for target in sorted(draft.fields, key=[*FIELDS, FAMILY].index):
-        at, _, rule = draft.fields[target]
-        names = [draft.sample.names[column] for column in at]
-        is_own = own[at[0]] == target
-        is_plain = not rule and len(at) == 1 and target != FAMILY and names[0] not in plain
-        if not is_plain or (target in own and not is_own):
-            fields[target] = {"column": names if len(names) > 1 else names[0]} | rule
+        [first, *others], _, rule = draft.fields[target]
+        is_own = own[first] == target
+        if rule or others or target == FAMILY or first in plain or (target in own and not is_own):
+            column = [names[first], *(names[at] for at in others)] if others else names[first]
+            fields[target] = {"column": column} | rule
             continue
-        plain.add(names[0])
-        if not is_own:
-            columns[names[0]] = target
-    return columns, fields
+        plain.add(first)
+        columns |= {} if is_own else {names[first]: target}
+    return {"columns": columns, "fields": fields}
 
 
 def _columns(draft: MappingDraft) -> list[dict[str, Any]]:
@@ -134,31 +126,35 @@ def _columns(draft: MappingDraft) -> list[dict[str, Any]]:
 
 def _try(sample: Sample, mapping: dict[str, Any], today: str) -> dict[str, Any]:
     """Reads the rows by the mapping: how many would be refused if their members were new, and for what; how many left out."""
+    given = [*sample.rows, *sample.odd_rows]
     table = TableColumns(sample.names, parse_mapping(mapping), place=1, needs_key=False)
-    read = with_addresses(table.row(1, cells) for cells in (*sample.rows, *sample.odd_rows))
-    rows = [row for row in read if not row.skipped]
-    counted: Counter[tuple[str, str]] = Counter()
+    rows = [row for row in with_addresses(table.row(1, cells) for cells in given) if not row.skipped]
+    records = [parse_member(row.values, today=today, lenient=True) for row in rows]
+    keys = [record.external_id or "" for record in records]
     versions: defaultdict[str, set[str]] = defaultdict(set)
-    keys: list[tuple[str, bool]] = []
-    for row in rows:
-        record = parse_member(row.values, today=today, lenient=True)
+    for row, key, record in zip(rows, keys, records, strict=True):
+        versions[key] |= set() if row.faults else {repr(record.given)}
+    counted: Counter[Fault] = Counter()
+    refused = 0
+    for row, key, record in zip(rows, keys, records, strict=True):
         wrong = check_dates(record.given.get("effective_date"), record.given.get("expiry_date"))
-        faults = row.faults or [*record.faults, *missing_on_create(record), *filter(None, [wrong])]
-        counted.update([*dict.fromkeys(fault[:2] for fault in faults)])
-        keys.append((record.external_id or "", bool(faults)))
-        if not row.faults:
-            versions[record.external_id or ""].add(repr(record.given))
-    repeated = {key for key, given in versions.items() if key and len(given) > 1}
-    counted[REPEATED[:2]] = sum(key in repeated for key, _ in keys)
+        faults = [*(row.faults or [*record.faults, *missing_on_create(record), *filter(None, [wrong])])]
+        faults += [REPEATED] if key and len(versions[key]) > 1 else []
+        counted.update([*dict.fromkeys(fault._replace(message="") for fault in faults)])
+        refused += bool(faults)
     whole = sum(not row.faults for row in rows)
     return {
-        "refused_rows": sum(is_refused or key in repeated for key, is_refused in keys),
-        "skipped_rows": len(sample.rows) + len(sample.odd_rows) - len(rows),
+        "rows": len(given),
+        "refused_rows": refused,
+        "skipped_rows": len(given) - len(rows),
         "refused": [
-            {"field": name, "code": code, "rows": times, "advice": _advice(name) if is_missing else None}
-            for (name, code), times in counted.most_common()
-            for is_missing in [times == whole and code == "required"]
-            if times
+            {
+                "field": field,
+                "code": code,
+                "rows": times,
+                "advice": _advice(field) if code == "required" and times == whole else None,
+            }
+            for (field, code, _), times in counted.most_common()
         ],
     }
 
@@ -202,12 +198,10 @@ def main() -> None:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     options = json.loads(sys.argv[1])
     options["format"] = options["format"] and Format(options["format"])
-    with open(0, "rb", closefd=False) as stream:
-        try:
-            answer: object = suggest_mapping(stream, **options)
-        except (Unreadable, Unavailable) as error:
-            answer = [error.code, error.detail]
-        except MemoryError:
-            os.kill(os.getpid(), signal.SIGABRT)
-            raise
+    try:
+        answer: object = suggest_mapping(sys.stdin.buffer, **options)
+    except (Unreadable, Unavailable) as error:
+        answer = [error.code, error.detail]
+    except MemoryError:
+        answer = ["too_large", _TOO_LARGE]
     sys.stdout.write(json.dumps(answer))
