@@ -135,9 +135,9 @@ def _read_each(items: Mapping[str, Any], part_of: Callable[[str], MappingPart]) 
         except RejectedParts as error:
             item, faults = None, error.parts
         if item is None:
-            at = shown_name(name)
+            places = [".".join(filter(None, (shown_name(name), each.part))) for each in faults]
             wrong += [
-                Rejected(each.code, each.message, part=f"{at}.{each.part}".rstrip(".")) for each in faults
+                Rejected(each.code, each.message, part=at) for each, at in zip(faults, places, strict=True)
             ]
         else:
             made[name] = item
@@ -156,13 +156,6 @@ def _all(parts: _Parts) -> dict[str, Any]:
     if wrong:
         raise RejectedParts(wrong)
     return made
-
-
-def _text(
-    most: int, rule: str = "must be a string of at most {} characters", *, least: int = 0
-) -> MappingPart:
-    fits = range(least, most + 1)
-    return MappingPart(_STRING, rule.format(most), lambda text: text if len(text) in fits else None)
 
 
 def _choice(*words: str, rule: str = "") -> MappingPart:
@@ -228,10 +221,15 @@ _DATES_RULE = (
     f"{MOST_FORMATS} of these"
 )
 _CONSTANT_RULE = f"must be a boolean, or a string that is not blank of at most {LONGEST_VALUE} characters"
+_JOINT = MappingPart(
+    _STRING,
+    f"must be a string of at most {LONGEST_JOIN} characters",
+    lambda text: text if len(text) <= LONGEST_JOIN else None,
+)
 RULE_PARTS = {
     "column": MappingPart(_WORDS, _COLUMNS_RULE, _joined_columns),
-    "join": _text(LONGEST_JOIN),
-    "blank": _text(LONGEST_JOIN),
+    "join": _JOINT,
+    "blank": _JOINT,
     "part": _choice(*values.CELL_PARTS, rule=f"must be one of {', '.join(values.CELL_PARTS)}"),
     "values": MappingPart(_OBJECT, _VALUES_RULE, _cell_values),
     "dates": MappingPart(_WORDS, _DATES_RULE, _dates),
@@ -243,7 +241,11 @@ RULE_PARTS = {
     ),
 }
 ROW_RULE_PARTS = {
-    "column": MappingPart(_STRING, "must be the name of a column", lambda name: fold_name(name) or None),
+    "column": MappingPart(
+        _STRING,
+        f"must be the name of a column, of at most {LONGEST_VALUE} characters",
+        lambda name: (len(name) <= LONGEST_VALUE and fold_name(name)) or None,
+    ),
     "equals": _some_words(lambda words: frozenset(map(str.casefold, words)), blank=True),
     "starts_with": _some_words(lambda words: tuple(map(str.casefold, words))),
 }
@@ -278,10 +280,10 @@ def _add_field_rule(rules: dict[str, FieldRule], name: str, given: dict[str, Any
 
 def _row_rules(given: list[Any]) -> tuple[RowRule, ...] | None:
     """The rules in `end` or `skip`: `{"column": name, "equals": words, "starts_with": words}`."""
+    if len(given) > MOST_ROW_RULES:
+        return None
     part = MappingPart(_OBJECT, "must be an object", _row_rule)
-    numbered = {str(number): rule for number, rule in enumerate(given[: MOST_ROW_RULES + 1])}
-    rules = tuple(_all(_read_each(numbered, lambda _: part)).values())
-    return rules if len(rules) <= MOST_ROW_RULES else None
+    return tuple(_all(_read_each({str(at): rule for at, rule in enumerate(given)}, lambda _: part)).values())
 
 
 def _row_rule(given: dict[str, Any]) -> RowRule:
@@ -330,14 +332,10 @@ def _plan_ways(value: Any) -> Alternatives | None:
     return tuple(map(_split, ways)) if fits else None
 
 
-def _lines(value: Any) -> frozenset[str] | bool | None:
-    """The codes, or True for all."""
-    is_array = isinstance(value, list)
-    return (
-        value == EVERY_LINE
-        or (is_array and frozenset(map(str.upper, _words(value, most=len(value)))))
-        or None
-    )
+def _lines(value: Any) -> frozenset[str] | None:
+    """The codes, none of them for all."""
+    codes = _words(value, most=len(value)) if isinstance(value, list) else []
+    return frozenset(map(str.upper, codes)) if codes or value == EVERY_LINE else None
 
 
 _WAY_RULE = (
@@ -372,8 +370,9 @@ _PARTS_834 = {
 def _of_834(given: dict[str, Any]) -> dict[str, Any]:
     """What the account says of its 834s, by the names in FileMapping."""
     parts = _all(_read_parts(given, _PARTS_834))
-    lines = parts.pop("coverages", None)
-    return parts if lines is None else parts | {"lines": None if lines is True else lines}
+    if "coverages" in parts:
+        parts["lines"] = parts.pop("coverages") or None
+    return parts
 
 
 _ROW_RULES = MappingPart((list,), f"must be an array of at most {MOST_ROW_RULES} rules", _row_rules)
@@ -386,7 +385,11 @@ _PARTS = {
     "questions": MappingPart(_OBJECT, "must be an object", dict),
     "delimiter": _choice(*DELIMITERS, rule="must be a comma, tab, pipe or semicolon"),
     "header_row": _number(1, SEARCHED_ROWS),
-    "sheet": _text(LONGEST_SHEET_NAME, "must be the name of a sheet, up to {} characters", least=1),
+    "sheet": MappingPart(
+        _STRING,
+        f"must be the name of a sheet, up to {LONGEST_SHEET_NAME} characters",
+        lambda name: name if 0 < len(name) <= LONGEST_SHEET_NAME else None,
+    ),
     "clear": _some_words(frozenset),
     "plans": MappingPart(_OBJECT, "must be an object of strings that are not blank", _plans),
     SECTION_834: MappingPart(_OBJECT, "must be an object", _of_834),

@@ -152,16 +152,13 @@ def _try(sample: Sample, mapping: dict[str, Any], today: str) -> dict[str, Any]:
                 "field": field,
                 "code": code,
                 "rows": times,
-                "advice": _advice(field) if code == "required" and times == whole else None,
+                "advice": f"No row has {field}: {remedy_for(field)}; else ask the sender for it."
+                if code == "required" and times == whole
+                else None,
             }
             for (field, code, _), times in counted.most_common()
         ],
     }
-
-
-def _advice(field: str) -> str:
-    """What to do about a required field that no row has."""
-    return f"No row has {field}: {remedy_for(field)}; else ask the sender for it."
 
 
 def suggest_apart(file: IO[bytes], **options: Any) -> dict[str, Any]:
