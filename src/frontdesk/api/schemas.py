@@ -1,7 +1,7 @@
 """Every named schema of the OpenAPI document: the JSON bodies (docs/interface.md), the member's from the table of its fields,
 and the mapping of eligibility files.
 
-What the mapping's schema takes is what the parser takes (`files.mapping`), but for four rules: a date of `open` is a real one,
+What the mapping's schema takes is what the parser takes (`mapping.parser`), but for four rules: a date of `open` is a real one,
 no two names of columns, nor two words, are the same once letter case and spaces are taken away, and an open question is taken
 with a rule for its column in `end` or `skip`.
 """
