@@ -8,7 +8,7 @@ from frontdesk.errors import Invalid
 from frontdesk.mapping.parser import parse_mapping
 from tests.api.test_mappings import HR
 from tests.api.test_openapi import DOCUMENT, schema_validator
-from tests.files.readers.test_rules import FAULTS
+from tests.mapping.test_parser import FAULTS
 
 SCHEMA = schema_validator(DOCUMENT["components"]["schemas"]["Mapping"])
 

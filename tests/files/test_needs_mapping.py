@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from frontdesk.errors import Invalid
-from frontdesk.files import accept_mapping, approve_file, list_mappings, serialize_suggestion, suggest_mapping
+from frontdesk.files import accept_mapping, approve_file, list_mappings, suggest_mapping
 from frontdesk.files.model import EligibilityFile, WrongState
 from tests.files.loading import Desk
 from tests.files.readers.reading import file_834
@@ -118,7 +118,7 @@ def test_a_file_that_only_compares_says_so(desk: Desk) -> None:
 def test_a_suggestion_can_be_asked_for_before_a_file_is_loaded() -> None:
     content = file_834(*CARDS).encode()
     whole, part = (
-        serialize_suggestion(suggest_mapping(io.BytesIO(text), today="2026-11-20", is_cut=is_cut))
+        suggest_mapping(io.BytesIO(text), today="2026-11-20", is_cut=is_cut)
         for text, is_cut in ((content, False), (content[: content.index(b"C-3")], True))
     )
     assert whole["mapping"] == part["mapping"] == {"834": {"identify": "REF*23"}}

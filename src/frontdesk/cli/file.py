@@ -62,7 +62,6 @@ from frontdesk.files import (
     save_mapping,
     serialize_file,
     serialize_mapping,
-    serialize_suggestion,
     set_file_settings,
     suggest_mapping,
     summary,
@@ -374,41 +373,35 @@ def suggest(
         )
     if out is not None:
         with opened_file(out, "wb", "The mapping can't be written: {}. Give another --out.") as target:
-            mapping = found["mapping"] if isinstance(found, dict) else found.mapping
-            target.write(json.dumps(mapping, ensure_ascii=False, indent=1).encode())
-    if isinstance(found, dict):
-        return _suggested_834(found)
+            target.write(json.dumps(found["mapping"], ensure_ascii=False, indent=1).encode())
+    if found["format"] == Format.X12:
+        names = ("reference", "people", "with_others", "looks_like_ssn")
+        figures = table(names, [[each[name] for name in names] for each in found["references"]])
+        return Output(found, [figures, *found["reasons"], json_text(found["mapping"])])
     columns = [
-        (each.column, ", ".join(each.fields), each.confidence or None, "  ".join(each.samples))
-        for each in found.columns
+        (each["column"], ", ".join(each["fields"]), each["confidence"] or None, "  ".join(each["samples"]))
+        for each in found["columns"]
     ]
-    notes = [f"{each.column}: {each.note}" for each in found.columns if each.note]
-    refused = [(each.field, each.code, each.rows) for each in found.refused]
-    left_out = f", {found.skipped_rows:,} would be left out" if found.skipped_rows else ""
+    left_out = f", {found['skipped_rows']:,} would be left out" if found["skipped_rows"] else ""
     parts: list[Part] = [
         table(("column", "fields", "confidence", "samples"), columns),
-        *notes,
-        json_text(found.mapping),
-        f"Of {found.rows:,} rows {found.refused_rows:,} would be refused{left_out}.",
+        *(f"{each['column']}: {each['note']}" for each in found["columns"] if each["note"]),
+        json_text(found["mapping"]),
+        f"Of {found['rows']:,} rows {found['refused_rows']:,} would be refused{left_out}.",
     ]
-    if refused:
+    if found["refused"]:
+        refused = [(each["field"], each["code"], each["rows"]) for each in found["refused"]]
         parts.append(table(("field", "code", "rows"), refused))
-    parts += [each.advice for each in found.refused if each.advice]
-    for question in found.questions:
-        is_open = question.column in found.mapping.get("questions", {})
-        lead = "To be answered before the mapping can be used" if is_open else "To be checked"
-        parts.append(f"{lead}: {question.column}. {question.question}")
+    parts += [each["advice"] for each in found["refused"] if each["advice"]]
+    for question in found["questions"]:
+        parts.append(
+            f"To be answered before the mapping can be used: {question['column']}. {question['question']}"
+        )
         parts += [
-            f"- {choice.does} Put into the mapping: {json.dumps(choice.mapping, ensure_ascii=False)}"
-            for choice in question.choices
+            f"- {choice['does']} Put into the mapping: {json.dumps(choice['mapping'], ensure_ascii=False)}"
+            for choice in question["choices"]
         ]
-    return Output(serialize_suggestion(found), parts)
-
-
-def _suggested_834(found: dict[str, Any]) -> Output:
-    names = ("reference", "people", "with_others", "looks_like_ssn")
-    figures = table(names, [[each[name] for name in names] for each in found["references"]])
-    return Output(serialize_suggestion(found), [figures, *found["reasons"], json_text(found["mapping"])])
+    return Output(found, parts)
 
 
 def _work_on(begin: Callable[[CommandContext], EligibilityFile], path: Path | None = None) -> Output:

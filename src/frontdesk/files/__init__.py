@@ -25,7 +25,7 @@ from frontdesk.files.store import (
     unfinished_files,
 )
 from frontdesk.formats.content_type import MEDIA_TYPES, START_BYTES, check_start, detect_content
-from frontdesk.mapping.suggest.suggestion import serialize_suggestion, suggest_apart, suggest_mapping
+from frontdesk.mapping.suggest.suggestion import suggest_apart, suggest_mapping
 
 __all__ = [
     "MEDIA_TYPES",
@@ -56,7 +56,6 @@ __all__ = [
     "save_mapping",
     "serialize_file",
     "serialize_mapping",
-    "serialize_suggestion",
     "set_file_settings",
     "suggest_apart",
     "suggest_mapping",

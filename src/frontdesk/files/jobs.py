@@ -23,8 +23,7 @@ from frontdesk.files.model import (
     WrongState,
 )
 from frontdesk.formats.model import FileMode
-from frontdesk.mapping.parser import parse_mapping
-from frontdesk.mapping.parser_834 import SECTION_834
+from frontdesk.mapping.parser import SECTION_834, parse_mapping
 from frontdesk.plans import get_plan
 
 FILE_NAME_LENGTH = 255

@@ -58,7 +58,7 @@ from frontdesk.files.model import (
 from frontdesk.files.producer import GoOn, Producer
 from frontdesk.formats.model import FileMode, Format, Unreadable
 from frontdesk.mapping.model import REPEATED, Row, UnreadRows, read_loops
-from frontdesk.mapping.rules import remedy_for
+from frontdesk.mapping.parser import remedy_for
 from frontdesk.plans import list_plans
 from frontdesk.plans.model import Plan
 

@@ -11,9 +11,9 @@ from frontdesk.errors import Fault
 from frontdesk.formats.model import Format, Unreadable
 from frontdesk.formats.source import LONGEST_LINE, Source
 from frontdesk.mapping.model import FileHeader, Row
-from frontdesk.mapping.names import fold_name
 from frontdesk.mapping.parser import FileMapping
 from frontdesk.mapping.table import TableColumns
+from frontdesk.mapping.values import fold_name
 from frontdesk.strict_json import NotStrict, parse_strictly
 from frontdesk.text import SHOWN_NAMES, shown_name
 

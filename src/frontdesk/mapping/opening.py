@@ -14,7 +14,7 @@ from frontdesk.formats.workbook import read_workbook
 from frontdesk.mapping.addresses import FamilyAddresses
 from frontdesk.mapping.model import FileHeader, ReadItem, Row, read_rows
 from frontdesk.mapping.parser import NO_MAPPING, FileMapping
-from frontdesk.mapping.rules import FAMILY
+from frontdesk.mapping.values import FAMILY
 from frontdesk.mapping.x12 import DEFAULT_OPTIONS, X12Options, read_x12
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from frontdesk.errors import Fault
 from frontdesk.formats.model import Unreadable
 from frontdesk.formats.source import LONGEST_LINE
 from frontdesk.mapping.model import UNKNOWN_PLAN, Row
-from frontdesk.mapping.names import METADATA_PREFIX, field_named, fold_name
 from frontdesk.mapping.parser import SEARCHED_ROWS, FileMapping
-from frontdesk.mapping.rules import FAMILY, PLAN, FieldRule, RowRule
+from frontdesk.mapping.values import FAMILY, METADATA_PREFIX, PLAN, FieldRule, RowRule, field_named, fold_name
 from frontdesk.text import SHOWN_NAMES, shown_name
 
 KEY, END_DAY = "external_id", "expiry_date"

@@ -48,8 +48,7 @@ from frontdesk.mapping.model import (
     Row,
     UnreadLoops,
 )
-from frontdesk.mapping.parser import FileMapping
-from frontdesk.mapping.parser_834 import DOB, FIRST_NAME, PERSON_CODE, SSN_WAY, Alternatives, Way
+from frontdesk.mapping.parser import DOB, FIRST_NAME, PERSON_CODE, SSN_WAY, Alternatives, FileMapping, Way
 from frontdesk.mapping.suggest.identity import suggest_identity
 from frontdesk.text import looks_like_ssn
 

@@ -4,45 +4,27 @@ grows, column by column."""
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 from frontdesk.eligibility.code_sets import GENDERS, HIPAA_RELATIONSHIPS, STATE_CODES
 from frontdesk.eligibility.fields import EARLIEST_DOB, FIELDS, FieldContext, Storage
 from frontdesk.eligibility.hints import day_exists
-from frontdesk.mapping.dates import EXCEL_SERIAL, date_reader, parse_format
-from frontdesk.mapping.names import COLUMN_NAME, NAME_SUFFIXES, field_named, fold_name
-from frontdesk.mapping.rules import FAMILY, NAME_PARTS
-from frontdesk.mapping.suggest.names import (
-    BOOLEAN_OF,
-    FULL_NAME,
-    GENDER_NUMBERS,
-    GENDER_OF,
-    HIRE_DATE,
-    OFFICIAL,
-    PERSON_NUMBER,
-    RELATIONSHIP,
-    RELATIONSHIP_OF,
-    START_DATE,
-    meanings,
-    words_of,
-)
+from frontdesk.mapping import values
+from frontdesk.mapping.suggest import names
+from frontdesk.mapping.suggest.names import FULL_NAME, PERSON_NUMBER, RELATIONSHIP, meanings, words_of
 from frontdesk.mapping.suggest.sample import Sample
+from frontdesk.mapping.values import FAMILY, date_reader, field_named, fold_name, parse_format
 from frontdesk.text import Rejected, RejectedParts, are_mostly_ssns
 
-GUESSED = 0.6
+# How sure a suggestion is, from 0 to 1: what the name of the column gives, times these.
+_GUESSED, _WITHOUT_VALUES, _SHARED_KEY = 0.6, 0.7, 0.5
 _LEAST = 0.3  # what is less sure is not suggested
-_SHARED_KEY = 0.5
-_NO_VALUES = 0.7
-_MOST_OF_A_MEANING = 6
-_LONGEST_NUMBER = 3
-_NO_NUMBER = "0"  # the person whose number in the family is blank: the employee
-_SELF = "18"
+_LONGEST_NUMBER = 3  # of a person in a family
 _OF_RELATIONSHIP = ("relationship_code", "relationship_code_hipaa", "subscriber_relationship")
-_IDENTIFIERS = ("external_id", "member_id", PERSON_NUMBER)
-_OF_NUMBERS = {"id", "number", "ssn"}
-_OF_A_FAMILY, _OF_FAMILY = 0.8, 0.9  # the share of rows that find an address; the confidence
+_IDENTIFIERS = {"external_id", "member_id", PERSON_NUMBER}
 _ON_SSNS = (
     "Most values look like social security numbers, so the column is not used as an identifier: those are stored and shown as "
     "they are. Ask the sender for a number of its own. If these are no social security numbers, or are to be stored as they are, "
@@ -50,12 +32,21 @@ _ON_SSNS = (
 )
 
 _OPEN_DATES = ("9999-12-31", "9999-12-30", "2999-12-31", "9999-01-01", "4712-12-31")
-_MONTH_FIRST = ("MM/DD/YYYY", "MM-DD-YYYY", "MM.DD.YYYY", "MMDDYYYY", "MM/DD/YY", "MM-DD-YY")
-_DAY_FIRST = ("DD.MM.YYYY", "DD/MM/YYYY", "DD-MM-YYYY", "DDMMYYYY", "DD.MM.YY", "DD/MM/YY", "DD-MM-YY")
-_PLAIN_DATES = (
-    *("YYYY-MM-DD", "YYYY/MM/DD", "YYYYMMDD", "DD-MON-YYYY", "DD MON YYYY", "MON DD, YYYY", "DD-MON-YY"),
-    EXCEL_SERIAL,
+_MONTH_FIRST, _DAY_FIRST = (
+    [f"{order} YYYY".replace(" ", sign) for sign in ("/", "-", ".", "")]
+    + [f"{order} YY".replace(" ", sign) for sign in "/-."]
+    for order in ("MM DD", "DD MM")
 )
+_PLAIN_DATES = [
+    "YYYY-MM-DD",
+    "YYYY/MM/DD",
+    "YYYYMMDD",
+    "DD-MON-YYYY",
+    "DD MON YYYY",
+    "MON DD, YYYY",
+    "DD-MON-YY",
+    "excel",
+]
 _ENOUGH = 0.02  # a format that reads fewer of the values is a slip of somebody's pen
 _LOOKED_AT = 300  # each format is tried on each of them
 _ISO = re.compile("[0-9]{4}-[0-9]{2}-[0-9]{2}(?! )")  # with a space before the time it is none
@@ -64,276 +55,139 @@ _NO_DATE = re.compile("0{1,4}(?:[-/.]0{1,4}){0,2}|n/?a|none|null|-+|present|curr
 _SERIAL = re.compile("(?:[1-9][0-9]{4}|295846[0-5])(?:[.]0+)?")
 _ORDER = re.compile("([0-9]{1,2})([/.-])([0-9]{1,2})[/.-](?:[0-9]{4}|[0-9]{2})(?![0-9])")
 
-_YES_OR_NO = (BOOLEAN_OF, ("true", "false"))
+_YES_OR_NO = (names.BOOLEAN_OF, ("true", "false"))
 # By field: the value of each word, and the words that are values already.
-_WORDS: dict[str, tuple[dict[str, Any], Sequence[str]]] = {
+_WORDS: dict[str, tuple[Mapping[str, Any], Sequence[str]]] = {
     "medical_eligibility": _YES_OR_NO,
     "medical_enrollment": _YES_OR_NO,
-    "gender": (GENDER_OF, GENDERS),
+    "gender": (names.GENDER_OF, GENDERS),
     "state": ({}, [*STATE_CODES]),
-    RELATIONSHIP: (RELATIONSHIP_OF, [*map(str.casefold, HIPAA_RELATIONSHIPS)]),
+    RELATIONSHIP: (names.RELATIONSHIP_OF, [*map(str.casefold, HIPAA_RELATIONSHIPS)]),
 }
+# Values of the others, where the field's own rule is not what tells them.
+_FITS: dict[str, Callable[[str], object]] = {
+    "zipcode": re.compile("[0-9]{3,5}(?:-?[0-9]{4})?").fullmatch,
+    "phone": lambda value: _accepts("phone", values.CELL_PARTS["phone"](value)),
+    FULL_NAME: lambda value: len(value.split()) > 1,
+    # `Suffix` may also be that of a name.
+    PERSON_NUMBER: lambda value: value.casefold().rstrip(".") not in values.NAME_SUFFIXES,
+    names.COVERAGE_LINE: bool,
+}
+Rule = dict[str, Any]
 
 
-class Candidate(NamedTuple):
-    """What a column may hold, a field or another meaning, how sure that is, and the rule that would read it."""
+class ReadField(NamedTuple):
+    """How a field is read: the columns, how sure that is, from 0 to 1, and the rest of the rule."""
 
+    columns: list[int]
     confidence: float
-    target: str
-    position: int
-    rule: dict[str, Any]
+    rule: Rule
 
 
 @dataclass(slots=True)
 class MappingDraft:
-    """The mapping as it grows. `uses` has the fields of each column with their confidence, `notes` why a column is not used."""
+    """The mapping as it grows, by field. `notes` say why a column is not used."""
 
     sample: Sample
-    rules: dict[str, dict[str, Any]] = field(default_factory=dict)
-    uses: dict[int, dict[str, float]] = field(default_factory=dict)
+    fields: dict[str, ReadField] = field(default_factory=dict)
     notes: dict[int, str] = field(default_factory=dict)
 
-    def use(
-        self, target: str, positions: Sequence[int], confidence: float, rule: Mapping[str, Any] | None = None
-    ) -> None:
-        names = [self.sample.names[position] for position in positions]
-        self.rules[target] = {"column": names[0] if len(names) == 1 else names} | dict(rule or {})
-        for position in positions:
-            self.uses.setdefault(position, {})[target] = round(confidence, 2)
+    def column_of(self, name: str) -> int | None:
+        """The first column of the field."""
+        return self.fields[name].columns[0] if name in self.fields else None
 
-    def column_of(self, target: str) -> int | None:
-        """The first column of the target's rule."""
-        if target not in self.rules:
-            return None
-        name = self.rules[target]["column"]
-        return self.sample.names.index(name if type(name) is str else name[0])
+    def uses(self, column: int) -> dict[str, float]:
+        """The fields that the column is read for, and how sure that is."""
+        return {name: round(sure, 2) for name, (columns, sure, _) in self.fields.items() if column in columns}
+
+    def are_told_apart(self, *columns: int) -> bool:
+        """Whether the columns together tell all rows apart, but for rows that are the same."""
+        rows = {tuple(map(str.strip, row)) for row in self.sample.rows}
+        keys = [tuple(row[column] for column in columns) for row in rows if row[columns[0]]]
+        return len(set(keys)) == len(keys)
 
 
 def draft_mapping(sample: Sample, *, year: int) -> MappingDraft:
     """Which columns hold which fields, and the rules that read them. `year` is the present one."""
     draft = MappingDraft(sample)
-    best: dict[str, Candidate] = {}
-    for found in sorted(_candidates(draft, year), key=lambda each: (-each.confidence, each.position)):
-        best.setdefault(found.target, found)
-        if found.target in FIELDS and found.target not in draft.rules and found.position not in draft.uses:
-            draft.use(found.target, [found.position], found.confidence, found.rule)
+    best: dict[str, ReadField] = {}
+    used: set[int] = set()
+    candidates = sorted(_candidates(draft, year), key=lambda each: (-each[1].confidence, each[1].columns))
+    for target, found in candidates:
+        best.setdefault(target, found)
+        if target in FIELDS and target not in draft.fields and used.isdisjoint(found.columns):
+            draft.fields[target] = found
+            used.update(found.columns)
     _add_date_formats(draft)
-    if FULL_NAME in best and "last_name" not in draft.rules:
+    if FULL_NAME in best and "last_name" not in draft.fields:
         _add_names(draft, best[FULL_NAME])
     if RELATIONSHIP in best:
         _add_relationship(draft, best[RELATIONSHIP])
-    person, relationship = (
-        best[each].position if each in best else None for each in (PERSON_NUMBER, RELATIONSHIP)
+    _add_identifiers(
+        draft, *(best[each].columns if each in best else [] for each in (PERSON_NUMBER, RELATIONSHIP))
     )
-    _add_identifiers(draft, _person_number(draft) if person is None else person, relationship)
     _add_family(draft)
     return draft
 
 
-def _candidates(draft: MappingDraft, year: int) -> Iterator[Candidate]:
-    sample, known = draft.sample, _known_meanings(draft)
-    values = {position: sample.column(position) for position, meant in known.items() if meant}
-    habit = _date_habit(list(values.values()), year=year)
-    for position, cells in values.items():
+def _candidates(draft: MappingDraft, year: int) -> Iterator[tuple[str, ReadField]]:
+    """What each column may hold, fields and other meanings."""
+    sample = draft.sample
+    formats, is_sure = _date_formats(map(sample.column, range(len(sample.names))))
+    for column, meant in _known_meanings(draft).items():
+        cells = sample.column(column) if meant else []
         has_blanks = len(cells) < len(sample.rows)
-        if OFFICIAL in known[position]:
-            continue
-        for target, score in known[position].items():
+        for target, score in meant.items():
+            if target in ("dob", "effective_date", "expiry_date"):
+                share, rule = _fit_dates(cells[:_LOOKED_AT], target, formats, year)
+                share *= 1 if is_sure or {*rule.get("dates", ())} <= {*_PLAIN_DATES} else _GUESSED
+            elif target in _WORDS:
+                share, rule = _fit_words(cells, target, has_blanks=has_blanks)
+            else:
+                share, rule = _fit(cells, target)
             # A dependent's name that is blank on the employee's row is not the name of the row's person.
-            if target == FULL_NAME and has_blanks and "dependent" in words_of(sample.names[position]):
-                continue
-            share, rule, is_sure = _fit_of(target, cells, habit, has_blanks=has_blanks)
-            confidence = score * share * (1.0 if is_sure else GUESSED) * (1.0 if cells else _NO_VALUES)
-            if confidence >= _LEAST:
-                yield Candidate(confidence, target, position, rule)
+            is_other = target == FULL_NAME and has_blanks and "dependent" in words_of(sample.names[column])
+            if score * share >= _LEAST and not is_other:
+                yield target, ReadField([column], score * share, rule)
 
 
 def _known_meanings(draft: MappingDraft) -> dict[int, dict[str, float]]:
-    """What the columns' names mean, by position. A name that stands twice can't be mapped."""
-    names = draft.sample.names
-    folded = Counter(map(fold_name, names))
-    known = {
-        position: meanings(name)
-        for position, name in enumerate(names)
-        if folded[fold_name(name)] == 1 and COLUMN_NAME.search(name)
-    }
-    has_begin = any("effective_date" in meanings(name) for name in names)
-    counted: Counter[str] = Counter()
-    for position, meant in known.items():
-        for hired in (START_DATE, HIRE_DATE):
+    """What the columns' names mean, by place. A name that stands twice can't be mapped."""
+    folded = Counter(map(fold_name, draft.sample.names))
+    known = {at: meanings(name) for at, name in enumerate(draft.sample.names) if folded[fold_name(name)] == 1}
+    has_begin = any("effective_date" in meant for meant in known.values())
+    for column, meant in known.items():
+        for hired in (names.START_DATE, names.HIRE_DATE):
             if (score := meant.pop(hired, None)) is not None and not has_begin:
                 meant["effective_date"] = score
-        keys = {target: meant[target] for target in _IDENTIFIERS if target in meant}
-        if keys and are_mostly_ssns(draft.sample.column(position)):
+        keys = meant.keys() & _IDENTIFIERS
+        if keys and are_mostly_ssns(draft.sample.column(column)):
             # An identifier that is left out by mistake is named by a person; a stored number is hard to take back.
-            target = "external_id" if max(keys, key=keys.__getitem__) == "external_id" else "member_id"
-            rule = json.dumps({"columns": {names[position]: target}, "ssn": "plain"}, ensure_ascii=False)
-            draft.notes[position] = _ON_SSNS.format(rule)
-            for key in keys:
-                del meant[key]
-        # A hostile file has many columns of one meaning, and dates take long to look at.
-        counted.update(meant)
-        for target in [target for target in meant if counted[target] > _MOST_OF_A_MEANING]:
-            del meant[target]
+            target = "member_id" if "member_id" in keys else "external_id"
+            plain = {"columns": {draft.sample.names[column]: target}, "ssn": "plain"}
+            draft.notes[column] = _ON_SSNS.format(json.dumps(plain, ensure_ascii=False))
+        for unused in [*meant] if names.OFFICIAL in meant else keys if column in draft.notes else ():
+            del meant[unused]
     return known
 
 
-def _add_date_formats(draft: MappingDraft) -> None:
-    """A column of dates without any date is read as the others are: later rows may have one."""
-    dates = [target for target in draft.rules if FIELDS[target].kind.storage is Storage.DATE]
-    known = [draft.rules[target] for target in dates if "dates" in draft.rules[target]]
-    formats = list(dict.fromkeys(name for rule in known for name in rule["dates"]))
-    pivots = [rule["pivot"] for rule in known if "pivot" in rule]
-    for target in dates:
-        position, rule = draft.column_of(target), draft.rules[target]
-        cells = set() if position is None else {cell.casefold() for cell in draft.sample.column(position)}
-        if formats and cells <= rule.get("values", {}).keys():
-            draft.rules[target] |= {"dates": formats} | ({"pivot": max(pivots)} if pivots else {})
+def _fit(cells: Sequence[str], target: str) -> tuple[float, Rule]:
+    """The share of the cells that the field takes after a rule, from 0 to 1, and the rule."""
+    fits: Callable[[str], object] = _FITS.get(target) or partial(_accepts, target)
+    rule: Rule = {}
+    if target == "zipcode" and any(re.fullmatch("[0-9]{3,4}(?:-[0-9]{4})?", value) for value in cells):
+        rule = {"pad": 5}
+    elif target == "phone" and any(values.CELL_PARTS["phone"](value) != value for value in cells):
+        rule = {"part": "phone"}
+    return _share(sum(bool(fits(value)) for value in cells), cells), rule
 
 
-def _add_names(draft: MappingDraft, found: Candidate) -> None:
-    """First and last names from a column with both. Beside a first name, a column `Name` is the last name."""
-    known = draft.column_of("first_name")
-    if known is not None and draft.uses[known]["first_name"] >= GUESSED:
-        draft.use("last_name", [found.position], GUESSED + 0.2)
-        return
-    if known is not None:
-        del draft.uses[known]["first_name"]
-    has_middle = any(len(value.split()) > 2 for value in draft.sample.column(found.position))
-    middle = ["middle_name"] if has_middle and "middle_name" not in draft.rules else []
-    for part in ("first_name", "last_name", *middle):
-        draft.use(part, [found.position], found.confidence, {"part": part})
+def _share(good: int, cells: Sequence[str]) -> float:
+    return good / len(cells) if cells else _WITHOUT_VALUES
 
 
-def _add_relationship(draft: MappingDraft, found: Candidate) -> None:
-    """The words of a relationship as they are, as HIPAA codes, and as subscriber or dependent."""
-    own = [field_named(name) for name in draft.sample.names]
-    words = {word.casefold() for word in draft.sample.column(found.position)}
-    codes = found.rule.get("values", {}) | {
-        word: word.upper() for word in sorted(words) if word.upper() in HIPAA_RELATIONSHIPS
-    }
-    primary = {word: "Primary" if code == _SELF else "Dependent" for word, code in codes.items()}
-    for target, rule in zip(_OF_RELATIONSHIP, ({}, {"values": codes}, {"values": primary}), strict=True):
-        if target not in own and (codes or target == "relationship_code"):
-            draft.use(target, [found.position], found.confidence, rule)
-
-
-def _add_identifiers(draft: MappingDraft, person: int | None, relationship: int | None) -> None:
-    """external_id and member_id are unique. With one number only, it serves as both. `person` and `relationship` are the columns
-    with a person's number in the family and its relationship, if there are any.
-
-    The first name is the last resort, and only beside one of these columns: a key with a name in it changes when the name is
-    corrected. Without them a number that stands twice is a mistake of the sender.
-    """
-    is_of_families = (person, relationship) != (None, None)
-    first_name = draft.column_of("first_name") if is_of_families else None
-    for target, other in (("external_id", "member_id"), ("member_id", "external_id")):
-        if target not in draft.rules and (position := draft.column_of(other)) is not None:
-            draft.use(target, [position], draft.uses[position][other] * GUESSED)
-    for target in ("external_id", "member_id"):
-        position = draft.column_of(target)
-        if position is not None and not _tells(draft, [position]):
-            _join(draft, target, position, [person, relationship, first_name])
-
-
-def _person_number(draft: MappingDraft) -> int | None:
-    """A column of short member_ids that stand several times: they count the persons of a family."""
-    position = draft.column_of("member_id")
-    if position is None or draft.column_of("external_id") in (None, position) or _tells(draft, [position]):
-        return None
-    if max(map(len, draft.sample.column(position)), default=0) > _LONGEST_NUMBER:
-        return None
-    del draft.rules["member_id"], draft.uses[position]["member_id"]
-    return position
-
-
-def _join(draft: MappingDraft, target: str, position: int, candidates: list[int | None]) -> None:
-    """Join the number with the first column that tells its rows apart."""
-    confidence = draft.uses[position][target]
-    person, *_ = known = [None if candidate == position else candidate for candidate in candidates]
-    telling = next((each for each in known if each is not None and _tells(draft, [position, each])), person)
-    if telling is None or telling != person:
-        confidence = round(confidence * _SHARED_KEY, 2)
-    if telling is None:
-        draft.uses[position][target] = confidence
-        return
-    has_blanks = len(draft.sample.column(telling)) < len(draft.sample.rows)
-    rule = {"join": "-"} | ({"blank": _NO_NUMBER} if has_blanks else {})
-    draft.use(target, [position, telling], confidence, rule)
-
-
-def _tells(draft: MappingDraft, positions: list[int]) -> bool:
-    """Whether the columns together tell all rows apart, but for rows that are the same."""
-    rows = {tuple(map(str.strip, row)) for row in draft.sample.rows}
-    keys = [tuple(row[position] for position in positions) for row in rows if row[positions[0]]]
-    return len(set(keys)) == len(keys)
-
-
-def _add_family(draft: MappingDraft) -> None:
-    """A column of numbers by which most rows without a zip code stand beside one with a zip code, and no number has two."""
-    sample, at = draft.sample, draft.column_of("zipcode")
-    homeless = [row for row in sample.rows if at is not None and not row[at].strip()]
-    if at is None or not homeless:
-        return
-    for position, name in enumerate(sample.names):
-        if _OF_NUMBERS.isdisjoint(words_of(name)):
-            continue
-        homes: dict[str, set[str]] = {}
-        for row in sample.rows:
-            if (number := row[position].strip()) and row[at].strip():
-                homes.setdefault(number, set()).add(row[at].strip())
-        found = sum(row[position].strip() in homes for row in homeless)
-        if found >= _OF_A_FAMILY * len(homeless) and all(len(zips) == 1 for zips in homes.values()):
-            draft.use(FAMILY, [position], _OF_FAMILY)
-            return
-
-
-class DateHabit(NamedTuple):
-    """What the whole file tells of its dates: whether the day goes before the month, as far as can be told, and the year now."""
-
-    day_first: bool
-    year: int
-    is_sure: bool = True
-
-
-class Fit(NamedTuple):
-    """The share of the values that the field takes after `rule`, 0 to 1. `is_sure` is False where the rule is a guess."""
-
-    share: float
-    rule: dict[str, Any]
-    is_sure: bool = True
-
-
-def _fit_of(field: str, values: Sequence[str], habit: DateHabit, *, has_blanks: bool) -> Fit:
-    """How well the values of a column, without the blank ones, fit the field."""
-    rule: dict[str, Any] = {}
-    good: Iterable[object] = [True] * len(values)
-    if field in ("dob", "effective_date", "expiry_date"):
-        return _fit_dates(values, field, habit)
-    if field in _WORDS:
-        return _fit_words(values, field, has_blanks=has_blanks)
-    if field == "zipcode":
-        good = [re.fullmatch("[0-9]{3,5}(?:-?[0-9]{4})?", value) for value in values]
-        rule = {"pad": 5} if any(re.fullmatch("[0-9]{3,4}(?:-[0-9]{4})?", value) for value in values) else {}
-    elif field == "phone":
-        cut = [NAME_PARTS["phone"](value) for value in values]
-        good = [_accepts(field, value) for value in cut]
-        rule = {"part": "phone"} if cut != values else {}
-    elif field == FULL_NAME:
-        good = [len(value.split()) > 1 for value in values]
-    elif field == PERSON_NUMBER:  # `Suffix` may also be that of a name
-        good = [value.casefold().rstrip(".") not in NAME_SUFFIXES for value in values]
-    elif field in FIELDS:
-        good = [_accepts(field, value) for value in values]
-    return Fit(_share(sum(map(bool, good)), values), rule)
-
-
-def _share(good: int, values: Sequence[str]) -> float:
-    return good / len(values) if values else 1.0
-
-
-def _accepts(field: str, value: str) -> bool:
-    kind = FIELDS[field].kind
+def _accepts(name: str, value: str) -> bool:
+    kind = FIELDS[name].kind
     try:
         kind.read(value if kind.from_text is None else kind.from_text(value), FieldContext("9999-12-31"))
     except (Rejected, RejectedParts):
@@ -341,76 +195,145 @@ def _accepts(field: str, value: str) -> bool:
     return True
 
 
-def _fit_words(values: Sequence[str], field: str, *, has_blanks: bool) -> Fit:
+def _fit_words(cells: Sequence[str], target: str, *, has_blanks: bool) -> tuple[float, Rule]:
     """Genders in numbers are read by ISO 5218, which not every sender means."""
-    known, own = _WORDS[field]
-    is_guess = field == "gender" and bool(values) and GENDER_NUMBERS.keys() >= set(values)
-    if is_guess:
-        known = GENDER_NUMBERS
-    words = Counter(value.casefold() for value in values)
+    known, own = _WORDS[target]
+    is_guess = target == "gender" and bool(cells) and names.GENDER_NUMBERS.keys() >= set(cells)
+    known = names.GENDER_NUMBERS if is_guess else known
+    words = Counter(map(str.casefold, cells))
     rule = {word: known[word] for word in sorted(words) if word in known and word not in own}
     good = sum(count for word, count in words.items() if word in known or word in own)
-    if field == "gender" and has_blanks:
+    if target == "gender" and has_blanks:
         rule[""] = "unknown"
-    return Fit(_share(good, values), {"values": rule} if rule else {}, not is_guess)
+    return _share(good, cells) * (_GUESSED if is_guess else 1), {"values": rule} if rule else {}
 
 
-def _date_habit(columns: Sequence[Sequence[str]], *, year: int) -> DateHabit:
-    """The order of day and month in all columns together. Without a day above 12, points between them decide."""
+def _date_formats(columns: Iterable[Sequence[str]]) -> tuple[list[str], bool]:
+    """The formats, by the order of day and month that all columns together show, and whether that is sure. Without a day above
+    12, points between them decide."""
     month_first = day_first = points = 0
-    for found in (_ORDER.match(value) for values in columns for value in values[:200]):
-        if found:
-            month_first += int(found[3]) > 12 >= int(found[1])
-            day_first += int(found[1]) > 12 >= int(found[3])
-            points += found[2] == "."
-    if month_first or day_first:
-        return DateHabit(day_first > month_first, year)
-    return DateHabit(points > 0, year, is_sure=points > 0)
+    for found in filter(None, (_ORDER.match(cell) for cells in columns for cell in cells[:200])):
+        month_first += int(found[3]) > 12 >= int(found[1])
+        day_first += int(found[1]) > 12 >= int(found[3])
+        points += found[2] == "."
+    is_shown = month_first or day_first
+    is_day_first = day_first > month_first if is_shown else points > 0
+    orders = _DAY_FIRST + _MONTH_FIRST if is_day_first else _MONTH_FIRST + _DAY_FIRST
+    return [*_PLAIN_DATES, *orders], bool(is_shown or points)
 
 
-def _fit_dates(values: Sequence[str], field: str, habit: DateHabit) -> Fit:
-    values, is_end = values[:_LOOKED_AT], field == "expiry_date"
-    pivot = habit.year % 100 if field == "dob" else 99 if is_end else (habit.year + 10) % 100
-    latest = f"{habit.year}-12-31" if field == "dob" else "9999-12-31"
-    no_ends = {value.casefold() for value in values if is_end and _NO_DATE.fullmatch(value.casefold())}
-    dated = [value for value in values if value.casefold() not in no_ends]
-    days = {value[:10] for value in dated if _ISO.match(value)}
-    left = Counter(value for value in dated if not _ISO.match(value))
-    order = (*_DAY_FIRST, *_MONTH_FIRST) if habit.day_first else (*_MONTH_FIRST, *_DAY_FIRST)
-    formats: list[str] = []
-    while left:
-        read_by = {
-            name: _likely_days(left, name, pivot, latest)
-            for name in (*_PLAIN_DATES, *order)
-            if name not in formats
-        }
-        best = max(read_by, key=lambda name: sum(left[value] for value in read_by[name]))
-        if sum(left[value] for value in read_by[best]) <= _ENOUGH * len(values):
-            break
-        formats.append(best)
-        days |= set(read_by[best].values())
-        left = Counter({value: count for value, count in left.items() if value not in read_by[best]})
-    rule: dict[str, Any] = {"dates": formats} if formats else {}
+def _fit_dates(cells: Sequence[str], target: str, formats: Sequence[str], year: int) -> tuple[float, Rule]:
+    is_end, latest = target == "expiry_date", f"{year if target == 'dob' else 9999}-12-31"
+    pivot = year % 100 if target == "dob" else 99 if is_end else (year + 10) % 100
+    no_ends = {word for word in map(str.casefold, cells) if is_end and _NO_DATE.fullmatch(word)}
+    dated = [cell for cell in cells if cell.casefold() not in no_ends]
+    days = {cell[:10] for cell in dated if _ISO.match(cell)}
+    left = Counter(cell for cell in dated if not _ISO.match(cell))
+    days_by = {name: _likely_days(left, name, pivot, latest) for name in formats}
+    used: list[str] = []
+    for name in sorted(formats, key=lambda each: -sum(left[cell] for cell in days_by[each])):
+        read = days_by[name].keys() & left.keys()
+        if sum(left[cell] for cell in read) > _ENOUGH * len(cells):
+            used.append(name)
+            days |= {days_by[name][cell] for cell in read}
+            left -= Counter({cell: left[cell] for cell in read})
+    rule: Rule = {"dates": used} if used else {}
     if no_ends:
         rule["values"] = dict.fromkeys(sorted(no_ends))
-    if any("YYYY" not in name and name != EXCEL_SERIAL for name in formats):
+    if any("YYYY" not in name and name != values.EXCEL_SERIAL for name in used):
         rule["pivot"] = pivot
     if is_end and (is_open := [day for day in _OPEN_DATES if day in days]):
         rule["open"] = is_open
-    is_ambiguous = not {*_MONTH_FIRST, *_DAY_FIRST}.isdisjoint(formats)
-    return Fit(_share(len(values) - left.total(), values), rule, habit.is_sure or not is_ambiguous)
+    return _share(len(cells) - left.total(), cells), rule
 
 
-def _likely_days(values: Iterable[str], name: str, pivot: int, latest: str) -> dict[str, str]:
-    """The values that the format reads as a likely date, with that date."""
-    if name == EXCEL_SERIAL:
-        values = [*filter(_SERIAL.fullmatch, values)]
-    if (known := parse_format(name)) is None:
-        return {}
-    read = date_reader([known], pivot)
-    days = {value: read(value) for value in values}
+def _likely_days(cells: Iterable[str], name: str, pivot: int, latest: str) -> dict[str, str]:
+    """The cells that the format reads as a likely date, with that date."""
+    cells = [*filter(_SERIAL.fullmatch, cells)] if name == values.EXCEL_SERIAL else cells
+    read = date_reader([*filter(None, [parse_format(name)])], pivot)
+    days = {value: read(value) for value in cells}
     return {
         value: day
         for value, day in days.items()
         if day != value and EARLIEST_DOB <= day <= latest and day_exists(day)
     }
+
+
+def _add_date_formats(draft: MappingDraft) -> None:
+    """A column of dates without any date is read as the others are: later rows may have one."""
+    rules = {name: draft.fields[name] for name in draft.fields if FIELDS[name].kind.storage is Storage.DATE}
+    formats = dict.fromkeys(each for found in rules.values() for each in found.rule.get("dates", ()))
+    pivots = [found.rule["pivot"] for found in rules.values() if "pivot" in found.rule]
+    for [column], _, rule in rules.values():
+        if formats and {*map(str.casefold, draft.sample.column(column))} <= rule.get("values", {}).keys():
+            rule.update({"dates": [*formats]} | ({"pivot": max(pivots)} if pivots else {}))
+
+
+def _add_names(draft: MappingDraft, found: ReadField) -> None:
+    """First and last names from a column with both. Beside a first name, a column `Name` is the last name."""
+    if "first_name" in draft.fields and draft.fields["first_name"].confidence >= _GUESSED:
+        draft.fields["last_name"] = found._replace(confidence=0.8)
+        return
+    has_middle = any(len(value.split()) > 2 for value in draft.sample.column(found.columns[0]))
+    middle = ["middle_name"] if has_middle and "middle_name" not in draft.fields else []
+    for part in ("first_name", "last_name", *middle):
+        draft.fields[part] = found._replace(rule={"part": part})
+
+
+def _add_relationship(draft: MappingDraft, found: ReadField) -> None:
+    """The words of a relationship as they are, as HIPAA codes, and as subscriber or dependent."""
+    own = [field_named(name) for name in draft.sample.names]
+    words = {*map(str.casefold, draft.sample.column(found.columns[0]))}
+    own_codes = {word: word.upper() for word in sorted(words) if word.upper() in HIPAA_RELATIONSHIPS}
+    codes = found.rule.get("values", {}) | own_codes
+    primary = {word: "Primary" if code == "18" else "Dependent" for word, code in codes.items()}
+    for target, rule in zip(_OF_RELATIONSHIP, ({}, {"values": codes}, {"values": primary}), strict=True):
+        if target not in own and (codes or not rule):
+            draft.fields[target] = found._replace(rule=rule)
+
+
+def _add_identifiers(draft: MappingDraft, person: list[int], relationship: list[int]) -> None:
+    """external_id and member_id are unique. With one number only, it serves as both. One that a family shares is joined with the
+    first column that tells its people apart: `person` (the number in the family), `relationship`, or the first name.
+
+    The first name is the last resort, and only beside one of these columns: a key with a name in it changes when the name is
+    corrected. Without them a number that stands twice is a mistake of the sender.
+    """
+    number = draft.column_of("member_id")
+    if not person and number is not None and "external_id" in draft.fields:
+        longest = max(map(len, draft.sample.column(number)), default=0)
+        if longest <= _LONGEST_NUMBER and not draft.are_told_apart(number):
+            # Short member_ids that stand several times count the persons of a family.
+            person = draft.fields.pop("member_id").columns
+    for target, other in (("external_id", "member_id"), ("member_id", "external_id")):
+        if target not in draft.fields and (found := draft.fields.get(other)):
+            draft.fields[target] = found._replace(confidence=found.confidence * _GUESSED)
+    known = [*person, *relationship]
+    known += draft.fields["first_name"].columns if known and "first_name" in draft.fields else []
+    for target in ("external_id", "member_id"):
+        column = draft.column_of(target)
+        if column is None or draft.are_told_apart(column):
+            continue
+        others = [each for each in known if each != column]
+        telling = [each for each in others if draft.are_told_apart(column, each)]
+        joined = telling[:1] or [each for each in others if each in person]
+        # The employee is the person without a number.
+        has_blanks = any(len(draft.sample.column(each)) < len(draft.sample.rows) for each in joined)
+        rule: Rule = ({"join": "-"} if joined else {}) | ({"blank": "0"} if has_blanks else {})
+        sure = draft.fields[target].confidence * (1 if joined and joined == person else _SHARED_KEY)
+        draft.fields[target] = ReadField([column, *joined], sure, rule)
+
+
+def _add_family(draft: MappingDraft) -> None:
+    """A column of numbers by which most rows without a zip code stand beside one with a zip code, and no number has two."""
+    rows, zipcode = draft.sample.rows, draft.column_of("zipcode")
+    homeless = [row for row in rows if zipcode is not None and not row[zipcode].strip()]
+    for column, name in enumerate(draft.sample.names):
+        if zipcode is None or not homeless or {"id", "number", "ssn"}.isdisjoint(words_of(name)):
+            continue
+        homes = {(row[column].strip(), row[zipcode].strip()) for row in rows if row[zipcode].strip()}
+        numbers = {number for number, _ in homes if number}
+        found = sum(row[column].strip() in numbers for row in homeless)
+        if found >= 0.8 * len(homeless) and sum(number != "" for number, _ in homes) == len(numbers):
+            draft.fields[FAMILY] = ReadField([column], 0.9, {})
+            return

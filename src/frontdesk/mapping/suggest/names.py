@@ -5,11 +5,11 @@ A name is compared by its words: without accents and letter case, with the usual
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from frontdesk.eligibility.code_sets import HIPAA_RELATIONSHIPS
 from frontdesk.eligibility.fields import FIELDS
-from frontdesk.mapping.names import words_in
+from frontdesk.mapping.values import words_in
 
 FULL_NAME = "full name"  # first and last name in one column
 PERSON_NUMBER = "person number"  # a person's number in the family
@@ -75,8 +75,8 @@ _NAMES = {
     "payor_name": "payor name|payer name|payor|payer|carrier|carrier name|insurance carrier|insurer|insurance company"
     "|payor display",
     "payor_plan_name": "payor plan name|payer plan name|plan name|carrier plan name|insurance plan",
-    RELATIONSHIP: "relationship|relationship code|relationship to subscriber|relationship type|relationship to employee"
-    "|dependent relationship|dependent type|family relationship|member type|relationship to member|relationship to insured",
+    RELATIONSHIP: "relationship|relationship code|relationship type|dependent type|family relationship|member type"
+    "|relationship to subscriber|relationship to employee|relationship to member|relationship to insured|dependent relationship",
     COVERAGE_LINE: "benefit type|plan type|coverage type|benefit|benefit category|coverage line|product type|product"
     "|insurance type|insurance line|insurance line code|benefit line|coverage category|line of business|lob|policy type"
     "|plan category|benefit plan type",
@@ -88,12 +88,12 @@ _NAMES = {
     OFFICIAL: "ssn|social security number|social security|employee ssn|tax id|tax id number|tin|national id|sin|itin|ssn number"
     "|passport|passport number|drivers|drivers license|driver license|drivers license number|social",
 }
-_ASIDE = re.compile(r"\([^)]*\)")  # `Birth Date (MM/DD/YYYY)`
-_INDEX = re.compile(r"[.\[][0-9]+\]?(?=[.\[]|$)")  # `name.0.given.0`, a path into an object
+_ASIDE = re.compile(r"\([^)]*\)|[.\[][0-9]+\]?(?=[.\[]|$)")  # `Birth Date (MM/DD/YYYY)`, `name.0.given.0`
 # Dates of access under a name that is not in the table: each word is one of these, and there is one of the first.
 _OF_ACCESS = words_in("eligibility coverage benefit effective medical health insurance plan enrollment")
 _OF_BEGIN, _OF_END = words_in("start date"), words_in("end termination expiry stop to until last")
-GOOD_NAME, SHORTENED_NAME, OTHER_MEANING, DEPENDENTS_NAME = 1.0, 0.9, 0.6, 0.5
+_ALONE = {"external_id", FULL_NAME}  # what a shortened name never means
+_GOOD_NAME, _SHORTENED_NAME, _OTHER_MEANING, _DEPENDENTS_NAME = 1.0, 0.9, 0.6, 0.5
 
 
 def words_of(name: str) -> list[str]:
@@ -110,45 +110,29 @@ def _key(words: Iterable[str]) -> str:
     return " ".join(sorted({*words} - {"of", "the"}))
 
 
-def _known() -> dict[str, dict[str, float]]:
-    """Phrase to the fields that it may mean, each with a score: earlier names of a field are better."""
-    known: dict[str, dict[str, float]] = {}
-    for field, text in _NAMES.items():
-        sure, _, unsure = text.partition("~")
-        for names, score in ((sure, GOOD_NAME), (unsure, OTHER_MEANING)):
-            for place, name in enumerate(filter(None, names.split("|"))):
-                phrase = _key(words_of(name))
-                known.setdefault(phrase, {}).setdefault(field, round(score - place * 0.002, 3))
-    for field in FIELDS:
-        known.setdefault(_key(words_of(field)), {})[field] = GOOD_NAME
-    return known
-
-
-_KNOWN = _known()
+# Phrase to the fields that it may mean, each with a score: earlier names of a field are better.
+_KNOWN: dict[str, dict[str, float]] = {}
+for _field, _text in _NAMES.items():
+    for _names, _score in zip(_text.split("~"), (_GOOD_NAME, _OTHER_MEANING), strict=False):
+        for _place, _name in enumerate(filter(None, _names.split("|"))):
+            _KNOWN.setdefault(_key(words_of(_name)), {}).setdefault(_field, round(_score - _place * 0.002, 3))
+for _field in FIELDS:
+    _KNOWN.setdefault(_key(words_of(_field)), {})[_field] = _GOOD_NAME
 
 
 def meanings(name: str) -> dict[str, float]:
     """What a column of this name may hold: fields, FULL_NAME, PERSON_NUMBER, RELATIONSHIP, OFFICIAL, with scores up to 1."""
-    if len(name) > LONGEST_NAME:
-        return {}
-    words = words_of(name)
-    if not _OTHER_PERSONS.isdisjoint(words):
+    if len(name) > LONGEST_NAME or not _OTHER_PERSONS.isdisjoint(words := words_of(name)):
         return {}
     if (found := _KNOWN.get(_key(words))) is not None:
         return dict(found)
-    plain = _INDEX.sub("", _ASIDE.sub("", name))
-    if plain != name:
+    if (plain := _ASIDE.sub("", name)) != name:
         return meanings(plain)
-    score = DEPENDENTS_NAME if "dependent" in words else SHORTENED_NAME
+    score = _DEPENDENTS_NAME if "dependent" in words else _SHORTENED_NAME
     # `Home Address - Zip`, `Legal Name: First Name`: what stands last says what it is.
     for text in (name, re.split(r" - |[:/.|]", name)[-1]):
-        short = _key(word for word in words_of(text) if word not in _NOISE)
-        found = {
-            field: round(known * score, 3)
-            for field, known in _KNOWN.get(short, {}).items()
-            if field not in ("external_id", FULL_NAME)
-        }
-        if found:
+        known = _KNOWN.get(_key(word for word in words_of(text) if word not in _NOISE), {})
+        if found := {field: round(sure * score, 3) for field, sure in known.items() if field not in _ALONE}:
             return found
     return _date_of_access(set(words) - _NOISE)
 
@@ -158,8 +142,8 @@ def _date_of_access(words: set[str]) -> dict[str, float]:
     if not words <= _OF_ACCESS | _OF_BEGIN | _OF_END or words.isdisjoint(_OF_ACCESS):
         return {}
     if not words.isdisjoint(_OF_END):
-        return {"expiry_date": SHORTENED_NAME}
-    return {} if words.isdisjoint(_OF_BEGIN) else {"effective_date": SHORTENED_NAME}
+        return {"expiry_date": _SHORTENED_NAME}
+    return {} if words.isdisjoint(_OF_BEGIN) else {"effective_date": _SHORTENED_NAME}
 
 
 def likely_field(name: str) -> str | None:
@@ -167,64 +151,64 @@ def likely_field(name: str) -> str | None:
     meant = meanings(name)
     if START_DATE in meant:
         return "effective_date"
-    sure = {field: score for field, score in meant.items() if field in FIELDS and score >= SHORTENED_NAME}
+    sure = {field: score for field, score in meant.items() if field in FIELDS and score >= _SHORTENED_NAME}
     return max(sure, key=lambda field: sure[field], default=None)
 
 
-_GENDER_WORDS = {
-    "male": "m male man boy",
-    "female": "f female woman girl",
-    "other": "x nonbinary non-binary nb other o transgender",
-    "unknown": "u unknown n/a na unspecified undisclosed ? -",
-}
-_UNDISCLOSED = (
-    "not specified|not disclosed|not declared|not provided|not applicable|not known|undeclared|declined|missing"
-    "|prefer not to say|prefer not to answer|prefer not to disclose|i prefer not to say|i prefer not to answer"
-    "|decline to answer|decline to state|declined to answer|declined to state|choose not to disclose"
-)
-_OTHER_GENDERS = "non binary|gender nonconforming|another gender"
-GENDER_OF = (
-    {word: gender for gender, words in _GENDER_WORDS.items() for word in words_in(words)}
-    | dict.fromkeys(_UNDISCLOSED.split("|"), "unknown")
-    | dict.fromkeys(_OTHER_GENDERS.split("|"), "other")
+def _by_word(values: Mapping[str, str]) -> dict[str, str]:
+    return {word: value for value, words in values.items() for word in words.split("|")}
+
+
+GENDER_OF = _by_word(
+    {
+        "male": "m|male|man|boy",
+        "female": "f|female|woman|girl",
+        "other": "x|nonbinary|non-binary|non binary|nb|other|o|transgender|gender nonconforming|another gender",
+        "unknown": "u|unknown|n/a|na|unspecified|undisclosed|undeclared|declined|missing|?|-|not specified|not disclosed"
+        "|not declared|not provided|not applicable|not known|prefer not to say|prefer not to answer|prefer not to disclose"
+        "|i prefer not to say|i prefer not to answer|decline to answer|decline to state|declined to answer|declined to state"
+        "|choose not to disclose",
+    }
 )
 GENDER_NUMBERS = {"0": "unknown", "1": "male", "2": "female", "9": "unknown"}  # ISO 5218
 BOOLEAN_OF = dict.fromkeys(words_in("y yes true t 1 x enrolled eligible active"), True) | dict.fromkeys(
     words_in("n no false f 0 non waived ineligible"), False
 )
-_RELATIONSHIP_WORDS = {
-    "18": "self|employee|subscriber|ee|e|policyholder|primary|insured|member|s",
-    "01": "spouse|wife|husband|sp|w|h",
-    "53": "domestic partner|life partner|dp|partner|civil union partner",
-    "19": "child|son|daughter|ch|c|dependent child|d|biological child|natural child",
-    "17": "stepchild|step child|stepson|stepdaughter|sc",
-    "09": "adopted child|adopted son|adopted daughter",
-    "10": "foster child",
-    "15": "ward|legal ward|court ordered child",
-    "05": "grandchild|grandson|granddaughter",
-    "25": "ex-spouse|ex spouse|former spouse",
-    "03": "parent|father|mother",
-    "14": "sibling|brother|sister",
-    "G8": "other|other relationship|other dependent|disabled dependent",
-}
-RELATIONSHIP_OF = {word: code for code, words in _RELATIONSHIP_WORDS.items() for word in words.split("|")}
-RELATIONSHIP_OF |= {meaning.casefold(): code for code, meaning in HIPAA_RELATIONSHIPS.items()}
+RELATIONSHIP_OF = _by_word(
+    {
+        "18": "self|employee|subscriber|ee|e|policyholder|primary|insured|member|s",
+        "01": "spouse|wife|husband|sp|w|h",
+        "53": "domestic partner|life partner|dp|partner|civil union partner",
+        "19": "child|son|daughter|ch|c|dependent child|d|biological child|natural child",
+        "17": "stepchild|step child|stepson|stepdaughter|sc",
+        "09": "adopted child|adopted son|adopted daughter",
+        "10": "foster child",
+        "15": "ward|legal ward|court ordered child",
+        "05": "grandchild|grandson|granddaughter",
+        "25": "ex-spouse|ex spouse|former spouse",
+        "03": "parent|father|mother",
+        "14": "sibling|brother|sister",
+        "G8": "other|other relationship|other dependent|disabled dependent",
+    }
+) | {meaning.casefold(): code for code, meaning in HIPAA_RELATIONSHIPS.items()}
 
-# Words of a status, by what they say of access: it has ended, there never was one, that depends on the plan, it goes on.
-STATUS_ENDED = words_in(
-    "terminated term termed termination inactive deceased death dead resigned resignation separated separation cancelled"
-    " canceled withdrawn withdrew dropped ended expired discharged dismissed fired quit former lapsed closed discontinued"
-    " not non t i d x"
-)
-STATUS_NEVER = words_in("declined decline waived waive waiver ineligible opt out")
-STATUS_UNSURE = words_in(
-    "cobra loa leave fmla retired retiree ret suspended furlough furloughed pending disability disabled ltd std"
-    " sabbatical layoff laid absence l p q r s w c u"
-)
-STATUS_ACTIVE = words_in(
-    "active act a enrolled eligible covered current employed hired full time part ft pt regular seasonal temporary"
-    " temp on off of with without paid unpaid pay voluntary involuntary employee"
-)
+# Words of a status, by what they say of its rows: there never was access, it has ended, that depends on the plan, it goes on.
+STATUS_WORDS = {
+    "skip": words_in("declined decline waived waive waiver ineligible opt out"),
+    "end": words_in(
+        "terminated term termed termination inactive deceased death dead resigned resignation separated separation cancelled"
+        " canceled withdrawn withdrew dropped ended expired discharged dismissed fired quit former lapsed closed discontinued"
+        " not non t i d x"
+    ),
+    "unsure": words_in(
+        "cobra loa leave fmla retired retiree ret suspended furlough furloughed pending disability disabled ltd std"
+        " sabbatical layoff laid absence l p q r s w c u"
+    ),
+    "active": words_in(
+        "active act a enrolled eligible covered current employed hired full time part ft pt regular seasonal temporary"
+        " temp on off of with without paid unpaid pay voluntary involuntary employee"
+    ),
+}
 # `Marital Status`, `FLSA Status`, `Status Date`
 OTHER_STATUS = words_in(
     "marital civil family tobacco smoker smoking flsa exempt exemption tax filing student disability veteran"

@@ -10,7 +10,7 @@ from tests.files.exports import names_in, written
 from tests.files.loading import Desk
 from tests.files.readers.reading import rows_of
 from tests.files.readers.workbooks import workbook
-from tests.files.test_suggest import answered, rules_of, suggested
+from tests.mapping.test_suggest import answered, rules_of, suggested
 
 HEAD = "Employee ID|First Name|Last Name|Birth Date|Gender|Zip|Benefits Eligibility Date|Term Date"
 WORDS = names_in(

@@ -8,10 +8,9 @@ from frontdesk.files.model import FILE_PROBLEMS, REPORT_CODES
 from frontdesk.formats.model import FILE_FAULTS
 from frontdesk.formats.source import ENCODINGS, LARGEST_CONTENT, LARGEST_RATIO, LONGEST_LINE
 from frontdesk.mapping.model import ROW_FAULTS
-from frontdesk.mapping.parser import MEDICAL_LINES, FileMapping, parse_mapping
-from frontdesk.mapping.rules import RULE_PARTS
+from frontdesk.mapping.parser import MEDICAL_LINES, RULE_PARTS, FileMapping, parse_mapping
 
-DOCS = Path(__file__).parents[3] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 FORMATS, X12, FILES = ((DOCS / name).read_text() for name in ("file-formats.md", "834.md", "files.md"))
 
 

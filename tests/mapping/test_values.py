@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 
-from frontdesk.errors import Invalid
-from frontdesk.mapping.parser import parse_mapping
 from tests.files.readers.reading import codes, read, refused, rows_of
 
 
@@ -254,88 +252,6 @@ def test_the_columns_of_rules_help_to_find_the_delimiter() -> None:
     assert rows_of("Nr;Ort\n1;Bern\n", mapping=mapping)[0].values == {"external_id": "1", "city": "Bern"}
 
 
-FAULTS: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
-    ({"fields": []}, [("fields", "wrong_type")]),
-    ({"fields": {"shoe": {}}}, [("fields.shoe", "not_allowed")]),
-    ({"fields": {"city": 1}}, [("fields.city", "wrong_type")]),
-    ({"fields": {"city": {}, "City": {}}}, [("fields.City", "repeated")]),
-    ({"fields": {"city": {"regex": ".*"}}}, [("fields.city.regex", "unknown_field")]),
-    ({"fields": {"city": {"column": [1]}}}, [("fields.city.column", "wrong_type")]),
-    ({"fields": {"city": {"column": " "}}}, [("fields.city.column", "wrong_type")]),
-    ({"fields": {"city": {"join": 1}}}, [("fields.city.join", "wrong_type")]),
-    ({"fields": {"city": {"part": []}}}, [("fields.city.part", "not_allowed")]),
-    ({"fields": {"city": {"values": {"a": 1}}}}, [("fields.city.values", "wrong_type")]),
-    ({"fields": {"city": {"pad": -1}}}, [("fields.city.pad", "not_allowed")]),
-    ({"fields": {"city": {"pad": True}}}, [("fields.city.pad", "not_allowed")]),
-    ({"fields": {"city": {"pad": 10**9}}}, [("fields.city.pad", "not_allowed")]),
-    ({"fields": {"city": {"constant": ""}}}, [("fields.city.constant", "wrong_type")]),
-    ({"fields": {"city": {"constant": "x", "column": "a"}}}, [("fields.city.constant", "not_allowed")]),
-    ({"fields": {"member_id": {"constant": "x"}}}, [("fields.member_id.constant", "not_allowed")]),
-    ({"fields": {"dob": {"dates": ["MM/DD/YY"]}}}, [("fields.dob.pivot", "required")]),
-    *(
-        ({"fields": {"dob": {"dates": [wrong]}}}, [("fields.dob.dates", "not_allowed")])
-        for wrong in (
-            "(a+)+$",
-            "MM/DD",
-            "MM/MM/YYYY",
-            "YYYY-MM-DD-YY",
-            "MONTH/DD/YYYY",
-            "MM" + "/" * 50 + "DD/YYYY",
-        )
-    ),
-    ({"fields": {"dob": {"open": "never"}}}, [("fields.dob.open", "not_a_date")]),
-    ({"skip": {}}, [("skip", "wrong_type")]),
-    (
-        {"skip": [1, {"column": "a", "like": "b"}]},
-        [("skip.0", "wrong_type"), ("skip.1.like", "unknown_field"), ("skip.1", "required")],
-    ),
-    ({"skip": [{"column": "a"}, {"equals": "a"}]}, [("skip.0", "required"), ("skip.1", "required")]),
-    (
-        {"skip": [{"column": "a", "starts_with": ""}]},
-        [("skip.0.starts_with", "wrong_type")],
-    ),
-    (
-        {"skip": [{"column": "-", "equals": []}]},
-        [("skip.0.column", "not_allowed"), ("skip.0.equals", "wrong_type")],
-    ),
-    ({"skip": [{"column": "a", "equals": "b"}] * 21}, [("skip", "wrong_type")]),
-    ({"fields": {f"metadata.{number}": {} for number in range(101)}}, [("fields", "wrong_type")]),
-    *(
-        ({"fields": {"city": {part: None}}}, [(f"fields.city.{part}", code)])
-        for part, code in (
-            ("column", "wrong_type"),
-            ("join", "wrong_type"),
-            ("blank", "wrong_type"),
-            ("part", "not_allowed"),
-            ("values", "wrong_type"),
-            ("dates", "wrong_type"),
-            ("pivot", "not_allowed"),
-            ("open", "wrong_type"),
-            ("pad", "not_allowed"),
-            ("constant", "wrong_type"),
-        )
-    ),
-    ({"fields": {"city": {"column": []}}}, [("fields.city.column", "wrong_type")]),
-    ({"fields": {"city": {"column": "_"}}}, [("fields.city.column", "not_allowed")]),
-    ({"fields": {"city": {"column": [*"abcdefghijk"]}}}, [("fields.city.column", "wrong_type")]),
-    ({"fields": {"city": {"column": ["a", "a"]}}}, [("fields.city.column", "repeated")]),
-    ({"fields": {"dob": {"dates": ["YYYYMMDD"] * 11}}}, [("fields.dob.dates", "wrong_type")]),
-    ({"fields": {"city": {"join": "-" * 21}}}, [("fields.city.join", "wrong_type")]),
-    ({"fields": {"city": {"constant": "x" * 501}}}, [("fields.city.constant", "wrong_type")]),
-    ({"fields": {"city": {"values": {"a": "x" * 501}}}}, [("fields.city.values", "wrong_type")]),
-]
-# Faults that no schema can tell.
-ONLY_PARSED: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
-    (
-        {"fields": {"gender": {"values": {"m": "male", " M ": "female"}}}},
-        [("fields.gender.values", "repeated")],
-    ),
-    ({"fields": {"dob": {"open": "2026-02-30"}}}, [("fields.dob.open", "not_a_date")]),
-    ({"columns": {"A b": "city", "ab": "state"}}, [("columns.ab", "repeated")]),
-    ({"fields": {"city": {"column": ["A b", "ab"]}}}, [("fields.city.column", "repeated")]),
-]
-
-
 @pytest.mark.parametrize("is_json", [False, True])
 def test_a_row_whose_rules_read_one_long_cell_again_and_again_is_refused_alone(is_json: bool) -> None:
     mapping = {"fields": {f"metadata.{number}": {"column": "Odd"} for number in range(100)}}
@@ -349,12 +265,3 @@ def test_a_row_whose_rules_read_one_long_cell_again_and_again_is_refused_alone(i
     assert [len(row.values.get("metadata", {})) for row in rows] == [100, 0, 100]  # type: ignore[arg-type]
     assert rows[1].values["external_id"] == "1"
     assert rows_of("external_id,Odd\n1," + "x" * 655, mapping=mapping)[0].faults == ()
-
-
-@pytest.mark.parametrize(("mapping", "expected"), [*FAULTS, *ONLY_PARSED])
-def test_a_rule_with_faults_is_refused_by_place(
-    mapping: dict[str, Any], expected: list[tuple[str, str]]
-) -> None:
-    with pytest.raises(Invalid) as caught:
-        parse_mapping(mapping)
-    assert [fault[:2] for fault in caught.value.faults] == expected
