@@ -34,7 +34,7 @@ from frontdesk.db import Database, open_database
 from frontdesk.db.migrate import upgrade
 from frontdesk.files import RunOptions, Upload, begin_file, get_file, run_next
 from frontdesk.files.content import PART_BYTES
-from frontdesk.files.model import NewFile
+from frontdesk.files.model import FileKey, NewFile
 from frontdesk.formats.model import FileMode, Format
 from frontdesk.sandbox.sample_files import write_sample
 from frontdesk.sandbox.sample_members import sample_members
@@ -193,7 +193,7 @@ def load(url: str, plan: int, path: Path, chunk: int | None) -> dict[str, Any]:
         db, system_clock, RunOptions(Uniqueness.SERVICE, on_progress=watch, chunk_rows=chunk), only=file.id
     )
     seconds, ended_processor = time.perf_counter() - started, time.process_time()
-    file = db.ask(lambda tx: get_file(tx, file.id, account_id=None))
+    file = db.ask(lambda tx: get_file(tx, FileKey(file.id)))
     if file.state != "done":
         raise RuntimeError(str(file.problem))
     return {

@@ -31,8 +31,8 @@ async def show_eligibility_mapping(app: App, request: Request) -> Response:
 
     200 EligibilityMapping: The mapping.
     """
-    account_id, name = request.account_id, request.path_parameters["mapping_name"]
-    found = await app.read_in_thread(lambda: app.db.ask(lambda tx: files.get_mapping(tx, account_id, name)))
+    key = _key(request)
+    found = await app.read_in_thread(lambda: app.db.ask(lambda tx: files.get_mapping(tx, key)))
     return _response(app, request, files.serialize_mapping(found))
 
 
@@ -55,7 +55,7 @@ async def save_eligibility_mapping(app: App, request: Request) -> Response:
             app.db,
             lambda tx: (
                 files.save_mapping(tx, key, content, requester, default=default),
-                files.get_mapping(tx, *key),
+                files.get_mapping(tx, key),
             ),
         )
 

@@ -42,46 +42,44 @@ from frontdesk.db import Database, Tx
 from frontdesk.eligibility.probes import ProbeLimit
 from frontdesk.errors import FrontdeskError, Invalid, Unavailable
 from frontdesk.files import (
-    START_BYTES,
     RunOptions,
     Upload,
     accept_mapping,
     approve_file,
     begin_file,
     cancel_file,
-    check_start,
     delete_mapping,
     find_files,
     get_file,
     get_file_settings,
     get_mapping,
     list_mappings,
-    report_csv,
-    report_json_lines,
+    read_report,
     run_next,
     save_mapping,
     serialize_file,
     serialize_mapping,
-    serialize_suggestion,
     set_file_settings,
-    suggest_mapping,
     summary,
     undo_file,
 )
+from frontdesk.files.actions import DEFAULT_NAME
 from frontdesk.files.content import PART_BYTES
-from frontdesk.files.mappings import DEFAULT_NAME
 from frontdesk.files.model import (
     REFUSED,
     EligibilityFile,
     FileFilter,
+    FileKey,
     FileState,
     FileStep,
     MappingName,
     NewFile,
 )
 from frontdesk.files.report import ReportFilter
+from frontdesk.formats.content_type import START_BYTES, check_start
 from frontdesk.formats.model import FileMode, Format
 from frontdesk.mapping.parser import SEARCHED_ROWS, parse_mapping
+from frontdesk.mapping.suggest.suggestion import serialize_suggestion, suggest_mapping
 from frontdesk.plans import get_plan
 
 SOME_REFUSED, IS_HELD = 3, 4
@@ -169,7 +167,7 @@ def resume(file_id: FileId) -> Output:
 
     Example: frontdesk file resume 7
     """
-    return _work_on(lambda context: get_file(context.tx, file_id, account_id=None))
+    return _work_on(lambda context: get_file(context.tx, FileKey(file_id)))
 
 
 @commands.query("list")
@@ -195,7 +193,7 @@ def show(tx: Tx, file_id: FileId) -> Output:
 
     Example: frontdesk file show 7
     """
-    return describe(serialize_file(get_file(tx, file_id, account_id=None)))
+    return describe(serialize_file(get_file(tx, FileKey(file_id))))
 
 
 @commands.command("report")
@@ -221,11 +219,12 @@ def report(  # noqa: PLR0913 - one parameter per option
 
     Example: frontdesk file report 7 --format csv --out report.csv
     """
-    write_pieces = report_json_lines if as_json or format_ == "jsonl" else report_csv
+    as_csv = format_ == "csv" and not as_json
     with migrated_database(settings()) as db:
         change_in(db, lambda context: _record_read(context, file_id))
         with opened_file(out, "wb", "The report can't be written: {}. Give another --out.") as stream:
-            stream.writelines(write_pieces(db, file_id, ReportFilter(outcome, code, external_id)))
+            wanted = ReportFilter(outcome, code, external_id)
+            stream.writelines(read_report(db, file_id, wanted, as_csv=as_csv))
 
 
 @commands.standalone("approve")
@@ -234,7 +233,7 @@ def approve(file_id: FileId) -> Output:
 
     Example: frontdesk file approve 7
     """
-    return _work_on(lambda context: approve_file(context.tx, file_id, context.requester, account_id=None))
+    return _work_on(lambda context: approve_file(context.tx, FileKey(file_id), context.requester))
 
 
 @commands.standalone("accept")
@@ -251,7 +250,7 @@ def accept(
     own = {} if mapping is None else _read_mapping(mapping)
     return _work_on(
         lambda context: accept_mapping(
-            context.tx, file_id, context.requester, account_id=None, mapping=own, keep=keep
+            context.tx, FileKey(file_id), context.requester, mapping=own, keep=keep
         )
     )
 
@@ -262,7 +261,7 @@ def cancel(context: CommandContext, file_id: FileId) -> Output:
 
     Example: frontdesk file cancel 7
     """
-    return _described(cancel_file(context.tx, file_id, context.requester, account_id=None))
+    return _described(cancel_file(context.tx, FileKey(file_id), context.requester))
 
 
 @commands.standalone("undo")
@@ -271,7 +270,7 @@ def undo(file_id: FileId) -> Output:
 
     Example: frontdesk file undo 7
     """
-    return _work_on(lambda context: undo_file(context.tx, file_id, context.requester, account_id=None))
+    return _work_on(lambda context: undo_file(context.tx, FileKey(file_id), context.requester))
 
 
 @commands.change("mapping")
@@ -307,7 +306,7 @@ def mapping_(
         delete_mapping(context.tx, key, context.requester)
     if clear or (name is None and usual is None and set_ is None):
         return Output(None, ["The account has no mapping: its files use the names of the interface."])
-    found = get_mapping(context.tx, *key).mapping
+    found = get_mapping(context.tx, key).mapping
     return Output(found, [json_text(found)])
 
 
@@ -467,7 +466,7 @@ def _read_mapping(path: Path) -> dict[str, Any]:
 
 
 def _record_read(context: CommandContext, file_id: int) -> None:
-    file = get_file(context.tx, file_id, account_id=None)
+    file = get_file(context.tx, FileKey(file_id))
     context.record("file.report_read", account_id=file.account_id, subject_id=file_id)
 
 
@@ -494,7 +493,7 @@ def work_on(db: Database, config: Config, file_id: int) -> EligibilityFile:
         while True:
             try:
                 worked = run_next(db, system_clock, options, only=file_id)
-                file = db.ask(lambda tx: get_file(tx, file_id, account_id=None))
+                file = db.ask(lambda tx: get_file(tx, FileKey(file_id)))
             except Unavailable:
                 if signals or time.monotonic() > patient_until:
                     raise FrontdeskError(

@@ -1,18 +1,21 @@
 """Eligibility files: checked, loaded by the chunk through `enrol`, reported row by row, undone. Types are in `model`."""
 
-from frontdesk.files.claims import RunOptions
-from frontdesk.files.content import Upload, delete_left_content
-from frontdesk.files.jobs import (
+from frontdesk.files.actions import (
     accept_mapping,
     approve_file,
     begin_file,
     cancel_file,
+    delete_mapping,
     find_files,
     get_file,
+    get_mapping,
+    save_mapping,
+    serialize_mapping,
     undo_file,
 )
-from frontdesk.files.mappings import delete_mapping, get_mapping, save_mapping, serialize_mapping
-from frontdesk.files.report import report_csv, report_json_lines, serialize_file, summary
+from frontdesk.files.claims import RunOptions
+from frontdesk.files.content import Upload, delete_left_content
+from frontdesk.files.report import read_report, serialize_file, summary
 from frontdesk.files.run import FileTurns, run_next
 from frontdesk.files.store import (
     delete_chunk,
@@ -24,12 +27,8 @@ from frontdesk.files.store import (
     set_file_settings,
     unfinished_files,
 )
-from frontdesk.formats.content_type import MEDIA_TYPES, START_BYTES, check_start, detect_content
-from frontdesk.mapping.suggest.suggestion import serialize_suggestion, suggest_apart, suggest_mapping
 
 __all__ = [
-    "MEDIA_TYPES",
-    "START_BYTES",
     "FileTurns",
     "RunOptions",
     "Upload",
@@ -37,11 +36,9 @@ __all__ = [
     "approve_file",
     "begin_file",
     "cancel_file",
-    "check_start",
     "delete_chunk",
     "delete_left_content",
     "delete_mapping",
-    "detect_content",
     "find_files",
     "forget_members",
     "forget_packed_digests",
@@ -49,17 +46,13 @@ __all__ = [
     "get_file_settings",
     "get_mapping",
     "list_mappings",
-    "report_csv",
-    "report_json_lines",
+    "read_report",
     "rows_of_member",
     "run_next",
     "save_mapping",
     "serialize_file",
     "serialize_mapping",
-    "serialize_suggestion",
     "set_file_settings",
-    "suggest_apart",
-    "suggest_mapping",
     "summary",
     "undo_file",
     "unfinished_files",

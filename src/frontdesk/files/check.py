@@ -27,9 +27,9 @@ from frontdesk.eligibility import (
 from frontdesk.eligibility.model import Action, MemberAccess, Submission
 from frontdesk.eligibility.similar import PERSON_FIELDS
 from frontdesk.files import store
-from frontdesk.files.claims import FileClaim
+from frontdesk.files.actions import newer_file, overtaken_by
+from frontdesk.files.claims import FileClaim, GoOn, reading_ahead
 from frontdesk.files.content import open_rows
-from frontdesk.files.jobs import newer_file, overtaken_by
 from frontdesk.files.model import (
     WARNED_FIELDS,
     WOULD_BE_SIMILAR,
@@ -41,7 +41,6 @@ from frontdesk.files.model import (
     FileStep,
     RowOutcome,
 )
-from frontdesk.files.producer import GoOn, Producer
 from frontdesk.formats.model import FileMode, Format, Unreadable
 from frontdesk.mapping.model import FileHeader, ReadItem, Row, UnreadRows, count_rows, read_rows
 from frontdesk.mapping.parser import PLAIN, parse_mapping
@@ -87,8 +86,12 @@ class CheckResult:
 def check_file(claim: FileClaim) -> CheckResult:
     """The result of the first reading. Raises Unreadable, Stopped, LostClaim."""
     check = _FileCheck(claim.db, claim.file)
-    with Producer(check.read, claim.running) as producer:
-        [result] = producer.items(lambda: claim.checkpoint(FileStep.CHECK, check.rows))
+
+    def look_up() -> None:
+        claim.checkpoint(FileStep.CHECK, check.rows)
+
+    with reading_ahead(check.read, claim.running, look_up=look_up) as results:
+        [result] = results
     return result
 
 

@@ -16,8 +16,8 @@ from frontdesk.db.races import write_alone
 from frontdesk.eligibility import row_digest_key
 from frontdesk.errors import Fault, Invalid
 from frontdesk.files import store
-from frontdesk.files.jobs import record_audit
-from frontdesk.files.model import EligibilityFile, FileQuota, FileState, Retry, TooManyBytes
+from frontdesk.files.actions import record_audit
+from frontdesk.files.model import EligibilityFile, FileQuota, FileState, NewFile, TooManyBytes
 from frontdesk.mapping.model import FileHeader, ReadItem
 from frontdesk.mapping.opening import open_unread
 from frontdesk.mapping.parser import parse_mapping
@@ -63,38 +63,36 @@ class Upload:
                     raise TooManyBytes(self._quota.size_bytes)
         self._parts += 1
 
-    def finish(self, requester: Requester, retry: Retry | None = None) -> EligibilityFile:
+    def finish(self, requester: Requester, new: NewFile | None = None) -> EligibilityFile:
         """Complete the content; the file then waits for a worker.
 
-        With `retry`, the answer is the file that an earlier upload brought with the same key, if there is one; then this one is
-        gone. Raises Invalid: `empty`, `idempotency_key_reused`; the upload has to be discarded.
+        If an earlier upload brought a file with the idempotency key of `new`, that one is the answer, and this one is gone.
+        Raises Invalid: `empty`, `idempotency_key_reused`; the upload has to be discarded.
         """
         if not self.size_bytes:
             raise Invalid([Fault("body", "empty", "must not be empty")])
         if self._buffer:
             self.flush()
-        file = write_alone(self._db, lambda tx: self._finish(tx, requester, retry))
+        file = write_alone(self._db, lambda tx: self._finish(tx, requester, new))
         if file.id != self._file.id:
             self.discard()
         return file
 
-    def _finish(self, tx: Tx, requester: Requester, retry: Retry | None) -> EligibilityFile:
-        file, sha256 = self._file, self._digest.hexdigest()
-        changes: dict[str, str] = {}
-        if retry is not None:
-            digest = retry.new.digest(sha256)
-            found = store.find_by_idempotency_key(tx, file.account_id, retry.key)
+    def _finish(self, tx: Tx, requester: Requester, new: NewFile | None) -> EligibilityFile:
+        file, size = self._file, self.size_bytes
+        changes = {"sha256": self._digest.hexdigest()}
+        if new is not None and new.idempotency_key is not None:
+            said = repr((changes["sha256"], new)).encode("utf-8", "surrogatepass")
+            digest = hashlib.sha256(said).hexdigest()
+            found = store.find_by_idempotency_key(tx, file.account_id, new.idempotency_key)
             if found is not None and found.idempotency_digest != digest:
                 message = "was sent before, with another file or other parameters"
                 raise Invalid([Fault("Idempotency-Key", "idempotency_key_reused", message)])
             if found is not None:
                 return found
-            changes = {"idempotency_key": retry.key, "idempotency_digest": digest}
-        size = self.size_bytes
+            changes |= {"idempotency_key": new.idempotency_key, "idempotency_digest": digest}
         record_audit(tx, "file.received", file, requester, size_bytes=size)
-        return store.change_file(
-            tx, file.id, state=FileState.WAITING, size_bytes=size, sha256=sha256, **changes
-        )
+        return store.change_file(tx, file.id, state=FileState.WAITING, size_bytes=size, **changes)
 
     def discard(self) -> None:
         """Delete the file: its content will never be complete, or is there already."""

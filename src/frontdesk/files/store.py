@@ -13,7 +13,6 @@ from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import (
-    Column,
     ColumnElement,
     Row,
     Select,
@@ -86,26 +85,20 @@ def list_files(tx: Tx, wanted: FileFilter) -> list[EligibilityFile]:
     """The files, the newest first. Those of an account are a range of an index in its own order: for `account_id = 1 ORDER BY
     id` PostgreSQL would read the files of all accounts."""
     before = LARGEST_ID if wanted.before_id is None else wanted.before_id
-    key: list[tuple[Column[Any], object]] = []
+    given = {name: getattr(wanted, name) for name in ("sha256", "state", "plan_id")}
+    given = {name: value for name, value in given.items() if value is not None}
+    query = select(eligibility_files).filter_by(**given)
+    key: dict[str, Any] = {}
     if wanted.account_id is not None:
-        key.append((_columns.account_id, wanted.account_id))
-        if wanted.sha256 is not None:
-            key.append((_columns.sha256, wanted.sha256))
-        elif wanted.state is not None:
-            key.append((_columns.state, wanted.state))
-    columns, values = [column for column, _ in key], [literal(value, column.type) for column, value in key]
-    query = select(eligibility_files).where(tuple_(*columns, _columns.id) < tuple_(*values, before))
+        indexed = [name for name in given if name != "plan_id"][:1]
+        key = {"account_id": wanted.account_id} | {name: given[name] for name in indexed}
+    columns = [_columns[name] for name in key]
+    values = [literal(value, _columns[name].type) for name, value in key.items()]
+    query = query.where(tuple_(*columns, _columns.id) < tuple_(*values, before))
     if key:
         query = query.where(tuple_(*columns) >= tuple_(*values))
-    for column, value in (
-        (_columns.plan_id, wanted.plan_id), (_columns.state, wanted.state), (_columns.sha256, wanted.sha256),
-    ):  # fmt: skip
-        if value is not None:
-            query = query.where(column == value)
-    in_order = [column.desc() for column in (*columns, _columns.id)]
-    return [
-        EligibilityFile(**row) for row in tx.execute(query.order_by(*in_order).limit(wanted.limit)).mappings()
-    ]
+    query = query.order_by(*(column.desc() for column in (*columns, _columns.id))).limit(wanted.limit)
+    return [EligibilityFile(**row) for row in tx.execute(query).mappings()]
 
 
 def find_by_idempotency_key(tx: Tx, account_id: int, key: str) -> EligibilityFile | None:
@@ -156,12 +149,6 @@ def take_turn(tx: Tx, account_id: int, now: datetime) -> None:
     own = file_turns.c.account_id == account_id
     if tx.execute(update(file_turns).where(own).values(taken_at=now)).rowcount == 0:
         tx.execute(insert(file_turns).values(account_id=account_id, taken_at=now))
-
-
-def is_running(tx: Tx, file_id: int, epoch: int) -> bool:
-    """Whether the file still runs in this epoch."""
-    file = find_file(tx, file_id)
-    return file is not None and (file.state, file.epoch) == (FileState.RUNNING, epoch)
 
 
 def find_backlog(tx: Tx, account_id: int) -> tuple[int, int]:
@@ -311,7 +298,8 @@ def insert_outcomes(tx: Tx, file_id: int, chunk: int, outcomes: Sequence[RowOutc
     rows: list[dict[str, Any]] = []
     numbers = array("q")
     for position, outcome in enumerate(outcomes):
-        if outcome.is_plainly_unchanged:
+        is_row_of_member = outcome.place is not None and outcome.member_id
+        if outcome.outcome == Outcome.UNCHANGED and is_row_of_member and not outcome.warnings:
             numbers.extend((position, outcome.place or 0, outcome.member_id))
         else:
             rows.append({"file_id": file_id, "chunk": chunk, "position": position} | _values(outcome))

@@ -1,23 +1,30 @@
-"""The actions on an eligibility file: begin, show, list, approve, accept a mapping, cancel, undo."""
+"""What people do with eligibility files and mappings: hand a file in, look it up, approve it, give it a mapping, cancel it, undo
+it; keep mappings by name.
 
+A file keeps the content of its mapping as it was when the file came, so a kept mapping may change or go at any time.
+"""
+
+import re
 from typing import Any
 
 from frontdesk import audit
 from frontdesk.access.accounts import refuse_unless_active
 from frontdesk.audit.model import Requester
+from frontdesk.clock import wire_time
 from frontdesk.db import Tx
 from frontdesk.errors import Fault, Invalid, NotFound
 from frontdesk.files import store
-from frontdesk.files.mappings import DEFAULT_NAME, mapping_of, save_mapping
 from frontdesk.files.model import (
     EligibilityFile,
     FileFilter,
+    FileKey,
     FileQuota,
     FileState,
     FileStep,
     MappingName,
     NewFile,
     SecondPersonNeeded,
+    StoredMapping,
     TooManyBytes,
     TooManyFiles,
     WrongState,
@@ -28,6 +35,9 @@ from frontdesk.mapping.parser_834 import SECTION_834
 from frontdesk.plans import get_plan
 
 FILE_NAME_LENGTH = 255
+MOST_MAPPINGS = 50
+DEFAULT_NAME = "default"
+MAPPING_NAME = re.compile("[A-Za-z0-9._-]{1,64}")
 
 
 def begin_file(
@@ -43,7 +53,11 @@ def begin_file(
             raise TooManyFiles(quota.files)
         if size_bytes >= quota.size_bytes:
             raise TooManyBytes(quota.size_bytes)
-    mapping_name, mapping = mapping_of(tx, new)
+    mapping_name, mapping = _mapping_of(tx, new)
+    name = new.file_name
+    if name is not None and not (0 < len(name) <= FILE_NAME_LENGTH and name.isprintable()):
+        rule = f"must have 1 to {FILE_NAME_LENGTH} characters, and no control character"
+        raise Invalid([Fault("file_name", "not_allowed", rule)])
     return store.insert_file(
         tx,
         requester,
@@ -52,7 +66,7 @@ def begin_file(
         state=FileState.RECEIVING,
         format=new.format,
         encoding=new.encoding,
-        file_name=_checked_name(new.file_name),
+        file_name=name,
         mapping=mapping,
         mapping_name=mapping_name,
         mode=new.mode or FileMode.CHANGE,
@@ -61,23 +75,29 @@ def begin_file(
     )
 
 
-def _checked_name(name: str | None) -> str | None:
-    """The name that the caller has for a file. Raises Invalid."""
-    if name is not None and not (0 < len(name) <= FILE_NAME_LENGTH and name.isprintable()):
-        rule = f"must have 1 to {FILE_NAME_LENGTH} characters, and no control character"
-        raise Invalid([Fault("file_name", "not_allowed", rule)])
-    return name
+def _mapping_of(tx: Tx, new: NewFile) -> tuple[str | None, dict[str, Any] | None]:
+    """The mapping for a new file: its own, the one that it names, else the account's default; with the sheet and the row of the
+    header that the file comes with. Its name (None: it is not the account's) and its content. Raises NotFound, Invalid."""
+    name, content = None, new.mapping
+    if content is None:
+        key = MappingName(new.account_id, new.mapping_name or "")
+        kept = get_mapping(tx, key) if new.mapping_name is not None else store.find_mapping(tx, key[0], None)
+        name, content = (None, None) if kept is None else (kept.name, kept.mapping)
+    said = {"sheet": new.sheet, "header_row": new.header_row}
+    places = {name: value for name, value in said.items() if value is not None}
+    parse_mapping({**(new.mapping or {}), **places})
+    return name, {**(content or {}), **places} if places else content
 
 
-def get_file(
-    tx: Tx, file_id: int, *, account_id: int | None, plan_id: int | None = None, lock: bool = False
-) -> EligibilityFile:
-    """The file; with `lock` it is locked until the transaction ends.
-
-    Raises NotFound, also for a file of another account or plan than those that are given.
-    """
-    file = store.find_file(tx, file_id, lock=lock)
-    if file is None or account_id not in (None, file.account_id) or plan_id not in (None, file.plan_id):
+def get_file(tx: Tx, key: FileKey, *, lock: bool = False) -> EligibilityFile:
+    """The file; with `lock` it is locked until the transaction ends. Raises NotFound, also for a file of another account or plan
+    than the key's."""
+    file = store.find_file(tx, key.id, lock=lock)
+    if (
+        file is None
+        or key.account_id not in (None, file.account_id)
+        or key.plan_id not in (None, file.plan_id)
+    ):
         raise NotFound("eligibility file")
     return file
 
@@ -89,45 +109,35 @@ def find_files(tx: Tx, wanted: FileFilter) -> list[EligibilityFile]:
     return store.list_files(tx, wanted)
 
 
-def approve_file(
-    tx: Tx, file_id: int, requester: Requester, *, account_id: int | None, plan_id: int | None = None
-) -> EligibilityFile:
+def approve_file(tx: Tx, key: FileKey, requester: Requester) -> EligibilityFile:
     """Let a held file go on: with all that it would move and end.
 
     Raises NotFound; WrongState when it is not held, or a newer file says now what holds (`newer_file`);
     SecondPersonNeeded (docs/decisions/0092).
     """
-    file = get_file(tx, file_id, account_id=account_id, plan_id=plan_id, lock=True)
+    file = get_file(tx, key, lock=True)
     if file.state is not FileState.HELD:
         raise WrongState(f"The file is {file.state}; only one that is held can be approved.")
     if file.needs_mapping:
-        raise WrongState(
-            f"The file needs a mapping. Accept the suggested one: frontdesk file accept {file_id}"
-        )
+        accept = f"frontdesk file accept {file.id}"
+        raise WrongState(f"The file needs a mapping. Accept the suggested one: {accept}")
     if (newer := newer_file(tx, file)) is not None:
-        raise WrongState(overtaken_by(newer, file_id))
+        raise WrongState(overtaken_by(newer, file.id))
     if file.client == requester.actor and store.get_file_settings(tx, file.account_id).second_approver:
         raise SecondPersonNeeded
     record_audit(tx, "file.approved", file, requester)
-    return store.change_file(tx, file_id, state=FileState.WAITING, approved=True, problem=None)
+    return store.change_file(tx, file.id, state=FileState.WAITING, approved=True, problem=None)
 
 
-def accept_mapping(  # noqa: PLR0913 - one parameter per option of the callers
-    tx: Tx,
-    file_id: int,
-    requester: Requester,
-    *,
-    account_id: int | None,
-    plan_id: int | None = None,
-    mapping: dict[str, Any],
-    keep: bool = True,
+def accept_mapping(
+    tx: Tx, key: FileKey, requester: Requester, *, mapping: dict[str, Any], keep: bool = True
 ) -> EligibilityFile:
     """Let a file that is held for a mapping go on: with the suggested one if `mapping` is empty, else with this one. With `keep`
     it becomes the account's default.
 
     Raises NotFound; WrongState when the file needs no mapping; Invalid with the faults of the mapping.
     """
-    file = get_file(tx, file_id, account_id=account_id, plan_id=plan_id, lock=True)
+    file = get_file(tx, key, lock=True)
     if file.state is not FileState.HELD or not file.needs_mapping or file.problem is None:
         raise WrongState(f"The file is {file.state} and needs no mapping.")
     suggested = file.problem["suggestion"]["mapping"][SECTION_834]
@@ -138,10 +148,10 @@ def accept_mapping(  # noqa: PLR0913 - one parameter per option of the callers
     if keep:
         default = store.find_mapping(tx, file.account_id, None)
         kept = mapping or _with_834(default.mapping if default else None, suggested)
-        key = MappingName(file.account_id, default.name if default else DEFAULT_NAME)
-        save_mapping(tx, key, kept, requester, default=True)
+        name = MappingName(file.account_id, default.name if default else DEFAULT_NAME)
+        save_mapping(tx, name, kept, requester, default=True)
     record_audit(tx, "file.mapping_accepted", file, requester, kept=keep)
-    return store.change_file(tx, file_id, state=FileState.WAITING, mapping=content, problem=None)
+    return store.change_file(tx, file.id, state=FileState.WAITING, mapping=content, problem=None)
 
 
 def _with_834(mapping: dict[str, Any] | None, suggested: dict[str, Any]) -> dict[str, Any]:
@@ -149,36 +159,32 @@ def _with_834(mapping: dict[str, Any] | None, suggested: dict[str, Any]) -> dict
     return {**mapping, SECTION_834: {**mapping.get(SECTION_834, {}), **suggested}}
 
 
-def cancel_file(
-    tx: Tx, file_id: int, requester: Requester, *, account_id: int | None, plan_id: int | None = None
-) -> EligibilityFile:
+def cancel_file(tx: Tx, key: FileKey, requester: Requester) -> EligibilityFile:
     """Give up a file that waits, runs or is held; what it has applied stays until it is undone. Raises NotFound, WrongState.
 
     The worker of a running one loses its claim: it stops after the chunk in hand, which it can't commit any more.
     """
-    file = get_file(tx, file_id, account_id=account_id, plan_id=plan_id, lock=True)
+    file = get_file(tx, key, lock=True)
     if file.state not in (FileState.WAITING, FileState.RUNNING, FileState.HELD):
         raise WrongState(f"The file is {file.state}; only one that waits, runs or is held can be cancelled.")
-    store.delete_parts(tx, file_id)
+    store.delete_parts(tx, file.id)
     record_audit(tx, "file.cancelled", file, requester)
-    return store.change_file(tx, file_id, state=FileState.CANCELLED, finished_at=requester.now)
+    return store.change_file(tx, file.id, state=FileState.CANCELLED, finished_at=requester.now)
 
 
-def undo_file(
-    tx: Tx, file_id: int, requester: Requester, *, account_id: int | None, plan_id: int | None = None
-) -> EligibilityFile:
+def undo_file(tx: Tx, key: FileKey, requester: Requester) -> EligibilityFile:
     """A new file that takes back what the file changed; it can itself be undone.
 
     Raises NotFound; WrongState when there is nothing to take back.
     """
-    file = get_file(tx, file_id, account_id=account_id, plan_id=plan_id, lock=True)
+    file = get_file(tx, key, lock=True)
     if file.dry_run:
         raise WrongState("The file was a dry run: it has changed nothing.")
     if file.state not in (FileState.DONE, FileState.FAILED, FileState.CANCELLED):
         raise WrongState(f"The file is {file.state}. Let it end, or cancel it, before it is undone.")
-    if file.counts and not store.has_report(tx, file_id):
+    if file.counts and not store.has_report(tx, file.id):
         raise WrongState("The file is too old to be undone: retention has deleted its report.")
-    undos = _undos(tx, file_id)
+    undos = _undos(tx, file.id)
     if len(undos) % 2:
         raise WrongState(f"The file is undone already, by file {undos[-1]}.")
     if undos:
@@ -186,16 +192,9 @@ def undo_file(
             f"File {undos[-1]} brought back what the undo of this file, file {undos[-2]}, took back. "
             f"Undo file {undos[-1]} instead."
         )
-    undo = store.insert_file(
-        tx,
-        requester,
-        account_id=file.account_id,
-        plan_id=file.plan_id,
-        undoes_id=file_id,
-        state=FileState.WAITING,
-        step=FileStep.APPLY,
-    )
-    record_audit(tx, "file.undo_asked", undo, requester, undoes=file_id)
+    of_plan = {"account_id": file.account_id, "plan_id": file.plan_id, "undoes_id": file.id}
+    undo = store.insert_file(tx, requester, **of_plan, state=FileState.WAITING, step=FileStep.APPLY)
+    record_audit(tx, "file.undo_asked", undo, requester, undoes=file.id)
     return undo
 
 
@@ -224,3 +223,55 @@ def _undos(tx: Tx, file_id: int) -> list[int]:
     while (undo := store.find_undo(tx, undos[-1] if undos else file_id)) is not None:
         undos.append(undo)
     return undos
+
+
+def get_mapping(tx: Tx, key: MappingName) -> StoredMapping:
+    """Raises NotFound, also for one of another account."""
+    found = store.find_mapping(tx, *key) if MAPPING_NAME.fullmatch(key.name) else None
+    if found is None:
+        raise NotFound("eligibility mapping")
+    return found
+
+
+def save_mapping(
+    tx: Tx, key: MappingName, content: dict[str, Any], requester: Requester, *, default: bool | None = None
+) -> bool:
+    """Store the mapping for the files that come from now on; True if the name is new. `default` makes it the account's
+    default, or takes that away; None leaves it as it is. Raises Invalid.
+
+    A race with another writer of the account's mappings is a unique violation: run the transaction again.
+    """
+    parse_mapping(content)
+    nulls = [name for name, value in content.items() if value is None]
+    faults = [Fault(name, "wrong_type", "must not be null") for name in nulls]
+    if not faults and not MAPPING_NAME.fullmatch(key.name):
+        rule = "must have 1 to 64 letters, digits, dots, underscores or hyphens"
+        faults = [Fault("name", "not_allowed", rule)]
+    known = {mapping.name: mapping.is_default for mapping in store.list_mappings(tx, key.account_id)}
+    if not faults and key.name not in known and len(known) >= MOST_MAPPINGS:
+        rule = f"must be one of the account's {MOST_MAPPINGS} mappings: delete one that is not used"
+        faults = [Fault("name", "not_allowed", rule)]
+    if faults:
+        raise Invalid(faults)
+    is_default = known.get(key.name, False) if default is None else default
+    store.save_mapping(tx, StoredMapping(*key, content, is_default, requester.now))
+    audit.record_action(tx, requester, "mapping.saved", key.account_id, name=key.name)
+    return key.name not in known
+
+
+def delete_mapping(tx: Tx, key: MappingName, requester: Requester) -> None:
+    """Raises NotFound. Files that came before keep their copy."""
+    if not MAPPING_NAME.fullmatch(key.name) or not store.delete_mapping(tx, *key):
+        raise NotFound("eligibility mapping")
+    audit.record_action(tx, requester, "mapping.deleted", key.account_id, name=key.name)
+
+
+def serialize_mapping(mapping: StoredMapping) -> dict[str, Any]:
+    """The mapping as JSON, the same for HTTP and the command line."""
+    return {
+        "type": "eligibility_mappings",
+        "name": mapping.name,
+        "is_default": mapping.is_default,
+        "changed_at": wire_time(mapping.changed_at),
+        "mapping": mapping.mapping,
+    }
