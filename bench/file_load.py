@@ -32,9 +32,10 @@ from frontdesk.clock import system_clock
 from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import Database, open_database
 from frontdesk.db.migrate import upgrade
-from frontdesk.files import RunOptions, Upload, begin_file, get_file, run_next
-from frontdesk.files.content import PART_BYTES
+from frontdesk.files.actions import PART_BYTES, Upload, begin_file, get_file
+from frontdesk.files.claims import RunOptions
 from frontdesk.files.model import FileKey, NewFile
+from frontdesk.files.run import run_next
 from frontdesk.formats.model import FileMode, Format
 from frontdesk.sandbox.sample_files import write_sample
 from frontdesk.sandbox.sample_members import sample_members

@@ -10,7 +10,8 @@ import pytest
 from frontdesk.app import App
 from frontdesk.audit.model import Requester
 from frontdesk.db import Database
-from frontdesk.files import Upload, begin_file, set_file_settings
+from frontdesk.files import set_file_settings
+from frontdesk.files.actions import Upload, begin_file
 from frontdesk.files.model import NewFile
 from tests.api.test_files import act, address, held, upload, work
 from tests.conftest import Api, SetClock

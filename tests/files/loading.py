@@ -13,20 +13,19 @@ from frontdesk.audit.model import Requester
 from frontdesk.clock import Clock
 from frontdesk.config import Uniqueness
 from frontdesk.db import Database
-from frontdesk.files import (
-    FileTurns,
-    RunOptions,
+from frontdesk.files.actions import (
     Upload,
     approve_file,
     begin_file,
     cancel_file,
     delete_left_content,
     get_file,
-    read_report,
-    run_next,
     undo_file,
 )
+from frontdesk.files.claims import RunOptions
 from frontdesk.files.model import EligibilityFile, FileKey, NewFile
+from frontdesk.files.report import read_report
+from frontdesk.files.run import FileTurns, run_next
 from frontdesk.formats.model import FileMode
 from tests.factories import Customer
 from tests.files.readers.reading import IDENTIFY

@@ -13,7 +13,7 @@ from frontdesk.config import Uniqueness
 from frontdesk.db import open_database
 from frontdesk.eligibility import enrol, list_ids_under, parse_member
 from frontdesk.eligibility.model import Submission
-from frontdesk.files import approve_file, cancel_file
+from frontdesk.files.actions import approve_file, cancel_file
 from frontdesk.files.load import ChunkWriter
 from frontdesk.files.model import ChunkRow, FileKey, WrongState
 from tests.conftest import SetClock

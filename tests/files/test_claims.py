@@ -8,7 +8,8 @@ import pytest
 
 from frontdesk.clock import system_clock
 from frontdesk.db import Database
-from frontdesk.files import cancel_file, store
+from frontdesk.files import store
+from frontdesk.files.actions import cancel_file
 from frontdesk.files.claims import LostClaim, claim_next, renewing
 from frontdesk.files.model import FileKey, FileStep
 from tests.conftest import SetClock

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from frontdesk.errors import Invalid
-from frontdesk.files import accept_mapping, approve_file, list_mappings
+from frontdesk.files import list_mappings
+from frontdesk.files.actions import accept_mapping, approve_file
 from frontdesk.files.model import EligibilityFile, FileKey, WrongState
 from frontdesk.mapping.suggest.suggestion import serialize_suggestion, suggest_mapping
 from tests.files.loading import Desk

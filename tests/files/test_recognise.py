@@ -20,7 +20,8 @@ from frontdesk.db import Database
 from frontdesk.eligibility import enrol, find_members, parse_member
 from frontdesk.eligibility.model import Submission
 from frontdesk.eligibility.tables import installation, member_history, members
-from frontdesk.files import approve_file, load
+from frontdesk.files import load
+from frontdesk.files.actions import approve_file
 from frontdesk.files.load import RowRecogniser
 from frontdesk.files.model import FileKey
 from frontdesk.formats.model import FileMode

@@ -63,7 +63,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
         return header, each()
 
-    monkeypatch.setattr("frontdesk.files.content.open_unread", counted)
+    monkeypatch.setattr("frontdesk.files.check.open_unread", counted)
     return read
 
 

@@ -12,12 +12,21 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 from urllib.parse import urlencode
 
-from frontdesk import files
 from frontdesk.api.parameters import read_query
 from frontdesk.app import App
 from frontdesk.errors import Fault, Invalid, Malformed
+from frontdesk.files import actions
 from frontdesk.files.model import EligibilityFile, FileFilter, FileKey, FileQuota, FileState, NewFile
-from frontdesk.files.report import CSV_HEADER, ReportFilter, ReportPlace, csv_lines, json_lines, report_page
+from frontdesk.files.report import (
+    CSV_HEADER,
+    ReportFilter,
+    ReportPlace,
+    csv_lines,
+    json_lines,
+    read_report,
+    report_page,
+    serialize_file,
+)
 from frontdesk.formats.content_type import MEDIA_TYPES, START_BYTES, check_start, detect_content
 from frontdesk.formats.model import FileMode, Format, Unreadable
 from frontdesk.mapping.suggest.suggestion import suggest_apart
@@ -71,10 +80,10 @@ async def _upload(app: App, request: Request) -> Response:
 
     def begin() -> EligibilityFile:
         with app.db.write() as tx:
-            return files.begin_file(tx, new, requester, quota=quota)
+            return actions.begin_file(tx, new, requester, quota=quota)
 
     file = await app.in_thread(begin)
-    upload = files.Upload(app.db, file, quota)
+    upload = actions.Upload(app.db, file, quota)
     upload.write(start)
     try:
         async for data in pieces:
@@ -228,12 +237,12 @@ async def _list(app: App, request: Request, plan_id: int | None) -> Response:
         sha256=query.get("sha256"),
         before_id=query.get("page[after]"),
     )
-    found = await app.read_in_thread(lambda: app.db.ask(lambda tx: files.find_files(tx, wanted)))
+    found = await app.read_in_thread(lambda: app.db.ask(lambda tx: actions.find_files(tx, wanted)))
     links = {"self": app.config.base_url + request.target}
     if len(found) > size:
         more = {**query, "page[size]": size, "page[after]": found[size - 1].id}
         links["next"] = f"{app.config.base_url}{request.path}?{urlencode(more)}"
-    return _json({"links": links, "data": [files.serialize_file(file) for file in found[:size]]})
+    return _json({"links": links, "data": [serialize_file(file) for file in found[:size]]})
 
 
 async def show_eligibility_file(app: App, request: Request) -> Response:
@@ -252,7 +261,7 @@ async def approve_eligibility_file(app: App, request: Request) -> Response:
     200 EligibilityFile: The file waits for a worker, which continues it.
     Problems: wrong_state
     """
-    return _response(app, await _act(app, request, files.approve_file))
+    return _response(app, await _act(app, request, actions.approve_file))
 
 
 async def accept_eligibility_file_mapping(app: App, request: Request) -> Response:
@@ -268,7 +277,7 @@ async def accept_eligibility_file_mapping(app: App, request: Request) -> Respons
     """
     keep = read_query(request).get("keep", True)
     mapping: dict[str, Any] = parse_json_object(await request.body())
-    accept = partial(files.accept_mapping, mapping=mapping, keep=keep)
+    accept = partial(actions.accept_mapping, mapping=mapping, keep=keep)
     return _response(app, await _act(app, request, accept))
 
 
@@ -278,7 +287,7 @@ async def cancel_eligibility_file(app: App, request: Request) -> Response:
     200 EligibilityFile: The file is cancelled.
     Problems: wrong_state
     """
-    return _response(app, await _act(app, request, files.cancel_file))
+    return _response(app, await _act(app, request, actions.cancel_file))
 
 
 async def undo_eligibility_file(app: App, request: Request) -> Response:
@@ -288,7 +297,7 @@ async def undo_eligibility_file(app: App, request: Request) -> Response:
     202 EligibilityFile [Cache-Control Location]: The undo, a file without content, waits for a worker.
     Problems: wrong_state
     """
-    return _response(app, await _act(app, request, files.undo_file), status=202)
+    return _response(app, await _act(app, request, actions.undo_file), status=202)
 
 
 async def _act(app: App, request: Request, action: Callable[..., EligibilityFile]) -> EligibilityFile:
@@ -329,7 +338,7 @@ async def report_eligibility_file(app: App, request: Request) -> Response:
         return Response(200, gzip.compress(body, mtime=0) if is_packed else body, headers, kind)
     at_end = app.open_reports.begin(request.caller.client)
     wanted = _filter(query)
-    pieces = files.read_report(app.db, file.id, wanted, as_csv=as_csv)
+    pieces = read_report(app.db, file.id, wanted, as_csv=as_csv)
     pieces = gzip_pieces(pieces) if is_packed else pieces
     return Response(200, b"", headers, kind, _in_threads(app, pieces), at_end)
 
@@ -376,13 +385,13 @@ def _key(request: Request) -> FileKey:
 async def _find_file(app: App, request: Request) -> EligibilityFile:
     """The file that the path names. Raises NotFound."""
     key = _key(request)
-    return await app.read_in_thread(lambda: app.db.ask(lambda tx: files.get_file(tx, key)))
+    return await app.read_in_thread(lambda: app.db.ask(lambda tx: actions.get_file(tx, key)))
 
 
 def _response(app: App, file: EligibilityFile, *, status: int = 200) -> Response:
     """The file in its envelope. 202 stands for a new file, and names its address."""
     address = f"{app.config.base_url}/v2/plans/{file.plan_id}/eligibility-files/{file.id}"
-    body = {"links": {"self": address, "report": f"{address}/report"}, "data": files.serialize_file(file)}
+    body = {"links": {"self": address, "report": f"{address}/report"}, "data": serialize_file(file)}
     return _json(body, *(((b"location", address.encode()),) if status == 202 else ()), status=status)
 
 

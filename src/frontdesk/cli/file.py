@@ -41,8 +41,10 @@ from frontdesk.config import Config
 from frontdesk.db import Database, Tx
 from frontdesk.eligibility.probes import ProbeLimit
 from frontdesk.errors import FrontdeskError, Invalid, Unavailable
-from frontdesk.files import (
-    RunOptions,
+from frontdesk.files import get_file_settings, list_mappings, set_file_settings
+from frontdesk.files.actions import (
+    DEFAULT_NAME,
+    PART_BYTES,
     Upload,
     accept_mapping,
     approve_file,
@@ -51,22 +53,19 @@ from frontdesk.files import (
     delete_mapping,
     find_files,
     get_file,
-    get_file_settings,
     get_mapping,
-    list_mappings,
-    read_report,
-    run_next,
     save_mapping,
-    serialize_file,
     serialize_mapping,
-    set_file_settings,
-    summary,
     undo_file,
 )
-from frontdesk.files.actions import DEFAULT_NAME
-from frontdesk.files.content import PART_BYTES
+from frontdesk.files.claims import RunOptions
 from frontdesk.files.model import (
+    COUNTS,
     REFUSED,
+    WARNED,
+    WOULD_BE_SIMILAR,
+    WOULD_END,
+    WOULD_MOVE,
     EligibilityFile,
     FileFilter,
     FileKey,
@@ -75,7 +74,8 @@ from frontdesk.files.model import (
     MappingName,
     NewFile,
 )
-from frontdesk.files.report import ReportFilter
+from frontdesk.files.report import ReportFilter, read_report, serialize_file
+from frontdesk.files.run import run_next
 from frontdesk.formats.content_type import START_BYTES, check_start
 from frontdesk.formats.model import FileMode, Format
 from frontdesk.mapping.parser import SEARCHED_ROWS, parse_mapping
@@ -422,6 +422,44 @@ def _work_on(begin: Callable[[CommandContext], EligibilityFile], path: Path | No
     if file.state != FileState.DONE:
         return _described(file, FAILED)
     return _described(file, SOME_REFUSED if file.counts.get(REFUSED) else 0)
+
+
+def summary(file: EligibilityFile) -> list[str]:
+    """The result of the file in sentences, with the commands that come next."""
+    kind = "Undo" if file.undoes_id else "Dry run: nothing was written. File" if file.dry_run else "File"
+    counted = ", ".join(f"{file.counts[name]:,} {name}" for name in COUNTS if file.counts.get(name))
+    nothing = "nothing was applied" if file.needs_mapping or file.state is FileState.FAILED else "no rows"
+    became = f"{'has failed' if file.state is FileState.FAILED else f'is {file.state}'}: {counted or nothing}"
+    lines = [f"{kind} {file.id} {became}."]
+    if file.state is FileState.WAITING:
+        lines.append(f"A worker goes on where it stopped. To go on here: frontdesk file resume {file.id}")
+    if file.problem is not None:
+        lines.append(str(file.problem["message"]))
+    if file.needs_mapping and file.problem is not None:
+        suggestion = file.problem["suggestion"]
+        lines.append(f"Suggested mapping: {json.dumps(suggestion['mapping'], ensure_ascii=False)}")
+        lines += suggestion["reasons"]
+        accept = f"To accept it: frontdesk file accept {file.id}; to give another: frontdesk file accept {file.id} --mapping F"
+        lines.append(
+            "Load the file with a mapping: frontdesk file load … --mapping F" if file.dry_run else accept
+        )
+    elif file.needs_approval:
+        decide = (
+            f"Nothing was applied. To apply the whole file: frontdesk file approve {file.id}; "
+            f"to give the file up: frontdesk file cancel {file.id}"
+        )
+        again = "The real run would be held before its first row, until it is approved."
+        lines.append(again if file.dry_run else decide)
+    lines += [
+        f"Which members: frontdesk file report {file.id} --outcome {outcome}"
+        for outcome in (WOULD_MOVE, WOULD_BE_SIMILAR, WOULD_END)
+        if file.counts.get(outcome)
+    ]
+    if file.ignored:
+        lines.append("Columns or keys that are no field were left out: " + ", ".join(file.ignored) + ".")
+    if file.counts.get(REFUSED) or file.counts.get(WARNED):
+        lines.append(f"Row by row: frontdesk file report {file.id}")
+    return lines
 
 
 def _described(file: EligibilityFile, status: int = 0) -> Output:

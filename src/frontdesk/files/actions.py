@@ -1,17 +1,23 @@
 """What people do with eligibility files and mappings: hand a file in, look it up, approve it, give it a mapping, cancel it, undo
 it; keep mappings by name.
 
-A file keeps the content of its mapping as it was when the file came, so a kept mapping may change or go at any time.
+A file's content is stored in parts, so any worker on any host finds it; it is deleted when the file has ended. A file keeps the
+content of its mapping as it was when the file came, so a kept mapping may change or go at any time.
 """
 
+import hashlib
 import re
+import zlib
+from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from frontdesk import audit
 from frontdesk.access.accounts import refuse_unless_active
 from frontdesk.audit.model import Requester
 from frontdesk.clock import wire_time
-from frontdesk.db import Tx
+from frontdesk.db import Database, Tx
+from frontdesk.db.races import write_alone
 from frontdesk.errors import Fault, Invalid, NotFound
 from frontdesk.files import store
 from frontdesk.files.model import (
@@ -34,6 +40,8 @@ from frontdesk.mapping.parser import parse_mapping
 from frontdesk.mapping.parser_834 import SECTION_834
 from frontdesk.plans import get_plan
 
+PART_BYTES = 1024 * 1024
+ABANDONED_AFTER = timedelta(days=1)
 FILE_NAME_LENGTH = 255
 MOST_MAPPINGS = 50
 DEFAULT_NAME = "default"
@@ -87,6 +95,95 @@ def _mapping_of(tx: Tx, new: NewFile) -> tuple[str | None, dict[str, Any] | None
     places = {name: value for name, value in said.items() if value is not None}
     parse_mapping({**(new.mapping or {}), **places})
     return name, {**(content or {}), **places} if places else content
+
+
+class Upload:
+    """Stores the content of a file part by part, so that memory stays small. With a quota, what the account's files have
+    together is bounded while the content arrives."""
+
+    def __init__(self, db: Database, file: EligibilityFile, quota: FileQuota | None = None) -> None:
+        self._db = db
+        self._file = file
+        self._quota = quota
+        self._buffer = bytearray()
+        self._parts = 0
+        self._digest = hashlib.sha256()
+        self.size_bytes = 0
+
+    @property
+    def has_full_part(self) -> bool:
+        """True if it is time to call `flush`."""
+        return len(self._buffer) >= PART_BYTES
+
+    def write(self, data: bytes) -> None:
+        """Keep the data in memory until `flush`."""
+        self._buffer += data
+        self.size_bytes += len(data)
+
+    def flush(self) -> None:
+        """Store the buffered data as one part. Raises TooManyBytes; the upload has to be discarded."""
+        part = bytes(self._buffer)
+        self._buffer.clear()
+        self._digest.update(part)
+        with self._db.write() as tx:
+            store.insert_part(tx, self._file.id, self._parts, zlib.compress(part, 1))
+            if self._quota is not None:
+                store.change_file(tx, self._file.id, size_bytes=self.size_bytes)
+                if store.find_backlog(tx, self._file.account_id)[1] > self._quota.size_bytes:
+                    raise TooManyBytes(self._quota.size_bytes)
+        self._parts += 1
+
+    def finish(self, requester: Requester, new: NewFile | None = None) -> EligibilityFile:
+        """Complete the content; the file then waits for a worker.
+
+        If an earlier upload brought a file with the idempotency key of `new`, that one is the answer, and this one is gone.
+        Raises Invalid: `empty`, `idempotency_key_reused`; the upload has to be discarded.
+        """
+        if not self.size_bytes:
+            raise Invalid([Fault("body", "empty", "must not be empty")])
+        if self._buffer:
+            self.flush()
+        file = write_alone(self._db, lambda tx: self._finish(tx, requester, new))
+        if file.id != self._file.id:
+            self.discard()
+        return file
+
+    def _finish(self, tx: Tx, requester: Requester, new: NewFile | None) -> EligibilityFile:
+        file, size = self._file, self.size_bytes
+        changes = {"sha256": self._digest.hexdigest()}
+        if new is not None and new.idempotency_key is not None:
+            said = repr((changes["sha256"], new)).encode("utf-8", "surrogatepass")
+            digest = hashlib.sha256(said).hexdigest()
+            found = store.find_by_idempotency_key(tx, file.account_id, new.idempotency_key)
+            if found is not None and found.idempotency_digest != digest:
+                message = "was sent before, with another file or other parameters"
+                raise Invalid([Fault("Idempotency-Key", "idempotency_key_reused", message)])
+            if found is not None:
+                return found
+            changes |= {"idempotency_key": new.idempotency_key, "idempotency_digest": digest}
+        record_audit(tx, "file.received", file, requester, size_bytes=size)
+        return store.change_file(tx, file.id, state=FileState.WAITING, size_bytes=size, **changes)
+
+    def discard(self) -> None:
+        """Delete the file: its content will never be complete, or is there already."""
+        delete_content(self._db, self._file.id)
+        write_alone(self._db, partial(store.delete_file, file_id=self._file.id))
+
+
+def delete_content(db: Database, file_id: int) -> None:
+    """Delete the content of a file that needs it no more, some of it at a time so that others can write. Raises Unavailable."""
+    while write_alone(db, partial(store.delete_parts, file_id=file_id)):
+        pass
+
+
+def delete_left_content(db: Database, now: datetime) -> None:
+    """Delete the content of ended files that is left (of large ones that were cancelled, or after a kill), and uploads that
+    broke off more than a day ago, with the process that received them. Raises Unavailable."""
+    for file_id in db.ask(store.ended_files_with_parts):
+        delete_content(db, file_id)
+    for file_id in db.ask(lambda tx: store.unfinished_uploads(tx, now - ABANDONED_AFTER)):
+        delete_content(db, file_id)
+        write_alone(db, partial(store.delete_file, file_id=file_id))
 
 
 def get_file(tx: Tx, key: FileKey, *, lock: bool = False) -> EligibilityFile:

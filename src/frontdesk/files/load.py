@@ -37,9 +37,8 @@ from frontdesk.eligibility.model import FIRST_DRY_RUN_ID, WARNING_MARK, Action, 
 from frontdesk.eligibility.probes import TooManyTaken
 from frontdesk.errors import Fault, Invalid, NotFound, Unavailable
 from frontdesk.files import store
-from frontdesk.files.check import CheckResult, check_file, end_missing, hold_if_needed
+from frontdesk.files.check import CheckResult, check_file, end_missing, hold_if_needed, open_rows
 from frontdesk.files.claims import FileClaim, GoOn, reading_ahead
-from frontdesk.files.content import open_rows
 from frontdesk.files.model import (
     NO_PLAN,
     NOT_NOW,

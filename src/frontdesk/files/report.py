@@ -1,4 +1,4 @@
-"""What is told of a file: the file as JSON and in words, and the report of its rows, whole or by the page.
+"""What is told of a file: the file as JSON, and the report of its rows, whole or by the page.
 
 The report of every format has a line per row with its outcome. A refused row has a line per fault, and each warning is a
 line of its own (`warned`).
@@ -7,7 +7,6 @@ line of its own (`warned`).
 import csv
 import hashlib
 import io
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -23,14 +22,9 @@ from frontdesk.files.model import (
     BY_ABSENCE,
     COUNTS,
     ENDED_BY_ABSENCE,
-    REFUSED,
     REPORT_CODES,
     WARNED,
-    WOULD_BE_SIMILAR,
-    WOULD_END,
-    WOULD_MOVE,
     EligibilityFile,
-    FileState,
     RowOutcome,
 )
 from frontdesk.plans import external_ids_of
@@ -204,41 +198,3 @@ def _mapping_used(file: EligibilityFile) -> dict[str, Any] | None:
         return None
     content = orjson.dumps(file.mapping, option=orjson.OPT_SORT_KEYS)
     return {"name": file.mapping_name, "version": hashlib.sha256(content).hexdigest()[:12]}
-
-
-def summary(file: EligibilityFile) -> list[str]:
-    """The result of the file in sentences, with the commands that come next."""
-    kind = "Undo" if file.undoes_id else "Dry run: nothing was written. File" if file.dry_run else "File"
-    counted = ", ".join(f"{file.counts[name]:,} {name}" for name in COUNTS if file.counts.get(name))
-    nothing = "nothing was applied" if file.needs_mapping or file.state is FileState.FAILED else "no rows"
-    became = f"{'has failed' if file.state is FileState.FAILED else f'is {file.state}'}: {counted or nothing}"
-    lines = [f"{kind} {file.id} {became}."]
-    if file.state is FileState.WAITING:
-        lines.append(f"A worker goes on where it stopped. To go on here: frontdesk file resume {file.id}")
-    if file.problem is not None:
-        lines.append(str(file.problem["message"]))
-    if file.needs_mapping and file.problem is not None:
-        suggestion = file.problem["suggestion"]
-        lines.append(f"Suggested mapping: {json.dumps(suggestion['mapping'], ensure_ascii=False)}")
-        lines += suggestion["reasons"]
-        accept = f"To accept it: frontdesk file accept {file.id}; to give another: frontdesk file accept {file.id} --mapping F"
-        lines.append(
-            "Load the file with a mapping: frontdesk file load … --mapping F" if file.dry_run else accept
-        )
-    elif file.needs_approval:
-        decide = (
-            f"Nothing was applied. To apply the whole file: frontdesk file approve {file.id}; "
-            f"to give the file up: frontdesk file cancel {file.id}"
-        )
-        again = "The real run would be held before its first row, until it is approved."
-        lines.append(again if file.dry_run else decide)
-    lines += [
-        f"Which members: frontdesk file report {file.id} --outcome {outcome}"
-        for outcome in (WOULD_MOVE, WOULD_BE_SIMILAR, WOULD_END)
-        if file.counts.get(outcome)
-    ]
-    if file.ignored:
-        lines.append("Columns or keys that are no field were left out: " + ", ".join(file.ignored) + ".")
-    if file.counts.get(REFUSED) or file.counts.get(WARNED):
-        lines.append(f"Row by row: frontdesk file report {file.id}")
-    return lines

@@ -26,10 +26,9 @@ from frontdesk.eligibility import restore
 from frontdesk.eligibility.model import RestoredMember, UndoRequest
 from frontdesk.errors import Fault, FrontdeskError, Invalid, Unavailable
 from frontdesk.files import store
-from frontdesk.files.actions import get_file, record_audit
+from frontdesk.files.actions import delete_content, get_file, record_audit
 from frontdesk.files.check import ApprovalNeeded
 from frontdesk.files.claims import FileClaim, LostClaim, RunOptions, Stopped, claim_next, renewing
-from frontdesk.files.content import delete_content
 from frontdesk.files.load import faults_of, run_load
 from frontdesk.files.model import (
     CHANGED,
