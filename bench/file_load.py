@@ -32,9 +32,10 @@ from frontdesk.clock import system_clock
 from frontdesk.config import Uniqueness, read_config
 from frontdesk.db import Database, open_database
 from frontdesk.db.migrate import upgrade
-from frontdesk.files import RunOptions, Upload, begin_file, get_file, run_next
-from frontdesk.files.content import PART_BYTES
-from frontdesk.files.model import NewFile
+from frontdesk.files.actions import PART_BYTES, Upload, begin_file, get_file
+from frontdesk.files.claims import RunOptions
+from frontdesk.files.model import FileKey, NewFile
+from frontdesk.files.run import run_next
 from frontdesk.formats.model import FileMode, Format
 from frontdesk.sandbox.sample_files import SAMPLE_MAPPING, write_sample
 from frontdesk.sandbox.sample_members import sample_members
@@ -214,7 +215,7 @@ def load(url: str, plan: int, path: Path, chunk: int | None) -> dict[str, Any]:
         db, system_clock, RunOptions(Uniqueness.SERVICE, on_progress=watch, chunk_rows=chunk), only=file.id
     )
     seconds, ended_processor = time.perf_counter() - started, time.process_time()
-    file = db.ask(lambda tx: get_file(tx, file.id, account_id=None))
+    file = db.ask(lambda tx: get_file(tx, FileKey(file.id)))
     if file.state != "done":
         raise RuntimeError(str(file.problem))
     return {

@@ -11,7 +11,7 @@ import pytest
 from frontdesk.access.model import Scope
 from frontdesk.audit import list_entries
 from frontdesk.db import Database
-from frontdesk.files.mappings import MOST_MAPPINGS
+from frontdesk.files.actions import MOST_MAPPINGS
 from tests.api.test_files import address, upload, work
 from tests.conftest import Api, SetClock
 from tests.factories import Customer, make_customer

@@ -117,7 +117,7 @@ def test_writes_do_not_wait_for_the_suggestions_of_other_accounts(
         assert goes_on.wait(60)
         return {}
 
-    monkeypatch.setattr("frontdesk.files.suggest_apart", slow)
+    monkeypatch.setattr("frontdesk.api.eligibility_files.suggest_apart", slow)
     others = [make_customer(db, name=f"Other {number}") for number in range(8)]
     with ThreadPoolExecutor(len(others)) as pool:
         try:

@@ -23,7 +23,8 @@ from frontdesk.eligibility.people import (
     unmerge,
 )
 from frontdesk.eligibility.probes import ProbeLimit
-from frontdesk.files import FileTurns, RunOptions
+from frontdesk.files.claims import RunOptions
+from frontdesk.files.run import FileTurns
 from frontdesk.invitations.delivery.changes import DeliveryContext
 from frontdesk.invitations.delivery.claim import expire_leases
 from frontdesk.privacy.erasure import erase_person, find_persons, place_hold, release_hold

@@ -24,7 +24,7 @@ from frontdesk.eligibility import enrol, list_probes, parse_member
 from frontdesk.eligibility.model import Enrolled, Submission
 from frontdesk.eligibility.probes import ChunkProbes, ProbeLimit, TooManyTaken
 from frontdesk.errors import FrontdeskError, Invalid
-from frontdesk.files import RunOptions
+from frontdesk.files.claims import RunOptions
 from frontdesk.files.model import EligibilityFile
 from frontdesk.formats.model import FileMode
 from frontdesk.web.telemetry import Telemetry

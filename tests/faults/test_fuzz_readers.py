@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from frontdesk.eligibility import parse_member
 from frontdesk.errors import Invalid
-from frontdesk.files import suggest_mapping
 from frontdesk.files.model import REPORT_CODES
 from frontdesk.formats.model import FILE_FAULTS, FileMode, Format, Unreadable
 from frontdesk.invitations.bounces import parse_report, split_mailbox
@@ -19,6 +18,7 @@ from frontdesk.invitations.reports import read_message_id
 from frontdesk.mapping.model import Row, read_rows
 from frontdesk.mapping.opening import open_unread
 from frontdesk.mapping.parser import FileMapping, parse_mapping
+from frontdesk.mapping.suggest.suggestion import suggest_mapping
 from frontdesk.mapping.x12 import MappingNeeded, X12Options
 from tests.faults import fuzz_seeds as seeds
 from tests.faults.fuzzing import changed, changes, fuzz

@@ -20,8 +20,10 @@ from frontdesk.db import Database
 from frontdesk.eligibility import enrol, find_members, parse_member
 from frontdesk.eligibility.model import Submission
 from frontdesk.eligibility.tables import installation, member_history, members
-from frontdesk.files import approve_file, load
+from frontdesk.files import load
+from frontdesk.files.actions import approve_file
 from frontdesk.files.load import RowRecogniser
+from frontdesk.files.model import FileKey
 from frontdesk.formats.model import FileMode
 from tests.conftest import SetClock
 from tests.factories import close_plan, make_customer
@@ -147,7 +149,7 @@ def test_known_rows_count_as_present_in_a_full_file_that_waits_for_approval(desk
     held = desk.load(lines_of(FIFTY[:20]), full=True)
     assert (held.state, held.counts, held.members_missing) == ("held", {"would_end": 30}, 30)
     with desk.db.write() as tx:
-        approve_file(tx, held.id, desk.requester(), account_id=None)
+        approve_file(tx, FileKey(held.id), desk.requester())
     assert desk.work(held).counts == {"unchanged": 20, "ended": 30}
 
 

@@ -45,7 +45,6 @@ FORMATS: dict[str, Callable[[], bytes]] = {
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker looks up as often as it can."""
-    monkeypatch.setattr("frontdesk.files.producer.LOOK_SECONDS", 0.0)
     monkeypatch.setattr("frontdesk.files.claims.LOOK_SECONDS", 0.01)
 
 
@@ -64,7 +63,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
         return header, each()
 
-    monkeypatch.setattr("frontdesk.files.content.open_unread", counted)
+    monkeypatch.setattr("frontdesk.files.check.open_unread", counted)
     return read
 
 

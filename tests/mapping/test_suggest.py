@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from frontdesk.errors import Unavailable
-from frontdesk.files import suggest_apart, suggest_mapping
 from frontdesk.formats.model import Format, Unreadable
 from frontdesk.mapping.opening import open_source
 from frontdesk.mapping.parser import parse_mapping
 from frontdesk.mapping.suggest import sample, suggestion
+from frontdesk.mapping.suggest.suggestion import suggest_apart, suggest_mapping
 from tests.files.exports import excel_export, hr_export, synthea, written
 from tests.files.loading import Desk
 from tests.files.readers.reading import rows_of

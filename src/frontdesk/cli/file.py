@@ -41,46 +41,45 @@ from frontdesk.config import Config
 from frontdesk.db import Database, Tx
 from frontdesk.eligibility.probes import ProbeLimit
 from frontdesk.errors import FrontdeskError, Invalid, Unavailable
-from frontdesk.files import (
-    START_BYTES,
-    RunOptions,
+from frontdesk.files import get_file_settings, list_mappings, set_file_settings
+from frontdesk.files.actions import (
+    DEFAULT_NAME,
+    PART_BYTES,
     Upload,
     accept_mapping,
     approve_file,
     begin_file,
     cancel_file,
-    check_start,
     delete_mapping,
     find_files,
     get_file,
-    get_file_settings,
     get_mapping,
-    list_mappings,
-    report_csv,
-    report_json_lines,
-    run_next,
     save_mapping,
-    serialize_file,
     serialize_mapping,
-    set_file_settings,
-    suggest_mapping,
-    summary,
     undo_file,
 )
-from frontdesk.files.content import PART_BYTES
-from frontdesk.files.mappings import DEFAULT_NAME
+from frontdesk.files.claims import RunOptions
 from frontdesk.files.model import (
+    COUNTS,
     REFUSED,
+    WARNED,
+    WOULD_BE_SIMILAR,
+    WOULD_END,
+    WOULD_MOVE,
     EligibilityFile,
     FileFilter,
+    FileKey,
     FileState,
     FileStep,
     MappingName,
     NewFile,
 )
-from frontdesk.files.report import ReportFilter
+from frontdesk.files.report import ReportFilter, read_report, serialize_file
+from frontdesk.files.run import run_next
+from frontdesk.formats.content_type import START_BYTES, check_start
 from frontdesk.formats.model import FileMode, Format
 from frontdesk.mapping.parser import SEARCHED_ROWS, parse_mapping
+from frontdesk.mapping.suggest.suggestion import suggest_mapping
 from frontdesk.plans import get_plan
 
 SOME_REFUSED, IS_HELD = 3, 4
@@ -168,7 +167,7 @@ def resume(file_id: FileId) -> Output:
 
     Example: frontdesk file resume 7
     """
-    return _work_on(lambda context: get_file(context.tx, file_id, account_id=None))
+    return _work_on(lambda context: get_file(context.tx, FileKey(file_id)))
 
 
 @commands.query("list")
@@ -194,7 +193,7 @@ def show(tx: Tx, file_id: FileId) -> Output:
 
     Example: frontdesk file show 7
     """
-    return describe(serialize_file(get_file(tx, file_id, account_id=None)))
+    return describe(serialize_file(get_file(tx, FileKey(file_id))))
 
 
 @commands.command("report")
@@ -220,11 +219,12 @@ def report(  # noqa: PLR0913 - one parameter per option
 
     Example: frontdesk file report 7 --format csv --out report.csv
     """
-    write_pieces = report_json_lines if as_json or format_ == "jsonl" else report_csv
+    as_csv = format_ == "csv" and not as_json
     with migrated_database(settings()) as db:
         change_in(db, lambda context: _record_read(context, file_id))
         with opened_file(out, "wb", "The report can't be written: {}. Give another --out.") as stream:
-            stream.writelines(write_pieces(db, file_id, ReportFilter(outcome, code, external_id)))
+            wanted = ReportFilter(outcome, code, external_id)
+            stream.writelines(read_report(db, file_id, wanted, as_csv=as_csv))
 
 
 @commands.standalone("approve")
@@ -233,7 +233,7 @@ def approve(file_id: FileId) -> Output:
 
     Example: frontdesk file approve 7
     """
-    return _work_on(lambda context: approve_file(context.tx, file_id, context.requester, account_id=None))
+    return _work_on(lambda context: approve_file(context.tx, FileKey(file_id), context.requester))
 
 
 @commands.standalone("accept")
@@ -250,7 +250,7 @@ def accept(
     own = {} if mapping is None else _read_mapping(mapping)
     return _work_on(
         lambda context: accept_mapping(
-            context.tx, file_id, context.requester, account_id=None, mapping=own, keep=keep
+            context.tx, FileKey(file_id), context.requester, mapping=own, keep=keep
         )
     )
 
@@ -261,7 +261,7 @@ def cancel(context: CommandContext, file_id: FileId) -> Output:
 
     Example: frontdesk file cancel 7
     """
-    return _described(cancel_file(context.tx, file_id, context.requester, account_id=None))
+    return _described(cancel_file(context.tx, FileKey(file_id), context.requester))
 
 
 @commands.standalone("undo")
@@ -270,7 +270,7 @@ def undo(file_id: FileId) -> Output:
 
     Example: frontdesk file undo 7
     """
-    return _work_on(lambda context: undo_file(context.tx, file_id, context.requester, account_id=None))
+    return _work_on(lambda context: undo_file(context.tx, FileKey(file_id), context.requester))
 
 
 @commands.change("mapping")
@@ -306,7 +306,7 @@ def mapping_(
         delete_mapping(context.tx, key, context.requester)
     if clear or (name is None and usual is None and set_ is None):
         return Output(None, ["The account has no mapping: its files use the names of the interface."])
-    found = get_mapping(context.tx, *key).mapping
+    found = get_mapping(context.tx, key).mapping
     return Output(found, [json_text(found)])
 
 
@@ -418,6 +418,44 @@ def _work_on(begin: Callable[[CommandContext], EligibilityFile], path: Path | No
     return _described(file, SOME_REFUSED if file.counts.get(REFUSED) else 0)
 
 
+def summary(file: EligibilityFile) -> list[str]:
+    """The result of the file in sentences, with the commands that come next."""
+    kind = "Undo" if file.undoes_id else "Dry run: nothing was written. File" if file.dry_run else "File"
+    counted = ", ".join(f"{file.counts[name]:,} {name}" for name in COUNTS if file.counts.get(name))
+    nothing = "nothing was applied" if file.needs_mapping or file.state is FileState.FAILED else "no rows"
+    became = f"{'has failed' if file.state is FileState.FAILED else f'is {file.state}'}: {counted or nothing}"
+    lines = [f"{kind} {file.id} {became}."]
+    if file.state is FileState.WAITING:
+        lines.append(f"A worker goes on where it stopped. To go on here: frontdesk file resume {file.id}")
+    if file.problem is not None:
+        lines.append(str(file.problem["message"]))
+    if file.needs_mapping and file.problem is not None:
+        suggestion = file.problem["suggestion"]
+        lines.append(f"Suggested mapping: {json.dumps(suggestion['mapping'], ensure_ascii=False)}")
+        lines += suggestion["reasons"]
+        accept = f"To accept it: frontdesk file accept {file.id}; to give another: frontdesk file accept {file.id} --mapping F"
+        lines.append(
+            "Load the file with a mapping: frontdesk file load … --mapping F" if file.dry_run else accept
+        )
+    elif file.needs_approval:
+        decide = (
+            f"Nothing was applied. To apply the whole file: frontdesk file approve {file.id}; "
+            f"to give the file up: frontdesk file cancel {file.id}"
+        )
+        again = "The real run would be held before its first row, until it is approved."
+        lines.append(again if file.dry_run else decide)
+    lines += [
+        f"Which members: frontdesk file report {file.id} --outcome {outcome}"
+        for outcome in (WOULD_MOVE, WOULD_BE_SIMILAR, WOULD_END)
+        if file.counts.get(outcome)
+    ]
+    if file.ignored:
+        lines.append("Columns or keys that are no field were left out: " + ", ".join(file.ignored) + ".")
+    if file.counts.get(REFUSED) or file.counts.get(WARNED):
+        lines.append(f"Row by row: frontdesk file report {file.id}")
+    return lines
+
+
 def _described(file: EligibilityFile, status: int = 0) -> Output:
     return Output(serialize_file(file), summary(file), status)
 
@@ -460,7 +498,7 @@ def _read_mapping(path: Path) -> dict[str, Any]:
 
 
 def _record_read(context: CommandContext, file_id: int) -> None:
-    file = get_file(context.tx, file_id, account_id=None)
+    file = get_file(context.tx, FileKey(file_id))
     context.record("file.report_read", account_id=file.account_id, subject_id=file_id)
 
 
@@ -487,7 +525,7 @@ def work_on(db: Database, config: Config, file_id: int) -> EligibilityFile:
         while True:
             try:
                 worked = run_next(db, system_clock, options, only=file_id)
-                file = db.ask(lambda tx: get_file(tx, file_id, account_id=None))
+                file = db.ask(lambda tx: get_file(tx, FileKey(file_id)))
             except Unavailable:
                 if signals or time.monotonic() > patient_until:
                     raise FrontdeskError(

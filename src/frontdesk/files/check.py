@@ -5,6 +5,8 @@ end, move or repeat too many members: the full file that lost half of its rows, 
 that gave everybody a new number. One rule holds for all three, and a person approves a file as a whole (docs/files.md).
 """
 
+import hmac
+import zlib
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -23,14 +25,14 @@ from frontdesk.eligibility import (
     parse_member,
     read_external_id,
     read_external_ids,
+    row_digest_key,
 )
 from frontdesk.eligibility.model import Action, MemberAccess, Submission
 from frontdesk.eligibility.similar import PERSON_FIELDS
 from frontdesk.files import store
-from frontdesk.files.claims import FileClaim
-from frontdesk.files.content import open_rows
+from frontdesk.files.actions import PART_BYTES, newer_file, overtaken_by
+from frontdesk.files.claims import FileClaim, GoOn, reading_ahead
 from frontdesk.files.families import FamilyRecogniser, KnownRows
-from frontdesk.files.jobs import newer_file, overtaken_by
 from frontdesk.files.model import (
     WARNED_FIELDS,
     WOULD_BE_SIMILAR,
@@ -42,10 +44,11 @@ from frontdesk.files.model import (
     FileStep,
     RowOutcome,
 )
-from frontdesk.files.producer import GoOn, Producer
 from frontdesk.formats.model import FileMode, Format, Unreadable
-from frontdesk.mapping.model import FileHeader, Row, UnreadRows, read_loops, read_rows
+from frontdesk.mapping.model import FileHeader, ReadItem, Row, UnreadRows, read_loops, read_rows
+from frontdesk.mapping.opening import open_unread
 from frontdesk.mapping.parser import PLAIN, parse_mapping
+from frontdesk.mapping.x12 import X12Options
 from frontdesk.plans import list_plans
 from frontdesk.plans.model import Plan
 from frontdesk.text import are_mostly_ssns
@@ -91,13 +94,54 @@ class CheckResult:
 def check_file(claim: FileClaim) -> CheckResult:
     """The result of the first reading. Raises Unreadable, Stopped, LostClaim."""
     check = _FileCheck(claim.db, claim.file)
-    with Producer(check.read, claim.running) as producer:
-        [result] = producer.items(lambda: claim.checkpoint(FileStep.CHECK, check.rows))
+    with reading_ahead(
+        check.read, claim.running, look_up=lambda: claim.checkpoint(FileStep.CHECK, check.rows)
+    ) as results:
+        [result] = results
     return result
 
 
 class _FamiliesDepend(Exception):
     """A row of the file needs another family, or a member is in two of them."""
+
+
+class _StoredContent:
+    """The content as a stream that holds one part at a time. `read` calls `go_on` and raises what it raises."""
+
+    def __init__(self, db: Database, file_id: int, go_on: GoOn) -> None:
+        self._db, self._file_id, self._go_on = db, file_id, go_on
+        self._parts = 0
+        self._left = memoryview(b"")
+
+    def read(self, size: int = PART_BYTES, /) -> bytes:
+        """At most `size` bytes, none at the end."""
+        self._go_on()
+        if not self._left:
+            part = self._db.ask(lambda tx: store.find_part(tx, self._file_id, self._parts))
+            self._left = memoryview(b"" if part is None else zlib.decompress(part))
+            self._parts += 1
+        data, self._left = self._left[:size], self._left[size:]
+        return bytes(data)
+
+
+def open_rows(
+    db: Database, file: EligibilityFile, go_on: GoOn, *, apart: Sequence[int] = ()
+) -> tuple[FileHeader, Iterator[ReadItem]]:
+    """The stored file's header and rows, from its beginning (open_unread). Calls `go_on` before each row, and while there is
+    none. Raises Unreadable, here or from the rows."""
+    content, mapping = _StoredContent(db, file.id, go_on), parse_mapping(file.mapping or {})
+    # The account's secret for hashes in its 834s, which stays the same.
+    secret = hmac.digest(db.ask(row_digest_key), f"834 of account {file.account_id}".encode(), "sha256")
+    x12 = X12Options(file.asked_mode, secret, apart)
+    encoding = file.encoding or "utf-8"
+    header, items = open_unread(content, file.format, encoding, mapping, x12=x12, go_on=go_on)
+    return header, _going_on(items, go_on)
+
+
+def _going_on(items: Iterable[ReadItem], go_on: GoOn) -> Iterator[ReadItem]:
+    for item in items:
+        go_on()
+        yield item
 
 
 class _FileCheck:

@@ -37,9 +37,8 @@ from frontdesk.eligibility.model import FIRST_DRY_RUN_ID, WARNING_MARK, Action, 
 from frontdesk.eligibility.probes import TooManyTaken
 from frontdesk.errors import Fault, Invalid, NotFound, Unavailable
 from frontdesk.files import store
-from frontdesk.files.check import CheckResult, check_file, end_missing, hold_if_needed
-from frontdesk.files.claims import FileClaim
-from frontdesk.files.content import open_rows
+from frontdesk.files.check import CheckResult, check_file, end_missing, hold_if_needed, open_rows
+from frontdesk.files.claims import FileClaim, GoOn, reading_ahead
 from frontdesk.files.families import ROW_MEANING_VERSION, FamilyRecogniser, KnownRows
 from frontdesk.files.model import (
     NO_PLAN,
@@ -55,7 +54,6 @@ from frontdesk.files.model import (
     FileStep,
     RowOutcome,
 )
-from frontdesk.files.producer import GoOn, Producer
 from frontdesk.formats.model import FileMode, Format, Unreadable
 from frontdesk.mapping.model import REPEATED, Row, UnreadRows, read_loops
 from frontdesk.mapping.parser import remedy_for
@@ -135,8 +133,9 @@ def _write_rows(claim: FileClaim, check: CheckResult, writer: "ChunkWriter") -> 
         claim.checkpoint(FileStep.APPLY, claim.file.rows_done)
 
     ahead = SQLITE_AHEAD if claim.db.is_sqlite else POSTGRESQL_AHEAD
-    with Producer(partial(parse_rows, claim, check), claim.running, ahead=ahead) as producer:
-        for rows in producer.items(look_up):
+    parse = partial(parse_rows, claim, check)
+    with reading_ahead(parse, claim.running, look_up=look_up, ahead=ahead) as chunks:
+        for rows in chunks:
             look_up()
             writer.write(rows)
             done = claim.file.rows_done

@@ -1,7 +1,6 @@
 """The types of eligibility files: a file, its states, its rows and what became of them; every code with its one wording
 (docs/files.md, docs/file-formats.md)."""
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -56,6 +55,7 @@ BRAKES = {
 RETRY_AFTER_SECONDS = 60  # until some of the waiting files may have ended
 NEEDS_MAPPING = "needs_mapping"  # the code of the problem of an 834 that is held for a mapping
 ONLY_COMPARED = "only_compared"  # an 834 that nobody asked to compare
+BY_ABSENCE = (Outcome.ENDED.value, WOULD_END)  # of members that a full file omits, where there is no row
 ENDED_BY_ABSENCE, NOTHING_TO_END = "ended_by_absence", "nothing_to_end"
 
 
@@ -63,7 +63,8 @@ ENDED_BY_ABSENCE, NOTHING_TO_END = "ended_by_absence", "nothing_to_end"
 class NewFile:
     """What a caller says of a file. Without `format` the file's first letters decide. `mapping` is its JSON object as sent,
     `mapping_name` names one that the account keeps; without both the account's default applies, if there is one. `sheet` and
-    `header_row` go before those of the mapping, `mode` before what an 834 says of itself."""
+    `header_row` go before those of the mapping, `mode` before what an 834 says of itself. By its `idempotency_key` an upload that
+    is sent again is recognised."""
 
     account_id: int
     plan_id: int
@@ -76,17 +77,15 @@ class NewFile:
     sheet: str | None = None
     header_row: int | None = None
     file_name: str | None = None
-
-    def digest(self, sha256: str) -> str:
-        """Equal for uploads of the same content that say the same of it."""
-        return hashlib.sha256(repr((sha256, self)).encode("utf-8", "surrogatepass")).hexdigest()
+    idempotency_key: str | None = None
 
 
-class Retry(NamedTuple):
-    """What makes an upload safe to repeat: the caller's key for it, and what the caller says of the file."""
+class FileKey(NamedTuple):
+    """The id of a file, and the account and the plan that it has to be of; None is any."""
 
-    key: str
-    new: NewFile
+    id: int
+    account_id: int | None = None
+    plan_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,27 +223,9 @@ class RowOutcome(NamedTuple):
     changed: Sequence[str] = ()
     left_plan_id: int | None = None
 
-    @property
-    def is_plainly_unchanged(self) -> bool:
-        """True for a row of a stored member that changed nothing and has no warning."""
-        return (
-            self.outcome == Outcome.UNCHANGED
-            and bool(self.member_id and self.place is not None)
-            and not self.warnings
-        )
-
-    @property
-    def is_by_absence(self) -> bool:
-        """True for a member that a full file omits, and ends or would end."""
-        return self.place is None and self.outcome in (Outcome.ENDED, WOULD_END)
-
     @classmethod
     def refused(cls, place: int | None, external_id: str | None, faults: Iterable[Fault]) -> "RowOutcome":
         return cls(place, external_id, REFUSED, 0, [*map(tuple, faults)])
-
-    @classmethod
-    def unchanged(cls, place: int | None, external_id: str | None, member_id: int) -> "RowOutcome":
-        return cls(place, external_id, Outcome.UNCHANGED.value, member_id)
 
 
 # A row of a chunk: one to write, or one with an outcome that needs no database. Its line in the report is ready: it is known

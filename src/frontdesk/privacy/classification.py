@@ -103,7 +103,7 @@ CLASSIFICATION: Mapping[str, Mapping[str, ColumnKind]] = {
     "file_rows": _table(
         id="file_id member_id left_plan_id",
         person="external_id",
-        fact="chunk position place outcome changed notes",
+        fact="chunk position place outcome changed faults warnings",
     ),
     "file_unchanged": _table(id="file_id content", fact="chunk"),
     "queue_events": _table(

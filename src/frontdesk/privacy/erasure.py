@@ -12,7 +12,7 @@ from frontdesk.clock import Clock, system_clock
 from frontdesk.db import Database, Tx
 from frontdesk.db.races import write_alone
 from frontdesk.errors import FrontdeskError, NotFound, Unavailable
-from frontdesk.files import forget_members, forget_packed_digests, unfinished_files
+from frontdesk.files import unfinished_files
 from frontdesk.invitations import hash_suppressions
 from frontdesk.invitations.delivery import cancel_of_members
 from frontdesk.invitations.model import InvitationStep
@@ -110,9 +110,9 @@ def _erase_rows(tx: Tx, persons: Sequence[Person], requester: Requester, cause: 
     hash_suppressions(tx, {fold_email(address) for address in store.identifiers(tx, ids)[1]})
     for account_id in {person.account_id for person in persons}:
         own = [person.member_id for person in persons if person.account_id == account_id]
-        forget_members(tx, own, store.identifiers(tx, own)[0], account_id=account_id)
-        if cause is ErasureCause.REQUEST:
-            forget_packed_digests(tx, account_id)
+        packed = cause is ErasureCause.REQUEST
+        names = store.identifiers(tx, own)[0]
+        store.forget_in_reports(tx, own, names, account_id=account_id, packed=packed)
     cancel_of_members(tx, ids, now=requester.now, reason=InvitationStep.ERASED)
     store.insert_erasures(tx, persons, requester, cause)  # lets the history lose its values
     store.drop_values(tx, "member_id", ids)

@@ -4,7 +4,6 @@ from frontdesk import audit
 from frontdesk.audit.model import Requester
 from frontdesk.db import Database
 from frontdesk.db.races import write_alone
-from frontdesk.files import rows_of_member
 from frontdesk.privacy import store
 from frontdesk.privacy.model import Person, PersonalData
 
@@ -14,9 +13,7 @@ def export_person(db: Database, person: Person, requester: Requester) -> Persona
     member_id, account_id = person
     tables = db.ask(lambda tx: store.rows_of(tx, member_id))
     external_ids = db.ask(lambda tx: store.identifiers(tx, [member_id]))[0]
-    tables["file_rows"] = db.ask(
-        lambda tx: rows_of_member(tx, member_id, external_ids, account_id=account_id)
-    )
+    tables["file_rows"] = db.ask(lambda tx: store.report_rows_of(tx, person, external_ids))
     tables["audit_entries"] = db.ask(lambda tx: audit.entries_about(tx, member_id))
     write_alone(db, lambda tx: audit.record_action(tx, requester, "member.exported", account_id, member_id))
     return PersonalData(member_id, account_id, tables)

@@ -12,7 +12,9 @@ from frontdesk.db import Database
 from frontdesk.db.races import write_alone
 from frontdesk.eligibility.probes import ProbeLimit
 from frontdesk.errors import Unavailable
-from frontdesk.files import FileTurns, RunOptions, delete_left_content
+from frontdesk.files.actions import delete_left_content
+from frontdesk.files.claims import RunOptions
+from frontdesk.files.run import FileTurns
 from frontdesk.privacy.retention import LogEmptier, RetentionTurn, begin_turn, kept_days
 from frontdesk.queues.model import PruneReport
 from frontdesk.queues.upkeep import DEFAULT_AGE, prune

@@ -372,7 +372,7 @@ def _create_reports() -> None:
         *optional(Id, "member_id", "left_plan_id"),
         *optional(sa.String(255), "external_id"),
         *required(sa.String(16), "outcome"),
-        *optional(Json, "changed", "notes"),
+        *optional(Json, "changed", "faults", "warnings"),
         sa.Index(None, "member_id"),
         sqlite_with_rowid=False,
     )
